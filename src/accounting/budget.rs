@@ -1,0 +1,188 @@
+//! How much privacy a run may spend, and the meter that stops it there.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::event::Event;
+use super::real::Real;
+
+/// The (epsilon, delta) that bounds a whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Budget {
+    epsilon: Real,
+    delta: Real,
+}
+
+impl Budget {
+    /// Epsilon above 0 and at most 1e60, delta strictly between 0 and 1.
+    pub fn new(epsilon: impl Into<Real>, delta: impl Into<Real>) -> Result<Budget, BudgetError> {
+        let (epsilon, delta) = (epsilon.into(), delta.into());
+        if !(epsilon > Real::ZERO && epsilon <= Real::exact(1e60)) {
+            return Err(BudgetError::Epsilon(epsilon.to_f64()));
+        }
+        if !(delta > Real::ZERO && delta < Real::ONE) {
+            return Err(BudgetError::Delta(delta.to_f64()));
+        }
+        Ok(Budget { epsilon, delta })
+    }
+
+    pub fn epsilon(&self) -> Real {
+        self.epsilon
+    }
+
+    pub fn delta(&self) -> Real {
+        self.delta
+    }
+}
+
+/// A budget that makes no sense, or one that is used up.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum BudgetError {
+    #[error("epsilon is {0}; give a finite number above 0, such as `--epsilon 1`")]
+    Epsilon(f64),
+    #[error(
+        "delta is {0}; give a number above 0 and below 1, at most 1/(number of records), such as \
+         `--delta 1e-6`"
+    )]
+    Delta(f64),
+    #[error(
+        "the planned releases of `{what}` are used up: requested {requested}, spent {spent}, \
+         remaining {remaining}, short by {short_by}; plan a run with more of them"
+    )]
+    UsedUp {
+        what: String,
+        requested: u64,
+        spent: u64,
+        remaining: u64,
+        short_by: u64,
+    },
+    #[error("release line {line} was not planned; the plan has {lines} lines, counted from 0")]
+    NotPlanned { line: usize, lines: usize },
+}
+
+/// The running charge of a planned schedule. Shared between threads, it never grants more
+/// releases of a line than were planned.
+#[derive(Debug)]
+pub struct Meter {
+    planned: Vec<Event>,
+    spent: Vec<AtomicU64>,
+}
+
+impl Meter {
+    pub fn new(planned: Vec<Event>) -> Meter {
+        let spent = planned.iter().map(|_| AtomicU64::new(0)).collect();
+        Meter { planned, spent }
+    }
+
+    /// Takes one release from the `line`-th planned event. Call it before a row is read:
+    /// what has been charged is never given back.
+    ///
+    /// # Errors
+    ///
+    /// The line's count is used up, or there is no such line; nothing is charged then.
+    pub fn charge(&self, line: usize) -> Result<(), BudgetError> {
+        let (Some(event), Some(spent)) = (self.planned.get(line), self.spent.get(line)) else {
+            return Err(BudgetError::NotPlanned {
+                line,
+                lines: self.planned.len(),
+            });
+        };
+        spent
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |spent| {
+                (spent < event.count()).then(|| spent + 1)
+            })
+            .map(|_| ())
+            .map_err(|spent| BudgetError::UsedUp {
+                what: event.what().to_owned(),
+                requested: 1,
+                spent,
+                remaining: event.count() - spent,
+                short_by: 1 - (event.count() - spent),
+            })
+    }
+
+    /// The planned events with the counts used so far; lines not used are left out.
+    pub fn spent(&self) -> Vec<Event> {
+        self.planned
+            .iter()
+            .zip(&self.spent)
+            .map(|(event, spent)| event.clone().times(spent.load(Ordering::SeqCst)))
+            .filter(|event| event.count() > 0)
+            .collect()
+    }
+
+    pub fn planned(&self) -> &[Event] {
+        &self.planned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::Gaussian;
+    use super::*;
+
+    fn line(what: &str, count: u64) -> Event {
+        let gaussian = Gaussian::of_sensitivity(what, 1.0, 2.0).unwrap();
+        Event::Gaussian(gaussian.times(count))
+    }
+
+    #[test]
+    fn budgets_that_promise_nothing_are_refused() {
+        assert!(Budget::new(1.0, 1e-6).is_ok());
+        for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let error = Budget::new(epsilon, 1e-6).unwrap_err().to_string();
+            assert!(error.contains(&format!("epsilon is {epsilon}")), "{error}");
+        }
+        for delta in [0.0, 1.0, -1e-6, 2.0, f64::NAN] {
+            let error = Budget::new(1.0, delta).unwrap_err().to_string();
+            assert!(error.contains(&format!("delta is {delta}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_used_up_says_so() {
+        let meter = Meter::new(vec![line("gradient", 2), line("log-ratio", 5)]);
+        assert_eq!(meter.spent(), []);
+        meter.charge(0).unwrap();
+        meter.charge(0).unwrap();
+        let error = meter.charge(0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the planned releases of `gradient` are used up: requested 1, spent 2, remaining 0, \
+             short by 1; plan a run with more of them"
+        );
+        assert_eq!(meter.spent(), [line("gradient", 2)]);
+        assert_eq!(meter.planned().len(), 2);
+        assert_eq!(
+            meter.charge(2),
+            Err(BudgetError::NotPlanned { line: 2, lines: 2 })
+        );
+    }
+
+    // Wrong here: two chains take the last release at once, and the run overspends.
+    #[test]
+    fn threads_never_get_more_than_was_planned() {
+        for round in 0..20 {
+            let count = 1000 + round;
+            let meter = Meter::new(vec![line("gradient", count), line("log-ratio", 3)]);
+            let granted = std::thread::scope(|scope| {
+                let chains: Vec<_> = (0..16)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let asked = (0..200).filter(|_| meter.charge(0).is_ok()).count();
+                            (asked, (0..2).filter(|_| meter.charge(1).is_ok()).count())
+                        })
+                    })
+                    .collect();
+                chains
+                    .into_iter()
+                    .map(|chain| chain.join().unwrap())
+                    .fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1))
+            });
+            assert_eq!(granted, (count as usize, 3));
+            assert_eq!(meter.spent(), meter.planned());
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Events, accountants, calibration and the budget of a run.
+//!
+//! A run is a list of [`Event`]s under one [`Relation`]. [`account`] says what they cost
+//! together, [`mu_for_budget`] and [`sigma_for_budget`] how much noise a [`Budget`]
+//! needs, and a [`Meter`] grants the planned releases one by one and no more. Bounds are
+//! rounded so that an upper one is never below the truth.
+//!
+//! Numbers are [`Real`]s, of about 31 digits: a privacy bound must hold where `f64` has
+//! lost its digits, and `1e-6` read from a user (`"1e-6".parse()`) is one millionth.
+
+mod accountant;
+mod budget;
+mod calibrate;
+mod discrete;
+mod elementary;
+mod event;
+mod event_text;
+mod gaussian;
+mod mills;
+mod real;
+
+pub use accountant::{AccountError, Accountant, Guarantee, GuaranteeBounds, Query, account};
+pub use budget::{Budget, BudgetError, Meter};
+pub use calibrate::{CalibrateError, mu_for_budget, sigma_for_budget};
+pub use discrete::{LatticeCurve, total_variation_of_draw};
+pub use event::{Event, EventError, Gaussian, Lattice, Relation};
+pub use event_text::Unscaled;
+pub use gaussian::{Bounds, GaussianCurve};
+pub use real::{Real, RealError};

@@ -1,0 +1,190 @@
+//! The checker's state: variables in scope, stages so far, diagnostics.
+
+use std::collections::HashMap;
+
+use super::typed::*;
+use crate::syntax::{Diagnostic, Ident, Span, did_you_mean};
+
+/// Which block is being checked; it decides what may be named and done.
+pub(super) struct Checker {
+    pub checked: Checked,
+    pub diagnostics: Vec<Diagnostic>,
+    /// Innermost scope last.
+    scopes: Vec<HashMap<String, VariableId>>,
+    /// Stages found by the previous walk, by variable.
+    known_stages: Vec<Stage>,
+    pub stages_changed: bool,
+    /// The block whose statements are being checked.
+    pub block: Role,
+    pub in_model: bool,
+}
+
+impl Checker {
+    pub fn new(known_stages: Vec<Stage>) -> Self {
+        Checker {
+            checked: Checked::default(),
+            diagnostics: Vec::new(),
+            scopes: vec![HashMap::new()],
+            known_stages,
+            stages_changed: false,
+            block: Role::Constant,
+            in_model: false,
+        }
+    }
+
+    pub fn finish(self) -> (Checked, Vec<Diagnostic>) {
+        (self.checked, self.diagnostics)
+    }
+
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Says that something parses but is not computed by this version.
+    pub fn unsupported(&mut self, span: Span, what: &str, instead: Option<&str>) {
+        let mut diagnostic = Diagnostic::error(
+            "E0900",
+            span,
+            format!("{what} are part of the language but not supported yet"),
+        )
+        .label("not supported by this version");
+        // "x are" reads wrongly for one thing.
+        if what.starts_with('`') || what.starts_with("the ") || what.starts_with("a ") {
+            diagnostic.message = format!("{what} is part of the language but not supported yet");
+        }
+        if let Some(instead) = instead {
+            diagnostic = diagnostic.help(instead);
+        }
+        self.report(diagnostic);
+    }
+
+    pub fn enter_scope(&mut self) {
+        self.scopes.push(HashMap::new());
+    }
+
+    pub fn leave_scope(&mut self) {
+        self.scopes.pop();
+    }
+
+    pub fn find(&self, name: &str) -> Option<VariableId> {
+        self.scopes.iter().rev().find_map(|s| s.get(name).copied())
+    }
+
+    /// Adds a variable. A name already in use anywhere in scope is an error, as
+    /// in Stan: shadowing is not allowed.
+    pub fn declare(&mut self, mut variable: Variable) -> VariableId {
+        if let Some(previous) = self.find(&variable.name) {
+            let first = self.checked.variable(previous).span;
+            self.report(
+                Diagnostic::error(
+                    "E0102",
+                    variable.span,
+                    format!("`{}` is declared twice", variable.name),
+                )
+                .label("declared again here")
+                .note(first, "first declared here")
+                .help("give one of them another name"),
+            );
+        } else if crate::function::lookup(&variable.name).is_some() || variable.name == "target" {
+            self.report(
+                Diagnostic::error(
+                    "E0103",
+                    variable.span,
+                    format!("`{}` is the name of a built-in function", variable.name),
+                )
+                .label("already taken")
+                .help("give the variable another name"),
+            );
+        }
+        let id = VariableId(self.checked.variables.len());
+        if let Some(&known) = self.known_stages.get(id.0) {
+            variable.stage = variable.stage.join(known);
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(variable.name.clone(), id);
+        }
+        self.checked.variables.push(variable);
+        id
+    }
+
+    /// Raises a variable's stage to include `stage`; a change asks for another
+    /// walk, since earlier uses may have seen the lower one.
+    pub fn raise_stage(&mut self, id: VariableId, stage: Stage) {
+        let variable = &mut self.checked.variables[id.0];
+        let joined = variable.stage.join(stage);
+        if joined != variable.stage {
+            variable.stage = joined;
+            self.stages_changed = true;
+        }
+    }
+
+    pub fn unknown_name(&mut self, ident: &Ident) {
+        let names: Vec<String> = self
+            .scopes
+            .iter()
+            .flat_map(|s| s.keys().cloned())
+            .collect();
+        let mut diagnostic = Diagnostic::error(
+            "E0101",
+            ident.span,
+            format!("nothing is called `{}` here", ident.name),
+        )
+        .label("unknown name");
+        let suggestion = did_you_mean(&ident.name, names.iter().map(String::as_str));
+        diagnostic = match suggestion {
+            Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
+            None => diagnostic.help(
+                "declare it in `constants` (public), `record` (a private column) or `parameters`",
+            ),
+        };
+        self.report(diagnostic);
+    }
+
+    /// A note that points at the declaration of some private variable used in
+    /// `expression`, to show why it counts as private.
+    pub fn private_source(&self, expression: &Expr) -> Option<(Span, String)> {
+        let id = find_variable(expression, &|id| self.checked.variable(id).stage.is_private())?;
+        let variable = self.checked.variable(id);
+        Some((
+            variable.span,
+            format!("`{}` is {}", variable.name, variable.role.description()),
+        ))
+    }
+}
+
+/// The first variable in the expression for which `wanted` holds.
+pub(super) fn find_variable(
+    expression: &Expr,
+    wanted: &dyn Fn(VariableId) -> bool,
+) -> Option<VariableId> {
+    let first = |parts: &[Expr]| parts.iter().find_map(|e| find_variable(e, wanted));
+    match &expression.kind {
+        ExprKind::Int(_) | ExprKind::Real(_) => None,
+        ExprKind::Variable(id) => wanted(*id).then_some(*id),
+        ExprKind::Call { arguments, .. } => first(arguments),
+        ExprKind::LogDensity {
+            variate, arguments, ..
+        } => find_variable(variate, wanted).or_else(|| first(arguments)),
+        ExprKind::Index { base, indices } => find_variable(base, wanted).or_else(|| {
+            indices.iter().find_map(|index| match index {
+                Index::Single(e) | Index::Many(e) => find_variable(e, wanted),
+                Index::Range { from, to } => from
+                    .iter()
+                    .chain(to)
+                    .find_map(|e| find_variable(e, wanted)),
+            })
+        }),
+        ExprKind::Negate(e) | ExprKind::Not(e) | ExprKind::Transpose(e) => find_variable(e, wanted),
+        ExprKind::Binary { left, right, .. } => {
+            find_variable(left, wanted).or_else(|| find_variable(right, wanted))
+        }
+        ExprKind::Ternary {
+            condition,
+            then,
+            otherwise,
+        } => find_variable(condition, wanted)
+            .or_else(|| find_variable(then, wanted))
+            .or_else(|| find_variable(otherwise, wanted)),
+        ExprKind::RowVector(parts) | ExprKind::Array(parts) => first(parts),
+    }
+}

@@ -1,0 +1,621 @@
+//! Statements and blocks: what may be declared, assigned and sampled where.
+
+use super::expression::index_stage;
+use super::scope::{Checker, find_variable};
+use super::typed::*;
+use crate::distribution;
+use crate::syntax::{
+    self, AssignOperator, BaseType, Block, ConstraintKind, Diagnostic, Ident, Span,
+    StatementKind as Syntax, did_you_mean,
+};
+
+impl Checker {
+    /// `constants`, `record` and `parameters` hold declarations without values.
+    pub fn declarations_only(&mut self, block: &Block, role: Role) {
+        self.block = role;
+        let keyword = block.kind.keyword();
+        for statement in &block.statements {
+            match &statement.kind {
+                Syntax::Empty => {}
+                Syntax::Declaration { ty, name, value } => {
+                    let Some(id) = self.declaration(ty, name, role) else {
+                        continue;
+                    };
+                    match role {
+                        Role::Constant => self.checked.constants.push(id),
+                        Role::Record => self.checked.record.push(id),
+                        _ => self.checked.parameters.push(id),
+                    }
+                    if let Some(value) = value {
+                        let instead = match role {
+                            Role::Constant => "its value comes from the constants file; compute it in `transformed constants`",
+                            Role::Record => "its value comes from the data; compute it in `transformed record`",
+                            _ => "it is what the sampler finds; compute it in `transformed parameters`",
+                        };
+                        self.report(
+                            Diagnostic::error(
+                                "E0120",
+                                value.span,
+                                format!("a declaration in `{keyword}` has no value"),
+                            )
+                            .label("not allowed here")
+                            .help(instead),
+                        );
+                    }
+                }
+                _ => self.report(
+                    Diagnostic::error(
+                        "E0121",
+                        statement.span,
+                        format!("`{keyword}` holds declarations only"),
+                    )
+                    .label("a statement")
+                    .help("move it to `model` or to a `transformed` block"),
+                ),
+            }
+        }
+    }
+
+    /// `transformed ...`: declarations and assignments.
+    pub fn transformed(&mut self, block: &Block, role: Role) {
+        self.block = role;
+        let mut statements = Vec::new();
+        for statement in &block.statements {
+            if let Syntax::Declaration { ty, name, value } = &statement.kind {
+                let Some(id) = self.declaration(ty, name, role) else {
+                    continue;
+                };
+                if role == Role::TransformedParameter {
+                    self.checked.transformed_parameters.push(id);
+                }
+                let variable = self.checked.variable(id);
+                if variable.lower.is_some() || variable.upper.is_some() {
+                    self.unsupported(
+                        ty.span,
+                        "bounds on transformed variables",
+                        Some("leave the bounds out; they would only be checked, not enforced"),
+                    );
+                }
+                let value = value.as_ref().map(|v| self.initial_value(id, v));
+                if let Some(None) = value {
+                    continue;
+                }
+                statements.push(Statement {
+                    kind: StatementKind::Declare {
+                        variable: id,
+                        value: value.flatten(),
+                    },
+                    span: statement.span,
+                });
+            } else if let Some(statement) = self.statement(statement) {
+                statements.push(statement);
+            }
+        }
+        match role {
+            Role::TransformedConstant => self.checked.transformed_constants = statements,
+            Role::TransformedRecord => self.checked.transformed_record = statements,
+            _ => self.checked.transformed_parameter_statements = statements,
+        }
+    }
+
+    pub fn model(&mut self, block: &Block) {
+        self.block = Role::Local;
+        self.in_model = true;
+        self.enter_scope();
+        let statements = block
+            .statements
+            .iter()
+            .filter_map(|s| self.statement(s))
+            .collect();
+        self.leave_scope();
+        self.checked.model = statements;
+        self.checked.distributions.sort_unstable();
+        self.checked.distributions.dedup();
+    }
+
+    fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
+        let span = statement.span;
+        let kind = match &statement.kind {
+            Syntax::Empty => return None,
+            Syntax::Declaration { ty, name, value } => {
+                let id = self.declaration(ty, name, Role::Local)?;
+                let value = match value {
+                    Some(v) => Some(self.initial_value(id, v)?),
+                    None => None,
+                };
+                StatementKind::Declare {
+                    variable: id,
+                    value,
+                }
+            }
+            Syntax::Assign {
+                target,
+                operator,
+                value,
+            } => self.assignment(span, target, *operator, value)?,
+            Syntax::Target { value } => {
+                let value = self.expression(value);
+                self.only_in_model(span, "`target +=`")?;
+                let value = value?;
+                if value.ty.array > 0 && value.ty.base == Base::Int {
+                    return self.wrong_type(&value, "`target +=` adds numbers", "real or a container");
+                }
+                StatementKind::Target { value }
+            }
+            Syntax::Sampling {
+                variate,
+                distribution,
+                arguments,
+                truncation,
+            } => {
+                if let Some(truncation) = truncation {
+                    self.unsupported(truncation.span, "truncation `T[a, b]`", None);
+                }
+                self.sampling(span, variate, distribution, arguments)?
+            }
+            Syntax::ForRange {
+                variable,
+                from,
+                to,
+                body,
+            } => {
+                let (from, to) = (self.expression(from), self.expression(to));
+                for end in from.iter().chain(&to) {
+                    if end.ty != Type::INT {
+                        self.wrong_type::<()>(end, "loop bounds must be ints", "int");
+                    } else if end.stage != Stage::Constant {
+                        self.not_constant::<()>(end, "loop bounds");
+                    }
+                }
+                self.enter_scope();
+                let id = self.loop_variable(variable, Type::INT, Stage::Constant);
+                let body = self.statement(body);
+                self.leave_scope();
+                StatementKind::ForRange {
+                    variable: id,
+                    from: from?,
+                    to: to?,
+                    body: Box::new(body?),
+                }
+            }
+            Syntax::ForEach {
+                variable,
+                container,
+                body,
+            } => {
+                let container = self.expression(container)?;
+                let ty = if container.ty.array > 0 {
+                    Type {
+                        array: container.ty.array - 1,
+                        ..container.ty
+                    }
+                } else if container.ty.is_number() {
+                    return self.wrong_type(&container, "`for (x in ...)` walks a container", "a container");
+                } else {
+                    Type::REAL
+                };
+                self.enter_scope();
+                let id = self.loop_variable(variable, ty, container.stage);
+                let body = self.statement(body);
+                self.leave_scope();
+                StatementKind::ForEach {
+                    variable: id,
+                    container,
+                    body: Box::new(body?),
+                }
+            }
+            Syntax::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let condition = self.expression(condition);
+                if let Some(c) = &condition {
+                    self.condition(c);
+                }
+                self.enter_scope();
+                let then = self.statement(then);
+                self.leave_scope();
+                self.enter_scope();
+                let otherwise = otherwise.as_ref().map(|s| self.statement(s));
+                self.leave_scope();
+                StatementKind::If {
+                    condition: condition?,
+                    then: Box::new(then?),
+                    otherwise: match otherwise {
+                        None => None,
+                        Some(checked) => Some(Box::new(checked?)),
+                    },
+                }
+            }
+            Syntax::Block(statements) => {
+                self.enter_scope();
+                let statements = statements.iter().filter_map(|s| self.statement(s)).collect();
+                self.leave_scope();
+                StatementKind::Block(statements)
+            }
+            Syntax::While { .. } => return self.unsupported_statement(span, "`while`"),
+            Syntax::Break => return self.unsupported_statement(span, "`break`"),
+            Syntax::Continue => return self.unsupported_statement(span, "`continue`"),
+            Syntax::Return(_) => return self.unsupported_statement(span, "`return`"),
+            Syntax::Print(_) => return self.unsupported_statement(span, "`print`"),
+            Syntax::Reject(_) => return self.unsupported_statement(span, "`reject`"),
+            Syntax::Call { name, .. } => {
+                self.report(
+                    Diagnostic::error(
+                        "E0112",
+                        name.span,
+                        format!("there is no procedure called `{}`", name.name),
+                    )
+                    .label("unknown"),
+                );
+                return None;
+            }
+        };
+        Some(Statement { kind, span })
+    }
+
+    fn unsupported_statement(&mut self, span: Span, what: &str) -> Option<Statement> {
+        self.unsupported(span, what, None);
+        None
+    }
+
+    fn only_in_model(&mut self, span: Span, what: &str) -> Option<()> {
+        if self.in_model {
+            return Some(());
+        }
+        self.report(
+            Diagnostic::error("E0122", span, format!("{what} belongs in the `model` block"))
+                .label("not here")
+                .help("move it to `model { ... }`"),
+        );
+        None
+    }
+
+    fn condition(&mut self, condition: &Expr) {
+        if !condition.ty.is_number() {
+            self.wrong_type::<()>(condition, "a condition must be a number", "int");
+        } else if condition.stage.is_private() {
+            self.not_constant::<()>(condition, "the condition of `if`");
+        } else if condition.stage == Stage::Parameter {
+            self.unsupported(
+                condition.span,
+                "`if` on a parameter",
+                Some("write `condition ? a : b`"),
+            );
+        }
+    }
+
+    fn loop_variable(&mut self, name: &Ident, ty: Type, stage: Stage) -> VariableId {
+        self.declare(Variable {
+            name: name.name.clone(),
+            span: name.span,
+            role: Role::Local,
+            ty,
+            stage,
+            sizes: Vec::new(),
+            lower: None,
+            upper: None,
+        })
+    }
+
+    /// The value of `T x = value;`.
+    fn initial_value(&mut self, id: VariableId, value: &syntax::Expr) -> Option<Expr> {
+        let value = self.expression(value)?;
+        let (name, span, ty) = {
+            let v = self.checked.variable(id);
+            (v.name.clone(), v.span, v.ty)
+        };
+        self.assignable(&name, span, ty, &value)?;
+        self.stage_allowed(&value)?;
+        self.raise_stage(id, value.stage);
+        Some(value)
+    }
+
+    fn assignable(&mut self, name: &str, declared: Span, ty: Type, value: &Expr) -> Option<()> {
+        if ty.accepts(value.ty) {
+            return Some(());
+        }
+        self.report(
+            Diagnostic::error(
+                "E0123",
+                value.span,
+                format!("`{name}` is `{ty}` and cannot hold `{}`", value.ty),
+            )
+            .label(format!("this is `{}`", value.ty))
+            .note(declared, format!("declared here as `{ty}`")),
+        );
+        None
+    }
+
+    /// Whether the block of the variable may hold a value of that stage.
+    fn stage_allowed(&mut self, value: &Expr) -> Option<()> {
+        let block = self.block;
+        let block_name = match block {
+            Role::TransformedConstant => "transformed constants",
+            Role::TransformedParameter => "transformed parameters",
+            _ => return Some(()),
+        };
+        if value.stage.is_private() {
+            let mut diagnostic = Diagnostic::error(
+                "E0202",
+                value.span,
+                format!("`{block_name}` is public, and this depends on a private record"),
+            )
+            .label(format!("stage {}", value.stage.name()))
+            .help("compute it in `transformed record` if it has no parameter in it, or in a local variable of `model`");
+            if let Some((span, text)) = self.private_source(value) {
+                diagnostic = diagnostic.note(span, text);
+            }
+            self.report(diagnostic);
+            return None;
+        }
+        if block == Role::TransformedConstant && value.stage != Stage::Constant {
+            return self.not_constant(value, "transformed constants");
+        }
+        Some(())
+    }
+
+    fn assignment(
+        &mut self,
+        span: Span,
+        target: &syntax::Expr,
+        operator: AssignOperator,
+        value: &syntax::Expr,
+    ) -> Option<StatementKind> {
+        let value = self.expression(value);
+        let (name, index_syntax) = match &target.kind {
+            syntax::ExprKind::Variable(name) => (name, &[][..]),
+            syntax::ExprKind::Index { base, indices } => match &base.kind {
+                syntax::ExprKind::Variable(name) => (name, &indices[..]),
+                _ => {
+                    self.unsupported(target.span, "assignment to a chain of indices", Some("write `x[i, j] = ...`"));
+                    return None;
+                }
+            },
+            _ => {
+                self.report(
+                    Diagnostic::error("E0124", target.span, "this cannot be assigned to")
+                        .label("expected a variable, or an element of one"),
+                );
+                return None;
+            }
+        };
+        let ident = Ident {
+            name: name.clone(),
+            span: target.span,
+        };
+        let Some(id) = self.find(name) else {
+            self.unknown_name(&ident);
+            return None;
+        };
+        let indices = self.indices(index_syntax)?;
+        let (role, declared, declared_type) = {
+            let v = self.checked.variable(id);
+            (v.role, v.span, v.ty)
+        };
+        if role != Role::Local && role != self.block {
+            self.report(
+                Diagnostic::error(
+                    "E0125",
+                    target.span,
+                    format!("`{name}` is {} and cannot be assigned to here", role.description()),
+                )
+                .label("read only here")
+                .note(declared, "declared here"),
+            );
+            return None;
+        }
+        for index in &indices {
+            if index_stage(index) != Stage::Constant {
+                let (Index::Single(e) | Index::Many(e)) = index else {
+                    continue;
+                };
+                return self.not_constant(e, "an index on the left of `=`");
+            }
+        }
+        let ty = self.indexed_type(target.span, declared_type, &indices)?;
+        let value = value?;
+        let operator = match operator {
+            AssignOperator::Set => {
+                self.assignable(name, declared, ty, &value)?;
+                None
+            }
+            AssignOperator::With(operator) => {
+                // Types as for `target operator value`, put back into the target.
+                let current = Expr {
+                    kind: ExprKind::Variable(id),
+                    ty,
+                    stage: self.checked.variable(id).stage,
+                    span: target.span,
+                };
+                let result = self.binary(span, operator, current, value.clone())?;
+                self.assignable(name, declared, ty, &result)?;
+                Some(operator)
+            }
+        };
+        self.stage_allowed(&value)?;
+        self.raise_stage(id, value.stage);
+        Some(StatementKind::Assign {
+            variable: id,
+            indices,
+            operator,
+            value,
+        })
+    }
+
+    fn sampling(
+        &mut self,
+        span: Span,
+        variate: &syntax::Expr,
+        name: &Ident,
+        arguments: &[syntax::Expr],
+    ) -> Option<StatementKind> {
+        let variate = self.expression(variate);
+        let arguments = self.expressions(arguments);
+        self.only_in_model(span, "a sampling statement")?;
+        let Some(family) = distribution::lookup(&name.name) else {
+            self.unknown_distribution(name);
+            return None;
+        };
+        let (variate, arguments) = (variate?, arguments?);
+        self.distribution_arguments(name, family, &variate, &arguments)?;
+        let right = arguments
+            .iter()
+            .fold(Stage::Constant, |s, e| s.join(e.stage));
+        if right.is_private() && !variate.stage.is_private() {
+            self.prior_reads_record(&variate, &arguments);
+            return None;
+        }
+        self.checked
+            .distributions
+            .push(distribution::FAMILIES[family].name());
+        Some(StatementKind::Sampling {
+            family,
+            variate,
+            arguments,
+        })
+    }
+
+    /// `alpha ~ normal(dist, 1)`: a prior that reads private data.
+    fn prior_reads_record(&mut self, variate: &Expr, arguments: &[Expr]) {
+        let Some(argument) = arguments.iter().find(|a| a.stage.is_private()) else {
+            return;
+        };
+        let what = find_variable(variate, &|_| true)
+            .map(|id| self.checked.variable(id).role.description())
+            .unwrap_or("a constant");
+        let mut diagnostic = Diagnostic::error(
+            "E0201",
+            argument.span,
+            "a prior that reads private data: what stands left of `~` names no record column, but this does",
+        )
+        .label(format!("stage {}", argument.stage.name()))
+        .note(variate.span, format!("this is {what}"))
+        .help("take the column out of the prior; if a term per record is meant, write `target += ..._lpdf(... | ...);`");
+        if let Some((span, text)) = self.private_source(argument) {
+            diagnostic = diagnostic.note(span, text);
+        }
+        self.report(diagnostic);
+    }
+
+    fn unknown_distribution(&mut self, name: &Ident) {
+        if distribution::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
+            self.unsupported(name.span, &format!("`{}`", name.name), None);
+            return;
+        }
+        let known = distribution::FAMILIES
+            .iter()
+            .map(|f| f.name())
+            .chain(distribution::NOT_SUPPORTED_YET.iter().copied());
+        let mut diagnostic = Diagnostic::error(
+            "E0126",
+            name.span,
+            format!("there is no distribution called `{}`", name.name),
+        )
+        .label("unknown distribution");
+        if let Some(suggestion) = did_you_mean(&name.name, known) {
+            diagnostic = diagnostic.help(format!("did you mean `{suggestion}`?"));
+        }
+        self.report(diagnostic);
+    }
+
+    /// A declaration: its type, sizes and bounds.
+    fn declaration(&mut self, ty: &syntax::SizedType, name: &Ident, role: Role) -> Option<VariableId> {
+        let base = match ty.base {
+            BaseType::Int => Some(Base::Int),
+            BaseType::Real => Some(Base::Real),
+            BaseType::Vector => Some(Base::Vector),
+            BaseType::RowVector => Some(Base::RowVector),
+            BaseType::Matrix => Some(Base::Matrix),
+            other => {
+                self.unsupported(ty.span, &format!("the type `{}`", other.keyword()), None);
+                None
+            }
+        };
+        let mut sizes = Vec::new();
+        for size in ty.array_sizes.iter().chain(&ty.sizes) {
+            let Some(size) = self.expression(size) else {
+                continue;
+            };
+            if size.ty != Type::INT {
+                self.wrong_type::<()>(&size, "a size must be an int", "int");
+            } else if size.stage != Stage::Constant {
+                self.not_constant::<()>(&size, "a size");
+            } else {
+                sizes.push(size);
+            }
+        }
+        let (mut lower, mut upper) = (None, None);
+        for constraint in &ty.constraints {
+            let value = self.expression(&constraint.value);
+            match constraint.kind {
+                ConstraintKind::Lower | ConstraintKind::Upper => {
+                    let value = value.and_then(|v| self.bound(role, v));
+                    if constraint.kind == ConstraintKind::Lower {
+                        lower = value;
+                    } else {
+                        upper = value;
+                    }
+                }
+                kind => self.unsupported(
+                    constraint.span,
+                    &format!("the constraint `{}`", kind.keyword()),
+                    Some("scale the parameter in `transformed parameters`"),
+                ),
+            }
+        }
+        if role == Role::Local && !ty.constraints.is_empty() {
+            self.report(
+                Diagnostic::error("E0127", ty.span, "a local variable has no constraints")
+                    .label("not allowed here"),
+            );
+        }
+        // An undeclared variable would make every later use an error, too; one
+        // with a type that is not supported still gets its name.
+        let ty = Type {
+            base: base.unwrap_or(Base::Real),
+            array: ty.array_sizes.len(),
+        };
+        if role == Role::Parameter && ty.base == Base::Int {
+            self.report(
+                Diagnostic::error(
+                    "E0128",
+                    name.span,
+                    "a parameter cannot be an int: samplers move in continuous space",
+                )
+                .label("an int parameter")
+                .help("sum the discrete unknown out of the likelihood, with `log_sum_exp`"),
+            );
+        }
+        Some(self.declare(Variable {
+            name: name.name.clone(),
+            span: name.span,
+            role,
+            ty,
+            stage: match role {
+                Role::Record | Role::TransformedRecord => Stage::Record,
+                Role::Parameter | Role::TransformedParameter => Stage::Parameter,
+                _ => Stage::Constant,
+            },
+            sizes,
+            lower,
+            upper,
+        }))
+    }
+
+    fn bound(&mut self, role: Role, value: Expr) -> Option<Expr> {
+        if value.stage.is_private() {
+            return self.not_constant(&value, "bounds");
+        }
+        if value.stage == Stage::Parameter && role != Role::Parameter {
+            return self.not_constant(&value, "these bounds");
+        }
+        let scalar = value.ty.is_number();
+        if !scalar {
+            self.unsupported(value.span, "bounds that are containers", None);
+            return None;
+        }
+        Some(value)
+    }
+}

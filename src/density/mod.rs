@@ -1,0 +1,347 @@
+//! The log density and its gradient.
+//!
+//! The parameter part (transforms, priors, hierarchical structure) is a burn
+//! autodiff graph, evaluated once per density evaluation. The record part takes
+//! the interface values that the parameter part makes and a block of records
+//! (see [`RowProgram`]). This room computes; it holds no rows and releases
+//! nothing.
+
+mod program;
+mod special;
+mod tensor;
+
+pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
+
+use burn::tensor::{Device, Tensor};
+
+use crate::model::{Model, NumericTransform, PrivateId, PrivateOp, PublicId, PublicOp, Scalar, Transform};
+use tensor::{Functions, PublicTensors, evaluate_private, evaluate_public, needed, numbers};
+
+/// A model ready to be evaluated.
+pub struct Density {
+    model: Model,
+    /// Raw columns in, columns of the row program (and the constant part of the
+    /// likelihood, last) out; runs once, when the data is loaded.
+    loading: RowProgram,
+    rows: RowProgram,
+    outputs: Vec<(String, usize, usize)>,
+}
+
+/// Values of the interface at one point.
+#[derive(Debug, Clone)]
+pub struct Interface {
+    pub z: Vec<f64>,
+}
+
+impl Density {
+    pub fn new(model: Model) -> Density {
+        let order = model.needed_private_nodes(&[model.likelihood]);
+        let graph = &model.graphs.private;
+        let of_record = |id: PrivateId| !graph.node(id).has_parameter;
+        let rows = RowProgram::compile(
+            &model.graphs,
+            &order,
+            &[model.likelihood],
+            of_record,
+        );
+        let mut roots: Vec<Scalar> = rows.columns().iter().map(|&id| Scalar::Private(id)).collect();
+        roots.push(model.record_constant);
+        let order = model.needed_private_nodes(&roots);
+        let loading = RowProgram::compile(&model.graphs, &order, &roots, |id| {
+            matches!(graph.node(id).op, PrivateOp::Column(_))
+        });
+        let outputs = model.output_columns();
+        Density {
+            model,
+            loading,
+            rows,
+            outputs,
+        }
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Number of unconstrained coordinates.
+    pub fn dimension(&self) -> usize {
+        self.model.dimension
+    }
+
+    /// The compiled record part.
+    pub fn row_program(&self) -> &RowProgram {
+        &self.rows
+    }
+
+    /// Names of the output columns, as in Stan CSV: `beta.1`.
+    pub fn output_names(&self) -> impl Iterator<Item = &str> {
+        self.outputs.iter().map(|(name, _, _)| name.as_str())
+    }
+
+    /// Computes what depends on the record only: the columns that the row
+    /// program reads, and the constant part of each record's log-likelihood.
+    ///
+    /// `raw` holds the declared columns, `[columns][n]`, in declaration order.
+    pub fn load_columns(&self, raw: &[Vec<f64>], n: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+        let wanted = self.rows.columns().len() + 1;
+        let mut derived = vec![Vec::with_capacity(n); wanted];
+        let mut scratch = self.loading.scratch(&[], 0);
+        let sources: Vec<usize> = self
+            .loading
+            .columns()
+            .iter()
+            .map(|&id| match self.model.graphs.private.node(id).op {
+                PrivateOp::Column(c) => c as usize,
+                _ => unreachable!("only raw columns are handed in"),
+            })
+            .collect();
+        let mut start = 0;
+        while start < n {
+            let rows = BLOCK.min(n - start);
+            let block: Vec<&[f64]> = sources.iter().map(|&c| &raw[c][start..start + rows]).collect();
+            self.loading.forward(&block, rows, &mut scratch);
+            for (root, column) in derived.iter_mut().enumerate() {
+                column.extend_from_slice(self.loading.output(root, &block, rows, &scratch));
+            }
+            start += rows;
+        }
+        let constant = derived.pop().unwrap_or_default();
+        (derived, constant)
+    }
+
+    /// Log prior density plus log Jacobian (nats, unconstrained scale).
+    pub fn log_prior(&self, theta: &[f64]) -> f64 {
+        let [prior, jacobian] = self.prior_and_jacobian(theta);
+        prior + jacobian
+    }
+
+    /// Log prior density on the constrained scale, and log Jacobian.
+    pub fn prior_and_jacobian(&self, theta: &[f64]) -> [f64; 2] {
+        let roots = [self.model.prior, self.model.jacobian];
+        let values = self.values(theta, &roots);
+        [values[0][0], values[1][0]]
+    }
+
+    /// The interface at a point.
+    pub fn interface(&self, theta: &[f64]) -> Interface {
+        let roots: Vec<PublicId> = self.rows.interface().collect();
+        Interface {
+            z: self.values(theta, &roots).concat(),
+        }
+    }
+
+    /// The Jacobian of the interface, dz/dtheta.
+    pub fn interface_jacobian(&self, theta: &[f64]) -> Jacobian {
+        let graph = &self.model.graphs.public;
+        let dimension = self.dimension();
+        let mut rows = Vec::with_capacity(self.rows.interface_length());
+        // Coordinates that are parameters themselves need no computation; the
+        // others get one batch row each, so that one backward pass gives all.
+        let mut computed: Vec<(PublicId, usize)> = Vec::new();
+        for id in self.rows.interface() {
+            let length = graph.length(id);
+            match graph.node(id).op {
+                PublicOp::Unconstrained { offset, .. } => {
+                    rows.extend((0..length).map(|i| vec![(offset as usize + i, 1.0)]));
+                }
+                _ => {
+                    computed.push((id, rows.len()));
+                    rows.extend(vec![Vec::new(); length]);
+                }
+            }
+        }
+        let batch: usize = computed.iter().map(|&(id, _)| graph.length(id)).sum();
+        if batch > 0 {
+            let roots: Vec<PublicId> = computed.iter().map(|c| c.0).collect();
+            let device = Device::flex().autodiff();
+            let leaf = tensor::tensor(theta.repeat(batch), [batch, dimension], &device).require_grad();
+            let values = evaluate_public(graph, &needed(graph, &roots), &leaf, Functions::Table);
+            let mut loss: Option<Tensor<1>> = None;
+            let mut first = 0;
+            for &(id, _) in &computed {
+                let length = graph.length(id);
+                let mut identity = vec![0.0; length * length];
+                for i in 0..length {
+                    identity[i * length + i] = 1.0;
+                }
+                let own = values.get(id).expand([batch, length]).narrow(0, first, length);
+                let picked = (own * tensor::tensor(identity, [length, length], &device)).sum();
+                loss = Some(match loss {
+                    Some(sum) => sum + picked,
+                    None => picked,
+                });
+                first += length;
+            }
+            let gradient = backward(loss, &leaf);
+            let mut first = 0;
+            for &(id, start) in &computed {
+                for i in 0..graph.length(id) {
+                    let row = &gradient[(first + i) * dimension..(first + i + 1) * dimension];
+                    rows[start + i] = row
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, w)| **w != 0.0)
+                        .map(|(j, &w)| (j, w))
+                        .collect();
+                }
+                first += graph.length(id);
+            }
+        }
+        Jacobian { dimension, rows }
+    }
+
+    /// Log prior plus log Jacobian, and the gradient of
+    /// `log prior + log Jacobian + sum_k adjoint[k] * z[k]` on the unconstrained
+    /// scale; `adjoint` is the gradient with respect to the interface, or empty.
+    pub fn pull_back(&self, theta: &[f64], adjoint: &[f64]) -> (f64, Vec<f64>) {
+        let graph = &self.model.graphs.public;
+        let mut roots = vec![self.model.prior, self.model.jacobian];
+        if !adjoint.is_empty() {
+            roots.extend(self.rows.interface());
+        }
+        let device = Device::flex().autodiff();
+        let leaf = tensor::tensor(theta.to_vec(), [1, self.dimension()], &device).require_grad();
+        let values = evaluate_public(graph, &needed(graph, &roots), &leaf, Functions::Table);
+        let density = values.get(roots[0]).sum() + values.get(roots[1]).sum();
+        let log_prior = numbers(density.clone())[0];
+        let mut loss = density;
+        let mut start = 0;
+        for &id in &roots[2..] {
+            let length = graph.length(id);
+            if length == 0 {
+                continue;
+            }
+            let weights = adjoint[start..start + length].to_vec();
+            loss = loss + (values.get(id) * tensor::tensor(weights, [1, length], &device)).sum();
+            start += length;
+        }
+        (log_prior, backward(Some(loss), &leaf))
+    }
+
+    /// The output columns at a point, in the order of
+    /// [`Density::output_names`].
+    pub fn outputs(&self, theta: &[f64]) -> Vec<f64> {
+        let roots: Vec<PublicId> = self.model.outputs.iter().map(|o| o.node).collect();
+        let values = self.values(theta, &roots);
+        self.outputs
+            .iter()
+            .map(|&(_, output, position)| values[output][position])
+            .collect()
+    }
+
+    /// Unconstrained coordinates of constrained parameter values, which
+    /// `element(name, storage position)` looks up.
+    ///
+    /// Errors: a value is missing or violates its constraint, in words.
+    pub fn unconstrain(
+        &self,
+        mut element: impl FnMut(&str, usize) -> Result<f64, String>,
+    ) -> Result<Vec<f64>, String> {
+        let mut theta = vec![0.0; self.dimension()];
+        for parameter in &self.model.parameters {
+            let bounds = self.numeric_transform(parameter.transform, &theta);
+            for i in 0..parameter.shape.length() {
+                let x = element(&parameter.name, i)?;
+                theta[parameter.offset + i] = bounds.unconstrain(x).ok_or_else(|| {
+                    format!("`{}` is {x}, but must be {}", parameter.name, bounds.describe())
+                })?;
+            }
+        }
+        Ok(theta)
+    }
+
+    /// Bounds may be expressions of parameters declared before.
+    fn numeric_transform(&self, transform: Transform, theta: &[f64]) -> NumericTransform {
+        let number = |scalar: Scalar| match scalar {
+            Scalar::Number(bits) => bits.value(),
+            Scalar::Public(node, i) => self.values(theta, &[node])[0][i as usize],
+            Scalar::Private(_) => f64::NAN,
+        };
+        match transform {
+            Transform::Identity => NumericTransform::Identity,
+            Transform::Lower(a) => NumericTransform::Lower(number(a)),
+            Transform::Upper(b) => NumericTransform::Upper(number(b)),
+            Transform::Interval(a, b) => NumericTransform::Interval(number(a), number(b)),
+        }
+    }
+
+    /// Values of public nodes, on the plain device: a graph that is never
+    /// walked backwards would only pile up (BURN.md).
+    fn values(&self, theta: &[f64], roots: &[PublicId]) -> Vec<Vec<f64>> {
+        let graph = &self.model.graphs.public;
+        if roots.is_empty() {
+            return Vec::new();
+        }
+        let leaf = tensor::tensor(theta.to_vec(), [1, theta.len()], &Device::flex());
+        let values = evaluate_public(graph, &needed(graph, roots), &leaf, Functions::Table);
+        roots
+            .iter()
+            .map(|&id| {
+                if graph.length(id) == 0 {
+                    Vec::new()
+                } else {
+                    numbers(values.get(id))
+                }
+            })
+            .collect()
+    }
+
+    /// Every record's log-likelihood and gradient by the independent path: the
+    /// parameters tiled to one row per record, burn's own functions and
+    /// derivatives throughout. Slow; it is what the row program is tested
+    /// against.
+    ///
+    /// Returns `n` log-likelihoods and `n x dimension` gradients by rows.
+    pub fn tiled_gradients(&self, theta: &[f64], raw: &[Vec<f64>], n: usize) -> (Vec<f64>, Vec<f64>) {
+        let device = Device::flex().autodiff();
+        let graphs = &self.model.graphs;
+        let order = self.model.needed_private_nodes(&[self.model.likelihood]);
+        let roots: Vec<PublicId> = order
+            .iter()
+            .flat_map(|&id| {
+                let op = &graphs.private.node(id).op;
+                let table = match op {
+                    PrivateOp::Gather { table, .. } => Some(*table),
+                    _ => None,
+                };
+                crate::model::operands(op)
+                    .into_iter()
+                    .filter_map(|s| match s {
+                        Scalar::Public(id, _) => Some(id),
+                        _ => None,
+                    })
+                    .chain(table)
+            })
+            .collect();
+        let leaf = tensor::tensor(theta.repeat(n), [n, self.dimension()], &device).require_grad();
+        let public: PublicTensors = evaluate_public(
+            &graphs.public,
+            &needed(&graphs.public, &roots),
+            &leaf,
+            Functions::Native,
+        );
+        let columns: Vec<Tensor<2>> = raw
+            .iter()
+            .map(|c| tensor::tensor(c.clone(), [n, 1], &device))
+            .collect();
+        let terms = evaluate_private(graphs, &order, &public, &columns, self.model.likelihood, n);
+        let values = numbers(terms.clone());
+        (values, backward(Some(terms.sum()), &leaf))
+    }
+}
+
+/// The gradient of `loss` at `leaf`.
+fn backward(loss: Option<Tensor<1>>, leaf: &Tensor<2>) -> Vec<f64> {
+    let [rows, columns] = leaf.dims();
+    // A loss that does not depend on the leaf has no graph to walk; this part
+    // has the gradient zero.
+    let anchor = leaf.clone().sum() * 0.0;
+    let loss = match loss {
+        Some(loss) => loss + anchor,
+        None => anchor,
+    };
+    let mut gradients = loss.backward();
+    leaf.grad_remove(&mut gradients)
+        .map_or_else(|| vec![0.0; rows * columns], numbers)
+}
+

@@ -1,0 +1,778 @@
+//! One record's log-likelihood and gradient, for a block of records at a time.
+//!
+//! The private half of a model is compiled to a straight list of instructions
+//! over registers of [`BLOCK`] numbers. A forward sweep gives every record's
+//! log-likelihood; a reverse sweep gives, per record, one number for each place
+//! where parameters enter (the *interface*): a scalar shared by all records, a
+//! linear predictor, or a gathered element. From these and the Jacobian of the
+//! interface follow each record's own gradient, without ever making a matrix of
+//! all records by all parameters.
+
+use std::collections::HashMap;
+
+use crate::function::{DerivativeUses, Unary};
+use crate::model::{Binary, Bits, Graphs, PrivateId, PrivateOp, PublicId, Scalar, operands};
+
+/// Records per block: registers of this length stay in the first-level cache.
+pub const BLOCK: usize = 256;
+
+/// Where an instruction reads from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Source {
+    Register(usize),
+    Column(usize),
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Unary(Unary, Source),
+    Binary(Binary, Source, Source),
+    Select(Source, Source, Source),
+    Linear(Vec<LinearTerm>),
+    Gather {
+        /// Position of the table in the interface, and its length.
+        table: usize,
+        length: usize,
+        offset: usize,
+        strides: Vec<(usize, Source)>,
+        /// A table of constants instead of a part of the interface.
+        constants: Option<Vec<f64>>,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct LinearTerm {
+    scale: f64,
+    /// Position in the interface.
+    place: Option<usize>,
+    column: Option<Source>,
+}
+
+#[derive(Debug, Clone)]
+struct Instruction {
+    operation: Operation,
+    register: usize,
+    /// Whether the reverse sweep, or an instruction that it needs, reads the
+    /// value; if not, a gradient skips it.
+    value_needed_for_gradient: bool,
+}
+
+/// A compiled private half.
+#[derive(Debug, Clone)]
+pub struct RowProgram {
+    instructions: Vec<Instruction>,
+    registers: usize,
+    /// Registers that hold one number for the whole block.
+    fixed: Vec<(usize, f64)>,
+    /// Registers that hold one interface place for the whole block.
+    shared: Vec<(usize, usize)>,
+    /// Where the results are, one per root.
+    outputs: Vec<Source>,
+    /// Private nodes that must be handed in as columns.
+    columns: Vec<PrivateId>,
+    /// Public vectors that make up the interface, with their starts.
+    interface: Vec<(PublicId, usize)>,
+    interface_length: usize,
+    /// Whether the adjoint of a register leads to a parameter.
+    differentiable: Vec<bool>,
+}
+
+/// The rows of the Jacobian of the interface, dz/dtheta, without zeros.
+#[derive(Debug, Clone, Default)]
+pub struct Jacobian {
+    pub dimension: usize,
+    /// One list of `(coordinate, derivative)` per interface place.
+    pub rows: Vec<Vec<(usize, f64)>>,
+}
+
+/// Working memory of one thread.
+pub struct Scratch {
+    values: Vec<f64>,
+    adjoints: Vec<f64>,
+    /// `scale * z` of every linear term with a column, in program order.
+    coefficients: Vec<f64>,
+    /// What the terms without a column add up to, per linear instruction.
+    offsets: Vec<f64>,
+    z: Vec<f64>,
+    gradients: Vec<f64>,
+    temporary: Vec<f64>,
+}
+
+struct Compiler<'a> {
+    graphs: &'a Graphs,
+    /// Nodes that come as columns.
+    columns: HashMap<PrivateId, usize>,
+    registers: HashMap<Key, usize>,
+    program: RowProgram,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Node(PrivateId),
+    Number(Bits),
+    Place(usize),
+}
+
+impl RowProgram {
+    /// Compiles the private nodes that the roots need. Nodes for which
+    /// `is_column` holds are not computed but handed in.
+    pub fn compile(
+        graphs: &Graphs,
+        order: &[PrivateId],
+        roots: &[Scalar],
+        is_column: impl Fn(PrivateId) -> bool,
+    ) -> RowProgram {
+        let mut compiler = Compiler {
+            graphs,
+            columns: HashMap::new(),
+            registers: HashMap::new(),
+            program: RowProgram {
+                instructions: Vec::new(),
+                registers: 0,
+                fixed: Vec::new(),
+                shared: Vec::new(),
+                outputs: Vec::new(),
+                columns: Vec::new(),
+                interface: Vec::new(),
+                interface_length: 0,
+                differentiable: Vec::new(),
+            },
+        };
+        for &id in order {
+            if !is_column(id) {
+                compiler.instruction(id, &is_column);
+            }
+        }
+        for &root in roots {
+            let source = compiler.source(root, &is_column);
+            compiler.program.outputs.push(source);
+        }
+        compiler.program.mark_needed_values();
+        compiler.program
+    }
+
+    pub fn columns(&self) -> &[PrivateId] {
+        &self.columns
+    }
+
+    /// The public vectors whose concatenation is the interface `z`.
+    pub fn interface(&self) -> impl Iterator<Item = PublicId> + '_ {
+        self.interface.iter().map(|&(id, _)| id)
+    }
+
+    pub fn interface_length(&self) -> usize {
+        self.interface_length
+    }
+
+    /// Working memory for interface values `z`; `dimension` is the number of
+    /// unconstrained coordinates, for gradients.
+    pub fn scratch(&self, z: &[f64], dimension: usize) -> Scratch {
+        let mut scratch = Scratch {
+            values: vec![0.0; self.registers * BLOCK],
+            adjoints: vec![0.0; self.registers * BLOCK],
+            coefficients: Vec::new(),
+            offsets: Vec::new(),
+            z: z.to_vec(),
+            gradients: vec![0.0; dimension * BLOCK],
+            temporary: vec![0.0; BLOCK],
+        };
+        for &(register, value) in &self.fixed {
+            scratch.values[register * BLOCK..(register + 1) * BLOCK].fill(value);
+        }
+        for &(register, place) in &self.shared {
+            scratch.values[register * BLOCK..(register + 1) * BLOCK].fill(z[place]);
+        }
+        for instruction in &self.instructions {
+            if let Operation::Linear(terms) = &instruction.operation {
+                let mut offset = 0.0;
+                for term in terms {
+                    let coefficient = term.scale * term.place.map_or(1.0, |p| z[p]);
+                    match term.column {
+                        Some(_) => scratch.coefficients.push(coefficient),
+                        None => offset += coefficient,
+                    }
+                }
+                scratch.offsets.push(offset);
+            }
+        }
+        scratch
+    }
+
+    /// Computes every root for `rows` records; `columns` are in the order of
+    /// [`RowProgram::columns`].
+    pub fn forward(&self, columns: &[&[f64]], rows: usize, scratch: &mut Scratch) {
+        self.sweep(columns, rows, scratch, false);
+    }
+
+    /// The values of a root after a forward sweep.
+    pub fn output<'a>(
+        &self,
+        root: usize,
+        columns: &[&'a [f64]],
+        rows: usize,
+        scratch: &'a Scratch,
+    ) -> &'a [f64] {
+        read(self.outputs[root], columns, &scratch.values, rows)
+    }
+
+    /// Every record's gradient of the first root with respect to the
+    /// unconstrained parameters. Coordinate `j` of record `i` is at
+    /// `j * BLOCK + i`.
+    pub fn gradients<'a>(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        jacobian: &Jacobian,
+        scratch: &'a mut Scratch,
+    ) -> &'a [f64] {
+        self.sweep(columns, rows, scratch, true);
+        self.reverse(columns, rows, scratch);
+        scratch.gradients.fill(0.0);
+        let Scratch {
+            values,
+            adjoints,
+            gradients,
+            ..
+        } = scratch;
+        let adjoint = |register: usize| &adjoints[register * BLOCK..register * BLOCK + rows];
+        for &(register, place) in &self.shared {
+            for &(j, w) in &jacobian.rows[place] {
+                let into = &mut gradients[j * BLOCK..j * BLOCK + rows];
+                for (g, r) in into.iter_mut().zip(adjoint(register)) {
+                    *g += w * r;
+                }
+            }
+        }
+        for instruction in &self.instructions {
+            let r = adjoint(instruction.register);
+            match &instruction.operation {
+                Operation::Linear(terms) => {
+                    for term in terms {
+                        let Some(place) = term.place else { continue };
+                        for &(j, w) in &jacobian.rows[place] {
+                            let s = term.scale * w;
+                            let into = &mut gradients[j * BLOCK..j * BLOCK + rows];
+                            match term.column {
+                                Some(source) => {
+                                    let x = read(source, columns, values, rows);
+                                    for ((g, r), x) in into.iter_mut().zip(r).zip(x) {
+                                        *g += s * r * x;
+                                    }
+                                }
+                                None => {
+                                    for (g, r) in into.iter_mut().zip(r) {
+                                        *g += s * r;
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                Operation::Gather {
+                    constants: None, ..
+                } => {
+                    for (i, r) in r.iter().enumerate() {
+                        let place =
+                            gather_place(&instruction.operation, i, columns, values, rows);
+                        for &(j, w) in &jacobian.rows[place] {
+                            gradients[j * BLOCK + i] += w * r;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        gradients
+    }
+
+    /// Adds the gradient with respect to the interface, summed over the records
+    /// that `counts` keeps, to `into`. Call after [`RowProgram::forward`].
+    pub fn add_interface_gradient(
+        &self,
+        columns: &[&[f64]],
+        counts: &[bool],
+        scratch: &mut Scratch,
+        into: &mut [f64],
+    ) {
+        let rows = counts.len();
+        self.reverse(columns, rows, scratch);
+        let Scratch {
+            values, adjoints, ..
+        } = scratch;
+        // Records that do not count may have adjoints that are not numbers.
+        for register in 0..self.registers {
+            let adjoint = &mut adjoints[register * BLOCK..register * BLOCK + rows];
+            for (a, &keep) in adjoint.iter_mut().zip(counts) {
+                if !keep {
+                    *a = 0.0;
+                }
+            }
+        }
+        let adjoint = |register: usize| &adjoints[register * BLOCK..register * BLOCK + rows];
+        for &(register, place) in &self.shared {
+            into[place] += adjoint(register).iter().sum::<f64>();
+        }
+        for instruction in &self.instructions {
+            let r = adjoint(instruction.register);
+            match &instruction.operation {
+                Operation::Linear(terms) => {
+                    for term in terms {
+                        let Some(place) = term.place else { continue };
+                        let sum: f64 = match term.column {
+                            None => r.iter().sum(),
+                            Some(source) => read(source, columns, values, rows)
+                                .iter()
+                                .zip(r)
+                                .map(|(x, r)| if *r == 0.0 { 0.0 } else { x * r })
+                                .sum(),
+                        };
+                        into[place] += term.scale * sum;
+                    }
+                }
+                Operation::Gather {
+                    constants: None, ..
+                } => {
+                    for (i, r) in r.iter().enumerate() {
+                        let place = gather_place(&instruction.operation, i, columns, values, rows);
+                        into[place] += r;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn sweep(&self, columns: &[&[f64]], rows: usize, scratch: &mut Scratch, for_gradient: bool) {
+        let (mut coefficient, mut linear) = (0, 0);
+        let Scratch {
+            values,
+            coefficients,
+            offsets,
+            z,
+            temporary,
+            ..
+        } = scratch;
+        for instruction in &self.instructions {
+            let skip = for_gradient && !instruction.value_needed_for_gradient;
+            if let Operation::Linear(terms) = &instruction.operation {
+                let with_columns = terms.iter().filter(|t| t.column.is_some()).count();
+                if !skip {
+                    let offset = offsets[linear];
+                    temporary[..rows].fill(offset);
+                    for (term, &c) in terms
+                        .iter()
+                        .filter(|t| t.column.is_some())
+                        .zip(&coefficients[coefficient..])
+                    {
+                        let Some(source) = term.column else { continue };
+                        let x = read(source, columns, values, rows);
+                        for (t, x) in temporary.iter_mut().zip(x) {
+                            *t += c * x;
+                        }
+                    }
+                    let start = instruction.register * BLOCK;
+                    values[start..start + rows].copy_from_slice(&temporary[..rows]);
+                }
+                coefficient += with_columns;
+                linear += 1;
+                continue;
+            }
+            if skip {
+                continue;
+            }
+            let start = instruction.register * BLOCK;
+            // An instruction's register stands after those that it reads.
+            let (before, after) = values.split_at_mut(start);
+            let out = &mut after[..rows];
+            match &instruction.operation {
+                Operation::Unary(f, a) => (f.definition().map)(read(*a, columns, before, rows), out),
+                Operation::Binary(op, a, b) => binary_values(
+                    *op,
+                    read(*a, columns, before, rows),
+                    read(*b, columns, before, rows),
+                    out,
+                ),
+                Operation::Select(c, a, b) => {
+                    let (c, a, b) = (
+                        read(*c, columns, before, rows),
+                        read(*a, columns, before, rows),
+                        read(*b, columns, before, rows),
+                    );
+                    for (i, o) in out.iter_mut().enumerate() {
+                        *o = if c[i] != 0.0 { a[i] } else { b[i] };
+                    }
+                }
+                Operation::Gather {
+                    constants, table, ..
+                } => {
+                    for (i, o) in out.iter_mut().enumerate() {
+                        let place = gather_place(&instruction.operation, i, columns, before, rows);
+                        *o = match constants {
+                            Some(values) => values[place - table],
+                            None => z[place],
+                        };
+                    }
+                }
+                Operation::Linear(_) => {}
+            }
+        }
+    }
+
+    /// Adjoints of all registers, for one at the first root.
+    fn reverse(&self, columns: &[&[f64]], rows: usize, scratch: &mut Scratch) {
+        let Scratch {
+            values, adjoints, ..
+        } = scratch;
+        adjoints.fill(0.0);
+        let Some(Source::Register(root)) = self.outputs.first().copied() else {
+            return;
+        };
+        adjoints[root * BLOCK..root * BLOCK + rows].fill(1.0);
+        for instruction in self.instructions.iter().rev() {
+            if !self.differentiable[instruction.register] {
+                continue;
+            }
+            let start = instruction.register * BLOCK;
+            let (before, after) = adjoints.split_at_mut(start);
+            let adjoint = &after[..rows];
+            let value = &values[start..start + rows];
+            let differentiable = |source: Source| match source {
+                Source::Register(r) if self.differentiable[r] => Some(r * BLOCK),
+                _ => None,
+            };
+            match &instruction.operation {
+                Operation::Unary(f, a) => {
+                    if let Some(into) = differentiable(*a) {
+                        (f.definition().pull_back)(
+                            read(*a, columns, values, rows),
+                            value,
+                            adjoint,
+                            &mut before[into..into + rows],
+                        );
+                    }
+                }
+                Operation::Binary(op, a, b) => {
+                    let (x, y) = (
+                        read(*a, columns, values, rows),
+                        read(*b, columns, values, rows),
+                    );
+                    if let Some(into) = differentiable(*a) {
+                        let into = &mut before[into..into + rows];
+                        pull_back_left(*op, x, y, adjoint, into);
+                    }
+                    if let Some(into) = differentiable(*b) {
+                        let into = &mut before[into..into + rows];
+                        pull_back_right(*op, x, y, value, adjoint, into);
+                    }
+                }
+                Operation::Select(c, a, b) => {
+                    let c = read(*c, columns, values, rows);
+                    for (source, wanted) in [(*a, true), (*b, false)] {
+                        if let Some(into) = differentiable(source) {
+                            for i in 0..rows {
+                                if (c[i] != 0.0) == wanted {
+                                    before[into + i] += adjoint[i];
+                                }
+                            }
+                        }
+                    }
+                }
+                // Places of the interface: the adjoint stays where it is.
+                Operation::Linear(_) | Operation::Gather { .. } => {}
+            }
+        }
+    }
+
+    /// Works out which values the reverse sweep reads.
+    fn mark_needed_values(&mut self) {
+        let mut needed = vec![false; self.registers];
+        let mut need = |source: Source| {
+            if let Source::Register(r) = source {
+                needed[r] = true;
+            }
+        };
+        for instruction in &self.instructions {
+            let own = Source::Register(instruction.register);
+            match &instruction.operation {
+                Operation::Unary(f, a) => match f.definition().derivative_uses {
+                    DerivativeUses::Nothing => {}
+                    DerivativeUses::Input => need(*a),
+                    DerivativeUses::Output => need(own),
+                },
+                Operation::Binary(op, a, b) => match op {
+                    Binary::Add | Binary::Subtract => {}
+                    Binary::Divide | Binary::Power => {
+                        need(*a);
+                        need(*b);
+                        need(own);
+                    }
+                    _ => {
+                        need(*a);
+                        need(*b);
+                    }
+                },
+                Operation::Select(c, ..) => need(*c),
+                Operation::Linear(_) => {}
+                Operation::Gather { strides, .. } => strides.iter().for_each(|s| need(s.1)),
+            }
+        }
+        for instruction in self.instructions.iter_mut().rev() {
+            if !needed[instruction.register] {
+                continue;
+            }
+            instruction.value_needed_for_gradient = true;
+            let mut need = |source: Source| {
+                if let Source::Register(r) = source {
+                    needed[r] = true;
+                }
+            };
+            match &instruction.operation {
+                Operation::Unary(_, a) => need(*a),
+                Operation::Binary(_, a, b) => {
+                    need(*a);
+                    need(*b);
+                }
+                Operation::Select(c, a, b) => {
+                    need(*c);
+                    need(*a);
+                    need(*b);
+                }
+                Operation::Linear(terms) => {
+                    for term in terms {
+                        if let Some(source) = term.column {
+                            need(source);
+                        }
+                    }
+                }
+                Operation::Gather { strides, .. } => strides.iter().for_each(|s| need(s.1)),
+            }
+        }
+    }
+}
+
+impl Compiler<'_> {
+    fn instruction(&mut self, id: PrivateId, is_column: &dyn Fn(PrivateId) -> bool) {
+        let node = self.graphs.private.node(id);
+        // Operands first, so that a register stands after those that it reads.
+        if !matches!(node.op, PrivateOp::Linear(_)) {
+            for operand in operands(&node.op) {
+                self.source(operand, is_column);
+            }
+        }
+        let operation = match &node.op {
+            PrivateOp::Column(_) => unreachable!("columns are handed in"),
+            PrivateOp::Unary(f, a) => Operation::Unary(*f, self.source(*a, is_column)),
+            PrivateOp::Binary(op, a, b) => Operation::Binary(
+                *op,
+                self.source(*a, is_column),
+                self.source(*b, is_column),
+            ),
+            PrivateOp::Select(c, a, b) => Operation::Select(
+                self.source(*c, is_column),
+                self.source(*a, is_column),
+                self.source(*b, is_column),
+            ),
+            PrivateOp::Linear(terms) => Operation::Linear(
+                terms
+                    .iter()
+                    .map(|t| LinearTerm {
+                        scale: t.scale.value(),
+                        place: t.parameter.map(|(node, i)| self.place(node) + i as usize),
+                        column: t
+                            .column
+                            .map(|c| self.source(Scalar::Private(c), is_column)),
+                    })
+                    .collect(),
+            ),
+            PrivateOp::Gather {
+                table,
+                offset,
+                strides,
+            } => {
+                let constants = self.graphs.public.constant_values(*table);
+                Operation::Gather {
+                    table: if constants.is_some() { 0 } else { self.place(*table) },
+                    length: self.graphs.public.length(*table),
+                    offset: *offset as usize,
+                    strides: strides
+                        .iter()
+                        .map(|&(s, i)| (s as usize, self.source(Scalar::Private(i), is_column)))
+                        .collect(),
+                    constants,
+                }
+            }
+        };
+        let register = self.register(Key::Node(id), node.has_parameter);
+        self.program.instructions.push(Instruction {
+            operation,
+            register,
+            value_needed_for_gradient: false,
+        });
+    }
+
+    fn register(&mut self, key: Key, differentiable: bool) -> usize {
+        let register = self.program.registers;
+        self.program.registers += 1;
+        self.program.differentiable.push(differentiable);
+        self.registers.insert(key, register);
+        register
+    }
+
+    fn source(&mut self, scalar: Scalar, is_column: &dyn Fn(PrivateId) -> bool) -> Source {
+        match scalar {
+            Scalar::Private(id) if is_column(id) => {
+                let next = self.program.columns.len();
+                let column = *self.columns.entry(id).or_insert(next);
+                if column == next {
+                    self.program.columns.push(id);
+                }
+                Source::Column(column)
+            }
+            Scalar::Private(id) => match self.registers.get(&Key::Node(id)) {
+                Some(&register) => Source::Register(register),
+                None => unreachable!("operands stand before their node"),
+            },
+            Scalar::Number(bits) => {
+                if let Some(&register) = self.registers.get(&Key::Number(bits)) {
+                    return Source::Register(register);
+                }
+                let register = self.register(Key::Number(bits), false);
+                self.program.fixed.push((register, bits.value()));
+                Source::Register(register)
+            }
+            Scalar::Public(node, i) => {
+                let place = self.place(node) + i as usize;
+                if let Some(&register) = self.registers.get(&Key::Place(place)) {
+                    return Source::Register(register);
+                }
+                let register = self.register(Key::Place(place), true);
+                self.program.shared.push((register, place));
+                Source::Register(register)
+            }
+        }
+    }
+
+    /// Where a public vector starts in the interface.
+    fn place(&mut self, node: PublicId) -> usize {
+        if let Some(&(_, start)) = self.program.interface.iter().find(|(id, _)| *id == node) {
+            return start;
+        }
+        let start = self.program.interface_length;
+        self.program.interface.push((node, start));
+        self.program.interface_length += self.graphs.public.length(node);
+        start
+    }
+}
+
+fn read<'a>(source: Source, columns: &[&'a [f64]], values: &'a [f64], rows: usize) -> &'a [f64] {
+    match source {
+        Source::Register(r) => &values[r * BLOCK..r * BLOCK + rows],
+        Source::Column(c) => &columns[c][..rows],
+    }
+}
+
+/// The interface place (or table position) that record `i` picks. An index that
+/// is not a number, as in a record with missing values, picks the first.
+fn gather_place(
+    operation: &Operation,
+    i: usize,
+    columns: &[&[f64]],
+    values: &[f64],
+    rows: usize,
+) -> usize {
+    let Operation::Gather {
+        table,
+        length,
+        offset,
+        strides,
+        ..
+    } = operation
+    else {
+        return 0;
+    };
+    let mut position = *offset;
+    for &(stride, source) in strides {
+        let index = read(source, columns, values, rows)[i];
+        position += stride * (index.max(1.0) as usize - 1);
+    }
+    table + position.min(length - 1)
+}
+
+fn binary_values(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
+    macro_rules! each {
+        ($f:expr) => {
+            for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
+                *o = $f(x, y);
+            }
+        };
+    }
+    match op {
+        Binary::Add => each!(|x, y| x + y),
+        Binary::Subtract => each!(|x, y| x - y),
+        Binary::Multiply => each!(|x, y| x * y),
+        Binary::Divide => each!(|x, y| x / y),
+        op => each!(|x, y| op.value(x, y)),
+    }
+}
+
+/// `into += adjoint * d(x op y)/dx`
+fn pull_back_left(op: Binary, x: &[f64], y: &[f64], adjoint: &[f64], into: &mut [f64]) {
+    macro_rules! each {
+        ($f:expr) => {
+            for (((d, &a), &x), &y) in into.iter_mut().zip(adjoint).zip(x).zip(y) {
+                *d += $f(a, x, y);
+            }
+        };
+    }
+    match op {
+        Binary::Add | Binary::Subtract => {
+            for (d, a) in into.iter_mut().zip(adjoint) {
+                *d += a;
+            }
+        }
+        Binary::Multiply => each!(|a, _x: f64, y| a * y),
+        Binary::Divide => each!(|a, _x: f64, y| a / y),
+        Binary::Power => each!(|a, x: f64, y: f64| if y == 0.0 || a == 0.0 {
+            0.0
+        } else {
+            a * y * x.powf(y - 1.0)
+        }),
+        Binary::Minimum => each!(|a, x, y| if y < x { 0.0 } else { a }),
+        Binary::Maximum => each!(|a, x, y| if y > x { 0.0 } else { a }),
+        _ => {}
+    }
+}
+
+/// `into += adjoint * d(x op y)/dy`; `value` is `x op y`.
+fn pull_back_right(
+    op: Binary,
+    x: &[f64],
+    y: &[f64],
+    value: &[f64],
+    adjoint: &[f64],
+    into: &mut [f64],
+) {
+    macro_rules! each {
+        ($f:expr) => {
+            for ((((d, &a), &x), &y), &v) in
+                into.iter_mut().zip(adjoint).zip(x).zip(y).zip(value)
+            {
+                *d += $f(a, x, y, v);
+            }
+        };
+    }
+    match op {
+        Binary::Add => each!(|a, _x: f64, _y: f64, _v: f64| a),
+        Binary::Subtract => each!(|a: f64, _x: f64, _y: f64, _v: f64| -a),
+        Binary::Multiply => each!(|a, x, _y: f64, _v: f64| a * x),
+        Binary::Divide => each!(|a: f64, _x: f64, y, v| -a * v / y),
+        Binary::Power => each!(|a, x: f64, _y: f64, v: f64| if v == 0.0 || a == 0.0 {
+            0.0
+        } else {
+            a * v * x.ln()
+        }),
+        Binary::Minimum => each!(|a, x, y, _v: f64| if y < x { a } else { 0.0 }),
+        Binary::Maximum => each!(|a, x, y, _v: f64| if y > x { a } else { 0.0 }),
+        _ => {}
+    }
+}

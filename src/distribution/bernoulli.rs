@@ -1,0 +1,59 @@
+//! The Bernoulli distribution, by the chance of success.
+
+use super::{Algebra, Argument, Family, Number};
+use crate::function::Unary;
+
+pub(super) struct Bernoulli;
+
+impl Family for Bernoulli {
+    fn name(&self) -> &'static str {
+        "bernoulli"
+    }
+    fn documentation(&self) -> &'static str {
+        "Bernoulli: log theta if y = 1, log(1 - theta) if y = 0"
+    }
+    fn variate(&self) -> Number {
+        Number::Int
+    }
+    fn support(&self) -> &'static str {
+        "y in {0, 1}"
+    }
+    fn arguments(&self) -> &'static [Argument] {
+        &[
+            Argument { name: "theta", number: Number::Real, domain: "between 0 and 1" },
+        ]
+    }
+}
+
+pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+    let [theta] = *arguments else {
+        unreachable!("the checker counts arguments")
+    };
+    let success = a.unary(Unary::Log, theta);
+    let failure = a.unary(Unary::Log1m, theta);
+    let log_probability = a.select(y, success, failure);
+    let support = a.support_binary(y);
+    a.sum(&[log_probability, support])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{assert_matches, log_density_of};
+
+    #[test]
+    fn matches_statrs() {
+        use statrs::distribution::{Bernoulli, Discrete};
+        assert_matches(
+            "bernoulli",
+            &[(0.0, &[0.3]), (1.0, &[0.3]), (1.0, &[1e-300]), (0.0, &[0.75])],
+            |y, a| Bernoulli::new(a[0]).unwrap().ln_pmf(y as u64),
+        );
+    }
+
+    #[test]
+    fn keeps_small_probabilities_and_refuses_others() {
+        assert_eq!(log_density_of("bernoulli", 0.0, &[1e-300]), -1e-300);
+        assert!(log_density_of("bernoulli", 1.0, &[-0.5]).is_nan());
+        assert_eq!(log_density_of("bernoulli", 2.0, &[0.5]), f64::NEG_INFINITY);
+    }
+}

@@ -1,0 +1,59 @@
+//! The uniform distribution.
+
+use super::{Algebra, Argument, Family, Number};
+use crate::function::Unary;
+
+pub(super) struct Uniform;
+
+impl Family for Uniform {
+    fn name(&self) -> &'static str {
+        "uniform"
+    }
+    fn documentation(&self) -> &'static str {
+        "Uniform: -log(beta - alpha)"
+    }
+    fn variate(&self) -> Number {
+        Number::Real
+    }
+    fn support(&self) -> &'static str {
+        "alpha <= y <= beta"
+    }
+    fn arguments(&self) -> &'static [Argument] {
+        &[
+            Argument { name: "alpha", number: Number::Real, domain: "real" },
+            Argument { name: "beta", number: Number::Real, domain: "above alpha" },
+        ]
+    }
+}
+
+pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+    let [alpha, beta] = *arguments else {
+        unreachable!("the checker counts arguments")
+    };
+    let width = a.subtract(beta, alpha);
+    let log_width = a.unary(Unary::Log, width);
+    let density = a.negate(log_width);
+    let lower = a.support_from(y, alpha);
+    let upper = a.support_to(y, beta);
+    a.sum(&[density, lower, upper])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{assert_matches, log_density_of};
+
+    #[test]
+    fn matches_statrs() {
+        use statrs::distribution::{Continuous, Uniform};
+        assert_matches(
+            "uniform",
+            &[(0.3, &[0.0, 1.0]), (-5.0, &[-7.0, 3.0]), (4.0, &[0.0, 1.0])],
+            |y, a| Uniform::new(a[0], a[1]).unwrap().ln_pdf(y),
+        );
+    }
+
+    #[test]
+    fn an_empty_interval_is_undefined() {
+        assert!(log_density_of("uniform", 0.5, &[1.0, 0.0]).is_nan());
+    }
+}

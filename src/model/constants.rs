@@ -1,0 +1,142 @@
+//! Public constants: from JSON to values, checked against their declarations.
+
+use serde_json::Value as Json;
+
+use super::BindError;
+use super::private::Scalar;
+use super::value::{Data, Shape, Value};
+use crate::check::{Base, Variable};
+
+/// The constants file as a JSON object.
+#[derive(Debug, Clone, Default)]
+pub struct Constants {
+    values: serde_json::Map<String, Json>,
+}
+
+impl Constants {
+    /// No constants at all.
+    pub fn none() -> Self {
+        Constants::default()
+    }
+
+    /// Parses a JSON object such as `{"J": 85, "scale": [1.0, 2.5]}`.
+    ///
+    /// Errors: a message that says where the text stops being a JSON object.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        match serde_json::from_str(text) {
+            Ok(Json::Object(values)) => Ok(Constants { values }),
+            Ok(_) => Err("expected a JSON object, for example {\"prior_scale\": 2.5}".into()),
+            Err(e) => Err(format!("not valid JSON: {e}")),
+        }
+    }
+
+    pub fn insert(&mut self, name: &str, value: impl Into<Json>) {
+        self.values.insert(name.to_string(), value.into());
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str)
+    }
+
+    /// The value of a declared constant.
+    pub(super) fn value(&self, variable: &Variable, shape: Shape) -> Result<Value, BindError> {
+        let fail = |message: String| BindError::new(variable.span, message);
+        let name = &variable.name;
+        let Some(json) = self.values.get(name) else {
+            return Err(fail(format!(
+                "the constant `{name}` has no value: put \"{name}\" in the constants file"
+            )));
+        };
+        let elements = numbers(json, &shape)
+            .map_err(|problem| fail(format!("the constant `{name}`: {problem}")))?;
+        if variable.ty.base == Base::Int
+            && let Some(bad) = elements.iter().find(|v| v.fract() != 0.0)
+        {
+            return Err(fail(format!("the constant `{name}` is declared `int`, but holds {bad}")));
+        }
+        Ok(Value {
+            shape,
+            data: Data::Elements(elements.into_iter().map(Scalar::number).collect()),
+        })
+    }
+}
+
+/// Nested JSON arrays as elements in storage order. Matrices are lists of rows.
+///
+/// Errors: what was expected and what was found, in words.
+pub fn numbers(json: &Json, shape: &Shape) -> Result<Vec<f64>, String> {
+    let strides = shape.strides();
+    let mut out = vec![f64::NAN; shape.length()];
+    fill(json, &shape.sizes, &strides, 0, &mut out).map_err(|found| {
+        format!("expected {}, found {found}", shape.describe())
+    })?;
+    Ok(out)
+}
+
+fn fill(
+    json: &Json,
+    sizes: &[usize],
+    strides: &[usize],
+    position: usize,
+    out: &mut [f64],
+) -> Result<(), String> {
+    match (sizes.split_first(), json) {
+        (None, Json::Number(n)) => {
+            out[position] = n.as_f64().ok_or("a number out of range")?;
+            Ok(())
+        }
+        // JSON has no infinity; Stan's files write it as text.
+        (None, Json::String(s)) if matches!(s.as_str(), "inf" | "+inf" | "Infinity" | "Inf") => {
+            out[position] = f64::INFINITY;
+            Ok(())
+        }
+        (None, Json::String(s)) if matches!(s.as_str(), "-inf" | "-Infinity" | "-Inf") => {
+            out[position] = f64::NEG_INFINITY;
+            Ok(())
+        }
+        (None, other) => Err(kind_of(other).to_string()),
+        (Some((&size, rest)), Json::Array(items)) => {
+            if items.len() != size {
+                return Err(format!("a list of {} where {size} were expected", items.len()));
+            }
+            for (i, item) in items.iter().enumerate() {
+                fill(item, rest, &strides[1..], position + i * strides[0], out)?;
+            }
+            Ok(())
+        }
+        (Some(_), other) => Err(kind_of(other).to_string()),
+    }
+}
+
+fn kind_of(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "true or false",
+        Json::Number(_) => "a number",
+        Json::String(_) => "text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Type;
+
+    #[test]
+    fn matrices_are_lists_of_rows() {
+        let json: Json = serde_json::from_str("[[1, 2, 3], [4, 5, 6]]").unwrap();
+        let shape = Shape {
+            ty: Type::MATRIX,
+            sizes: vec![2, 3],
+        };
+        assert_eq!(numbers(&json, &shape).unwrap(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        let wrong = Shape {
+            ty: Type::MATRIX,
+            sizes: vec![3, 2],
+        };
+        let message = numbers(&json, &wrong).unwrap_err();
+        assert!(message.contains("sizes [3, 2]") && message.contains("a list of 2"), "{message}");
+    }
+}

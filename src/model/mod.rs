@@ -1,0 +1,377 @@
+//! A model bound to its constants: parameters, transforms, and the two halves of
+//! its log density as graphs.
+//!
+//! ```text
+//! log p(theta | X) = prior(theta) + sum over records of likelihood(x_i, theta)
+//! ```
+//!
+//! The prior and the Jacobian are public nodes; the likelihood of one record is
+//! a private one. Nothing in this room has seen a row.
+
+mod constants;
+mod private;
+mod public;
+mod trace;
+mod transform;
+mod value;
+
+pub use constants::{Constants, numbers};
+pub use private::{Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands};
+pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
+pub use transform::{NumericTransform, Transform};
+pub use value::Shape;
+
+use crate::check::{Base, Checked, Role};
+use crate::distribution::Algebra;
+use crate::syntax::{Diagnostic, Span};
+use trace::Tracer;
+use value::{Data, Value};
+
+/// A program and its constants do not fit together. Points into the source.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct BindError {
+    pub span: Span,
+    pub message: String,
+}
+
+impl BindError {
+    pub fn new(span: Span, message: impl Into<String>) -> Self {
+        BindError {
+            span,
+            message: message.into(),
+        }
+    }
+
+    /// The error as a diagnostic that can be rendered with its source.
+    pub fn diagnostic(&self) -> Diagnostic {
+        Diagnostic::error("E0300", self.span, self.message.clone()).label("here")
+    }
+}
+
+/// One declared parameter.
+#[derive(Debug, Clone)]
+pub struct Parameter {
+    pub name: String,
+    pub shape: Shape,
+    pub transform: Transform,
+    /// Where its unconstrained elements start, in declaration order.
+    pub offset: usize,
+    /// Its constrained value.
+    pub node: PublicId,
+}
+
+/// A parameter or transformed parameter as the output shows it.
+#[derive(Debug, Clone)]
+pub struct Output {
+    pub name: String,
+    pub shape: Shape,
+    pub node: PublicId,
+}
+
+/// One scalar column of the record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordColumn {
+    /// As in the header of a data file: `dist`, or `x.1` for an element.
+    pub name: String,
+    /// The name in the model: `dist`, `x`.
+    pub variable: String,
+    pub is_int: bool,
+    pub lower: Option<f64>,
+    pub upper: Option<f64>,
+    /// Whether the likelihood reads it.
+    pub used: bool,
+}
+
+/// A model bound to its constants.
+#[derive(Debug, Clone)]
+pub struct Model {
+    pub graphs: Graphs,
+    pub parameters: Vec<Parameter>,
+    /// Parameters and transformed parameters, in declaration order.
+    pub outputs: Vec<Output>,
+    pub columns: Vec<RecordColumn>,
+    /// Number of unconstrained coordinates.
+    pub dimension: usize,
+    /// Log prior density on the constrained scale, nats.
+    pub prior: PublicId,
+    /// Log absolute determinant of the Jacobian of the transforms.
+    pub jacobian: PublicId,
+    /// One record's log-likelihood, less what does not depend on parameters.
+    pub likelihood: Scalar,
+    /// The part of one record's log-likelihood that no parameter changes.
+    pub record_constant: Scalar,
+    /// Constants in the file that the model does not declare.
+    pub extra_constants: Vec<String>,
+}
+
+impl Model {
+    /// Binds a checked program to its constants.
+    ///
+    /// Errors: a constant is missing or of the wrong shape, sizes do not fit, an
+    /// index may leave its container.
+    pub fn bind(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
+        let mut tracer = Tracer::new(checked);
+        let declared: Vec<&str> = checked
+            .constants
+            .iter()
+            .map(|&id| checked.variable(id).name.as_str())
+            .collect();
+        let extra_constants = constants
+            .names()
+            .filter(|name| !declared.contains(name))
+            .map(str::to_string)
+            .collect();
+        bind_constants(&mut tracer, constants)?;
+        tracer.statements(&checked.transformed_constants)?;
+        let columns = bind_record(&mut tracer)?;
+        tracer.statements(&checked.transformed_record)?;
+        let (parameters, jacobians) = bind_parameters(&mut tracer)?;
+        tracer.statements(&checked.transformed_parameter_statements)?;
+        let outputs = outputs(&mut tracer)?;
+        tracer.statements(&checked.model)?;
+
+        let dimension = parameters.iter().map(|p| p.shape.length()).sum();
+        let Tracer {
+            mut graphs,
+            prior,
+            likelihood,
+            ..
+        } = tracer;
+        let prior = graphs.sum(&prior);
+        let prior = graphs.assemble(&[prior]);
+        let jacobian = graphs.public.sum(&jacobians);
+        let (likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
+        let mut model = Model {
+            graphs,
+            parameters,
+            outputs,
+            columns,
+            dimension,
+            prior,
+            jacobian,
+            likelihood,
+            record_constant,
+            extra_constants,
+        };
+        model.mark_used_columns();
+        Ok(model)
+    }
+
+    /// Header names of all outputs in Stan's order (`beta.1`, `m.2.1`), each
+    /// with the output and the storage position it comes from.
+    pub fn output_columns(&self) -> Vec<(String, usize, usize)> {
+        let mut columns = Vec::new();
+        for (k, output) in self.outputs.iter().enumerate() {
+            let indices = output.shape.indices();
+            for position in output.shape.column_major_order() {
+                let mut name = output.name.clone();
+                for i in &indices[position] {
+                    name.push_str(&format!(".{i}"));
+                }
+                columns.push((name, k, position));
+            }
+        }
+        columns
+    }
+
+    /// Private nodes that the likelihood (and its constant part) reads, in an
+    /// order in which each stands after its operands.
+    pub fn needed_private_nodes(&self, roots: &[Scalar]) -> Vec<PrivateId> {
+        let graph = &self.graphs.private;
+        let mut needed = vec![false; graph.nodes().len()];
+        for root in roots {
+            if let Scalar::Private(id) = root {
+                needed[id.0 as usize] = true;
+            }
+        }
+        for i in (0..needed.len()).rev() {
+            if needed[i] {
+                for operand in operands(&graph.nodes()[i].op) {
+                    if let Scalar::Private(id) = operand {
+                        needed[id.0 as usize] = true;
+                    }
+                }
+            }
+        }
+        (0..needed.len())
+            .filter(|&i| needed[i])
+            .map(|i| PrivateId(i as u32))
+            .collect()
+    }
+
+    fn mark_used_columns(&mut self) {
+        for id in self.needed_private_nodes(&[self.likelihood, self.record_constant]) {
+            if let PrivateOp::Column(c) = self.graphs.private.node(id).op {
+                self.columns[c as usize].used = true;
+            }
+        }
+    }
+}
+
+fn bind_constants(tracer: &mut Tracer, constants: &Constants) -> Result<(), BindError> {
+    let checked = tracer.checked;
+    for &id in &checked.constants {
+        let variable = checked.variable(id);
+        let shape = tracer.declared_shape(id)?;
+        let value = constants.value(variable, shape)?;
+        for (bound, is_lower) in [(&variable.lower, true), (&variable.upper, false)] {
+            let Some(bound) = bound else { continue };
+            let limit = constant_bound(tracer, bound)?;
+            for element in value.elements(&tracer.graphs) {
+                let v = element.as_number().unwrap_or(f64::NAN);
+                let fits = if is_lower { v >= limit } else { v <= limit };
+                if !fits {
+                    return Err(BindError::new(
+                        variable.span,
+                        format!(
+                            "the constant `{}` is {v}, but its declared {} bound is {limit}",
+                            variable.name,
+                            if is_lower { "lower" } else { "upper" }
+                        ),
+                    ));
+                }
+            }
+        }
+        tracer.variables[id.0] = Some(value);
+    }
+    Ok(())
+}
+
+fn constant_bound(tracer: &mut Tracer, bound: &crate::check::Expr) -> Result<f64, BindError> {
+    let value = tracer.expression(bound)?.only(&tracer.graphs);
+    value
+        .as_number()
+        .filter(|v| !v.is_nan())
+        .ok_or_else(|| BindError::new(bound.span, "this bound must be a number"))
+}
+
+fn bind_record(tracer: &mut Tracer) -> Result<Vec<RecordColumn>, BindError> {
+    let checked = tracer.checked;
+    let mut columns = Vec::new();
+    for &id in &checked.record {
+        let variable = checked.variable(id);
+        let shape = tracer.declared_shape(id)?;
+        let lower = variable.lower.as_ref().map(|b| constant_bound(tracer, b)).transpose()?;
+        let upper = variable.upper.as_ref().map(|b| constant_bound(tracer, b)).transpose()?;
+        if let (Some(a), Some(b)) = (lower, upper) {
+            if a > b {
+                return Err(BindError::new(
+                    variable.span,
+                    format!("`{}` has lower bound {a} above its upper bound {b}", variable.name),
+                ));
+            }
+            tracer.column_bounds[id.0] = Some((a, b));
+        }
+        let mut elements = Vec::new();
+        for index in shape.indices() {
+            let mut name = variable.name.clone();
+            for i in &index {
+                name.push_str(&format!(".{i}"));
+            }
+            elements.push(tracer.graphs.private.column(columns.len()));
+            columns.push(RecordColumn {
+                name,
+                variable: variable.name.clone(),
+                is_int: variable.ty.base == Base::Int,
+                lower,
+                upper,
+                used: false,
+            });
+        }
+        tracer.variables[id.0] = Some(Value {
+            shape,
+            data: Data::Elements(elements),
+        });
+    }
+    Ok(columns)
+}
+
+fn bind_parameters(tracer: &mut Tracer) -> Result<(Vec<Parameter>, Vec<PublicId>), BindError> {
+    let checked = tracer.checked;
+    let mut parameters = Vec::new();
+    let mut jacobians = Vec::new();
+    let mut offset = 0;
+    for &id in &checked.parameters {
+        let variable = checked.variable(id);
+        let shape = tracer.declared_shape(id)?;
+        let mut bound = |e: &Option<crate::check::Expr>| -> Result<Option<Scalar>, BindError> {
+            match e {
+                None => Ok(None),
+                Some(e) => Ok(Some(tracer.expression(e)?.only(&tracer.graphs))),
+            }
+        };
+        let (lower, upper) = (bound(&variable.lower)?, bound(&variable.upper)?);
+        if let (Some(a), Some(b)) = (lower.and_then(Scalar::as_number), upper.and_then(Scalar::as_number))
+            && a >= b
+        {
+            return Err(BindError::new(
+                variable.span,
+                format!("`{}` has lower bound {a} and upper bound {b}", variable.name),
+            ));
+        }
+        let transform = Transform::for_bounds(lower, upper);
+        let length = shape.length();
+        let node = if length == 0 {
+            tracer.graphs.public.constants(&[])
+        } else {
+            let u = tracer.graphs.public.unconstrained(offset, length);
+            let (x, jacobian) = transform.constrain(&mut tracer.graphs, u);
+            jacobians.extend(jacobian);
+            x
+        };
+        tracer.variables[id.0] = Some(Value {
+            shape: shape.clone(),
+            data: Data::Public(node),
+        });
+        parameters.push(Parameter {
+            name: variable.name.clone(),
+            shape,
+            transform,
+            offset,
+            node,
+        });
+        offset += length;
+    }
+    Ok((parameters, jacobians))
+}
+
+fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {
+    let checked = tracer.checked;
+    let mut outputs = Vec::new();
+    for &id in checked.parameters.iter().chain(&checked.transformed_parameters) {
+        let variable = checked.variable(id);
+        debug_assert!(matches!(
+            variable.role,
+            Role::Parameter | Role::TransformedParameter
+        ));
+        let Some(value) = tracer.variables[id.0].clone() else {
+            return Err(BindError::new(variable.span, "this variable has no value"));
+        };
+        let node = value.public_node(&mut tracer.graphs);
+        outputs.push(Output {
+            name: variable.name.clone(),
+            shape: value.shape,
+            node,
+        });
+    }
+    Ok(outputs)
+}
+
+/// Separates what the parameters change from what they do not: the latter
+/// cancels in every ratio and has no gradient.
+fn split_likelihood(graphs: &mut Graphs, terms: &[Scalar]) -> (Scalar, Scalar) {
+    let mut changing = Vec::new();
+    let mut fixed = Vec::new();
+    for &term in terms {
+        for (addend, positive) in graphs.addends(term) {
+            let signed = if positive { addend } else { graphs.negate(addend) };
+            if graphs.has_parameter(signed) {
+                changing.push(signed);
+            } else {
+                fixed.push(signed);
+            }
+        }
+    }
+    (graphs.sum(&changing), graphs.sum(&fixed))
+}

@@ -1,0 +1,528 @@
+//! The private half of a bound model: one number per record and node.
+//!
+//! Nodes of stage `Record` are computed once, when the data is loaded; nodes of
+//! stage `Likelihood` at every density evaluation. The place where parameters
+//! enter is kept narrow on purpose (DESIGN.md, "The density, on burn"): a
+//! scalar shared by all records, a linear predictor, or an element of a vector
+//! picked by a record's index. Through these three, one record's gradient is
+//! known from one number per place.
+
+use std::collections::HashMap;
+
+use super::public::{Binary, Bits, PublicGraph, PublicId};
+use crate::distribution::Algebra;
+use crate::function::Unary;
+
+/// Index of a node of the [`PrivateGraph`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PrivateId(pub u32);
+
+/// One number: known now, known once per density evaluation, or one per record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scalar {
+    Number(Bits),
+    /// An element of a public vector.
+    Public(PublicId, u32),
+    Private(PrivateId),
+}
+
+impl Scalar {
+    pub fn number(value: f64) -> Self {
+        Scalar::Number(Bits::new(value))
+    }
+
+    pub fn as_number(self) -> Option<f64> {
+        match self {
+            Scalar::Number(bits) => Some(bits.value()),
+            _ => None,
+        }
+    }
+
+    pub fn is_private(self) -> bool {
+        matches!(self, Scalar::Private(_))
+    }
+}
+
+/// One term of a linear predictor: `scale * parameter * column`, either of the
+/// two left out meaning 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Term {
+    pub scale: Bits,
+    pub parameter: Option<(PublicId, u32)>,
+    pub column: Option<PrivateId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PrivateOp {
+    /// A column of the record, as loaded.
+    Column(u32),
+    Unary(Unary, Scalar),
+    Binary(Binary, Scalar, Scalar),
+    /// `condition != 0 ? a : b`
+    Select(Scalar, Scalar, Scalar),
+    /// A linear predictor: a sum of terms, at least one with a parameter.
+    Linear(Vec<Term>),
+    /// The element of a public vector at position
+    /// `offset + sum of stride * (index - 1)`.
+    Gather {
+        table: PublicId,
+        offset: u32,
+        strides: Vec<(u32, PrivateId)>,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct PrivateNode {
+    pub op: PrivateOp,
+    /// Whether a parameter is involved (stage Likelihood, not Record).
+    pub has_parameter: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct PrivateGraph {
+    nodes: Vec<PrivateNode>,
+    known: HashMap<PrivateOp, PrivateId>,
+}
+
+impl PrivateGraph {
+    pub fn nodes(&self) -> &[PrivateNode] {
+        &self.nodes
+    }
+
+    pub fn node(&self, id: PrivateId) -> &PrivateNode {
+        &self.nodes[id.0 as usize]
+    }
+
+    fn push(&mut self, op: PrivateOp, has_parameter: bool) -> Scalar {
+        let id = *self.known.entry(op).or_insert_with_key(|op| {
+            self.nodes.push(PrivateNode {
+                op: op.clone(),
+                has_parameter,
+            });
+            PrivateId(self.nodes.len() as u32 - 1)
+        });
+        Scalar::Private(id)
+    }
+
+    pub fn column(&mut self, index: usize) -> Scalar {
+        self.push(PrivateOp::Column(index as u32), false)
+    }
+}
+
+/// The operands of a private operation.
+pub fn operands(op: &PrivateOp) -> Vec<Scalar> {
+    match op {
+        PrivateOp::Column(_) => Vec::new(),
+        PrivateOp::Unary(_, a) => vec![*a],
+        PrivateOp::Binary(_, a, b) => vec![*a, *b],
+        PrivateOp::Select(c, a, b) => vec![*c, *a, *b],
+        PrivateOp::Linear(terms) => terms
+            .iter()
+            .flat_map(|t| {
+                let parameter = t.parameter.map(|(node, i)| Scalar::Public(node, i));
+                parameter.into_iter().chain(t.column.map(Scalar::Private))
+            })
+            .collect(),
+        PrivateOp::Gather { strides, .. } => {
+            strides.iter().map(|&(_, i)| Scalar::Private(i)).collect()
+        }
+    }
+}
+
+/// Both graphs, and arithmetic on scalars of any stage.
+#[derive(Debug, Clone, Default)]
+pub struct Graphs {
+    pub public: PublicGraph,
+    pub private: PrivateGraph,
+}
+
+impl Graphs {
+    /// A vector node that holds these (public) scalars.
+    pub fn assemble(&mut self, scalars: &[Scalar]) -> PublicId {
+        // Runs from one node (or of numbers) become one part.
+        let mut parts = Vec::new();
+        let mut start = 0;
+        while start < scalars.len() {
+            let source = source_of(scalars[start]);
+            let length = scalars[start..]
+                .iter()
+                .take_while(|&&s| source_of(s) == source)
+                .count();
+            let run = &scalars[start..start + length];
+            parts.push(match source {
+                Some(node) => {
+                    let positions: Vec<u32> = run.iter().map(|&s| position_of(s)).collect();
+                    self.public.take(node, &positions)
+                }
+                None => {
+                    let values: Vec<f64> =
+                        run.iter().map(|s| s.as_number().unwrap_or(f64::NAN)).collect();
+                    self.public.constants(&values)
+                }
+            });
+            start += length;
+        }
+        if parts.is_empty() {
+            return self.public.constants(&[]);
+        }
+        self.public.concatenate(&parts)
+    }
+
+    fn public_scalar(&mut self, scalar: Scalar) -> PublicId {
+        self.assemble(&[scalar])
+    }
+
+    /// The only element of a public vector of length 1.
+    pub fn from_public(&self, id: PublicId) -> Scalar {
+        match self.public.constant_values(id).as_deref() {
+            Some([value]) => Scalar::number(*value),
+            _ => Scalar::Public(id, 0),
+        }
+    }
+
+    /// Whether the scalar depends on a parameter.
+    pub fn has_parameter(&self, scalar: Scalar) -> bool {
+        match scalar {
+            Scalar::Number(_) => false,
+            Scalar::Public(..) => true,
+            Scalar::Private(id) => self.private.node(id).has_parameter,
+        }
+    }
+
+    fn push_private(&mut self, op: PrivateOp) -> Scalar {
+        let has_parameter = operands(&op).iter().any(|&s| self.has_parameter(s));
+        self.private.push(op, has_parameter)
+    }
+
+    /// The element of a public vector picked by record ints.
+    pub fn gather(&mut self, table: PublicId, offset: u32, strides: Vec<(u32, PrivateId)>) -> Scalar {
+        let has_parameter = self.public.constant_values(table).is_none();
+        self.private.push(
+            PrivateOp::Gather {
+                table,
+                offset,
+                strides,
+            },
+            has_parameter,
+        )
+    }
+
+    pub fn binary(&mut self, op: Binary, a: Scalar, b: Scalar) -> Scalar {
+        if let (Some(x), Some(y)) = (a.as_number(), b.as_number()) {
+            return Scalar::number(op.value(x, y));
+        }
+        if !a.is_private() && !b.is_private() {
+            let (a, b) = (self.public_scalar(a), self.public_scalar(b));
+            let id = self.public.binary(op, a, b);
+            return self.from_public(id);
+        }
+        match (op, a.as_number(), b.as_number()) {
+            (Binary::Add, Some(0.0), _) | (Binary::Multiply, Some(1.0), _) => return b,
+            (Binary::Add | Binary::Subtract, _, Some(0.0))
+            | (Binary::Multiply | Binary::Divide | Binary::Power, _, Some(1.0)) => return a,
+            (Binary::Power, _, Some(2.0)) => return self.unary(Unary::Square, a),
+            (Binary::Power, _, Some(0.5)) => return self.unary(Unary::Sqrt, a),
+            (Binary::Power, _, Some(-1.0)) => return self.unary(Unary::Inverse, a),
+            _ => {}
+        }
+        if let Some(terms) = self.linear(op, a, b) {
+            return self.push_private(PrivateOp::Linear(terms));
+        }
+        self.push_private(PrivateOp::Binary(op, a, b))
+    }
+
+    /// `a op b` as a linear predictor, where it is one.
+    fn linear(&mut self, op: Binary, a: Scalar, b: Scalar) -> Option<Vec<Term>> {
+        if !self.has_parameter(a) && !self.has_parameter(b) {
+            return None; // stage Record: computed once, nothing to gain
+        }
+        match op {
+            Binary::Add | Binary::Subtract => {
+                let mut terms = self.terms(a)?;
+                let sign = if op == Binary::Subtract { -1.0 } else { 1.0 };
+                terms.extend(self.terms(b)?.into_iter().map(|t| t.scaled(sign)));
+                Some(terms)
+            }
+            Binary::Multiply => {
+                if let Some(number) = a.as_number() {
+                    return Some(self.linear_terms(b)?.iter().map(|t| t.scaled(number)).collect());
+                }
+                if let Some(number) = b.as_number() {
+                    return Some(self.linear_terms(a)?.iter().map(|t| t.scaled(number)).collect());
+                }
+                let (left, right) = (self.single_term(a)?, self.single_term(b)?);
+                let parameter = match (left.parameter, right.parameter) {
+                    (Some(p), None) | (None, Some(p)) => p,
+                    _ => return None,
+                };
+                let column = match (left.column, right.column) {
+                    (Some(x), Some(y)) => {
+                        let product = self.binary(
+                            Binary::Multiply,
+                            Scalar::Private(x),
+                            Scalar::Private(y),
+                        );
+                        match product {
+                            Scalar::Private(id) => Some(id),
+                            _ => return None,
+                        }
+                    }
+                    (column, None) | (None, column) => column,
+                };
+                Some(vec![Term {
+                    scale: Bits::new(left.scale.value() * right.scale.value()),
+                    parameter: Some(parameter),
+                    column,
+                }])
+            }
+            Binary::Divide => {
+                let number = b.as_number()?;
+                Some(
+                    self.linear_terms(a)?
+                        .iter()
+                        .map(|t| t.scaled(1.0 / number))
+                        .collect(),
+                )
+            }
+            _ => None,
+        }
+    }
+
+    /// The scalar as terms of a sum: every scalar but an opaque likelihood one.
+    fn terms(&self, scalar: Scalar) -> Option<Vec<Term>> {
+        self.linear_terms(scalar)
+            .or_else(|| self.single_term(scalar).map(|t| vec![t]))
+    }
+
+    fn linear_terms(&self, scalar: Scalar) -> Option<Vec<Term>> {
+        let Scalar::Private(id) = scalar else {
+            return None;
+        };
+        match &self.private.node(id).op {
+            PrivateOp::Linear(terms) => Some(terms.clone()),
+            _ => None,
+        }
+    }
+
+    fn single_term(&self, scalar: Scalar) -> Option<Term> {
+        let one = Bits::new(1.0);
+        match scalar {
+            Scalar::Number(value) => Some(Term {
+                scale: value,
+                parameter: None,
+                column: None,
+            }),
+            Scalar::Public(node, i) => Some(Term {
+                scale: one,
+                parameter: Some((node, i)),
+                column: None,
+            }),
+            Scalar::Private(id) => {
+                let node = self.private.node(id);
+                match &node.op {
+                    PrivateOp::Linear(terms) if terms.len() == 1 => Some(terms[0]),
+                    _ if !node.has_parameter => Some(Term {
+                        scale: one,
+                        parameter: None,
+                        column: Some(id),
+                    }),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Splits a sum into its addends; `false` marks a subtracted one.
+    pub fn addends(&mut self, scalar: Scalar) -> Vec<(Scalar, bool)> {
+        let mut out = Vec::new();
+        self.collect_addends(scalar, true, &mut out);
+        out
+    }
+
+    fn collect_addends(&mut self, scalar: Scalar, positive: bool, out: &mut Vec<(Scalar, bool)>) {
+        if let Scalar::Private(id) = scalar {
+            match self.private.node(id).op.clone() {
+                PrivateOp::Binary(Binary::Add, a, b) => {
+                    self.collect_addends(a, positive, out);
+                    return self.collect_addends(b, positive, out);
+                }
+                PrivateOp::Binary(Binary::Subtract, a, b) => {
+                    self.collect_addends(a, positive, out);
+                    return self.collect_addends(b, !positive, out);
+                }
+                PrivateOp::Unary(Unary::Negate, a) => {
+                    return self.collect_addends(a, !positive, out);
+                }
+                PrivateOp::Linear(terms) => {
+                    let (with, without): (Vec<_>, Vec<_>) =
+                        terms.into_iter().partition(|t| t.parameter.is_some());
+                    let rest = self.push_private(PrivateOp::Linear(with));
+                    out.push((rest, positive));
+                    for term in without {
+                        let scale = Scalar::Number(term.scale);
+                        let value = match term.column {
+                            Some(column) => {
+                                self.binary(Binary::Multiply, scale, Scalar::Private(column))
+                            }
+                            None => scale,
+                        };
+                        out.push((value, positive));
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+        out.push((scalar, positive));
+    }
+}
+
+impl Term {
+    fn scaled(&self, factor: f64) -> Term {
+        Term {
+            scale: Bits::new(self.scale.value() * factor),
+            ..*self
+        }
+    }
+}
+
+fn source_of(scalar: Scalar) -> Option<PublicId> {
+    match scalar {
+        Scalar::Public(node, _) => Some(node),
+        _ => None,
+    }
+}
+
+fn position_of(scalar: Scalar) -> u32 {
+    match scalar {
+        Scalar::Public(_, position) => position,
+        _ => 0,
+    }
+}
+
+impl Algebra for Graphs {
+    type Scalar = Scalar;
+
+    fn constant(&mut self, value: f64) -> Scalar {
+        Scalar::number(value)
+    }
+    fn add(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        self.binary(Binary::Add, a, b)
+    }
+    fn subtract(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        self.binary(Binary::Subtract, a, b)
+    }
+    fn multiply(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        self.binary(Binary::Multiply, a, b)
+    }
+    fn divide(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        self.binary(Binary::Divide, a, b)
+    }
+    fn less(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        self.binary(Binary::Less, a, b)
+    }
+    fn equal(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        self.binary(Binary::Equal, a, b)
+    }
+
+    fn unary(&mut self, function: Unary, a: Scalar) -> Scalar {
+        if let Some(value) = a.as_number() {
+            return Scalar::number((function.definition().value)(value));
+        }
+        if !a.is_private() {
+            let a = self.public_scalar(a);
+            let id = self.public.apply(function, a);
+            return self.from_public(id);
+        }
+        if function == Unary::Negate
+            && let Some(terms) = self.linear_terms(a)
+        {
+            return self.push_private(PrivateOp::Linear(
+                terms.iter().map(|t| t.scaled(-1.0)).collect(),
+            ));
+        }
+        self.push_private(PrivateOp::Unary(function, a))
+    }
+
+    fn select(&mut self, condition: Scalar, a: Scalar, b: Scalar) -> Scalar {
+        if let Some(value) = condition.as_number() {
+            return if value != 0.0 { a } else { b };
+        }
+        if a == b {
+            return a;
+        }
+        if !condition.is_private() && !a.is_private() && !b.is_private() {
+            let (c, a, b) = (
+                self.public_scalar(condition),
+                self.public_scalar(a),
+                self.public_scalar(b),
+            );
+            let id = self.public.select_between(c, a, b);
+            return self.from_public(id);
+        }
+        self.push_private(PrivateOp::Select(condition, a, b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup() -> (Graphs, Scalar, Scalar, Scalar, Scalar) {
+        let mut g = Graphs::default();
+        let theta = g.public.unconstrained(0, 2);
+        let (x, y) = (g.private.column(0), g.private.column(1));
+        (g, Scalar::Public(theta, 0), Scalar::Public(theta, 1), x, y)
+    }
+
+    #[test]
+    fn sums_of_coefficient_times_column_become_one_predictor() {
+        let (mut g, alpha, beta, x, y) = setup();
+        let bx = g.multiply(beta, x);
+        let eta = g.add(alpha, bx);
+        let residual = g.subtract(y, eta);
+        let Scalar::Private(id) = residual else {
+            panic!("private")
+        };
+        let PrivateOp::Linear(terms) = &g.private.node(id).op else {
+            panic!("linear, found {:?}", g.private.node(id).op)
+        };
+        assert_eq!(terms.len(), 3);
+        assert_eq!(terms[1].scale.value(), -1.0);
+        assert!(g.has_parameter(residual));
+    }
+
+    #[test]
+    fn record_expressions_stay_apart_from_parameters() {
+        let (mut g, alpha, _, x, y) = setup();
+        let product = g.multiply(x, y);
+        assert!(!g.has_parameter(product));
+        // (alpha * x) * y is alpha * (x * y), with x * y computed at load.
+        let ax = g.multiply(alpha, x);
+        let axy = g.multiply(ax, y);
+        let Scalar::Private(id) = axy else { panic!() };
+        let PrivateOp::Linear(terms) = &g.private.node(id).op else {
+            panic!()
+        };
+        assert_eq!(Scalar::Private(terms[0].column.unwrap()), product);
+    }
+
+    #[test]
+    fn addends_set_the_record_terms_aside() {
+        let (mut g, alpha, _, x, y) = setup();
+        let a = g.unary(Unary::Exp, x);
+        let opaque = {
+            let ax = g.multiply(alpha, x);
+            g.unary(Unary::Exp, ax)
+        };
+        let sum = g.subtract(opaque, a);
+        let sum = g.add(sum, y);
+        let addends = g.addends(sum);
+        let record: Vec<_> = addends
+            .iter()
+            .filter(|(s, _)| !g.has_parameter(*s))
+            .collect();
+        assert_eq!(addends.len(), 3);
+        assert_eq!(record, [&(a, false), &(y, true)]);
+    }
+}

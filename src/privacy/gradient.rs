@@ -1,0 +1,292 @@
+//! Per-record gradients: clipped, put on a lattice, checked as integers, summed.
+
+use super::noise::DiscreteGaussian;
+use crate::density::BLOCK;
+
+/// The noise parameter in lattice units: the lattice is made so that sigma is
+/// this many of its steps.
+const SIGMA_UNITS: u64 = 1 << 40;
+
+/// The largest clip bound in lattice units. A sum over a block of [`BLOCK`]
+/// records then stays below 2^59.
+const MAX_BOUND: i64 = 1 << 51;
+
+/// What is fixed for all gradient releases of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct GradientScale {
+    clip: f64,
+    /// B: the largest l2 norm of one record's integer vector.
+    bound: i64,
+    gamma: f64,
+    sigma: f64,
+    noise: DiscreteGaussian,
+}
+
+/// A clip bound or a noise multiplier that cannot be used.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ScaleError {
+    #[error("the clip bound is {0}, but must be a positive number")]
+    Clip(f64),
+    #[error("the noise multiplier is {0}, but must lie between 0.001 and 1e10")]
+    Multiplier(f64),
+    #[error(transparent)]
+    Noise(#[from] super::noise::NoiseError),
+}
+
+impl GradientScale {
+    /// Clip bound `clip` (l2 norm of one record's gradient), noise `sigma =
+    /// sensitivity_factor * clip * tau`, where the factor is 2 for substitution
+    /// of one record and 1 for adding or removing one.
+    ///
+    /// # Sensitivity
+    ///
+    /// The lattice has spacing gamma = sigma * 2^-40, an exact scaling. One
+    /// record's integer vector has norm at most B = floor(clip / gamma), so it
+    /// moves the sum by at most B (add or remove) or 2 B (substitute), and
+    /// B gamma <= clip: the sensitivity in units of sigma is never above
+    /// 1 / tau. The floor is taken after shrinking the quotient by more than
+    /// its rounding error.
+    pub fn new(clip: f64, sensitivity_factor: u8, tau: f64) -> Result<Self, ScaleError> {
+        if !(clip > 0.0 && clip.is_finite()) {
+            return Err(ScaleError::Clip(clip));
+        }
+        if !(1e-3..=1e10).contains(&tau) {
+            return Err(ScaleError::Multiplier(tau));
+        }
+        let sigma = f64::from(sensitivity_factor) * clip * tau;
+        let gamma = sigma / SIGMA_UNITS as f64;
+        if !(gamma > f64::MIN_POSITIVE && sigma.is_finite()) {
+            return Err(ScaleError::Clip(clip));
+        }
+        let bound = (clip / gamma * (1.0 - 4.0 * f64::EPSILON)).floor() as i64;
+        Ok(GradientScale {
+            clip,
+            bound: bound.min(MAX_BOUND),
+            gamma,
+            sigma,
+            noise: DiscreteGaussian::new(SIGMA_UNITS)?,
+        })
+    }
+
+    pub fn clip(&self) -> f64 {
+        self.clip
+    }
+
+    /// Standard deviation of the noise on each coordinate of the sum.
+    pub fn sigma(&self) -> f64 {
+        self.sigma
+    }
+
+    /// Lattice spacing over sigma.
+    pub fn lattice_ratio(&self) -> f64 {
+        1.0 / SIGMA_UNITS as f64
+    }
+
+    /// B, in lattice units.
+    pub fn bound(&self) -> i64 {
+        self.bound
+    }
+
+    pub(super) fn noise(&self) -> DiscreteGaussian {
+        self.noise
+    }
+
+    /// A sum in lattice units as a real number.
+    pub(super) fn real(&self, units: i128) -> f64 {
+        units as f64 * self.gamma
+    }
+
+    /// Adds the clipped integer gradients of a block of records to `sum`.
+    ///
+    /// `gradients`: coordinate `j` of record `i` at `j * BLOCK + i`; records for
+    /// which `counts` is false add nothing. `integers` is working memory of the
+    /// same size.
+    ///
+    /// # Sensitivity
+    ///
+    /// Whatever the floats are (NaN, infinite, huge), each record adds an
+    /// integer vector whose squares sum to at most B^2; this is checked on the
+    /// integers themselves before they are added.
+    pub(super) fn add_clipped(
+        &self,
+        gradients: &[f64],
+        counts: &[bool],
+        integers: &mut [i64],
+        sum: &mut [i128],
+    ) {
+        let rows = counts.len();
+        let mut squares = [0.0; BLOCK];
+        for column in gradients.chunks_exact(BLOCK) {
+            for (s, g) in squares[..rows].iter_mut().zip(column) {
+                *s += g * g;
+            }
+        }
+        let mut factors = [0.0; BLOCK];
+        for i in 0..rows {
+            if counts[i] {
+                factors[i] = self.factor(squares[i], || {
+                    gradients.chunks_exact(BLOCK).map(move |c| c[i])
+                });
+            }
+        }
+        let mut lengths = [0.0; BLOCK];
+        for (from, to) in gradients
+            .chunks_exact(BLOCK)
+            .zip(integers.chunks_exact_mut(BLOCK))
+        {
+            for i in 0..rows {
+                // Truncation toward zero. NaN becomes 0.
+                let integer = (from[i] * factors[i]) as i64;
+                to[i] = integer;
+                let float = integer as f64;
+                lengths[i] += float * float;
+            }
+        }
+        // A float sum of d squares is off by less than (d + 2) epsilon of
+        // itself; what it cannot decide is decided in integers.
+        let dimension = gradients.len() / BLOCK;
+        let surely = self.bound as f64
+            * self.bound as f64
+            * (1.0 - (dimension as f64 + 8.0) * f64::EPSILON);
+        for i in 0..rows {
+            // The negation also catches NaN.
+            if !(lengths[i] <= surely) {
+                self.shrink(gradients, factors[i], i, integers);
+            }
+        }
+        for (column, total) in integers.chunks_exact(BLOCK).zip(sum) {
+            // At most 256 integers below 2^52.
+            let block: i64 = column[..rows].iter().sum();
+            *total += i128::from(block);
+        }
+    }
+
+    /// Lattice units per unit of gradient, times the factor that clips a vector
+    /// with this sum of squares; 0 for a vector that is not finite.
+    fn factor<I: Iterator<Item = f64>>(&self, square: f64, vector: impl Fn() -> I) -> f64 {
+        if square <= self.clip * self.clip {
+            return 1.0 / self.gamma;
+        }
+        if square.is_finite() {
+            return self.clip / square.sqrt() / self.gamma;
+        }
+        // The square overflowed or is not a number: scale by the largest first.
+        let mut largest = 0.0f64;
+        for g in vector() {
+            if !g.is_finite() {
+                return 0.0;
+            }
+            largest = largest.max(g.abs());
+        }
+        let scaled: f64 = vector().map(|g| (g / largest) * (g / largest)).sum();
+        self.clip / scaled.sqrt() / largest / self.gamma
+    }
+
+    /// Makes record `i`'s integers smaller until their squares sum to at most
+    /// B^2, exactly.
+    fn shrink(&self, gradients: &[f64], factor: f64, i: usize, integers: &mut [i64]) {
+        let limit = u128::from(self.bound.unsigned_abs()).pow(2);
+        let fits = |integers: &[i64]| {
+            integers
+                .chunks_exact(BLOCK)
+                .try_fold(0u128, |sum, c| {
+                    let q = u128::from(c[i].unsigned_abs());
+                    sum.checked_add(q.checked_mul(q)?)
+                })
+                .is_some_and(|sum| sum <= limit)
+        };
+        let mut factor = factor;
+        for _ in 0..64 {
+            if fits(integers) {
+                return;
+            }
+            factor *= 1.0 - 1e-9;
+            for (from, to) in gradients
+                .chunks_exact(BLOCK)
+                .zip(integers.chunks_exact_mut(BLOCK))
+            {
+                to[i] = (from[i] * factor) as i64;
+            }
+        }
+        // Never seen; a record that cannot be bounded adds nothing.
+        if !fits(integers) {
+            for column in integers.chunks_exact_mut(BLOCK) {
+                column[i] = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn integers_of(scale: &GradientScale, vector: &[f64]) -> Vec<i128> {
+        let mut gradients = vec![0.0; vector.len() * BLOCK];
+        for (j, &g) in vector.iter().enumerate() {
+            gradients[j * BLOCK] = g;
+        }
+        let mut integers = vec![0; gradients.len()];
+        let mut sum = vec![0; vector.len()];
+        scale.add_clipped(&gradients, &[true], &mut integers, &mut sum);
+        sum
+    }
+
+    fn square(v: &[i128]) -> i128 {
+        v.iter().map(|q| q * q).sum()
+    }
+
+    /// Any vector, however ugly, becomes integers within the bound.
+    #[test]
+    fn one_record_never_exceeds_the_bound() {
+        let ugly = [
+            0.0, -0.0, 1.0, -1.0, 0.3, 1e-300, 5e-324, 1e308, -1e308, 1e200, f64::NAN,
+            f64::INFINITY, f64::NEG_INFINITY, 1.0 + f64::EPSILON, 0.7071067811865476, 1e16,
+        ];
+        for tau in [1e-3, 0.5, 31.6, 1e4, 1e9] {
+            for clip in [0.05, 1.0, 29.0, 1e-12] {
+                let scale = GradientScale::new(clip, 2, tau).unwrap();
+                let limit = i128::from(scale.bound()).pow(2);
+                for &a in &ugly {
+                    for &b in &ugly {
+                        for &c in &ugly {
+                            let v = integers_of(&scale, &[a * clip, b, c]);
+                            assert!(square(&v) <= limit, "{a} {b} {c}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Clipping keeps the direction and loses less than one lattice step per
+    /// coordinate; short vectors are not touched.
+    #[test]
+    fn clipping_keeps_what_it_may() {
+        let scale = GradientScale::new(2.0, 2, 10.0).unwrap();
+        let inside = integers_of(&scale, &[1.0, -0.5]);
+        assert!((scale.real(inside[0]) - 1.0).abs() < 1e-9);
+        assert!((scale.real(inside[1]) + 0.5).abs() < 1e-9);
+        for size in [3.0, 1e300] {
+            let outside = integers_of(&scale, &[size, -size]);
+            let expected = 2.0 / 2f64.sqrt();
+            assert!((scale.real(outside[0]) - expected).abs() < 1e-7, "{outside:?}");
+            assert_eq!(outside[0], -outside[1]);
+        }
+        assert_eq!(integers_of(&scale, &[f64::NAN, 1.0]), [0, 0]);
+        assert_eq!(integers_of(&scale, &[f64::INFINITY, 1.0]), [0, 0]);
+    }
+
+    /// The declared sensitivity covers the integer one, in units of sigma.
+    #[test]
+    fn the_bound_is_rounded_down() {
+        for tau in [1e-3, 0.1, 1.0 / 3.0, 31.622776601683793, 173.9252713092609, 1e10] {
+            let scale = GradientScale::new(0.05, 2, tau).unwrap();
+            let units = 2 * i128::from(scale.bound());
+            // 2 B / 2^40 <= 1 / tau, in integers scaled by 2^80.
+            assert!(units as f64 * tau <= SIGMA_UNITS as f64 * (1.0 - f64::EPSILON), "{tau}");
+        }
+        assert!(GradientScale::new(0.0, 2, 1.0).is_err());
+        assert!(GradientScale::new(1.0, 2, f64::NAN).is_err());
+    }
+}

@@ -1,0 +1,23 @@
+//! The vault: the only room that reads rows.
+//!
+//! It answers one kind of question: a sum over records of a clipped per-record
+//! vector of integers, plus integer noise. The answer is a [`Noisy`] value, which
+//! only this room can make; everything computed from it is post-processing. The
+//! event is charged before a row is read.
+
+mod gradient;
+mod load;
+pub mod noise;
+mod noisy;
+pub mod penalty;
+mod randomness;
+mod rows;
+mod vault;
+
+pub use gradient::{GradientScale, ScaleError};
+pub use load::load_csv;
+pub use noisy::Noisy;
+pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
+pub use randomness::{PrivateRng, RandomnessError};
+pub use rows::{LoadError, OnBadRows, Rows};
+pub use vault::{LogRatio, NotPrivate, ReleaseError, Vault};

@@ -1,0 +1,276 @@
+//! Rows go in; charged, noisy sums come out.
+
+use rayon::prelude::*;
+
+use super::gradient::GradientScale;
+use super::noisy::Noisy;
+use super::penalty::{PenaltyQuery, quantise};
+use super::randomness::PrivateRng;
+use super::rows::Rows;
+use crate::accounting::{BudgetError, Meter};
+use crate::density::{BLOCK, Density};
+
+/// Blocks per unit of parallel work. Fixed, so that float sums of the
+/// non-private path do not depend on the number of threads either.
+const BLOCKS_PER_TASK: usize = 16;
+
+/// The private data, behind one door.
+///
+/// No `Debug`, `Clone` or iterator: what leaves is what the methods below
+/// release, each charged first.
+pub struct Vault {
+    density: Density,
+    /// What the row program reads, `[columns][n]`.
+    columns: Vec<Vec<f64>>,
+    /// Which records have a likelihood: false for missing values and for
+    /// records that are impossible under every parameter.
+    counts: Vec<bool>,
+    /// Sum of what the parameters do not change; for the non-private path only.
+    constant: f64,
+}
+
+/// A noisy log-likelihood ratio.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogRatio {
+    /// The ratio less half its noise variance, nats: what the penalty test
+    /// compares.
+    pub penalised: f64,
+    /// Standard deviation of the noise, nats.
+    pub sigma: f64,
+}
+
+/// Why a release did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+}
+
+/// Says that exact values may leave the vault, because the user asked for a
+/// run without privacy. Whoever makes one must mark every output NOT PRIVATE.
+#[derive(Debug, Clone, Copy)]
+pub struct NotPrivate(());
+
+impl NotPrivate {
+    /// The user gave `--not-private` (or the embedder this very call).
+    pub fn acknowledged() -> Self {
+        NotPrivate(())
+    }
+}
+
+impl Vault {
+    /// Takes the rows in. Everything that depends on the record only is
+    /// computed here, once.
+    pub fn new(density: Density, rows: Rows) -> Vault {
+        let (raw, missing) = rows.into_parts();
+        let n = missing.len();
+        let (columns, constants) = density.load_columns(&raw, n);
+        let mut counts = Vec::with_capacity(n);
+        let mut constant = 0.0;
+        for (&missing, &c) in missing.iter().zip(&constants) {
+            // A record outside the support has likelihood zero everywhere: its
+            // ratio and its gradient are zero.
+            counts.push(!missing && c.is_finite());
+            if !missing {
+                constant += c;
+            }
+        }
+        Vault {
+            density,
+            columns,
+            counts,
+            constant,
+        }
+    }
+
+    /// The model's density: public.
+    pub fn density(&self) -> &Density {
+        &self.density
+    }
+
+    /// The number of records; public under substitution, private under
+    /// add/remove.
+    pub(crate) fn n(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// The sum of the records' clipped gradients at `theta` (unconstrained
+    /// scale), plus noise.
+    ///
+    /// # Privacy
+    ///
+    /// A Gaussian mechanism with discrete noise: see [`GradientScale`] for the
+    /// sensitivity and `accounting::discrete` for the noise. The release is
+    /// charged to line `line` of the meter, and the noise drawn, before a row
+    /// is read.
+    pub fn noisy_gradient(
+        &self,
+        theta: &[f64],
+        scale: &GradientScale,
+        meter: &Meter,
+        line: usize,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
+        meter.charge(line)?;
+        let noise: Vec<i64> = theta.iter().map(|_| scale.noise().sample(rng)).collect();
+        let sum = self.clipped_gradient_sum(theta, scale);
+        let released = sum
+            .iter()
+            .zip(noise)
+            .map(|(&s, k)| scale.real(s + i128::from(k)))
+            .collect();
+        Ok(Noisy::new(released))
+    }
+
+    /// The sum of the records' clipped log-likelihood ratios between two
+    /// points, plus noise.
+    ///
+    /// # Privacy
+    ///
+    /// A Gaussian mechanism with discrete noise; sensitivity and sigma are those
+    /// of `query`, in the fixed proportion 1 : tau. Charged, and the noise
+    /// drawn, before a row is read.
+    #[allow(clippy::too_many_arguments)]
+    pub fn noisy_log_ratio(
+        &self,
+        from: &[f64],
+        to: &[f64],
+        temperature: f64,
+        query: &PenaltyQuery,
+        meter: &Meter,
+        line: usize,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<LogRatio>, ReleaseError> {
+        meter.charge(line)?;
+        let noise = query.noise().sample(rng);
+        let sum = self.clipped_log_ratio_sum(from, to, temperature, query);
+        Ok(Noisy::new(LogRatio {
+            penalised: query.penalised_ratio(sum, noise),
+            sigma: query.sigma(),
+        }))
+    }
+
+    /// Log-likelihood (nats, with all constants) and its gradient with respect
+    /// to the interface, both exact.
+    pub fn exact(&self, theta: &[f64], _: NotPrivate) -> (f64, Vec<f64>) {
+        let program = self.density.row_program();
+        let z = self.density.interface(theta).z;
+        let parts: Vec<(f64, Vec<f64>)> = self
+            .tasks()
+            .into_par_iter()
+            .map(|blocks| {
+                let mut scratch = program.scratch(&z, 0);
+                let mut gradient = vec![0.0; z.len()];
+                let mut total = 0.0;
+                for start in blocks {
+                    let (columns, counts) = self.block(start);
+                    program.forward(&columns, counts.len(), &mut scratch);
+                    let terms = program.output(0, &columns, counts.len(), &scratch);
+                    for (&term, &keep) in terms.iter().zip(counts) {
+                        if keep {
+                            total += term;
+                        }
+                    }
+                    program.add_interface_gradient(&columns, counts, &mut scratch, &mut gradient);
+                }
+                (total, gradient)
+            })
+            .collect();
+        let mut total = self.constant;
+        let mut gradient = vec![0.0; z.len()];
+        for (term, part) in parts {
+            total += term;
+            for (g, p) in gradient.iter_mut().zip(part) {
+                *g += p;
+            }
+        }
+        (total, gradient)
+    }
+
+    /// The integer sum that [`Vault::noisy_gradient`] adds noise to.
+    fn clipped_gradient_sum(&self, theta: &[f64], scale: &GradientScale) -> Vec<i128> {
+        let program = self.density.row_program();
+        let z = self.density.interface(theta).z;
+        let jacobian = self.density.interface_jacobian(theta);
+        let dimension = theta.len();
+        let parts: Vec<Vec<i128>> = self
+            .tasks()
+            .into_par_iter()
+            .map(|blocks| {
+                let mut scratch = program.scratch(&z, dimension);
+                let mut integers = vec![0; dimension * BLOCK];
+                let mut sum = vec![0; dimension];
+                for start in blocks {
+                    let (columns, counts) = self.block(start);
+                    let gradients =
+                        program.gradients(&columns, counts.len(), &jacobian, &mut scratch);
+                    scale.add_clipped(gradients, counts, &mut integers, &mut sum);
+                }
+                sum
+            })
+            .collect();
+        let mut total = vec![0i128; dimension];
+        for part in parts {
+            for (t, p) in total.iter_mut().zip(part) {
+                *t += p;
+            }
+        }
+        total
+    }
+
+    /// The integer sum that [`Vault::noisy_log_ratio`] adds noise to. Each
+    /// record's log-likelihood is put on the lattice first, so that the ratio
+    /// is antisymmetric to the bit.
+    fn clipped_log_ratio_sum(
+        &self,
+        from: &[f64],
+        to: &[f64],
+        temperature: f64,
+        query: &PenaltyQuery,
+    ) -> i128 {
+        let program = self.density.row_program();
+        let z_from = self.density.interface(from).z;
+        let z_to = self.density.interface(to).z;
+        self.tasks()
+            .into_par_iter()
+            .map(|blocks| {
+                let mut at_from = program.scratch(&z_from, 0);
+                let mut at_to = program.scratch(&z_to, 0);
+                let mut sum = 0i128;
+                for start in blocks {
+                    let (columns, counts) = self.block(start);
+                    let rows = counts.len();
+                    program.forward(&columns, rows, &mut at_from);
+                    program.forward(&columns, rows, &mut at_to);
+                    let before = program.output(0, &columns, rows, &at_from);
+                    let after = program.output(0, &columns, rows, &at_to);
+                    for i in 0..rows {
+                        if counts[i] {
+                            sum += i128::from(query.clip(
+                                quantise(temperature * after[i]),
+                                quantise(temperature * before[i]),
+                            ));
+                        }
+                    }
+                }
+                sum
+            })
+            .sum()
+    }
+
+    /// First records of the blocks, in tasks.
+    fn tasks(&self) -> Vec<Vec<usize>> {
+        let starts: Vec<usize> = (0..self.n()).step_by(BLOCK).collect();
+        starts.chunks(BLOCKS_PER_TASK).map(<[usize]>::to_vec).collect()
+    }
+
+    fn block(&self, start: usize) -> (Vec<&[f64]>, &[bool]) {
+        let end = (start + BLOCK).min(self.n());
+        let columns = self.columns.iter().map(|c| &c[start..end]).collect();
+        (columns, &self.counts[start..end])
+    }
+}
+
+#[cfg(test)]
+#[path = "vault_tests.rs"]
+mod tests;

@@ -1,0 +1,229 @@
+//! The program and its blocks.
+
+use pest::iterators::{Pair, Pairs};
+
+use super::builder::{Builder, meaningful, parts};
+use super::diagnostic::Diagnostic;
+use super::parse::Rule;
+use super::suggestion::did_you_mean;
+use super::tree::{Block, BlockKind, Program, Span};
+use super::words;
+
+impl Builder<'_> {
+    pub(super) fn program(&mut self, pairs: Pairs<'_, Rule>) -> Program {
+        let mut program = Program {
+            functions: Vec::new(),
+            functions_span: None,
+            blocks: Vec::new(),
+            span: Span::default(),
+        };
+        // Each block seen, with its keyword, in the order of the source.
+        let mut seen: Vec<(BlockKind, Span)> = Vec::new();
+        for root in pairs {
+            program.span = Span::new(0, self.source_length());
+            for pair in meaningful(root.into_inner()) {
+                self.block(pair, &mut program, &mut seen);
+            }
+        }
+        program.blocks.sort_by_key(|block| block.kind);
+        program
+    }
+
+    fn block(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        program: &mut Program,
+        seen: &mut Vec<(BlockKind, Span)>,
+    ) {
+        let span = self.span(&pair);
+        let Some(keyword) = pair.clone().into_inner().next() else {
+            return self.lost(span);
+        };
+        let keyword_span = self.span(&keyword);
+        let name = without_comments(keyword.as_str());
+        let kind = match pair.as_rule() {
+            Rule::foreign_block => self.meant_block(&name, keyword_span),
+            _ => words::block_kind(&name),
+        };
+        let Some(kind) = kind else {
+            // An unknown block has been reported; what it holds is not known.
+            return;
+        };
+        let is_again = self.check_order(kind, keyword_span, seen);
+        seen.push((kind, keyword_span));
+        for child in parts(pair.clone()).filter(|child| child.as_rule() == Rule::function) {
+            let function_span = self.span(&child);
+            let before = self.diagnostics.len();
+            match self.function(child) {
+                Some(function) => program.functions.push(function),
+                None if self.diagnostics.len() > before => {}
+                None => self.lost(function_span),
+            }
+        }
+        let statements = self.statements(parts(pair));
+        if kind == BlockKind::Functions {
+            program.functions_span = program.functions_span.or(Some(span));
+            return;
+        }
+        let earlier = program.blocks.iter_mut().find(|block| block.kind == kind);
+        match earlier.filter(|_| is_again) {
+            // What stands in the second is used all the same.
+            Some(block) => block.statements.extend(statements),
+            None => program.blocks.push(Block {
+                kind,
+                span,
+                keyword_span,
+                statements,
+            }),
+        }
+    }
+
+    /// Whether a block of this kind was there before.
+    fn check_order(&mut self, kind: BlockKind, keyword: Span, seen: &[(BlockKind, Span)]) -> bool {
+        let name = kind.keyword();
+        if let Some((_, first)) = seen.iter().find(|(earlier, _)| *earlier == kind) {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "S005",
+                    keyword,
+                    format!("the block `{name}` is written twice"),
+                )
+                .label("again here")
+                .note(*first, "first here")
+                .help("put everything into the first"),
+            );
+            return true;
+        }
+        if let Some((later, place)) = seen.iter().find(|(earlier, _)| *earlier > kind) {
+            let order: Vec<&str> = BlockKind::ALL.iter().map(|kind| kind.keyword()).collect();
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "S005",
+                    keyword,
+                    format!("`{name}` must stand before `{}`", later.keyword()),
+                )
+                .label("too late")
+                .note(*place, "must come after it")
+                .help(format!("the order is {}", order.join(", "))),
+            );
+        }
+        false
+    }
+
+    /// Reports a block that dpm does not have, and says which one was meant.
+    fn meant_block(&mut self, name: &[&str], span: Span) -> Option<BlockKind> {
+        let written = name.join(" ");
+        let (message, label, help, kind) = match written.as_str() {
+            "data" => (
+                "there is no `data` block in dpm".to_owned(),
+                "divide it in two".to_owned(),
+                Some(
+                    "dpm has `record` (private columns of one row) and `constants` (public numbers) instead of `data`",
+                ),
+                Some(BlockKind::Constants),
+            ),
+            "transformed data" => (
+                "there is no `transformed data` block in dpm".to_owned(),
+                "divide it in two".to_owned(),
+                Some(
+                    "dpm has `transformed record` (private, computed row by row) and `transformed constants` (public) instead of `transformed data`",
+                ),
+                Some(BlockKind::TransformedConstants),
+            ),
+            _ => {
+                let spaced = written.replace('_', " ");
+                let keywords = BlockKind::ALL.map(BlockKind::keyword);
+                let meant = match written.as_str() {
+                    _ if keywords.contains(&spaced.as_str()) => Some(spaced.as_str()),
+                    "records" | "row" | "rows" | "private" => Some("record"),
+                    "public" | "hyperparameters" => Some("constants"),
+                    "transformed records" => Some("transformed record"),
+                    "transformed parameter" => Some("transformed parameters"),
+                    _ => did_you_mean(&written, &keywords),
+                };
+                let kind = BlockKind::ALL
+                    .into_iter()
+                    .find(|kind| Some(kind.keyword()) == meant);
+                match meant {
+                    Some(meant) => (
+                        format!("`{written}` is not a block"),
+                        format!("did you mean `{meant}`?"),
+                        None,
+                        kind,
+                    ),
+                    None => (
+                        format!("`{written}` is not a block"),
+                        "unknown".to_owned(),
+                        Some(
+                            "blocks are functions, constants, transformed constants, record, transformed record, parameters, transformed parameters, model and generated quantities",
+                        ),
+                        None,
+                    ),
+                }
+            }
+        };
+        let diagnostic = Diagnostic::error("S005", span, message).label(label);
+        self.diagnostics.push(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        });
+        kind
+    }
+}
+
+/// The words of a keyword: `transformed /* all */ record` has two.
+fn without_comments(keyword: &str) -> Vec<&str> {
+    let (tokens, _) = super::tokens::tokens(keyword);
+    tokens.iter().map(|token| token.text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::parse;
+    use super::*;
+
+    fn kinds(source: &str) -> (Vec<BlockKind>, Vec<String>) {
+        let parsed = parse(source);
+        let program = parsed.program.expect("it parses");
+        (
+            program.blocks.iter().map(|block| block.kind).collect(),
+            parsed.diagnostics.into_iter().map(|d| d.message).collect(),
+        )
+    }
+
+    #[test]
+    fn blocks_come_out_in_order_whatever_was_written() {
+        let (found, messages) = kinds("model { } record { } parameters { }");
+        assert_eq!(
+            found,
+            [BlockKind::Record, BlockKind::Parameters, BlockKind::Model]
+        );
+        assert_eq!(
+            messages,
+            [
+                "`record` must stand before `model`",
+                "`parameters` must stand before `model`"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_block_written_twice_is_one_block() {
+        let parsed = parse("record { real x; } record { real y; }");
+        let program = parsed.program.expect("it parses");
+        assert_eq!(program.blocks.len(), 1);
+        assert_eq!(program.blocks[0].statements.len(), 2);
+        assert_eq!(parsed.diagnostics.len(), 1);
+    }
+
+    #[test]
+    fn strange_blocks_are_taken_for_what_was_meant() {
+        let (found, messages) = kinds("data { real x; } modle { target += x; }");
+        assert_eq!(found, [BlockKind::Constants, BlockKind::Model]);
+        assert_eq!(
+            messages,
+            ["there is no `data` block in dpm", "`modle` is not a block"]
+        );
+        assert_eq!(kinds("nonsense { real x; }").0, []);
+    }
+}

@@ -1,0 +1,210 @@
+//! Slips in expressions and names.
+
+use super::super::diagnostic::Diagnostic;
+use super::super::parse::Rule;
+use super::super::tokens::{Problem, TokenKind};
+use super::super::words;
+use super::Scene;
+
+impl Scene<'_> {
+    pub(super) fn foreign_operator(&self) -> Option<Problem> {
+        let token = self.token()?;
+        let previous = self.previous()?;
+        let touches = previous.span.end == token.span.start;
+        let pair = previous.span.to(token.span);
+        let (span, written, meant) = match (previous.text, token.text) {
+            ("*", "*") if touches => (pair, "**", "`^` is the power"),
+            ("<" | "=", ">") if self.expects(Rule::bound) || self.expects_constraint() => {
+                return None;
+            }
+            ("<", ">") if touches => (pair, "<>", "`!=` means not equal"),
+            ("-", ">") if touches => (pair, "->", "`=` assigns, to the left"),
+            (":", "=") if touches => (pair, ":=", "`=` assigns"),
+            ("=", ">") if touches => (pair, "=>", "write `>=`"),
+            ("=", "<") if touches => (pair, "=<", "write `<=`"),
+            ("==", "=") if touches => (pair, "===", "write `==`"),
+            (_, "and") => (token.span, "and", "write `&&`"),
+            (_, "or") => (token.span, "or", "write `||`"),
+            ("not", _) => (previous.span, "not", "write `!`"),
+            (_, "|") if !self.is_after_tilde() => (token.span, "|", "`||` is the logical or"),
+            (_, ":")
+                if self
+                    .tokens
+                    .get(self.index + 1)
+                    .is_some_and(|next| next.is("=")) =>
+            {
+                (token.span, ":=", "`=` assigns")
+            }
+            _ => return None,
+        };
+        if token.kind == TokenKind::Text || previous.kind == TokenKind::Text {
+            return None;
+        }
+        Some(
+            self.give_up(
+                Diagnostic::error(
+                    "S007",
+                    span,
+                    format!("`{written}` is not an operator of dpm"),
+                )
+                .label("unknown")
+                .help(meant),
+            ),
+        )
+    }
+
+    /// `i++;` reads as `i + (+ ...`.
+    pub(super) fn increment(&self) -> Option<Problem> {
+        let (last, before) = (self.previous()?, self.nth_before(2)?);
+        if !self.expects_operand() || last.text != before.text || !matches!(last.text, "+" | "-") {
+            return None;
+        }
+        let mark = last.text;
+        Some(
+            self.give_up(
+                Diagnostic::error(
+                    "S007",
+                    before.span.to(last.span),
+                    format!("`{mark}{mark}` is not an operator of dpm"),
+                )
+                .label("unknown")
+                .help(format!("write `{mark}= 1`")),
+            ),
+        )
+    }
+
+    pub(super) fn assignment_in_expression(&self) -> Option<Problem> {
+        let token = self.token()?;
+        if !token.is("=") || !(self.expects(Rule::add) || self.expects(Rule::close_paren)) {
+            return None;
+        }
+        if self.expects(Rule::assignment) || self.expects(Rule::assign_operator) {
+            return None;
+        }
+        let is_condition = self
+            .nth_of_statement(0)
+            .is_some_and(|first| matches!(first.text, "if" | "while"));
+        let help = match self.expects(Rule::close_paren) {
+            true if is_condition => "write `==` to compare",
+            true => "write `==` to compare; arguments have no names",
+            false => "write `==` to compare; one statement assigns once",
+        };
+        Some(
+            self.give_up(
+                Diagnostic::error("S001", token.span, "`=` cannot stand here")
+                    .label("`=` assigns")
+                    .help(help),
+            ),
+        )
+    }
+
+    pub(super) fn target_read(&self) -> Option<Problem> {
+        let token = self.token()?;
+        if token.is("target") && self.expects_operand() {
+            return Some(
+                self.give_up(
+                    Diagnostic::error("S001", token.span, "`target` cannot be read")
+                        .label("it can only be added to")
+                        .help("write `target += ...;` as a statement of its own"),
+                ),
+            );
+        }
+        let previous = self.previous()?;
+        if previous.is("target") && self.expects(Rule::plus_assign) {
+            return Some(
+                self.give_up(
+                    Diagnostic::error(
+                        "S001",
+                        previous.span.to(token.span),
+                        "`target` can only be added to",
+                    )
+                    .label("expected `target +=`")
+                    .help("write `target += ...;`"),
+                ),
+            );
+        }
+        None
+    }
+
+    pub(super) fn text_as_value(&self) -> Option<Problem> {
+        let token = self.token()?;
+        if token.kind != TokenKind::Text || !self.expects_operand() {
+            return None;
+        }
+        Some(
+            self.give_up(
+                Diagnostic::error("S001", token.span, "text is not a value")
+                    .label("expected an expression")
+                    .help("text stands in `print`, `reject`, `profile` and `factor` only"),
+            ),
+        )
+    }
+
+    pub(super) fn reserved_name(&self) -> Option<Problem> {
+        let word = self.word().filter(|word| words::is_reserved(word))?;
+        let names = self.expects_declarator();
+        if !names && !self.expects_operand() {
+            return None;
+        }
+        // `x = \n real y;`: the expression is missing rather than misnamed.
+        if !names && self.on_a_new_line() {
+            return None;
+        }
+        Some(
+            self.give_up(
+                Diagnostic::error(
+                    "S006",
+                    self.here(),
+                    format!("`{word}` is a word of the language and cannot be a name"),
+                )
+                .label(if names {
+                    "expected a name"
+                } else {
+                    "expected an expression"
+                })
+                .help(format!("another name will do, such as `{word}_`")),
+            ),
+        )
+    }
+
+    pub(super) fn underscore_name(&self) -> Option<Problem> {
+        let word = self.word().filter(|word| word.starts_with('_'))?;
+        Some(
+            self.give_up(
+                Diagnostic::error(
+                    "S006",
+                    self.here(),
+                    format!("the name `{word}` begins with `_`"),
+                )
+                .label("names begin with a letter")
+                .help(format!("write `{}`", word.trim_start_matches('_'))),
+            ),
+        )
+    }
+
+    pub(super) fn missing_expression(&self) -> Option<Problem> {
+        let mark = self.previous()?;
+        if !self.expects_operand() || mark.kind != TokenKind::Mark {
+            return None;
+        }
+        let token = self.token();
+        let ends = token.is_none_or(|token| {
+            matches!(token.text, ";" | ")" | "]" | "}" | ",")
+                || token.is(">") && self.expects(Rule::bound)
+                || self.on_a_new_line()
+        });
+        if !ends {
+            return None;
+        }
+        Some(
+            self.give_up(
+                Diagnostic::error(
+                    "S001",
+                    self.gap(),
+                    format!("an expression is missing after `{}`", mark.text),
+                )
+                .label("expected an expression here"),
+            ),
+        )
+    }
+}

@@ -1,0 +1,34 @@
+//! Text to syntax tree.
+//!
+//! [`parse`] reads a whole program, says everything that is wrong with it, and
+//! gives the tree of what it understood, so that the checker can go on. Every
+//! node knows its [`Span`]. [`render`] shows diagnostics as a compiler does.
+//!
+//! How it works, in the order of the files: [`tree`] is the result.
+//! `grammar/dpm.pest` reads; `expression`, `declaration`, `statement` and `block`
+//! turn what it read into the tree. When it cannot read on, `tokens` and
+//! `brackets` know the surroundings, `explain` says what is wrong and how to
+//! mend it in the `draft`, and `parse` tries again with the mended draft.
+
+mod block;
+mod brackets;
+mod builder;
+mod declaration;
+mod diagnostic;
+mod draft;
+mod expected;
+mod explain;
+mod expression;
+mod parse;
+mod render;
+mod statement;
+mod suggestion;
+mod tokens;
+pub mod tree;
+mod words;
+
+pub use diagnostic::{Diagnostic, Severity, line_column};
+pub use parse::{Parsed, parse};
+pub use render::render;
+pub use suggestion::did_you_mean;
+pub use tree::*;
