@@ -85,15 +85,12 @@ impl Checker {
                 .note(first, "first declared here")
                 .help("give one of them another name"),
             );
-        } else if crate::function::lookup(&variable.name).is_some() || variable.name == "target" {
+        } else if variable.name == "target" {
+            // Functions are called with parentheses, so other names are free.
             self.report(
-                Diagnostic::error(
-                    "E0103",
-                    variable.span,
-                    format!("`{}` is the name of a built-in function", variable.name),
-                )
-                .label("already taken")
-                .help("give the variable another name"),
+                Diagnostic::error("E0103", variable.span, "`target` is the log density itself")
+                    .label("already taken")
+                    .help("give the variable another name"),
             );
         }
         let id = VariableId(self.checked.variables.len());

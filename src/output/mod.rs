@@ -1,1 +1,8 @@
+//! The files a run writes.
+
+mod privacy_report;
+mod run_directory;
 pub mod stan_csv;
+
+pub use privacy_report::{PrivateRun, not_private_report, private_report};
+pub use run_directory::{RunDirectory, RunDirectoryError};

@@ -15,9 +15,9 @@ mod rows;
 mod vault;
 
 pub use gradient::{GradientScale, ScaleError};
-pub use load::load_csv;
+pub use load::{LoadError, OnBadRows, load_csv};
 pub use noisy::Noisy;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
-pub use rows::{LoadError, OnBadRows, Rows};
+pub use rows::Rows;
 pub use vault::{LogRatio, NotPrivate, ReleaseError, Vault};

@@ -62,10 +62,9 @@ impl Vault {
     /// Takes the rows in. Everything that depends on the record only is
     /// computed here, once.
     pub fn new(density: Density, rows: Rows) -> Vault {
-        let (raw, missing) = rows.into_parts();
-        let n = missing.len();
-        let (columns, constants) = density.load_columns(&raw, n);
-        let mut counts = Vec::with_capacity(n);
+        let missing = rows.missing();
+        let (columns, constants) = density.load_columns(rows.columns(), rows.n());
+        let mut counts = Vec::with_capacity(rows.n());
         let mut constant = 0.0;
         for (&missing, &c) in missing.iter().zip(&constants) {
             // A record outside the support has likelihood zero everywhere: its

@@ -1,0 +1,136 @@
+//! `dpm check`: is this a model whose posterior can be private?
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::failure::Failure;
+use super::model_file::ModelFile;
+use super::Common;
+use crate::check::{Expr, Stage, Statement, StatementKind};
+use crate::syntax::line_column;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: dpm check models/adult_income.dpm")]
+pub(super) struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    #[arg(long, value_name = "FILE.json")]
+    constants: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let file = ModelFile::read(&arguments.model, common)?;
+    file.show_warnings(common);
+    let mut statements = Vec::new();
+    collect(&file.checked.model, &file.source, &mut statements);
+    // Sizes are known only with the constants; types and stages without.
+    let needs_constants = !file.checked.constants.is_empty();
+    let beside = file.path.with_extension("constants.json");
+    let bound = if needs_constants && arguments.constants.is_none() && !beside.exists() {
+        None
+    } else {
+        Some(file.bind(arguments.constants.as_deref(), common)?)
+    };
+    match arguments.format {
+        Format::Json => {
+            let list: Vec<_> = statements
+                .iter()
+                .map(|s| {
+                    json!({
+                        "line": s.line,
+                        "statement": s.text,
+                        "kind": s.kind,
+                        "stage": s.stage.name(),
+                        "sensitivity": null,
+                    })
+                })
+                .collect();
+            let report = json!({
+                "model": file.path.display().to_string(),
+                "ok": true,
+                "unconstrained_dimension": bound.as_ref().map(|m| m.dimension),
+                "statements": list,
+            });
+            println!("{}", super::info::pretty(&report));
+        }
+        Format::Text => {
+            println!("{}: types and stages are right", file.path.display());
+            match &bound {
+                Some(model) => println!(
+                    "{} unconstrained parameter{}, {} record column{} read",
+                    model.dimension,
+                    if model.dimension == 1 { "" } else { "s" },
+                    model.columns.iter().filter(|c| c.used).count(),
+                    if model.columns.iter().filter(|c| c.used).count() == 1 { "" } else { "s" },
+                ),
+                None => println!(
+                    "sizes were not checked: give the constants with --constants"
+                ),
+            }
+            for s in &statements {
+                println!("  line {:>4}  {:<10}  {}", s.line, s.kind, s.text);
+            }
+            println!(
+                "sensitivity: no bound is derived by this version; --clip-gradient and --clip-log-ratio bound each record's contribution instead"
+            );
+        }
+    }
+    Ok(())
+}
+
+struct Found {
+    line: usize,
+    text: String,
+    kind: &'static str,
+    stage: Stage,
+}
+
+/// Every statement that adds to the target.
+fn collect(statements: &[Statement], source: &str, out: &mut Vec<Found>) {
+    for statement in statements {
+        let stage = match &statement.kind {
+            StatementKind::Sampling {
+                variate, arguments, ..
+            } => arguments
+                .iter()
+                .fold(variate.stage, |s: Stage, e: &Expr| s.join(e.stage)),
+            StatementKind::Target { value } => value.stage,
+            StatementKind::ForRange { body, .. } | StatementKind::ForEach { body, .. } => {
+                collect(std::slice::from_ref(body), source, out);
+                continue;
+            }
+            StatementKind::If {
+                then, otherwise, ..
+            } => {
+                collect(std::slice::from_ref(then), source, out);
+                if let Some(otherwise) = otherwise {
+                    collect(std::slice::from_ref(otherwise), source, out);
+                }
+                continue;
+            }
+            StatementKind::Block(inner) => {
+                collect(inner, source, out);
+                continue;
+            }
+            _ => continue,
+        };
+        let text = source.get(statement.span.range()).unwrap_or_default();
+        out.push(Found {
+            line: line_column(source, statement.span.start).0,
+            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
+            kind: if stage.is_private() { "likelihood" } else { "prior" },
+            stage,
+        });
+    }
+}

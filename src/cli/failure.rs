@@ -1,0 +1,60 @@
+//! Errors as a user sees them: a message, and an exit code.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub(super) struct Failure {
+    code: u8,
+    message: String,
+    /// Diagnostics come rendered; other messages get an `error:` in front.
+    rendered: bool,
+}
+
+impl Failure {
+    /// A run that failed: exit code 1.
+    pub fn run(message: impl Display) -> Self {
+        Failure::new(1, message)
+    }
+
+    /// Wrong usage or bad input: exit code 2.
+    pub fn input(message: impl Display) -> Self {
+        Failure::new(2, message)
+    }
+
+    /// A budget refuses the run: exit code 3.
+    pub fn budget(message: impl Display) -> Self {
+        Failure::new(3, message)
+    }
+
+    /// Bad input whose message is a rendered diagnostic.
+    pub fn diagnostics(rendered: String) -> Self {
+        Failure {
+            code: 2,
+            message: rendered,
+            rendered: true,
+        }
+    }
+
+    fn new(code: u8, message: impl Display) -> Self {
+        Failure {
+            code,
+            message: message.to_string(),
+            rendered: false,
+        }
+    }
+
+    pub fn print(&self, color: bool) {
+        let message = self.message.trim_end();
+        match (self.rendered, color) {
+            (true, _) => eprintln!("{message}"),
+            (false, true) => eprintln!("\x1b[1;31merror\x1b[0m: {message}"),
+            (false, false) => eprintln!("error: {message}"),
+        }
+    }
+
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}

@@ -1,0 +1,118 @@
+//! `dpm info`: a model as JSON.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::Common;
+use super::failure::Failure;
+use super::model_file::ModelFile;
+use crate::check::{Checked, VariableId};
+use crate::model::Model;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: dpm info models/adult_income.dpm")]
+pub(super) struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    #[arg(long, value_name = "FILE.json")]
+    constants: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let file = ModelFile::read(&arguments.model, common)?;
+    let beside = file.path.with_extension("constants.json");
+    let unbound = !file.checked.constants.is_empty()
+        && arguments.constants.is_none()
+        && !beside.exists();
+    let model = if unbound {
+        None
+    } else {
+        Some(file.bind(arguments.constants.as_deref(), common)?)
+    };
+    println!("{}", pretty(&describe(&file, model.as_ref())));
+    Ok(())
+}
+
+/// JSON as this program prints it.
+pub(super) fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+}
+
+fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
+    let checked = &file.checked;
+    let text = |span: crate::syntax::Span| file.source.get(span.range()).unwrap_or_default();
+    let declared = |ids: &[VariableId]| -> Vec<Value> {
+        ids.iter()
+            .map(|&id| {
+                let v = checked.variable(id);
+                json!({
+                    "name": v.name,
+                    "type": v.ty.to_string(),
+                    "sizes": v.sizes.iter().map(|s| text(s.span)).collect::<Vec<_>>(),
+                    "lower": v.lower.as_ref().map(|e| text(e.span)),
+                    "upper": v.upper.as_ref().map(|e| text(e.span)),
+                    "stage": v.stage.name(),
+                })
+            })
+            .collect()
+    };
+    json!({
+        "model": file.path.display().to_string(),
+        "constants": declared(&checked.constants),
+        "record": declared(&checked.record),
+        "record_columns": model.map(|m| m.columns.iter().map(|c| json!({
+            "name": c.name,
+            "type": if c.is_int { "int" } else { "real" },
+            "lower": c.lower,
+            "upper": c.upper,
+            "used": c.used,
+        })).collect::<Vec<_>>()),
+        "parameters": parameters(checked, model, &declared),
+        "transformed_parameters": outputs(checked, model, &declared),
+        "unconstrained_dimension": model.map(|m| m.dimension),
+        "stages": stages(checked),
+        "distributions": checked.distributions,
+    })
+}
+
+fn parameters(
+    checked: &Checked,
+    model: Option<&Model>,
+    declared: &dyn Fn(&[VariableId]) -> Vec<Value>,
+) -> Vec<Value> {
+    let mut list = declared(&checked.parameters);
+    if let Some(model) = model {
+        for (entry, parameter) in list.iter_mut().zip(&model.parameters) {
+            entry["dimensions"] = json!(parameter.shape.sizes);
+            entry["unconstrained_size"] = json!(parameter.shape.length());
+        }
+    }
+    list
+}
+
+fn outputs(
+    checked: &Checked,
+    model: Option<&Model>,
+    declared: &dyn Fn(&[VariableId]) -> Vec<Value>,
+) -> Vec<Value> {
+    let mut list = declared(&checked.transformed_parameters);
+    if let Some(model) = model {
+        for (entry, output) in list
+            .iter_mut()
+            .zip(&model.outputs[checked.parameters.len()..])
+        {
+            entry["dimensions"] = json!(output.shape.sizes);
+        }
+    }
+    list
+}
+
+fn stages(checked: &Checked) -> Value {
+    let mut map = serde_json::Map::new();
+    for v in &checked.variables {
+        map.insert(v.name.clone(), json!(v.stage.name()));
+    }
+    Value::Object(map)
+}

@@ -1,0 +1,152 @@
+//! `dpm log-prob`: exact log densities at given points, for comparison.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::Common;
+use super::failure::Failure;
+use super::model_file::{ModelFile, renames};
+use super::sample::BadRows;
+use crate::density::Density;
+use crate::model::numbers;
+use crate::privacy::{NotPrivate, Vault, load_csv};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: dpm log-prob model.dpm data.csv --points points.json --not-private\n\nThe points file is a JSON list of {\"params\": {\"alpha\": 1.0, \"beta\": [0.5, 2]}}."
+)]
+pub(super) struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// The data: CSV, may be gzipped
+    data: PathBuf,
+    /// Points at which to evaluate
+    #[arg(long, value_name = "FILE.json")]
+    points: PathBuf,
+    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    #[arg(long, value_name = "FILE.json")]
+    constants: Option<PathBuf>,
+    /// Names of columns in the data: x=a,b,c
+    #[arg(long, value_name = "NAME=HEADERS")]
+    columns: Vec<String>,
+    /// Rows that cannot be read: stop, or treat them as missing
+    #[arg(long, value_enum, default_value_t = BadRows::Error)]
+    on_bad_rows: BadRows,
+    /// The answer is exact and therefore NOT PRIVATE: say that this is meant
+    #[arg(long)]
+    not_private: bool,
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    if !arguments.not_private {
+        return Err(Failure::input(
+            "log densities of private data are not private: add --not-private if that is meant",
+        ));
+    }
+    let file = ModelFile::read(&arguments.model, common)?;
+    file.show_warnings(common);
+    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let points = read_points(&arguments.points)?;
+    let renames = renames(&arguments.columns, &model.columns)?;
+    let rows = load_csv(
+        &arguments.data,
+        &model.columns,
+        &renames,
+        arguments.on_bad_rows.into(),
+    )
+    .map_err(Failure::input)?;
+    let vault = Vault::new(Density::new(model), rows);
+    common.say("NOT PRIVATE: these values depend exactly on the data");
+    let mut answers = Vec::new();
+    for (i, point) in points.iter().enumerate() {
+        answers.push(
+            evaluate(&vault, point)
+                .map_err(|e| Failure::input(format!("point {}: {e}", i + 1)))?,
+        );
+    }
+    println!("{}", super::info::pretty(&Value::Array(answers)));
+    Ok(())
+}
+
+fn read_points(path: &PathBuf) -> Result<Vec<Value>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Failure::input(format!("cannot read the points `{}`: {e}", path.display()))
+    })?;
+    let json: Value = serde_json::from_str(&text)
+        .map_err(|e| Failure::input(format!("`{}` is not valid JSON: {e}", path.display())))?;
+    match json {
+        Value::Array(points) => Ok(points),
+        // A file may carry other keys beside its list.
+        Value::Object(mut map) => match map.remove("points") {
+            Some(Value::Array(points)) => Ok(points),
+            _ => Err(Failure::input(format!(
+                "`{}` must be a JSON list of points, {{\"params\": {{...}}}} each",
+                path.display()
+            ))),
+        },
+        _ => Err(Failure::input(format!(
+            "`{}` must be a JSON list of points",
+            path.display()
+        ))),
+    }
+}
+
+fn evaluate(vault: &Vault, point: &Value) -> Result<Value, String> {
+    let params = point
+        .get("params")
+        .and_then(Value::as_object)
+        .ok_or("expected an object with `params`")?;
+    let theta = unconstrained_point(vault.density(), params)?;
+    let (log_likelihood, adjoint) = vault.exact(&theta, NotPrivate::acknowledged());
+    let [prior, jacobian] = vault.density().prior_and_jacobian(&theta);
+    let (_, gradient) = vault.density().pull_back(&theta, &adjoint);
+    Ok(json!({
+        "log_prob": number(prior + log_likelihood),
+        "log_prob_unconstrained": number(prior + jacobian + log_likelihood),
+        "unconstrained": theta,
+        "gradient": gradient.iter().map(|&g| number(g)).collect::<Vec<_>>(),
+    }))
+}
+
+/// JSON knows no infinities: they are written as text.
+fn number(x: f64) -> Value {
+    if x.is_finite() { json!(x) } else { json!(x.to_string()) }
+}
+
+/// The unconstrained coordinates of a JSON object of parameter values, either
+/// nested (`"beta": [1, 2]`) or by element (`"beta[1]": 1`). Other names are
+/// ignored: a draw lists derived quantities too.
+pub(super) fn unconstrained_point(
+    density: &Density,
+    params: &serde_json::Map<String, Value>,
+) -> Result<Vec<f64>, String> {
+    let mut values = std::collections::HashMap::new();
+    for parameter in &density.model().parameters {
+        let shape = &parameter.shape;
+        let elements = match params.get(&parameter.name) {
+            Some(json) => {
+                numbers(json, shape).map_err(|e| format!("`{}`: {e}", parameter.name))?
+            }
+            None => shape
+                .indices()
+                .iter()
+                .map(|index| {
+                    let list: Vec<String> = index.iter().map(ToString::to_string).collect();
+                    let name = format!("{}[{}]", parameter.name, list.join(","));
+                    params
+                        .get(&name)
+                        .and_then(Value::as_f64)
+                        .ok_or(format!("the parameter `{}` has no value", parameter.name))
+                })
+                .collect::<Result<Vec<_>, _>>()?,
+        };
+        values.insert(parameter.name.clone(), elements);
+    }
+    density.unconstrain(|name, i| {
+        values
+            .get(name)
+            .and_then(|v| v.get(i).copied())
+            .ok_or_else(|| format!("the parameter `{name}` has no value"))
+    })
+}

@@ -1,0 +1,143 @@
+//! The command line: one file per command.
+//!
+//! Machine-readable output goes to standard output or to files, everything for
+//! people to standard error. Exit codes: 0 success, 1 a failed run, 2 wrong
+//! usage or bad input, 3 a privacy budget refuses the run.
+
+mod account;
+mod check;
+mod failure;
+mod info;
+mod log_prob;
+mod model_file;
+mod plan;
+mod progress;
+mod run_settings;
+mod sample;
+mod summary;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// Differentially private Bayesian modelling.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dpm",
+    version,
+    about = "Differentially private Bayesian modelling",
+    long_about = "dpm draws from the posterior of a model of private records, so that the draws are (epsilon, delta)-differentially private.\n\nWrite the likelihood of one record in model.dpm, then:\n\n    dpm sample model.dpm data.csv --epsilon 1 --delta 1e-6",
+    after_help = "Exit codes: 0 success, 1 a failed run, 2 wrong usage or bad input, 3 a privacy budget refuses the run."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Flags of every command.
+#[derive(Debug, Clone, clap::Args)]
+struct Common {
+    /// Colours on standard error
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    color: ColorChoice,
+    /// Say nothing but errors
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Common {
+    /// Whether messages on standard error are coloured.
+    fn color(&self) -> bool {
+        match self.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                use std::io::IsTerminal;
+                std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+                    && std::io::stderr().is_terminal()
+            }
+        }
+    }
+
+    /// A line for people.
+    fn say(&self, line: impl AsRef<str>) {
+        if !self.quiet {
+            eprintln!("{}", line.as_ref());
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Draw from a private posterior (the main job)
+    Sample(Box<sample::Arguments>),
+    /// Check a model: types, stages, and how the likelihood depends on records
+    Check(check::Arguments),
+    /// What a run would release and cost, without any data
+    Plan(plan::Arguments),
+    /// Log density and gradient at given points (NOT PRIVATE)
+    LogProb(log_prob::Arguments),
+    /// Describe a model as JSON
+    Info(info::Arguments),
+    /// Epsilon or delta of a list of releases
+    Account(account::Arguments),
+    /// Summarise the draws of a run
+    Summary(summary::Arguments),
+}
+
+/// Runs the program and gives its exit code.
+pub fn main() -> std::process::ExitCode {
+    // Whatever goes wrong inside, a user sees a sentence, not a backtrace.
+    std::panic::set_hook(Box::new(|_| {}));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return std::process::ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let common = cli.common.clone();
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(cli)));
+    let failure = match outcome {
+        Ok(Ok(())) => return std::process::ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure,
+        // The message of a panic may quote data, so it is not shown.
+        Err(_) => Failure::run(
+            "an internal error stopped the command; nothing was released beyond what was charged. Please report it with the model file (not the data)",
+        ),
+    };
+    failure.print(common.color());
+    failure.exit_code()
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    let common = &cli.common;
+    match cli.command {
+        Command::Sample(arguments) => sample::run(&arguments, common),
+        Command::Check(arguments) => check::run(&arguments, common),
+        Command::Plan(arguments) => plan::run(&arguments, common),
+        Command::LogProb(arguments) => log_prob::run(&arguments, common),
+        Command::Info(arguments) => info::run(&arguments, common),
+        Command::Account(arguments) => account::run(&arguments),
+        Command::Summary(arguments) => summary::run(&arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,149 @@
+//! A model and its constants from files.
+
+use std::path::{Path, PathBuf};
+
+use super::Common;
+use super::failure::Failure;
+use crate::check::{Checked, check};
+use crate::model::{Constants, Model, RecordColumn};
+use crate::syntax::{Diagnostic, parse, render};
+
+/// A program that passed the checker.
+pub(super) struct ModelFile {
+    pub path: PathBuf,
+    pub source: String,
+    pub checked: Checked,
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl ModelFile {
+    /// Reads, parses and checks; all errors of the file are in the failure.
+    pub fn read(path: &Path, common: &Common) -> Result<ModelFile, Failure> {
+        let source = std::fs::read_to_string(path).map_err(|e| {
+            Failure::input(format!(
+                "cannot read the model `{}`: {e}. Expected a text file with a dpm program",
+                path.display()
+            ))
+        })?;
+        let parsed = parse(&source);
+        let mut diagnostics = parsed.diagnostics;
+        let mut checked = None;
+        if let Some(program) = &parsed.program {
+            let result = check(program);
+            diagnostics.extend(result.diagnostics);
+            checked = result.checked;
+        }
+        if diagnostics.iter().any(Diagnostic::is_error) || checked.is_none() {
+            let rendered = render(
+                &diagnostics,
+                &source,
+                &path.display().to_string(),
+                common.color(),
+            );
+            return Err(Failure::diagnostics(if rendered.is_empty() {
+                format!("error: `{}` is not a dpm program", path.display())
+            } else {
+                rendered
+            }));
+        }
+        match checked {
+            Some(checked) => Ok(ModelFile {
+                path: path.to_path_buf(),
+                source,
+                checked,
+                warnings: diagnostics,
+            }),
+            None => Err(Failure::input("the model could not be read")),
+        }
+    }
+
+    /// Shows the warnings of the checker.
+    pub fn show_warnings(&self, common: &Common) {
+        if !self.warnings.is_empty() && !common.quiet {
+            eprint!("{}", self.render(&self.warnings, common));
+        }
+    }
+
+    fn render(&self, diagnostics: &[Diagnostic], common: &Common) -> String {
+        render(
+            diagnostics,
+            &self.source,
+            &self.path.display().to_string(),
+            common.color(),
+        )
+    }
+
+    /// Binds the constants: those of `given`, else `MODEL.constants.json` where
+    /// it exists, else none.
+    pub fn bind(&self, given: Option<&Path>, common: &Common) -> Result<Model, Failure> {
+        let constants = self.constants(given)?;
+        let model = Model::bind(&self.checked, &constants)
+            .map_err(|e| Failure::diagnostics(self.render(&[e.diagnostic()], common)))?;
+        if !model.extra_constants.is_empty() {
+            common.say(format!(
+                "note: the model does not declare these constants, which are ignored: {}",
+                model.extra_constants.join(", ")
+            ));
+        }
+        Ok(model)
+    }
+
+    fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+        let beside = self.path.with_extension("constants.json");
+        let path = match given {
+            Some(path) => path,
+            None if beside.exists() => &beside,
+            None => return Ok(Constants::none()),
+        };
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            Failure::input(format!("cannot read the constants `{}`: {e}", path.display()))
+        })?;
+        Constants::from_json(&text)
+            .map_err(|e| Failure::input(format!("the constants `{}`: {e}", path.display())))
+    }
+
+    /// The file's name without its ending, for default names.
+    pub fn stem(&self) -> String {
+        self.path
+            .file_stem()
+            .map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned())
+    }
+}
+
+/// Turns `--columns x=a,b,c` into pairs of element and header.
+pub(super) fn renames(
+    arguments: &[String],
+    columns: &[RecordColumn],
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut pairs = Vec::new();
+    for argument in arguments {
+        let Some((variable, headers)) = argument.split_once('=') else {
+            return Err(Failure::input(format!(
+                "--columns wants `name=header` or `name=header1,header2,...`, found `{argument}`"
+            )));
+        };
+        let elements: Vec<&RecordColumn> = columns
+            .iter()
+            .filter(|c| c.variable == variable || c.name == variable)
+            .collect();
+        let headers: Vec<&str> = headers.split(',').map(str::trim).collect();
+        if elements.is_empty() {
+            return Err(Failure::input(format!(
+                "--columns names `{variable}`, but the model's `record` declares no such column"
+            )));
+        }
+        if elements.len() != headers.len() {
+            return Err(Failure::input(format!(
+                "--columns gives {} column{} for `{variable}`, which has {} element{}",
+                headers.len(),
+                if headers.len() == 1 { "" } else { "s" },
+                elements.len(),
+                if elements.len() == 1 { "" } else { "s" }
+            )));
+        }
+        for (element, header) in elements.iter().zip(headers) {
+            pairs.push((element.name.clone(), header.to_string()));
+        }
+    }
+    Ok(pairs)
+}

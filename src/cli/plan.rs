@@ -1,0 +1,122 @@
+//! `dpm plan`: what a run would release, before the data is there.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::Common;
+use super::failure::Failure;
+use super::model_file::ModelFile;
+use super::run_settings::{RelationChoice, RunSettings};
+use crate::sampler::{Plan, lookup};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6"
+)]
+pub(super) struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// Number of records the run would have
+    #[arg(long, value_name = "N")]
+    rows: u64,
+    /// Sampler
+    #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
+    algorithm: String,
+    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    #[arg(long, value_name = "FILE.json")]
+    constants: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    settings: RunSettings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    super::sample::known_algorithm(&arguments.algorithm)?;
+    if lookup(&arguments.algorithm).is_some_and(|a| !a.is_private) {
+        return Err(Failure::input(format!(
+            "`{}` releases exact values; there is nothing to plan",
+            arguments.algorithm
+        )));
+    }
+    let file = ModelFile::read(&arguments.model, common)?;
+    file.show_warnings(common);
+    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let settings = &arguments.settings;
+    let n = match settings.relation {
+        RelationChoice::Substitute => Some(arguments.rows),
+        // The plan of a run on private n must not depend on it.
+        RelationChoice::AddRemove => None,
+    };
+    let (plan, lengths) = settings.plan(n, model.dimension)?;
+    let (_, delta, default) = settings.budget(n)?;
+    if default {
+        common.say(format!("delta was not given: taking 0.1 / n = {:e}", delta.to_f64()));
+    }
+    match arguments.format {
+        Format::Json => println!("{}", super::info::pretty(&json_of(&plan))),
+        Format::Text => {
+            for line in describe(&plan, lengths.num_warmup, lengths.num_samples) {
+                println!("{line}");
+            }
+        }
+    }
+    for warning in &plan.warnings {
+        common.say(format!("warning: {warning}"));
+    }
+    Ok(())
+}
+
+/// The plan as `dpm plan --format json` prints it.
+pub(super) fn json_of(plan: &Plan) -> Value {
+    json!({
+        "iterations_per_chain": plan.iterations_per_chain,
+        "chains": plan.request.chains,
+        "leapfrog_steps": plan.request.leapfrog_steps,
+        "tau_gradient": plan.tau_gradient,
+        "tau_log_ratio": plan.tau_log_ratio,
+        "events": plan.events,
+        "mu": plan.guarantee.mu,
+        "epsilon": plan.epsilon(),
+        "delta": plan.request.delta.to_f64(),
+        "relation": plan.request.relation.name(),
+        "warnings": plan.warnings,
+    })
+}
+
+/// The plan in words.
+pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<String> {
+    let r = &plan.request;
+    let mut lines = vec![
+        format!(
+            "{} chains of {} iterations ({num_warmup} warm-up, {num_samples} kept), {} leapfrog steps each",
+            r.chains, plan.iterations_per_chain, r.leapfrog_steps
+        ),
+        format!(
+            "epsilon {:.6} at delta {:e}, relation {}",
+            plan.epsilon(),
+            r.delta.to_f64(),
+            r.relation
+        ),
+    ];
+    for event in &plan.events {
+        let crate::accounting::Event::Gaussian(g) = event;
+        lines.push(format!(
+            "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity)",
+            g.count(),
+            g.what(),
+            g.clip().map_or(f64::NAN, |c| c.to_f64()),
+            g.sigma().to_f64(),
+            g.sigma().to_f64() / g.sensitivity().to_f64(),
+        ));
+    }
+    lines
+}

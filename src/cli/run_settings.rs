@@ -1,0 +1,226 @@
+//! Flags that `dpm sample` and `dpm plan` share, and what they resolve to.
+
+use clap::ValueEnum;
+
+use super::failure::Failure;
+use crate::accounting::{Real, Relation};
+use crate::sampler::{Iterations, NoiseChoice, Plan, PlanRequest};
+
+/// Neighbouring data sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum RelationChoice {
+    /// One record replaced by another; the number of records is public
+    Substitute,
+    /// One record added or removed; the number of records is private
+    AddRemove,
+}
+
+impl From<RelationChoice> for Relation {
+    fn from(choice: RelationChoice) -> Relation {
+        match choice {
+            RelationChoice::Substitute => Relation::Substitute,
+            RelationChoice::AddRemove => Relation::AddRemove,
+        }
+    }
+}
+
+/// `--iterations N|max`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IterationsChoice {
+    Count(u64),
+    Max,
+}
+
+impl std::str::FromStr for IterationsChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "max" {
+            return Ok(IterationsChoice::Max);
+        }
+        text.parse()
+            .map(IterationsChoice::Count)
+            .map_err(|_| "expected a number of iterations per chain, or `max`".into())
+    }
+}
+
+/// How the run spends its budget.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct RunSettings {
+    /// Privacy budget epsilon of the whole run: all chains, warm-up included
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    pub epsilon: Option<Real>,
+    /// Privacy budget delta of the whole run (default under substitute: 0.1 / number of records)
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    pub delta: Option<Real>,
+    /// What neighbouring data sets differ in
+    #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
+    pub relation: RelationChoice,
+    /// Number of chains; all of them share the budget
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    pub chains: u64,
+    /// Iterations per chain after warm-up [default: 200 private, 1000 not private]
+    #[arg(long, value_name = "N")]
+    pub num_samples: Option<u64>,
+    /// Iterations per chain that are discarded [default: as many as --num-samples]
+    #[arg(long, value_name = "N")]
+    pub num_warmup: Option<u64>,
+    /// Iterations per chain in all, or `max`: as many as the budget allows, half of them warm-up unless --num-warmup says otherwise
+    #[arg(long, value_name = "N|max", conflicts_with = "num_samples")]
+    pub iterations: Option<IterationsChoice>,
+    /// Leapfrog steps per iteration (for hmc: at most)
+    #[arg(long, default_value_t = 10, value_name = "L")]
+    pub leapfrog_steps: u64,
+    /// Largest leapfrog step, unconstrained scale [default: 0.05 private, adapted not private]
+    #[arg(long, value_name = "ETA")]
+    pub step_size: Option<f64>,
+    /// Bound on the l2 norm of one record's gradient
+    #[arg(long, default_value_t = 1.0, value_name = "B")]
+    pub clip_gradient: f64,
+    /// Bound on one record's log-likelihood ratio, per unit of distance
+    #[arg(long, default_value_t = 1.0, value_name = "B")]
+    pub clip_log_ratio: f64,
+    /// Share of the budget that goes to gradients
+    #[arg(long, default_value_t = 0.5, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
+    pub noise_split: f64,
+    /// Noise multiplier of gradients, in units of their sensitivity
+    #[arg(long, value_name = "TAU", requires = "tau_log_ratio")]
+    pub tau_gradient: Option<f64>,
+    /// Noise multiplier of log-ratios, in units of their sensitivity
+    #[arg(long, value_name = "TAU", requires = "tau_gradient")]
+    pub tau_log_ratio: Option<f64>,
+    /// Draw the first gradient of every trajectory anew, as the paper does
+    #[arg(long)]
+    pub fresh_gradients: bool,
+    /// Temper: raise the likelihood to the power N0 / number of records
+    #[arg(long, value_name = "N0")]
+    pub temperature: Option<f64>,
+}
+
+/// Warm-up and sampling iterations of one chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Lengths {
+    pub num_warmup: u64,
+    pub num_samples: u64,
+}
+
+impl RunSettings {
+    /// T for `n` records.
+    pub fn power(&self, n: Option<u64>) -> Result<f64, Failure> {
+        let Some(n0) = self.temperature else {
+            return Ok(1.0);
+        };
+        let Some(n) = n else {
+            return Err(Failure::input(
+                "--temperature needs a public number of records; under add-remove it is private",
+            ));
+        };
+        if !(n0 > 0.0 && n0 <= n as f64) {
+            return Err(Failure::input(format!(
+                "--temperature is {n0}, but must be above 0 and at most the number of records, {n}"
+            )));
+        }
+        Ok(n0 / n as f64)
+    }
+
+    /// The budget, its delta filled in where it may be. The flag says whether
+    /// the default was taken.
+    pub fn budget(&self, n: Option<u64>) -> Result<(Real, Real, bool), Failure> {
+        let Some(epsilon) = self.epsilon else {
+            return Err(Failure::input(
+                "how private is the run to be? Give --epsilon (and --delta), for example --epsilon 1 --delta 1e-6; or --algorithm hmc --not-private for a run without privacy",
+            ));
+        };
+        let (delta, default) = match (self.delta, n) {
+            (Some(delta), _) => (delta, false),
+            (None, Some(n)) => (Real::from(0.1) / Real::from(n.max(1)), true),
+            (None, None) => {
+                return Err(Failure::input(
+                    "under add-remove the number of records is private, so delta has no default: give --delta",
+                ));
+            }
+        };
+        crate::accounting::Budget::new(epsilon, delta).map_err(Failure::input)?;
+        Ok((epsilon, delta, default))
+    }
+
+    /// Iterations asked for; `None` when the budget decides.
+    pub fn lengths(&self, default_samples: u64) -> Result<Option<Lengths>, Failure> {
+        let lengths = match self.iterations {
+            Some(IterationsChoice::Max) => return Ok(None),
+            Some(IterationsChoice::Count(total)) => self.split(total)?,
+            None => {
+                let num_samples = self.num_samples.unwrap_or(default_samples);
+                Lengths {
+                    num_warmup: self.num_warmup.unwrap_or(num_samples),
+                    num_samples,
+                }
+            }
+        };
+        if lengths.num_samples == 0 {
+            return Err(Failure::input("--num-samples must be at least 1"));
+        }
+        Ok(Some(lengths))
+    }
+
+    fn split(&self, total: u64) -> Result<Lengths, Failure> {
+        let num_warmup = self.num_warmup.unwrap_or(total / 2);
+        match total.checked_sub(num_warmup) {
+            Some(num_samples) if num_samples > 0 => Ok(Lengths {
+                num_warmup,
+                num_samples,
+            }),
+            _ => Err(Failure::input(format!(
+                "{total} iterations leave nothing after a warm-up of {num_warmup}"
+            ))),
+        }
+    }
+
+    /// The plan of a private run, and how its iterations divide.
+    ///
+    /// `n`: the number of records where it is public; `dimension`: unconstrained
+    /// coordinates.
+    pub fn plan(&self, n: Option<u64>, dimension: usize) -> Result<(Plan, Lengths), Failure> {
+        let (epsilon, delta, _) = self.budget(n)?;
+        let lengths = self.lengths(200)?;
+        let noise = match (self.tau_gradient, self.tau_log_ratio) {
+            (Some(gradient), Some(log_ratio)) => NoiseChoice::Multipliers {
+                gradient,
+                log_ratio,
+            },
+            _ => NoiseChoice::FromBudget {
+                split: self.noise_split,
+            },
+        };
+        let request = PlanRequest {
+            epsilon,
+            delta,
+            relation: self.relation.into(),
+            chains: self.chains,
+            iterations: match lengths {
+                Some(l) => Iterations::Fixed(l.num_warmup.saturating_add(l.num_samples)),
+                None => Iterations::Max,
+            },
+            leapfrog_steps: self.leapfrog_steps,
+            fresh_gradients: self.fresh_gradients,
+            clip_gradient: self.clip_gradient,
+            clip_log_ratio: self.clip_log_ratio,
+            noise,
+            dimension: dimension as u64,
+            temperature: self.power(n)?,
+            step_size: self.step_size.unwrap_or(0.05),
+        };
+        let plan = Plan::new(request).map_err(|e| {
+            if e.is_refusal() {
+                Failure::budget(e)
+            } else {
+                Failure::input(e)
+            }
+        })?;
+        let lengths = match lengths {
+            Some(lengths) => lengths,
+            None => self.split(plan.iterations_per_chain)?,
+        };
+        Ok((plan, lengths))
+    }
+}

@@ -1,0 +1,522 @@
+//! `dpm sample`: the main job.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::Common;
+use super::failure::Failure;
+use super::log_prob::unconstrained_point;
+use super::model_file::{ModelFile, renames};
+use super::progress::{Progress, Spending};
+use super::run_settings::{Lengths, RelationChoice, RunSettings};
+use crate::accounting::{Accountant, Meter};
+use crate::density::Density;
+use crate::diagnostics::Summary;
+use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
+use crate::output::{PrivateRun, RunDirectory, not_private_report, private_report};
+use crate::privacy::{NotPrivate, OnBadRows, PrivateRng, Vault, load_csv};
+use crate::sampler::{
+    self, ALGORITHMS, Chain, Initial, NonPrivateSettings, Phase, SampleError, sample_exactly,
+    sample_privately,
+};
+use crate::syntax::did_you_mean;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum BadRows {
+    /// Stop, with the line and the column
+    Error,
+    /// Treat the row as missing, silently
+    Skip,
+}
+
+impl From<BadRows> for OnBadRows {
+    fn from(choice: BadRows) -> OnBadRows {
+        match choice {
+            BadRows::Error => OnBadRows::Error,
+            BadRows::Skip => OnBadRows::Skip,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6\n\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json."
+)]
+pub(super) struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// The data: CSV with a header line, may be gzipped
+    data: PathBuf,
+    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    #[arg(long, value_name = "FILE.json")]
+    constants: Option<PathBuf>,
+    /// Sampler: dp-hmc, or without privacy hmc
+    #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
+    algorithm: String,
+    /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
+    #[arg(long)]
+    not_private: bool,
+    #[command(flatten)]
+    settings: RunSettings,
+    /// Keep every N-th iteration
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    thin: u64,
+    /// Initial values: `random`, or a JSON file with an object of parameter values (or a list of them, one per chain)
+    #[arg(long, default_value = "random", value_name = "FILE.json|random")]
+    init: String,
+    /// Names of columns in the data: x=a,b,c
+    #[arg(long, value_name = "NAME=HEADERS")]
+    columns: Vec<String>,
+    /// Rows that cannot be read: stop, or treat them as missing
+    #[arg(long, value_enum, default_value_t = BadRows::Error)]
+    on_bad_rows: BadRows,
+    /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    /// Seed of the noise, for tests: the output is then NOT PRIVATE
+    #[arg(long, value_name = "S")]
+    insecure_noise_seed: Option<u64>,
+    /// Threads (default: one per core)
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Directory of the run [default: MODEL-run]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Replace an earlier run
+    #[arg(long)]
+    overwrite: bool,
+}
+
+/// Errors for unknown and future samplers.
+pub(super) fn known_algorithm(name: &str) -> Result<&'static sampler::Algorithm, Failure> {
+    if let Some(algorithm) = sampler::lookup(name) {
+        return Ok(algorithm);
+    }
+    if sampler::NOT_SUPPORTED_YET.contains(&name) {
+        return Err(Failure::input(format!(
+            "the sampler `{name}` is not supported by this version; there are {}",
+            list_of_algorithms()
+        )));
+    }
+    let known = ALGORITHMS.iter().map(|a| a.name);
+    let hint = did_you_mean(name, known)
+        .map(|s| format!("; did you mean `{s}`?"))
+        .unwrap_or_default();
+    Err(Failure::input(format!(
+        "there is no sampler `{name}`{hint} There are {}",
+        list_of_algorithms()
+    )))
+}
+
+fn list_of_algorithms() -> String {
+    let names: Vec<String> = ALGORITHMS.iter().map(|a| format!("`{}`", a.name)).collect();
+    names.join(", ")
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let algorithm = known_algorithm(&arguments.algorithm)?;
+    check_usage(arguments, algorithm.is_private)?;
+    let file = ModelFile::read(&arguments.model, common)?;
+    file.show_warnings(common);
+    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let place = match &arguments.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from(format!("{}-run", file.stem())),
+    };
+    RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?;
+    set_threads(arguments.threads)?;
+    let renames = renames(&arguments.columns, &model.columns)?;
+    let rows = load_csv(
+        &arguments.data,
+        &model.columns,
+        &renames,
+        arguments.on_bad_rows.into(),
+    )
+    .map_err(Failure::input)?;
+    let vault = Vault::new(Density::new(model), rows);
+    let initial = initial_values(&arguments.init, vault.density())?;
+    let job = Job {
+        arguments,
+        common,
+        file: &file,
+        vault: &vault,
+        initial,
+        place: &place,
+    };
+    if algorithm.is_private {
+        job.private()
+    } else {
+        job.not_private()
+    }
+}
+
+fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
+    if is_private && arguments.not_private {
+        return Err(Failure::input(format!(
+            "`{}` is private; --not-private goes with `--algorithm hmc`",
+            arguments.algorithm
+        )));
+    }
+    if !is_private && !arguments.not_private {
+        return Err(Failure::input(format!(
+            "`{}` gives no privacy at all: add --not-private if that is meant",
+            arguments.algorithm
+        )));
+    }
+    if !is_private && (arguments.settings.epsilon.is_some() || arguments.settings.delta.is_some()) {
+        return Err(Failure::input(format!(
+            "--epsilon and --delta mean nothing for `{}`, which is not private: leave them out",
+            arguments.algorithm
+        )));
+    }
+    if arguments.thin == 0 {
+        return Err(Failure::input("--thin must be at least 1"));
+    }
+    Ok(())
+}
+
+fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
+    let Some(threads) = threads else {
+        return Ok(());
+    };
+    if threads == 0 {
+        return Err(Failure::input("--threads must be at least 1"));
+    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .map_err(Failure::run)
+}
+
+fn initial_values(init: &str, density: &Density) -> Result<Initial, Failure> {
+    if init == "random" {
+        return Ok(Initial::Random);
+    }
+    let text = std::fs::read_to_string(init)
+        .map_err(|e| Failure::input(format!("cannot read the initial values `{init}`: {e}")))?;
+    let json: Value = serde_json::from_str(&text)
+        .map_err(|e| Failure::input(format!("`{init}` is not valid JSON: {e}")))?;
+    let list = match json {
+        Value::Array(list) if !list.is_empty() => list,
+        object @ Value::Object(_) => vec![object],
+        _ => {
+            return Err(Failure::input(format!(
+                "`{init}` must hold an object of parameter values, or a list of them"
+            )));
+        }
+    };
+    let mut points = Vec::new();
+    for (i, point) in list.iter().enumerate() {
+        let params = point.get("params").unwrap_or(point);
+        let params = params.as_object().ok_or_else(|| {
+            Failure::input(format!("`{init}`, point {}: expected an object", i + 1))
+        })?;
+        points.push(
+            unconstrained_point(density, params)
+                .map_err(|e| Failure::input(format!("`{init}`, point {}: {e}", i + 1)))?,
+        );
+    }
+    Ok(Initial::Points(points))
+}
+
+/// Everything is read and checked; now the work.
+struct Job<'a> {
+    arguments: &'a Arguments,
+    common: &'a Common,
+    file: &'a ModelFile,
+    vault: &'a Vault,
+    initial: Initial,
+    place: &'a Path,
+}
+
+impl Job<'_> {
+    fn private(&self) -> Result<(), Failure> {
+        let settings = &self.arguments.settings;
+        let n = match settings.relation {
+            RelationChoice::Substitute => Some(self.vault.n() as u64),
+            RelationChoice::AddRemove => None,
+        };
+        let (epsilon, delta, default_delta) = settings.budget(n)?;
+        if default_delta {
+            self.common.say(format!(
+                "delta was not given: taking 0.1 / number of records = {:e}",
+                delta.to_f64()
+            ));
+        }
+        let (plan, lengths) = settings.plan(n, self.vault.density().dimension())?;
+        for line in super::plan::describe(&plan, lengths.num_warmup, lengths.num_samples) {
+            self.common.say(line);
+        }
+        for warning in &plan.warnings {
+            self.common.say(format!("warning: {warning}"));
+        }
+        let private = match self.arguments.insecure_noise_seed {
+            None => PrivateRng::from_os().map_err(Failure::run)?,
+            Some(seed) => {
+                self.common
+                    .say("NOT PRIVATE: the noise is made from --insecure-noise-seed");
+                PrivateRng::from_insecure_seed(seed)
+            }
+        };
+        let meter = Meter::new(plan.events.clone());
+        let spending = || Spending {
+            meter: &meter,
+            relation: plan.request.relation,
+            delta,
+        };
+        let progress = Progress::new(
+            plan.request.chains as usize,
+            plan.iterations_per_chain,
+            Some(spending()),
+            self.common,
+        );
+        let chains = sample_privately(
+            self.vault,
+            &plan,
+            &meter,
+            lengths.num_warmup,
+            &self.initial,
+            self.arguments.seed,
+            &private,
+            &progress,
+        );
+        progress.clear();
+        let chains = chains.map_err(failed_run)?;
+        let spent = spending().epsilon().unwrap_or(plan.epsilon());
+        let events = meter.spent();
+        let report = private_report(&PrivateRun {
+            epsilon: epsilon.to_f64(),
+            delta: delta.to_f64(),
+            epsilon_spent: spent,
+            relation: plan.request.relation.name(),
+            accountant: Accountant::Gaussian.name(),
+            proved: plan.guarantee.proved,
+            mu: plan.guarantee.mu,
+            events: &events,
+            secure_noise: private.is_secure(),
+            tempered: plan.request.temperature != 1.0,
+        });
+        let mut config = self.config(lengths, plan.request.chains);
+        merge(&mut config, json!({
+            "epsilon": epsilon.to_f64(),
+            "delta": delta.to_f64(),
+            "relation": plan.request.relation.name(),
+            "step_size": plan.request.step_size,
+            "clip_gradient": plan.request.clip_gradient,
+            "clip_log_ratio": plan.request.clip_log_ratio,
+            "tau_gradient": plan.tau_gradient,
+            "tau_log_ratio": plan.tau_log_ratio,
+            "fresh_gradients": plan.request.fresh_gradients,
+            "temperature": settings.temperature,
+            "insecure_noise_seed": self.arguments.insecure_noise_seed,
+        }));
+        let mut keys = vec![
+            ("privacy_private".to_string(), private.is_secure().to_string()),
+            ("privacy_epsilon".into(), epsilon.to_f64().to_string()),
+            ("privacy_delta".into(), delta.to_f64().to_string()),
+            ("privacy_relation".into(), plan.request.relation.name().into()),
+        ];
+        if !private.is_secure() {
+            keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
+        }
+        self.write(&chains, lengths, &report, &config, keys)?;
+        if private.is_secure() {
+            self.common.say(format!(
+                "epsilon spent {spent:.6} of {} at delta {:e}",
+                epsilon.to_f64(),
+                delta.to_f64()
+            ));
+        } else {
+            self.common.say("NOT PRIVATE: noise from a seed");
+        }
+        Ok(())
+    }
+
+    fn not_private(&self) -> Result<(), Failure> {
+        let settings = &self.arguments.settings;
+        let Some(lengths) = settings.lengths(1000)? else {
+            return Err(Failure::input(
+                "`--iterations max` asks how much a privacy budget allows; give a number",
+            ));
+        };
+        self.common
+            .say("NOT PRIVATE: this run uses exact values of the data");
+        let progress = Progress::new(
+            settings.chains as usize,
+            lengths.num_warmup + lengths.num_samples,
+            None,
+            self.common,
+        );
+        let chains = sample_exactly(
+            self.vault,
+            &NonPrivateSettings {
+                chains: settings.chains as usize,
+                num_warmup: lengths.num_warmup,
+                num_samples: lengths.num_samples,
+                leapfrog_steps: settings.leapfrog_steps.max(1) as usize,
+                step_size: settings.step_size,
+                temperature: settings.power(Some(self.vault.n() as u64))?,
+            },
+            &self.initial,
+            self.arguments.seed,
+            NotPrivate::acknowledged(),
+            &progress,
+        );
+        progress.clear();
+        let chains = chains.map_err(failed_run)?;
+        let divergent: usize = chains
+            .iter()
+            .flat_map(|c| &c.draws)
+            .filter(|d| d.divergent)
+            .count();
+        let report = not_private_report(&self.arguments.algorithm);
+        let mut config = self.config(lengths, settings.chains);
+        merge(&mut config, json!({ "step_size": settings.step_size, "temperature": settings.temperature }));
+        let keys = vec![
+            ("privacy_private".to_string(), "false".to_string()),
+            ("privacy_note".into(), "NOT_PRIVATE".into()),
+        ];
+        self.write(&chains, lengths, &report, &config, keys)?;
+        if divergent > 0 {
+            self.common.say(format!(
+                "warning: {divergent} divergent trajectories; a smaller --step-size or another parametrisation may help"
+            ));
+        }
+        self.common.say("NOT PRIVATE: do not publish these draws");
+        Ok(())
+    }
+
+    /// Settings of every run.
+    fn config(&self, lengths: Lengths, chains: u64) -> Value {
+        let a = self.arguments;
+        json!({
+            "model": a.model.display().to_string(),
+            "data": a.data.display().to_string(),
+            "constants": a.constants.as_ref().map(|p| p.display().to_string()),
+            "algorithm": a.algorithm,
+            "chains": chains,
+            "num_warmup": lengths.num_warmup,
+            "num_samples": lengths.num_samples,
+            "thin": a.thin,
+            "leapfrog_steps": a.settings.leapfrog_steps,
+            "init": a.init,
+            "seed": a.seed,
+            "columns": a.columns,
+            "on_bad_rows": if a.on_bad_rows == BadRows::Skip { "skip" } else { "error" },
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+
+    fn write(
+        &self,
+        chains: &[Chain],
+        lengths: Lengths,
+        report: &Value,
+        config: &Value,
+        keys: Vec<(String, String)>,
+    ) -> Result<(), Failure> {
+        let density = self.vault.density();
+        let names: Vec<String> = density.output_names().map(str::to_string).collect();
+        let run = RunDirectory::create(self.place, self.arguments.overwrite).map_err(Failure::run)?;
+        let mut kept: Vec<Vec<Vec<f64>>> = Vec::new();
+        for (i, chain) in chains.iter().enumerate() {
+            let header = StanCsvHeader {
+                model: self.file.stem(),
+                id: i as u32 + 1,
+                num_samples: lengths.num_samples as usize,
+                num_warmup: lengths.num_warmup as usize,
+                thin: self.arguments.thin as usize,
+                save_warmup: false,
+                algorithm: self.arguments.algorithm.clone(),
+                metric: Metric::Unit,
+                max_depth: None,
+                extra: keys.clone(),
+            };
+            let (text, draws) = chain_csv(chain, header, &names).map_err(Failure::run)?;
+            run.write(&format!("chain-{}.csv", i + 1), &text)
+                .map_err(Failure::run)?;
+            kept.push(draws);
+        }
+        let names: Vec<String> = names
+            .iter()
+            .map(|n| crate::diagnostics::bracket_name(n))
+            .collect();
+        let summary = Summary::of_draws(&names, &kept).map_err(Failure::run)?;
+        run.write("summary.csv", &summary.to_csv()).map_err(Failure::run)?;
+        run.write("privacy.json", &(super::info::pretty(report) + "\n"))
+            .map_err(Failure::run)?;
+        run.write("config.json", &(super::info::pretty(config) + "\n"))
+            .map_err(Failure::run)?;
+        let place = run.publish(self.arguments.overwrite).map_err(Failure::run)?;
+        self.show(chains, &summary);
+        self.common.say(format!("written to {}", place.display()));
+        Ok(())
+    }
+
+    fn show(&self, chains: &[Chain], summary: &Summary) {
+        const SHOWN: usize = 20;
+        let total = summary.rows.len();
+        let first = Summary {
+            rows: summary.rows.iter().take(SHOWN).cloned().collect(),
+        };
+        self.common.say(first.to_table().trim_end());
+        if total > SHOWN {
+            self.common
+                .say(format!("... and {} more: see summary.csv", total - SHOWN));
+        }
+        let acceptance: Vec<String> = chains
+            .iter()
+            .map(|c| format!("{:.2}", c.acceptance))
+            .collect();
+        self.common.say(format!("accepted: {}", acceptance.join(" ")));
+        let worst = summary
+            .rows
+            .iter()
+            .map(|r| r.r_hat)
+            .filter(|r| !r.is_nan())
+            .fold(0.0, f64::max);
+        if worst > 1.05 {
+            self.common.say(format!(
+                "warning: the chains have not converged (largest R-hat {worst:.2}); these draws do not describe the posterior yet"
+            ));
+        }
+    }
+}
+
+/// One chain's file and the draws in it.
+fn chain_csv(
+    chain: &Chain,
+    header: StanCsvHeader,
+    names: &[String],
+) -> Result<(String, Vec<Vec<f64>>), Box<dyn std::error::Error>> {
+    let columns = ["stepsize__".to_string(), "divergent__".to_string()];
+    let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
+    let mut kept = Vec::new();
+    let sampled = chain.draws.iter().filter(|d| d.phase == Phase::Sampling);
+    for (i, draw) in sampled.enumerate() {
+        if header.keeps(i) {
+            let extra = [draw.step_size, f64::from(draw.divergent)];
+            writer.draw(draw.accept_stat, &extra, &draw.values)?;
+            kept.push(draw.values.clone());
+        }
+    }
+    let bytes = writer.finish(Timing {
+        warmup: chain.warmup_seconds,
+        sampling: chain.sampling_seconds,
+    })?;
+    Ok((String::from_utf8(bytes)?, kept))
+}
+
+fn failed_run(error: SampleError) -> Failure {
+    match error {
+        SampleError::BadInitialPoint => Failure::input(error),
+        _ => Failure::run(error),
+    }
+}
+
+fn merge(into: &mut Value, more: Value) {
+    if let (Some(into), Value::Object(more)) = (into.as_object_mut(), more) {
+        into.extend(more);
+    }
+}

@@ -1,0 +1,104 @@
+//! `privacy.json`: what a run promises, for machines and for officers.
+
+use serde_json::{Value, json};
+
+use crate::accounting::Event;
+
+/// What the report says about a private run.
+#[derive(Debug, Clone)]
+pub struct PrivateRun<'a> {
+    /// The budget that was asked for.
+    pub epsilon: f64,
+    pub delta: f64,
+    /// Upper bound on the epsilon of what was released, at `delta`.
+    pub epsilon_spent: f64,
+    pub relation: &'a str,
+    pub accountant: &'a str,
+    pub proved: bool,
+    pub mu: f64,
+    /// What was released, with the counts that were used.
+    pub events: &'a [Event],
+    /// False when the noise came from `--insecure-noise-seed`.
+    pub secure_noise: bool,
+    pub tempered: bool,
+}
+
+/// The report of a private run. With insecure noise it says that the run is not
+/// private.
+pub fn private_report(run: &PrivateRun) -> Value {
+    let n_is_public = run.relation == "substitute";
+    let mut public = vec![
+        "the model and its constants",
+        "the declared bounds of record columns",
+        "all settings of the run (config.json), among them clip bounds and noise multipliers",
+        "initial values, given or drawn without looking at the data",
+    ];
+    if n_is_public {
+        public.push("the number of records");
+    }
+    json!({
+        "private": run.secure_noise,
+        "statement": if run.secure_noise {
+            format!(
+                "Everything this run wrote is ({}, {:e})-differentially private for one record under the relation `{}`, provided that what `assumed_public` lists is public.",
+                run.epsilon, run.delta, run.relation
+            )
+        } else {
+            "NOT PRIVATE: the noise was made from a seed (--insecure-noise-seed).".to_string()
+        },
+        "epsilon": run.epsilon,
+        "delta": run.delta,
+        "epsilon_spent": run.epsilon_spent,
+        "relation": run.relation,
+        "unit": "record",
+        "mu": run.mu,
+        "events": run.events,
+        "accountant": run.accountant,
+        "proved": run.proved,
+        "noise": {
+            "generator": if run.secure_noise {
+                "ChaCha20, seeded by the operating system"
+            } else {
+                "ChaCha20, seeded by --insecure-noise-seed: NOT PRIVATE"
+            },
+            "distribution": "discrete Gaussian, sampled exactly in integers (Canonne, Kamath and Steinke 2020)",
+            "lattice": {
+                "gradient": "spacing sigma * 2^-40",
+                "log_ratio": "spacing 2^-44 nats",
+            },
+        },
+        "tempered": run.tempered,
+        "assumed_public": public,
+        "not_protected": [
+            "what errors about unreadable rows reveal while the data is loaded",
+            "timing and other side channels of the computer the run is on",
+            "whoever can read that computer's memory or the data itself",
+            "groups of several records of one person: the unit is one record",
+            "settings that were chosen by looking at results on the same data, and other releases from it",
+        ],
+        "software": software(),
+    })
+}
+
+/// The report of a run without privacy.
+pub fn not_private_report(algorithm: &str) -> Value {
+    json!({
+        "private": false,
+        "statement": format!("NOT PRIVATE: `{algorithm}` uses exact values of the data."),
+        "epsilon": null,
+        "delta": null,
+        "epsilon_spent": null,
+        "relation": null,
+        "unit": null,
+        "events": [],
+        "accountant": null,
+        "noise": null,
+        "assumed_public": [],
+        "not_protected": ["everything"],
+        "software": software(),
+    })
+}
+
+fn software() -> Value {
+    json!({ "name": "dpm", "version": env!("CARGO_PKG_VERSION") })
+}

@@ -1,0 +1,227 @@
+//! What can be wrong with a data file, said without saying what is in it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Rows could not be loaded.
+///
+/// # Privacy
+///
+/// The message names files, lines and columns, and what was expected there. It
+/// never holds a value of a row, nor which of its expectations a value failed.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct LoadError(Box<LoadErrorKind>);
+
+impl LoadError {
+    pub fn kind(&self) -> &LoadErrorKind {
+        &self.0
+    }
+}
+
+impl From<LoadErrorKind> for LoadError {
+    fn from(kind: LoadErrorKind) -> LoadError {
+        LoadError(Box::new(kind))
+    }
+}
+
+/// Where rows come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    File(PathBuf),
+    Memory,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Origin::File(path) => write!(f, "{}", path.display()),
+            Origin::Memory => f.write_str("the data given"),
+        }
+    }
+}
+
+/// Why rows could not be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadErrorKind {
+    #[error("cannot read {}: {reason}; check the path and its permissions", path.display())]
+    Unreadable {
+        path: PathBuf,
+        reason: std::io::Error,
+    },
+
+    #[error("{} is a directory; give a CSV file (or .csv.gz) with a header line", path.display())]
+    Directory { path: PathBuf },
+
+    #[error(
+        "{} ends in .gz but is not a gzip file; drop the .gz from its name, or compress it with gzip",
+        path.display()
+    )]
+    NotGzip { path: PathBuf },
+
+    #[error(
+        "{} is a damaged or truncated gzip file; `gzip --test` checks one: make it again",
+        path.display()
+    )]
+    DamagedGzip { path: PathBuf },
+
+    #[error(
+        "the header line of {} is not UTF-8 text; save the table as CSV with the encoding UTF-8 \
+         (not as a spreadsheet, Parquet or UTF-16 file)",
+        path.display()
+    )]
+    NotUtf8 { path: PathBuf },
+
+    #[error("{0} is empty; expected a header line with column names, then one line per record")]
+    Empty(Origin),
+
+    #[error("{0} has no records; expected at least one")]
+    NoRows(Origin),
+
+    /// The first line holds numbers, so it may be a record and is not shown.
+    #[error(
+        "{origin} has no column named `{column}`, and some names in its first line are numbers; \
+         if the file has no header line, add one that names the columns; if it has, give \
+         `--columns` the column's name"
+    )]
+    NoHeader { origin: Origin, column: String },
+
+    #[error("{}", missing_column(origin, column, variable, header, suggestion.as_deref(), present))]
+    MissingColumn {
+        origin: Origin,
+        /// The element that the model needs, such as `dist` or `x.1`.
+        column: String,
+        /// The variable that it belongs to, such as `dist` or `x`.
+        variable: String,
+        /// The name that was looked for: that of the element, or its new name.
+        header: String,
+        suggestion: Option<String>,
+        /// All column names of the file.
+        present: Vec<String>,
+    },
+
+    #[error("{origin} has more than one column named `{header}`; rename or remove all but one")]
+    DuplicateColumn { origin: Origin, header: String },
+
+    #[error(
+        "`--columns` renames `{name}`, which is not a record column of the model{}",
+        did_you_mean_clause(suggestion.as_deref())
+    )]
+    UnknownRename {
+        name: String,
+        suggestion: Option<String>,
+    },
+
+    #[error("`--columns` names `{name}` more than once; name it once")]
+    RepeatedRename { name: String },
+
+    #[error(
+        "the columns `{first}` and `{other}` have {first_length} and {other_length} values; \
+         expected one value per record in each"
+    )]
+    UnequalLengths {
+        first: String,
+        first_length: usize,
+        other: String,
+        other_length: usize,
+    },
+
+    #[error("{}", bad_row(origin, *position, column.as_deref(), expected))]
+    BadRow {
+        origin: Origin,
+        /// Counted from 1: the line of the file on which the record starts, or the
+        /// row of data in memory.
+        position: u64,
+        /// `None` where the row has the wrong number of fields.
+        column: Option<String>,
+        /// What the column's declaration, or the header, asks for.
+        expected: String,
+    },
+}
+
+fn bad_row(origin: &Origin, position: u64, column: Option<&str>, expected: &str) -> String {
+    let (unit, skip) = match origin {
+        Origin::File(_) => ("line", "`--on-bad-rows skip`"),
+        Origin::Memory => ("row", "`OnBadRows::Skip`"),
+    };
+    let column = column.map_or(String::new(), |name| format!(", column `{name}`"));
+    format!(
+        "{origin}, {unit} {position}{column}: expected {expected}; what is there is private and \
+         not shown. Correct it, or use {skip}, which treats all such rows as missing"
+    )
+}
+
+fn missing_column(
+    origin: &Origin,
+    column: &str,
+    variable: &str,
+    header: &str,
+    suggestion: Option<&str>,
+    present: &[String],
+) -> String {
+    let mut message = format!("{origin} has no column named `{header}`");
+    if header != column {
+        message.push_str(&format!(", which `--columns` gives for `{column}`"));
+    } else {
+        message.push_str(", which the model uses");
+    }
+    message.push_str(&did_you_mean_clause(suggestion));
+    message.push_str(&format!("; it has {}", listed(present)));
+    if let Origin::File(_) = origin {
+        if let [only] = present
+            && let Some(separator) = only.chars().find(|c| [';', '\t', '|'].contains(c))
+        {
+            message.push_str(&format!(
+                ". Columns are separated by commas, but this header seems to use {separator:?}"
+            ));
+        } else if header != column {
+            message.push_str(". Give `--columns` one of these");
+        } else if variable == column {
+            message.push_str(&format!(
+                ". To use a column of another name, give `--columns {variable}=NAME`"
+            ));
+        } else {
+            message.push_str(&format!(
+                ". To use columns of other names, give `--columns {variable}=NAME,NAME,...`"
+            ));
+        }
+    }
+    message
+}
+
+fn did_you_mean_clause(suggestion: Option<&str>) -> String {
+    suggestion.map_or(String::new(), |name| {
+        format!(" (did you mean `{}`?)", printable(name))
+    })
+}
+
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 40;
+    let mut list: Vec<String> = names
+        .iter()
+        .take(MOST)
+        .map(|name| format!("`{}`", printable(name)))
+        .collect();
+    match names.len() {
+        0 => return "none".to_string(),
+        n if n > MOST => list.push(format!("and {} more", n - MOST)),
+        _ => {}
+    }
+    list.join(", ")
+}
+
+/// A name from a file, without control characters and cut where it runs on.
+fn printable(name: &str) -> String {
+    const MOST: usize = 60;
+    let mut shown: String = name
+        .chars()
+        .take(MOST)
+        .flat_map(char::escape_debug)
+        .collect();
+    if name.chars().nth(MOST).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}

@@ -1,0 +1,343 @@
+//! The private table, once it is loaded.
+//!
+//! # Privacy
+//!
+//! `Rows` can be counted (n is public under substitution) and otherwise read only
+//! inside `crate::privacy`: it has no `Debug`, `Clone`, `Serialize`, `Index` or
+//! iterator, so that a value cannot reach a message or a file by accident.
+//!
+//! A row with a missing value is masked: it counts in n, its cells hold a public
+//! placeholder, and the reader of the mask gives it a likelihood of one. All cells
+//! are finite and inside their declared bounds, so nothing downstream meets a NaN
+//! or branches on one.
+
+mod domain;
+
+pub(super) use domain::{Cell, Domain};
+
+use super::load::{LoadError, LoadErrorKind, OnBadRows, Origin};
+use crate::model::RecordColumn;
+use crate::syntax::did_you_mean;
+
+/// The rows of one private table. See the module's notes on what may read them.
+pub struct Rows {
+    /// Per declared column, in declaration order, its value in each row.
+    columns: Vec<Vec<f64>>,
+    /// Per row: whether a value that the model uses is missing.
+    missing: Vec<bool>,
+}
+
+impl Rows {
+    /// Rows from columns in memory, each with its name as in a file's header
+    /// (`dist`, `x.1`), under the rules of a CSV file.
+    ///
+    /// A NaN is a missing value. A real outside its bounds is clamped to them. An
+    /// infinite real without a bound on its side, and an int that is not whole, is
+    /// out of bounds or is larger than 2^53, make a bad row. Columns that the model
+    /// does not use may be absent and are not read; nor are undeclared ones.
+    ///
+    /// Errors: a column is absent or there twice, lengths differ, there are no
+    /// rows, or, under [`OnBadRows::Error`], a row is bad.
+    pub fn from_columns(
+        columns: &[RecordColumn],
+        data: Vec<(String, Vec<f64>)>,
+        on_bad_rows: OnBadRows,
+    ) -> Result<Rows, LoadError> {
+        let given = columns
+            .iter()
+            .map(|column| column_in_memory(column, &data))
+            .collect::<Result<Vec<_>, _>>()?;
+        let n = common_length(&data)?;
+        if n == 0 {
+            return Err(LoadErrorKind::NoRows(Origin::Memory).into());
+        }
+        let mut rows = RowsBuilder::new(columns, on_bad_rows);
+        for i in 0..n {
+            let pushed = rows.push(|c, domain| match given[c] {
+                Some(values) => domain.number(values[i]),
+                None => Cell::Missing,
+            });
+            if let Err(BadCell(c)) = pushed {
+                return Err(LoadErrorKind::BadRow {
+                    origin: Origin::Memory,
+                    position: i as u64 + 1,
+                    column: Some(columns[c].name.clone()),
+                    expected: Domain::new(&columns[c]).to_string(),
+                }
+                .into());
+            }
+        }
+        Ok(rows.finish())
+    }
+
+    /// The number of records, those with missing values included.
+    pub(crate) fn n(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// Per declared column, in declaration order, its value in each row.
+    pub(super) fn columns(&self) -> &[Vec<f64>] {
+        &self.columns
+    }
+
+    /// Per row, whether it is masked: it adds nothing to any sum.
+    pub(super) fn missing(&self) -> &[bool] {
+        &self.missing
+    }
+}
+
+/// The values of a column that the model uses; `None` for one that it does not.
+fn column_in_memory<'a>(
+    column: &RecordColumn,
+    data: &'a [(String, Vec<f64>)],
+) -> Result<Option<&'a [f64]>, LoadError> {
+    if !column.used {
+        return Ok(None);
+    }
+    let mut named = data.iter().filter(|(name, _)| *name == column.name);
+    let Some((_, values)) = named.next() else {
+        let names: Vec<&str> = data.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(LoadErrorKind::MissingColumn {
+            origin: Origin::Memory,
+            column: column.name.clone(),
+            variable: column.variable.clone(),
+            header: column.name.clone(),
+            suggestion: did_you_mean(&column.name, names.iter().copied()).map(str::to_string),
+            present: names.into_iter().map(str::to_string).collect(),
+        }
+        .into());
+    };
+    if named.next().is_some() {
+        return Err(LoadErrorKind::DuplicateColumn {
+            origin: Origin::Memory,
+            header: column.name.clone(),
+        }
+        .into());
+    }
+    Ok(Some(values))
+}
+
+fn common_length(data: &[(String, Vec<f64>)]) -> Result<usize, LoadError> {
+    let Some((first, values)) = data.first() else {
+        return Ok(0);
+    };
+    let n = values.len();
+    match data.iter().find(|(_, other)| other.len() != n) {
+        None => Ok(n),
+        Some((name, other)) => Err(LoadErrorKind::UnequalLengths {
+            first: first.clone(),
+            first_length: n,
+            other: name.clone(),
+            other_length: other.len(),
+        }
+        .into()),
+    }
+}
+
+/// The column, by its place in the declaration, whose cell made a row bad.
+pub(super) struct BadCell(pub(super) usize);
+
+/// Takes rows one at a time and masks those with a value missing.
+pub(super) struct RowsBuilder {
+    on_bad_rows: OnBadRows,
+    /// Of the columns that the model uses.
+    domains: Vec<(usize, Domain)>,
+    placeholders: Vec<f64>,
+    row: Vec<f64>,
+    columns: Vec<Vec<f64>>,
+    missing: Vec<bool>,
+}
+
+impl RowsBuilder {
+    pub(super) fn new(columns: &[RecordColumn], on_bad_rows: OnBadRows) -> RowsBuilder {
+        let placeholders: Vec<f64> = columns
+            .iter()
+            .map(|column| Domain::new(column).placeholder())
+            .collect();
+        RowsBuilder {
+            on_bad_rows,
+            domains: columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| column.used)
+                .map(|(c, column)| (c, Domain::new(column)))
+                .collect(),
+            row: placeholders.clone(),
+            placeholders,
+            columns: vec![Vec::new(); columns.len()],
+            missing: Vec::new(),
+        }
+    }
+
+    /// Adds the row whose cells `cell` gives for each used column, and for no other.
+    ///
+    /// Errors: a cell is bad and bad rows are errors; no row is added then.
+    pub(super) fn push(
+        &mut self,
+        mut cell: impl FnMut(usize, &Domain) -> Cell,
+    ) -> Result<(), BadCell> {
+        let mut missing = false;
+        for (c, domain) in &self.domains {
+            match cell(*c, domain) {
+                Cell::Value(value) => self.row[*c] = value,
+                Cell::Missing => missing = true,
+                Cell::Bad if self.on_bad_rows == OnBadRows::Skip => missing = true,
+                Cell::Bad => return Err(BadCell(*c)),
+            }
+        }
+        self.add(missing);
+        Ok(())
+    }
+
+    /// Adds a row that counts in n and no more.
+    pub(super) fn push_missing(&mut self) {
+        self.add(true);
+    }
+
+    pub(super) fn finish(self) -> Rows {
+        Rows {
+            columns: self.columns,
+            missing: self.missing,
+        }
+    }
+
+    fn add(&mut self, missing: bool) {
+        let row = if missing {
+            &self.placeholders
+        } else {
+            &self.row
+        };
+        for (column, &value) in self.columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+        self.missing.push(missing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> RecordColumn {
+        RecordColumn {
+            name: name.to_string(),
+            variable: name.split('.').next().unwrap_or(name).to_string(),
+            is_int,
+            lower,
+            upper,
+            used: true,
+        }
+    }
+
+    fn columns() -> Vec<RecordColumn> {
+        vec![
+            column("switched", true, Some(0.0), Some(1.0)),
+            column("dist", false, Some(-2.0), None),
+        ]
+    }
+
+    fn data(switched: &[f64], dist: &[f64]) -> Vec<(String, Vec<f64>)> {
+        vec![
+            ("dist".to_string(), dist.to_vec()),
+            ("switched".to_string(), switched.to_vec()),
+        ]
+    }
+
+    fn error(
+        columns: &[RecordColumn],
+        data: Vec<(String, Vec<f64>)>,
+        on_bad_rows: OnBadRows,
+    ) -> LoadError {
+        Rows::from_columns(columns, data, on_bad_rows)
+            .err()
+            .expect("these rows must not load")
+    }
+
+    #[test]
+    fn columns_come_in_declaration_order_and_are_clamped() {
+        let given = data(&[0.0, 1.0, 1.0], &[3.5, -7.0, f64::NEG_INFINITY]);
+        let rows = Rows::from_columns(&columns(), given, OnBadRows::Error).unwrap();
+        assert_eq!(rows.n(), 3);
+        assert_eq!(rows.columns(), [[0.0, 1.0, 1.0], [3.5, -2.0, -2.0]]);
+        assert_eq!(rows.missing(), [false; 3]);
+    }
+
+    #[test]
+    fn a_nan_masks_its_row_and_leaves_no_nan_behind() {
+        let given = data(&[1.0, f64::NAN, 1.0], &[1.0, 1.0, f64::NAN]);
+        let rows = Rows::from_columns(&columns(), given, OnBadRows::Error).unwrap();
+        assert_eq!(rows.missing(), [false, true, true]);
+        assert_eq!(rows.columns(), [[1.0, 0.0, 0.0], [1.0, -2.0, -2.0]]);
+    }
+
+    #[test]
+    fn bad_rows_stop_the_loading_or_are_masked() {
+        for (switched, dist, name) in [
+            (2.0, 0.0, "switched"),
+            (0.5, 0.0, "switched"),
+            (f64::INFINITY, 0.0, "switched"),
+            (1.0, f64::INFINITY, "dist"),
+            (f64::NAN, f64::INFINITY, "dist"),
+        ] {
+            let given = data(&[1.0, switched, 7.0], &[0.0, dist, 0.0]);
+            let message = error(&columns(), given.clone(), OnBadRows::Error).to_string();
+            assert!(message.contains("row 2"), "{message}");
+            assert!(message.contains(&format!("`{name}`")), "{message}");
+            assert!(message.contains("OnBadRows::Skip"), "{message}");
+            let rows = Rows::from_columns(&columns(), given, OnBadRows::Skip).unwrap();
+            assert_eq!(rows.missing(), [false, true, true]);
+        }
+    }
+
+    #[test]
+    fn unused_columns_are_optional_and_never_read() {
+        let mut columns = columns();
+        columns[0].used = false;
+        let bad = data(&[f64::NAN, 77.0], &[1.0, 2.0]);
+        let absent = vec![bad[0].clone()];
+        for given in [bad, absent] {
+            let rows = Rows::from_columns(&columns, given, OnBadRows::Error).unwrap();
+            assert_eq!(rows.missing(), [false, false]);
+            assert_eq!(rows.columns(), [[0.0, 0.0], [1.0, 2.0]]);
+        }
+    }
+
+    #[test]
+    fn names_and_lengths_must_fit() {
+        let mut given = data(&[1.0], &[1.0]);
+        given[0].0 = "dists".to_string();
+        let message = error(&columns(), given, OnBadRows::Error).to_string();
+        assert!(message.contains("did you mean `dists`"), "{message}");
+        assert!(!message.contains("--columns"), "{message}");
+
+        let mut given = data(&[1.0], &[1.0]);
+        given.push(("dist".to_string(), vec![2.0]));
+        let duplicate = error(&columns(), given, OnBadRows::Error);
+        assert!(matches!(
+            duplicate.kind(),
+            LoadErrorKind::DuplicateColumn { .. }
+        ));
+
+        let unequal = error(&columns(), data(&[1.0, 0.0], &[1.0]), OnBadRows::Skip);
+        assert!(matches!(
+            unequal.kind(),
+            LoadErrorKind::UnequalLengths { .. }
+        ));
+
+        let empty = error(&columns(), data(&[], &[]), OnBadRows::Skip);
+        assert!(matches!(empty.kind(), LoadErrorKind::NoRows(_)));
+    }
+
+    #[test]
+    fn no_message_holds_a_value() {
+        let sentinel = 424_242.5_f64;
+        for (switched, dist) in [
+            (sentinel, 0.0),
+            (sentinel.floor(), 0.0),
+            (sentinel, f64::INFINITY),
+        ] {
+            let failed = error(&columns(), data(&[switched], &[dist]), OnBadRows::Error);
+            assert!(!format!("{failed} {failed:?}").contains("424242"));
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! What one cell of a record column may hold.
+
+use crate::model::RecordColumn;
+use std::fmt;
+
+/// Whole numbers up to 2^53 in size are exact in an f64; an int beyond is bad.
+const LARGEST_INT: f64 = 9_007_199_254_740_992.0;
+
+/// A cell, once read. Not `Debug`: it may hold a private value.
+pub(in crate::privacy) enum Cell {
+    /// Finite and inside the bounds.
+    Value(f64),
+    Missing,
+    Bad,
+}
+
+/// The type and the finite bounds of a column.
+pub(in crate::privacy) struct Domain {
+    is_int: bool,
+    lower: Option<f64>,
+    upper: Option<f64>,
+}
+
+impl Domain {
+    pub(in crate::privacy) fn new(column: &RecordColumn) -> Domain {
+        Domain {
+            is_int: column.is_int,
+            lower: column.lower.filter(|bound| bound.is_finite()),
+            upper: column.upper.filter(|bound| bound.is_finite()),
+        }
+    }
+
+    /// Reads a cell of a text file, white space around it ignored.
+    ///
+    /// Missing: nothing, or `NA`, `N/A`, `NaN`, `null` in any case. An int may be
+    /// written in a real's form (`3.0`, `1e3`), as many programs do once a column
+    /// has a missing value. Bytes that are not UTF-8 are bad.
+    pub(in crate::privacy) fn text(&self, bytes: &[u8]) -> Cell {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Cell::Bad;
+        };
+        let text = text.trim();
+        let is_missing = |word: &&str| text.eq_ignore_ascii_case(word);
+        if ["", "NA", "N/A", "NaN", "null"].iter().any(is_missing) {
+            return Cell::Missing;
+        }
+        // 2^53 + 1 is not an f64, and rounds to one that would be accepted.
+        if self.is_int
+            && let Ok(whole) = text.parse::<i64>()
+            && whole.unsigned_abs() > LARGEST_INT as u64
+        {
+            return Cell::Bad;
+        }
+        match text.parse::<f64>() {
+            Ok(value) => self.number(value),
+            Err(_) => Cell::Bad,
+        }
+    }
+
+    /// A NaN is missing. A real outside a bound, infinite or not, is moved to it;
+    /// an int never is.
+    pub(in crate::privacy) fn number(&self, value: f64) -> Cell {
+        if value.is_nan() {
+            return Cell::Missing;
+        }
+        let clamped = self.clamp(value);
+        let allowed = if self.is_int {
+            clamped == value && value.fract() == 0.0 && value.abs() <= LARGEST_INT
+        } else {
+            clamped.is_finite()
+        };
+        if !allowed {
+            Cell::Bad
+        } else if clamped == 0.0 {
+            // -0.0 is the number 0.
+            Cell::Value(0.0)
+        } else {
+            Cell::Value(clamped)
+        }
+    }
+
+    /// What stands in a masked row: the lower bound, or the number nearest to zero.
+    pub(in crate::privacy) fn placeholder(&self) -> f64 {
+        let lowest = match self.lower {
+            Some(lower) if self.is_int => lower.ceil(),
+            Some(lower) => lower,
+            None => 0.0,
+        };
+        match self.upper {
+            Some(upper) if self.is_int => lowest.min(upper.floor()),
+            Some(upper) => lowest.min(upper),
+            None => lowest,
+        }
+    }
+
+    // Not f64::clamp, which panics where the bounds are the wrong way round.
+    fn clamp(&self, value: f64) -> f64 {
+        let raised = self.lower.map_or(value, |lower| value.max(lower));
+        self.upper.map_or(raised, |upper| raised.min(upper))
+    }
+}
+
+/// What is expected in a cell; it depends on the declaration alone.
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if !self.is_int {
+            let bounded = self.lower.is_some() && self.upper.is_some();
+            return f.write_str(if bounded {
+                "a number"
+            } else {
+                "a finite number"
+            });
+        }
+        match (self.lower, self.upper) {
+            (Some(lower), Some(upper)) => write!(f, "a whole number from {lower} to {upper}"),
+            (Some(lower), None) => write!(f, "a whole number that is at least {lower}"),
+            (None, Some(upper)) => write!(f, "a whole number that is at most {upper}"),
+            (None, None) => f.write_str("a whole number"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domain(is_int: bool, lower: Option<f64>, upper: Option<f64>) -> Domain {
+        Domain {
+            is_int,
+            lower,
+            upper,
+        }
+    }
+
+    fn shown(cell: Cell) -> String {
+        match cell {
+            Cell::Value(value) => format!("{value:?}"),
+            Cell::Missing => "missing".to_string(),
+            Cell::Bad => "bad".to_string(),
+        }
+    }
+
+    fn check(domain: &Domain, cases: &[(&str, &str)]) {
+        for (text, expected) in cases {
+            assert_eq!(&shown(domain.text(text.as_bytes())), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn missing_words_in_any_case() {
+        for domain in [domain(true, Some(0.0), None), domain(false, None, None)] {
+            for word in [
+                "", "  ", "NA", "na", "N/A", "nan", "NaN", "-nan", "NULL", " null\t",
+            ] {
+                assert_eq!(shown(domain.text(word.as_bytes())), "missing", "{word:?}");
+            }
+            for word in [".", "-", "none", "NA NA", "n.a.", "?"] {
+                assert_eq!(shown(domain.text(word.as_bytes())), "bad", "{word:?}");
+            }
+            assert_eq!(shown(domain.text(b"\xff1")), "bad");
+        }
+    }
+
+    #[test]
+    fn reals_are_clamped_on_the_sides_that_are_bounded() {
+        let bounded = domain(false, Some(-1.0), Some(2.5));
+        check(
+            &bounded,
+            &[
+                (" 1.5 ", "1.5"),
+                ("-3", "-1.0"),
+                ("9", "2.5"),
+                ("1e999", "2.5"),
+                ("-inf", "-1.0"),
+            ],
+        );
+        let below = domain(false, Some(0.0), None);
+        check(
+            &below,
+            &[
+                ("-Infinity", "0.0"),
+                ("inf", "bad"),
+                ("1e999", "bad"),
+                ("+3", "3.0"),
+                ("-0.0", "0.0"),
+            ],
+        );
+        check(
+            &domain(false, None, None),
+            &[
+                ("inf", "bad"),
+                ("-inf", "bad"),
+                ("1_0", "bad"),
+                ("0x1", "bad"),
+            ],
+        );
+    }
+
+    #[test]
+    fn an_infinite_bound_is_no_bound() {
+        let column = RecordColumn {
+            name: "x".to_string(),
+            variable: "x".to_string(),
+            is_int: false,
+            lower: Some(f64::NEG_INFINITY),
+            upper: Some(f64::INFINITY),
+            used: true,
+        };
+        let domain = Domain::new(&column);
+        check(&domain, &[("inf", "bad"), ("-inf", "bad"), ("1", "1.0")]);
+        assert_eq!(domain.placeholder(), 0.0);
+    }
+
+    #[test]
+    fn ints_are_whole_in_bounds_and_exact() {
+        let bounded = domain(true, Some(0.0), Some(3.0));
+        check(
+            &bounded,
+            &[
+                ("3", "3.0"),
+                ("3.0", "3.0"),
+                ("3e0", "3.0"),
+                ("-0", "0.0"),
+                ("4", "bad"),
+                ("-1", "bad"),
+                ("2.5", "bad"),
+                ("inf", "bad"),
+                ("TRUE", "bad"),
+            ],
+        );
+        check(
+            &domain(true, None, None),
+            &[
+                ("9007199254740992", "9007199254740992.0"),
+                ("9007199254740993", "bad"),
+                ("-9007199254740993", "bad"),
+                ("99999999999999999999999", "bad"),
+                ("1e300", "bad"),
+            ],
+        );
+    }
+
+    #[test]
+    fn placeholders_are_in_bounds() {
+        for (is_int, lower, upper, expected) in [
+            (false, None, None, 0.0),
+            (false, Some(2.5), None, 2.5),
+            (false, None, Some(-4.0), -4.0),
+            (false, None, Some(4.0), 0.0),
+            (true, Some(0.5), Some(3.0), 1.0),
+            (true, None, Some(-0.5), -1.0),
+        ] {
+            assert_eq!(domain(is_int, lower, upper).placeholder(), expected);
+        }
+    }
+}

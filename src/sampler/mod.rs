@@ -1,0 +1,41 @@
+//! The samplers, one file each, and the list of them.
+//!
+//! A sampler sees an [`Oracle`] and says beforehand what it will ask. To add
+//! one: one file, one line in [`ALGORITHMS`].
+
+mod adaptation;
+mod dp_hmc;
+mod hmc;
+mod jitter;
+mod metric;
+mod oracle;
+mod plan;
+mod run;
+
+pub use oracle::{ExactOracle, Oracle, PrivateOracle, SampleError};
+pub use plan::{Iterations, NoiseChoice, Plan, PlanError, PlanRequest};
+pub use run::{Chain, Draw, Initial, NonPrivateSettings, Observer, Phase, sample_exactly, sample_privately};
+
+/// What the plan needs to know about a sampler, without any data.
+pub struct Algorithm {
+    /// The name after `--algorithm`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub summary: &'static str,
+    /// Whether its draws are differentially private.
+    pub is_private: bool,
+}
+
+/// Every sampler, the default first.
+pub static ALGORITHMS: &[Algorithm] = &[dp_hmc::ALGORITHM, hmc::ALGORITHM];
+
+/// Samplers that are part of the design but not of this version.
+pub const NOT_SUPPORTED_YET: &[&str] = &[
+    "dp-penalty", "dp-barker", "dp-sghmc", "dp-sgld", "dp-sgnht", "nuts", "rwmh", "sghmc", "sgld",
+    "sgnht",
+];
+
+/// The sampler of that name.
+pub fn lookup(name: &str) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().find(|a| a.name == name)
+}

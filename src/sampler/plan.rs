@@ -1,0 +1,407 @@
+//! What a private run will release, and what that costs, before any data.
+
+use crate::accounting::{
+    AccountError, Budget, Event, EventError, Gaussian, Guarantee, GuaranteeBounds,
+    Lattice, Query, Real, Relation, account, mu_for_budget, total_variation_of_draw,
+};
+use crate::privacy::{GradientScale, PenaltyError, PenaltyScale, ScaleError};
+
+/// Smallest noise of a log-ratio in lattice steps; see
+/// [`crate::privacy::penalty`].
+const LOG_RATIO_LATTICE_RATIO: f64 = 1.0 / (1u64 << 30) as f64;
+
+/// How much noise there is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NoiseChoice {
+    /// As much as the budget needs for the given number of iterations;
+    /// `split` is the share of the budget that goes to gradients.
+    FromBudget { split: f64 },
+    /// These noise multipliers, in units of the sensitivity (the paper's tau).
+    Multipliers { gradient: f64, log_ratio: f64 },
+}
+
+/// How many iterations one chain runs, warm-up included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iterations {
+    Fixed(u64),
+    /// As many as the budget allows; needs [`NoiseChoice::Multipliers`].
+    Max,
+}
+
+/// The settings that a plan follows from. None of them depends on a row.
+#[derive(Debug, Clone)]
+pub struct PlanRequest {
+    pub epsilon: Real,
+    pub delta: Real,
+    pub relation: Relation,
+    pub chains: u64,
+    pub iterations: Iterations,
+    /// L
+    pub leapfrog_steps: u64,
+    pub fresh_gradients: bool,
+    /// b_g: bound on the l2 norm of one record's gradient.
+    pub clip_gradient: f64,
+    /// b_l: bound on one record's log-ratio per unit of distance.
+    pub clip_log_ratio: f64,
+    pub noise: NoiseChoice,
+    /// Number of unconstrained coordinates.
+    pub dimension: u64,
+    /// T, the power of the likelihood: n0 / n, or 1.
+    pub temperature: f64,
+    /// eta: the largest step.
+    pub step_size: f64,
+}
+
+/// A run that fits its budget.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub request: PlanRequest,
+    pub iterations_per_chain: u64,
+    pub tau_gradient: f64,
+    pub tau_log_ratio: f64,
+    /// Gradients first, then log-ratios.
+    pub events: Vec<Event>,
+    pub guarantee: Guarantee,
+    pub gradient_scale: GradientScale,
+    pub penalty_scale: PenaltyScale,
+    /// What makes the run less useful than its user may hope.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    #[error(
+        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use larger noise multipliers, fewer iterations or chains, or `--iterations max`"
+    )]
+    Budget {
+        requested: f64,
+        budget: f64,
+        delta: f64,
+        short: f64,
+    },
+    #[error("not one iteration fits this budget: use larger noise multipliers or fewer chains")]
+    NoIteration,
+    #[error("{0}")]
+    Settings(String),
+    #[error(transparent)]
+    Scale(#[from] ScaleError),
+    #[error(transparent)]
+    Penalty(#[from] PenaltyError),
+    #[error(transparent)]
+    Event(#[from] EventError),
+    #[error(transparent)]
+    Account(#[from] AccountError),
+    #[error(transparent)]
+    InvalidBudget(#[from] crate::accounting::BudgetError),
+}
+
+impl PlanError {
+    /// Whether the budget refuses the run, rather than the settings being wrong.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, PlanError::Budget { .. } | PlanError::NoIteration)
+    }
+}
+
+impl Plan {
+    /// Makes the plan of a DP-HMC run.
+    ///
+    /// Cost of k iterations per chain over c chains (ALGORITHMS.md):
+    /// mu = c (k / (2 tau_l^2) + (k L + 1) / (2 tau_g^2)), with k (L + 1)
+    /// gradients when each trajectory starts from a fresh one.
+    ///
+    /// Errors: settings out of range; a budget that the run would exceed.
+    pub fn new(request: PlanRequest) -> Result<Plan, PlanError> {
+        check_settings(&request)?;
+        Budget::new(request.epsilon, request.delta)?;
+        match (request.noise, request.iterations) {
+            (NoiseChoice::FromBudget { split }, Iterations::Fixed(k)) => {
+                from_budget(request, split, k)
+            }
+            (NoiseChoice::FromBudget { .. }, Iterations::Max) => Err(PlanError::Settings(
+                "`--iterations max` needs the noise multipliers: give --tau-gradient and --tau-log-ratio".into(),
+            )),
+            (
+                NoiseChoice::Multipliers {
+                    gradient,
+                    log_ratio,
+                },
+                Iterations::Fixed(k),
+            ) => {
+                let plan = assemble(request, gradient, log_ratio, k)?;
+                if fits(&plan) {
+                    return Ok(plan);
+                }
+                let budget = plan.request.epsilon.to_f64();
+                let requested = plan.guarantee.epsilon;
+                Err(PlanError::Budget {
+                    requested,
+                    budget,
+                    delta: plan.request.delta.to_f64(),
+                    short: requested - budget,
+                })
+            }
+            (
+                NoiseChoice::Multipliers {
+                    gradient,
+                    log_ratio,
+                },
+                Iterations::Max,
+            ) => most_iterations(request, gradient, log_ratio),
+        }
+    }
+
+    /// Upper bound on epsilon at the plan's delta.
+    pub fn epsilon(&self) -> f64 {
+        upper_epsilon(&self.guarantee)
+    }
+}
+
+/// Upper bound on epsilon of a guarantee that was asked for one.
+pub(crate) fn upper_epsilon(guarantee: &Guarantee) -> f64 {
+    match guarantee.bounds {
+        GuaranteeBounds::Epsilon { epsilon_upper, .. } => epsilon_upper,
+        GuaranteeBounds::Delta { .. } => guarantee.epsilon,
+    }
+}
+
+fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
+    let fail = |message: &str| Err(PlanError::Settings(message.to_string()));
+    if r.chains == 0 {
+        return fail("--chains must be at least 1");
+    }
+    if r.leapfrog_steps == 0 {
+        return fail("--leapfrog-steps must be at least 1");
+    }
+    if r.iterations == Iterations::Fixed(0) {
+        return fail("there must be at least one iteration");
+    }
+    if r.dimension == 0 {
+        return fail("the model has no parameters to sample");
+    }
+    if !(r.step_size > 0.0 && r.step_size.is_finite()) {
+        return fail("--step-size must be a positive number");
+    }
+    if !(r.temperature > 0.0 && r.temperature <= 1.0) {
+        return fail("--temperature is a number of records between 0 and the number in the data");
+    }
+    Ok(())
+}
+
+fn gradients_per_chain(r: &PlanRequest, k: u64) -> Result<u64, PlanError> {
+    let count = if r.fresh_gradients {
+        r.leapfrog_steps.checked_add(1).and_then(|l| l.checked_mul(k))
+    } else {
+        r.leapfrog_steps.checked_mul(k).and_then(|n| n.checked_add(1))
+    };
+    count
+        .and_then(|n| n.checked_mul(r.chains).map(|_| n))
+        .filter(|&n| n < 1 << 50)
+        .ok_or_else(|| PlanError::Settings("the run is too long to be counted".into()))
+}
+
+fn factor(relation: Relation) -> u8 {
+    match relation {
+        Relation::Substitute => 2,
+        Relation::AddRemove => 1,
+    }
+}
+
+fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
+    if !(split > 0.0 && split < 1.0) {
+        return Err(PlanError::Settings(
+            "--noise-split is a share of the budget, above 0 and below 1".into(),
+        ));
+    }
+    let gradients = (gradients_per_chain(&r, k)? * r.chains) as f64;
+    let ratios = (k * r.chains) as f64;
+    let gradient_ratio = GradientScale::new(r.clip_gradient, factor(r.relation), 1.0)?.lattice_ratio();
+    let total_variation = Real::from(gradients * r.dimension as f64)
+        * total_variation_of_draw(Real::from(gradient_ratio))
+        + Real::from(ratios) * total_variation_of_draw(Real::from(LOG_RATIO_LATTICE_RATIO));
+    let mu = mu_for_budget(r.epsilon, r.delta, total_variation)?;
+    let tau_gradient = (gradients / (2.0 * split * mu)).sqrt();
+    let tau_log_ratio = (ratios / (2.0 * (1.0 - split) * mu)).sqrt();
+    // Rounding may leave the plan a hair above its budget: widen the noise
+    // until the accountant, which has the last word, agrees.
+    for doubling in 0..20 {
+        let widen = 1.0 + 1e-14 * f64::from(1 << doubling);
+        let plan = assemble(r.clone(), tau_gradient * widen, tau_log_ratio * widen, k)?;
+        if fits(&plan) {
+            return Ok(plan);
+        }
+    }
+    Err(PlanError::NoIteration)
+}
+
+fn most_iterations(r: PlanRequest, gradient: f64, log_ratio: f64) -> Result<Plan, PlanError> {
+    let plan_for = |k| assemble(r.clone(), gradient, log_ratio, k);
+    if !fits(&plan_for(1)?) {
+        return Err(PlanError::NoIteration);
+    }
+    let (mut low, mut high) = (1u64, 2u64);
+    while high < 1 << 40 && fits(&plan_for(high)?) {
+        low = high;
+        high *= 2;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(&plan_for(middle)?) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    plan_for(low)
+}
+
+fn fits(plan: &Plan) -> bool {
+    Real::from(plan.epsilon()) <= plan.request.epsilon
+}
+
+fn assemble(r: PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<Plan, PlanError> {
+    let factor = factor(r.relation);
+    let gradient_scale = GradientScale::new(r.clip_gradient, factor, tau_g)?;
+    let penalty_scale = PenaltyScale::new(factor, tau_l)?;
+    if !(r.clip_log_ratio > 0.0 && r.clip_log_ratio.is_finite()) {
+        return Err(PlanError::Settings(
+            "--clip-log-ratio must be a positive number".into(),
+        ));
+    }
+    let gradient = Gaussian::of_clip("gradient", r.clip_gradient, r.relation, gradient_scale.sigma())?
+        .on_lattice(Lattice::new(gradient_scale.lattice_ratio(), r.dimension)?)
+        .times(gradients_per_chain(&r, k)? * r.chains);
+    // sigma per unit of distance; the float product may round up, so take the
+    // number below.
+    let sigma = (f64::from(factor) * r.clip_log_ratio * tau_l).next_down();
+    let log_ratio = Gaussian::of_clip("log-ratio per unit of distance", r.clip_log_ratio, r.relation, sigma)?
+        .on_lattice(Lattice::new(LOG_RATIO_LATTICE_RATIO, 1)?)
+        .times(k * r.chains);
+    let events = vec![Event::Gaussian(gradient), Event::Gaussian(log_ratio)];
+    let guarantee = account(&events, r.relation, Query::Epsilon { delta: r.delta })?;
+    let warnings = warnings(&r, tau_g, tau_l);
+    Ok(Plan {
+        iterations_per_chain: k,
+        tau_gradient: tau_g,
+        tau_log_ratio: tau_l,
+        events,
+        guarantee,
+        gradient_scale,
+        penalty_scale,
+        warnings,
+        request: r,
+    })
+}
+
+/// Says beforehand what cannot work.
+fn warnings(r: &PlanRequest, tau_g: f64, tau_l: f64) -> Vec<String> {
+    let mut warnings = Vec::new();
+    // A trajectory driven by gradient noise alone is about this long: momenta
+    // of size 1 over L steps, jittered to half the step on average.
+    let d = r.dimension as f64;
+    let typical = 0.5 * r.step_size * r.leapfrog_steps as f64 * d.sqrt();
+    let factor = f64::from(factor(r.relation));
+    let sigma = factor * r.temperature * r.clip_log_ratio * tau_l * typical;
+    if sigma > 2.0 {
+        warnings.push(format!(
+            "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller --step-size, fewer iterations or chains, a larger epsilon, or --temperature"
+        ));
+    }
+    let gradient_noise = factor * r.temperature * r.clip_gradient * tau_g;
+    let kick = 0.5 * r.step_size * gradient_noise;
+    if kick > 2.0 {
+        warnings.push(format!(
+            "gradient noise (standard deviation {gradient_noise:.1}) changes the momentum by about {kick:.1} per step, more than the momentum itself: the dynamics will be mostly noise"
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paper_banana() -> PlanRequest {
+        let root = 100_000f64.sqrt();
+        PlanRequest {
+            epsilon: Real::from(15.0),
+            delta: "1e-6".parse().unwrap(),
+            relation: Relation::Substitute,
+            chains: 4,
+            iterations: Iterations::Max,
+            leapfrog_steps: 25,
+            fresh_gradients: true,
+            clip_gradient: 0.05,
+            clip_log_ratio: 0.1,
+            noise: NoiseChoice::Multipliers {
+                gradient: 0.55 * root,
+                log_ratio: 0.10 * root,
+            },
+            dimension: 2,
+            temperature: 1.0,
+            step_size: 0.006,
+        }
+    }
+
+    /// ALGORITHMS.md: 892 iterations per chain at epsilon 15. A factor of two
+    /// in the sensitivity, a forgotten chain or gradient would all change it.
+    #[test]
+    fn the_papers_banana_runs_892_iterations() {
+        let plan = Plan::new(paper_banana()).unwrap();
+        assert_eq!(plan.iterations_per_chain, 892);
+        assert!(plan.epsilon() <= 15.0 && plan.epsilon() > 14.9);
+        let gaussian = Plan::new(PlanRequest {
+            leapfrog_steps: 12,
+            noise: NoiseChoice::Multipliers {
+                gradient: 0.25 * 100_000f64.sqrt(),
+                log_ratio: 0.1 * 100_000f64.sqrt(),
+            },
+            clip_gradient: 10.0,
+            clip_log_ratio: 6.0,
+            dimension: 10,
+            ..paper_banana()
+        })
+        .unwrap();
+        assert_eq!(gaussian.iterations_per_chain, 538);
+    }
+
+    #[test]
+    fn a_budget_is_used_but_not_exceeded() {
+        for (epsilon, split) in [("0.1", 0.5), ("1", 0.3), ("8", 0.9)] {
+            for relation in [Relation::Substitute, Relation::AddRemove] {
+                let request = PlanRequest {
+                    epsilon: epsilon.parse().unwrap(),
+                    relation,
+                    iterations: Iterations::Fixed(200),
+                    fresh_gradients: false,
+                    noise: NoiseChoice::FromBudget { split },
+                    ..paper_banana()
+                };
+                let wanted = request.epsilon.to_f64();
+                let plan = Plan::new(request).unwrap();
+                assert!(Real::from(plan.epsilon()) <= plan.request.epsilon);
+                assert!(plan.epsilon() > wanted * (1.0 - 1e-6), "{}", plan.epsilon());
+                assert_eq!(plan.events[0].count(), 4 * (200 * 25 + 1));
+                assert_eq!(plan.events[1].count(), 4 * 200);
+            }
+        }
+    }
+
+    #[test]
+    fn too_much_for_the_budget_is_refused_with_numbers() {
+        let request = PlanRequest {
+            iterations: Iterations::Fixed(2000),
+            ..paper_banana()
+        };
+        let error = Plan::new(request).unwrap_err();
+        assert!(error.is_refusal());
+        let text = error.to_string();
+        for word in ["needs epsilon", "budget is 15", "short by", "remaining", "Spent"] {
+            assert!(text.contains(word), "{text}");
+        }
+        let one = PlanRequest {
+            epsilon: "1e-6".parse().unwrap(),
+            ..paper_banana()
+        };
+        assert!(Plan::new(one).unwrap_err().is_refusal());
+    }
+}

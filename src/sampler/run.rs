@@ -1,0 +1,367 @@
+//! Chains: initial points, iterations, what is kept.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::adaptation::{Covariance, DualAveraging, Windows};
+use super::dp_hmc;
+use super::hmc;
+use super::jitter::Jitter;
+use super::metric::Metric;
+use super::oracle::{ExactOracle, PrivateOracle, SampleError};
+use super::plan::Plan;
+use crate::accounting::Meter;
+use crate::density::Density;
+use crate::privacy::{NotPrivate, PrivateRng, Vault};
+
+/// Dimensions up to which the reference HMC estimates a dense metric.
+const DENSE_METRIC_UP_TO: usize = 50;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Warmup,
+    Sampling,
+}
+
+/// One iteration, as it happens.
+#[derive(Debug, Clone)]
+pub struct Draw {
+    pub phase: Phase,
+    pub accept_stat: f64,
+    /// The step size of this iteration.
+    pub step_size: f64,
+    pub divergent: bool,
+    /// Output columns, in the order of [`Density::output_names`].
+    pub values: Vec<f64>,
+}
+
+/// A finished chain.
+#[derive(Debug, Clone)]
+pub struct Chain {
+    /// Kept iterations of the sampling phase (and of the warm-up where asked).
+    pub draws: Vec<Draw>,
+    /// Share of accepted proposals over all sampling iterations.
+    pub acceptance: f64,
+    pub warmup_seconds: f64,
+    pub sampling_seconds: f64,
+}
+
+/// Told about every iteration; may stop the run.
+pub trait Observer: Sync {
+    /// `chain` and `iteration` count from 0.
+    fn iteration(&self, chain: usize, iteration: u64, draw: &Draw);
+
+    /// Whether to stop after the current release.
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// An observer that looks away.
+impl Observer for () {
+    fn iteration(&self, _: usize, _: u64, _: &Draw) {}
+}
+
+/// Where chains start, on the unconstrained scale.
+#[derive(Debug, Clone)]
+pub enum Initial {
+    /// Uniform on (-2, 2), as Stan does, until the public part is finite.
+    Random,
+    /// One point for all chains, or one per chain.
+    Points(Vec<Vec<f64>>),
+}
+
+/// Settings of the samplers without privacy.
+#[derive(Debug, Clone)]
+pub struct NonPrivateSettings {
+    pub chains: usize,
+    pub num_warmup: u64,
+    pub num_samples: u64,
+    pub leapfrog_steps: usize,
+    /// The first step size; adapted during warm-up. `None`: found by doubling.
+    pub step_size: Option<f64>,
+    /// T, the power of the likelihood.
+    pub temperature: f64,
+}
+
+/// Runs the planned chains, each release charged to `meter`, which must have
+/// been made from the plan's events.
+///
+/// `num_warmup` iterations of each chain come first. `private` is the root of
+/// the private randomness; `seed` fixes the public one. Draws do not depend on
+/// the number of threads.
+///
+/// Errors: the meter refuses (a bug, since the plan counted the releases), no
+/// initial point, an interrupt.
+pub fn sample_privately(
+    vault: &Vault,
+    plan: &Plan,
+    meter: &Meter,
+    num_warmup: u64,
+    initial: &Initial,
+    seed: u64,
+    private: &PrivateRng,
+    observer: &impl Observer,
+) -> Result<Vec<Chain>, SampleError> {
+    let settings = dp_hmc::Settings {
+        step_size: plan.request.step_size,
+        leapfrog_steps: plan.request.leapfrog_steps as usize,
+        fresh_gradients: plan.request.fresh_gradients,
+        metric: Metric::Unit,
+    };
+    let chains = plan.request.chains as usize;
+    in_parallel(chains, observer, |chain, stop| {
+        let mut rng = public_rng(seed, chain);
+        let mut oracle = PrivateOracle {
+            vault,
+            meter,
+            gradient_line: 0,
+            log_ratio_line: 1,
+            gradient_scale: plan.gradient_scale,
+            penalty_scale: plan.penalty_scale,
+            clip_log_ratio: plan.request.clip_log_ratio,
+            temperature: plan.request.temperature,
+            rng: private.fork(chain as u64)?,
+        };
+        let theta = start(initial, chain, vault.density(), &mut rng)?;
+        let mut jitter = Jitter::new(&mut rng);
+        let mut state = dp_hmc::init(theta, &mut oracle);
+        let mut recorder = Recorder::new(chain, num_warmup, observer);
+        for iteration in 0..plan.iterations_per_chain {
+            if stop() {
+                return Err(SampleError::Interrupted);
+            }
+            let (next, info) = dp_hmc::step(state, &mut oracle, &settings, &mut jitter, &mut rng)?;
+            state = next;
+            recorder.record(iteration, info.accepted, Draw {
+                phase: Phase::Sampling,
+                accept_stat: info.accept_stat,
+                step_size: info.step_size,
+                divergent: false,
+                values: vault.density().outputs(&state.theta),
+            });
+        }
+        Ok(recorder.finish())
+    })
+}
+
+/// Runs the reference HMC. Everything it gives is NOT PRIVATE.
+pub fn sample_exactly(
+    vault: &Vault,
+    settings: &NonPrivateSettings,
+    initial: &Initial,
+    seed: u64,
+    permission: NotPrivate,
+    observer: &impl Observer,
+) -> Result<Vec<Chain>, SampleError> {
+    in_parallel(settings.chains, observer, |chain, stop| {
+        let mut rng = public_rng(seed, chain);
+        let oracle = ExactOracle {
+            vault,
+            permission,
+            temperature: settings.temperature,
+        };
+        let density = vault.density();
+        let mut state = exact_start(initial, chain, &oracle, &mut rng)?;
+        let mut metric = Metric::Unit;
+        let dense = density.dimension() <= DENSE_METRIC_UP_TO;
+        let first = settings
+            .step_size
+            .unwrap_or_else(|| hmc::reasonable_step(&state, &oracle, &metric, &mut rng));
+        let mut adaptation = DualAveraging::new(first, 0.8);
+        let windows = Windows::new(settings.num_warmup as usize);
+        let mut covariance = Covariance::new(density.dimension(), dense);
+        let mut recorder = Recorder::new(chain, settings.num_warmup, observer);
+        let mut kept_step = first;
+        for iteration in 0..settings.num_warmup + settings.num_samples {
+            if stop() {
+                return Err(SampleError::Interrupted);
+            }
+            let warmup = iteration < settings.num_warmup;
+            let base = if warmup { adaptation.step() } else { kept_step };
+            // A little jitter, as Stan's `stepsize_jitter`, against resonance.
+            let h = base * rng.random_range(0.9..1.1);
+            let (next, info) = hmc::step(
+                state,
+                &oracle,
+                h,
+                settings.leapfrog_steps,
+                &metric,
+                &mut rng,
+            );
+            state = next;
+            if warmup {
+                adaptation.update(info.accept_stat);
+                let i = iteration as usize;
+                if windows.collects(i) {
+                    covariance.add(&state.theta);
+                }
+                if windows.closes(i) {
+                    if let Some(estimate) = covariance.metric() {
+                        metric = estimate;
+                        let step = hmc::reasonable_step(&state, &oracle, &metric, &mut rng);
+                        adaptation = DualAveraging::new(step, 0.8);
+                    }
+                    covariance = Covariance::new(density.dimension(), dense);
+                }
+                kept_step = adaptation.average_step();
+            }
+            recorder.record(iteration, info.accepted, Draw {
+                phase: Phase::Sampling,
+                accept_stat: info.accept_stat,
+                step_size: h,
+                divergent: info.divergent && !warmup,
+                values: density.outputs(&state.theta),
+            });
+        }
+        Ok(recorder.finish())
+    })
+}
+
+/// One thread per chain; the first error wins, in order of chains.
+fn in_parallel(
+    chains: usize,
+    observer: &impl Observer,
+    run: impl Fn(usize, &dyn Fn() -> bool) -> Result<Chain, SampleError> + Sync,
+) -> Result<Vec<Chain>, SampleError> {
+    let failed = AtomicBool::new(false);
+    let stop = || failed.load(Ordering::Relaxed) || observer.interrupted();
+    let results: Vec<Result<Chain, SampleError>> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..chains)
+            .map(|chain| {
+                let (run, stop, failed) = (&run, &stop, &failed);
+                scope.spawn(move || {
+                    let result = run(chain, stop);
+                    if result.is_err() {
+                        failed.store(true, Ordering::Relaxed);
+                    }
+                    result
+                })
+            })
+            .collect();
+        handles
+            .into_iter()
+            .map(|handle| handle.join().unwrap_or(Err(SampleError::Interrupted)))
+            .collect()
+    });
+    // An error of its own says more than the interrupt it caused elsewhere.
+    let mut chains = Vec::new();
+    let mut interrupted = false;
+    for result in results {
+        match result {
+            Ok(chain) => chains.push(chain),
+            Err(SampleError::Interrupted) => interrupted = true,
+            Err(error) => return Err(error),
+        }
+    }
+    if interrupted {
+        return Err(SampleError::Interrupted);
+    }
+    Ok(chains)
+}
+
+/// The public generator of a chain: its own stream of the seed's.
+fn public_rng(seed: u64, chain: usize) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(chain as u64 + 1);
+    rng
+}
+
+fn start(
+    initial: &Initial,
+    chain: usize,
+    density: &Density,
+    rng: &mut ChaCha8Rng,
+) -> Result<Vec<f64>, SampleError> {
+    match initial {
+        Initial::Points(points) => {
+            let point = points[chain % points.len()].clone();
+            if density.log_prior(&point).is_finite() {
+                Ok(point)
+            } else {
+                Err(SampleError::BadInitialPoint)
+            }
+        }
+        Initial::Random => {
+            for _ in 0..100 {
+                let point = random_point(density.dimension(), rng);
+                if density.log_prior(&point).is_finite() {
+                    return Ok(point);
+                }
+            }
+            Err(SampleError::NoInitialPoint)
+        }
+    }
+}
+
+fn exact_start(
+    initial: &Initial,
+    chain: usize,
+    oracle: &ExactOracle,
+    rng: &mut ChaCha8Rng,
+) -> Result<hmc::State, SampleError> {
+    let tries = if matches!(initial, Initial::Random) { 100 } else { 1 };
+    for _ in 0..tries {
+        let state = hmc::init(start(initial, chain, oracle.density(), rng)?, oracle);
+        if state.log_density.is_finite() {
+            return Ok(state);
+        }
+    }
+    match initial {
+        Initial::Random => Err(SampleError::NoInitialPoint),
+        Initial::Points(_) => Err(SampleError::BadInitialPoint),
+    }
+}
+
+fn random_point(dimension: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    (0..dimension).map(|_| rng.random_range(-2.0..2.0)).collect()
+}
+
+struct Recorder<'a, O: Observer> {
+    chain: usize,
+    num_warmup: u64,
+    observer: &'a O,
+    draws: Vec<Draw>,
+    accepted: u64,
+    sampled: u64,
+    started: std::time::Instant,
+    warmup_seconds: f64,
+}
+
+impl<'a, O: Observer> Recorder<'a, O> {
+    fn new(chain: usize, num_warmup: u64, observer: &'a O) -> Self {
+        Recorder {
+            chain,
+            num_warmup,
+            observer,
+            draws: Vec::new(),
+            accepted: 0,
+            sampled: 0,
+            started: std::time::Instant::now(),
+            warmup_seconds: 0.0,
+        }
+    }
+
+    fn record(&mut self, iteration: u64, accepted: bool, mut draw: Draw) {
+        if iteration < self.num_warmup {
+            draw.phase = Phase::Warmup;
+            self.warmup_seconds = self.started.elapsed().as_secs_f64();
+        } else {
+            self.sampled += 1;
+            self.accepted += u64::from(accepted);
+        }
+        self.observer.iteration(self.chain, iteration, &draw);
+        self.draws.push(draw);
+    }
+
+    fn finish(self) -> Chain {
+        Chain {
+            acceptance: self.accepted as f64 / self.sampled.max(1) as f64,
+            sampling_seconds: self.started.elapsed().as_secs_f64() - self.warmup_seconds,
+            warmup_seconds: self.warmup_seconds,
+            draws: self.draws,
+        }
+    }
+}
