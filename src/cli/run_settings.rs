@@ -59,7 +59,7 @@ pub(super) struct RunSettings {
     /// Number of chains; all of them share the budget
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub chains: u64,
-    /// Iterations per chain after warm-up [default: 200 private, 1000 not private]
+    /// Iterations per chain after warm-up [default: 500 private, 1000 not private]
     #[arg(long, value_name = "N")]
     pub num_samples: Option<u64>,
     /// Iterations per chain that are discarded [default: as many as --num-samples]
@@ -68,17 +68,17 @@ pub(super) struct RunSettings {
     /// Iterations per chain in all, or `max`: as many as the budget allows, half of them warm-up unless --num-warmup says otherwise
     #[arg(long, value_name = "N|max", conflicts_with = "num_samples")]
     pub iterations: Option<IterationsChoice>,
-    /// Leapfrog steps per iteration (for hmc: at most)
-    #[arg(long, default_value_t = 10, value_name = "L")]
-    pub leapfrog_steps: u64,
+    /// Leapfrog steps per iteration [default: 5 private; 10, at most, not private]
+    #[arg(long, value_name = "L")]
+    pub leapfrog_steps: Option<u64>,
     /// Largest leapfrog step, unconstrained scale [default: 0.05 private, adapted not private]
     #[arg(long, value_name = "ETA")]
     pub step_size: Option<f64>,
     /// Bound on the l2 norm of one record's gradient
-    #[arg(long, default_value_t = 1.0, value_name = "B")]
+    #[arg(long, default_value_t = 3.0, value_name = "B")]
     pub clip_gradient: f64,
     /// Bound on one record's log-likelihood ratio, per unit of distance
-    #[arg(long, default_value_t = 1.0, value_name = "B")]
+    #[arg(long, default_value_t = 3.0, value_name = "B")]
     pub clip_log_ratio: f64,
     /// Share of the budget that goes to gradients
     #[arg(long, default_value_t = 0.5, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
@@ -182,7 +182,7 @@ impl RunSettings {
     /// coordinates.
     pub fn plan(&self, n: Option<u64>, dimension: usize) -> Result<(Plan, Lengths), Failure> {
         let (epsilon, delta, _) = self.budget(n)?;
-        let lengths = self.lengths(200)?;
+        let lengths = self.lengths(500)?;
         let noise = match (self.tau_gradient, self.tau_log_ratio) {
             (Some(gradient), Some(log_ratio)) => NoiseChoice::Multipliers {
                 gradient,
@@ -201,7 +201,7 @@ impl RunSettings {
                 Some(l) => Iterations::Fixed(l.num_warmup.saturating_add(l.num_samples)),
                 None => Iterations::Max,
             },
-            leapfrog_steps: self.leapfrog_steps,
+            leapfrog_steps: self.leapfrog_steps.unwrap_or(5),
             fresh_gradients: self.fresh_gradients,
             clip_gradient: self.clip_gradient,
             clip_log_ratio: self.clip_log_ratio,

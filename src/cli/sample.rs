@@ -260,7 +260,7 @@ impl Job<'_> {
             }
         };
         let meter = Meter::new(plan.events.clone());
-        let spending = || Spending {
+        let spending = Spending {
             meter: &meter,
             relation: plan.request.relation,
             delta,
@@ -268,7 +268,7 @@ impl Job<'_> {
         let progress = Progress::new(
             plan.request.chains as usize,
             plan.iterations_per_chain,
-            Some(spending()),
+            Some(spending),
             self.common,
         );
         let chains = sample_privately(
@@ -283,8 +283,14 @@ impl Job<'_> {
         );
         progress.clear();
         let chains = chains.map_err(failed_run)?;
-        let spent = spending().epsilon().unwrap_or(plan.epsilon());
-        let events = meter.spent();
+        // The schedule was fixed beforehand and is charged whole: how much of it
+        // the chains happened to use depends on what was released.
+        let spent = plan.epsilon();
+        let released: Vec<u64> = {
+            let used = meter.spent();
+            let count = |what: &str| used.iter().filter(|e| e.what() == what).map(|e| e.count()).sum();
+            plan.events.iter().map(|e| count(e.what())).collect()
+        };
         let report = private_report(&PrivateRun {
             epsilon: epsilon.to_f64(),
             delta: delta.to_f64(),
@@ -293,7 +299,8 @@ impl Job<'_> {
             accountant: Accountant::Gaussian.name(),
             proved: plan.guarantee.proved,
             mu: plan.guarantee.mu,
-            events: &events,
+            events: &plan.events,
+            released: &released,
             secure_noise: private.is_secure(),
             tempered: plan.request.temperature != 1.0,
         });
@@ -302,6 +309,7 @@ impl Job<'_> {
             "epsilon": epsilon.to_f64(),
             "delta": delta.to_f64(),
             "relation": plan.request.relation.name(),
+            "leapfrog_steps": plan.request.leapfrog_steps,
             "step_size": plan.request.step_size,
             "clip_gradient": plan.request.clip_gradient,
             "clip_log_ratio": plan.request.clip_log_ratio,
@@ -335,6 +343,12 @@ impl Job<'_> {
 
     fn not_private(&self) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
+        let leapfrog_steps = settings.leapfrog_steps.unwrap_or(10);
+        if leapfrog_steps == 0 || settings.chains == 0 {
+            return Err(Failure::input(
+                "--leapfrog-steps and --chains must be at least 1",
+            ));
+        }
         let Some(lengths) = settings.lengths(1000)? else {
             return Err(Failure::input(
                 "`--iterations max` asks how much a privacy budget allows; give a number",
@@ -354,7 +368,7 @@ impl Job<'_> {
                 chains: settings.chains as usize,
                 num_warmup: lengths.num_warmup,
                 num_samples: lengths.num_samples,
-                leapfrog_steps: settings.leapfrog_steps.max(1) as usize,
+                leapfrog_steps: leapfrog_steps as usize,
                 step_size: settings.step_size,
                 temperature: settings.power(Some(self.vault.n() as u64))?,
             },
@@ -372,7 +386,11 @@ impl Job<'_> {
             .count();
         let report = not_private_report(&self.arguments.algorithm);
         let mut config = self.config(lengths, settings.chains);
-        merge(&mut config, json!({ "step_size": settings.step_size, "temperature": settings.temperature }));
+        merge(&mut config, json!({
+            "leapfrog_steps": leapfrog_steps,
+            "step_size": settings.step_size,
+            "temperature": settings.temperature,
+        }));
         let keys = vec![
             ("privacy_private".to_string(), "false".to_string()),
             ("privacy_note".into(), "NOT_PRIVATE".into()),
@@ -399,7 +417,6 @@ impl Job<'_> {
             "num_warmup": lengths.num_warmup,
             "num_samples": lengths.num_samples,
             "thin": a.thin,
-            "leapfrog_steps": a.settings.leapfrog_steps,
             "init": a.init,
             "seed": a.seed,
             "columns": a.columns,

@@ -10,14 +10,16 @@ pub struct PrivateRun<'a> {
     /// The budget that was asked for.
     pub epsilon: f64,
     pub delta: f64,
-    /// Upper bound on the epsilon of what was released, at `delta`.
+    /// Upper bound on the epsilon of the schedule that was charged, at `delta`.
     pub epsilon_spent: f64,
     pub relation: &'a str,
     pub accountant: &'a str,
     pub proved: bool,
     pub mu: f64,
-    /// What was released, with the counts that were used.
+    /// The schedule that was charged.
     pub events: &'a [Event],
+    /// How many of each event's releases took place.
+    pub released: &'a [u64],
     /// False when the noise came from `--insecure-noise-seed`.
     pub secure_noise: bool,
     pub tempered: bool,
@@ -53,6 +55,10 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "unit": "record",
         "mu": run.mu,
         "events": run.events,
+        "released": run.events.iter().zip(run.released).map(|(event, count)| json!({
+            "what": event.what(),
+            "count": count,
+        })).collect::<Vec<_>>(),
         "accountant": run.accountant,
         "proved": run.proved,
         "noise": {

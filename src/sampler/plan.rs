@@ -126,20 +126,10 @@ impl Plan {
                     log_ratio,
                 },
                 Iterations::Fixed(k),
-            ) => {
-                let plan = assemble(request, gradient, log_ratio, k)?;
-                if fits(&plan) {
-                    return Ok(plan);
-                }
-                let budget = plan.request.epsilon.to_f64();
-                let requested = plan.guarantee.epsilon;
-                Err(PlanError::Budget {
-                    requested,
-                    budget,
-                    delta: plan.request.delta.to_f64(),
-                    short: requested - budget,
-                })
-            }
+            ) => match assemble(&request, gradient, log_ratio, k)? {
+                Some(plan) => Ok(plan),
+                None => Err(refusal(&request, gradient, log_ratio, k)?),
+            },
             (
                 NoiseChoice::Multipliers {
                     gradient,
@@ -225,8 +215,7 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
     // until the accountant, which has the last word, agrees.
     for doubling in 0..20 {
         let widen = 1.0 + 1e-14 * f64::from(1 << doubling);
-        let plan = assemble(r.clone(), tau_gradient * widen, tau_log_ratio * widen, k)?;
-        if fits(&plan) {
+        if let Some(plan) = assemble(&r, tau_gradient * widen, tau_log_ratio * widen, k)? {
             return Ok(plan);
         }
     }
@@ -234,31 +223,73 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
 }
 
 fn most_iterations(r: PlanRequest, gradient: f64, log_ratio: f64) -> Result<Plan, PlanError> {
-    let plan_for = |k| assemble(r.clone(), gradient, log_ratio, k);
-    if !fits(&plan_for(1)?) {
-        return Err(PlanError::NoIteration);
+    let plan_for = |k| assemble(&r, gradient, log_ratio, k);
+    let mut best = plan_for(1)?.ok_or(PlanError::NoIteration)?;
+    let mut too_many = 2u64;
+    while too_many < 1 << 40 {
+        match plan_for(too_many)? {
+            Some(plan) => best = plan,
+            None => break,
+        }
+        too_many *= 2;
     }
-    let (mut low, mut high) = (1u64, 2u64);
-    while high < 1 << 40 && fits(&plan_for(high)?) {
-        low = high;
-        high *= 2;
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(&plan_for(middle)?) {
-            low = middle;
-        } else {
-            high = middle;
+    while too_many - best.iterations_per_chain > 1 {
+        let middle = best.iterations_per_chain.midpoint(too_many);
+        match plan_for(middle)? {
+            Some(plan) => best = plan,
+            None => too_many = middle,
         }
     }
-    plan_for(low)
+    Ok(best)
 }
 
-fn fits(plan: &Plan) -> bool {
-    Real::from(plan.epsilon()) <= plan.request.epsilon
+/// Why the budget refuses these iterations.
+fn refusal(r: &PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<PlanError, PlanError> {
+    // Without the term for the lattice, which may be what makes every epsilon
+    // too small: it is the noise that must change.
+    let (_, _, events) = releases(r, tau_g, tau_l, k, false)?;
+    let guarantee = account(&events, r.relation, Query::Epsilon { delta: r.delta })?;
+    let (requested, budget) = (upper_epsilon(&guarantee), r.epsilon.to_f64());
+    Ok(PlanError::Budget {
+        requested,
+        budget,
+        delta: r.delta.to_f64(),
+        short: requested - budget,
+    })
 }
 
-fn assemble(r: PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<Plan, PlanError> {
+/// The plan, or `None` when it does not fit the budget.
+fn assemble(r: &PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<Option<Plan>, PlanError> {
+    let (gradient_scale, penalty_scale, events) = releases(r, tau_g, tau_l, k, true)?;
+    let guarantee = match account(&events, r.relation, Query::Epsilon { delta: r.delta }) {
+        Ok(guarantee) => guarantee,
+        Err(AccountError::DeltaUnreachable { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if Real::from(upper_epsilon(&guarantee)) > r.epsilon {
+        return Ok(None);
+    }
+    Ok(Some(Plan {
+        iterations_per_chain: k,
+        tau_gradient: tau_g,
+        tau_log_ratio: tau_l,
+        events,
+        guarantee,
+        gradient_scale,
+        penalty_scale,
+        warnings: warnings(r, tau_g, tau_l),
+        request: r.clone(),
+    }))
+}
+
+/// What k iterations per chain release: gradients, then log-ratios.
+fn releases(
+    r: &PlanRequest,
+    tau_g: f64,
+    tau_l: f64,
+    k: u64,
+    on_lattice: bool,
+) -> Result<(GradientScale, PenaltyScale, Vec<Event>), PlanError> {
     let factor = factor(r.relation);
     let gradient_scale = GradientScale::new(r.clip_gradient, factor, tau_g)?;
     let penalty_scale = PenaltyScale::new(factor, tau_l)?;
@@ -267,29 +298,20 @@ fn assemble(r: PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<Plan, Plan
             "--clip-log-ratio must be a positive number".into(),
         ));
     }
-    let gradient = Gaussian::of_clip("gradient", r.clip_gradient, r.relation, gradient_scale.sigma())?
-        .on_lattice(Lattice::new(gradient_scale.lattice_ratio(), r.dimension)?)
-        .times(gradients_per_chain(&r, k)? * r.chains);
     // sigma per unit of distance; the float product may round up, so take the
     // number below.
     let sigma = (f64::from(factor) * r.clip_log_ratio * tau_l).next_down();
-    let log_ratio = Gaussian::of_clip("log-ratio per unit of distance", r.clip_log_ratio, r.relation, sigma)?
-        .on_lattice(Lattice::new(LOG_RATIO_LATTICE_RATIO, 1)?)
-        .times(k * r.chains);
-    let events = vec![Event::Gaussian(gradient), Event::Gaussian(log_ratio)];
-    let guarantee = account(&events, r.relation, Query::Epsilon { delta: r.delta })?;
-    let warnings = warnings(&r, tau_g, tau_l);
-    Ok(Plan {
-        iterations_per_chain: k,
-        tau_gradient: tau_g,
-        tau_log_ratio: tau_l,
-        events,
-        guarantee,
-        gradient_scale,
-        penalty_scale,
-        warnings,
-        request: r,
-    })
+    let mut gradient = Gaussian::of_clip("gradient", r.clip_gradient, r.relation, gradient_scale.sigma())?;
+    let mut log_ratio = Gaussian::of_clip("log-ratio per unit of distance", r.clip_log_ratio, r.relation, sigma)?;
+    if on_lattice {
+        gradient = gradient.on_lattice(Lattice::new(gradient_scale.lattice_ratio(), r.dimension)?);
+        log_ratio = log_ratio.on_lattice(Lattice::new(LOG_RATIO_LATTICE_RATIO, 1)?);
+    }
+    let events = vec![
+        Event::Gaussian(gradient.times(gradients_per_chain(r, k)? * r.chains)),
+        Event::Gaussian(log_ratio.times(k * r.chains)),
+    ];
+    Ok((gradient_scale, penalty_scale, events))
 }
 
 /// Says beforehand what cannot work.
