@@ -4,7 +4,10 @@ use clap::ValueEnum;
 
 use super::failure::Failure;
 use crate::accounting::{Real, Relation};
-use crate::sampler::{Iterations, NoiseChoice, Plan, PlanRequest};
+use crate::sampler::{
+    DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
+    DEFAULT_STEP_SIZE, Iterations, NoiseChoice, Plan, PlanRequest,
+};
 
 /// Neighbouring data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,7 +60,7 @@ pub(super) struct RunSettings {
     #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
     pub relation: RelationChoice,
     /// Number of chains; all of them share the budget
-    #[arg(long, default_value_t = 4, value_name = "N")]
+    #[arg(long, default_value_t = DEFAULT_CHAINS, value_name = "N")]
     pub chains: u64,
     /// Iterations per chain after warm-up [default: 500 private, 1000 not private]
     #[arg(long, value_name = "N")]
@@ -75,13 +78,13 @@ pub(super) struct RunSettings {
     #[arg(long, value_name = "ETA")]
     pub step_size: Option<f64>,
     /// Bound on the l2 norm of one record's gradient
-    #[arg(long, default_value_t = 3.0, value_name = "B")]
+    #[arg(long, default_value_t = DEFAULT_CLIP, value_name = "B")]
     pub clip_gradient: f64,
     /// Bound on one record's log-likelihood ratio, per unit of distance
-    #[arg(long, default_value_t = 3.0, value_name = "B")]
+    #[arg(long, default_value_t = DEFAULT_CLIP, value_name = "B")]
     pub clip_log_ratio: f64,
     /// Share of the budget that goes to gradients
-    #[arg(long, default_value_t = 0.5, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
+    #[arg(long, default_value_t = DEFAULT_SPLIT, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
     pub noise_split: f64,
     /// Noise multiplier of gradients, in units of their sensitivity
     #[arg(long, value_name = "TAU", requires = "tau_log_ratio")]
@@ -182,7 +185,7 @@ impl RunSettings {
     /// coordinates.
     pub fn plan(&self, n: Option<u64>, dimension: usize) -> Result<(Plan, Lengths), Failure> {
         let (epsilon, delta, _) = self.budget(n)?;
-        let lengths = self.lengths(500)?;
+        let lengths = self.lengths(DEFAULT_SAMPLES)?;
         let noise = match (self.tau_gradient, self.tau_log_ratio) {
             (Some(gradient), Some(log_ratio)) => NoiseChoice::Multipliers {
                 gradient,
@@ -201,14 +204,14 @@ impl RunSettings {
                 Some(l) => Iterations::Fixed(l.num_warmup.saturating_add(l.num_samples)),
                 None => Iterations::Max,
             },
-            leapfrog_steps: self.leapfrog_steps.unwrap_or(5),
+            leapfrog_steps: self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS),
             fresh_gradients: self.fresh_gradients,
             clip_gradient: self.clip_gradient,
             clip_log_ratio: self.clip_log_ratio,
             noise,
             dimension: dimension as u64,
             temperature: self.power(n)?,
-            step_size: self.step_size.unwrap_or(0.05),
+            step_size: self.step_size.unwrap_or(DEFAULT_STEP_SIZE),
         };
         let plan = Plan::new(request).map_err(|e| {
             if e.is_refusal() {

@@ -105,7 +105,39 @@ pub struct Model {
     pub extra_constants: Vec<String>,
 }
 
+/// A program that is not a model, with everything that is wrong with it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{rendered}")]
+pub struct SourceError {
+    pub diagnostics: Vec<Diagnostic>,
+    /// The diagnostics with the source lines they point at.
+    pub rendered: String,
+}
+
 impl Model {
+    /// Parses, checks and binds a program.
+    ///
+    /// Errors: all of the program's, rendered with its source lines.
+    pub fn from_source(source: &str, constants: &Constants) -> Result<Model, SourceError> {
+        let fail = |diagnostics: Vec<Diagnostic>| SourceError {
+            rendered: crate::syntax::render(&diagnostics, source, "model", false),
+            diagnostics,
+        };
+        let parsed = crate::syntax::parse(source);
+        let mut diagnostics = parsed.diagnostics;
+        let checked = parsed.program.as_ref().and_then(|program| {
+            let result = crate::check::check(program);
+            diagnostics.extend(result.diagnostics);
+            result.checked
+        });
+        match checked {
+            Some(checked) if !diagnostics.iter().any(Diagnostic::is_error) => {
+                Model::bind(&checked, constants).map_err(|e| fail(vec![e.diagnostic()]))
+            }
+            _ => Err(fail(diagnostics)),
+        }
+    }
+
     /// Binds a checked program to its constants.
     ///
     /// Errors: a constant is missing or of the wrong shape, sizes do not fit, an

@@ -13,7 +13,9 @@ mod plan;
 mod run;
 
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, SampleError};
-pub use plan::{Iterations, NoiseChoice, Plan, PlanError, PlanRequest};
+pub use plan::{
+    DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
+    DEFAULT_STEP_SIZE, Iterations, NoiseChoice, Plan, PlanError, PlanRequest};
 pub use run::{Chain, Draw, Initial, NonPrivateSettings, Observer, Phase, sample_exactly, sample_privately};
 
 /// What the plan needs to know about a sampler, without any data.

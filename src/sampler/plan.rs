@@ -10,6 +10,19 @@ use crate::privacy::{GradientScale, PenaltyError, PenaltyScale, ScaleError};
 /// [`crate::privacy::penalty`].
 const LOG_RATIO_LATTICE_RATIO: f64 = 1.0 / (1u64 << 30) as f64;
 
+/// Chains of a private run that does not say how many.
+pub const DEFAULT_CHAINS: u64 = 4;
+/// Sampling iterations per chain; as many again are warm-up.
+pub const DEFAULT_SAMPLES: u64 = 500;
+pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
+/// Clip bounds on gradients and on log-ratios per unit of distance: generous for
+/// a regression with a handful of covariates of size one.
+pub const DEFAULT_CLIP: f64 = 3.0;
+/// Half of the budget for gradients.
+pub const DEFAULT_SPLIT: f64 = 0.5;
+/// Largest leapfrog step, unconstrained scale.
+pub const DEFAULT_STEP_SIZE: f64 = 0.05;
+
 /// How much noise there is to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NoiseChoice {
@@ -50,6 +63,30 @@ pub struct PlanRequest {
     pub temperature: f64,
     /// eta: the largest step.
     pub step_size: f64,
+}
+
+impl PlanRequest {
+    /// The defaults of `dpm sample` for a model with `dimension` unconstrained
+    /// coordinates.
+    pub fn new(epsilon: Real, delta: Real, dimension: usize) -> Self {
+        PlanRequest {
+            epsilon,
+            delta,
+            relation: Relation::Substitute,
+            chains: DEFAULT_CHAINS,
+            iterations: Iterations::Fixed(2 * DEFAULT_SAMPLES),
+            leapfrog_steps: DEFAULT_LEAPFROG_STEPS,
+            fresh_gradients: false,
+            clip_gradient: DEFAULT_CLIP,
+            clip_log_ratio: DEFAULT_CLIP,
+            noise: NoiseChoice::FromBudget {
+                split: DEFAULT_SPLIT,
+            },
+            dimension: dimension as u64,
+            temperature: 1.0,
+            step_size: DEFAULT_STEP_SIZE,
+        }
+    }
 }
 
 /// A run that fits its budget.
