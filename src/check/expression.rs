@@ -4,7 +4,7 @@ use super::operators::binary_type;
 use super::scope::Checker;
 use super::typed::*;
 use crate::distribution::{self, FAMILIES};
-use crate::function::{self, Builtin, Shaping};
+use crate::function::{self, Builtin, Reduction, Shaping};
 use crate::syntax::{self, BinaryOperator, Diagnostic, Ident, Span, UnaryOperator, did_you_mean};
 
 impl Checker {
@@ -120,26 +120,10 @@ impl Checker {
             return None;
         };
         let variable = self.checked.variable(id);
-        let (stage, role, declared) = (variable.stage, variable.role, variable.span);
-        if self.block == Role::TransformedRecord
-            && matches!(role, Role::Parameter | Role::TransformedParameter)
-        {
-            self.report(
-                Diagnostic::error(
-                    "E0204",
-                    ident.span,
-                    format!("`{}` is a parameter, and `transformed record` is computed before any is known", ident.name),
-                )
-                .label("a parameter")
-                .note(declared, "declared here")
-                .help("move this to a local variable in `model`"),
-            );
-            return None;
-        }
         Some(Expr {
             kind: ExprKind::Variable(id),
-            ty: self.checked.variable(id).ty,
-            stage,
+            ty: variable.ty,
+            stage: variable.stage,
             span: ident.span,
         })
     }
@@ -556,6 +540,9 @@ impl Checker {
     }
 
     fn unknown_function(&mut self, name: &Ident) {
+        if self.is_user_function(&name.name) {
+            return;
+        }
         let stem = ["_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf", "_rng", "_lupdf", "_lupmf"]
             .iter()
             .find_map(|suffix| name.name.strip_suffix(suffix));
@@ -736,7 +723,6 @@ impl Checker {
             );
             return None;
         }
-        let container = |ty: Type| ty.dimensions() >= 1;
         match builtin {
             Builtin::Constant(_) => Some(Type::REAL),
             Builtin::Unary(_) => {
@@ -767,12 +753,21 @@ impl Checker {
                     ),
                 }
             }
-            Builtin::Reduction(_) => {
-                if !container(arguments[0].ty) {
+            Builtin::Reduction(reduction) => {
+                let ty = arguments[0].ty;
+                let fits = match reduction {
+                    Reduction::DotSelf => ty == Type::VECTOR || ty == Type::ROW_VECTOR,
+                    _ => ty.dimensions() >= 1 && (ty.array == 0 || ty.dimensions() == 1),
+                };
+                if !fits {
                     return self.wrong_type(
                         &arguments[0],
                         &format!("`{}` folds a container into a number", name.name),
-                        "a vector, row_vector, matrix or array",
+                        if reduction == Reduction::DotSelf {
+                            "vector or row_vector"
+                        } else {
+                            "vector, row_vector, matrix or an array of numbers"
+                        },
                     );
                 }
                 let ints = arguments[0].ty.base == Base::Int;
@@ -870,15 +865,16 @@ fn constant_named(name: &str) -> Option<f64> {
 
 /// Whether a value of this type can stand for one or many numbers of the kind.
 fn vectorises(ty: Type, number: distribution::Number) -> bool {
-    match number {
-        distribution::Number::Int => ty.base == Base::Int,
-        distribution::Number::Real => true,
-    }
+    ty.dimensions() <= 1
+        && match number {
+            distribution::Number::Int => ty.base == Base::Int,
+            distribution::Number::Real => true,
+        }
 }
 
 fn wanted_number(number: distribution::Number) -> (&'static str, &'static str) {
     match number {
         distribution::Number::Int => ("an int", "int or array of int"),
-        distribution::Number::Real => ("a number", "int, real or a container of them"),
+        distribution::Number::Real => ("a number", "real, vector, row_vector or array of real"),
     }
 }

@@ -34,7 +34,7 @@ pub struct CheckResult {
 pub fn check(program: &Program) -> CheckResult {
     let mut stages = Vec::new();
     loop {
-        let mut checker = Checker::new(std::mem::take(&mut stages));
+        let mut checker = Checker::new(std::mem::take(&mut stages), program);
         check_program(&mut checker, program);
         let settled = !checker.stages_changed;
         let (checked, diagnostics) = checker.finish();

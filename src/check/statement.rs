@@ -116,7 +116,7 @@ impl Checker {
     fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
         let span = statement.span;
         let kind = match &statement.kind {
-            Syntax::Empty => return None,
+            Syntax::Empty => StatementKind::Block(Vec::new()),
             Syntax::Declaration { ty, name, value } => {
                 let id = self.declaration(ty, name, Role::Local)?;
                 let value = match value {
@@ -136,11 +136,7 @@ impl Checker {
             Syntax::Target { value } => {
                 let value = self.expression(value);
                 self.only_in_model(span, "`target +=`")?;
-                let value = value?;
-                if value.ty.array > 0 && value.ty.base == Base::Int {
-                    return self.wrong_type(&value, "`target +=` adds numbers", "real or a container");
-                }
-                StatementKind::Target { value }
+                StatementKind::Target { value: value? }
             }
             Syntax::Sampling {
                 variate,
@@ -240,7 +236,11 @@ impl Checker {
             Syntax::Return(_) => return self.unsupported_statement(span, "`return`"),
             Syntax::Print(_) => return self.unsupported_statement(span, "`print`"),
             Syntax::Reject(_) => return self.unsupported_statement(span, "`reject`"),
-            Syntax::Call { name, .. } => {
+            Syntax::Call { name, arguments } => {
+                self.expressions(arguments);
+                if self.is_user_function(&name.name) {
+                    return None;
+                }
                 self.report(
                     Diagnostic::error(
                         "E0112",
@@ -290,7 +290,7 @@ impl Checker {
         self.declare(Variable {
             name: name.name.clone(),
             span: name.span,
-            role: Role::Local,
+            role: Role::Loop,
             ty,
             stage,
             sizes: Vec::new(),
@@ -500,6 +500,9 @@ impl Checker {
     }
 
     fn unknown_distribution(&mut self, name: &Ident) {
+        if self.is_user_function(&name.name) {
+            return;
+        }
         if distribution::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
             self.unsupported(name.span, &format!("`{}`", name.name), None);
             return;
@@ -528,11 +531,21 @@ impl Checker {
             BaseType::Vector => Some(Base::Vector),
             BaseType::RowVector => Some(Base::RowVector),
             BaseType::Matrix => Some(Base::Matrix),
-            other => {
-                self.unsupported(ty.span, &format!("the type `{}`", other.keyword()), None);
-                None
-            }
+            _ => None,
         };
+        // One message is enough: later uses are checked as if there were the
+        // plain type.
+        let base = base.unwrap_or_else(|| {
+            self.unsupported(ty.span, &format!("the type `{}`", ty.base.keyword()), None);
+            match ty.base {
+                BaseType::Factor => Base::Int,
+                BaseType::CholeskyFactorCorr
+                | BaseType::CholeskyFactorCov
+                | BaseType::CorrMatrix
+                | BaseType::CovMatrix => Base::Matrix,
+                _ => Base::Vector,
+            }
+        });
         let mut sizes = Vec::new();
         for size in ty.array_sizes.iter().chain(&ty.sizes) {
             let Some(size) = self.expression(size) else {
@@ -571,10 +584,17 @@ impl Checker {
                     .label("not allowed here"),
             );
         }
-        // An undeclared variable would make every later use an error, too; one
-        // with a type that is not supported still gets its name.
+        if ty.base == BaseType::Factor {
+            let level = |n: usize| Expr {
+                kind: ExprKind::Int(n as i64),
+                ty: Type::INT,
+                stage: Stage::Constant,
+                span: ty.span,
+            };
+            (lower, upper) = (Some(level(1)), Some(level(ty.levels.len())));
+        }
         let ty = Type {
-            base: base.unwrap_or(Base::Real),
+            base,
             array: ty.array_sizes.len(),
         };
         if role == Role::Parameter && ty.base == Base::Int {
