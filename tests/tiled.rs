@@ -204,6 +204,11 @@ fn agrees(name: &str, density: &Density, table: &Table, points: usize, size: f64
             let (own, other) = (&gradients[i * d..(i + 1) * d], &tiled[i * d..(i + 1) * d]);
             let scale = other.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
             for j in 0..d {
+                // burn multiplies the zero from a branch not taken by what
+                // stands in it; differences judge those alone.
+                if other[j].is_nan() && name.contains("branches_not_taken") {
+                    continue;
+                }
                 near(name, &format!("record {i}, coordinate {j}"), own[j], other[j], 1e-12 * scale);
             }
         }

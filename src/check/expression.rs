@@ -41,13 +41,28 @@ impl Checker {
             } => self.call(span, name, arguments, *conditioned),
             syntax::ExprKind::Index { base, indices } => self.index(span, base, indices),
             syntax::ExprKind::Unary { operator, operand } => self.unary(span, *operator, operand),
-            syntax::ExprKind::Binary {
-                operator,
-                left,
-                right,
-            } => {
-                let (left, right) = (self.expression(left), self.expression(right));
-                self.binary(span, *operator, left?, right?)
+            syntax::ExprKind::Binary { .. } => {
+                // Down the left side in a loop: a sum may have many terms.
+                let mut first = e;
+                let mut rest = Vec::new();
+                while let syntax::ExprKind::Binary {
+                    operator,
+                    left,
+                    right,
+                } = &first.kind
+                {
+                    rest.push((first.span, *operator, right));
+                    first = left;
+                }
+                let mut checked = self.expression(first);
+                for (span, operator, right) in rest.into_iter().rev() {
+                    let right = self.expression(right);
+                    checked = match (checked, right) {
+                        (Some(left), Some(right)) => self.binary(span, operator, left, right),
+                        _ => None,
+                    };
+                }
+                checked
             }
             syntax::ExprKind::Ternary {
                 condition,
@@ -185,6 +200,8 @@ impl Checker {
                 diagnostic = diagnostic.help(
                     "write `.*` for the element-wise product, or `dot_product(a, b)` for the sum of products",
                 );
+            } else if let Some(help) = combination_help(left.ty, right.ty) {
+                diagnostic = diagnostic.help(help);
             }
             self.report(diagnostic);
             return None;
@@ -693,7 +710,7 @@ impl Checker {
             Builtin::Elementwise2(_) | Builtin::DotProduct => 2,
             Builtin::Shaping(shaping) => match shaping {
                 Shaping::RepVector | Shaping::RepRowVector => 2,
-                Shaping::RepMatrix => 3,
+                Shaping::RepMatrix => arguments.len().clamp(2, 3),
                 Shaping::RepArray => arguments.len().clamp(2, 4),
                 _ => 1,
             },
@@ -819,6 +836,16 @@ impl Checker {
                 }
                 Some(Type::INT)
             }
+            RepMatrix if sizes.len() == 1 => {
+                if first.ty != Type::VECTOR && first.ty != Type::ROW_VECTOR {
+                    return self.wrong_type(
+                        first,
+                        "`rep_matrix` with one size repeats a vector",
+                        "vector or row_vector",
+                    );
+                }
+                Some(Type::MATRIX)
+            }
             RepVector | RepRowVector | RepMatrix => {
                 if !first.ty.is_number() {
                     return self.wrong_type(first, &format!("`{}` repeats a number", name.name), "real");
@@ -840,6 +867,18 @@ impl Checker {
                 array: 1,
             }),
         }
+    }
+}
+
+/// What to write when an operator does not apply to these types.
+fn combination_help(left: Type, right: Type) -> Option<&'static str> {
+    let is = |a, b| (left, right) == (a, b) || (left, right) == (b, a);
+    if is(Type::VECTOR, Type::ROW_VECTOR) {
+        Some("transpose one of them with `'`")
+    } else if left.array > 0 || right.array > 0 {
+        Some("arrays have no arithmetic: declare a `vector`, or write `to_vector(...)`")
+    } else {
+        None
     }
 }
 

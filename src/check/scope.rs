@@ -239,8 +239,16 @@ pub(super) fn find_variable(
             })
         }),
         ExprKind::Negate(e) | ExprKind::Not(e) | ExprKind::Transpose(e) => find_variable(e, wanted),
-        ExprKind::Binary { left, right, .. } => {
-            find_variable(left, wanted).or_else(|| find_variable(right, wanted))
+        ExprKind::Binary { .. } => {
+            // Down the left side in a loop: a sum may have many terms.
+            let mut leftmost = expression;
+            let mut rest = Vec::new();
+            while let ExprKind::Binary { left, right, .. } = &leftmost.kind {
+                rest.push(right);
+                leftmost = left;
+            }
+            find_variable(leftmost, wanted)
+                .or_else(|| rest.iter().rev().find_map(|e| find_variable(e, wanted)))
         }
         ExprKind::Ternary {
             condition,

@@ -306,25 +306,47 @@ impl Checker {
             let v = self.checked.variable(id);
             (v.name.clone(), v.span, v.ty)
         };
-        self.assignable(&name, span, ty, &value)?;
+        self.assignable(&name, false, span, ty, &value)?;
         self.stage_allowed(&value)?;
         self.raise_stage(id, value.stage);
         Some(value)
     }
 
-    fn assignable(&mut self, name: &str, declared: Span, ty: Type, value: &Expr) -> Option<()> {
+    /// Whether the variable (or the indexed part of it) of type `ty` can hold
+    /// the value.
+    fn assignable(
+        &mut self,
+        name: &str,
+        part: bool,
+        declared: Span,
+        ty: Type,
+        value: &Expr,
+    ) -> Option<()> {
         if ty.accepts(value.ty) {
             return Some(());
         }
-        self.report(
-            Diagnostic::error(
-                "E0123",
-                value.span,
-                format!("`{name}` is `{ty}` and cannot hold `{}`", value.ty),
-            )
-            .label(format!("this is `{}`", value.ty))
-            .note(declared, format!("declared here as `{ty}`")),
-        );
+        let what = if part { "this part of " } else { "" };
+        let mut diagnostic = Diagnostic::error(
+            "E0123",
+            value.span,
+            format!("{what}`{name}` is `{ty}` and cannot hold `{}`", value.ty),
+        )
+        .label(format!("this is `{}`", value.ty))
+        .note(declared, "declared here");
+        let help = match (ty, value.ty) {
+            (Type::INT, Type::REAL) => Some("declare it `real`; a real is never rounded silently"),
+            (Type::VECTOR, Type::ROW_VECTOR) | (Type::ROW_VECTOR, Type::VECTOR) => {
+                Some("transpose the value with `'`")
+            }
+            (Type::VECTOR, v) if v.is_number() => Some("repeat the number: `rep_vector(x, K)`"),
+            (Type::VECTOR, v) if v.array == 1 => Some("write `to_vector(...)`"),
+            (Type::REAL, v) if v.dimensions() == 1 => Some("pick an element, as in `x[1]`, or fold it, as in `sum(x)`"),
+            _ => None,
+        };
+        if let Some(help) = help {
+            diagnostic = diagnostic.help(help);
+        }
+        self.report(diagnostic);
         None
     }
 
@@ -402,7 +424,14 @@ impl Checker {
                     format!("`{name}` is {} and cannot be assigned to here", role.description()),
                 )
                 .label("read only here")
-                .note(declared, "declared here"),
+                .note(declared, "declared here")
+                .help(match role {
+                    Role::Loop => "the loop alone moves it: use a variable of its own",
+                    Role::Constant => "its value comes from the constants file: declare another variable in `transformed constants`",
+                    Role::Record => "its value comes from the data: declare another variable in `transformed record`",
+                    Role::Parameter => "its value comes from the sampler: declare another variable in `transformed parameters`",
+                    _ => "assign to it in the block that declares it, or use a variable of its own",
+                }),
             );
             return None;
         }
@@ -418,7 +447,7 @@ impl Checker {
         let value = value?;
         let operator = match operator {
             AssignOperator::Set => {
-                self.assignable(name, declared, ty, &value)?;
+                self.assignable(name, !indices.is_empty(), declared, ty, &value)?;
                 None
             }
             AssignOperator::With(operator) => {
@@ -430,7 +459,7 @@ impl Checker {
                     span: target.span,
                 };
                 let result = self.binary(span, operator, current, value.clone())?;
-                self.assignable(name, declared, ty, &result)?;
+                self.assignable(name, !indices.is_empty(), declared, ty, &result)?;
                 Some(operator)
             }
         };
@@ -581,7 +610,8 @@ impl Checker {
         if role == Role::Local && !ty.constraints.is_empty() {
             self.report(
                 Diagnostic::error("E0127", ty.span, "a local variable has no constraints")
-                    .label("not allowed here"),
+                    .label("not allowed here")
+                    .help("leave the part in `<...>` out"),
             );
         }
         if ty.base == BaseType::Factor {

@@ -65,7 +65,7 @@ pub fn bind(source: &str, constants: &Constants) -> Result<Model, String> {
 pub fn density(source: &str, constants: &Constants) -> Density {
     match bind(source, constants) {
         Ok(model) => Density::new(model),
-        Err(message) => panic!("{message}\n{source}"),
+        Err(message) => panic!("{message}"),
     }
 }
 
