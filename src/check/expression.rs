@@ -108,26 +108,30 @@ impl Checker {
 
     /// Reports that `expression` has the wrong type.
     pub fn wrong_type<T>(&mut self, expression: &Expr, message: &str, expected: &str) -> Option<T> {
-        self.report(
-            Diagnostic::error("E0105", expression.span, message).label(format!(
-                "expected {expected}, found `{}`",
-                expression.ty
-            )),
-        );
+        let mut diagnostic = Diagnostic::error("E0105", expression.span, message)
+            .label(format!("expected {expected}, found `{}`", expression.ty));
+        if expression.ty == Type::MATRIX && expected.contains("array of real") {
+            diagnostic = diagnostic.help("flatten the matrix: `to_vector(...)`");
+        }
+        self.report(diagnostic);
         None
     }
 
     fn variable(&mut self, ident: &Ident) -> Option<Expr> {
         let Some(id) = self.find(&ident.name) else {
-            if function::lookup(&ident.name).is_some() {
+            if let Some(builtin) = function::lookup(&ident.name) {
+                let arguments = match builtin {
+                    Builtin::Constant(_) => "",
+                    _ => "...",
+                };
                 self.report(
                     Diagnostic::error(
                         "E0106",
                         ident.span,
-                        format!("`{}` is a function and needs arguments", ident.name),
+                        format!("`{}` is a function", ident.name),
                     )
                     .label("expected a value")
-                    .help(format!("call it: `{}(...)`", ident.name)),
+                    .help(format!("call it: `{}({arguments})`", ident.name)),
                 );
             } else {
                 self.unknown_name(ident);
@@ -409,10 +413,11 @@ impl Checker {
         if let Some((span, text)) = self.private_source(e) {
             diagnostic = diagnostic.note(span, text);
         }
-        if e.stage.is_private() {
-            diagnostic = diagnostic
-                .help("use a constant; `cond ? a : b` with a private condition is allowed");
-        }
+        diagnostic = diagnostic.help(if what.contains("`if`") {
+            "write `cond ? a : b`, whose condition may be private"
+        } else {
+            "use a constant"
+        });
         self.report(diagnostic);
         None
     }
@@ -446,7 +451,7 @@ impl Checker {
         };
         let variable = self.checked.variable(id);
         if variable.role != Role::Record || variable.lower.is_none() || variable.upper.is_none() {
-            let (declared, name) = (variable.span, variable.name.clone());
+            let (declared, name, role) = (variable.span, variable.name.clone(), variable.role);
             self.report(
                 Diagnostic::error(
                     "E0206",
@@ -455,9 +460,11 @@ impl Checker {
                 )
                 .label("an index read off the record")
                 .note(declared, "declared here")
-                .help(format!(
-                    "declare its bounds in `record`, for example `int<lower=1, upper=J> {name};`"
-                )),
+                .help(if role == Role::Record {
+                    format!("declare its bounds, for example `int<lower=1, upper=J> {name};`")
+                } else {
+                    "index by a column that is declared in `record`, with both bounds".to_string()
+                }),
             );
             return None;
         }
@@ -477,7 +484,10 @@ impl Checker {
                         if ty.dimensions() == 1 { "" } else { "s" }
                     ),
                 )
-                .label(format!("{} indices", indices.len())),
+                .label(match indices.len() {
+                    1 => "one index".to_string(),
+                    n => format!("{n} indices"),
+                }),
             );
             return None;
         }
@@ -913,7 +923,10 @@ fn vectorises(ty: Type, number: distribution::Number) -> bool {
 
 fn wanted_number(number: distribution::Number) -> (&'static str, &'static str) {
     match number {
-        distribution::Number::Int => ("an int", "int or array of int"),
-        distribution::Number::Real => ("a number", "real, vector, row_vector or array of real"),
+        distribution::Number::Int => ("an int, or an array of them", "int or array of int"),
+        distribution::Number::Real => (
+            "a number, or a vector or array of them",
+            "real, vector, row_vector or array of real",
+        ),
     }
 }

@@ -97,12 +97,6 @@ impl Checker {
                 .note(first, "first declared here")
                 .help("give one of them another name"),
             );
-        } else if variable.name == "target" {
-            self.report(
-                Diagnostic::error("E0103", variable.span, "`target` stands for the log density")
-                    .label("already taken")
-                    .help("give the variable another name"),
-            );
         }
         let id = VariableId(self.checked.variables.len());
         if let Some(&known) = self.known_stages.get(id.0) {
@@ -186,10 +180,12 @@ impl Checker {
     pub fn private_source(&self, expression: &Expr) -> Option<(Span, String)> {
         let id = find_variable(expression, &|id| self.checked.variable(id).stage.is_private())?;
         let variable = self.checked.variable(id);
-        Some((
-            variable.span,
-            format!("`{}` is {}", variable.name, variable.role.description()),
-        ))
+        let name = &variable.name;
+        let text = match variable.role {
+            Role::Local | Role::Loop => format!("`{name}` is computed from a record column"),
+            role => format!("`{name}` is {}", role.description()),
+        };
+        Some((variable.span, text))
     }
 }
 

@@ -546,9 +546,16 @@ impl Checker {
             format!("there is no distribution called `{}`", name.name),
         )
         .label("unknown distribution");
-        if let Some(suggestion) = did_you_mean(&name.name, known) {
-            diagnostic = diagnostic.help(format!("did you mean `{suggestion}`?"));
-        }
+        diagnostic = match did_you_mean(&name.name, known) {
+            Some(suggestion) => diagnostic.help(format!("did you mean `{suggestion}`?")),
+            None => {
+                let names: Vec<_> = distribution::FAMILIES
+                    .iter()
+                    .map(|f| format!("`{}`", f.name()))
+                    .collect();
+                diagnostic.help(format!("there are {}", names.join(", ")))
+            }
+        };
         self.report(diagnostic);
     }
 

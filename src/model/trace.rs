@@ -971,7 +971,7 @@ impl<'a> Tracer<'a> {
                 return Err(BindError::new(
                     span,
                     format!(
-                        "`{}` is given {} and {} elements",
+                        "`{}` is given containers of {} and of {} elements: their sizes must agree",
                         distribution::FAMILIES[family].name(),
                         length.unwrap_or(1),
                         v.shape.length()
