@@ -1,6 +1,6 @@
 //! Types and stages of expressions.
 
-use super::operators::binary_type;
+use super::operators::{binary_type, elementwise_real};
 use super::scope::Checker;
 use super::typed::*;
 use crate::distribution::{self, FAMILIES};
@@ -151,9 +151,6 @@ impl Checker {
         let operand = self.expression(operand)?;
         let (stage, ty) = (operand.stage, operand.ty);
         match operator {
-            UnaryOperator::Plus | UnaryOperator::Minus if ty.array > 0 => {
-                self.wrong_type(&operand, "arrays have no arithmetic", "a number, vector or matrix")
-            }
             UnaryOperator::Plus => Some(Expr { span, ..operand }),
             UnaryOperator::Minus => Some(Expr {
                 kind: ExprKind::Negate(Box::new(operand)),
@@ -161,8 +158,8 @@ impl Checker {
                 stage,
                 span,
             }),
-            UnaryOperator::Not if !ty.is_number() => {
-                self.wrong_type(&operand, "`!` wants a number", "int or real")
+            UnaryOperator::Not if ty != Type::INT => {
+                self.wrong_type(&operand, "`!` wants an int", "int")
             }
             UnaryOperator::Not => Some(Expr {
                 kind: ExprKind::Not(Box::new(operand)),
@@ -182,7 +179,6 @@ impl Checker {
     ) -> Option<Expr> {
         if operator == BinaryOperator::LeftDivide
             || (operator == BinaryOperator::Divide && !right.ty.is_number())
-            || (operator == BinaryOperator::Power && right.ty == Type::MATRIX)
         {
             self.unsupported(span, "matrix division", None);
             return None;
@@ -234,8 +230,8 @@ impl Checker {
     }
 
     fn ternary(&mut self, span: Span, condition: Expr, then: Expr, otherwise: Expr) -> Option<Expr> {
-        if !condition.ty.is_number() {
-            return self.wrong_type(&condition, "the condition of `? :` must be a number", "int");
+        if condition.ty != Type::INT {
+            return self.wrong_type(&condition, "the condition of `? :` must be an int", "int");
         }
         let ty = if then.ty.accepts(otherwise.ty) {
             then.ty
@@ -725,14 +721,28 @@ impl Checker {
                 _ => 1,
             },
         };
-        // `log_sum_exp`, `min` and `max` also exist for two numbers.
-        if let (Builtin::Reduction(_), [a, b]) = (builtin, arguments)
-            && ["log_sum_exp", "min", "max"].contains(&name.name.as_str())
-            && a.ty.is_number()
-            && b.ty.is_number()
-        {
-            let ints = a.ty == Type::INT && b.ty == Type::INT && name.name != "log_sum_exp";
-            return Some(if ints { Type::INT } else { Type::REAL });
+        // `min` and `max` also exist for two ints, `log_sum_exp` for whatever goes
+        // together element by element.
+        if let (Builtin::Reduction(reduction), [a, b]) = (builtin, arguments) {
+            match reduction {
+                Reduction::LogSumExp => return self.elementwise_call(name, arguments),
+                Reduction::Minimum | Reduction::Maximum if a.ty == Type::INT && b.ty == Type::INT => {
+                    return Some(Type::INT);
+                }
+                Reduction::Minimum | Reduction::Maximum if a.ty.is_number() && b.ty.is_number() => {
+                    self.report(
+                        Diagnostic::error(
+                            "E0105",
+                            span,
+                            format!("`{}` of two numbers is for ints", name.name),
+                        )
+                        .label("expected two ints, or a container")
+                        .help(format!("write `f{}` for reals", name.name)),
+                    );
+                    return None;
+                }
+                _ => {}
+            }
         }
         if arguments.len() != wanted {
             self.report(
@@ -762,24 +772,7 @@ impl Checker {
                     array: ty.array,
                 })
             }
-            Builtin::Elementwise2(_) => {
-                let (a, b) = (arguments[0].ty, arguments[1].ty);
-                let real = |ty: Type| Type {
-                    base: if ty.base == Base::Int { Base::Real } else { ty.base },
-                    ..ty
-                };
-                match (a.is_number(), b.is_number()) {
-                    (true, true) => Some(Type::REAL),
-                    (true, false) => Some(real(b)),
-                    (false, true) => Some(real(a)),
-                    (false, false) if real(a) == real(b) => Some(real(a)),
-                    _ => self.wrong_type(
-                        &arguments[1],
-                        &format!("the arguments of `{}` have different shapes", name.name),
-                        &format!("`{a}` or a number"),
-                    ),
-                }
-            }
+            Builtin::Elementwise2(_) => self.elementwise_call(name, arguments),
             Builtin::Reduction(reduction) => {
                 let ty = arguments[0].ty;
                 let fits = match reduction {
@@ -805,11 +798,16 @@ impl Checker {
             }
             Builtin::DotProduct => {
                 for argument in arguments {
-                    if !(argument.ty.dimensions() == 1 && argument.ty.base != Base::Int) {
+                    let same_kind = argument.ty.array == arguments[0].ty.array;
+                    if argument.ty.dimensions() != 1 || !same_kind {
                         return self.wrong_type(
                             argument,
-                            "`dot_product` multiplies two vectors element by element and sums",
-                            "vector, row_vector or array of real",
+                            "`dot_product` multiplies two vectors (or two arrays) element by element and sums",
+                            if same_kind {
+                                "vector, row_vector or array of real"
+                            } else {
+                                "the same kind as the first"
+                            },
                         );
                     }
                 }
@@ -817,6 +815,18 @@ impl Checker {
             }
             Builtin::Shaping(shaping) => self.shaping_type(shaping, name, arguments),
         }
+    }
+
+    /// The type of a function of two numbers applied element by element.
+    fn elementwise_call(&mut self, name: &Ident, arguments: &[Expr]) -> Option<Type> {
+        let (a, b) = (&arguments[0], &arguments[1]);
+        elementwise_real(a.ty, b.ty).or_else(|| {
+            self.wrong_type(
+                b,
+                &format!("the arguments of `{}` have different shapes", name.name),
+                &format!("`{}` or a number", a.ty),
+            )
+        })
     }
 
     fn shaping_type(&mut self, shaping: Shaping, name: &Ident, arguments: &[Expr]) -> Option<Type> {
@@ -835,7 +845,13 @@ impl Checker {
         }
         let first = &arguments[0];
         match shaping {
-            Size | NumElements => Some(Type::INT),
+            Size => Some(Type::INT),
+            NumElements if first.ty.dimensions() == 0 => self.wrong_type(
+                first,
+                "`num_elements` counts the elements of a container",
+                "vector, row_vector, matrix or array",
+            ),
+            NumElements => Some(Type::INT),
             Rows | Cols => {
                 if first.ty.array > 0 || first.ty.is_number() {
                     return self.wrong_type(
@@ -870,6 +886,17 @@ impl Checker {
                 base: first.ty.base,
                 array: first.ty.array + sizes.len(),
             }),
+            ToVector | ToRowVector | ToArray1d
+                if first.ty.dimensions() == 0
+                    || (first.ty.array > 0 && first.ty.dimensions() > first.ty.array)
+                    || (first.ty.array > 1 && shaping != ToArray1d) =>
+            {
+                self.wrong_type(
+                    first,
+                    &format!("`{}` flattens one container of numbers", name.name),
+                    "vector, row_vector, matrix or array of numbers",
+                )
+            }
             ToVector => Some(Type::VECTOR),
             ToRowVector => Some(Type::ROW_VECTOR),
             ToArray1d => Some(Type {

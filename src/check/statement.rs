@@ -273,8 +273,8 @@ impl Checker {
     }
 
     fn condition(&mut self, condition: &Expr) {
-        if !condition.ty.is_number() {
-            self.wrong_type::<()>(condition, "a condition must be a number", "int");
+        if condition.ty != Type::INT {
+            self.wrong_type::<()>(condition, "a condition must be an int", "int");
         } else if condition.stage.is_private() {
             self.not_constant::<()>(condition, "the condition of `if`");
         } else if condition.stage == Stage::Parameter {

@@ -643,7 +643,10 @@ impl<'a> Tracer<'a> {
         };
         let ty = match op {
             _ if op.is_step() => Type::INT,
-            Binary::Power if wider.is_number() => Type::REAL,
+            Binary::Power if wider.base == Base::Int => Type {
+                base: Base::Real,
+                ..wider
+            },
             _ if left.shape.ty.is_number() && right.shape.ty.is_number() && !ints => Type::REAL,
             _ => wider,
         };
@@ -907,9 +910,6 @@ impl<'a> Tracer<'a> {
                 _ => 1,
             }),
             Shaping::ToVector | Shaping::ToRowVector | Shaping::ToArray1d => {
-                if first.shape.ty.array > 1 || (first.shape.ty.array == 1 && first.shape.ty.dimensions() > 1) {
-                    return Err(BindError::new(span, "nested arrays cannot be flattened yet"));
-                }
                 Ok(Value {
                     shape: Shape {
                         ty,
