@@ -11,8 +11,9 @@ pub(super) struct Checker {
     pub diagnostics: Vec<Diagnostic>,
     /// Innermost scope last.
     scopes: Vec<HashMap<String, VariableId>>,
-    /// Stages found by the previous walk, by variable.
-    known_stages: Vec<Stage>,
+    /// Stages found by the previous walk, by the place of the declaration: an
+    /// error may leave a variable out, so that its number is not the same.
+    known_stages: HashMap<Span, Stage>,
     pub stages_changed: bool,
     /// The block whose statements are being checked.
     pub block: Role,
@@ -24,7 +25,7 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    pub fn new(known_stages: Vec<Stage>, program: &Program) -> Self {
+    pub fn new(known_stages: HashMap<Span, Stage>, program: &Program) -> Self {
         Checker {
             checked: Checked::default(),
             diagnostics: Vec::new(),
@@ -99,7 +100,7 @@ impl Checker {
             );
         }
         let id = VariableId(self.checked.variables.len());
-        if let Some(&known) = self.known_stages.get(id.0) {
+        if let Some(&known) = self.known_stages.get(&variable.span) {
             variable.stage = variable.stage.join(known);
         }
         if let Some(scope) = self.scopes.last_mut() {
