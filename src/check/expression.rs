@@ -1,10 +1,10 @@
 //! Types and stages of expressions.
 
-use super::operators::binary_type;
+use super::operators::{binary_type, elementwise_real};
 use super::scope::Checker;
 use super::typed::*;
 use crate::distribution::{self, FAMILIES};
-use crate::function::{self, Builtin, Shaping};
+use crate::function::{self, Builtin, Reduction, Shaping};
 use crate::syntax::{self, BinaryOperator, Diagnostic, Ident, Span, UnaryOperator, did_you_mean};
 
 impl Checker {
@@ -41,13 +41,28 @@ impl Checker {
             } => self.call(span, name, arguments, *conditioned),
             syntax::ExprKind::Index { base, indices } => self.index(span, base, indices),
             syntax::ExprKind::Unary { operator, operand } => self.unary(span, *operator, operand),
-            syntax::ExprKind::Binary {
-                operator,
-                left,
-                right,
-            } => {
-                let (left, right) = (self.expression(left), self.expression(right));
-                self.binary(span, *operator, left?, right?)
+            syntax::ExprKind::Binary { .. } => {
+                // Down the left side in a loop: a sum may have many terms.
+                let mut first = e;
+                let mut rest = Vec::new();
+                while let syntax::ExprKind::Binary {
+                    operator,
+                    left,
+                    right,
+                } = &first.kind
+                {
+                    rest.push((first.span, *operator, right));
+                    first = left;
+                }
+                let mut checked = self.expression(first);
+                for (span, operator, right) in rest.into_iter().rev() {
+                    let right = self.expression(right);
+                    checked = match (checked, right) {
+                        (Some(left), Some(right)) => self.binary(span, operator, left, right),
+                        _ => None,
+                    };
+                }
+                checked
             }
             syntax::ExprKind::Ternary {
                 condition,
@@ -93,26 +108,30 @@ impl Checker {
 
     /// Reports that `expression` has the wrong type.
     pub fn wrong_type<T>(&mut self, expression: &Expr, message: &str, expected: &str) -> Option<T> {
-        self.report(
-            Diagnostic::error("E0105", expression.span, message).label(format!(
-                "expected {expected}, found `{}`",
-                expression.ty
-            )),
-        );
+        let mut diagnostic = Diagnostic::error("E0105", expression.span, message)
+            .label(format!("expected {expected}, found `{}`", expression.ty));
+        if expression.ty == Type::MATRIX && expected.contains("array of real") {
+            diagnostic = diagnostic.help("flatten the matrix: `to_vector(...)`");
+        }
+        self.report(diagnostic);
         None
     }
 
     fn variable(&mut self, ident: &Ident) -> Option<Expr> {
         let Some(id) = self.find(&ident.name) else {
-            if function::lookup(&ident.name).is_some() {
+            if let Some(builtin) = function::lookup(&ident.name) {
+                let arguments = match builtin {
+                    Builtin::Constant(_) => "",
+                    _ => "...",
+                };
                 self.report(
                     Diagnostic::error(
                         "E0106",
                         ident.span,
-                        format!("`{}` is a function and needs arguments", ident.name),
+                        format!("`{}` is a function", ident.name),
                     )
                     .label("expected a value")
-                    .help(format!("call it: `{}(...)`", ident.name)),
+                    .help(format!("call it: `{}({arguments})`", ident.name)),
                 );
             } else {
                 self.unknown_name(ident);
@@ -120,26 +139,10 @@ impl Checker {
             return None;
         };
         let variable = self.checked.variable(id);
-        let (stage, role, declared) = (variable.stage, variable.role, variable.span);
-        if self.block == Role::TransformedRecord
-            && matches!(role, Role::Parameter | Role::TransformedParameter)
-        {
-            self.report(
-                Diagnostic::error(
-                    "E0204",
-                    ident.span,
-                    format!("`{}` is a parameter, and `transformed record` is computed before any is known", ident.name),
-                )
-                .label("a parameter")
-                .note(declared, "declared here")
-                .help("move this to a local variable in `model`"),
-            );
-            return None;
-        }
         Some(Expr {
             kind: ExprKind::Variable(id),
-            ty: self.checked.variable(id).ty,
-            stage,
+            ty: variable.ty,
+            stage: variable.stage,
             span: ident.span,
         })
     }
@@ -148,9 +151,6 @@ impl Checker {
         let operand = self.expression(operand)?;
         let (stage, ty) = (operand.stage, operand.ty);
         match operator {
-            UnaryOperator::Plus | UnaryOperator::Minus if ty.array > 0 => {
-                self.wrong_type(&operand, "arrays have no arithmetic", "a number, vector or matrix")
-            }
             UnaryOperator::Plus => Some(Expr { span, ..operand }),
             UnaryOperator::Minus => Some(Expr {
                 kind: ExprKind::Negate(Box::new(operand)),
@@ -158,8 +158,8 @@ impl Checker {
                 stage,
                 span,
             }),
-            UnaryOperator::Not if !ty.is_number() => {
-                self.wrong_type(&operand, "`!` wants a number", "int or real")
+            UnaryOperator::Not if ty != Type::INT => {
+                self.wrong_type(&operand, "`!` wants an int", "int")
             }
             UnaryOperator::Not => Some(Expr {
                 kind: ExprKind::Not(Box::new(operand)),
@@ -179,7 +179,6 @@ impl Checker {
     ) -> Option<Expr> {
         if operator == BinaryOperator::LeftDivide
             || (operator == BinaryOperator::Divide && !right.ty.is_number())
-            || (operator == BinaryOperator::Power && right.ty == Type::MATRIX)
         {
             self.unsupported(span, "matrix division", None);
             return None;
@@ -201,6 +200,8 @@ impl Checker {
                 diagnostic = diagnostic.help(
                     "write `.*` for the element-wise product, or `dot_product(a, b)` for the sum of products",
                 );
+            } else if let Some(help) = combination_help(left.ty, right.ty) {
+                diagnostic = diagnostic.help(help);
             }
             self.report(diagnostic);
             return None;
@@ -229,8 +230,8 @@ impl Checker {
     }
 
     fn ternary(&mut self, span: Span, condition: Expr, then: Expr, otherwise: Expr) -> Option<Expr> {
-        if !condition.ty.is_number() {
-            return self.wrong_type(&condition, "the condition of `? :` must be a number", "int");
+        if condition.ty != Type::INT {
+            return self.wrong_type(&condition, "the condition of `? :` must be an int", "int");
         }
         let ty = if then.ty.accepts(otherwise.ty) {
             then.ty
@@ -408,10 +409,11 @@ impl Checker {
         if let Some((span, text)) = self.private_source(e) {
             diagnostic = diagnostic.note(span, text);
         }
-        if e.stage.is_private() {
-            diagnostic = diagnostic
-                .help("use a constant; `cond ? a : b` with a private condition is allowed");
-        }
+        diagnostic = diagnostic.help(if what.contains("`if`") {
+            "write `cond ? a : b`, whose condition may be private"
+        } else {
+            "use a constant"
+        });
         self.report(diagnostic);
         None
     }
@@ -445,7 +447,7 @@ impl Checker {
         };
         let variable = self.checked.variable(id);
         if variable.role != Role::Record || variable.lower.is_none() || variable.upper.is_none() {
-            let (declared, name) = (variable.span, variable.name.clone());
+            let (declared, name, role) = (variable.span, variable.name.clone(), variable.role);
             self.report(
                 Diagnostic::error(
                     "E0206",
@@ -454,9 +456,11 @@ impl Checker {
                 )
                 .label("an index read off the record")
                 .note(declared, "declared here")
-                .help(format!(
-                    "declare its bounds in `record`, for example `int<lower=1, upper=J> {name};`"
-                )),
+                .help(if role == Role::Record {
+                    format!("declare its bounds, for example `int<lower=1, upper=J> {name};`")
+                } else {
+                    "index by a column that is declared in `record`, with both bounds".to_string()
+                }),
             );
             return None;
         }
@@ -476,7 +480,10 @@ impl Checker {
                         if ty.dimensions() == 1 { "" } else { "s" }
                     ),
                 )
-                .label(format!("{} indices", indices.len())),
+                .label(match indices.len() {
+                    1 => "one index".to_string(),
+                    n => format!("{n} indices"),
+                }),
             );
             return None;
         }
@@ -556,6 +563,9 @@ impl Checker {
     }
 
     fn unknown_function(&mut self, name: &Ident) {
+        if self.is_user_function(&name.name) {
+            return;
+        }
         let stem = ["_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf", "_rng", "_lupdf", "_lupmf"]
             .iter()
             .find_map(|suffix| name.name.strip_suffix(suffix));
@@ -706,19 +716,33 @@ impl Checker {
             Builtin::Elementwise2(_) | Builtin::DotProduct => 2,
             Builtin::Shaping(shaping) => match shaping {
                 Shaping::RepVector | Shaping::RepRowVector => 2,
-                Shaping::RepMatrix => 3,
+                Shaping::RepMatrix => arguments.len().clamp(2, 3),
                 Shaping::RepArray => arguments.len().clamp(2, 4),
                 _ => 1,
             },
         };
-        // `log_sum_exp`, `min` and `max` also exist for two numbers.
-        if let (Builtin::Reduction(_), [a, b]) = (builtin, arguments)
-            && ["log_sum_exp", "min", "max"].contains(&name.name.as_str())
-            && a.ty.is_number()
-            && b.ty.is_number()
-        {
-            let ints = a.ty == Type::INT && b.ty == Type::INT && name.name != "log_sum_exp";
-            return Some(if ints { Type::INT } else { Type::REAL });
+        // `min` and `max` also exist for two ints, `log_sum_exp` for whatever goes
+        // together element by element.
+        if let (Builtin::Reduction(reduction), [a, b]) = (builtin, arguments) {
+            match reduction {
+                Reduction::LogSumExp => return self.elementwise_call(name, arguments),
+                Reduction::Minimum | Reduction::Maximum if a.ty == Type::INT && b.ty == Type::INT => {
+                    return Some(Type::INT);
+                }
+                Reduction::Minimum | Reduction::Maximum if a.ty.is_number() && b.ty.is_number() => {
+                    self.report(
+                        Diagnostic::error(
+                            "E0105",
+                            span,
+                            format!("`{}` of two numbers is for ints", name.name),
+                        )
+                        .label("expected two ints, or a container")
+                        .help(format!("write `f{}` for reals", name.name)),
+                    );
+                    return None;
+                }
+                _ => {}
+            }
         }
         if arguments.len() != wanted {
             self.report(
@@ -736,7 +760,6 @@ impl Checker {
             );
             return None;
         }
-        let container = |ty: Type| ty.dimensions() >= 1;
         match builtin {
             Builtin::Constant(_) => Some(Type::REAL),
             Builtin::Unary(_) => {
@@ -749,30 +772,22 @@ impl Checker {
                     array: ty.array,
                 })
             }
-            Builtin::Elementwise2(_) => {
-                let (a, b) = (arguments[0].ty, arguments[1].ty);
-                let real = |ty: Type| Type {
-                    base: if ty.base == Base::Int { Base::Real } else { ty.base },
-                    ..ty
+            Builtin::Elementwise2(_) => self.elementwise_call(name, arguments),
+            Builtin::Reduction(reduction) => {
+                let ty = arguments[0].ty;
+                let fits = match reduction {
+                    Reduction::DotSelf => ty == Type::VECTOR || ty == Type::ROW_VECTOR,
+                    _ => ty.dimensions() >= 1 && (ty.array == 0 || ty.dimensions() == 1),
                 };
-                match (a.is_number(), b.is_number()) {
-                    (true, true) => Some(Type::REAL),
-                    (true, false) => Some(real(b)),
-                    (false, true) => Some(real(a)),
-                    (false, false) if real(a) == real(b) => Some(real(a)),
-                    _ => self.wrong_type(
-                        &arguments[1],
-                        &format!("the arguments of `{}` have different shapes", name.name),
-                        &format!("`{a}` or a number"),
-                    ),
-                }
-            }
-            Builtin::Reduction(_) => {
-                if !container(arguments[0].ty) {
+                if !fits {
                     return self.wrong_type(
                         &arguments[0],
                         &format!("`{}` folds a container into a number", name.name),
-                        "a vector, row_vector, matrix or array",
+                        if reduction == Reduction::DotSelf {
+                            "vector or row_vector"
+                        } else {
+                            "vector, row_vector, matrix or an array of numbers"
+                        },
                     );
                 }
                 let ints = arguments[0].ty.base == Base::Int;
@@ -783,11 +798,16 @@ impl Checker {
             }
             Builtin::DotProduct => {
                 for argument in arguments {
-                    if !(argument.ty.dimensions() == 1 && argument.ty.base != Base::Int) {
+                    let same_kind = argument.ty.array == arguments[0].ty.array;
+                    if argument.ty.dimensions() != 1 || !same_kind {
                         return self.wrong_type(
                             argument,
-                            "`dot_product` multiplies two vectors element by element and sums",
-                            "vector, row_vector or array of real",
+                            "`dot_product` multiplies two vectors (or two arrays) element by element and sums",
+                            if same_kind {
+                                "vector, row_vector or array of real"
+                            } else {
+                                "the same kind as the first"
+                            },
                         );
                     }
                 }
@@ -795,6 +815,18 @@ impl Checker {
             }
             Builtin::Shaping(shaping) => self.shaping_type(shaping, name, arguments),
         }
+    }
+
+    /// The type of a function of two numbers applied element by element.
+    fn elementwise_call(&mut self, name: &Ident, arguments: &[Expr]) -> Option<Type> {
+        let (a, b) = (&arguments[0], &arguments[1]);
+        elementwise_real(a.ty, b.ty).or_else(|| {
+            self.wrong_type(
+                b,
+                &format!("the arguments of `{}` have different shapes", name.name),
+                &format!("`{}` or a number", a.ty),
+            )
+        })
     }
 
     fn shaping_type(&mut self, shaping: Shaping, name: &Ident, arguments: &[Expr]) -> Option<Type> {
@@ -813,7 +845,13 @@ impl Checker {
         }
         let first = &arguments[0];
         match shaping {
-            Size | NumElements => Some(Type::INT),
+            Size => Some(Type::INT),
+            NumElements if first.ty.dimensions() == 0 => self.wrong_type(
+                first,
+                "`num_elements` counts the elements of a container",
+                "vector, row_vector, matrix or array",
+            ),
+            NumElements => Some(Type::INT),
             Rows | Cols => {
                 if first.ty.array > 0 || first.ty.is_number() {
                     return self.wrong_type(
@@ -823,6 +861,16 @@ impl Checker {
                     );
                 }
                 Some(Type::INT)
+            }
+            RepMatrix if sizes.len() == 1 => {
+                if first.ty != Type::VECTOR && first.ty != Type::ROW_VECTOR {
+                    return self.wrong_type(
+                        first,
+                        "`rep_matrix` with one size repeats a vector",
+                        "vector or row_vector",
+                    );
+                }
+                Some(Type::MATRIX)
             }
             RepVector | RepRowVector | RepMatrix => {
                 if !first.ty.is_number() {
@@ -838,6 +886,17 @@ impl Checker {
                 base: first.ty.base,
                 array: first.ty.array + sizes.len(),
             }),
+            ToVector | ToRowVector | ToArray1d
+                if first.ty.dimensions() == 0
+                    || (first.ty.array > 0 && first.ty.dimensions() > first.ty.array)
+                    || (first.ty.array > 1 && shaping != ToArray1d) =>
+            {
+                self.wrong_type(
+                    first,
+                    &format!("`{}` flattens one container of numbers", name.name),
+                    "vector, row_vector, matrix or array of numbers",
+                )
+            }
             ToVector => Some(Type::VECTOR),
             ToRowVector => Some(Type::ROW_VECTOR),
             ToArray1d => Some(Type {
@@ -845,6 +904,18 @@ impl Checker {
                 array: 1,
             }),
         }
+    }
+}
+
+/// What to write when an operator does not apply to these types.
+fn combination_help(left: Type, right: Type) -> Option<&'static str> {
+    let is = |a, b| (left, right) == (a, b) || (left, right) == (b, a);
+    if is(Type::VECTOR, Type::ROW_VECTOR) {
+        Some("transpose one of them with `'`")
+    } else if left.array > 0 || right.array > 0 {
+        Some("arrays have no arithmetic: declare a `vector`, or write `to_vector(...)`")
+    } else {
+        None
     }
 }
 
@@ -870,15 +941,19 @@ fn constant_named(name: &str) -> Option<f64> {
 
 /// Whether a value of this type can stand for one or many numbers of the kind.
 fn vectorises(ty: Type, number: distribution::Number) -> bool {
-    match number {
-        distribution::Number::Int => ty.base == Base::Int,
-        distribution::Number::Real => true,
-    }
+    ty.dimensions() <= 1
+        && match number {
+            distribution::Number::Int => ty.base == Base::Int,
+            distribution::Number::Real => true,
+        }
 }
 
 fn wanted_number(number: distribution::Number) -> (&'static str, &'static str) {
     match number {
-        distribution::Number::Int => ("an int", "int or array of int"),
-        distribution::Number::Real => ("a number", "int, real or a container of them"),
+        distribution::Number::Int => ("an int, or an array of them", "int or array of int"),
+        distribution::Number::Real => (
+            "a number, or a vector or array of them",
+            "real, vector, row_vector or array of real",
+        ),
     }
 }

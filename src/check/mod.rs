@@ -16,6 +16,8 @@ pub use typed::{
     VariableId,
 };
 
+use std::collections::HashMap;
+
 use crate::syntax::{Block, BlockKind, Diagnostic, Program, Severity};
 use scope::Checker;
 
@@ -32,9 +34,9 @@ pub struct CheckResult {
 /// ones in a loop, so the program is walked until the stages no longer change:
 /// at most three times per variable, since a stage can only rise.
 pub fn check(program: &Program) -> CheckResult {
-    let mut stages = Vec::new();
+    let mut stages = HashMap::new();
     loop {
-        let mut checker = Checker::new(std::mem::take(&mut stages));
+        let mut checker = Checker::new(std::mem::take(&mut stages), program);
         check_program(&mut checker, program);
         let settled = !checker.stages_changed;
         let (checked, diagnostics) = checker.finish();
@@ -45,7 +47,7 @@ pub fn check(program: &Program) -> CheckResult {
                 diagnostics,
             };
         }
-        stages = checked.variables.iter().map(|v| v.stage).collect();
+        stages = checked.variables.iter().map(|v| (v.span, v.stage)).collect();
     }
 }
 

@@ -7,6 +7,9 @@ use crate::syntax::BinaryOperator;
 /// combination (Stan Functions Reference, "Matrix operations").
 pub(super) fn binary_type(operator: BinaryOperator, left: Type, right: Type) -> Option<Type> {
     use BinaryOperator::*;
+    if matches!(operator, Power | ElementPower) {
+        return elementwise_real(left, right);
+    }
     if left.array > 0 || right.array > 0 {
         return None;
     }
@@ -14,7 +17,8 @@ pub(super) fn binary_type(operator: BinaryOperator, left: Type, right: Type) -> 
     let both_ints = left == Type::INT && right == Type::INT;
     let number = if both_ints { Type::INT } else { Type::REAL };
     match operator {
-        Or | And | Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual => {
+        Or | And => both_ints.then_some(Type::INT),
+        Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual => {
             both_numbers.then_some(Type::INT)
         }
         Modulo | IntegerDivide => both_ints.then_some(Type::INT),
@@ -34,16 +38,18 @@ pub(super) fn binary_type(operator: BinaryOperator, left: Type, right: Type) -> 
                 elementwise(left, right, number)
             }
         }
-        Power => both_numbers.then_some(Type::REAL),
-        ElementPower => {
-            if both_numbers {
-                Some(Type::REAL)
-            } else {
-                elementwise(left, right, Type::REAL)
-            }
-        }
-        LeftDivide => None,
+        Power | ElementPower | LeftDivide => None,
     }
+}
+
+/// The type of a function of two numbers applied element by element: one side
+/// may be a number, and the result is real.
+pub(super) fn elementwise_real(left: Type, right: Type) -> Option<Type> {
+    let real = |ty: Type| Type {
+        base: if ty.base == Base::Int { Base::Real } else { ty.base },
+        ..ty
+    };
+    elementwise(real(left), real(right), Type::REAL)
 }
 
 fn elementwise(left: Type, right: Type, number: Type) -> Option<Type> {
@@ -92,5 +98,7 @@ mod tests {
         assert_eq!(binary_type(Less, Type::INT, Type::REAL), Some(Type::INT));
         let array = Type { base: Base::Real, array: 1 };
         assert_eq!(binary_type(Add, array, Type::REAL), None);
+        assert_eq!(binary_type(Power, array, Type::INT), Some(array));
+        assert_eq!(binary_type(And, Type::REAL, Type::INT), None);
     }
 }

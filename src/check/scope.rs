@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::typed::*;
-use crate::syntax::{Diagnostic, Ident, Span, did_you_mean};
+use crate::syntax::{BlockKind, Diagnostic, Ident, Program, Span, StatementKind, did_you_mean};
 
 /// Which block is being checked; it decides what may be named and done.
 pub(super) struct Checker {
@@ -11,16 +11,21 @@ pub(super) struct Checker {
     pub diagnostics: Vec<Diagnostic>,
     /// Innermost scope last.
     scopes: Vec<HashMap<String, VariableId>>,
-    /// Stages found by the previous walk, by variable.
-    known_stages: Vec<Stage>,
+    /// Stages found by the previous walk, by the place of the declaration: an
+    /// error may leave a variable out, so that its number is not the same.
+    known_stages: HashMap<Span, Stage>,
     pub stages_changed: bool,
     /// The block whose statements are being checked.
     pub block: Role,
     pub in_model: bool,
+    /// Whatever the blocks declare, also those that are not yet walked.
+    declared_somewhere: HashMap<String, (Role, Span)>,
+    /// Names of user-defined functions, which are reported once, not at each use.
+    user_functions: Vec<String>,
 }
 
 impl Checker {
-    pub fn new(known_stages: Vec<Stage>) -> Self {
+    pub fn new(known_stages: HashMap<Span, Stage>, program: &Program) -> Self {
         Checker {
             checked: Checked::default(),
             diagnostics: Vec::new(),
@@ -29,7 +34,17 @@ impl Checker {
             stages_changed: false,
             block: Role::Constant,
             in_model: false,
+            declared_somewhere: declarations(program),
+            user_functions: program.functions.iter().map(|f| f.name.name.clone()).collect(),
         }
+    }
+
+    /// Whether the program defines a function of that name, or the density of a
+    /// distribution of that name.
+    pub fn is_user_function(&self, name: &str) -> bool {
+        self.user_functions
+            .iter()
+            .any(|f| f == name || f.strip_prefix(name).is_some_and(|s| s == "_lpdf" || s == "_lpmf"))
     }
 
     pub fn finish(self) -> (Checked, Vec<Diagnostic>) {
@@ -42,16 +57,14 @@ impl Checker {
 
     /// Says that something parses but is not computed by this version.
     pub fn unsupported(&mut self, span: Span, what: &str, instead: Option<&str>) {
+        let plural = what.starts_with("bounds") || what.ends_with("functions");
+        let verb = if plural { "are" } else { "is" };
         let mut diagnostic = Diagnostic::error(
             "E0900",
             span,
-            format!("{what} are part of the language but not supported yet"),
+            format!("{what} {verb} part of the language but not supported yet"),
         )
         .label("not supported by this version");
-        // "x are" reads wrongly for one thing.
-        if what.starts_with('`') || what.starts_with("the ") || what.starts_with("a ") {
-            diagnostic.message = format!("{what} is part of the language but not supported yet");
-        }
         if let Some(instead) = instead {
             diagnostic = diagnostic.help(instead);
         }
@@ -85,16 +98,9 @@ impl Checker {
                 .note(first, "first declared here")
                 .help("give one of them another name"),
             );
-        } else if variable.name == "target" {
-            // Functions are called with parentheses, so other names are free.
-            self.report(
-                Diagnostic::error("E0103", variable.span, "`target` is the log density itself")
-                    .label("already taken")
-                    .help("give the variable another name"),
-            );
         }
         let id = VariableId(self.checked.variables.len());
-        if let Some(&known) = self.known_stages.get(id.0) {
+        if let Some(&known) = self.known_stages.get(&variable.span) {
             variable.stage = variable.stage.join(known);
         }
         if let Some(scope) = self.scopes.last_mut() {
@@ -116,6 +122,9 @@ impl Checker {
     }
 
     pub fn unknown_name(&mut self, ident: &Ident) {
+        if let Some(&(role, declared)) = self.declared_somewhere.get(&ident.name) {
+            return self.not_known_yet(ident, role, declared);
+        }
         let names: Vec<String> = self
             .scopes
             .iter()
@@ -137,16 +146,71 @@ impl Checker {
         self.report(diagnostic);
     }
 
+    /// A name that some block declares, but not before this place.
+    fn not_known_yet(&mut self, ident: &Ident, role: Role, declared: Span) {
+        let name = &ident.name;
+        let private = matches!(role, Role::Record | Role::TransformedRecord);
+        let unknown = matches!(role, Role::Parameter | Role::TransformedParameter);
+        let public_block = matches!(self.block, Role::Constant | Role::TransformedConstant);
+        let diagnostic = if private && public_block {
+            Diagnostic::error(
+                "E0202",
+                ident.span,
+                format!("constants are public, and `{name}` is {}", role.description()),
+            )
+            .label("private")
+            .help("compute it in `transformed record`")
+        } else if unknown && matches!(self.block, Role::Record | Role::TransformedRecord) {
+            Diagnostic::error(
+                "E0204",
+                ident.span,
+                format!("`{name}` is {}, and records are prepared before any is known", role.description()),
+            )
+            .label("not known yet")
+            .help("compute this in a local variable of `model`")
+        } else {
+            Diagnostic::error("E0101", ident.span, format!("`{name}` is declared further down"))
+                .label("not known yet")
+                .help("a name can be used after its declaration only")
+        };
+        self.report(diagnostic.note(declared, "declared here"));
+    }
+
     /// A note that points at the declaration of some private variable used in
     /// `expression`, to show why it counts as private.
     pub fn private_source(&self, expression: &Expr) -> Option<(Span, String)> {
         let id = find_variable(expression, &|id| self.checked.variable(id).stage.is_private())?;
         let variable = self.checked.variable(id);
-        Some((
-            variable.span,
-            format!("`{}` is {}", variable.name, variable.role.description()),
-        ))
+        let name = &variable.name;
+        let text = match variable.role {
+            Role::Local | Role::Loop => format!("`{name}` is computed from a record column"),
+            role => format!("`{name}` is {}", role.description()),
+        };
+        Some((variable.span, text))
     }
+}
+
+/// What the blocks declare, apart from local variables.
+fn declarations(program: &Program) -> HashMap<String, (Role, Span)> {
+    let mut found = HashMap::new();
+    for block in &program.blocks {
+        let role = match block.kind {
+            BlockKind::Constants => Role::Constant,
+            BlockKind::TransformedConstants => Role::TransformedConstant,
+            BlockKind::Record => Role::Record,
+            BlockKind::TransformedRecord => Role::TransformedRecord,
+            BlockKind::Parameters => Role::Parameter,
+            BlockKind::TransformedParameters => Role::TransformedParameter,
+            BlockKind::Model => Role::Local,
+            BlockKind::Functions | BlockKind::GeneratedQuantities => continue,
+        };
+        for statement in &block.statements {
+            if let StatementKind::Declaration { name, .. } = &statement.kind {
+                found.entry(name.name.clone()).or_insert((role, name.span));
+            }
+        }
+    }
+    found
 }
 
 /// The first variable in the expression for which `wanted` holds.
@@ -172,8 +236,16 @@ pub(super) fn find_variable(
             })
         }),
         ExprKind::Negate(e) | ExprKind::Not(e) | ExprKind::Transpose(e) => find_variable(e, wanted),
-        ExprKind::Binary { left, right, .. } => {
-            find_variable(left, wanted).or_else(|| find_variable(right, wanted))
+        ExprKind::Binary { .. } => {
+            // Down the left side in a loop: a sum may have many terms.
+            let mut leftmost = expression;
+            let mut rest = Vec::new();
+            while let ExprKind::Binary { left, right, .. } = &leftmost.kind {
+                rest.push(right);
+                leftmost = left;
+            }
+            find_variable(leftmost, wanted)
+                .or_else(|| rest.iter().rev().find_map(|e| find_variable(e, wanted)))
         }
         ExprKind::Ternary {
             condition,

@@ -116,7 +116,7 @@ impl Checker {
     fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
         let span = statement.span;
         let kind = match &statement.kind {
-            Syntax::Empty => return None,
+            Syntax::Empty => StatementKind::Block(Vec::new()),
             Syntax::Declaration { ty, name, value } => {
                 let id = self.declaration(ty, name, Role::Local)?;
                 let value = match value {
@@ -136,11 +136,7 @@ impl Checker {
             Syntax::Target { value } => {
                 let value = self.expression(value);
                 self.only_in_model(span, "`target +=`")?;
-                let value = value?;
-                if value.ty.array > 0 && value.ty.base == Base::Int {
-                    return self.wrong_type(&value, "`target +=` adds numbers", "real or a container");
-                }
-                StatementKind::Target { value }
+                StatementKind::Target { value: value? }
             }
             Syntax::Sampling {
                 variate,
@@ -240,7 +236,11 @@ impl Checker {
             Syntax::Return(_) => return self.unsupported_statement(span, "`return`"),
             Syntax::Print(_) => return self.unsupported_statement(span, "`print`"),
             Syntax::Reject(_) => return self.unsupported_statement(span, "`reject`"),
-            Syntax::Call { name, .. } => {
+            Syntax::Call { name, arguments } => {
+                self.expressions(arguments);
+                if self.is_user_function(&name.name) {
+                    return None;
+                }
                 self.report(
                     Diagnostic::error(
                         "E0112",
@@ -273,8 +273,8 @@ impl Checker {
     }
 
     fn condition(&mut self, condition: &Expr) {
-        if !condition.ty.is_number() {
-            self.wrong_type::<()>(condition, "a condition must be a number", "int");
+        if condition.ty != Type::INT {
+            self.wrong_type::<()>(condition, "a condition must be an int", "int");
         } else if condition.stage.is_private() {
             self.not_constant::<()>(condition, "the condition of `if`");
         } else if condition.stage == Stage::Parameter {
@@ -290,7 +290,7 @@ impl Checker {
         self.declare(Variable {
             name: name.name.clone(),
             span: name.span,
-            role: Role::Local,
+            role: Role::Loop,
             ty,
             stage,
             sizes: Vec::new(),
@@ -306,25 +306,47 @@ impl Checker {
             let v = self.checked.variable(id);
             (v.name.clone(), v.span, v.ty)
         };
-        self.assignable(&name, span, ty, &value)?;
+        self.assignable(&name, false, span, ty, &value)?;
         self.stage_allowed(&value)?;
         self.raise_stage(id, value.stage);
         Some(value)
     }
 
-    fn assignable(&mut self, name: &str, declared: Span, ty: Type, value: &Expr) -> Option<()> {
+    /// Whether the variable (or the indexed part of it) of type `ty` can hold
+    /// the value.
+    fn assignable(
+        &mut self,
+        name: &str,
+        part: bool,
+        declared: Span,
+        ty: Type,
+        value: &Expr,
+    ) -> Option<()> {
         if ty.accepts(value.ty) {
             return Some(());
         }
-        self.report(
-            Diagnostic::error(
-                "E0123",
-                value.span,
-                format!("`{name}` is `{ty}` and cannot hold `{}`", value.ty),
-            )
-            .label(format!("this is `{}`", value.ty))
-            .note(declared, format!("declared here as `{ty}`")),
-        );
+        let what = if part { "this part of " } else { "" };
+        let mut diagnostic = Diagnostic::error(
+            "E0123",
+            value.span,
+            format!("{what}`{name}` is `{ty}` and cannot hold `{}`", value.ty),
+        )
+        .label(format!("this is `{}`", value.ty))
+        .note(declared, "declared here");
+        let help = match (ty, value.ty) {
+            (Type::INT, Type::REAL) => Some("declare it `real`; a real is never rounded silently"),
+            (Type::VECTOR, Type::ROW_VECTOR) | (Type::ROW_VECTOR, Type::VECTOR) => {
+                Some("transpose the value with `'`")
+            }
+            (Type::VECTOR, v) if v.is_number() => Some("repeat the number: `rep_vector(x, K)`"),
+            (Type::VECTOR, v) if v.array == 1 => Some("write `to_vector(...)`"),
+            (Type::REAL, v) if v.dimensions() == 1 => Some("pick an element, as in `x[1]`, or fold it, as in `sum(x)`"),
+            _ => None,
+        };
+        if let Some(help) = help {
+            diagnostic = diagnostic.help(help);
+        }
+        self.report(diagnostic);
         None
     }
 
@@ -402,7 +424,14 @@ impl Checker {
                     format!("`{name}` is {} and cannot be assigned to here", role.description()),
                 )
                 .label("read only here")
-                .note(declared, "declared here"),
+                .note(declared, "declared here")
+                .help(match role {
+                    Role::Loop => "the loop alone moves it: use a variable of its own",
+                    Role::Constant => "its value comes from the constants file: declare another variable in `transformed constants`",
+                    Role::Record => "its value comes from the data: declare another variable in `transformed record`",
+                    Role::Parameter => "its value comes from the sampler: declare another variable in `transformed parameters`",
+                    _ => "assign to it in the block that declares it, or use a variable of its own",
+                }),
             );
             return None;
         }
@@ -418,7 +447,7 @@ impl Checker {
         let value = value?;
         let operator = match operator {
             AssignOperator::Set => {
-                self.assignable(name, declared, ty, &value)?;
+                self.assignable(name, !indices.is_empty(), declared, ty, &value)?;
                 None
             }
             AssignOperator::With(operator) => {
@@ -430,7 +459,7 @@ impl Checker {
                     span: target.span,
                 };
                 let result = self.binary(span, operator, current, value.clone())?;
-                self.assignable(name, declared, ty, &result)?;
+                self.assignable(name, !indices.is_empty(), declared, ty, &result)?;
                 Some(operator)
             }
         };
@@ -500,6 +529,9 @@ impl Checker {
     }
 
     fn unknown_distribution(&mut self, name: &Ident) {
+        if self.is_user_function(&name.name) {
+            return;
+        }
         if distribution::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
             self.unsupported(name.span, &format!("`{}`", name.name), None);
             return;
@@ -514,9 +546,16 @@ impl Checker {
             format!("there is no distribution called `{}`", name.name),
         )
         .label("unknown distribution");
-        if let Some(suggestion) = did_you_mean(&name.name, known) {
-            diagnostic = diagnostic.help(format!("did you mean `{suggestion}`?"));
-        }
+        diagnostic = match did_you_mean(&name.name, known) {
+            Some(suggestion) => diagnostic.help(format!("did you mean `{suggestion}`?")),
+            None => {
+                let names: Vec<_> = distribution::FAMILIES
+                    .iter()
+                    .map(|f| format!("`{}`", f.name()))
+                    .collect();
+                diagnostic.help(format!("there are {}", names.join(", ")))
+            }
+        };
         self.report(diagnostic);
     }
 
@@ -528,11 +567,21 @@ impl Checker {
             BaseType::Vector => Some(Base::Vector),
             BaseType::RowVector => Some(Base::RowVector),
             BaseType::Matrix => Some(Base::Matrix),
-            other => {
-                self.unsupported(ty.span, &format!("the type `{}`", other.keyword()), None);
-                None
-            }
+            _ => None,
         };
+        // One message is enough: later uses are checked as if there were the
+        // plain type.
+        let base = base.unwrap_or_else(|| {
+            self.unsupported(ty.span, &format!("the type `{}`", ty.base.keyword()), None);
+            match ty.base {
+                BaseType::Factor => Base::Int,
+                BaseType::CholeskyFactorCorr
+                | BaseType::CholeskyFactorCov
+                | BaseType::CorrMatrix
+                | BaseType::CovMatrix => Base::Matrix,
+                _ => Base::Vector,
+            }
+        });
         let mut sizes = Vec::new();
         for size in ty.array_sizes.iter().chain(&ty.sizes) {
             let Some(size) = self.expression(size) else {
@@ -568,13 +617,21 @@ impl Checker {
         if role == Role::Local && !ty.constraints.is_empty() {
             self.report(
                 Diagnostic::error("E0127", ty.span, "a local variable has no constraints")
-                    .label("not allowed here"),
+                    .label("not allowed here")
+                    .help("leave the part in `<...>` out"),
             );
         }
-        // An undeclared variable would make every later use an error, too; one
-        // with a type that is not supported still gets its name.
+        if ty.base == BaseType::Factor {
+            let level = |n: usize| Expr {
+                kind: ExprKind::Int(n as i64),
+                ty: Type::INT,
+                stage: Stage::Constant,
+                span: ty.span,
+            };
+            (lower, upper) = (Some(level(1)), Some(level(ty.levels.len())));
+        }
         let ty = Type {
-            base: base.unwrap_or(Base::Real),
+            base,
             array: ty.array_sizes.len(),
         };
         if role == Role::Parameter && ty.base == Base::Int {

@@ -129,8 +129,10 @@ pub enum Role {
     TransformedRecord,
     Parameter,
     TransformedParameter,
-    /// Declared inside a block, or a loop variable.
+    /// Declared inside a block.
     Local,
+    /// Walks through a range or a container.
+    Loop,
 }
 
 impl Role {
@@ -144,6 +146,7 @@ impl Role {
             Role::Parameter => "a parameter",
             Role::TransformedParameter => "a transformed parameter",
             Role::Local => "a local variable",
+            Role::Loop => "a loop variable",
         }
     }
 }

@@ -255,8 +255,9 @@ impl RowProgram {
                             match term.column {
                                 Some(source) => {
                                     let x = read(source, columns, values, rows);
+                                    // A branch not taken may hold anything.
                                     for ((g, r), x) in into.iter_mut().zip(r).zip(x) {
-                                        *g += s * r * x;
+                                        *g += if *r == 0.0 { 0.0 } else { s * r * x };
                                     }
                                 }
                                 None => {
@@ -698,7 +699,7 @@ fn gather_place(
     table + position.min(length - 1)
 }
 
-fn binary_values(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
+pub(super) fn binary_values(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
     macro_rules! each {
         ($f:expr) => {
             for ((o, &x), &y) in out.iter_mut().zip(a).zip(b) {
@@ -715,8 +716,9 @@ fn binary_values(op: Binary, a: &[f64], b: &[f64], out: &mut [f64]) {
     }
 }
 
-/// `into += adjoint * d(x op y)/dx`
-fn pull_back_left(op: Binary, x: &[f64], y: &[f64], adjoint: &[f64], into: &mut [f64]) {
+/// `into += adjoint * d(x op y)/dx`. A branch not taken sends back zero, also
+/// where its derivative is infinite.
+pub(super) fn pull_back_left(op: Binary, x: &[f64], y: &[f64], adjoint: &[f64], into: &mut [f64]) {
     macro_rules! each {
         ($f:expr) => {
             for (((d, &a), &x), &y) in into.iter_mut().zip(adjoint).zip(x).zip(y) {
@@ -730,8 +732,8 @@ fn pull_back_left(op: Binary, x: &[f64], y: &[f64], adjoint: &[f64], into: &mut 
                 *d += a;
             }
         }
-        Binary::Multiply => each!(|a, _x: f64, y| a * y),
-        Binary::Divide => each!(|a, _x: f64, y| a / y),
+        Binary::Multiply => each!(|a, _x: f64, y| if a == 0.0 { 0.0 } else { a * y }),
+        Binary::Divide => each!(|a, _x: f64, y| if a == 0.0 { 0.0 } else { a / y }),
         Binary::Power => each!(|a, x: f64, y: f64| if y == 0.0 || a == 0.0 {
             0.0
         } else {
@@ -744,7 +746,7 @@ fn pull_back_left(op: Binary, x: &[f64], y: &[f64], adjoint: &[f64], into: &mut 
 }
 
 /// `into += adjoint * d(x op y)/dy`; `value` is `x op y`.
-fn pull_back_right(
+pub(super) fn pull_back_right(
     op: Binary,
     x: &[f64],
     y: &[f64],
@@ -764,8 +766,8 @@ fn pull_back_right(
     match op {
         Binary::Add => each!(|a, _x: f64, _y: f64, _v: f64| a),
         Binary::Subtract => each!(|a: f64, _x: f64, _y: f64, _v: f64| -a),
-        Binary::Multiply => each!(|a, x, _y: f64, _v: f64| a * x),
-        Binary::Divide => each!(|a: f64, _x: f64, y, v| -a * v / y),
+        Binary::Multiply => each!(|a, x, _y: f64, _v: f64| if a == 0.0 { 0.0 } else { a * x }),
+        Binary::Divide => each!(|a: f64, _x: f64, y, v| if a == 0.0 { 0.0 } else { -a * v / y }),
         Binary::Power => each!(|a, x: f64, _y: f64, v: f64| if v == 0.0 || a == 0.0 {
             0.0
         } else {

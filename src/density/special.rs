@@ -1,9 +1,12 @@
-//! The scalar functions as one burn op with its own backward.
+//! The scalar functions, and products, quotients and powers, as burn ops with
+//! their own backward.
 //!
 //! burn 0.22.1 has no lgamma, digamma, expm1 and others in f64. Here every
 //! function of [`Unary`] is one op: the forward pass maps the function over the
 //! tensor, the backward pass multiplies by the derivative that the function's
-//! own table gives.
+//! own table gives. Products, quotients and powers are here because burn's own
+//! derivatives multiply the zero that a branch not taken sends back by whatever
+//! stands in it, and zero times infinity is not a number.
 
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;
@@ -13,7 +16,12 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, TensorMetadata, backend_extension};
 use burn::tensor::{Tensor, TensorData};
 
+use super::program::{binary_values, pull_back_left, pull_back_right};
 use crate::function::Unary;
+use crate::model::Binary;
+
+/// The functions of two numbers that are ops here.
+const TWO: [Binary; 3] = [Binary::Multiply, Binary::Divide, Binary::Power];
 
 #[backend_extension(Flex, Autodiff)]
 pub(super) trait UnaryTable: Backend {
@@ -25,6 +33,24 @@ pub(super) trait UnaryTable: Backend {
         adjoint: FloatTensor<Self>,
         function: usize,
     ) -> FloatTensor<Self>;
+    /// `left op right`, shapes being equal; `op` indexes [`TWO`].
+    fn two_value(left: FloatTensor<Self>, right: FloatTensor<Self>, op: usize) -> FloatTensor<Self>;
+    /// `adjoint` times the derivative by the left operand, or by the right one.
+    fn two_pull_back(
+        left: FloatTensor<Self>,
+        right: FloatTensor<Self>,
+        adjoint: FloatTensor<Self>,
+        op: usize,
+        by_left: bool,
+    ) -> FloatTensor<Self>;
+}
+
+/// Applies a product, quotient or power to tensors of one shape, differentiably;
+/// `None` for other operations.
+pub(super) fn apply_two(op: Binary, left: &Tensor<2>, right: &Tensor<2>) -> Option<Tensor<2>> {
+    let op = TWO.iter().position(|&known| known == op)?;
+    let (left, right) = (left.clone().into_dispatch(), right.clone().into_dispatch());
+    Some(Tensor::from_dispatch(<Dispatch as UnaryTable>::two_value(left, right, op)))
 }
 
 /// Applies a function of the table, differentiably.
@@ -61,6 +87,58 @@ impl UnaryTable for Flex {
         let mut pulled = vec![0.0; input.len()];
         (definition.pull_back)(&input, &output, &adjoint, &mut pulled);
         FlexTensor::from_data(TensorData::new(pulled, shape))
+    }
+
+    fn two_value(left: FlexTensor, right: FlexTensor, op: usize) -> FlexTensor {
+        let shape = left.shape();
+        let (left, right) = (values(left), values(right));
+        let mut output = vec![0.0; left.len()];
+        binary_values(TWO[op], &left, &right, &mut output);
+        FlexTensor::from_data(TensorData::new(output, shape))
+    }
+
+    fn two_pull_back(
+        left: FlexTensor,
+        right: FlexTensor,
+        adjoint: FlexTensor,
+        op: usize,
+        by_left: bool,
+    ) -> FlexTensor {
+        let shape = left.shape();
+        let (left, right, adjoint) = (values(left), values(right), values(adjoint));
+        let mut pulled = vec![0.0; left.len()];
+        if by_left {
+            pull_back_left(TWO[op], &left, &right, &adjoint, &mut pulled);
+        } else {
+            let mut output = vec![0.0; left.len()];
+            binary_values(TWO[op], &left, &right, &mut output);
+            pull_back_right(TWO[op], &left, &right, &output, &adjoint, &mut pulled);
+        }
+        FlexTensor::from_data(TensorData::new(pulled, shape))
+    }
+}
+
+#[derive(Debug)]
+struct TwoBackward;
+
+impl<B: UnaryTable> Backward<B, 2> for TwoBackward {
+    type State = (FloatTensor<B>, FloatTensor<B>, usize);
+
+    fn backward(
+        self,
+        ops: Ops<Self::State, 2>,
+        gradients: &mut Gradients,
+        _checkpointer: &mut Checkpointer,
+    ) {
+        let (left, right, op) = ops.state;
+        let adjoint = gradients.consume::<B>(&ops.node);
+        for (parent, by_left) in ops.parents.into_iter().zip([true, false]) {
+            if let Some(node) = parent {
+                let pulled =
+                    B::two_pull_back(left.clone(), right.clone(), adjoint.clone(), op, by_left);
+                gradients.register::<B>(node.id, pulled);
+            }
+        }
     }
 }
 
@@ -110,6 +188,41 @@ impl<B: UnaryTable, C: CheckpointStrategy> UnaryTable for Autodiff<B, C> {
         function: usize,
     ) -> FloatTensor<Self> {
         let value = B::table_pull_back(input.into_primitive(), adjoint.into_primitive(), function);
+        <Self as burn::backend::AutodiffBackend>::from_inner(value)
+    }
+
+    fn two_value(left: FloatTensor<Self>, right: FloatTensor<Self>, op: usize) -> FloatTensor<Self> {
+        match TwoBackward
+            .prepare::<C>([left.node(), right.node()])
+            .compute_bound()
+            .stateful()
+        {
+            OpsKind::Tracked(prepared) => {
+                let (a, b) = (left.primitive().clone(), right.primitive().clone());
+                let value = B::two_value(a, b, op);
+                prepared.finish((left.into_primitive(), right.into_primitive(), op), value)
+            }
+            OpsKind::UnTracked(prepared) => {
+                prepared.finish(B::two_value(left.into_primitive(), right.into_primitive(), op))
+            }
+        }
+    }
+
+    /// Not differentiable, as above.
+    fn two_pull_back(
+        left: FloatTensor<Self>,
+        right: FloatTensor<Self>,
+        adjoint: FloatTensor<Self>,
+        op: usize,
+        by_left: bool,
+    ) -> FloatTensor<Self> {
+        let value = B::two_pull_back(
+            left.into_primitive(),
+            right.into_primitive(),
+            adjoint.into_primitive(),
+            op,
+            by_left,
+        );
         <Self as burn::backend::AutodiffBackend>::from_inner(value)
     }
 }

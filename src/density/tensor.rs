@@ -18,7 +18,7 @@ use crate::model::{
 /// Whether scalar functions are burn's own where it has them, or the table's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Functions {
-    /// The op of [`special`]: value and derivative from one table.
+    /// The ops of [`special`]: value and derivative from one table.
     Table,
     /// burn's ops and burn's derivatives: independent of the table.
     Native,
@@ -109,7 +109,11 @@ pub(super) fn evaluate_public(
             PublicOp::Unary(f, a) => unary(*f, get(a), functions),
             PublicOp::Binary(op, a, b) => {
                 let (a, b) = broadcast(get(a), get(b));
-                binary(*op, a, b)
+                let own = match functions {
+                    Functions::Table => special::apply_two(*op, &a, &b),
+                    Functions::Native => None,
+                };
+                own.unwrap_or_else(|| binary(*op, a, b))
             }
             PublicOp::Select(c, a, b) => {
                 let (a, b) = broadcast(get(a), get(b));

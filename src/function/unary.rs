@@ -132,7 +132,7 @@ mod tests {
             for x in [-3.7, -1.3, -0.6, -0.21, 0.17, 0.43, 0.83, 1.9, 4.2] {
                 let y = (d.value)(x);
                 // Fourth-order central difference: error about h^4.
-                let h = 1e-3 * f64::max(x.abs(), 0.1);
+                let h = 4e-4 * f64::max(x.abs(), 0.1);
                 let f = d.value;
                 let numeric = (8.0 * (f(x + h) - f(x - h)) - (f(x + 2.0 * h) - f(x - 2.0 * h)))
                     / (12.0 * h);

@@ -56,7 +56,7 @@ impl Constants {
         }
         Ok(Value {
             shape,
-            data: Data::Elements(elements.into_iter().map(Scalar::number).collect()),
+            data: Data::of(elements.into_iter().map(Scalar::number).collect()),
         })
     }
 }

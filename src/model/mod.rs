@@ -250,7 +250,7 @@ fn bind_constants(tracer: &mut Tracer, constants: &Constants) -> Result<(), Bind
         for (bound, is_lower) in [(&variable.lower, true), (&variable.upper, false)] {
             let Some(bound) = bound else { continue };
             let limit = constant_bound(tracer, bound)?;
-            for element in value.elements(&tracer.graphs) {
+            for element in value.elements(&tracer.graphs).iter() {
                 let v = element.as_number().unwrap_or(f64::NAN);
                 let fits = if is_lower { v >= limit } else { v <= limit };
                 if !fits {
@@ -313,7 +313,7 @@ fn bind_record(tracer: &mut Tracer) -> Result<Vec<RecordColumn>, BindError> {
         }
         tracer.variables[id.0] = Some(Value {
             shape,
-            data: Data::Elements(elements),
+            data: Data::of(elements),
         });
     }
     Ok(columns)
@@ -334,12 +334,22 @@ fn bind_parameters(tracer: &mut Tracer) -> Result<(Vec<Parameter>, Vec<PublicId>
             }
         };
         let (lower, upper) = (bound(&variable.lower)?, bound(&variable.upper)?);
+        for (bound, declared) in [(lower, &variable.lower), (upper, &variable.upper)] {
+            if let (Some(value), Some(declared)) = (bound.and_then(Scalar::as_number), declared)
+                && value.is_nan()
+            {
+                return Err(BindError::new(declared.span, "this bound is not a number"));
+            }
+        }
         if let (Some(a), Some(b)) = (lower.and_then(Scalar::as_number), upper.and_then(Scalar::as_number))
             && a >= b
         {
             return Err(BindError::new(
                 variable.span,
-                format!("`{}` has lower bound {a} and upper bound {b}", variable.name),
+                format!(
+                    "`{}` has the lower bound {a} and the upper bound {b}: nothing lies between them",
+                    variable.name
+                ),
             ));
         }
         let transform = Transform::for_bounds(lower, upper);

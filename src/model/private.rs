@@ -71,6 +71,10 @@ pub enum PrivateOp {
     },
 }
 
+/// A longer predictor becomes a sum of several, since every partial sum of one is
+/// a node of its own: the memory would grow with the square of the length.
+const LONGEST_PREDICTOR: usize = 256;
+
 #[derive(Debug, Clone)]
 pub struct PrivateNode {
     pub op: PrivateOp,
@@ -225,10 +229,34 @@ impl Graphs {
             (Binary::Power, _, Some(-1.0)) => return self.unary(Unary::Inverse, a),
             _ => {}
         }
-        if let Some(terms) = self.linear(op, a, b) {
+        if let Some((rest, last)) = self.last_predictor(op, a)
+            && let Some(terms) = self.linear(op, last, b)
+            && terms.len() <= LONGEST_PREDICTOR
+        {
+            let sum = self.push_private(PrivateOp::Linear(terms));
+            return self.push_private(PrivateOp::Binary(Binary::Add, rest, sum));
+        }
+        if let Some(terms) = self.linear(op, a, b)
+            && terms.len() <= LONGEST_PREDICTOR
+        {
             return self.push_private(PrivateOp::Linear(terms));
         }
         self.push_private(PrivateOp::Binary(op, a, b))
+    }
+
+    /// `a` as the sum of something and a linear predictor, if `a op b` may go on
+    /// adding to the latter.
+    fn last_predictor(&self, op: Binary, a: Scalar) -> Option<(Scalar, Scalar)> {
+        let (Binary::Add | Binary::Subtract, Scalar::Private(id)) = (op, a) else {
+            return None;
+        };
+        match self.private.node(id).op {
+            PrivateOp::Binary(Binary::Add, rest, last) => {
+                matches!(last, Scalar::Private(id) if matches!(self.private.node(id).op, PrivateOp::Linear(_)))
+                    .then_some((rest, last))
+            }
+            _ => None,
+        }
     }
 
     /// `a op b` as a linear predictor, where it is one.
@@ -335,24 +363,19 @@ impl Graphs {
     /// Splits a sum into its addends; `false` marks a subtracted one.
     pub fn addends(&mut self, scalar: Scalar) -> Vec<(Scalar, bool)> {
         let mut out = Vec::new();
-        self.collect_addends(scalar, true, &mut out);
-        out
-    }
-
-    fn collect_addends(&mut self, scalar: Scalar, positive: bool, out: &mut Vec<(Scalar, bool)>) {
-        if let Scalar::Private(id) = scalar {
+        // Those still to be split, the next one last.
+        let mut rest = vec![(scalar, true)];
+        while let Some((scalar, positive)) = rest.pop() {
+            let Scalar::Private(id) = scalar else {
+                out.push((scalar, positive));
+                continue;
+            };
             match self.private.node(id).op.clone() {
-                PrivateOp::Binary(Binary::Add, a, b) => {
-                    self.collect_addends(a, positive, out);
-                    return self.collect_addends(b, positive, out);
-                }
+                PrivateOp::Binary(Binary::Add, a, b) => rest.extend([(b, positive), (a, positive)]),
                 PrivateOp::Binary(Binary::Subtract, a, b) => {
-                    self.collect_addends(a, positive, out);
-                    return self.collect_addends(b, !positive, out);
+                    rest.extend([(b, !positive), (a, positive)]);
                 }
-                PrivateOp::Unary(Unary::Negate, a) => {
-                    return self.collect_addends(a, !positive, out);
-                }
+                PrivateOp::Unary(Unary::Negate, a) => rest.push((a, !positive)),
                 PrivateOp::Linear(terms) => {
                     let (with, without): (Vec<_>, Vec<_>) =
                         terms.into_iter().partition(|t| t.parameter.is_some());
@@ -368,12 +391,11 @@ impl Graphs {
                         };
                         out.push((value, positive));
                     }
-                    return;
                 }
-                _ => {}
+                _ => out.push((scalar, positive)),
             }
         }
-        out.push((scalar, positive));
+        out
     }
 }
 

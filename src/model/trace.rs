@@ -4,6 +4,8 @@
 //! Loops over constants unroll, branches on constants are taken, sizes become
 //! numbers. What is left is straight-line arithmetic.
 
+use std::rc::Rc;
+
 use super::BindError;
 use super::private::{Graphs, Scalar};
 use super::public::Binary;
@@ -16,6 +18,11 @@ use crate::syntax::{BinaryOperator, Span};
 /// Unrolled loops longer than this are refused rather than left to fill the
 /// memory.
 const MAX_ITERATIONS: usize = 10_000_000;
+
+/// Likewise containers with more elements, and programs with more operations
+/// (each is some 200 bytes while the model is bound).
+const MAX_ELEMENTS: usize = 10_000_000;
+const MAX_OPERATIONS: usize = 2_000_000;
 
 pub(super) struct Tracer<'a> {
     pub checked: &'a Checked,
@@ -50,6 +57,13 @@ impl<'a> Tracer<'a> {
     }
 
     fn statement(&mut self, statement: &Statement) -> Traced<()> {
+        let operations = self.graphs.public.nodes().len() + self.graphs.private.nodes().len();
+        if operations > MAX_OPERATIONS {
+            return Err(BindError::new(
+                statement.span,
+                format!("this program, with its loops unrolled, has more than {MAX_OPERATIONS} operations"),
+            ));
+        }
         match &statement.kind {
             StatementKind::Declare { variable, value } => {
                 let shape = self.declared_shape(*variable)?;
@@ -61,7 +75,7 @@ impl<'a> Tracer<'a> {
                     }
                     // Not a number until it is assigned, as in Stan.
                     None => Value {
-                        data: Data::Elements(vec![Scalar::number(f64::NAN); shape.length()]),
+                        data: Data::of(vec![Scalar::number(f64::NAN); shape.length()]),
                         shape,
                     },
                 };
@@ -75,8 +89,9 @@ impl<'a> Tracer<'a> {
                 value,
             } => self.assign(statement.span, *variable, indices, *operator, value),
             StatementKind::Target { value } => {
+                let private = value.stage.is_private();
                 let value = self.expression(value)?;
-                self.add_to_target(&value);
+                self.add_to_target(private, &value);
                 Ok(())
             }
             StatementKind::Sampling {
@@ -84,8 +99,9 @@ impl<'a> Tracer<'a> {
                 variate,
                 arguments,
             } => {
+                let private = variate.stage.is_private() || arguments.iter().any(|a| a.stage.is_private());
                 let value = self.log_density(statement.span, *family, variate, arguments)?;
-                self.add_to_target(&value);
+                self.add_to_target(private, &value);
                 Ok(())
             }
             StatementKind::ForRange {
@@ -135,7 +151,7 @@ impl<'a> Tracer<'a> {
                     self.count_iteration(statement.span)?;
                     self.variables[variable.0] = Some(Value {
                         shape: element.clone(),
-                        data: Data::Elements(elements[k * length..(k + 1) * length].to_vec()),
+                        data: Data::of(elements[k * length..(k + 1) * length].to_vec()),
                     });
                     self.statement(body)?;
                 }
@@ -187,22 +203,11 @@ impl<'a> Tracer<'a> {
             };
             sizes.push(value);
         }
-        let shape = Shape {
+        check_length(variable.span, &sizes)?;
+        Ok(Shape {
             ty: variable.ty,
             sizes,
-        };
-        let total = shape
-            .sizes
-            .iter()
-            .try_fold(1usize, |a, &b| a.checked_mul(b))
-            .unwrap_or(usize::MAX);
-        if total > 100_000_000 {
-            return Err(BindError::new(
-                variable.span,
-                format!("`{}` would have {total} elements", variable.name),
-            ));
-        }
-        Ok(shape)
+        })
     }
 
     fn integer(&mut self, e: &Expr) -> Traced<i64> {
@@ -213,10 +218,13 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn add_to_target(&mut self, value: &Value) {
-        if value.is_private() {
+    /// `private` is the stage of the statement: it alone says whether the term
+    /// counts once, or once per record. `for (x in [1, age]) target += b * x;`
+    /// counts both of its terms once per record.
+    fn add_to_target(&mut self, private: bool, value: &Value) {
+        if private {
             let elements = value.elements(&self.graphs);
-            self.likelihood.extend(elements);
+            self.likelihood.extend(elements.iter());
         } else if value.shape.length() > 0 {
             let node = value.public_node(&mut self.graphs);
             let sum = self.graphs.public.sum_of(node);
@@ -238,7 +246,6 @@ impl<'a> Tracer<'a> {
             return Err(BindError::new(span, "this variable has no value yet"));
         };
         let (shape, positions) = self.positions(span, &old.shape, indices)?;
-        let old_elements = old.elements(&self.graphs);
         let new = match operator {
             None => new,
             Some(operator) => {
@@ -247,7 +254,7 @@ impl<'a> Tracer<'a> {
                     data: if indices.is_empty() {
                         old.data.clone()
                     } else {
-                        Data::Elements(positions.iter().map(|&p| old_elements[p]).collect())
+                        self.take(&old, &positions)
                     },
                 };
                 self.binary(span, operator, &current, &new)?
@@ -257,11 +264,20 @@ impl<'a> Tracer<'a> {
         let data = if indices.is_empty() {
             new.data
         } else {
-            let mut elements = old_elements;
-            for (p, e) in positions.into_iter().zip(new.elements(&self.graphs)) {
-                elements[p] = e;
+            // In place, unless the elements are another variable's, too.
+            self.variables[variable.0] = None;
+            let mut elements = old.elements(&self.graphs);
+            let shape = old.shape.clone();
+            drop(old);
+            let places = Rc::make_mut(&mut elements);
+            for (p, &e) in positions.into_iter().zip(new.elements(&self.graphs).iter()) {
+                places[p] = e;
             }
-            Data::Elements(elements)
+            self.variables[variable.0] = Some(Value {
+                shape,
+                data: Data::Elements(elements),
+            });
+            return Ok(());
         };
         self.variables[variable.0] = Some(Value {
             shape: old.shape,
@@ -308,13 +324,25 @@ impl<'a> Tracer<'a> {
                 let inner = self.expression(inner)?;
                 Ok(self.unary(Unary::Not, &inner, e.ty))
             }
-            ExprKind::Binary {
-                operator,
-                left,
-                right,
-            } => {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
-                self.binary(e.span, *operator, &left, &right)
+            ExprKind::Binary { .. } => {
+                // Down the left side in a loop: a sum may have many terms.
+                let mut first = e;
+                let mut rest = Vec::new();
+                while let ExprKind::Binary {
+                    operator,
+                    left,
+                    right,
+                } = &first.kind
+                {
+                    rest.push((first.span, *operator, right));
+                    first = left;
+                }
+                let mut value = self.expression(first)?;
+                for (span, operator, right) in rest.into_iter().rev() {
+                    let right = self.expression(right)?;
+                    value = self.binary(span, operator, &value, &right)?;
+                }
+                Ok(value)
             }
             ExprKind::Ternary {
                 condition,
@@ -332,16 +360,16 @@ impl<'a> Tracer<'a> {
                 same_sizes(e.span, &a, &b)?;
                 let elements = a
                     .elements(&self.graphs)
-                    .into_iter()
-                    .zip(b.elements(&self.graphs))
-                    .map(|(a, b)| self.graphs.select(c, a, b))
+                    .iter()
+                    .zip(b.elements(&self.graphs).iter())
+                    .map(|(&a, &b)| self.graphs.select(c, a, b))
                     .collect();
                 Ok(Value {
                     shape: Shape {
                         ty: e.ty,
                         sizes: a.shape.sizes,
                     },
-                    data: Data::Elements(elements),
+                    data: Data::of(elements),
                 })
             }
             ExprKind::Transpose(inner) => {
@@ -374,14 +402,14 @@ impl<'a> Tracer<'a> {
                 .flat_map(|j| rows.iter().map(move |row| row[j]))
                 .collect()
         } else {
-            rows.concat()
+            rows.iter().flat_map(|row| row.iter().copied()).collect()
         };
         if ty.base == Base::Matrix && sizes.len() == 1 {
             sizes.push(0);
         }
         Ok(Value {
             shape: Shape { ty, sizes },
-            data: Data::Elements(elements),
+            data: Data::of(elements),
         })
     }
 
@@ -411,13 +439,16 @@ impl<'a> Tracer<'a> {
 
     fn take(&mut self, value: &Value, positions: &[usize]) -> Data {
         match &value.data {
-            Data::Public(id) if !positions.is_empty() && positions.len() > 1 => {
+            Data::Public(id) if positions.len() > 1 => {
                 let positions: Vec<u32> = positions.iter().map(|&p| p as u32).collect();
                 Data::Public(self.graphs.public.take(*id, &positions))
             }
+            Data::Public(id) if self.graphs.public.constant_values(*id).is_none() => Data::of(
+                positions.iter().map(|&p| Scalar::Public(*id, p as u32)).collect(),
+            ),
             _ => {
                 let elements = value.elements(&self.graphs);
-                Data::Elements(positions.iter().map(|&p| elements[p]).collect())
+                Data::of(positions.iter().map(|&p| elements[p]).collect())
             }
         }
     }
@@ -441,7 +472,7 @@ impl<'a> Tracer<'a> {
                 Some(Index::Many(e)) => {
                     let list = self.expression(e)?;
                     let mut picked = Vec::new();
-                    for s in list.elements(&self.graphs) {
+                    for &s in list.elements(&self.graphs).iter() {
                         let Some(v) = s.as_number() else {
                             return Err(BindError::new(e.span, "these indices are not constants"));
                         };
@@ -465,6 +496,7 @@ impl<'a> Tracer<'a> {
             ty,
             sizes: chosen.iter().filter(|c| c.1).map(|c| c.0.len()).collect(),
         };
+        check_length(span, &result.sizes)?;
         let strides = shape.strides();
         // Visit in the storage order of the result.
         let kept: Vec<usize> = (0..chosen.len()).filter(|&k| chosen[k].1).collect();
@@ -523,7 +555,7 @@ impl<'a> Tracer<'a> {
             .collect();
         Ok(Value {
             shape,
-            data: Data::Elements(elements),
+            data: Data::of(elements),
         })
     }
 
@@ -556,7 +588,7 @@ impl<'a> Tracer<'a> {
         };
         let data = match &value.data {
             Data::Public(id) => Data::Public(self.graphs.public.apply(function, *id)),
-            Data::Elements(elements) => Data::Elements(
+            Data::Elements(elements) => Data::of(
                 elements
                     .iter()
                     .map(|&s| self.graphs.unary(function, s))
@@ -611,7 +643,10 @@ impl<'a> Tracer<'a> {
         };
         let ty = match op {
             _ if op.is_step() => Type::INT,
-            Binary::Power if wider.is_number() => Type::REAL,
+            Binary::Power if wider.base == Base::Int => Type {
+                base: Base::Real,
+                ..wider
+            },
             _ if left.shape.ty.is_number() && right.shape.ty.is_number() && !ints => Type::REAL,
             _ => wider,
         };
@@ -654,7 +689,7 @@ impl<'a> Tracer<'a> {
             || (left.is_constant() && right.is_constant());
         let data = if scalarwise {
             let (a, b) = (left.elements(&self.graphs), right.elements(&self.graphs));
-            Data::Elements(
+            Data::of(
                 (0..length)
                     .map(|i| {
                         let x = a[if broadcast_left { 0 } else { i }];
@@ -685,6 +720,7 @@ impl<'a> Tracer<'a> {
                 format!("the product of {rows}x{inner} and {inner_right}x{columns} does not exist"),
             ));
         }
+        check_length(span, &[rows, inner.max(1), columns])?;
         let shape = match (left.shape.ty.base, right.shape.ty.base) {
             (Base::RowVector, Base::Vector) => Shape::scalar(Type::REAL),
             (Base::Matrix, Base::Vector) => Shape {
@@ -729,7 +765,7 @@ impl<'a> Tracer<'a> {
         }
         Ok(Value {
             shape,
-            data: Data::Elements(elements),
+            data: Data::of(elements),
         })
     }
 
@@ -802,7 +838,7 @@ impl<'a> Tracer<'a> {
             .collect();
         Ok(Value {
             shape,
-            data: Data::Elements(elements),
+            data: Data::of(elements),
         })
     }
 
@@ -825,7 +861,7 @@ impl<'a> Tracer<'a> {
             Reduction::Maximum => self.fold(a, Binary::Maximum, f64::NEG_INFINITY, ty),
             Reduction::LogSumExp => {
                 let elements = a.elements(&self.graphs);
-                let mut iter = elements.into_iter();
+                let mut iter = elements.iter().copied();
                 let first = iter.next().unwrap_or(Scalar::number(f64::NEG_INFINITY));
                 let total = iter.fold(first, |sum, x| {
                     scalar_function(&mut self.graphs, Elementwise2::LogSumExp, sum, x)
@@ -874,9 +910,6 @@ impl<'a> Tracer<'a> {
                 _ => 1,
             }),
             Shaping::ToVector | Shaping::ToRowVector | Shaping::ToArray1d => {
-                if first.shape.ty.array > 1 || (first.shape.ty.array == 1 && first.shape.ty.dimensions() > 1) {
-                    return Err(BindError::new(span, "nested arrays cannot be flattened yet"));
-                }
                 Ok(Value {
                     shape: Shape {
                         ty,
@@ -894,12 +927,23 @@ impl<'a> Tracer<'a> {
                     }
                     counts.push(n as usize);
                 }
+                check_length(span, &[&counts[..], sizes].concat())?;
                 let copies: usize = counts.iter().product();
-                let elements = first.elements(&self.graphs).repeat(copies);
-                counts.extend(sizes);
+                let elements = first.elements(&self.graphs);
+                let elements = if first.shape.ty == Type::ROW_VECTOR && shaping == Shaping::RepMatrix {
+                    // So many rows: stored column by column.
+                    elements.iter().flat_map(|&e| vec![e; copies]).collect()
+                } else {
+                    elements.repeat(copies)
+                };
+                if first.shape.ty == Type::VECTOR && shaping == Shaping::RepMatrix {
+                    counts.insert(0, sizes[0]);
+                } else {
+                    counts.extend(sizes);
+                }
                 Ok(Value {
                     shape: Shape { ty, sizes: counts },
-                    data: Data::Elements(elements),
+                    data: Data::of(elements),
                 })
             }
         }
@@ -927,7 +971,7 @@ impl<'a> Tracer<'a> {
                 return Err(BindError::new(
                     span,
                     format!(
-                        "`{}` is given {} and {} elements",
+                        "`{}` is given containers of {} and of {} elements: their sizes must agree",
                         distribution::FAMILIES[family].name(),
                         length.unwrap_or(1),
                         v.shape.length()
@@ -946,7 +990,7 @@ impl<'a> Tracer<'a> {
         if length == 0 {
             return Ok(Value {
                 shape,
-                data: Data::Elements(Vec::new()),
+                data: Data::of(Vec::new()),
             });
         }
         if !values.iter().any(Value::is_private) {
@@ -970,7 +1014,7 @@ impl<'a> Tracer<'a> {
             let sum = self.graphs.public.sum_of(node);
             return Ok(Value::scalar(Type::REAL, self.graphs.from_public(sum)));
         }
-        let elements: Vec<Vec<Scalar>> = values.iter().map(|v| v.elements(&self.graphs)).collect();
+        let elements: Vec<_> = values.iter().map(|v| v.elements(&self.graphs)).collect();
         let terms = (0..length)
             .map(|i| {
                 let at = |k: usize| {
@@ -983,7 +1027,7 @@ impl<'a> Tracer<'a> {
             .collect();
         Ok(Value {
             shape,
-            data: Data::Elements(terms),
+            data: Data::of(terms),
         })
     }
 }
@@ -1053,6 +1097,19 @@ fn indexed_type(ty: Type, chosen: &[(Vec<usize>, bool)]) -> Type {
         (base, _) => base,
     };
     Type { base, array }
+}
+
+/// Refuses containers that would fill the memory.
+fn check_length(span: Span, sizes: &[usize]) -> Traced<()> {
+    let length = sizes.iter().try_fold(1usize, |a, &b| a.checked_mul(b));
+    if length.is_some_and(|n| n <= MAX_ELEMENTS) {
+        return Ok(());
+    }
+    let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
+    Err(BindError::new(
+        span,
+        format!("{} elements are more than {MAX_ELEMENTS}", sizes.join(" x ")),
+    ))
 }
 
 fn check_sizes(span: Span, declared: &Shape, value: &Value) -> Traced<()> {

@@ -1,5 +1,7 @@
 //! Values while a model is bound: a type, sizes, and elements of any stage.
 
+use std::rc::Rc;
+
 use super::private::{Graphs, Scalar};
 use super::public::PublicId;
 use crate::check::{Base, Type};
@@ -95,14 +97,21 @@ pub struct Value {
 pub enum Data {
     /// A whole public vector.
     Public(PublicId),
-    Elements(Vec<Scalar>),
+    /// Shared, so that reading a variable costs nothing.
+    Elements(Rc<Vec<Scalar>>),
+}
+
+impl Data {
+    pub fn of(elements: Vec<Scalar>) -> Self {
+        Data::Elements(Rc::new(elements))
+    }
 }
 
 impl Value {
     pub fn scalar(ty: Type, scalar: Scalar) -> Self {
         Value {
             shape: Shape::scalar(ty),
-            data: Data::Elements(vec![scalar]),
+            data: Data::of(vec![scalar]),
         }
     }
 
@@ -110,15 +119,15 @@ impl Value {
         Value::scalar(ty, Scalar::number(value))
     }
 
-    pub fn elements(&self, graphs: &Graphs) -> Vec<Scalar> {
+    pub fn elements(&self, graphs: &Graphs) -> Rc<Vec<Scalar>> {
         match &self.data {
-            Data::Elements(elements) => elements.clone(),
-            Data::Public(id) => match graphs.public.constant_values(*id) {
+            Data::Elements(elements) => Rc::clone(elements),
+            Data::Public(id) => Rc::new(match graphs.public.constant_values(*id) {
                 Some(values) => values.into_iter().map(Scalar::number).collect(),
                 None => (0..self.shape.length() as u32)
                     .map(|i| Scalar::Public(*id, i))
                     .collect(),
-            },
+            }),
         }
     }
 

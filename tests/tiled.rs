@@ -1,0 +1,251 @@
+//! The row program against independent paths.
+//!
+//! For every program here, at fixed random points: each record's value and
+//! gradient must be those of the tiled path (burn's own derivatives), the pulled
+//! back sum must be the sum of the records' gradients plus that of the prior,
+//! and all of it must be what central differences of the log density give. A
+//! wrong derivative, a wrong interface Jacobian or a value skipped that a
+//! gradient needs fails here.
+
+mod evaluation;
+
+use dpm::density::Density;
+use dpm::distribution::{FAMILIES, Number};
+use dpm::function::Unary;
+use dpm::model::Constants;
+use evaluation::*;
+
+#[test]
+fn shipped_models() {
+    for path in programs("models") {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let density = shipped(&name);
+        let table = match shipped_table(&name, &density) {
+            Some(table) => table.first(300),
+            None => random_table(&density, 300, &mut Random(7)),
+        };
+        agrees(&name, &density, &table, 2, 0.5);
+    }
+}
+
+/// `tests/good/density`: each program is named after what it covers.
+#[test]
+fn small_programs() {
+    for path in programs("tests/good/density") {
+        let source = read(&path);
+        let name = path.display().to_string();
+        let density = density(&source, &constants_in(&source));
+        let table = random_table(&density, 37, &mut Random(3));
+        agrees(&name, &density, &table, 3, 1.0);
+    }
+}
+
+#[test]
+fn every_distribution_as_likelihood_and_as_prior() {
+    for family in FAMILIES {
+        let name = family.name();
+        let (column, unknown, range) = variate(name);
+        let arguments = family.arguments();
+        let mut parameters = String::new();
+        let mut names = Vec::new();
+        for argument in arguments {
+            if argument.number == Number::Int {
+                names.push("trials".to_string());
+                continue;
+            }
+            let bounds = match argument.domain {
+                d if d.starts_with("positive") => "<lower=0.3, upper=4>",
+                d if d.starts_with("between 0 and 1") => "<lower=0, upper=1>",
+                "above alpha" => "<lower=2.5, upper=9>",
+                _ if name == "uniform" => "<lower=-9, upper=-2.5>",
+                _ => "",
+            };
+            parameters.push_str(&format!("  real{bounds} p_{};\n", argument.name));
+            names.push(format!("p_{}", argument.name));
+        }
+        let list = names.join(", ");
+        // Likelihood: the arguments are parameters.
+        let source = format!(
+            "record {{ {column} y; int<lower=5, upper=9> trials; }}\nparameters {{\n{parameters}}}\nmodel {{ y ~ {name}({list}); }}"
+        );
+        works(&format!("{name} as likelihood"), &source);
+        // Prior: variate and arguments are parameters, or the variate a
+        // constant where it is an integer.
+        let variate = match family.variate() {
+            Number::Int => "transformed constants { int y = 1; int trials = 4; }".to_string(),
+            Number::Real => "transformed constants { int trials = 4; }".to_string(),
+        };
+        let unknown = match family.variate() {
+            Number::Int => String::new(),
+            Number::Real => format!("{unknown} y;"),
+        };
+        let source = format!(
+            "{variate}\nparameters {{ {unknown}\n{parameters}}}\nmodel {{ y ~ {name}({list}); }}"
+        );
+        works(&format!("{name} as prior"), &source);
+        // The variate a parameter, the arguments numbers per record.
+        if family.variate() == Number::Real {
+            let records: String = names.iter().map(|n| format!("real<lower={}, upper={}> {n};", range.0, range.1)).collect();
+            if name == "uniform" {
+                continue;
+            }
+            let suffix = "lpdf";
+            let source = format!(
+                "record {{ {records} }}\nparameters {{ {unknown} }}\nmodel {{ target += {name}_{suffix}(y | {list}); }}"
+            );
+            works(&format!("{name} with private arguments"), &source);
+        }
+    }
+}
+
+/// Declarations of a column and of a parameter that may be the variate, and a
+/// range in which all arguments are allowed.
+fn variate(name: &str) -> (&'static str, &'static str, (f64, f64)) {
+    match name {
+        "bernoulli" | "bernoulli_logit" => ("int<lower=0, upper=1>", "", (0.2, 0.8)),
+        "binomial_logit" | "poisson_log" => ("int<lower=0, upper=5>", "", (0.2, 0.8)),
+        "beta" => ("real<lower=0.01, upper=0.99>", "real<lower=0, upper=1>", (0.3, 3.0)),
+        "exponential" | "gamma" => ("real<lower=0.01, upper=5>", "real<lower=0>", (0.3, 3.0)),
+        "uniform" => ("real<lower=-2, upper=2>", "real<lower=-2, upper=2>", (0.0, 1.0)),
+        _ => ("real<lower=-3, upper=3>", "real", (0.3, 3.0)),
+    }
+}
+
+#[test]
+fn every_scalar_function_at_every_stage() {
+    for function in Unary::ALL {
+        let name = function.definition().name;
+        if name.is_empty() {
+            continue;
+        }
+        let (low, high) = if name == "log1m_exp" { (-2.0, -0.3) } else { (0.15, 0.85) };
+        let source = format!(
+            "record {{ real<lower=0.8, upper=0.99> x; real<lower={low}, upper={high}> y; }}
+             transformed record {{ real r = {name}(y); }}
+             parameters {{ real<lower={low}, upper={high}> a; vector<lower={low}, upper={high}>[3] v; }}
+             transformed parameters {{ vector[3] fv = {name}(v); }}
+             model {{ target += {name}(a) + sum(fv); target += {name}(x * a) + r * {name}(v[2]); target += fv[3] * {name}(v[1] * x); }}"
+        );
+        works(name, &source);
+    }
+    for call in [
+        "pow(A, B)", "A ^ B", "A .^ B", "A ^ 2", "A ^ 3", "A ^ 0.5", "A ^ -1", "2 ^ A", "fmin(A, B)", "fmax(A, B)",
+        "log_sum_exp(A, B)", "log_diff_exp(A + 2, B)", "multiply_log(A, B)", "lmultiply(A, B)",
+        "lbeta(A, B)", "lchoose(A + 5, B)", "hypot(A, B)", "fdim(A, B)", "A * B", "A / B", "A - B",
+        "A + B", "-A * !(B > 0.5)", "A < B ? A : B * A", "(A <= 0.5 && B > 0.3) || A >= B ? exp(A) : A",
+        "A == B ? A : B", "A != B ? A : B", "min([A, B, 0.4])", "max({A, B, 0.4})", "prod([A, B, 2])",
+        "mean([A, B]')", "dot_self([A, B]')", "log_sum_exp([A, B, A * B])", "dot_product([A, B], [B, 2])",
+        "[A, B] * [B, 1]'", "sum([A, B]' * [B, A])",
+    ] {
+        // Each operand constant, per record, unknown, or both.
+        let operands = ["0.7", "x", "a", "(a * x)", "(x * a + y * b)", "exp(b * x - 1)"];
+        let mut terms = String::new();
+        for left in operands {
+            for right in operands {
+                let term = call.replace('A', left).replace('B', &other_variables(right));
+                terms.push_str(&format!("target += {term};\n"));
+            }
+        }
+        let source = format!(
+            "record {{ real<lower=0.8, upper=0.99> x; real<lower=0.2, upper=0.7> y; }}
+             parameters {{ real<lower=0.15, upper=0.85> a; real<lower=0.1, upper=0.5> b; real<lower=0.3, upper=0.9> c; }}
+             model {{ {terms} }}"
+        );
+        works(call, &source);
+    }
+}
+
+/// The same operand made of other variables.
+fn other_variables(operand: &str) -> String {
+    operand.replace("exp(b * x", "exp(c * y").replace("x * a", "y * c").replace("a * x", "c * y").replace("y * b", "x * b")
+}
+
+/// A block is 256 records: values and gradients of a record do not depend on
+/// where its block begins or ends.
+#[test]
+fn blocks_leave_no_trace() {
+    let density = shipped("radon_mn-radon_hierarchical_intercept_noncentered");
+    let mut random = Random(11);
+    let all = random_table(&density, 1000, &mut random);
+    let theta = random.point(density.dimension(), 0.5);
+    let (values, _) = log_likelihoods(&density, &all, &theta);
+    let gradients = record_gradients(&density, &all, &theta);
+    for rows in [0, 1, 255, 256, 257] {
+        let part = all.first(rows);
+        assert_eq!(log_likelihoods(&density, &part, &theta).0, values[..rows]);
+        assert_eq!(record_gradients(&density, &part, &theta), gradients[..rows * theta.len()]);
+    }
+    // The last record alone, which stood at position 231 of its block.
+    let last = Table {
+        columns: all.columns.iter().map(|c| c[999..].to_vec()).collect(),
+        rows: 1,
+    };
+    assert_eq!(log_likelihoods(&density, &last, &theta).0, values[999..]);
+}
+
+fn works(name: &str, source: &str) {
+    let density = density(source, &Constants::none());
+    let table = random_table(&density, 23, &mut Random(5));
+    agrees(name, &density, &table, 2, 1.0);
+}
+
+fn agrees(name: &str, density: &Density, table: &Table, points: usize, size: f64) {
+    let mut random = Random(20_240_229);
+    let d = density.dimension();
+    for _ in 0..points {
+        let theta = random.point(d, size);
+        let (values, _) = log_likelihoods(density, table, &theta);
+        let gradients = record_gradients(density, table, &theta);
+        let (tiled_values, tiled) = density.tiled_gradients(&theta, &table.columns, table.rows);
+        assert_eq!((values.len(), gradients.len()), (table.rows, table.rows * d));
+        assert_eq!((tiled_values.len(), tiled.len()), (table.rows, table.rows * d), "{name}");
+        for i in 0..table.rows {
+            near(name, "value", values[i], tiled_values[i], 1e-12 * tiled_values[i].abs().max(1.0));
+            let (own, other) = (&gradients[i * d..(i + 1) * d], &tiled[i * d..(i + 1) * d]);
+            let scale = other.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
+            for j in 0..d {
+                // burn multiplies the zero from a branch not taken by what
+                // stands in it; differences judge those alone.
+                if other[j].is_nan() && name.contains("branches_not_taken") {
+                    continue;
+                }
+                near(name, &format!("record {i}, coordinate {j}"), own[j], other[j], 1e-12 * scale);
+            }
+        }
+
+        let total = gradient(density, table, &theta);
+        let (log_prior, prior) = density.pull_back(&theta, &[]);
+        near(name, "log prior", log_prior, density.log_prior(&theta), 1e-13 * log_prior.abs().max(1.0));
+        let scale = total.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
+        for j in 0..d {
+            let sum: f64 = (0..table.rows).map(|i| gradients[i * d + j]).sum();
+            let magnitude: f64 = (0..table.rows).map(|i| gradients[i * d + j].abs()).sum();
+            near(name, &format!("sum, coordinate {j}"), total[j], prior[j] + sum, 1e-12 * scale.max(magnitude));
+        }
+
+        for j in 0..d {
+            let at = |step: f64| {
+                let mut moved = theta.clone();
+                moved[j] += step;
+                log_density(density, table, &moved).iter().sum::<f64>()
+            };
+            // Fourth-order central differences; the short step for functions
+            // with a kink, which a long one may cross at some record.
+            let difference = |h: f64| {
+                (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h)
+            };
+            let mut numeric = difference(1e-3);
+            if (numeric - total[j]).abs() > 1e-6 * scale {
+                numeric = difference(1e-5);
+            }
+            near(name, &format!("difference along {j}"), total[j], numeric, 1e-6 * scale);
+        }
+    }
+}
+
+fn near(name: &str, what: &str, ours: f64, theirs: f64, tolerance: f64) {
+    assert!(
+        ours == theirs || (ours - theirs).abs() <= tolerance,
+        "{name}: {what} is {ours}, expected {theirs}"
+    );
+}
