@@ -23,7 +23,9 @@ use super::noise::DiscreteGaussian;
 /// J is even, so that sigma can be a multiple of 2^-(J/2) = 2^-22 and sigma^2 one
 /// of gamma. At 44, an i64 holds a per-record log-likelihood of up to 2^17 nats
 /// with the clamp at 2^61 units, so that a difference of two stays below 2^62;
-/// and the least noise, 2^30 gamma, is sigma = 2^-14 nats.
+/// and the least noise, 2^40 gamma, is sigma = 2^-4 nats: its penalty of 0.002
+/// nats costs no acceptance, and on so fine a lattice the discrete noise is as
+/// good as continuous at any sensible epsilon.
 pub const J: u32 = 44;
 
 const _: () = assert!(J.is_multiple_of(2), "sigma is a multiple of 2^-(J/2)");
@@ -34,8 +36,14 @@ pub const MAX_LOG_LIKELIHOOD: i64 = 1 << 61;
 /// The largest clip bound B, 2^60 lattice units: 2^16 nats.
 pub const MAX_CLIP_BOUND: i64 = 1 << 60;
 
-/// s >= 2^30 lattice units, that is m >= 2^8.
-const MIN_MULTIPLE: u64 = 1 << (30 - J / 2);
+/// s is at least 2 to this power, in lattice units.
+const MIN_SIGMA_EXPONENT: u32 = 40;
+
+/// The lattice spacing is at most this share of sigma.
+pub const LATTICE_RATIO: f64 = 1.0 / (1u64 << MIN_SIGMA_EXPONENT) as f64;
+
+/// s >= 2^40 lattice units, that is m >= 2^18.
+const MIN_MULTIPLE: u64 = 1 << (MIN_SIGMA_EXPONENT - J / 2);
 
 const UNITS_PER_NAT: f64 = (1u64 << J) as f64;
 
@@ -209,7 +217,7 @@ impl PenaltyQuery {
         self.bound * i64::from(self.sensitivity_factor)
     }
 
-    /// s: the noise parameter in lattice units, from 2^30 to 2^50.
+    /// s: the noise parameter in lattice units, from 2^40 to 2^50.
     pub fn sigma_units(&self) -> u64 {
         // At most 2^50: `plan` made the noise with it.
         self.multiple << (J / 2)
@@ -432,8 +440,8 @@ mod tests {
                 );
                 // No more than is needed: one multiple less is too little.
                 let less = s - (1 << (J / 2));
-                assert!(s == 1 << 30 || !noise_covers(less, tau, query.sensitivity()));
-                assert!((1 << 30..=1 << 50).contains(&s));
+                assert!(s == 1 << 40 || !noise_covers(less, tau, query.sensitivity()));
+                assert!((1 << 40..=1 << 50).contains(&s));
                 let square = u128::from(s) * u128::from(s);
                 assert_eq!(square % (1 << J), 0, "sigma^2 is not a multiple of gamma");
                 assert_eq!(square >> J, u128::from(query.multiple).pow(2));
@@ -462,7 +470,7 @@ mod tests {
         assert_eq!(more.sigma_units(), half.sigma_units() + (1 << 22));
         // The least and the most noise.
         let least = query(PenaltyScale::new(2, 1e-300).unwrap(), f64::MAX);
-        assert_eq!(least.sigma_units(), 1 << 30);
+        assert_eq!(least.sigma_units(), 1 << 40);
         assert_eq!(least.clip_bound(), MAX_CLIP_BOUND);
         let most = PenaltyScale::new(2, 1.0).unwrap();
         assert_eq!(query(most, 32.0).sigma(), 64.0);

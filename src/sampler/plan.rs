@@ -4,11 +4,7 @@ use crate::accounting::{
     AccountError, Budget, Event, EventError, Gaussian, Guarantee, GuaranteeBounds,
     Lattice, Query, Real, Relation, account, mu_for_budget, total_variation_of_draw,
 };
-use crate::privacy::{GradientScale, PenaltyError, PenaltyScale, ScaleError};
-
-/// Smallest noise of a log-ratio in lattice steps; see
-/// [`crate::privacy::penalty`].
-const LOG_RATIO_LATTICE_RATIO: f64 = 1.0 / (1u64 << 30) as f64;
+use crate::privacy::{GradientScale, PenaltyError, PenaltyScale, ScaleError, penalty};
 
 /// Chains of a private run that does not say how many.
 pub const DEFAULT_CHAINS: u64 = 4;
@@ -244,8 +240,15 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
     let gradient_ratio = GradientScale::new(r.clip_gradient, factor(r.relation), 1.0)?.lattice_ratio();
     let total_variation = Real::from(gradients * r.dimension as f64)
         * total_variation_of_draw(Real::from(gradient_ratio))
-        + Real::from(ratios) * total_variation_of_draw(Real::from(LOG_RATIO_LATTICE_RATIO));
-    let mu = mu_for_budget(r.epsilon, r.delta, total_variation)?;
+        + Real::from(ratios) * total_variation_of_draw(Real::from(penalty::LATTICE_RATIO));
+    let mu = mu_for_budget(r.epsilon, r.delta, total_variation).map_err(|e| match e {
+        AccountError::DeltaUnreachable { .. } => PlanError::Settings(format!(
+            "epsilon {} is more than can be accounted for at delta {:e}: with discrete noise the bound holds up to about 40; choose a smaller epsilon",
+            r.epsilon.to_f64(),
+            r.delta.to_f64()
+        )),
+        other => other.into(),
+    })?;
     let tau_gradient = (gradients / (2.0 * split * mu)).sqrt();
     let tau_log_ratio = (ratios / (2.0 * (1.0 - split) * mu)).sqrt();
     // Rounding may leave the plan a hair above its budget: widen the noise
@@ -342,7 +345,7 @@ fn releases(
     let mut log_ratio = Gaussian::of_clip("log-ratio per unit of distance", r.clip_log_ratio, r.relation, sigma)?;
     if on_lattice {
         gradient = gradient.on_lattice(Lattice::new(gradient_scale.lattice_ratio(), r.dimension)?);
-        log_ratio = log_ratio.on_lattice(Lattice::new(LOG_RATIO_LATTICE_RATIO, 1)?);
+        log_ratio = log_ratio.on_lattice(Lattice::new(penalty::LATTICE_RATIO, 1)?);
     }
     let events = vec![
         Event::Gaussian(gradient.times(gradients_per_chain(r, k)? * r.chains)),
