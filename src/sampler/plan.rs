@@ -81,6 +81,15 @@ pub enum PlanError {
     },
     #[error("not one iteration fits this budget: use larger noise multipliers or fewer chains")]
     NoIteration,
+    #[error(
+        "epsilon {epsilon} is more than can be accounted for at delta {delta:e}: noise on a lattice differs from a Gaussian by total variation {total_variation:.1e}, which adds (1 + e^epsilon) times that to delta. Give an epsilon of at most about {most} (or larger noise multipliers)"
+    )]
+    Lattice {
+        epsilon: f64,
+        delta: f64,
+        total_variation: f64,
+        most: f64,
+    },
     #[error("{0}")]
     Settings(String),
     #[error(transparent)]
@@ -126,20 +135,7 @@ impl Plan {
                     log_ratio,
                 },
                 Iterations::Fixed(k),
-            ) => {
-                let plan = assemble(request, gradient, log_ratio, k)?;
-                if fits(&plan) {
-                    return Ok(plan);
-                }
-                let budget = plan.request.epsilon.to_f64();
-                let requested = plan.guarantee.epsilon;
-                Err(PlanError::Budget {
-                    requested,
-                    budget,
-                    delta: plan.request.delta.to_f64(),
-                    short: requested - budget,
-                })
-            }
+            ) => within_budget(&request, gradient, log_ratio, k),
             (
                 NoiseChoice::Multipliers {
                     gradient,
@@ -218,7 +214,8 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
     let total_variation = Real::from(gradients * r.dimension as f64)
         * total_variation_of_draw(Real::from(gradient_ratio))
         + Real::from(ratios) * total_variation_of_draw(Real::from(LOG_RATIO_LATTICE_RATIO));
-    let mu = mu_for_budget(r.epsilon, r.delta, total_variation)?;
+    let mu = mu_for_budget(r.epsilon, r.delta, total_variation)
+        .map_err(|e| lattice_limit(e.into(), &r))?;
     let tau_gradient = (gradients / (2.0 * split * mu)).sqrt();
     let tau_log_ratio = (ratios / (2.0 * (1.0 - split) * mu)).sqrt();
     // Rounding may leave the plan a hair above its budget: widen the noise
@@ -234,24 +231,76 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
 }
 
 fn most_iterations(r: PlanRequest, gradient: f64, log_ratio: f64) -> Result<Plan, PlanError> {
-    let plan_for = |k| assemble(r.clone(), gradient, log_ratio, k);
-    if !fits(&plan_for(1)?) {
-        return Err(PlanError::NoIteration);
-    }
+    let allowed = |k| match assemble(r.clone(), gradient, log_ratio, k) {
+        Ok(plan) => Ok(fits(&plan)),
+        Err(PlanError::Account(AccountError::DeltaUnreachable { .. })) => Ok(false),
+        Err(error) => Err(error),
+    };
     let (mut low, mut high) = (1u64, 2u64);
-    while high < 1 << 40 && fits(&plan_for(high)?) {
+    while high < 1 << 40 && allowed(high)? {
         low = high;
         high *= 2;
     }
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if fits(&plan_for(middle)?) {
+        if allowed(middle)? {
             low = middle;
         } else {
             high = middle;
         }
     }
-    plan_for(low)
+    within_budget(&r, gradient, log_ratio, low)
+}
+
+/// The plan with these noise multipliers, or the budget's refusal.
+fn within_budget(r: &PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<Plan, PlanError> {
+    let (requested, unreachable) = match assemble(r.clone(), tau_g, tau_l, k) {
+        Ok(plan) if fits(&plan) => return Ok(plan),
+        Ok(plan) => (plan.guarantee.epsilon, None),
+        // Not even a huge epsilon reaches delta with noise on this lattice. Continuous
+        // noise would need less, which says how far off the budget is at least.
+        Err(error @ PlanError::Account(AccountError::DeltaUnreachable { .. })) => {
+            (continuous_epsilon(r, tau_g, tau_l, k)?, Some(error))
+        }
+        Err(error) => return Err(error),
+    };
+    let budget = r.epsilon.to_f64();
+    match unreachable {
+        Some(error) if requested <= budget => Err(lattice_limit(error, r)),
+        _ => Err(PlanError::Budget {
+            requested,
+            budget,
+            delta: r.delta.to_f64(),
+            short: requested - budget,
+        }),
+    }
+}
+
+/// Epsilon of the run if its noise were continuous.
+fn continuous_epsilon(r: &PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<f64, PlanError> {
+    let gradients = (gradients_per_chain(r, k)? * r.chains) as f64;
+    let ratios = (k * r.chains) as f64;
+    let sensitivity = (gradients / tau_g.powi(2) + ratios / tau_l.powi(2)).sqrt();
+    let all = Gaussian::of_sensitivity("all releases", sensitivity, 1.0)?;
+    let query = Query::Epsilon { delta: r.delta };
+    Ok(account(&[Event::Gaussian(all)], r.relation, query)?.epsilon)
+}
+
+/// Says which epsilon noise on a lattice can account for.
+fn lattice_limit(error: PlanError, r: &PlanRequest) -> PlanError {
+    let PlanError::Account(AccountError::DeltaUnreachable {
+        total_variation, ..
+    }) = error
+    else {
+        return error;
+    };
+    let delta = r.delta.to_f64();
+    PlanError::Lattice {
+        epsilon: r.epsilon.to_f64(),
+        delta,
+        total_variation,
+        most: (delta / total_variation).ln().floor(),
+    }
 }
 
 fn fits(plan: &Plan) -> bool {
@@ -362,6 +411,43 @@ mod tests {
         })
         .unwrap();
         assert_eq!(gaussian.iterations_per_chain, 538);
+    }
+
+    /// A plan so costly that noise on a lattice reaches no delta at all is refused
+    /// like any other, and does not stop the search for the longest run.
+    #[test]
+    fn a_delta_out_of_reach_is_a_refusal() {
+        let costly = PlanRequest {
+            iterations: Iterations::Fixed(1000),
+            noise: NoiseChoice::Multipliers {
+                gradient: 1.0,
+                log_ratio: 1.0,
+            },
+            ..paper_banana()
+        };
+        for iterations in [Iterations::Fixed(1000), Iterations::Max] {
+            let error = Plan::new(PlanRequest {
+                iterations,
+                ..costly.clone()
+            })
+            .unwrap_err();
+            assert!(error.is_refusal(), "{error}");
+            assert!(error.to_string().contains("short by"), "{error}");
+        }
+        let generous = PlanRequest {
+            epsilon: Real::from(30.0),
+            ..paper_banana()
+        };
+        assert!(Plan::new(generous).unwrap().iterations_per_chain > 892);
+        let absurd = PlanRequest {
+            epsilon: Real::from(1000.0),
+            iterations: Iterations::Fixed(10),
+            noise: NoiseChoice::FromBudget { split: 0.5 },
+            ..paper_banana()
+        };
+        let error = Plan::new(absurd).unwrap_err();
+        assert!(!error.is_refusal(), "{error}");
+        assert!(error.to_string().contains("at most about"), "{error}");
     }
 
     #[test]
