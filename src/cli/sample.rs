@@ -497,11 +497,13 @@ impl Job<'_> {
 }
 
 /// One chain's file and the draws in it.
+type ChainFile = (String, Vec<Vec<f64>>);
+
 fn chain_csv(
     chain: &Chain,
     header: StanCsvHeader,
     names: &[String],
-) -> Result<(String, Vec<Vec<f64>>), Box<dyn std::error::Error>> {
+) -> Result<ChainFile, Box<dyn std::error::Error>> {
     let columns = ["stepsize__".to_string(), "divergent__".to_string()];
     let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
     let mut kept = Vec::new();
