@@ -63,7 +63,7 @@ impl Place {
     fn new() -> Place {
         let place = Place(tempfile::tempdir().expect("a temporary directory"));
         place.write("m.dpm", MODEL);
-        place.write("d.csv", &csv(&rows(300)));
+        place.write("d.csv", csv(&rows(300)));
         place
     }
 
