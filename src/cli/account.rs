@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::run_settings::RelationChoice;
+use super::{pretty, print};
 use crate::accounting::{Accountant, Event, Query, Real, Relation};
 
 #[derive(Debug, clap::Args)]
@@ -48,6 +49,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .accountant
         .account(&events, relation, query)
         .map_err(Failure::input)?;
-    println!("{}", super::info::pretty(&json!(guarantee)));
-    Ok(())
+    print(&pretty(&json!(guarantee)))
 }

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::model_file::ModelFile;
-use super::Common;
+use super::{Common, pretty, print};
 use crate::check::{Expr, Stage, Statement, StatementKind};
+use crate::model::Model;
 use crate::syntax::line_column;
 
 #[derive(Debug, clap::Args)]
@@ -35,58 +36,66 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let mut statements = Vec::new();
     collect(&file.checked.model, &file.source, &mut statements);
     // Sizes are known only with the constants; types and stages without.
-    let needs_constants = !file.checked.constants.is_empty();
-    let beside = file.path.with_extension("constants.json");
-    let bound = if needs_constants && arguments.constants.is_none() && !beside.exists() {
+    let given = arguments.constants.as_deref();
+    let unbound = !file.checked.constants.is_empty() && file.constants_path(given).is_none();
+    let bound = if unbound {
         None
     } else {
-        Some(file.bind(arguments.constants.as_deref(), common)?)
+        Some(file.bind(given, common)?)
     };
-    match arguments.format {
-        Format::Json => {
-            let list: Vec<_> = statements
-                .iter()
-                .map(|s| {
-                    json!({
-                        "line": s.line,
-                        "statement": s.text,
-                        "kind": s.kind,
-                        "stage": s.stage.name(),
-                        "sensitivity": null,
-                    })
-                })
-                .collect();
-            let report = json!({
-                "model": file.path.display().to_string(),
-                "ok": true,
-                "unconstrained_dimension": bound.as_ref().map(|m| m.dimension),
-                "statements": list,
-            });
-            println!("{}", super::info::pretty(&report));
+    print(&match arguments.format {
+        Format::Json => pretty(&json_of(&file, bound.as_ref(), &statements)),
+        Format::Text => describe(&file, bound.as_ref(), &statements),
+    })
+}
+
+fn json_of(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> Value {
+    let list: Vec<_> = statements
+        .iter()
+        .map(|s| {
+            json!({
+                "line": s.line,
+                "statement": s.text,
+                "kind": s.kind,
+                "stage": s.stage.name(),
+                "sensitivity": null,
+            })
+        })
+        .collect();
+    json!({
+        "model": file.path.display().to_string(),
+        "ok": true,
+        "unconstrained_dimension": model.map(|m| m.dimension),
+        "statements": list,
+    })
+}
+
+fn describe(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> String {
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let mut lines = vec![format!(
+        "{}: types and stages are right",
+        file.path.display()
+    )];
+    lines.push(match model {
+        Some(model) => {
+            let used = model.columns.iter().filter(|c| c.used).count();
+            format!(
+                "{} unconstrained parameter{}, {used} record column{} read",
+                model.dimension,
+                plural(model.dimension),
+                plural(used),
+            )
         }
-        Format::Text => {
-            println!("{}: types and stages are right", file.path.display());
-            match &bound {
-                Some(model) => println!(
-                    "{} unconstrained parameter{}, {} record column{} read",
-                    model.dimension,
-                    if model.dimension == 1 { "" } else { "s" },
-                    model.columns.iter().filter(|c| c.used).count(),
-                    if model.columns.iter().filter(|c| c.used).count() == 1 { "" } else { "s" },
-                ),
-                None => println!(
-                    "sizes were not checked: give the constants with --constants"
-                ),
-            }
-            for s in &statements {
-                println!("  line {:>4}  {:<10}  {}", s.line, s.kind, s.text);
-            }
-            println!(
-                "sensitivity: no bound is derived by this version; --clip-gradient and --clip-log-ratio bound each record's contribution instead"
-            );
-        }
+        None => "sizes were not checked: give the constants with --constants".to_string(),
+    });
+    for s in statements {
+        lines.push(format!("  line {:>4}  {:<10}  {}", s.line, s.kind, s.text));
     }
-    Ok(())
+    lines.push(
+        "sensitivity: no bound is derived by this version; --clip-gradient and --clip-log-ratio bound each record's contribution instead\n"
+            .to_string(),
+    );
+    lines.join("\n")
 }
 
 struct Found {

@@ -48,9 +48,9 @@ impl Failure {
     pub fn print(&self, color: bool) {
         let message = self.message.trim_end();
         match (self.rendered, color) {
-            (true, _) => eprintln!("{message}"),
-            (false, true) => eprintln!("\x1b[1;31merror\x1b[0m: {message}"),
-            (false, false) => eprintln!("error: {message}"),
+            (true, _) => super::say_always(message),
+            (false, true) => super::say_always(format!("\x1b[1;31merror\x1b[0m: {message}")),
+            (false, false) => super::say_always(format!("error: {message}")),
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Common;
 use super::failure::Failure;
 use super::model_file::ModelFile;
+use super::{pretty, print};
 use crate::check::{Checked, VariableId};
 use crate::model::Model;
 
@@ -22,22 +23,14 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let file = ModelFile::read(&arguments.model, common)?;
-    let beside = file.path.with_extension("constants.json");
-    let unbound = !file.checked.constants.is_empty()
-        && arguments.constants.is_none()
-        && !beside.exists();
+    let given = arguments.constants.as_deref();
+    let unbound = !file.checked.constants.is_empty() && file.constants_path(given).is_none();
     let model = if unbound {
         None
     } else {
-        Some(file.bind(arguments.constants.as_deref(), common)?)
+        Some(file.bind(given, common)?)
     };
-    println!("{}", pretty(&describe(&file, model.as_ref())));
-    Ok(())
-}
-
-/// JSON as this program prints it.
-pub(super) fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+    print(&pretty(&describe(&file, model.as_ref())))
 }
 
 fn describe(file: &ModelFile, model: Option<&Model>) -> Value {

@@ -8,6 +8,7 @@ use super::Common;
 use super::failure::Failure;
 use super::model_file::{ModelFile, renames};
 use super::sample::BadRows;
+use super::{pretty, print, say_always};
 use crate::density::Density;
 use crate::model::numbers;
 use crate::privacy::{NotPrivate, Vault, load_csv};
@@ -57,7 +58,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     )
     .map_err(Failure::input)?;
     let vault = Vault::new(Density::new(model), rows);
-    common.say("NOT PRIVATE: these values depend exactly on the data");
+    say_always("NOT PRIVATE: these values depend exactly on the data");
     let mut answers = Vec::new();
     for (i, point) in points.iter().enumerate() {
         answers.push(
@@ -65,8 +66,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
                 .map_err(|e| Failure::input(format!("point {}: {e}", i + 1)))?,
         );
     }
-    println!("{}", super::info::pretty(&Value::Array(answers)));
-    Ok(())
+    print(&pretty(&Value::Array(answers)))
 }
 
 fn read_points(path: &PathBuf) -> Result<Vec<Value>, Failure> {

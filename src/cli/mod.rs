@@ -16,6 +16,8 @@ mod run_settings;
 mod sample;
 mod summary;
 
+use std::io::{ErrorKind, Write};
+
 use clap::{Parser, Subcommand};
 
 use failure::Failure;
@@ -71,9 +73,34 @@ impl Common {
     /// A line for people.
     fn say(&self, line: impl AsRef<str>) {
         if !self.quiet {
-            eprintln!("{}", line.as_ref());
+            say_always(line);
         }
     }
+}
+
+/// A line for people, with `--quiet` too: that something is NOT PRIVATE is never
+/// left unsaid.
+fn say_always(line: impl AsRef<str>) {
+    // A standard error that nobody reads is no reason to stop.
+    let _ = writeln!(std::io::stderr(), "{}", line.as_ref());
+}
+
+/// Text for machines, to standard output. A reader that has seen enough (`| head`)
+/// closes the pipe, which is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::run(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// JSON as this program prints it, a line feed at its end.
+fn pretty(value: &serde_json::Value) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    text + "\n"
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,7 +6,7 @@ use super::Common;
 use super::failure::Failure;
 use crate::check::{Checked, check};
 use crate::model::{Constants, Model, RecordColumn};
-use crate::syntax::{Diagnostic, parse, render};
+use crate::syntax::{Diagnostic, did_you_mean, parse, render};
 
 /// A program that passed the checker.
 pub(super) struct ModelFile {
@@ -59,8 +59,8 @@ impl ModelFile {
 
     /// Shows the warnings of the checker.
     pub fn show_warnings(&self, common: &Common) {
-        if !self.warnings.is_empty() && !common.quiet {
-            eprint!("{}", self.render(&self.warnings, common));
+        if !self.warnings.is_empty() {
+            common.say(self.render(&self.warnings, common).trim_end());
         }
     }
 
@@ -88,15 +88,24 @@ impl ModelFile {
         Ok(model)
     }
 
-    fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+    /// The file of constants that counts, if there is one.
+    pub fn constants_path(&self, given: Option<&Path>) -> Option<PathBuf> {
         let beside = self.path.with_extension("constants.json");
-        let path = match given {
-            Some(path) => path,
-            None if beside.exists() => &beside,
-            None => return Ok(Constants::none()),
+        match given {
+            Some(path) => Some(path.to_path_buf()),
+            None => beside.exists().then_some(beside),
+        }
+    }
+
+    fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+        let Some(path) = self.constants_path(given) else {
+            return Ok(Constants::none());
         };
-        let text = std::fs::read_to_string(path).map_err(|e| {
-            Failure::input(format!("cannot read the constants `{}`: {e}", path.display()))
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            Failure::input(format!(
+                "cannot read the constants `{}`: {e}. Expected a JSON object, for example {{\"prior_scale\": 2.5}}",
+                path.display()
+            ))
         })?;
         Constants::from_json(&text)
             .map_err(|e| Failure::input(format!("the constants `{}`: {e}", path.display())))
@@ -128,8 +137,11 @@ pub(super) fn renames(
             .collect();
         let headers: Vec<&str> = headers.split(',').map(str::trim).collect();
         if elements.is_empty() {
+            let hint = did_you_mean(variable, columns.iter().map(|c| &c.variable))
+                .map(|name| format!("; did you mean `{name}`?"))
+                .unwrap_or_default();
             return Err(Failure::input(format!(
-                "--columns names `{variable}`, but the model's `record` declares no such column"
+                "--columns names `{variable}`, but the model's `record` declares no such column{hint}"
             )));
         }
         if elements.len() != headers.len() {

@@ -8,6 +8,7 @@ use super::Common;
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
+use super::{pretty, print};
 use crate::sampler::{Plan, lookup};
 
 #[derive(Debug, clap::Args)]
@@ -18,7 +19,7 @@ pub(super) struct Arguments {
     /// The model
     model: PathBuf,
     /// Number of records the run would have
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
     /// Sampler
     #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
@@ -47,6 +48,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             arguments.algorithm
         )));
     }
+    if arguments.rows == 0 {
+        return Err(Failure::input("--rows must be at least 1"));
+    }
+    arguments.settings.check()?;
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
@@ -61,18 +66,13 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     if default {
         common.say(format!("delta was not given: taking 0.1 / n = {:e}", delta.to_f64()));
     }
-    match arguments.format {
-        Format::Json => println!("{}", super::info::pretty(&json_of(&plan))),
-        Format::Text => {
-            for line in describe(&plan, lengths.num_warmup, lengths.num_samples) {
-                println!("{line}");
-            }
-        }
-    }
     for warning in &plan.warnings {
         common.say(format!("warning: {warning}"));
     }
-    Ok(())
+    print(&match arguments.format {
+        Format::Json => pretty(&json_of(&plan)),
+        Format::Text => describe(&plan, lengths.num_warmup, lengths.num_samples).join("\n") + "\n",
+    })
 }
 
 /// The plan as `dpm plan --format json` prints it.
@@ -92,6 +92,15 @@ pub(super) fn json_of(plan: &Plan) -> Value {
     })
 }
 
+/// An epsilon for people.
+pub(super) fn figure(epsilon: f64) -> String {
+    if epsilon == 0.0 || epsilon >= 1e-3 {
+        format!("{epsilon:.6}")
+    } else {
+        format!("{epsilon:.5e}")
+    }
+}
+
 /// The plan in words.
 pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<String> {
     let r = &plan.request;
@@ -101,8 +110,8 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             r.chains, plan.iterations_per_chain, r.leapfrog_steps
         ),
         format!(
-            "epsilon {:.6} at delta {:e}, relation {}",
-            plan.epsilon(),
+            "epsilon {} at delta {:e}, relation {}",
+            figure(plan.epsilon()),
             r.delta.to_f64(),
             r.relation
         ),

@@ -60,43 +60,43 @@ pub(super) struct RunSettings {
     #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
     pub relation: RelationChoice,
     /// Number of chains; all of them share the budget
-    #[arg(long, default_value_t = DEFAULT_CHAINS, value_name = "N")]
+    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_CHAINS, value_name = "N")]
     pub chains: u64,
     /// Iterations per chain after warm-up [default: 500 private, 1000 not private]
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_negative_numbers = true, value_name = "N")]
     pub num_samples: Option<u64>,
     /// Iterations per chain that are discarded [default: as many as --num-samples]
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_negative_numbers = true, value_name = "N")]
     pub num_warmup: Option<u64>,
     /// Iterations per chain in all, or `max`: as many as the budget allows, half of them warm-up unless --num-warmup says otherwise
-    #[arg(long, value_name = "N|max", conflicts_with = "num_samples")]
+    #[arg(long, allow_negative_numbers = true, value_name = "N|max", conflicts_with = "num_samples")]
     pub iterations: Option<IterationsChoice>,
     /// Leapfrog steps per iteration [default: 5 private; 10, at most, not private]
-    #[arg(long, value_name = "L")]
+    #[arg(long, allow_negative_numbers = true, value_name = "L")]
     pub leapfrog_steps: Option<u64>,
     /// Largest leapfrog step, unconstrained scale [default: 0.05 private, adapted not private]
-    #[arg(long, value_name = "ETA")]
+    #[arg(long, allow_negative_numbers = true, value_name = "ETA")]
     pub step_size: Option<f64>,
     /// Bound on the l2 norm of one record's gradient
-    #[arg(long, default_value_t = DEFAULT_CLIP, value_name = "B")]
+    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_CLIP, value_name = "B")]
     pub clip_gradient: f64,
     /// Bound on one record's log-likelihood ratio, per unit of distance
-    #[arg(long, default_value_t = DEFAULT_CLIP, value_name = "B")]
+    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_CLIP, value_name = "B")]
     pub clip_log_ratio: f64,
     /// Share of the budget that goes to gradients
-    #[arg(long, default_value_t = DEFAULT_SPLIT, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
+    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_SPLIT, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
     pub noise_split: f64,
     /// Noise multiplier of gradients, in units of their sensitivity
-    #[arg(long, value_name = "TAU", requires = "tau_log_ratio")]
+    #[arg(long, allow_negative_numbers = true, value_name = "TAU", requires = "tau_log_ratio")]
     pub tau_gradient: Option<f64>,
     /// Noise multiplier of log-ratios, in units of their sensitivity
-    #[arg(long, value_name = "TAU", requires = "tau_gradient")]
+    #[arg(long, allow_negative_numbers = true, value_name = "TAU", requires = "tau_gradient")]
     pub tau_log_ratio: Option<f64>,
     /// Draw the first gradient of every trajectory anew, as the paper does
     #[arg(long)]
     pub fresh_gradients: bool,
     /// Temper: raise the likelihood to the power N0 / number of records
-    #[arg(long, value_name = "N0")]
+    #[arg(long, allow_negative_numbers = true, value_name = "N0")]
     pub temperature: Option<f64>,
 }
 
@@ -147,6 +147,26 @@ impl RunSettings {
         Ok((epsilon, delta, default))
     }
 
+    /// What is wrong whatever the model and the data.
+    pub fn check(&self) -> Result<(), Failure> {
+        for (flag, value) in [
+            ("--chains", self.chains),
+            ("--leapfrog-steps", self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS)),
+        ] {
+            if value == 0 {
+                return Err(Failure::input(format!("{flag} must be at least 1")));
+            }
+        }
+        if let Some(step_size) = self.step_size
+            && !(step_size > 0.0 && step_size.is_finite())
+        {
+            return Err(Failure::input(format!(
+                "--step-size is {step_size}, but must be a positive number"
+            )));
+        }
+        self.lengths(1).map(|_| ())
+    }
+
     /// Iterations asked for; `None` when the budget decides.
     pub fn lengths(&self, default_samples: u64) -> Result<Option<Lengths>, Failure> {
         let lengths = match self.iterations {
@@ -162,6 +182,11 @@ impl RunSettings {
         };
         if lengths.num_samples == 0 {
             return Err(Failure::input("--num-samples must be at least 1"));
+        }
+        if lengths.num_warmup.saturating_add(lengths.num_samples) > 1 << 50 {
+            return Err(Failure::input(
+                "--num-samples and --num-warmup are too large to be counted",
+            ));
         }
         Ok(Some(lengths))
     }

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::Common;
 use super::failure::Failure;
 use super::log_prob::unconstrained_point;
 use super::model_file::{ModelFile, renames};
+use super::plan::figure;
 use super::progress::{Progress, Spending};
 use super::run_settings::{Lengths, RelationChoice, RunSettings};
+use super::{Common, pretty, say_always};
 use crate::accounting::{Accountant, Meter};
 use crate::density::Density;
 use crate::diagnostics::Summary;
@@ -60,7 +61,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     settings: RunSettings,
     /// Keep every N-th iteration
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1, value_name = "N")]
     thin: u64,
     /// Initial values: `random`, or a JSON file with an object of parameter values (or a list of them, one per chain)
     #[arg(long, default_value = "random", value_name = "FILE.json|random")]
@@ -72,13 +73,13 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, default_value_t = BadRows::Error)]
     on_bad_rows: BadRows,
     /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
-    #[arg(long, default_value_t = 1, value_name = "S")]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Seed of the noise, for tests: the output is then NOT PRIVATE
-    #[arg(long, value_name = "S")]
+    #[arg(long, allow_negative_numbers = true, value_name = "S")]
     insecure_noise_seed: Option<u64>,
     /// Threads (default: one per core)
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_negative_numbers = true, value_name = "N")]
     threads: Option<usize>,
     /// Directory of the run [default: MODEL-run]
     #[arg(long, value_name = "DIR")]
@@ -101,10 +102,10 @@ pub(super) fn known_algorithm(name: &str) -> Result<&'static sampler::Algorithm,
     }
     let known = ALGORITHMS.iter().map(|a| a.name);
     let hint = did_you_mean(name, known)
-        .map(|s| format!("; did you mean `{s}`?"))
+        .map(|s| format!(" (did you mean `{s}`?)"))
         .unwrap_or_default();
     Err(Failure::input(format!(
-        "there is no sampler `{name}`{hint} There are {}",
+        "there is no sampler `{name}`{hint}; there are {}",
         list_of_algorithms()
     )))
 }
@@ -135,7 +136,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     )
     .map_err(Failure::input)?;
     let vault = Vault::new(Density::new(model), rows);
-    let initial = initial_values(&arguments.init, vault.density())?;
+    let initial = initial_values(&arguments.init, arguments.settings.chains, vault.density())?;
     let job = Job {
         arguments,
         common,
@@ -173,7 +174,7 @@ fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
     if arguments.thin == 0 {
         return Err(Failure::input("--thin must be at least 1"));
     }
-    Ok(())
+    arguments.settings.check()
 }
 
 fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
@@ -189,7 +190,7 @@ fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
         .map_err(Failure::run)
 }
 
-fn initial_values(init: &str, density: &Density) -> Result<Initial, Failure> {
+fn initial_values(init: &str, chains: u64, density: &Density) -> Result<Initial, Failure> {
     if init == "random" {
         return Ok(Initial::Random);
     }
@@ -206,6 +207,12 @@ fn initial_values(init: &str, density: &Density) -> Result<Initial, Failure> {
             )));
         }
     };
+    if list.len() > 1 && list.len() as u64 != chains {
+        return Err(Failure::input(format!(
+            "`{init}` holds {} points for {chains} chains: give one point for all chains, or one per chain",
+            list.len()
+        )));
+    }
     let mut points = Vec::new();
     for (i, point) in list.iter().enumerate() {
         let params = point.get("params").unwrap_or(point);
@@ -238,13 +245,13 @@ impl Job<'_> {
             RelationChoice::AddRemove => None,
         };
         let (epsilon, delta, default_delta) = settings.budget(n)?;
+        let (plan, lengths) = settings.plan(n, self.vault.density().dimension())?;
         if default_delta {
             self.common.say(format!(
                 "delta was not given: taking 0.1 / number of records = {:e}",
                 delta.to_f64()
             ));
         }
-        let (plan, lengths) = settings.plan(n, self.vault.density().dimension())?;
         for line in super::plan::describe(&plan, lengths.num_warmup, lengths.num_samples) {
             self.common.say(line);
         }
@@ -254,8 +261,7 @@ impl Job<'_> {
         let private = match self.arguments.insecure_noise_seed {
             None => PrivateRng::from_os().map_err(Failure::run)?,
             Some(seed) => {
-                self.common
-                    .say("NOT PRIVATE: the noise is made from --insecure-noise-seed");
+                say_always("NOT PRIVATE: the noise is made from --insecure-noise-seed");
                 PrivateRng::from_insecure_seed(seed)
             }
         };
@@ -310,13 +316,15 @@ impl Job<'_> {
             "delta": delta.to_f64(),
             "relation": plan.request.relation.name(),
             "leapfrog_steps": plan.request.leapfrog_steps,
+            "unit": "record",
+            "accountant": Accountant::Gaussian.name(),
             "step_size": plan.request.step_size,
+            "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),
             "clip_gradient": plan.request.clip_gradient,
             "clip_log_ratio": plan.request.clip_log_ratio,
             "tau_gradient": plan.tau_gradient,
             "tau_log_ratio": plan.tau_log_ratio,
             "fresh_gradients": plan.request.fresh_gradients,
-            "temperature": settings.temperature,
             "insecure_noise_seed": self.arguments.insecure_noise_seed,
         }));
         let mut keys = vec![
@@ -331,12 +339,13 @@ impl Job<'_> {
         self.write(&chains, lengths, &report, &config, keys)?;
         if private.is_secure() {
             self.common.say(format!(
-                "epsilon spent {spent:.6} of {} at delta {:e}",
-                epsilon.to_f64(),
+                "epsilon spent {} of {} at delta {:e}",
+                figure(spent),
+                figure(epsilon.to_f64()),
                 delta.to_f64()
             ));
         } else {
-            self.common.say("NOT PRIVATE: noise from a seed");
+            say_always("NOT PRIVATE: noise from a seed");
         }
         Ok(())
     }
@@ -354,8 +363,7 @@ impl Job<'_> {
                 "`--iterations max` asks how much a privacy budget allows; give a number",
             ));
         };
-        self.common
-            .say("NOT PRIVATE: this run uses exact values of the data");
+        say_always("NOT PRIVATE: this run uses exact values of the data");
         let progress = Progress::new(
             settings.chains as usize,
             lengths.num_warmup + lengths.num_samples,
@@ -389,7 +397,6 @@ impl Job<'_> {
         merge(&mut config, json!({
             "leapfrog_steps": leapfrog_steps,
             "step_size": settings.step_size,
-            "temperature": settings.temperature,
         }));
         let keys = vec![
             ("privacy_private".to_string(), "false".to_string()),
@@ -401,26 +408,30 @@ impl Job<'_> {
                 "warning: {divergent} divergent trajectories; a smaller --step-size or another parametrisation may help"
             ));
         }
-        self.common.say("NOT PRIVATE: do not publish these draws");
+        say_always("NOT PRIVATE: do not publish these draws");
         Ok(())
     }
 
     /// Settings of every run.
     fn config(&self, lengths: Lengths, chains: u64) -> Value {
         let a = self.arguments;
+        let constants = self.file.constants_path(a.constants.as_deref());
         json!({
             "model": a.model.display().to_string(),
             "data": a.data.display().to_string(),
-            "constants": a.constants.as_ref().map(|p| p.display().to_string()),
+            "constants": constants.map(|p| p.display().to_string()),
             "algorithm": a.algorithm,
+            "not_private": a.not_private,
             "chains": chains,
             "num_warmup": lengths.num_warmup,
             "num_samples": lengths.num_samples,
             "thin": a.thin,
+            "temperature": a.settings.temperature,
             "init": a.init,
             "seed": a.seed,
             "columns": a.columns,
             "on_bad_rows": if a.on_bad_rows == BadRows::Skip { "skip" } else { "error" },
+            "threads": a.threads,
             "version": env!("CARGO_PKG_VERSION"),
         })
     }
@@ -461,9 +472,9 @@ impl Job<'_> {
             .collect();
         let summary = Summary::of_draws(&names, &kept).map_err(Failure::run)?;
         run.write("summary.csv", &summary.to_csv()).map_err(Failure::run)?;
-        run.write("privacy.json", &(super::info::pretty(report) + "\n"))
+        run.write("privacy.json", &pretty(report))
             .map_err(Failure::run)?;
-        run.write("config.json", &(super::info::pretty(config) + "\n"))
+        run.write("config.json", &pretty(config))
             .map_err(Failure::run)?;
         let place = run.publish(self.arguments.overwrite).map_err(Failure::run)?;
         self.show(chains, &summary);
@@ -502,11 +513,13 @@ impl Job<'_> {
 }
 
 /// One chain's file and the draws in it.
+type ChainFile = (String, Vec<Vec<f64>>);
+
 fn chain_csv(
     chain: &Chain,
     header: StanCsvHeader,
     names: &[String],
-) -> Result<(String, Vec<Vec<f64>>), Box<dyn std::error::Error>> {
+) -> Result<ChainFile, Box<dyn std::error::Error>> {
     let columns = ["stepsize__".to_string(), "divergent__".to_string()];
     let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
     let mut kept = Vec::new();

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::failure::Failure;
+use super::{pretty, print, say_always};
 use crate::diagnostics::Summary;
 use crate::output::stan_csv::read_stan_csv;
 
@@ -26,12 +27,14 @@ enum Format {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut chains = Vec::new();
     let mut names = Vec::new();
+    let mut private = true;
     loop {
         let path = arguments.run.join(format!("chain-{}.csv", chains.len() + 1));
         if !path.exists() {
             break;
         }
         let csv = read_stan_csv(&path).map_err(Failure::input)?;
+        private &= csv.key("privacy_private") != Some("false");
         names = csv.parameters();
         chains.push(csv.parameter_draws());
     }
@@ -42,10 +45,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let summary = Summary::of_draws(&names, &chains).map_err(Failure::input)?;
-    match arguments.format {
-        Format::Table => print!("{}", summary.to_table()),
-        Format::Csv => print!("{}", summary.to_csv()),
-        Format::Json => println!("{}", super::info::pretty(&summary.to_json())),
+    if !private {
+        say_always("NOT PRIVATE: these draws come from a run without privacy");
     }
-    Ok(())
+    print(&match arguments.format {
+        Format::Table => summary.to_table(),
+        Format::Csv => summary.to_csv(),
+        Format::Json => pretty(&summary.to_json()),
+    })
 }

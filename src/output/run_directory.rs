@@ -18,7 +18,7 @@ pub enum RunDirectoryError {
     Exists(PathBuf),
     #[error("`{0}` exists and is not the directory of a run; it is left alone")]
     NotARun(PathBuf),
-    #[error("cannot write `{path}`: {source}")]
+    #[error("cannot write `{path}`: {source}; choose another place with --out")]
     Write {
         path: PathBuf,
         #[source]
@@ -27,10 +27,10 @@ pub enum RunDirectoryError {
 }
 
 impl RunDirectory {
-    /// Whether a run may be written there; asked before anything is charged.
+    /// Whether a run may and can be written there; asked before anything is charged.
     pub fn check(place: &Path, overwrite: bool) -> Result<(), RunDirectoryError> {
-        if !place.exists() && place.symlink_metadata().is_err() {
-            return Ok(());
+        if place.symlink_metadata().is_err() {
+            return try_to_write(place);
         }
         if !overwrite {
             return Err(RunDirectoryError::Exists(place.to_path_buf()));
@@ -39,7 +39,7 @@ impl RunDirectory {
         let is_run = place.is_dir() && place.join("privacy.json").exists();
         let is_empty = std::fs::read_dir(place).is_ok_and(|mut d| d.next().is_none());
         if is_run || is_empty {
-            Ok(())
+            try_to_write(place)
         } else {
             Err(RunDirectoryError::NotARun(place.to_path_buf()))
         }
@@ -109,6 +109,24 @@ impl RunDirectory {
     }
 }
 
+/// Makes a directory where `place` or its first missing parent would stand, and
+/// takes it away again.
+fn try_to_write(place: &Path) -> Result<(), RunDirectoryError> {
+    let parent = place
+        .ancestors()
+        .skip(1)
+        .find(|parent| parent.symlink_metadata().is_ok())
+        .unwrap_or(Path::new("."));
+    tempfile::Builder::new()
+        .prefix(".dpm-run-")
+        .tempdir_in(parent)
+        .map(drop)
+        .map_err(|source| RunDirectoryError::Write {
+            path: place.to_path_buf(),
+            source,
+        })
+}
+
 /// Temporary directories are closed to others; a finished run is as open as the
 /// files that the user makes elsewhere.
 fn make_readable(path: &Path) {
@@ -144,6 +162,18 @@ mod tests {
         second.publish(true).unwrap();
         assert_eq!(std::fs::read_to_string(place.join("privacy.json")).unwrap(), "2");
         drop(RunDirectory::create(&base.path().join("other"), false).unwrap());
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_found_beforehand() {
+        let base = tempfile::tempdir().unwrap();
+        std::fs::write(base.path().join("file"), "").unwrap();
+        assert!(matches!(
+            RunDirectory::check(&base.path().join("file/run"), false),
+            Err(RunDirectoryError::Write { .. })
+        ));
+        RunDirectory::check(&base.path().join("new/deeper/run"), false).unwrap();
         assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 1);
     }
 

@@ -196,8 +196,8 @@ mod tests {
         for x in [[1.0, 2.0], [2.0, 1.0], [4.0, 6.0], [3.0, 3.0]] {
             c.add(&x);
         }
-        // numpy.cov: [[1.6667, 2], [2, 4.6667]]
-        let expected = [5.0, 6.0, 6.0, 14.0];
+        // numpy.cov: [[1.6667, 2.3333], [2.3333, 4.6667]], times n - 1 = 3.
+        let expected = [5.0, 7.0, 7.0, 14.0];
         for (p, e) in c.products.iter().zip(expected) {
             assert!((p - e).abs() < 1e-12);
         }

@@ -114,6 +114,15 @@ pub enum PlanError {
     },
     #[error("not one iteration fits this budget: use larger noise multipliers or fewer chains")]
     NoIteration,
+    #[error(
+        "epsilon {epsilon} is more than can be accounted for at delta {delta:e}: noise on a lattice differs from a Gaussian by total variation {total_variation:.1e}, which adds (1 + e^epsilon) times that to delta. Give an epsilon of at most about {most} (or larger noise multipliers)"
+    )]
+    Lattice {
+        epsilon: f64,
+        delta: f64,
+        total_variation: f64,
+        most: f64,
+    },
     #[error("{0}")]
     Settings(String),
     #[error(transparent)]
@@ -241,14 +250,8 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
     let total_variation = Real::from(gradients * r.dimension as f64)
         * total_variation_of_draw(Real::from(gradient_ratio))
         + Real::from(ratios) * total_variation_of_draw(Real::from(penalty::LATTICE_RATIO));
-    let mu = mu_for_budget(r.epsilon, r.delta, total_variation).map_err(|e| match e {
-        AccountError::DeltaUnreachable { .. } => PlanError::Settings(format!(
-            "epsilon {} is more than can be accounted for at delta {:e}: with discrete noise the bound holds up to about 40; choose a smaller epsilon",
-            r.epsilon.to_f64(),
-            r.delta.to_f64()
-        )),
-        other => other.into(),
-    })?;
+    let mu = mu_for_budget(r.epsilon, r.delta, total_variation)
+        .map_err(|e| lattice_limit(e.into(), &r))?;
     let tau_gradient = (gradients / (2.0 * split * mu)).sqrt();
     let tau_log_ratio = (ratios / (2.0 * (1.0 - split) * mu)).sqrt();
     // Rounding may leave the plan a hair above its budget: widen the noise
@@ -264,7 +267,9 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
 
 fn most_iterations(r: PlanRequest, gradient: f64, log_ratio: f64) -> Result<Plan, PlanError> {
     let plan_for = |k| assemble(&r, gradient, log_ratio, k);
-    let mut best = plan_for(1)?.ok_or(PlanError::NoIteration)?;
+    let Some(mut best) = plan_for(1)? else {
+        return Err(refusal(&r, gradient, log_ratio, 1)?);
+    };
     let mut too_many = 2u64;
     while too_many < 1 << 40 {
         match plan_for(too_many)? {
@@ -285,17 +290,42 @@ fn most_iterations(r: PlanRequest, gradient: f64, log_ratio: f64) -> Result<Plan
 
 /// Why the budget refuses these iterations.
 fn refusal(r: &PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<PlanError, PlanError> {
-    // Without the term for the lattice, which may be what makes every epsilon
-    // too small: it is the noise that must change.
+    // With continuous noise: the term for the lattice may be what makes every
+    // epsilon too small, and this says how far off the budget is at least.
     let (_, _, events) = releases(r, tau_g, tau_l, k, false)?;
-    let guarantee = account(&events, r.relation, Query::Epsilon { delta: r.delta })?;
+    let query = Query::Epsilon { delta: r.delta };
+    let guarantee = account(&events, r.relation, query)?;
     let (requested, budget) = (upper_epsilon(&guarantee), r.epsilon.to_f64());
+    if requested <= budget {
+        let (_, _, events) = releases(r, tau_g, tau_l, k, true)?;
+        return Ok(match account(&events, r.relation, query) {
+            Err(error) => lattice_limit(error.into(), r),
+            Ok(_) => PlanError::NoIteration,
+        });
+    }
     Ok(PlanError::Budget {
         requested,
         budget,
         delta: r.delta.to_f64(),
         short: requested - budget,
     })
+}
+
+/// Says which epsilon noise on a lattice can account for.
+fn lattice_limit(error: PlanError, r: &PlanRequest) -> PlanError {
+    let PlanError::Account(AccountError::DeltaUnreachable {
+        total_variation, ..
+    }) = error
+    else {
+        return error;
+    };
+    let delta = r.delta.to_f64();
+    PlanError::Lattice {
+        epsilon: r.epsilon.to_f64(),
+        delta,
+        total_variation,
+        most: (delta / total_variation).ln().floor(),
+    }
 }
 
 /// The plan, or `None` when it does not fit the budget.
@@ -424,6 +454,43 @@ mod tests {
         })
         .unwrap();
         assert_eq!(gaussian.iterations_per_chain, 538);
+    }
+
+    /// A plan so costly that noise on a lattice reaches no delta at all is refused
+    /// like any other, and does not stop the search for the longest run.
+    #[test]
+    fn a_delta_out_of_reach_is_a_refusal() {
+        let costly = PlanRequest {
+            iterations: Iterations::Fixed(1000),
+            noise: NoiseChoice::Multipliers {
+                gradient: 1.0,
+                log_ratio: 1.0,
+            },
+            ..paper_banana()
+        };
+        for iterations in [Iterations::Fixed(1000), Iterations::Max] {
+            let error = Plan::new(PlanRequest {
+                iterations,
+                ..costly.clone()
+            })
+            .unwrap_err();
+            assert!(error.is_refusal(), "{error}");
+            assert!(error.to_string().contains("short by"), "{error}");
+        }
+        let generous = PlanRequest {
+            epsilon: Real::from(30.0),
+            ..paper_banana()
+        };
+        assert!(Plan::new(generous).unwrap().iterations_per_chain > 892);
+        let absurd = PlanRequest {
+            epsilon: Real::from(1000.0),
+            iterations: Iterations::Fixed(10),
+            noise: NoiseChoice::FromBudget { split: 0.5 },
+            ..paper_banana()
+        };
+        let error = Plan::new(absurd).unwrap_err();
+        assert!(!error.is_refusal(), "{error}");
+        assert!(error.to_string().contains("at most about"), "{error}");
     }
 
     #[test]

@@ -1,0 +1,1180 @@
+//! The program as its users meet it: bad input is explained, nothing is left half
+//! done, and what a run writes is what CLI.md promises.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+const MODEL: &str = "\
+record {
+  int<lower=0, upper=1> y;
+  real<lower=-1, upper=1> x;
+}
+parameters {
+  real alpha;
+  real<lower=-20> beta;
+}
+model {
+  alpha ~ normal(0, 2);
+  beta ~ normal(0, 2);
+  y ~ bernoulli_logit(alpha + beta * x);
+}
+";
+
+const WITH_CONSTANTS: &str = "\
+constants {
+  real scale;
+  vector[2] centre;
+}
+record {
+  real<lower=0, upper=10> y;
+}
+parameters {
+  real alpha;
+}
+model {
+  alpha ~ normal(centre[1], scale);
+  y ~ normal(alpha, 1);
+}
+";
+
+/// Values that no message may hold.
+const SECRETS: [&str; 2] = ["hello424242", "0.424242"];
+
+/// Enough of a run, with steps so small that no trajectory is cut short.
+const SHORT: &str = "--epsilon 2 --delta 1e-6 --chains 2 --num-warmup 10 --num-samples 20 --leapfrog-steps 3 --step-size 0.001";
+const SEEDS: &str = "--seed 7 --insecure-noise-seed 11";
+
+/// A folder of its own.
+struct Place(tempfile::TempDir);
+
+struct Outcome {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    /// With `m.dpm` and `d.csv` of 300 rows.
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        place.write("m.dpm", MODEL);
+        place.write("d.csv", csv(&rows(300)));
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), text).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    /// Names of all files below, and of empty folders.
+    fn listing(&self) -> Vec<String> {
+        let (mut found, mut folders) = (Vec::new(), vec![self.path().to_path_buf()]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                found.push(path.display().to_string());
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn dpm(&self, arguments: &str) -> Outcome {
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        self.dpm_with(&arguments)
+    }
+
+    fn dpm_with(&self, arguments: &[&str]) -> Outcome {
+        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
+            .args(arguments)
+            .current_dir(self.path())
+            .output()
+            .expect("dpm starts");
+        let outcome = Outcome {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: String::from_utf8(output.stderr).expect("UTF-8"),
+        };
+        let said = format!("{}{}", outcome.out, outcome.err);
+        for word in ["panicked", "RUST_BACKTRACE", "internal error", "src/"] {
+            assert!(!said.contains(word), "{arguments:?}: {said}");
+        }
+        for secret in SECRETS {
+            assert!(!said.contains(secret), "{arguments:?}: {said}");
+        }
+        outcome
+    }
+
+    fn succeeds(&self, arguments: &str) -> Outcome {
+        let outcome = self.dpm(arguments);
+        assert_eq!(outcome.code, 0, "dpm {arguments}: {}", outcome.err);
+        outcome
+    }
+
+    /// The command fails with this code and these words, and changes no file.
+    fn fails(&self, arguments: &str, code: i32, words: &[&str]) -> String {
+        let before = self.listing();
+        let outcome = self.dpm(arguments);
+        let Outcome { out, err, .. } = &outcome;
+        assert_eq!(outcome.code, code, "dpm {arguments}: {err}");
+        assert!(
+            err.contains("error"),
+            "dpm {arguments}: no `error` in: {err}"
+        );
+        for word in words {
+            assert!(err.contains(word), "dpm {arguments}: no `{word}` in: {err}");
+        }
+        assert_eq!(out, "", "dpm {arguments}");
+        assert_eq!(self.listing(), before, "dpm {arguments}");
+        outcome.err
+    }
+
+    /// A short run into `out`, with noise from a seed; flags of `more` come in place of
+    /// the usual ones.
+    fn sample(&self, data: &str, out: &str, more: &str) -> Outcome {
+        let usual = settings_but(more);
+        self.succeeds(&format!("sample m.dpm {data} {usual} --out {out} {more}"))
+    }
+
+    /// The rows of a chain: all columns as text.
+    fn draws(&self, chain: &str) -> Vec<String> {
+        let lines = self.read(chain);
+        let rows = lines.lines().filter(|line| !line.starts_with('#')).skip(1);
+        rows.map(str::to_string).collect()
+    }
+
+    /// A chain's file but for the lines about time.
+    fn untimed(&self, chain: &str) -> String {
+        let text = self.read(chain);
+        let lines = text.lines().filter(|line| !line.contains(" seconds ("));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// [`SHORT`] and [`SEEDS`] without the flags that stand in `more`.
+fn settings_but(more: &str) -> String {
+    let usual = format!("{SHORT} {SEEDS}");
+    let words: Vec<&str> = usual.split(' ').collect();
+    let kept = words
+        .chunks(2)
+        .filter(|pair| !more.split(' ').any(|word| word == pair[0]));
+    kept.flatten().copied().collect::<Vec<_>>().join(" ")
+}
+
+/// A fixed linear congruential generator (Knuth's MMIX).
+fn rows(n: usize) -> Vec<(u8, f64)> {
+    let mut state = 12_345u64;
+    let mut uniform = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    (0..n)
+        .map(|_| {
+            let x = 2.0 * uniform() - 1.0;
+            (u8::from(uniform() < 0.5 + 0.3 * x), x)
+        })
+        .collect()
+}
+
+fn csv(rows: &[(u8, f64)]) -> String {
+    rows.iter().fold("y,x\n".to_string(), |text, (y, x)| {
+        text + &format!("{y},{x:.6}\n")
+    })
+}
+
+/// The data with the rows `which` replaced by `text`.
+fn csv_with(rows: &[(u8, f64)], which: std::ops::Range<usize>, text: &str) -> String {
+    let whole = csv(rows);
+    let lines = whole.lines().enumerate().map(|(i, line)| {
+        // Line 0 is the header.
+        if i > 0 && which.contains(&(i - 1)) {
+            text
+        } else {
+            line
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n") + "\n"
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).expect("in memory");
+    encoder.finish().expect("in memory")
+}
+
+fn has_keys(json: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(json.get(key).is_some(), "no key `{key}` in {json}");
+    }
+}
+
+#[test]
+fn bad_data_is_explained_and_never_shown() {
+    let place = Place::new();
+    let data = rows(300);
+    place.write("misses.csv", csv(&data).replacen("y,x", "y,xx", 1));
+    place.write("text.csv", csv_with(&data, 3..4, "hello424242,0.424242"));
+    place.write("fields.csv", csv_with(&data, 5..6, "1,0.424242,3"));
+    place.write("bounds.csv", csv_with(&data, 6..7, "7,0.424242"));
+    place.write("unnamed.csv", csv(&data).replacen("y,x\n", "", 1));
+    place.write("empty.csv", "");
+    place.write("header.csv", "y,x\n");
+    place.write("twice.csv", csv(&data).replacen("y,x", "y,x,x", 1));
+    place.write("not.csv.gz", csv(&data));
+    let gz = gzip(&csv(&data));
+    place.write("cut.csv.gz", &gz[..gz.len() / 2]);
+    for (file, words) in [
+        (
+            "misses.csv",
+            &["no column named `x`", "`y`", "`xx`", "--columns x="][..],
+        ),
+        (
+            "text.csv",
+            &[
+                "line 5",
+                "column `y`",
+                "whole number from 0 to 1",
+                "--on-bad-rows skip",
+            ],
+        ),
+        ("fields.csv", &["line 7", "2 fields"]),
+        ("bounds.csv", &["line 8", "column `y`"]),
+        ("unnamed.csv", &["no column named", "header line"]),
+        ("empty.csv", &["is empty", "header line"]),
+        ("header.csv", &["no records", "at least one"]),
+        ("none.csv", &["cannot read none.csv", "check the path"]),
+        (".", &["is a directory"]),
+        ("twice.csv", &["more than one column named `x`"]),
+        ("not.csv.gz", &["not a gzip file"]),
+        ("cut.csv.gz", &["damaged or truncated"]),
+    ] {
+        place.fails(&format!("sample m.dpm {file} {SHORT}"), 2, words);
+    }
+}
+
+#[test]
+fn bad_rows_can_be_skipped_and_are_not_counted_aloud() {
+    let place = Place::new();
+    let data = rows(300);
+    place.write("one.csv", csv_with(&data, 3..4, "hello424242,0.424242"));
+    place.write("many.csv", csv_with(&data, 20..77, "1,2,3"));
+    let mut public = Vec::new();
+    for file in ["d.csv", "one.csv", "many.csv"] {
+        // The same names in each, so that only the rows differ.
+        let other = Place::new();
+        other.write("d.csv", place.read(file));
+        let outcome = other.sample("d.csv", "run", "--on-bad-rows skip");
+        public.push(without_draws(&other, "run", &outcome));
+    }
+    assert_eq!(public[0], public[1]);
+    assert_eq!(public[0], public[2]);
+}
+
+#[test]
+fn bad_models_are_explained() {
+    let place = Place::new();
+    let write = |name: &str, from: &str, to: &str| {
+        let text = MODEL.replacen(from, to, 1);
+        assert_ne!(text, MODEL);
+        place.write(name, text);
+    };
+    write("syntax.dpm", "real alpha;", "real alpha");
+    write(
+        "types.dpm",
+        "normal(0, 2);\n  beta",
+        "normal(0, y);\n  beta",
+    );
+    write(
+        "two.dpm",
+        "normal(0, 2);\n  beta ~ normal",
+        "nromal(0, 2);\n  beta ~ cauhcy",
+    );
+    write("type.dpm", "alpha + beta", "alpha + \"one\" + beta");
+    write("count.dpm", "logit(alpha + beta * x)", "logit(alpha, beta)");
+    write("prior.dpm", "alpha ~ normal(0, 2)", "alpha ~ normal(x, 2)");
+    write(
+        "public.dpm",
+        "model {",
+        "transformed parameters {\n  real g = alpha * x;\n}\nmodel {",
+    );
+    write("later.dpm", "real alpha;", "simplex[3] alpha;");
+    place.write("empty.dpm", "");
+    for (file, words) in [
+        ("syntax.dpm", &["`;` is missing", "syntax.dpm:6"][..]),
+        ("types.dpm", &["private", "`y` is a record column"]),
+        ("two.dpm", &["`nromal`", "`normal`", "`cauhcy`", "`cauchy`"]),
+        ("type.dpm", &["type.dpm:12", "text"]),
+        ("count.dpm", &["count.dpm:12", "bernoulli_logit"]),
+        (
+            "prior.dpm",
+            &["a prior that reads private data", "prior.dpm:10"],
+        ),
+        (
+            "public.dpm",
+            &["`transformed parameters` is public", "public.dpm:10"],
+        ),
+        ("later.dpm", &["`simplex`", "not supported"]),
+        ("empty.dpm", &["empty.dpm"]),
+        ("none.dpm", &["cannot read the model `none.dpm`"]),
+    ] {
+        place.fails(&format!("sample {file} d.csv {SHORT}"), 2, words);
+        let checked = place.fails(&format!("check {file} --format json"), 2, words);
+        assert!(!checked.contains('\x1b'), "colours in a file: {checked}");
+    }
+    let coloured = place.fails("check syntax.dpm --color always", 2, &[]);
+    assert!(coloured.contains('\x1b'), "{coloured}");
+}
+
+#[test]
+fn bad_settings_are_explained() {
+    let place = Place::new();
+    place.write("text.json", "hello");
+    place.write("number.json", "3");
+    place.write("half.json", r#"{"alpha": 1}"#);
+    place.write("words.json", r#"{"alpha": "a", "beta": 1}"#);
+    place.write("outside.json", r#"{"alpha": 1, "beta": -30}"#);
+    place.write(
+        "three.json",
+        r#"[{"alpha": 1, "beta": 1}, {"alpha": 1, "beta": 1}, {"alpha": 1, "beta": 1}]"#,
+    );
+    place.write("file", "");
+    let run = "--epsilon 1 --delta 1e-6 ";
+    for (settings, words) in [
+        (
+            "--epsilon -1 --delta 1e-6",
+            &["epsilon is -1", "above 0"][..],
+        ),
+        ("--epsilon 0 --delta 1e-6", &["epsilon is 0", "above 0"]),
+        (
+            "--epsilon abc --delta 1e-6",
+            &["'abc'", "--epsilon", "not a number"],
+        ),
+        ("--epsilon inf", &["'inf'", "out of range"]),
+        ("--epsilon nan", &["'nan'", "not a number"]),
+        ("--epsilon 1 --delta 1", &["delta is 1", "below 1"]),
+        ("--epsilon 1 --delta 0", &["delta is 0", "above 0"]),
+        ("--epsilon 1 --delta -1", &["delta is -1", "above 0"]),
+        ("--epsilon 1 --delta 1.5", &["delta is 1.5"]),
+        ("", &["--epsilon", "--not-private"]),
+        ("--delta 1e-6", &["--epsilon"]),
+        (
+            "--epsilon 1 --relation add-remove",
+            &["private", "give --delta"],
+        ),
+        ("--epsilon 1 --relation swap", &["substitute", "add-remove"]),
+        (
+            "--epsilon 1 --algorithm dp-hcm",
+            &["`dp-hcm`", "did you mean `dp-hmc`"],
+        ),
+        (
+            "--epsilon 1 --algorithm zzz",
+            &["no sampler `zzz`; there are `dp-hmc`"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-penalty",
+            &["`dp-penalty` is not supported", "`dp-hmc`"],
+        ),
+        (
+            "--algorithm nuts --not-private",
+            &["`nuts` is not supported", "`hmc`"],
+        ),
+        ("--algorithm hmc", &["no privacy", "--not-private"]),
+        (
+            "--epsilon 1 --algorithm hmc --not-private",
+            &["--epsilon", "leave them out"],
+        ),
+        (
+            "--algorithm hmc --not-private --iterations max",
+            &["budget", "a number"],
+        ),
+        (
+            "--epsilon 1 --not-private",
+            &["`dp-hmc` is private", "--algorithm hmc"],
+        ),
+        (
+            "--epsilon 1000 --delta 1e-6",
+            &["epsilon 1000", "at most about"],
+        ),
+        (
+            "--epsilon 1 --temperature 301",
+            &["--temperature is 301", "300"],
+        ),
+        (
+            "--epsilon 1 --temperature 0",
+            &["--temperature is 0", "above 0"],
+        ),
+        (
+            "--epsilon 1 --temperature -3",
+            &["--temperature is -3", "above 0"],
+        ),
+        (
+            "--epsilon 1 --delta 1e-6 --relation add-remove --temperature 10",
+            &["--temperature", "add-remove"],
+        ),
+        ("--epsilon 1 --tau-gradient 40", &["--tau-log-ratio"]),
+        (
+            "--epsilon 1 --tau-gradient 0 --tau-log-ratio 1",
+            &["noise multiplier is 0"],
+        ),
+        (
+            "--epsilon 1 --tau-gradient 9 --tau-log-ratio 9 --noise-split 0.3",
+            &["cannot be used with"],
+        ),
+        (
+            "--epsilon 1 --iterations max",
+            &["--tau-gradient", "--tau-log-ratio"],
+        ),
+        ("--epsilon 1 --iterations 0", &["0 iterations"]),
+        (
+            "--epsilon 1 --iterations some",
+            &["number of iterations", "`max`"],
+        ),
+    ] {
+        place.fails(&format!("sample m.dpm d.csv {settings}"), 2, words);
+    }
+    for (settings, words) in [
+        ("--thin 0", &["--thin must be at least 1"][..]),
+        ("--chains 0", &["--chains must be at least 1"]),
+        ("--chains -1", &["--chains", "'-1'"]),
+        ("--num-samples 0", &["--num-samples must be at least 1"]),
+        ("--num-samples 18446744073709551615", &["too large"]),
+        (
+            "--leapfrog-steps 0",
+            &["--leapfrog-steps must be at least 1"],
+        ),
+        ("--threads 0", &["--threads must be at least 1"]),
+        ("--step-size -1", &["--step-size is -1", "positive"]),
+        ("--clip-gradient 0", &["clip bound is 0", "positive"]),
+        ("--clip-log-ratio nan", &["--clip-log-ratio", "positive"]),
+        ("--noise-split 1", &["--noise-split", "below 1"]),
+        ("--seed -3", &["--seed", "'-3'"]),
+        (
+            "--init none.json",
+            &["cannot read the initial values `none.json`"],
+        ),
+        ("--init text.json", &["`text.json` is not valid JSON"]),
+        ("--init number.json", &["an object of parameter values"]),
+        ("--init half.json", &["`beta` has no value"]),
+        (
+            "--init words.json",
+            &["`alpha`", "expected real, found text"],
+        ),
+        ("--init outside.json", &["beta"]),
+        ("--init three.json", &["3 points for 4 chains"]),
+        ("--columns x", &["`name=header`", "`x`"]),
+        (
+            "--columns xs=x",
+            &["`xs`", "`record` declares no such column"],
+        ),
+        ("--columns x=z", &["no column named `z`", "`y`, `x`"]),
+        (
+            "--columns x=y,y",
+            &["2 columns for `x`, which has 1 element"],
+        ),
+        ("--columns x=x --columns x=x", &["more than once"]),
+        ("--on-bad-rows ignore", &["error", "skip"]),
+        ("--no-such-flag", &["--no-such-flag", "--help"]),
+        (
+            "--constants none.json",
+            &["cannot read the constants `none.json`"],
+        ),
+        ("--out file/run", &["cannot write `file/run`", "--out"]),
+    ] {
+        place.fails(&format!("sample m.dpm d.csv {run}{settings}"), 2, words);
+    }
+    for (command, words) in [
+        ("sample m.dpm", &["<DATA>"][..]),
+        ("smaple m.dpm d.csv", &["smaple", "sample"]),
+        (
+            "log-prob m.dpm d.csv --points half.json",
+            &["--not-private"],
+        ),
+        (
+            "log-prob m.dpm d.csv --points half.json --not-private",
+            &["list of points"],
+        ),
+        (
+            "log-prob m.dpm d.csv --points none.json --not-private",
+            &["cannot read the points"],
+        ),
+        (
+            "plan m.dpm --rows 0 --epsilon 1",
+            &["--rows must be at least 1"],
+        ),
+        (
+            "plan m.dpm --rows 9 --epsilon 1 --chains 0",
+            &["--chains must be at least 1"],
+        ),
+        (
+            "plan m.dpm --rows 9 --epsilon 1 --algorithm hmc",
+            &["`hmc`", "nothing to plan"],
+        ),
+        ("summary none", &["`none` holds no chain-1.csv"]),
+        ("account --relation substitute --delta 1e-6", &["--event"]),
+        (
+            "account --relation substitute --event gaussian:clip=1,sigma=2",
+            &["--epsilon", "--delta"],
+        ),
+        (
+            "account --relation substitute --event gaussian:clip=1 --delta 1e-6",
+            &["`sigma` is missing"],
+        ),
+        (
+            "account --relation substitute --event laplace:b=1 --delta 1e-6",
+            &["`laplace`"],
+        ),
+        (
+            "account --relation substitute --event gaussian:clip=1,sigma=2 --delta 0",
+            &["delta is 0"],
+        ),
+        (
+            "account --relation substitute --event gaussian:clip=1,sigma=2 --epsilon -1",
+            &["epsilon is -1"],
+        ),
+    ] {
+        place.fails(command, 2, words);
+    }
+}
+
+#[test]
+fn bad_constants_are_explained() {
+    let place = Place::new();
+    place.write("c.dpm", WITH_CONSTANTS);
+    let data = rows(50).iter().fold("y\n".to_string(), |text, (_, x)| {
+        text + &format!("{:.3}\n", 5.0 + x)
+    });
+    place.write("c.csv", data);
+    let run = format!("sample c.dpm c.csv {SHORT}");
+    place.fails(&run, 2, &["`scale` has no value", "constants file"]);
+    for (text, words) in [
+        ("", &["not valid JSON"][..]),
+        ("{\"scale\": 1, ", &["not valid JSON"]),
+        ("[1, 2]", &["expected a JSON object"]),
+        ("{\"scale\": 1}", &["`centre` has no value"]),
+        (
+            "{\"scale\": 1, \"centre\": [1]}",
+            &["`centre`", "list of 1"],
+        ),
+        (
+            "{\"scale\": 1, \"centre\": 1}",
+            &["`centre`", "found a number"],
+        ),
+        (
+            "{\"scale\": \"a\", \"centre\": [1, 2]}",
+            &["`scale`", "found text"],
+        ),
+    ] {
+        place.write("bad.json", text);
+        place.fails(&format!("{run} --constants bad.json"), 2, words);
+        place.fails("check c.dpm --constants bad.json", 2, words);
+    }
+    // Beside the model, with a key too many.
+    place.write(
+        "c.constants.json",
+        r#"{"scale": 1, "centre": [5, 2], "more": 1}"#,
+    );
+    let outcome = place.succeeds(&run);
+    assert!(
+        outcome.err.contains("note:") && outcome.err.contains("more"),
+        "{}",
+        outcome.err
+    );
+    assert_eq!(
+        place.json("c-run/config.json")["constants"],
+        "c.constants.json"
+    );
+}
+
+#[test]
+fn a_budget_refuses_with_exit_code_3() {
+    let place = Place::new();
+    let words = [
+        "epsilon",
+        "budget is 1",
+        "short by",
+        "Spent so far: 0",
+        "remaining: 1",
+    ];
+    for noise in [
+        "--tau-gradient 40 --tau-log-ratio 40",
+        // So little noise that a lattice reaches no delta.
+        "--tau-gradient 1 --tau-log-ratio 1",
+        "--tau-gradient 1 --tau-log-ratio 1 --iterations max",
+    ] {
+        let settings = format!("--epsilon 1 --delta 1e-6 {noise}");
+        place.fails(&format!("sample m.dpm d.csv {settings}"), 3, &words);
+        place.fails(&format!("plan m.dpm --rows 300 {settings}"), 3, &words);
+    }
+}
+
+#[test]
+fn a_run_directory_is_replaced_only_on_request() {
+    let place = Place::new();
+    place.sample("d.csv", "run", "--chains 3");
+    let sample = format!("sample m.dpm d.csv {SHORT}");
+    let first = place.read("run/privacy.json");
+    place.fails(
+        &format!("{sample} --out run"),
+        2,
+        &["exists already", "--overwrite"],
+    );
+    assert_eq!(place.read("run/privacy.json"), first);
+    place.succeeds(&format!("{sample} --out run --overwrite"));
+    assert_ne!(place.read("run/privacy.json"), first);
+    assert!(!place.path().join("run/chain-3.csv").exists());
+    // Bad input leaves the old run where it is.
+    place.fails(
+        &format!("{sample} --out run --overwrite --columns x=z"),
+        2,
+        &[],
+    );
+    fs::create_dir(place.path().join("thesis")).expect("a folder");
+    place.write("thesis/chapter1.txt", "years of work");
+    for (out, words) in [
+        ("thesis", &["not the directory of a run", "left alone"]),
+        ("d.csv", &["not the directory of a run", "left alone"]),
+    ] {
+        place.fails(&format!("{sample} --out {out} --overwrite"), 2, words);
+    }
+    // Default place, missing parents, and nothing temporary in the end.
+    place.succeeds(&sample);
+    place.succeeds(&format!("{sample} --out a/b/run"));
+    assert!(place.path().join("m-run/summary.csv").exists());
+    let left: Vec<String> = place.listing();
+    assert!(
+        left.iter().all(|name| !name.contains(".dpm-run-")),
+        "{left:?}"
+    );
+}
+
+#[test]
+fn seeds_fix_the_draws_whatever_the_threads() {
+    let place = Place::new();
+    // Several blocks of rows, so that threads have something to share.
+    place.write("d.csv", csv(&rows(9_000)));
+    let chains = ["chain-1.csv", "chain-2.csv"];
+    let files = |run: &str| chains.map(|chain| place.untimed(&format!("{run}/{chain}")));
+    place.sample("d.csv", "one", "--threads 1");
+    place.sample("d.csv", "two", "--threads 2");
+    place.sample("d.csv", "free", "");
+    assert_eq!(files("one"), files("two"));
+    assert_eq!(files("one"), files("free"));
+    assert_eq!(place.read("one/summary.csv"), place.read("two/summary.csv"));
+    assert_ne!(
+        files("one")[0].replace("id = 1", ""),
+        files("one")[1].replace("id = 2", "")
+    );
+    // Another seed of either kind gives other draws; so does noise without a seed.
+    place.sample("d.csv", "noise", "--insecure-noise-seed 12");
+    for out in ["secure", "again"] {
+        place.succeeds(&format!("sample m.dpm d.csv {SHORT} --seed 7 --out {out}"));
+    }
+    let draws = |run: &str| place.draws(&format!("{run}/chain-1.csv"));
+    assert_ne!(draws("one"), draws("noise"));
+    assert_ne!(draws("one"), draws("secure"));
+    assert_ne!(draws("secure"), draws("again"));
+}
+
+#[test]
+fn what_is_not_private_says_so_everywhere() {
+    let place = Place::new();
+    let seeded = place.sample("d.csv", "seeded", "--quiet");
+    let exact = place.succeeds(
+        "sample m.dpm d.csv --algorithm hmc --not-private --chains 2 --num-samples 50 --out exact --quiet",
+    );
+    for (run, outcome) in [("seeded", seeded), ("exact", exact)] {
+        assert!(
+            outcome.err.contains("NOT PRIVATE"),
+            "{run}: {}",
+            outcome.err
+        );
+        let report = place.json(&format!("{run}/privacy.json"));
+        assert_eq!(report["private"], false);
+        assert!(
+            report["statement"]
+                .as_str()
+                .is_some_and(|s| s.starts_with("NOT PRIVATE"))
+        );
+        for chain in 1..=2 {
+            let text = place.read(&format!("{run}/chain-{chain}.csv"));
+            assert!(text.contains("# privacy_private = false\n"), "{text}");
+            assert!(text.contains("# privacy_note = NOT_PRIVATE\n"), "{text}");
+        }
+        let summary = place.succeeds(&format!("summary {run}"));
+        assert!(
+            summary.err.contains("NOT PRIVATE"),
+            "{run}: {}",
+            summary.err
+        );
+    }
+    // And a private run says nothing of the kind, and nothing at all with --quiet.
+    let private = place.succeeds(&format!("sample m.dpm d.csv {SHORT} --out private --quiet"));
+    assert_eq!((private.out.as_str(), private.err.as_str()), ("", ""));
+    assert_eq!(place.json("private/privacy.json")["private"], true);
+    assert!(
+        place
+            .read("private/chain-1.csv")
+            .contains("# privacy_private = true\n")
+    );
+    for name in ["privacy.json", "config.json", "chain-1.csv"] {
+        let text = place.read(&format!("private/{name}"));
+        assert!(
+            !text.contains("NOT PRIVATE") && !text.contains("NOT_PRIVATE"),
+            "{text}"
+        );
+    }
+    place.write("p.json", r#"[{"params": {"alpha": 1, "beta": 0.5}}]"#);
+    let answer = place.succeeds("log-prob m.dpm d.csv --points p.json --not-private --quiet");
+    assert!(answer.err.contains("NOT PRIVATE"), "{}", answer.err);
+    let answer: Value = serde_json::from_str(&answer.out).expect("JSON");
+    has_keys(
+        &answer[0],
+        &[
+            "log_prob",
+            "log_prob_unconstrained",
+            "unconstrained",
+            "gradient",
+        ],
+    );
+}
+
+#[test]
+fn warm_up_is_dropped_and_thinning_keeps_every_nth() {
+    let place = Place::new();
+    place.sample("d.csv", "all", "--num-warmup 0 --num-samples 30");
+    place.sample("d.csv", "late", "");
+    place.sample("d.csv", "thin", "--thin 3");
+    let draws = |run: &str| place.draws(&format!("{run}/chain-2.csv"));
+    let (all, late, thin) = (draws("all"), draws("late"), draws("thin"));
+    assert_eq!((all.len(), late.len(), thin.len()), (30, 20, 7));
+    // The same 30 iterations are planned, so the same noise falls on them.
+    assert_eq!(all[10..], late);
+    assert_eq!(late.iter().step_by(3).cloned().collect::<Vec<_>>(), thin);
+    let text = place.read("thin/chain-2.csv");
+    for line in [
+        "num_samples = 20",
+        "thin = 3",
+        "save_warmup = 0",
+        "dpm_num_warmup = 10",
+    ] {
+        assert!(text.contains(&format!("# {line}\n")), "{text}");
+    }
+    assert!(
+        thin.iter().all(|row| row.starts_with("nan,")),
+        "lp__ is never released"
+    );
+}
+
+#[test]
+fn the_reports_hold_what_they_promise() {
+    let place = Place::new();
+    place.sample("d.csv", "run", "");
+    let report = place.json("run/privacy.json");
+    has_keys(
+        &report,
+        &[
+            "private",
+            "epsilon",
+            "delta",
+            "epsilon_spent",
+            "relation",
+            "unit",
+            "events",
+            "accountant",
+            "noise",
+            "assumed_public",
+            "not_protected",
+            "software",
+        ],
+    );
+    has_keys(&report["noise"], &["generator", "lattice"]);
+    for event in report["events"].as_array().expect("a list") {
+        has_keys(
+            event,
+            &["kind", "sensitivity", "sigma", "clip", "rate", "count"],
+        );
+    }
+    // Every flag of the command is a key of config.json, but for those that say
+    // where to write and what to print.
+    let help = place.succeeds("sample --help").out;
+    let config = place.json("run/config.json");
+    let elsewhere = ["out", "overwrite", "color", "quiet", "help", "iterations"];
+    let mut flags = 0;
+    for line in help.lines() {
+        let words = line
+            .trim_start()
+            .trim_start_matches("-q, ")
+            .trim_start_matches("-h, ");
+        let Some(flag) = words.strip_prefix("--") else {
+            continue;
+        };
+        let name = flag.split([' ', '\n']).next().unwrap_or_default();
+        if !elsewhere.contains(&name) {
+            flags += 1;
+            has_keys(&config, &[name.replace('-', "_").as_str()]);
+        }
+    }
+    assert!(flags >= 24, "{flags} flags in {help}");
+    has_keys(
+        &config,
+        &[
+            "model",
+            "data",
+            "num_warmup",
+            "num_samples",
+            "unit",
+            "version",
+        ],
+    );
+    for format in ["csv", "json", "table"] {
+        let summary = place
+            .succeeds(&format!("summary run --format {format}"))
+            .out;
+        match format {
+            "csv" => {
+                assert_eq!(summary, place.read("run/summary.csv"));
+                assert!(summary.starts_with(
+                    "parameter,mean,mcse,sd,mad,q5,q50,q95,ess_bulk,ess_tail,r_hat\n"
+                ));
+            }
+            "json" => {
+                let list: Value = serde_json::from_str(&summary).expect("JSON");
+                assert_eq!(list[1]["parameter"], "beta");
+            }
+            _ => assert!(summary.contains("ess_bulk"), "{summary}"),
+        }
+    }
+}
+
+#[test]
+fn a_run_costs_what_was_planned_and_what_the_accountant_says() {
+    let place = Place::new();
+    for relation in ["substitute", "add-remove"] {
+        place.sample("d.csv", relation, &format!("--relation {relation}"));
+        let plan = place.succeeds(&format!(
+            "plan m.dpm --rows 300 {SHORT} --relation {relation} --format json"
+        ));
+        let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
+        has_keys(
+            &plan,
+            &[
+                "iterations_per_chain",
+                "chains",
+                "events",
+                "mu",
+                "epsilon",
+                "delta",
+                "warnings",
+            ],
+        );
+        let report = place.json(&format!("{relation}/privacy.json"));
+        assert_eq!(plan["events"], report["events"]);
+        assert_eq!(plan["epsilon"], report["epsilon_spent"]);
+        assert_eq!(plan["delta"], report["delta"]);
+        assert_eq!(plan["iterations_per_chain"], 30);
+        let spent = report["epsilon_spent"].as_f64().expect("a number");
+        assert!(spent <= 2.0 && spent > 2.0 - 1e-9, "{spent}");
+        // k L + 1 gradients and k log-ratios in each of two chains.
+        assert_eq!(report["events"][0]["count"], 2 * (30 * 3 + 1));
+        assert_eq!(report["events"][1]["count"], 2 * 30);
+        let factor = if relation == "substitute" { 2.0 } else { 1.0 };
+        let mut by_clip = format!("account --relation {relation} --delta 1e-6");
+        let mut by_sensitivity = by_clip.clone();
+        for event in report["events"].as_array().expect("a list") {
+            assert_eq!(event["sensitivity"], factor);
+            let (clip, sigma, count) = (&event["clip"], &event["sigma"], &event["count"]);
+            by_clip += &format!(" --event gaussian:clip={clip},sigma={sigma},count={count}");
+            let sensitivity = &event["sensitivity"];
+            by_sensitivity +=
+                &format!(" --event gaussian:sensitivity={sensitivity},sigma={sigma},count={count}");
+        }
+        for command in [by_clip, by_sensitivity] {
+            let guarantee: Value =
+                serde_json::from_str(&place.succeeds(&command).out).expect("JSON");
+            has_keys(
+                &guarantee,
+                &[
+                    "epsilon",
+                    "delta",
+                    "epsilon_lower",
+                    "epsilon_upper",
+                    "accountant",
+                    "relation",
+                    "proved",
+                ],
+            );
+            let epsilon = guarantee["epsilon_lower"].as_f64().expect("a number");
+            // The lattice adds a little, and never takes away.
+            assert!(
+                epsilon <= spent && spent - epsilon < 1e-9,
+                "{epsilon} accounted, {spent} in the report"
+            );
+        }
+    }
+}
+
+#[test]
+fn add_remove_keeps_the_number_of_records_to_itself() {
+    const N: usize = 3917;
+    let settings = "--relation add-remove";
+    let mut public = Vec::new();
+    for n in [N, N - 1, 300] {
+        let place = Place::new();
+        place.write("d.csv", csv(&rows(n)));
+        let outcome = place.sample("d.csv", "run", settings);
+        let mut said = vec![outcome.out.clone(), outcome.err.clone()];
+        for name in files(&place, "run") {
+            said.push(place.read(&format!("run/{name}")));
+        }
+        for text in said {
+            assert!(!has_number(&text, N as f64), "n stands in: {text}");
+        }
+        public.push(without_draws(&place, "run", &outcome));
+    }
+    assert_eq!(public[0], public[1]);
+    assert_eq!(public[0], public[2]);
+    // Nor in what goes wrong on the way.
+    let place = Place::new();
+    place.write("d.csv", csv(&rows(N)));
+    for more in [
+        "",
+        "--delta 1e-6 --temperature 10",
+        "--delta 1e-6 --tau-gradient 9 --tau-log-ratio 9",
+    ] {
+        let outcome = place.dpm(&format!("sample m.dpm d.csv --epsilon 1 {settings} {more}"));
+        assert_ne!(outcome.code, 0);
+        assert!(!has_number(&outcome.err, N as f64), "{}", outcome.err);
+    }
+    // The same search does find n where it is public.
+    let outcome = place.succeeds("sample m.dpm d.csv --epsilon 1 --chains 1 --num-samples 2");
+    let delta = 0.1 / N as f64;
+    assert!(has_number(&outcome.err, delta), "{}", outcome.err);
+}
+
+#[test]
+fn which_rows_are_missing_shows_in_the_draws_only() {
+    for relation in ["substitute", "add-remove"] {
+        let mut public = Vec::new();
+        for missing in [0..0, 0..40, 200..290, 0..300] {
+            let place = Place::new();
+            place.write("d.csv", csv_with(&rows(300), missing, "NA,0.5"));
+            let outcome = place.sample("d.csv", "run", &format!("--relation {relation}"));
+            public.push(without_draws(&place, "run", &outcome));
+        }
+        for other in &public[1..] {
+            assert_eq!(&public[0], other, "{relation}");
+        }
+    }
+}
+
+#[test]
+fn the_same_table_in_another_dress_gives_the_same_draws() {
+    let place = Place::new();
+    let data = rows(300);
+    let text = csv(&data);
+    place.sample("d.csv", "plain", "");
+    place.write("d.csv.gz", gzip(&text));
+    place.sample("d.csv.gz", "gzipped", "");
+    place.write(
+        "named.csv",
+        text.replacen("y,x", "switched,dist to well", 1),
+    );
+    let outcome = place.dpm_with(
+        &format!(
+            "sample m.dpm named.csv {SHORT} {SEEDS} --out named --columns y=switched --columns"
+        )
+        .split_whitespace()
+        .chain(["x=dist to well"])
+        .collect::<Vec<_>>(),
+    );
+    assert_eq!(outcome.code, 0, "{}", outcome.err);
+    place.write(
+        "windows.csv",
+        format!("\u{feff}{}", text.replace('\n', "\r\n")),
+    );
+    place.sample("windows.csv", "windows", "");
+    // A missing row counts for nothing, however it is written.
+    place.write("na.csv", csv_with(&data, 3..5, "NA,0.5"));
+    place.write("blank.csv", csv_with(&data, 3..5, "1,"));
+    place.sample("na.csv", "na", "");
+    place.sample("blank.csv", "blank", "");
+    let chain = |run: &str| place.untimed(&format!("{run}/chain-1.csv"));
+    for run in ["gzipped", "named", "windows"] {
+        assert_eq!(chain("plain"), chain(run), "{run}");
+    }
+    assert_eq!(chain("na"), chain("blank"));
+    assert_ne!(chain("na"), chain("plain"));
+}
+
+#[test]
+fn models_are_described_as_json() {
+    let place = Place::new();
+    place.write("c.dpm", WITH_CONSTANTS);
+    for model in ["m.dpm", "c.dpm"] {
+        let info: Value =
+            serde_json::from_str(&place.succeeds(&format!("info {model}")).out).expect("JSON");
+        has_keys(
+            &info,
+            &[
+                "constants",
+                "record_columns",
+                "parameters",
+                "stages",
+                "distributions",
+            ],
+        );
+        let check = place.succeeds(&format!("check {model} --format json")).out;
+        let check: Value = serde_json::from_str(&check).expect("JSON");
+        has_keys(&check, &["ok", "statements", "unconstrained_dimension"]);
+        assert_eq!(check["ok"], true);
+        let kinds: Vec<_> = check["statements"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .collect();
+        for statement in &kinds {
+            has_keys(
+                statement,
+                &["line", "statement", "kind", "stage", "sensitivity"],
+            );
+        }
+        assert!(kinds.iter().any(|s| s["kind"] == "likelihood"));
+        assert!(kinds.iter().any(|s| s["kind"] == "prior"));
+    }
+    let info: Value = serde_json::from_str(&place.succeeds("info m.dpm").out).expect("JSON");
+    let beta = &info["parameters"][1];
+    has_keys(beta, &["name", "type", "dimensions", "unconstrained_size"]);
+    assert_eq!(beta["unconstrained_size"], 1);
+    assert_eq!(info["record_columns"][0]["type"], "int");
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let place = Place::new();
+    let help = place.succeeds("--help").out;
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|&name| name != "help")
+        .collect();
+    assert!(
+        commands.contains(&"sample") && commands.len() >= 7,
+        "{help}"
+    );
+    for command in commands {
+        let help = place.succeeds(&format!("{command} --help")).out;
+        assert!(help.contains(&format!("Example: dpm {command} ")), "{help}");
+        for flag in ["--color", "--quiet"] {
+            assert!(help.contains(flag), "{help}");
+        }
+    }
+}
+
+/// `dpm info model | head -0`
+#[test]
+fn a_reader_that_leaves_early_is_no_failure() {
+    let place = Place::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dpm"))
+        .args(["info", "m.dpm"])
+        .current_dir(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("dpm starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("dpm ends");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+fn files(place: &Place, run: &str) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(place.path().join(run))
+        .expect("a run")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// All that a run says and writes, but for draws, their summaries and times.
+fn without_draws(place: &Place, run: &str, outcome: &Outcome) -> BTreeMap<String, String> {
+    let mut public = BTreeMap::new();
+    public.insert("stdout".to_string(), outcome.out.clone());
+    let said = outcome.err.lines().filter(|line| {
+        [
+            "parameter",
+            "alpha",
+            "beta",
+            "accepted",
+            "warning: the chains",
+        ]
+        .iter()
+        .all(|start| !line.starts_with(start))
+    });
+    public.insert("stderr".to_string(), said.collect::<Vec<_>>().join("\n"));
+    for name in files(place, run) {
+        let path = format!("{run}/{name}");
+        let text = match name.strip_suffix(".csv") {
+            None => place.read(&path),
+            // Of each row its width.
+            Some("summary") => widths(&place.read(&path), 0),
+            Some(_) => widths(&place.untimed(&path), 1),
+        };
+        public.insert(name, text);
+    }
+    public
+}
+
+/// A CSV file with its comments and header, and of every other line its number of
+/// fields.
+fn widths(text: &str, headers: usize) -> String {
+    let mut seen = 0;
+    let lines = text.lines().map(|line| {
+        seen += usize::from(!line.starts_with('#'));
+        if line.starts_with('#') || seen <= headers {
+            line.to_string()
+        } else {
+            format!("{} fields", line.split(',').count())
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Whether one of the numbers in the text is `x`, in any notation.
+fn has_number(text: &str, x: f64) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || ".+-_".contains(c);
+    text.split(|c| !is_part(c))
+        .filter_map(|word| word.trim_end_matches('.').parse::<f64>().ok())
+        .any(|number| ((number - x) / x).abs() < 1e-12)
+}
