@@ -145,7 +145,7 @@ impl Checker {
                 truncation,
             } => {
                 if let Some(truncation) = truncation {
-                    self.unsupported(truncation.span, "truncation `T[a, b]`", None);
+                    self.unsupported(truncation.span, "`T[a, b]` (truncation)", None);
                 }
                 self.sampling(span, variate, distribution, arguments)?
             }

@@ -9,6 +9,7 @@ use super::log_prob::unconstrained_point;
 use super::model_file::{ModelFile, renames};
 use super::plan::figure;
 use super::progress::{Progress, Spending};
+use super::summary::marked_csv;
 use super::run_settings::{Lengths, RelationChoice, RunSettings};
 use super::{Common, pretty, say_always};
 use crate::accounting::{Accountant, Meter};
@@ -42,7 +43,7 @@ impl From<BadRows> for OnBadRows {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6\n\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json."
+    after_help = "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6 --temperature 100 --chains 2\n\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json."
 )]
 pub(super) struct Arguments {
     /// The model
@@ -248,7 +249,7 @@ impl Job<'_> {
         let (plan, lengths) = settings.plan(n, self.vault.density().dimension())?;
         if default_delta {
             self.common.say(format!(
-                "delta was not given: taking 0.1 / number of records = {:e}",
+                "delta was not given: taking 0.1 / number of records = {:.3e}",
                 delta.to_f64()
             ));
         }
@@ -432,6 +433,8 @@ impl Job<'_> {
             "columns": a.columns,
             "on_bad_rows": if a.on_bad_rows == BadRows::Skip { "skip" } else { "error" },
             "threads": a.threads,
+            "private": sampler::lookup(&a.algorithm).is_some_and(|x| x.is_private)
+                && a.insecure_noise_seed.is_none(),
             "version": env!("CARGO_PKG_VERSION"),
         })
     }
@@ -447,6 +450,19 @@ impl Job<'_> {
         let density = self.vault.density();
         let names: Vec<String> = density.output_names().map(str::to_string).collect();
         let run = RunDirectory::create(self.place, self.arguments.overwrite).map_err(Failure::run)?;
+        // How long a private run took depends on the number of records, which may
+        // be private, and on the computer; it is nobody's business.
+        let is_private = sampler::lookup(&self.arguments.algorithm).is_none_or(|a| a.is_private);
+        let timing = |chain: &Chain| match is_private {
+            true => Timing {
+                warmup: 0.0,
+                sampling: 0.0,
+            },
+            false => Timing {
+                warmup: chain.warmup_seconds,
+                sampling: chain.sampling_seconds,
+            },
+        };
         let mut kept: Vec<Vec<Vec<f64>>> = Vec::new();
         for (i, chain) in chains.iter().enumerate() {
             let header = StanCsvHeader {
@@ -461,7 +477,7 @@ impl Job<'_> {
                 max_depth: None,
                 extra: keys.clone(),
             };
-            let (text, draws) = chain_csv(chain, header, &names).map_err(Failure::run)?;
+            let (text, draws) = chain_csv(chain, header, &names, timing(chain)).map_err(Failure::run)?;
             run.write(&format!("chain-{}.csv", i + 1), &text)
                 .map_err(Failure::run)?;
             kept.push(draws);
@@ -471,7 +487,9 @@ impl Job<'_> {
             .map(|n| crate::diagnostics::bracket_name(n))
             .collect();
         let summary = Summary::of_draws(&names, &kept).map_err(Failure::run)?;
-        run.write("summary.csv", &summary.to_csv()).map_err(Failure::run)?;
+        let private = report["private"] == Value::Bool(true);
+        run.write("summary.csv", &marked_csv(&summary, private))
+            .map_err(Failure::run)?;
         run.write("privacy.json", &pretty(report))
             .map_err(Failure::run)?;
         run.write("config.json", &pretty(config))
@@ -519,6 +537,7 @@ fn chain_csv(
     chain: &Chain,
     header: StanCsvHeader,
     names: &[String],
+    timing: Timing,
 ) -> Result<ChainFile, Box<dyn std::error::Error>> {
     let columns = ["stepsize__".to_string(), "divergent__".to_string()];
     let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
@@ -531,10 +550,7 @@ fn chain_csv(
             kept.push(draw.values.clone());
         }
     }
-    let bytes = writer.finish(Timing {
-        warmup: chain.warmup_seconds,
-        sampling: chain.sampling_seconds,
-    })?;
+    let bytes = writer.finish(timing)?;
     Ok((String::from_utf8(bytes)?, kept))
 }
 

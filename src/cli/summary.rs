@@ -50,7 +50,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     print(&match arguments.format {
         Format::Table => summary.to_table(),
-        Format::Csv => summary.to_csv(),
+        Format::Csv => marked_csv(&summary, private),
         Format::Json => pretty(&summary.to_json()),
     })
+}
+
+/// The summary as CSV; one of a run without privacy says so in every row.
+pub(super) fn marked_csv(summary: &Summary, private: bool) -> String {
+    let csv = summary.to_csv();
+    if private {
+        return csv;
+    }
+    let mut marked = String::new();
+    for (i, line) in csv.lines().enumerate() {
+        marked.push_str(line);
+        marked.push_str(if i == 0 { ",privacy\n" } else { ",NOT_PRIVATE\n" });
+    }
+    marked
 }
