@@ -12,7 +12,7 @@ use dpm::accounting::{Event, Gaussian, Meter, Relation};
 use dpm::check::check;
 use dpm::density::Density;
 use dpm::model::{Constants, Model};
-use dpm::privacy::{GradientScale, OnBadRows, PrivateRng, Rows, Vault};
+use dpm::privacy::{Charge, GradientScale, OnBadRows, PrivateRng, Rows, Vault};
 use dpm::syntax::parse;
 
 const N: usize = 100_000;
@@ -23,11 +23,17 @@ fn main() {
     if std::env::args().any(|a| a == "--test") {
         return;
     }
-    if let Err(e) = rayon::ThreadPoolBuilder::new().num_threads(1).build_global() {
+    if let Err(e) = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build_global()
+    {
         eprintln!("one thread: {e}");
     }
     println!("N = {N}, one thread, medians of {REPEATS}");
-    println!("{:<24} {:>10} {:>12} {:>12} {:>10} {:>10}", "model", "dpm ms", "by hand ms", "read ms", "dpm/hand", "dpm/read");
+    println!(
+        "{:<24} {:>10} {:>12} {:>12} {:>10} {:>10}",
+        "model", "dpm ms", "by hand ms", "read ms", "dpm/hand", "dpm/read"
+    );
     for d in [10, 100] {
         logistic(d);
     }
@@ -47,7 +53,11 @@ fn logistic(d: usize) {
     let y: Vec<f64> = (0..N).map(|_| f64::from(uniform.next() < 0.4)).collect();
     let theta: Vec<f64> = (0..d).map(|_| 0.2 * (uniform.next() - 0.5)).collect();
     let mut data = vec![("y".to_string(), y.clone())];
-    data.extend(x.iter().enumerate().map(|(j, c)| (format!("x.{}", j + 1), c.clone())));
+    data.extend(
+        x.iter()
+            .enumerate()
+            .map(|(j, c)| (format!("x.{}", j + 1), c.clone())),
+    );
     let vault = vault(&source, &Constants::none(), data);
     let clip = 0.5 * (d as f64 / 3.0).sqrt();
     let rows: Vec<f64> = (0..N).flat_map(|i| x.iter().map(move |c| c[i])).collect();
@@ -62,7 +72,11 @@ fn logistic(d: usize) {
             }
             let residual = y - 1.0 / (1.0 + (-eta).exp());
             let norm = residual.abs() * f64::sqrt(square);
-            let factor = if norm > clip { residual * clip / norm } else { residual };
+            let factor = if norm > clip {
+                residual * clip / norm
+            } else {
+                residual
+            };
             for (s, x) in sum.iter_mut().zip(row) {
                 *s += factor * x;
             }
@@ -70,7 +84,14 @@ fn logistic(d: usize) {
         sum[0]
     };
     let read = || rows.iter().sum::<f64>() + y.iter().sum::<f64>();
-    report(&format!("logistic, d = {d}"), &vault, &theta, clip, by_hand, read);
+    report(
+        &format!("logistic, d = {d}"),
+        &vault,
+        &theta,
+        clip,
+        by_hand,
+        read,
+    );
 }
 
 fn banana() {
@@ -83,11 +104,13 @@ fn banana() {
           x2 ~ normal(theta[2] + a * square(theta[1]), 50);
         }";
     let mut uniform = Uniform(2);
-    let mut column = |scale: f64| -> Vec<f64> {
-        (0..N).map(|_| scale * (uniform.next() - 0.5)).collect()
-    };
+    let mut column =
+        |scale: f64| -> Vec<f64> { (0..N).map(|_| scale * (uniform.next() - 0.5)).collect() };
     let (x1, x2) = (column(150.0), column(170.0));
-    let data = vec![("x1".to_string(), x1.clone()), ("x2".to_string(), x2.clone())];
+    let data = vec![
+        ("x1".to_string(), x1.clone()),
+        ("x2".to_string(), x2.clone()),
+    ];
     let mut constants = Constants::none();
     constants.insert("a", 20.0);
     let vault = vault(source, &constants, data);
@@ -133,12 +156,16 @@ fn report(
         .expect("a valid event")
         .times(1 << 30);
     let meter = Meter::new(vec![Event::Gaussian(event)]);
+    let charge = Charge {
+        meter: &meter,
+        line: 0,
+    };
     let mut rng = PrivateRng::from_insecure_seed(1);
     let mut ours = Vec::new();
     let (mut hand, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
         ours.push(seconds(|| {
-            let released = vault.noisy_gradient(theta, &scale, &meter, 0, &mut rng);
+            let released = vault.noisy_gradient(theta, &scale, charge, &mut rng);
             released.map(|g| g.get()[0]).unwrap_or(f64::NAN)
         }));
         hand.push(seconds(&by_hand));
@@ -171,7 +198,10 @@ struct Uniform(u64);
 
 impl Uniform {
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }

@@ -7,7 +7,7 @@ use std::error::Error;
 
 use dpm::{
     Constants, Density, Draw, Initial, Iterations, Meter, Model, Observer, OnBadRows, Phase, Plan,
-    PlanRequest, PrivateRng, Rows, Summary, Vault, sample_privately,
+    PlanRequest, PrivateRng, PrivateSettings, Rows, Summary, Vault, sample_privately,
 };
 
 /// Ages at which people retired, and whether they had a pension plan.
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let model = Model::from_source(MODEL, &constants)?;
 
     let people = 20_000;
-    let plan = |i: usize| (i % 3 == 0) as u8 as f64;
+    let plan = |i: usize| f64::from(u8::from(i.is_multiple_of(3)));
     let age = |i: usize| 64.0 - 2.0 * plan(i) + ((i * 7919) % 100) as f64 / 10.0 - 5.0;
     let data = vec![
         ("age".to_string(), (0..people).map(age).collect()),
@@ -74,16 +74,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let meter = Meter::new(plan.events.clone());
     let observer = Accepted(std::sync::Mutex::new(0.0));
-    let chains = sample_privately(
-        &vault,
-        &plan,
-        &meter,
-        500,
-        &Initial::Random,
-        1,
-        &PrivateRng::from_os()?,
-        &observer,
-    )?;
+    let settings = PrivateSettings {
+        num_warmup: 500,
+        initial: Initial::Random,
+        seed: 1,
+        noise: PrivateRng::from_os()?,
+    };
+    let chains = sample_privately(&vault, &plan, &meter, &settings, &observer)?;
 
     let draws: Vec<Vec<Vec<f64>>> = chains
         .iter()

@@ -10,7 +10,7 @@
 //! ```
 //! use dpm::{
 //!     Constants, Density, Initial, Iterations, Meter, Model, OnBadRows, Plan, PlanRequest,
-//!     PrivateRng, Rows, Vault, sample_privately,
+//!     PrivateRng, PrivateSettings, Rows, Vault, sample_privately,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,9 +34,13 @@
 //! })?;
 //! let meter = Meter::new(plan.events.clone());
 //!
-//! let chains = sample_privately(
-//!     &vault, &plan, &meter, 50, &Initial::Random, 1, &PrivateRng::from_os()?, &(),
-//! )?;
+//! let settings = PrivateSettings {
+//!     num_warmup: 50,
+//!     initial: Initial::Random,
+//!     seed: 1,
+//!     noise: PrivateRng::from_os()?,
+//! };
+//! let chains = sample_privately(&vault, &plan, &meter, &settings, &())?;
 //! assert_eq!(chains.len(), 2);
 //! assert!(plan.epsilon() <= 5.0);
 //! # Ok(())
@@ -68,5 +72,5 @@ pub use model::{Constants, Model};
 pub use privacy::{NotPrivate, OnBadRows, PrivateRng, Rows, Vault, load_csv};
 pub use sampler::{
     Chain, Draw, Initial, Iterations, NoiseChoice, NonPrivateSettings, Observer, Phase, Plan,
-    PlanRequest, sample_exactly, sample_privately,
+    PlanRequest, PrivateSettings, sample_exactly, sample_privately,
 };

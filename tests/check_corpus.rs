@@ -12,7 +12,7 @@ use std::fs;
 use dpm::check::check;
 use dpm::model::Constants;
 use dpm::syntax::{parse, render};
-use evaluation::{bind, constants_in, density, programs, random_table, read, Random};
+use evaluation::{Random, bind, constants_in, density, programs, random_table, read};
 
 #[test]
 fn bad_programs_are_explained() {
@@ -54,7 +54,10 @@ fn every_code_has_an_example() {
         sources += &read(&evaluation::root().join(format!("src/check/{file}.rs")));
     }
     let mut missing = Vec::new();
-    for (at, _) in sources.match_indices("\"E0").chain(sources.match_indices("\"W0")) {
+    for (at, _) in sources
+        .match_indices("\"E0")
+        .chain(sources.match_indices("\"W0"))
+    {
         let code = &sources[at + 1..at + 6];
         // The parser says these before (S001, S011).
         if !["E0104", "E0109", "E0124"].contains(&code) && !said.contains(&format!("[{code}]")) {
@@ -69,10 +72,18 @@ fn matches_expected(folder: &str, say: impl Fn(&str, &str) -> String) {
     let mut differing = Vec::new();
     for path in programs(folder) {
         let source = read(&path);
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         let said = say(&source, &name);
         assert!(!said.is_empty(), "{} has no mistake", path.display());
-        assert!(bless || !said.starts_with("does not parse"), "{}: {said}", path.display());
+        assert!(
+            bless || !said.starts_with("does not parse"),
+            "{}: {said}",
+            path.display()
+        );
         let beside = path.with_extension("expected");
         if bless {
             fs::write(&beside, &said).expect("the expected text can be written");
@@ -91,7 +102,9 @@ fn matches_expected(folder: &str, say: impl Fn(&str, &str) -> String) {
 /// no trouble: no stack overflow, and memory in proportion.
 #[test]
 fn long_sums_are_no_trouble() {
-    let terms: Vec<String> = (1..=10_000).map(|k| format!("b[{}] * x * {k}", k % 50 + 1)).collect();
+    let terms: Vec<String> = (1..=10_000)
+        .map(|k| format!("b[{}] * x * {k}", k % 50 + 1))
+        .collect();
     let added: Vec<String> = terms.iter().map(|t| format!("s += {t};")).collect();
     for body in [
         format!("y ~ normal(sum({{ {} }}), 1);", terms.join(", ")),
@@ -118,7 +131,14 @@ fn long_sums_are_no_trouble() {
 #[test]
 fn deep_programs_are_no_trouble() {
     for depth in [10, 40, 80, 200, 5000] {
-        for (open, inner, close) in [("(", "a", ")"), ("exp(-", "a", ")"), ("-", "a", ""), ("1 ? ", "a", " : a"), ("a ^ ", "1", ""), ("1 ? a : ", "a", "")] {
+        for (open, inner, close) in [
+            ("(", "a", ")"),
+            ("exp(-", "a", ")"),
+            ("-", "a", ""),
+            ("1 ? ", "a", " : a"),
+            ("a ^ ", "1", ""),
+            ("1 ? a : ", "a", ""),
+        ] {
             let nested = format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
             let source = format!("parameters {{ real a; }}\nmodel {{ target += {nested}; }}");
             // Too deep is said so; anything else binds.
@@ -126,11 +146,19 @@ fn deep_programs_are_no_trouble() {
                 assert!(said.contains("S008"), "{said}");
             }
         }
-        for (open, close) in [("{", "}"), ("if (1) ", ";"), ("for (i in 1:1) {", "}"), ("if (0) {} else ", ";")] {
+        for (open, close) in [
+            ("{", "}"),
+            ("if (1) ", ";"),
+            ("for (i in 1:1) {", "}"),
+            ("if (0) {} else ", ";"),
+        ] {
             let nested = format!("{}{}", open.repeat(depth), close.repeat(depth));
             let source = format!("parameters {{ real a; }}\nmodel {{ {nested} }}");
             if let Err(said) = bind(&source, &Constants::none()) {
-                assert!(said.contains("S008") || said.contains("`i` is declared twice"), "{said}");
+                assert!(
+                    said.contains("S008") || said.contains("`i` is declared twice"),
+                    "{said}"
+                );
             }
         }
     }

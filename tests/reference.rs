@@ -46,13 +46,18 @@ fn agrees_with_reference(name: &str) {
                 let element = format!("{parameter}[{}]", position + 1);
                 let params = &point["params"];
                 let value = params.get(&element).or_else(|| params.get(parameter));
-                value.and_then(Value::as_f64).ok_or(format!("{element} is missing"))
+                value
+                    .and_then(Value::as_f64)
+                    .ok_or(format!("{element} is missing"))
             })
             .expect("inside the constraints");
         let expected = numbers(&point["unconstrained"]);
         assert_eq!(theta.len(), expected.len());
         for (ours, theirs) in theta.iter().zip(&expected) {
-            assert!((ours - theirs).abs() <= 1e-9 * theirs.abs().max(1.0), "{name} {k}: {ours} {theirs}");
+            assert!(
+                (ours - theirs).abs() <= 1e-9 * theirs.abs().max(1.0),
+                "{name} {k}: {ours} {theirs}"
+            );
         }
 
         let [prior, jacobian, likelihood] = log_density(&density, &table, &theta);
@@ -72,7 +77,10 @@ fn agrees_with_reference(name: &str) {
         let theirs = numbers(&point["grad_unconstrained"]);
         let size = theirs.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
         for (j, (a, b)) in ours.iter().zip(&theirs).enumerate() {
-            assert!((a - b).abs() <= 1e-8 * size, "{name} point {k}, coordinate {j}: {a}, expected {b}");
+            assert!(
+                (a - b).abs() <= 1e-8 * size,
+                "{name} point {k}, coordinate {j}: {a}, expected {b}"
+            );
         }
     }
 }

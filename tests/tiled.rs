@@ -18,7 +18,11 @@ use evaluation::*;
 #[test]
 fn shipped_models() {
     for path in programs("models") {
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         let density = shipped(&name);
         let table = match shipped_table(&name, &density) {
             Some(table) => table.first(300),
@@ -85,7 +89,10 @@ fn every_distribution_as_likelihood_and_as_prior() {
         works(&format!("{name} as prior"), &source);
         // The variate a parameter, the arguments numbers per record.
         if family.variate() == Number::Real {
-            let records: String = names.iter().map(|n| format!("real<lower={}, upper={}> {n};", range.0, range.1)).collect();
+            let records: String = names
+                .iter()
+                .map(|n| format!("real<lower={}, upper={}> {n};", range.0, range.1))
+                .collect();
             if name == "uniform" {
                 continue;
             }
@@ -104,9 +111,17 @@ fn variate(name: &str) -> (&'static str, &'static str, (f64, f64)) {
     match name {
         "bernoulli" | "bernoulli_logit" => ("int<lower=0, upper=1>", "", (0.2, 0.8)),
         "binomial_logit" | "poisson_log" => ("int<lower=0, upper=5>", "", (0.2, 0.8)),
-        "beta" => ("real<lower=0.01, upper=0.99>", "real<lower=0, upper=1>", (0.3, 3.0)),
+        "beta" => (
+            "real<lower=0.01, upper=0.99>",
+            "real<lower=0, upper=1>",
+            (0.3, 3.0),
+        ),
         "exponential" | "gamma" => ("real<lower=0.01, upper=5>", "real<lower=0>", (0.3, 3.0)),
-        "uniform" => ("real<lower=-2, upper=2>", "real<lower=-2, upper=2>", (0.0, 1.0)),
+        "uniform" => (
+            "real<lower=-2, upper=2>",
+            "real<lower=-2, upper=2>",
+            (0.0, 1.0),
+        ),
         _ => ("real<lower=-3, upper=3>", "real", (0.3, 3.0)),
     }
 }
@@ -118,7 +133,11 @@ fn every_scalar_function_at_every_stage() {
         if name.is_empty() {
             continue;
         }
-        let (low, high) = if name == "log1m_exp" { (-2.0, -0.3) } else { (0.15, 0.85) };
+        let (low, high) = if name == "log1m_exp" {
+            (-2.0, -0.3)
+        } else {
+            (0.15, 0.85)
+        };
         let source = format!(
             "record {{ real<lower=0.8, upper=0.99> x; real<lower={low}, upper={high}> y; }}
              transformed record {{ real r = {name}(y); }}
@@ -129,20 +148,58 @@ fn every_scalar_function_at_every_stage() {
         works(name, &source);
     }
     for call in [
-        "pow(A, B)", "A ^ B", "A .^ B", "A ^ 2", "A ^ 3", "A ^ 0.5", "A ^ -1", "2 ^ A", "fmin(A, B)", "fmax(A, B)",
-        "log_sum_exp(A, B)", "log_diff_exp(A + 2, B)", "multiply_log(A, B)", "lmultiply(A, B)",
-        "lbeta(A, B)", "lchoose(A + 5, B)", "hypot(A, B)", "fdim(A, B)", "A * B", "A / B", "A - B",
-        "A + B", "-A * !(B > 0.5)", "A < B ? A : B * A", "(A <= 0.5 && B > 0.3) || A >= B ? exp(A) : A",
-        "A == B ? A : B", "A != B ? A : B", "min([A, B, 0.4])", "max({A, B, 0.4})", "prod([A, B, 2])",
-        "mean([A, B]')", "dot_self([A, B]')", "log_sum_exp([A, B, A * B])", "dot_product([A, B], [B, 2])",
-        "[A, B] * [B, 1]'", "sum([A, B]' * [B, A])",
+        "pow(A, B)",
+        "A ^ B",
+        "A .^ B",
+        "A ^ 2",
+        "A ^ 3",
+        "A ^ 0.5",
+        "A ^ -1",
+        "2 ^ A",
+        "fmin(A, B)",
+        "fmax(A, B)",
+        "log_sum_exp(A, B)",
+        "log_diff_exp(A + 2, B)",
+        "multiply_log(A, B)",
+        "lmultiply(A, B)",
+        "lbeta(A, B)",
+        "lchoose(A + 5, B)",
+        "hypot(A, B)",
+        "fdim(A, B)",
+        "A * B",
+        "A / B",
+        "A - B",
+        "A + B",
+        "-A * !(B > 0.5)",
+        "A < B ? A : B * A",
+        "(A <= 0.5 && B > 0.3) || A >= B ? exp(A) : A",
+        "A == B ? A : B",
+        "A != B ? A : B",
+        "min([A, B, 0.4])",
+        "max({A, B, 0.4})",
+        "prod([A, B, 2])",
+        "mean([A, B]')",
+        "dot_self([A, B]')",
+        "log_sum_exp([A, B, A * B])",
+        "dot_product([A, B], [B, 2])",
+        "[A, B] * [B, 1]'",
+        "sum([A, B]' * [B, A])",
     ] {
         // Each operand constant, per record, unknown, or both.
-        let operands = ["0.7", "x", "a", "(a * x)", "(x * a + y * b)", "exp(b * x - 1)"];
+        let operands = [
+            "0.7",
+            "x",
+            "a",
+            "(a * x)",
+            "(x * a + y * b)",
+            "exp(b * x - 1)",
+        ];
         let mut terms = String::new();
         for left in operands {
             for right in operands {
-                let term = call.replace('A', left).replace('B', &other_variables(right));
+                let term = call
+                    .replace('A', left)
+                    .replace('B', &other_variables(right));
                 terms.push_str(&format!("target += {term};\n"));
             }
         }
@@ -157,7 +214,11 @@ fn every_scalar_function_at_every_stage() {
 
 /// The same operand made of other variables.
 fn other_variables(operand: &str) -> String {
-    operand.replace("exp(b * x", "exp(c * y").replace("x * a", "y * c").replace("a * x", "c * y").replace("y * b", "x * b")
+    operand
+        .replace("exp(b * x", "exp(c * y")
+        .replace("x * a", "y * c")
+        .replace("a * x", "c * y")
+        .replace("y * b", "x * b")
 }
 
 /// A block is 256 records: values and gradients of a record do not depend on
@@ -173,7 +234,10 @@ fn blocks_leave_no_trace() {
     for rows in [0, 1, 255, 256, 257] {
         let part = all.first(rows);
         assert_eq!(log_likelihoods(&density, &part, &theta).0, values[..rows]);
-        assert_eq!(record_gradients(&density, &part, &theta), gradients[..rows * theta.len()]);
+        assert_eq!(
+            record_gradients(&density, &part, &theta),
+            gradients[..rows * theta.len()]
+        );
     }
     // The last record alone, which stood at position 231 of its block.
     let last = Table {
@@ -197,10 +261,23 @@ fn agrees(name: &str, density: &Density, table: &Table, points: usize, size: f64
         let (values, _) = log_likelihoods(density, table, &theta);
         let gradients = record_gradients(density, table, &theta);
         let (tiled_values, tiled) = density.tiled_gradients(&theta, &table.columns, table.rows);
-        assert_eq!((values.len(), gradients.len()), (table.rows, table.rows * d));
-        assert_eq!((tiled_values.len(), tiled.len()), (table.rows, table.rows * d), "{name}");
+        assert_eq!(
+            (values.len(), gradients.len()),
+            (table.rows, table.rows * d)
+        );
+        assert_eq!(
+            (tiled_values.len(), tiled.len()),
+            (table.rows, table.rows * d),
+            "{name}"
+        );
         for i in 0..table.rows {
-            near(name, "value", values[i], tiled_values[i], 1e-12 * tiled_values[i].abs().max(1.0));
+            near(
+                name,
+                "value",
+                values[i],
+                tiled_values[i],
+                1e-12 * tiled_values[i].abs().max(1.0),
+            );
             let (own, other) = (&gradients[i * d..(i + 1) * d], &tiled[i * d..(i + 1) * d]);
             let scale = other.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
             for j in 0..d {
@@ -209,18 +286,36 @@ fn agrees(name: &str, density: &Density, table: &Table, points: usize, size: f64
                 if other[j].is_nan() && name.contains("branches_not_taken") {
                     continue;
                 }
-                near(name, &format!("record {i}, coordinate {j}"), own[j], other[j], 1e-12 * scale);
+                near(
+                    name,
+                    &format!("record {i}, coordinate {j}"),
+                    own[j],
+                    other[j],
+                    1e-12 * scale,
+                );
             }
         }
 
         let total = gradient(density, table, &theta);
         let (log_prior, prior) = density.pull_back(&theta, &[]);
-        near(name, "log prior", log_prior, density.log_prior(&theta), 1e-13 * log_prior.abs().max(1.0));
+        near(
+            name,
+            "log prior",
+            log_prior,
+            density.log_prior(&theta),
+            1e-13 * log_prior.abs().max(1.0),
+        );
         let scale = total.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
         for j in 0..d {
             let sum: f64 = (0..table.rows).map(|i| gradients[i * d + j]).sum();
             let magnitude: f64 = (0..table.rows).map(|i| gradients[i * d + j].abs()).sum();
-            near(name, &format!("sum, coordinate {j}"), total[j], prior[j] + sum, 1e-12 * scale.max(magnitude));
+            near(
+                name,
+                &format!("sum, coordinate {j}"),
+                total[j],
+                prior[j] + sum,
+                1e-12 * scale.max(magnitude),
+            );
         }
 
         for j in 0..d {
@@ -231,14 +326,19 @@ fn agrees(name: &str, density: &Density, table: &Table, points: usize, size: f64
             };
             // Fourth-order central differences; the short step for functions
             // with a kink, which a long one may cross at some record.
-            let difference = |h: f64| {
-                (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h)
-            };
+            let difference =
+                |h: f64| (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
             let mut numeric = difference(1e-3);
             if (numeric - total[j]).abs() > 1e-6 * scale {
                 numeric = difference(1e-5);
             }
-            near(name, &format!("difference along {j}"), total[j], numeric, 1e-6 * scale);
+            near(
+                name,
+                &format!("difference along {j}"),
+                total[j],
+                numeric,
+                1e-6 * scale,
+            );
         }
     }
 }

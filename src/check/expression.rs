@@ -147,7 +147,12 @@ impl Checker {
         })
     }
 
-    fn unary(&mut self, span: Span, operator: UnaryOperator, operand: &syntax::Expr) -> Option<Expr> {
+    fn unary(
+        &mut self,
+        span: Span,
+        operator: UnaryOperator,
+        operand: &syntax::Expr,
+    ) -> Option<Expr> {
         let operand = self.expression(operand)?;
         let (stage, ty) = (operand.stage, operand.ty);
         match operator {
@@ -208,7 +213,10 @@ impl Checker {
         };
         if operator == BinaryOperator::Divide
             && ty == Type::INT
-            && !matches!((&left.kind, &right.kind), (ExprKind::Int(_), ExprKind::Int(0)))
+            && !matches!(
+                (&left.kind, &right.kind),
+                (ExprKind::Int(_), ExprKind::Int(0))
+            )
         {
             self.report(
                 Diagnostic::warning("W0101", span, "the quotient of two ints is rounded towards zero")
@@ -229,7 +237,13 @@ impl Checker {
         })
     }
 
-    fn ternary(&mut self, span: Span, condition: Expr, then: Expr, otherwise: Expr) -> Option<Expr> {
+    fn ternary(
+        &mut self,
+        span: Span,
+        condition: Expr,
+        then: Expr,
+        otherwise: Expr,
+    ) -> Option<Expr> {
         if condition.ty != Type::INT {
             return self.wrong_type(&condition, "the condition of `? :` must be an int", "int");
         }
@@ -239,9 +253,13 @@ impl Checker {
             otherwise.ty
         } else {
             self.report(
-                Diagnostic::error("E0108", span, "the two branches of `? :` have different types")
-                    .note(then.span, format!("this is `{}`", then.ty))
-                    .note(otherwise.span, format!("this is `{}`", otherwise.ty)),
+                Diagnostic::error(
+                    "E0108",
+                    span,
+                    "the two branches of `? :` have different types",
+                )
+                .note(then.span, format!("this is `{}`", then.ty))
+                .note(otherwise.span, format!("this is `{}`", otherwise.ty)),
             );
             return None;
         };
@@ -376,7 +394,11 @@ impl Checker {
                         Some(e) => {
                             let e = self.expression(e)?;
                             if e.ty != Type::INT {
-                                return self.wrong_type(&e, "the ends of a range must be ints", "int");
+                                return self.wrong_type(
+                                    &e,
+                                    "the ends of a range must be ints",
+                                    "int",
+                                );
                             }
                             if e.stage != Stage::Constant {
                                 return self.not_constant(&e, "the ends of a range");
@@ -397,7 +419,11 @@ impl Checker {
     /// Reports that `e` should have been of stage Constant.
     pub fn not_constant<T>(&mut self, e: &Expr, what: &str) -> Option<T> {
         let mut diagnostic = Diagnostic::error(
-            if e.stage.is_private() { "E0203" } else { "E0205" },
+            if e.stage.is_private() {
+                "E0203"
+            } else {
+                "E0205"
+            },
             e.span,
             if e.stage.is_private() {
                 format!("{what} must be public, and this depends on a private record")
@@ -452,7 +478,9 @@ impl Checker {
                 Diagnostic::error(
                     "E0206",
                     e.span,
-                    format!("`{name}` is used as an index, but nothing says what values it may take"),
+                    format!(
+                        "`{name}` is used as an index, but nothing says what values it may take"
+                    ),
                 )
                 .label("an index read off the record")
                 .note(declared, "declared here")
@@ -566,9 +594,11 @@ impl Checker {
         if self.is_user_function(&name.name) {
             return;
         }
-        let stem = ["_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf", "_rng", "_lupdf", "_lupmf"]
-            .iter()
-            .find_map(|suffix| name.name.strip_suffix(suffix));
+        let stem = [
+            "_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf", "_rng", "_lupdf", "_lupmf",
+        ]
+        .iter()
+        .find_map(|suffix| name.name.strip_suffix(suffix));
         let known_family = |stem: &str| {
             distribution::lookup(stem).is_some() || distribution::NOT_SUPPORTED_YET.contains(&stem)
         };
@@ -610,7 +640,10 @@ impl Checker {
                 Diagnostic::error(
                     "E0113",
                     name.span,
-                    format!("the log density of `{}` ends in `_{right}`", definition.name()),
+                    format!(
+                        "the log density of `{}` ends in `_{right}`",
+                        definition.name()
+                    ),
                 )
                 .label("wrong ending")
                 .help(format!("write `{}_{right}`", definition.name())),
@@ -670,7 +703,11 @@ impl Checker {
                         arguments.len()
                     ),
                 )
-                .label(format!("expected `{}({})`", definition.name(), names.join(", "))),
+                .label(format!(
+                    "expected `{}({})`",
+                    definition.name(),
+                    names.join(", ")
+                )),
             );
             return None;
         }
@@ -679,7 +716,11 @@ impl Checker {
             let wanted = wanted_number(definition.variate());
             self.wrong_type::<()>(
                 variate,
-                &format!("the variate of `{}` must be {}", definition.name(), wanted.0),
+                &format!(
+                    "the variate of `{}` must be {}",
+                    definition.name(),
+                    wanted.0
+                ),
                 wanted.1,
             );
             fits = false;
@@ -726,7 +767,9 @@ impl Checker {
         if let (Builtin::Reduction(reduction), [a, b]) = (builtin, arguments) {
             match reduction {
                 Reduction::LogSumExp => return self.elementwise_call(name, arguments),
-                Reduction::Minimum | Reduction::Maximum if a.ty == Type::INT && b.ty == Type::INT => {
+                Reduction::Minimum | Reduction::Maximum
+                    if a.ty == Type::INT && b.ty == Type::INT =>
+                {
                     return Some(Type::INT);
                 }
                 Reduction::Minimum | Reduction::Maximum if a.ty.is_number() && b.ty.is_number() => {
@@ -768,7 +811,11 @@ impl Checker {
                     return Some(Type::INT);
                 }
                 Some(Type {
-                    base: if ty.base == Base::Int { Base::Real } else { ty.base },
+                    base: if ty.base == Base::Int {
+                        Base::Real
+                    } else {
+                        ty.base
+                    },
                     array: ty.array,
                 })
             }
@@ -837,7 +884,11 @@ impl Checker {
         };
         for size in sizes {
             if size.ty != Type::INT {
-                return self.wrong_type(size, &format!("a size in `{}` must be an int", name.name), "int");
+                return self.wrong_type(
+                    size,
+                    &format!("a size in `{}` must be an int", name.name),
+                    "int",
+                );
             }
             if size.stage != Stage::Constant {
                 return self.not_constant(size, "a size");
@@ -874,7 +925,11 @@ impl Checker {
             }
             RepVector | RepRowVector | RepMatrix => {
                 if !first.ty.is_number() {
-                    return self.wrong_type(first, &format!("`{}` repeats a number", name.name), "real");
+                    return self.wrong_type(
+                        first,
+                        &format!("`{}` repeats a number", name.name),
+                        "real",
+                    );
                 }
                 Some(match shaping {
                     RepVector => Type::VECTOR,
@@ -900,7 +955,11 @@ impl Checker {
             ToVector => Some(Type::VECTOR),
             ToRowVector => Some(Type::ROW_VECTOR),
             ToArray1d => Some(Type {
-                base: if first.ty.base == Base::Int { Base::Int } else { Base::Real },
+                base: if first.ty.base == Base::Int {
+                    Base::Int
+                } else {
+                    Base::Real
+                },
                 array: 1,
             }),
         }

@@ -47,12 +47,19 @@ pub fn check(program: &Program) -> CheckResult {
                 diagnostics,
             };
         }
-        stages = checked.variables.iter().map(|v| (v.span, v.stage)).collect();
+        stages = checked
+            .variables
+            .iter()
+            .map(|v| (v.span, v.stage))
+            .collect();
     }
 }
 
 fn check_program(checker: &mut Checker, program: &Program) {
-    if let Some(span) = program.functions_span.filter(|_| !program.functions.is_empty()) {
+    if let Some(span) = program
+        .functions_span
+        .filter(|_| !program.functions.is_empty())
+    {
         checker.unsupported(span, "user-defined functions", None);
     }
     for kind in BlockKind::ALL {
@@ -62,7 +69,10 @@ fn check_program(checker: &mut Checker, program: &Program) {
     }
     for (kind, contents) in [
         (BlockKind::Parameters, "the unknowns to be sampled"),
-        (BlockKind::Model, "the prior and the likelihood of one record"),
+        (
+            BlockKind::Model,
+            "the prior and the likelihood of one record",
+        ),
     ] {
         if !program.blocks.iter().any(|b| b.kind == kind) {
             let keyword = kind.keyword();

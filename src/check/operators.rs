@@ -46,7 +46,11 @@ pub(super) fn binary_type(operator: BinaryOperator, left: Type, right: Type) -> 
 /// may be a number, and the result is real.
 pub(super) fn elementwise_real(left: Type, right: Type) -> Option<Type> {
     let real = |ty: Type| Type {
-        base: if ty.base == Base::Int { Base::Real } else { ty.base },
+        base: if ty.base == Base::Int {
+            Base::Real
+        } else {
+            ty.base
+        },
         ..ty
     };
     elementwise(real(left), real(right), Type::REAL)
@@ -96,7 +100,10 @@ mod tests {
         assert_eq!(binary_type(Power, Type::INT, Type::INT), Some(Type::REAL));
         assert_eq!(binary_type(Add, Type::VECTOR, Type::ROW_VECTOR), None);
         assert_eq!(binary_type(Less, Type::INT, Type::REAL), Some(Type::INT));
-        let array = Type { base: Base::Real, array: 1 };
+        let array = Type {
+            base: Base::Real,
+            array: 1,
+        };
         assert_eq!(binary_type(Add, array, Type::REAL), None);
         assert_eq!(binary_type(Power, array, Type::INT), Some(array));
         assert_eq!(binary_type(And, Type::REAL, Type::INT), None);

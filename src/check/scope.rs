@@ -35,16 +35,22 @@ impl Checker {
             block: Role::Constant,
             in_model: false,
             declared_somewhere: declarations(program),
-            user_functions: program.functions.iter().map(|f| f.name.name.clone()).collect(),
+            user_functions: program
+                .functions
+                .iter()
+                .map(|f| f.name.name.clone())
+                .collect(),
         }
     }
 
     /// Whether the program defines a function of that name, or the density of a
     /// distribution of that name.
     pub fn is_user_function(&self, name: &str) -> bool {
-        self.user_functions
-            .iter()
-            .any(|f| f == name || f.strip_prefix(name).is_some_and(|s| s == "_lpdf" || s == "_lpmf"))
+        self.user_functions.iter().any(|f| {
+            f == name
+                || f.strip_prefix(name)
+                    .is_some_and(|s| s == "_lpdf" || s == "_lpmf")
+        })
     }
 
     pub fn finish(self) -> (Checked, Vec<Diagnostic>) {
@@ -125,11 +131,7 @@ impl Checker {
         if let Some(&(role, declared)) = self.declared_somewhere.get(&ident.name) {
             return self.not_known_yet(ident, role, declared);
         }
-        let names: Vec<String> = self
-            .scopes
-            .iter()
-            .flat_map(|s| s.keys().cloned())
-            .collect();
+        let names: Vec<String> = self.scopes.iter().flat_map(|s| s.keys().cloned()).collect();
         let mut diagnostic = Diagnostic::error(
             "E0101",
             ident.span,
@@ -156,7 +158,10 @@ impl Checker {
             Diagnostic::error(
                 "E0202",
                 ident.span,
-                format!("constants are public, and `{name}` is {}", role.description()),
+                format!(
+                    "constants are public, and `{name}` is {}",
+                    role.description()
+                ),
             )
             .label("private")
             .help("compute it in `transformed record`")
@@ -164,14 +169,21 @@ impl Checker {
             Diagnostic::error(
                 "E0204",
                 ident.span,
-                format!("`{name}` is {}, and records are prepared before any is known", role.description()),
+                format!(
+                    "`{name}` is {}, and records are prepared before any is known",
+                    role.description()
+                ),
             )
             .label("not known yet")
             .help("compute this in a local variable of `model`")
         } else {
-            Diagnostic::error("E0101", ident.span, format!("`{name}` is declared further down"))
-                .label("not known yet")
-                .help("a name can be used after its declaration only")
+            Diagnostic::error(
+                "E0101",
+                ident.span,
+                format!("`{name}` is declared further down"),
+            )
+            .label("not known yet")
+            .help("a name can be used after its declaration only")
         };
         self.report(diagnostic.note(declared, "declared here"));
     }
@@ -179,7 +191,9 @@ impl Checker {
     /// A note that points at the declaration of some private variable used in
     /// `expression`, to show why it counts as private.
     pub fn private_source(&self, expression: &Expr) -> Option<(Span, String)> {
-        let id = find_variable(expression, &|id| self.checked.variable(id).stage.is_private())?;
+        let id = find_variable(expression, &|id| {
+            self.checked.variable(id).stage.is_private()
+        })?;
         let variable = self.checked.variable(id);
         let name = &variable.name;
         let text = match variable.role {
@@ -229,10 +243,9 @@ pub(super) fn find_variable(
         ExprKind::Index { base, indices } => find_variable(base, wanted).or_else(|| {
             indices.iter().find_map(|index| match index {
                 Index::Single(e) | Index::Many(e) => find_variable(e, wanted),
-                Index::Range { from, to } => from
-                    .iter()
-                    .chain(to)
-                    .find_map(|e| find_variable(e, wanted)),
+                Index::Range { from, to } => {
+                    from.iter().chain(to).find_map(|e| find_variable(e, wanted))
+                }
             })
         }),
         ExprKind::Negate(e) | ExprKind::Not(e) | ExprKind::Transpose(e) => find_variable(e, wanted),

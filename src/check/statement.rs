@@ -28,9 +28,15 @@ impl Checker {
                     }
                     if let Some(value) = value {
                         let instead = match role {
-                            Role::Constant => "its value comes from the constants file; compute it in `transformed constants`",
-                            Role::Record => "its value comes from the data; compute it in `transformed record`",
-                            _ => "it is what the sampler finds; compute it in `transformed parameters`",
+                            Role::Constant => {
+                                "its value comes from the constants file; compute it in `transformed constants`"
+                            }
+                            Role::Record => {
+                                "its value comes from the data; compute it in `transformed record`"
+                            }
+                            _ => {
+                                "it is what the sampler finds; compute it in `transformed parameters`"
+                            }
                         };
                         self.report(
                             Diagnostic::error(
@@ -186,7 +192,11 @@ impl Checker {
                         ..container.ty
                     }
                 } else if container.ty.is_number() {
-                    return self.wrong_type(&container, "`for (x in ...)` walks a container", "a container");
+                    return self.wrong_type(
+                        &container,
+                        "`for (x in ...)` walks a container",
+                        "a container",
+                    );
                 } else {
                     Type::REAL
                 };
@@ -226,7 +236,10 @@ impl Checker {
             }
             Syntax::Block(statements) => {
                 self.enter_scope();
-                let statements = statements.iter().filter_map(|s| self.statement(s)).collect();
+                let statements = statements
+                    .iter()
+                    .filter_map(|s| self.statement(s))
+                    .collect();
                 self.leave_scope();
                 StatementKind::Block(statements)
             }
@@ -265,9 +278,13 @@ impl Checker {
             return Some(());
         }
         self.report(
-            Diagnostic::error("E0122", span, format!("{what} belongs in the `model` block"))
-                .label("not here")
-                .help("move it to `model { ... }`"),
+            Diagnostic::error(
+                "E0122",
+                span,
+                format!("{what} belongs in the `model` block"),
+            )
+            .label("not here")
+            .help("move it to `model { ... }`"),
         );
         None
     }
@@ -340,7 +357,9 @@ impl Checker {
             }
             (Type::VECTOR, v) if v.is_number() => Some("repeat the number: `rep_vector(x, K)`"),
             (Type::VECTOR, v) if v.array == 1 => Some("write `to_vector(...)`"),
-            (Type::REAL, v) if v.dimensions() == 1 => Some("pick an element, as in `x[1]`, or fold it, as in `sum(x)`"),
+            (Type::REAL, v) if v.dimensions() == 1 => {
+                Some("pick an element, as in `x[1]`, or fold it, as in `sum(x)`")
+            }
             _ => None,
         };
         if let Some(help) = help {
@@ -391,7 +410,11 @@ impl Checker {
             syntax::ExprKind::Index { base, indices } => match &base.kind {
                 syntax::ExprKind::Variable(name) => (name, &indices[..]),
                 _ => {
-                    self.unsupported(target.span, "assignment to a chain of indices", Some("write `x[i, j] = ...`"));
+                    self.unsupported(
+                        target.span,
+                        "assignment to a chain of indices",
+                        Some("write `x[i, j] = ...`"),
+                    );
                     return None;
                 }
             },
@@ -560,7 +583,12 @@ impl Checker {
     }
 
     /// A declaration: its type, sizes and bounds.
-    fn declaration(&mut self, ty: &syntax::SizedType, name: &Ident, role: Role) -> Option<VariableId> {
+    fn declaration(
+        &mut self,
+        ty: &syntax::SizedType,
+        name: &Ident,
+        role: Role,
+    ) -> Option<VariableId> {
         let base = match ty.base {
             BaseType::Int => Some(Base::Int),
             BaseType::Real => Some(Base::Real),

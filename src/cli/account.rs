@@ -19,7 +19,12 @@ pub(super) struct Arguments {
     #[arg(long, value_enum)]
     relation: RelationChoice,
     /// Find the delta at this epsilon
-    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with = "delta")]
+    #[arg(
+        long,
+        value_name = "E",
+        allow_negative_numbers = true,
+        conflicts_with = "delta"
+    )]
     epsilon: Option<Real>,
     /// Find the epsilon at this delta
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
@@ -43,7 +48,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let events = arguments
         .events
         .iter()
-        .map(|text| Event::parse(text, relation).map_err(|e| Failure::input(format!("`{text}`: {e}"))))
+        .map(|text| {
+            Event::parse(text, relation).map_err(|e| Failure::input(format!("`{text}`: {e}")))
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let guarantee = arguments
         .accountant

@@ -138,7 +138,11 @@ fn collect(statements: &[Statement], source: &str, out: &mut Vec<Found>) {
         out.push(Found {
             line: line_column(source, statement.span.start).0,
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
-            kind: if stage.is_private() { "likelihood" } else { "prior" },
+            kind: if stage.is_private() {
+                "likelihood"
+            } else {
+                "prior"
+            },
             stage,
         });
     }

@@ -62,17 +62,15 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let mut answers = Vec::new();
     for (i, point) in points.iter().enumerate() {
         answers.push(
-            evaluate(&vault, point)
-                .map_err(|e| Failure::input(format!("point {}: {e}", i + 1)))?,
+            evaluate(&vault, point).map_err(|e| Failure::input(format!("point {}: {e}", i + 1)))?,
         );
     }
     print(&pretty(&Value::Array(answers)))
 }
 
 fn read_points(path: &PathBuf) -> Result<Vec<Value>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        Failure::input(format!("cannot read the points `{}`: {e}", path.display()))
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::input(format!("cannot read the points `{}`: {e}", path.display())))?;
     let json: Value = serde_json::from_str(&text)
         .map_err(|e| Failure::input(format!("`{}` is not valid JSON: {e}", path.display())))?;
     match json {
@@ -111,7 +109,11 @@ fn evaluate(vault: &Vault, point: &Value) -> Result<Value, String> {
 
 /// JSON knows no infinities: they are written as text.
 fn number(x: f64) -> Value {
-    if x.is_finite() { json!(x) } else { json!(x.to_string()) }
+    if x.is_finite() {
+        json!(x)
+    } else {
+        json!(x.to_string())
+    }
 }
 
 /// The unconstrained coordinates of a JSON object of parameter values, either
@@ -125,9 +127,7 @@ pub(super) fn unconstrained_point(
     for parameter in &density.model().parameters {
         let shape = &parameter.shape;
         let elements = match params.get(&parameter.name) {
-            Some(json) => {
-                numbers(json, shape).map_err(|e| format!("`{}`: {e}", parameter.name))?
-            }
+            Some(json) => numbers(json, shape).map_err(|e| format!("`{}`: {e}", parameter.name))?,
             None => shape
                 .indices()
                 .iter()

@@ -64,7 +64,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let (plan, lengths) = settings.plan(n, model.dimension)?;
     let (_, delta, default) = settings.budget(n)?;
     if default {
-        common.say(format!("delta was not given: taking 0.1 / n = {:.3e}", delta.to_f64()));
+        common.say(format!(
+            "delta was not given: taking 0.1 / n = {:.3e}",
+            delta.to_f64()
+        ));
     }
     for warning in &plan.warnings {
         common.say(format!("warning: {warning}"));

@@ -56,11 +56,9 @@ impl<'a> Progress<'a> {
         } else {
             ProgressDrawTarget::stderr_with_hz(5)
         });
-        let style = ProgressStyle::with_template(
-            "{prefix} [{bar:24}] {pos}/{len} {msg} eta {eta}",
-        )
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("=> ");
+        let style = ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {msg} eta {eta}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .progress_chars("=> ");
         let bars = (0..chains)
             .map(|chain| {
                 let bar = screen.add(ProgressBar::new(iterations));

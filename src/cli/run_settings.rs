@@ -69,7 +69,12 @@ pub(super) struct RunSettings {
     #[arg(long, allow_negative_numbers = true, value_name = "N")]
     pub num_warmup: Option<u64>,
     /// Iterations per chain in all, or `max`: as many as the budget allows, half of them warm-up unless --num-warmup says otherwise
-    #[arg(long, allow_negative_numbers = true, value_name = "N|max", conflicts_with = "num_samples")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "N|max",
+        conflicts_with = "num_samples"
+    )]
     pub iterations: Option<IterationsChoice>,
     /// Leapfrog steps per iteration [default: 5 private; 10, at most, not private]
     #[arg(long, allow_negative_numbers = true, value_name = "L")]
@@ -87,10 +92,20 @@ pub(super) struct RunSettings {
     #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_SPLIT, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
     pub noise_split: f64,
     /// Noise multiplier of gradients, in units of their sensitivity
-    #[arg(long, allow_negative_numbers = true, value_name = "TAU", requires = "tau_log_ratio")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "TAU",
+        requires = "tau_log_ratio"
+    )]
     pub tau_gradient: Option<f64>,
     /// Noise multiplier of log-ratios, in units of their sensitivity
-    #[arg(long, allow_negative_numbers = true, value_name = "TAU", requires = "tau_gradient")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "TAU",
+        requires = "tau_gradient"
+    )]
     pub tau_log_ratio: Option<f64>,
     /// Draw the first gradient of every trajectory anew, as the paper does
     #[arg(long)]
@@ -151,7 +166,10 @@ impl RunSettings {
     pub fn check(&self) -> Result<(), Failure> {
         for (flag, value) in [
             ("--chains", self.chains),
-            ("--leapfrog-steps", self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS)),
+            (
+                "--leapfrog-steps",
+                self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS),
+            ),
         ] {
             if value == 0 {
                 return Err(Failure::input(format!("{flag} must be at least 1")));

@@ -9,8 +9,8 @@ use super::log_prob::unconstrained_point;
 use super::model_file::{ModelFile, renames};
 use super::plan::figure;
 use super::progress::{Progress, Spending};
-use super::summary::marked_csv;
 use super::run_settings::{Lengths, RelationChoice, RunSettings};
+use super::summary::marked_csv;
 use super::{Common, pretty, say_always};
 use crate::accounting::{Accountant, Meter};
 use crate::density::Density;
@@ -19,8 +19,8 @@ use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
 use crate::output::{PrivateRun, RunDirectory, not_private_report, private_report};
 use crate::privacy::{NotPrivate, OnBadRows, PrivateRng, Vault, load_csv};
 use crate::sampler::{
-    self, ALGORITHMS, Chain, Initial, NonPrivateSettings, Phase, SampleError, sample_exactly,
-    sample_privately,
+    self, ALGORITHMS, Chain, Initial, NonPrivateSettings, Phase, PrivateSettings, SampleError,
+    sample_exactly, sample_privately,
 };
 use crate::syntax::did_you_mean;
 
@@ -62,7 +62,12 @@ pub(super) struct Arguments {
     #[command(flatten)]
     settings: RunSettings,
     /// Keep every N-th iteration
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1, value_name = "N")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        default_value_t = 1,
+        value_name = "N"
+    )]
     thin: u64,
     /// Initial values: `random`, or a JSON file with an object of parameter values (or a list of them, one per chain)
     #[arg(long, default_value = "random", value_name = "FILE.json|random")]
@@ -74,7 +79,12 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, default_value_t = BadRows::Error)]
     on_bad_rows: BadRows,
     /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
-    #[arg(long, allow_negative_numbers = true, default_value_t = 1, value_name = "S")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        default_value_t = 1,
+        value_name = "S"
+    )]
     seed: u64,
     /// Seed of the noise, for tests: the output is then NOT PRIVATE
     #[arg(long, allow_negative_numbers = true, value_name = "S")]
@@ -259,12 +269,19 @@ impl Job<'_> {
         for warning in &plan.warnings {
             self.common.say(format!("warning: {warning}"));
         }
-        let private = match self.arguments.insecure_noise_seed {
+        let noise = match self.arguments.insecure_noise_seed {
             None => PrivateRng::from_os().map_err(Failure::run)?,
             Some(seed) => {
                 say_always("NOT PRIVATE: the noise is made from --insecure-noise-seed");
                 PrivateRng::from_insecure_seed(seed)
             }
+        };
+        let secure_noise = noise.is_secure();
+        let run = PrivateSettings {
+            num_warmup: lengths.num_warmup,
+            initial: self.initial.clone(),
+            seed: self.arguments.seed,
+            noise,
         };
         let meter = Meter::new(plan.events.clone());
         let spending = Spending {
@@ -278,16 +295,7 @@ impl Job<'_> {
             Some(spending),
             self.common,
         );
-        let chains = sample_privately(
-            self.vault,
-            &plan,
-            &meter,
-            lengths.num_warmup,
-            &self.initial,
-            self.arguments.seed,
-            &private,
-            &progress,
-        );
+        let chains = sample_privately(self.vault, &plan, &meter, &run, &progress);
         progress.clear();
         let chains = chains.map_err(failed_run)?;
         // The schedule was fixed beforehand and is charged whole: how much of it
@@ -295,7 +303,12 @@ impl Job<'_> {
         let spent = plan.epsilon();
         let released: Vec<u64> = {
             let used = meter.spent();
-            let count = |what: &str| used.iter().filter(|e| e.what() == what).map(|e| e.count()).sum();
+            let count = |what: &str| {
+                used.iter()
+                    .filter(|e| e.what() == what)
+                    .map(|e| e.count())
+                    .sum()
+            };
             plan.events.iter().map(|e| count(e.what())).collect()
         };
         let report = private_report(&PrivateRun {
@@ -308,37 +321,43 @@ impl Job<'_> {
             mu: plan.guarantee.mu,
             events: &plan.events,
             released: &released,
-            secure_noise: private.is_secure(),
+            secure_noise,
             tempered: plan.request.temperature != 1.0,
         });
         let mut config = self.config(lengths, plan.request.chains);
-        merge(&mut config, json!({
-            "epsilon": epsilon.to_f64(),
-            "delta": delta.to_f64(),
-            "relation": plan.request.relation.name(),
-            "leapfrog_steps": plan.request.leapfrog_steps,
-            "unit": "record",
-            "accountant": Accountant::Gaussian.name(),
-            "step_size": plan.request.step_size,
-            "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),
-            "clip_gradient": plan.request.clip_gradient,
-            "clip_log_ratio": plan.request.clip_log_ratio,
-            "tau_gradient": plan.tau_gradient,
-            "tau_log_ratio": plan.tau_log_ratio,
-            "fresh_gradients": plan.request.fresh_gradients,
-            "insecure_noise_seed": self.arguments.insecure_noise_seed,
-        }));
+        merge(
+            &mut config,
+            json!({
+                "epsilon": epsilon.to_f64(),
+                "delta": delta.to_f64(),
+                "relation": plan.request.relation.name(),
+                "leapfrog_steps": plan.request.leapfrog_steps,
+                "unit": "record",
+                "accountant": Accountant::Gaussian.name(),
+                "step_size": plan.request.step_size,
+                "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),
+                "clip_gradient": plan.request.clip_gradient,
+                "clip_log_ratio": plan.request.clip_log_ratio,
+                "tau_gradient": plan.tau_gradient,
+                "tau_log_ratio": plan.tau_log_ratio,
+                "fresh_gradients": plan.request.fresh_gradients,
+                "insecure_noise_seed": self.arguments.insecure_noise_seed,
+            }),
+        );
         let mut keys = vec![
-            ("privacy_private".to_string(), private.is_secure().to_string()),
+            ("privacy_private".to_string(), secure_noise.to_string()),
             ("privacy_epsilon".into(), epsilon.to_f64().to_string()),
             ("privacy_delta".into(), delta.to_f64().to_string()),
-            ("privacy_relation".into(), plan.request.relation.name().into()),
+            (
+                "privacy_relation".into(),
+                plan.request.relation.name().into(),
+            ),
         ];
-        if !private.is_secure() {
+        if !secure_noise {
             keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
         }
         self.write(&chains, lengths, &report, &config, keys)?;
-        if private.is_secure() {
+        if secure_noise {
             self.common.say(format!(
                 "epsilon spent {} of {} at delta {:e}",
                 figure(spent),
@@ -395,10 +414,13 @@ impl Job<'_> {
             .count();
         let report = not_private_report(&self.arguments.algorithm);
         let mut config = self.config(lengths, settings.chains);
-        merge(&mut config, json!({
-            "leapfrog_steps": leapfrog_steps,
-            "step_size": settings.step_size,
-        }));
+        merge(
+            &mut config,
+            json!({
+                "leapfrog_steps": leapfrog_steps,
+                "step_size": settings.step_size,
+            }),
+        );
         let keys = vec![
             ("privacy_private".to_string(), "false".to_string()),
             ("privacy_note".into(), "NOT_PRIVATE".into()),
@@ -449,7 +471,8 @@ impl Job<'_> {
     ) -> Result<(), Failure> {
         let density = self.vault.density();
         let names: Vec<String> = density.output_names().map(str::to_string).collect();
-        let run = RunDirectory::create(self.place, self.arguments.overwrite).map_err(Failure::run)?;
+        let run =
+            RunDirectory::create(self.place, self.arguments.overwrite).map_err(Failure::run)?;
         // How long a private run took depends on the number of records, which may
         // be private, and on the computer; it is nobody's business.
         let is_private = sampler::lookup(&self.arguments.algorithm).is_none_or(|a| a.is_private);
@@ -477,7 +500,8 @@ impl Job<'_> {
                 max_depth: None,
                 extra: keys.clone(),
             };
-            let (text, draws) = chain_csv(chain, header, &names, timing(chain)).map_err(Failure::run)?;
+            let (text, draws) =
+                chain_csv(chain, header, &names, timing(chain)).map_err(Failure::run)?;
             run.write(&format!("chain-{}.csv", i + 1), &text)
                 .map_err(Failure::run)?;
             kept.push(draws);
@@ -494,7 +518,9 @@ impl Job<'_> {
             .map_err(Failure::run)?;
         run.write("config.json", &pretty(config))
             .map_err(Failure::run)?;
-        let place = run.publish(self.arguments.overwrite).map_err(Failure::run)?;
+        let place = run
+            .publish(self.arguments.overwrite)
+            .map_err(Failure::run)?;
         self.show(chains, &summary);
         self.common.say(format!("written to {}", place.display()));
         Ok(())
@@ -515,7 +541,8 @@ impl Job<'_> {
             .iter()
             .map(|c| format!("{:.2}", c.acceptance))
             .collect();
-        self.common.say(format!("accepted: {}", acceptance.join(" ")));
+        self.common
+            .say(format!("accepted: {}", acceptance.join(" ")));
         let worst = summary
             .rows
             .iter()

@@ -29,7 +29,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut names = Vec::new();
     let mut private = true;
     loop {
-        let path = arguments.run.join(format!("chain-{}.csv", chains.len() + 1));
+        let path = arguments
+            .run
+            .join(format!("chain-{}.csv", chains.len() + 1));
         if !path.exists() {
             break;
         }
@@ -64,7 +66,11 @@ pub(super) fn marked_csv(summary: &Summary, private: bool) -> String {
     let mut marked = String::new();
     for (i, line) in csv.lines().enumerate() {
         marked.push_str(line);
-        marked.push_str(if i == 0 { ",privacy\n" } else { ",NOT_PRIVATE\n" });
+        marked.push_str(if i == 0 {
+            ",privacy\n"
+        } else {
+            ",NOT_PRIVATE\n"
+        });
     }
     marked
 }

@@ -14,7 +14,9 @@ pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
 
 use burn::tensor::{Device, Tensor};
 
-use crate::model::{Model, NumericTransform, PrivateId, PrivateOp, PublicId, PublicOp, Scalar, Transform};
+use crate::model::{
+    Model, NumericTransform, PrivateId, PrivateOp, PublicId, PublicOp, Scalar, Transform,
+};
 use tensor::{Functions, PublicTensors, evaluate_private, evaluate_public, needed, numbers};
 
 /// A model ready to be evaluated.
@@ -38,13 +40,12 @@ impl Density {
         let order = model.needed_private_nodes(&[model.likelihood]);
         let graph = &model.graphs.private;
         let of_record = |id: PrivateId| !graph.node(id).has_parameter;
-        let rows = RowProgram::compile(
-            &model.graphs,
-            &order,
-            &[model.likelihood],
-            of_record,
-        );
-        let mut roots: Vec<Scalar> = rows.columns().iter().map(|&id| Scalar::Private(id)).collect();
+        let rows = RowProgram::compile(&model.graphs, &order, &[model.likelihood], of_record);
+        let mut roots: Vec<Scalar> = rows
+            .columns()
+            .iter()
+            .map(|&id| Scalar::Private(id))
+            .collect();
         roots.push(model.record_constant);
         let order = model.needed_private_nodes(&roots);
         let loading = RowProgram::compile(&model.graphs, &order, &roots, |id| {
@@ -98,7 +99,10 @@ impl Density {
         let mut start = 0;
         while start < n {
             let rows = BLOCK.min(n - start);
-            let block: Vec<&[f64]> = sources.iter().map(|&c| &raw[c][start..start + rows]).collect();
+            let block: Vec<&[f64]> = sources
+                .iter()
+                .map(|&c| &raw[c][start..start + rows])
+                .collect();
             self.loading.forward(&block, rows, &mut scratch);
             for (root, column) in derived.iter_mut().enumerate() {
                 column.extend_from_slice(self.loading.output(root, &block, rows, &scratch));
@@ -154,7 +158,8 @@ impl Density {
         if batch > 0 {
             let roots: Vec<PublicId> = computed.iter().map(|c| c.0).collect();
             let device = Device::flex().autodiff();
-            let leaf = tensor::tensor(theta.repeat(batch), [batch, dimension], &device).require_grad();
+            let leaf =
+                tensor::tensor(theta.repeat(batch), [batch, dimension], &device).require_grad();
             let values = evaluate_public(graph, &needed(graph, &roots), &leaf, Functions::Table);
             let mut loss: Option<Tensor<1>> = None;
             let mut first = 0;
@@ -164,7 +169,10 @@ impl Density {
                 for i in 0..length {
                     identity[i * length + i] = 1.0;
                 }
-                let own = values.get(id).expand([batch, length]).narrow(0, first, length);
+                let own = values
+                    .get(id)
+                    .expand([batch, length])
+                    .narrow(0, first, length);
                 let picked = (own * tensor::tensor(identity, [length, length], &device)).sum();
                 loss = Some(match loss {
                     Some(sum) => sum + picked,
@@ -243,7 +251,11 @@ impl Density {
             for i in 0..parameter.shape.length() {
                 let x = element(&parameter.name, i)?;
                 theta[parameter.offset + i] = bounds.unconstrain(x).ok_or_else(|| {
-                    format!("`{}` is {x}, but must be {}", parameter.name, bounds.describe())
+                    format!(
+                        "`{}` is {x}, but must be {}",
+                        parameter.name,
+                        bounds.describe()
+                    )
                 })?;
             }
         }
@@ -292,7 +304,12 @@ impl Density {
     /// against.
     ///
     /// Returns `n` log-likelihoods and `n x dimension` gradients by rows.
-    pub fn tiled_gradients(&self, theta: &[f64], raw: &[Vec<f64>], n: usize) -> (Vec<f64>, Vec<f64>) {
+    pub fn tiled_gradients(
+        &self,
+        theta: &[f64],
+        raw: &[Vec<f64>],
+        n: usize,
+    ) -> (Vec<f64>, Vec<f64>) {
         let device = Device::flex().autodiff();
         let graphs = &self.model.graphs;
         let order = self.model.needed_private_nodes(&[self.model.likelihood]);
@@ -344,4 +361,3 @@ fn backward(loss: Option<Tensor<1>>, leaf: &Tensor<2>) -> Vec<f64> {
     leaf.grad_remove(&mut gradients)
         .map_or_else(|| vec![0.0; rows * columns], numbers)
 }
-

@@ -273,8 +273,7 @@ impl RowProgram {
                     constants: None, ..
                 } => {
                     for (i, r) in r.iter().enumerate() {
-                        let place =
-                            gather_place(&instruction.operation, i, columns, values, rows);
+                        let place = gather_place(&instruction.operation, i, columns, values, rows);
                         for &(j, w) in &jacobian.rows[place] {
                             gradients[j * BLOCK + i] += w * r;
                         }
@@ -386,7 +385,9 @@ impl RowProgram {
             let (before, after) = values.split_at_mut(start);
             let out = &mut after[..rows];
             match &instruction.operation {
-                Operation::Unary(f, a) => (f.definition().map)(read(*a, columns, before, rows), out),
+                Operation::Unary(f, a) => {
+                    (f.definition().map)(read(*a, columns, before, rows), out)
+                }
                 Operation::Binary(op, a, b) => binary_values(
                     *op,
                     read(*a, columns, before, rows),
@@ -563,11 +564,9 @@ impl Compiler<'_> {
         let operation = match &node.op {
             PrivateOp::Column(_) => unreachable!("columns are handed in"),
             PrivateOp::Unary(f, a) => Operation::Unary(*f, self.source(*a, is_column)),
-            PrivateOp::Binary(op, a, b) => Operation::Binary(
-                *op,
-                self.source(*a, is_column),
-                self.source(*b, is_column),
-            ),
+            PrivateOp::Binary(op, a, b) => {
+                Operation::Binary(*op, self.source(*a, is_column), self.source(*b, is_column))
+            }
             PrivateOp::Select(c, a, b) => Operation::Select(
                 self.source(*c, is_column),
                 self.source(*a, is_column),
@@ -579,9 +578,7 @@ impl Compiler<'_> {
                     .map(|t| LinearTerm {
                         scale: t.scale.value(),
                         place: t.parameter.map(|(node, i)| self.place(node) + i as usize),
-                        column: t
-                            .column
-                            .map(|c| self.source(Scalar::Private(c), is_column)),
+                        column: t.column.map(|c| self.source(Scalar::Private(c), is_column)),
                     })
                     .collect(),
             ),
@@ -592,7 +589,11 @@ impl Compiler<'_> {
             } => {
                 let constants = self.graphs.public.constant_values(*table);
                 Operation::Gather {
-                    table: if constants.is_some() { 0 } else { self.place(*table) },
+                    table: if constants.is_some() {
+                        0
+                    } else {
+                        self.place(*table)
+                    },
                     length: self.graphs.public.length(*table),
                     offset: *offset as usize,
                     strides: strides
@@ -756,9 +757,7 @@ pub(super) fn pull_back_right(
 ) {
     macro_rules! each {
         ($f:expr) => {
-            for ((((d, &a), &x), &y), &v) in
-                into.iter_mut().zip(adjoint).zip(x).zip(y).zip(value)
-            {
+            for ((((d, &a), &x), &y), &v) in into.iter_mut().zip(adjoint).zip(x).zip(y).zip(value) {
                 *d += $f(a, x, y, v);
             }
         };

@@ -34,7 +34,8 @@ pub(super) trait UnaryTable: Backend {
         function: usize,
     ) -> FloatTensor<Self>;
     /// `left op right`, shapes being equal; `op` indexes [`TWO`].
-    fn two_value(left: FloatTensor<Self>, right: FloatTensor<Self>, op: usize) -> FloatTensor<Self>;
+    fn two_value(left: FloatTensor<Self>, right: FloatTensor<Self>, op: usize)
+    -> FloatTensor<Self>;
     /// `adjoint` times the derivative by the left operand, or by the right one.
     fn two_pull_back(
         left: FloatTensor<Self>,
@@ -50,7 +51,9 @@ pub(super) trait UnaryTable: Backend {
 pub(super) fn apply_two(op: Binary, left: &Tensor<2>, right: &Tensor<2>) -> Option<Tensor<2>> {
     let op = TWO.iter().position(|&known| known == op)?;
     let (left, right) = (left.clone().into_dispatch(), right.clone().into_dispatch());
-    Some(Tensor::from_dispatch(<Dispatch as UnaryTable>::two_value(left, right, op)))
+    Some(Tensor::from_dispatch(<Dispatch as UnaryTable>::two_value(
+        left, right, op,
+    )))
 }
 
 /// Applies a function of the table, differentiably.
@@ -191,7 +194,11 @@ impl<B: UnaryTable, C: CheckpointStrategy> UnaryTable for Autodiff<B, C> {
         <Self as burn::backend::AutodiffBackend>::from_inner(value)
     }
 
-    fn two_value(left: FloatTensor<Self>, right: FloatTensor<Self>, op: usize) -> FloatTensor<Self> {
+    fn two_value(
+        left: FloatTensor<Self>,
+        right: FloatTensor<Self>,
+        op: usize,
+    ) -> FloatTensor<Self> {
         match TwoBackward
             .prepare::<C>([left.node(), right.node()])
             .compute_bound()
@@ -202,9 +209,11 @@ impl<B: UnaryTable, C: CheckpointStrategy> UnaryTable for Autodiff<B, C> {
                 let value = B::two_value(a, b, op);
                 prepared.finish((left.into_primitive(), right.into_primitive(), op), value)
             }
-            OpsKind::UnTracked(prepared) => {
-                prepared.finish(B::two_value(left.into_primitive(), right.into_primitive(), op))
-            }
+            OpsKind::UnTracked(prepared) => prepared.finish(B::two_value(
+                left.into_primitive(),
+                right.into_primitive(),
+                op,
+            )),
         }
     }
 
@@ -255,7 +264,10 @@ mod tests {
             let d = function.definition();
             for (&p, g) in points.iter().zip(gradient) {
                 let expected = 2.0 * p * (d.derivative)(p * p, (d.value)(p * p));
-                assert!((g - expected).abs() <= 1e-13 * expected.abs(), "{function:?} {p}");
+                assert!(
+                    (g - expected).abs() <= 1e-13 * expected.abs(),
+                    "{function:?} {p}"
+                );
             }
         }
     }

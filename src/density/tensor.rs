@@ -228,7 +228,10 @@ pub(super) fn evaluate_private(
                 }
                 let position: Tensor<2, Int> = Tensor::from_data(
                     TensorData::new(
-                        numbers(position).iter().map(|&p| p as i64).collect::<Vec<_>>(),
+                        numbers(position)
+                            .iter()
+                            .map(|&p| p as i64)
+                            .collect::<Vec<_>>(),
                         [records, 1],
                     ),
                     (&device, DType::I64),

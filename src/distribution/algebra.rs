@@ -21,12 +21,8 @@ pub trait Algebra {
     fn equal(&mut self, a: Self::Scalar, b: Self::Scalar) -> Self::Scalar;
     /// `a` where `condition` is not 0, else `b`. Only the chosen branch's
     /// derivative counts, so that the other may be infinite or NaN.
-    fn select(
-        &mut self,
-        condition: Self::Scalar,
-        a: Self::Scalar,
-        b: Self::Scalar,
-    ) -> Self::Scalar;
+    fn select(&mut self, condition: Self::Scalar, a: Self::Scalar, b: Self::Scalar)
+    -> Self::Scalar;
 
     fn negate(&mut self, a: Self::Scalar) -> Self::Scalar {
         self.unary(Unary::Negate, a)

@@ -19,13 +19,19 @@ impl Family for Bernoulli {
         "y in {0, 1}"
     }
     fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument { name: "theta", number: Number::Real, domain: "between 0 and 1" },
-        ]
+        &[Argument {
+            name: "theta",
+            number: Number::Real,
+            domain: "between 0 and 1",
+        }]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [theta] = *arguments else {
         unreachable!("the checker counts arguments")
     };
@@ -45,7 +51,12 @@ mod tests {
         use statrs::distribution::{Bernoulli, Discrete};
         assert_matches(
             "bernoulli",
-            &[(0.0, &[0.3]), (1.0, &[0.3]), (1.0, &[1e-300]), (0.0, &[0.75])],
+            &[
+                (0.0, &[0.3]),
+                (1.0, &[0.3]),
+                (1.0, &[1e-300]),
+                (0.0, &[0.75]),
+            ],
             |y, a| Bernoulli::new(a[0]).unwrap().ln_pmf(y as u64),
         );
     }

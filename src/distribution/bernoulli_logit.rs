@@ -19,15 +19,21 @@ impl Family for BernoulliLogit {
         "y in {0, 1}"
     }
     fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument { name: "alpha", number: Number::Real, domain: "real (log-odds)" },
-        ]
+        &[Argument {
+            name: "alpha",
+            number: Number::Real,
+            domain: "real (log-odds)",
+        }]
     }
 }
 
 /// `-log1p_exp(-(2y - 1) alpha)`: one term for both outcomes, without
 /// cancellation in either tail.
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [alpha] = *arguments else {
         unreachable!("the checker counts arguments")
     };
@@ -49,7 +55,13 @@ mod tests {
     fn matches_mpmath_tails_included() {
         assert_matches(
             "bernoulli_logit",
-            &[(1.0, &[0.7]), (0.0, &[0.7]), (1.0, &[-800.0]), (1.0, &[800.0]), (0.0, &[40.0])],
+            &[
+                (1.0, &[0.7]),
+                (0.0, &[0.7]),
+                (1.0, &[-800.0]),
+                (1.0, &[800.0]),
+                (0.0, &[40.0]),
+            ],
             |y, a| match (y as i32, a[0]) {
                 (1, 0.7) => -0.403_186_048_885_458_7,
                 (0, 0.7) => -1.103_186_048_885_458_7,
@@ -62,6 +74,9 @@ mod tests {
 
     #[test]
     fn other_outcomes_are_impossible() {
-        assert_eq!(log_density_of("bernoulli_logit", 0.5, &[1.0]), f64::NEG_INFINITY);
+        assert_eq!(
+            log_density_of("bernoulli_logit", 0.5, &[1.0]),
+            f64::NEG_INFINITY
+        );
     }
 }

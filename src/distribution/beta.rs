@@ -20,13 +20,25 @@ impl Family for Beta {
     }
     fn arguments(&self) -> &'static [Argument] {
         &[
-            Argument { name: "alpha", number: Number::Real, domain: "positive" },
-            Argument { name: "beta", number: Number::Real, domain: "positive" },
+            Argument {
+                name: "alpha",
+                number: Number::Real,
+                domain: "positive",
+            },
+            Argument {
+                name: "beta",
+                number: Number::Real,
+                domain: "positive",
+            },
         ]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [alpha, beta] = *arguments else {
         unreachable!("the checker counts arguments")
     };
@@ -54,7 +66,12 @@ mod tests {
         use statrs::distribution::{Beta, Continuous};
         assert_matches(
             "beta",
-            &[(0.3, &[2.0, 3.0]), (1e-12, &[0.5, 4.0]), (0.999, &[1.0, 0.2]), (0.25, &[1.0, 1.0])],
+            &[
+                (0.3, &[2.0, 3.0]),
+                (1e-12, &[0.5, 4.0]),
+                (0.999, &[1.0, 0.2]),
+                (0.25, &[1.0, 1.0]),
+            ],
             |y, a| Beta::new(a[0], a[1]).unwrap().ln_pdf(y),
         );
     }

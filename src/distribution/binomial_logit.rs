@@ -20,14 +20,26 @@ impl Family for BinomialLogit {
     }
     fn arguments(&self) -> &'static [Argument] {
         &[
-            Argument { name: "N", number: Number::Int, domain: "not negative" },
-            Argument { name: "alpha", number: Number::Real, domain: "real (log-odds)" },
+            Argument {
+                name: "N",
+                number: Number::Int,
+                domain: "not negative",
+            },
+            Argument {
+                name: "alpha",
+                number: Number::Real,
+                domain: "real (log-odds)",
+            },
         ]
     }
 }
 
 /// `lchoose(N, y) + y log inv_logit(alpha) + (N - y) log inv_logit(-alpha)`
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [trials, alpha] = *arguments else {
         unreachable!("the checker counts arguments")
     };

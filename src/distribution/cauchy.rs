@@ -20,13 +20,25 @@ impl Family for Cauchy {
     }
     fn arguments(&self) -> &'static [Argument] {
         &[
-            Argument { name: "mu", number: Number::Real, domain: "real" },
-            Argument { name: "sigma", number: Number::Real, domain: "positive" },
+            Argument {
+                name: "mu",
+                number: Number::Real,
+                domain: "real",
+            },
+            Argument {
+                name: "sigma",
+                number: Number::Real,
+                domain: "positive",
+            },
         ]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [mu, sigma] = *arguments else {
         unreachable!("the checker counts arguments")
     };

@@ -19,13 +19,19 @@ impl Family for Exponential {
         "y >= 0"
     }
     fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument { name: "beta", number: Number::Real, domain: "positive (inverse scale)" },
-        ]
+        &[Argument {
+            name: "beta",
+            number: Number::Real,
+            domain: "positive (inverse scale)",
+        }]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [beta] = *arguments else {
         unreachable!("the checker counts arguments")
     };

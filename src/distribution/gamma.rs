@@ -20,13 +20,25 @@ impl Family for Gamma {
     }
     fn arguments(&self) -> &'static [Argument] {
         &[
-            Argument { name: "alpha", number: Number::Real, domain: "positive (shape)" },
-            Argument { name: "beta", number: Number::Real, domain: "positive (inverse scale)" },
+            Argument {
+                name: "alpha",
+                number: Number::Real,
+                domain: "positive (shape)",
+            },
+            Argument {
+                name: "beta",
+                number: Number::Real,
+                domain: "positive (inverse scale)",
+            },
         ]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [alpha, beta] = *arguments else {
         unreachable!("the checker counts arguments")
     };
@@ -53,7 +65,12 @@ mod tests {
         use statrs::distribution::{Continuous, Gamma};
         assert_matches(
             "gamma",
-            &[(0.3, &[2.0, 3.0]), (1e8, &[0.5, 1e-3]), (7.0, &[1.0, 0.2]), (1e-12, &[0.1, 1.0])],
+            &[
+                (0.3, &[2.0, 3.0]),
+                (1e8, &[0.5, 1e-3]),
+                (7.0, &[1.0, 0.2]),
+                (1e-12, &[0.1, 1.0]),
+            ],
             |y, a| Gamma::new(a[0], a[1]).unwrap().ln_pdf(y),
         );
     }

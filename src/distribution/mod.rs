@@ -93,12 +93,37 @@ families! {
 
 /// Families that LANGUAGE.md names but that this version does not have.
 pub const NOT_SUPPORTED_YET: &[&str] = &[
-    "std_normal", "double_exponential", "logistic", "lognormal", "inv_gamma", "chi_square",
-    "weibull", "frechet", "pareto", "beta_proportion", "von_mises", "skew_normal",
-    "exp_mod_normal", "binomial", "beta_binomial", "poisson", "neg_binomial_2",
-    "neg_binomial_2_log", "categorical", "categorical_logit", "ordered_logistic",
-    "ordered_probit", "multinomial", "dirichlet", "multi_normal", "multi_normal_cholesky",
-    "lkj_corr_cholesky", "lkj_corr", "normal_id_glm", "bernoulli_logit_glm", "poisson_log_glm",
+    "std_normal",
+    "double_exponential",
+    "logistic",
+    "lognormal",
+    "inv_gamma",
+    "chi_square",
+    "weibull",
+    "frechet",
+    "pareto",
+    "beta_proportion",
+    "von_mises",
+    "skew_normal",
+    "exp_mod_normal",
+    "binomial",
+    "beta_binomial",
+    "poisson",
+    "neg_binomial_2",
+    "neg_binomial_2_log",
+    "categorical",
+    "categorical_logit",
+    "ordered_logistic",
+    "ordered_probit",
+    "multinomial",
+    "dirichlet",
+    "multi_normal",
+    "multi_normal_cholesky",
+    "lkj_corr_cholesky",
+    "lkj_corr",
+    "normal_id_glm",
+    "bernoulli_logit_glm",
+    "poisson_log_glm",
     "neg_binomial_2_log_glm",
 ];
 
@@ -131,7 +156,11 @@ pub(crate) mod tests {
 
     /// Compares a family with an oracle at given points, relative to the size
     /// of the value.
-    pub fn assert_matches(name: &str, points: &[(f64, &[f64])], oracle: impl Fn(f64, &[f64]) -> f64) {
+    pub fn assert_matches(
+        name: &str,
+        points: &[(f64, &[f64])],
+        oracle: impl Fn(f64, &[f64]) -> f64,
+    ) {
         for &(variate, arguments) in points {
             let ours = log_density_of(name, variate, arguments);
             let theirs = oracle(variate, arguments);
@@ -156,8 +185,14 @@ pub(crate) mod tests {
 
     #[test]
     fn density_functions_want_the_right_suffix() {
-        assert_eq!(lookup_density_function("normal_lpdf").map(|x| x.1), Some(true));
-        assert_eq!(lookup_density_function("normal_lpmf").map(|x| x.1), Some(false));
+        assert_eq!(
+            lookup_density_function("normal_lpdf").map(|x| x.1),
+            Some(true)
+        );
+        assert_eq!(
+            lookup_density_function("normal_lpmf").map(|x| x.1),
+            Some(false)
+        );
         assert_eq!(lookup_density_function("normal"), None);
     }
 }

@@ -20,13 +20,25 @@ impl Family for Normal {
     }
     fn arguments(&self) -> &'static [Argument] {
         &[
-            Argument { name: "mu", number: Number::Real, domain: "real" },
-            Argument { name: "sigma", number: Number::Real, domain: "positive" },
+            Argument {
+                name: "mu",
+                number: Number::Real,
+                domain: "real",
+            },
+            Argument {
+                name: "sigma",
+                number: Number::Real,
+                domain: "positive",
+            },
         ]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [mu, sigma] = *arguments else {
         unreachable!("the checker counts arguments")
     };
@@ -50,7 +62,12 @@ mod tests {
         use statrs::distribution::{Continuous, Normal};
         assert_matches(
             "normal",
-            &[(0.3, &[1.0, 2.0]), (-40.0, &[3.0, 0.5]), (1e8, &[0.0, 1.0]), (1e8, &[1e8, 1e-3])],
+            &[
+                (0.3, &[1.0, 2.0]),
+                (-40.0, &[3.0, 0.5]),
+                (1e8, &[0.0, 1.0]),
+                (1e8, &[1e8, 1e-3]),
+            ],
             |y, a| Normal::new(a[0], a[1]).unwrap().ln_pdf(y),
         );
     }

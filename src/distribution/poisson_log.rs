@@ -19,13 +19,19 @@ impl Family for PoissonLog {
         "y >= 0"
     }
     fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument { name: "alpha", number: Number::Real, domain: "real (log rate)" },
-        ]
+        &[Argument {
+            name: "alpha",
+            number: Number::Real,
+            domain: "real (log rate)",
+        }]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [alpha] = *arguments else {
         unreachable!("the checker counts arguments")
     };
@@ -56,6 +62,9 @@ mod tests {
 
     #[test]
     fn negative_counts_are_impossible() {
-        assert_eq!(log_density_of("poisson_log", -1.0, &[0.0]), f64::NEG_INFINITY);
+        assert_eq!(
+            log_density_of("poisson_log", -1.0, &[0.0]),
+            f64::NEG_INFINITY
+        );
     }
 }

@@ -20,16 +20,32 @@ impl Family for StudentT {
     }
     fn arguments(&self) -> &'static [Argument] {
         &[
-            Argument { name: "nu", number: Number::Real, domain: "positive" },
-            Argument { name: "mu", number: Number::Real, domain: "real" },
-            Argument { name: "sigma", number: Number::Real, domain: "positive" },
+            Argument {
+                name: "nu",
+                number: Number::Real,
+                domain: "positive",
+            },
+            Argument {
+                name: "mu",
+                number: Number::Real,
+                domain: "real",
+            },
+            Argument {
+                name: "sigma",
+                number: Number::Real,
+                domain: "positive",
+            },
         ]
     }
 }
 
 /// `lgamma((nu+1)/2) - lgamma(nu/2) - log(nu pi)/2 - log sigma
 ///  - (nu+1)/2 * log1p(z^2/nu)`
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [nu, mu, sigma] = *arguments else {
         unreachable!("the checker counts arguments")
     };
@@ -67,7 +83,11 @@ mod tests {
         use statrs::distribution::{Continuous, StudentsT};
         assert_matches(
             "student_t",
-            &[(0.3, &[4.0, 1.0, 2.0]), (-40.0, &[2.5, 3.0, 0.5]), (1e8, &[3.0, 0.0, 1.0])],
+            &[
+                (0.3, &[4.0, 1.0, 2.0]),
+                (-40.0, &[2.5, 3.0, 0.5]),
+                (1e8, &[3.0, 0.0, 1.0]),
+            ],
             |y, a| StudentsT::new(a[1], a[2], a[0]).unwrap().ln_pdf(y),
         );
     }

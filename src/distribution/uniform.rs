@@ -20,13 +20,25 @@ impl Family for Uniform {
     }
     fn arguments(&self) -> &'static [Argument] {
         &[
-            Argument { name: "alpha", number: Number::Real, domain: "real" },
-            Argument { name: "beta", number: Number::Real, domain: "above alpha" },
+            Argument {
+                name: "alpha",
+                number: Number::Real,
+                domain: "real",
+            },
+            Argument {
+                name: "beta",
+                number: Number::Real,
+                domain: "above alpha",
+            },
         ]
     }
 }
 
-pub(super) fn log_density<A: Algebra>(a: &mut A, y: A::Scalar, arguments: &[A::Scalar]) -> A::Scalar {
+pub(super) fn log_density<A: Algebra>(
+    a: &mut A,
+    y: A::Scalar,
+    arguments: &[A::Scalar],
+) -> A::Scalar {
     let [alpha, beta] = *arguments else {
         unreachable!("the checker counts arguments")
     };

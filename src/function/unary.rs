@@ -14,6 +14,9 @@ pub enum DerivativeUses {
     Output,
 }
 
+/// `(input, output, adjoint, into)`, all of one length.
+pub type PullBack = fn(&[f64], &[f64], &[f64], &mut [f64]);
+
 /// Everything the other rooms want to know about a scalar function.
 pub struct UnaryDefinition {
     /// The name under which a model calls it; empty for operators.
@@ -26,7 +29,7 @@ pub struct UnaryDefinition {
     /// `output[i] = f(input[i])`
     pub map: fn(&[f64], &mut [f64]),
     /// `into[i] += adjoint[i] * f'(input[i])`
-    pub pull_back: fn(&[f64], &[f64], &[f64], &mut [f64]),
+    pub pull_back: PullBack,
 }
 
 macro_rules! unary_functions {
@@ -134,8 +137,8 @@ mod tests {
                 // Fourth-order central difference: error about h^4.
                 let h = 4e-4 * f64::max(x.abs(), 0.1);
                 let f = d.value;
-                let numeric = (8.0 * (f(x + h) - f(x - h)) - (f(x + 2.0 * h) - f(x - 2.0 * h)))
-                    / (12.0 * h);
+                let numeric =
+                    (8.0 * (f(x + h) - f(x - h)) - (f(x + 2.0 * h) - f(x - 2.0 * h))) / (12.0 * h);
                 if !numeric.is_finite() || !y.is_finite() {
                     continue; // outside the domain
                 }

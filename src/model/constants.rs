@@ -52,7 +52,9 @@ impl Constants {
         if variable.ty.base == Base::Int
             && let Some(bad) = elements.iter().find(|v| v.fract() != 0.0)
         {
-            return Err(fail(format!("the constant `{name}` is declared `int`, but holds {bad}")));
+            return Err(fail(format!(
+                "the constant `{name}` is declared `int`, but holds {bad}"
+            )));
         }
         Ok(Value {
             shape,
@@ -67,9 +69,8 @@ impl Constants {
 pub fn numbers(json: &Json, shape: &Shape) -> Result<Vec<f64>, String> {
     let strides = shape.strides();
     let mut out = vec![f64::NAN; shape.length()];
-    fill(json, &shape.sizes, &strides, 0, &mut out).map_err(|found| {
-        format!("expected {}, found {found}", shape.describe())
-    })?;
+    fill(json, &shape.sizes, &strides, 0, &mut out)
+        .map_err(|found| format!("expected {}, found {found}", shape.describe()))?;
     Ok(out)
 }
 
@@ -97,7 +98,10 @@ fn fill(
         (None, other) => Err(kind_of(other).to_string()),
         (Some((&size, rest)), Json::Array(items)) => {
             if items.len() != size {
-                return Err(format!("a list of {} where {size} were expected", items.len()));
+                return Err(format!(
+                    "a list of {} where {size} were expected",
+                    items.len()
+                ));
             }
             for (i, item) in items.iter().enumerate() {
                 fill(item, rest, &strides[1..], position + i * strides[0], out)?;
@@ -131,12 +135,18 @@ mod tests {
             ty: Type::MATRIX,
             sizes: vec![2, 3],
         };
-        assert_eq!(numbers(&json, &shape).unwrap(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(
+            numbers(&json, &shape).unwrap(),
+            [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]
+        );
         let wrong = Shape {
             ty: Type::MATRIX,
             sizes: vec![3, 2],
         };
         let message = numbers(&json, &wrong).unwrap_err();
-        assert!(message.contains("sizes [3, 2]") && message.contains("a list of 2"), "{message}");
+        assert!(
+            message.contains("sizes [3, 2]") && message.contains("a list of 2"),
+            "{message}"
+        );
     }
 }

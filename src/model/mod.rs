@@ -16,7 +16,9 @@ mod transform;
 mod value;
 
 pub use constants::{Constants, numbers};
-pub use private::{Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands};
+pub use private::{
+    Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
+};
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
 pub use transform::{NumericTransform, Transform};
 pub use value::Shape;
@@ -284,13 +286,24 @@ fn bind_record(tracer: &mut Tracer) -> Result<Vec<RecordColumn>, BindError> {
     for &id in &checked.record {
         let variable = checked.variable(id);
         let shape = tracer.declared_shape(id)?;
-        let lower = variable.lower.as_ref().map(|b| constant_bound(tracer, b)).transpose()?;
-        let upper = variable.upper.as_ref().map(|b| constant_bound(tracer, b)).transpose()?;
+        let lower = variable
+            .lower
+            .as_ref()
+            .map(|b| constant_bound(tracer, b))
+            .transpose()?;
+        let upper = variable
+            .upper
+            .as_ref()
+            .map(|b| constant_bound(tracer, b))
+            .transpose()?;
         if let (Some(a), Some(b)) = (lower, upper) {
             if a > b {
                 return Err(BindError::new(
                     variable.span,
-                    format!("`{}` has lower bound {a} above its upper bound {b}", variable.name),
+                    format!(
+                        "`{}` has lower bound {a} above its upper bound {b}",
+                        variable.name
+                    ),
                 ));
             }
             tracer.column_bounds[id.0] = Some((a, b));
@@ -341,8 +354,10 @@ fn bind_parameters(tracer: &mut Tracer) -> Result<(Vec<Parameter>, Vec<PublicId>
                 return Err(BindError::new(declared.span, "this bound is not a number"));
             }
         }
-        if let (Some(a), Some(b)) = (lower.and_then(Scalar::as_number), upper.and_then(Scalar::as_number))
-            && a >= b
+        if let (Some(a), Some(b)) = (
+            lower.and_then(Scalar::as_number),
+            upper.and_then(Scalar::as_number),
+        ) && a >= b
         {
             return Err(BindError::new(
                 variable.span,
@@ -381,7 +396,11 @@ fn bind_parameters(tracer: &mut Tracer) -> Result<(Vec<Parameter>, Vec<PublicId>
 fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {
     let checked = tracer.checked;
     let mut outputs = Vec::new();
-    for &id in checked.parameters.iter().chain(&checked.transformed_parameters) {
+    for &id in checked
+        .parameters
+        .iter()
+        .chain(&checked.transformed_parameters)
+    {
         let variable = checked.variable(id);
         debug_assert!(matches!(
             variable.role,
@@ -407,7 +426,11 @@ fn split_likelihood(graphs: &mut Graphs, terms: &[Scalar]) -> (Scalar, Scalar) {
     let mut fixed = Vec::new();
     for &term in terms {
         for (addend, positive) in graphs.addends(term) {
-            let signed = if positive { addend } else { graphs.negate(addend) };
+            let signed = if positive {
+                addend
+            } else {
+                graphs.negate(addend)
+            };
             if graphs.has_parameter(signed) {
                 changing.push(signed);
             } else {

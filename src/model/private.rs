@@ -159,8 +159,10 @@ impl Graphs {
                     self.public.take(node, &positions)
                 }
                 None => {
-                    let values: Vec<f64> =
-                        run.iter().map(|s| s.as_number().unwrap_or(f64::NAN)).collect();
+                    let values: Vec<f64> = run
+                        .iter()
+                        .map(|s| s.as_number().unwrap_or(f64::NAN))
+                        .collect();
                     self.public.constants(&values)
                 }
             });
@@ -199,7 +201,12 @@ impl Graphs {
     }
 
     /// The element of a public vector picked by record ints.
-    pub fn gather(&mut self, table: PublicId, offset: u32, strides: Vec<(u32, PrivateId)>) -> Scalar {
+    pub fn gather(
+        &mut self,
+        table: PublicId,
+        offset: u32,
+        strides: Vec<(u32, PrivateId)>,
+    ) -> Scalar {
         let has_parameter = self.public.constant_values(table).is_none();
         self.private.push(
             PrivateOp::Gather {
@@ -273,10 +280,20 @@ impl Graphs {
             }
             Binary::Multiply => {
                 if let Some(number) = a.as_number() {
-                    return Some(self.linear_terms(b)?.iter().map(|t| t.scaled(number)).collect());
+                    return Some(
+                        self.linear_terms(b)?
+                            .iter()
+                            .map(|t| t.scaled(number))
+                            .collect(),
+                    );
                 }
                 if let Some(number) = b.as_number() {
-                    return Some(self.linear_terms(a)?.iter().map(|t| t.scaled(number)).collect());
+                    return Some(
+                        self.linear_terms(a)?
+                            .iter()
+                            .map(|t| t.scaled(number))
+                            .collect(),
+                    );
                 }
                 let (left, right) = (self.single_term(a)?, self.single_term(b)?);
                 let parameter = match (left.parameter, right.parameter) {
@@ -285,11 +302,8 @@ impl Graphs {
                 };
                 let column = match (left.column, right.column) {
                     (Some(x), Some(y)) => {
-                        let product = self.binary(
-                            Binary::Multiply,
-                            Scalar::Private(x),
-                            Scalar::Private(y),
-                        );
+                        let product =
+                            self.binary(Binary::Multiply, Scalar::Private(x), Scalar::Private(y));
                         match product {
                             Scalar::Private(id) => Some(id),
                             _ => return None,

@@ -54,10 +54,18 @@ impl Binary {
             Binary::Divide => a / b,
             Binary::Power => a.powf(b),
             Binary::Minimum => {
-                if b < a || b.is_nan() { b } else { a }
+                if b < a || b.is_nan() {
+                    b
+                } else {
+                    a
+                }
             }
             Binary::Maximum => {
-                if b > a || b.is_nan() { b } else { a }
+                if b > a || b.is_nan() {
+                    b
+                } else {
+                    a
+                }
             }
             Binary::Less => f64::from(a < b),
             Binary::LessEqual => f64::from(a <= b),

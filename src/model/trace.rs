@@ -10,7 +10,9 @@ use super::BindError;
 use super::private::{Graphs, Scalar};
 use super::public::Binary;
 use super::value::{Data, Shape, Value};
-use crate::check::{Base, Checked, Expr, ExprKind, Index, Statement, StatementKind, Type, VariableId};
+use crate::check::{
+    Base, Checked, Expr, ExprKind, Index, Statement, StatementKind, Type, VariableId,
+};
 use crate::distribution::{self, Algebra};
 use crate::function::{Builtin, Elementwise2, Reduction, Shaping, Unary};
 use crate::syntax::{BinaryOperator, Span};
@@ -61,7 +63,9 @@ impl<'a> Tracer<'a> {
         if operations > MAX_OPERATIONS {
             return Err(BindError::new(
                 statement.span,
-                format!("this program, with its loops unrolled, has more than {MAX_OPERATIONS} operations"),
+                format!(
+                    "this program, with its loops unrolled, has more than {MAX_OPERATIONS} operations"
+                ),
             ));
         }
         match &statement.kind {
@@ -99,7 +103,8 @@ impl<'a> Tracer<'a> {
                 variate,
                 arguments,
             } => {
-                let private = variate.stage.is_private() || arguments.iter().any(|a| a.stage.is_private());
+                let private =
+                    variate.stage.is_private() || arguments.iter().any(|a| a.stage.is_private());
                 let value = self.log_density(statement.span, *family, variate, arguments)?;
                 self.add_to_target(private, &value);
                 Ok(())
@@ -198,7 +203,10 @@ impl<'a> Tracer<'a> {
             let Ok(value) = usize::try_from(value) else {
                 return Err(BindError::new(
                     size.span,
-                    format!("the size of `{}` is {value}; a size must be 0 or more", variable.name),
+                    format!(
+                        "the size of `{}` is {value}; a size must be 0 or more",
+                        variable.name
+                    ),
                 ));
             };
             sizes.push(value);
@@ -444,7 +452,10 @@ impl<'a> Tracer<'a> {
                 Data::Public(self.graphs.public.take(*id, &positions))
             }
             Data::Public(id) if self.graphs.public.constant_values(*id).is_none() => Data::of(
-                positions.iter().map(|&p| Scalar::Public(*id, p as u32)).collect(),
+                positions
+                    .iter()
+                    .map(|&p| Scalar::Public(*id, p as u32))
+                    .collect(),
             ),
             _ => {
                 let elements = value.elements(&self.graphs);
@@ -629,7 +640,8 @@ impl<'a> Tracer<'a> {
             Or => Binary::Or,
             Modulo => {
                 let quotient = self.integer_division(span, left, right)?;
-                let product = self.elementwise(span, Binary::Multiply, &quotient, right, Type::INT)?;
+                let product =
+                    self.elementwise(span, Binary::Multiply, &quotient, right, Type::INT)?;
                 return self.elementwise(span, Binary::Subtract, left, &product, Type::INT);
             }
             IntegerDivide | LeftDivide => {
@@ -669,10 +681,8 @@ impl<'a> Tracer<'a> {
         right: &Value,
         ty: Type,
     ) -> Traced<Value> {
-        let (broadcast_left, broadcast_right) = (
-            left.shape.sizes.is_empty(),
-            right.shape.sizes.is_empty(),
-        );
+        let (broadcast_left, broadcast_right) =
+            (left.shape.sizes.is_empty(), right.shape.sizes.is_empty());
         if !broadcast_left && !broadcast_right {
             same_sizes(span, left, right)?;
         }
@@ -743,7 +753,10 @@ impl<'a> Tracer<'a> {
         if !scalarwise {
             let a = left.public_node(&mut self.graphs);
             let b = right.public_node(&mut self.graphs);
-            let node = self.graphs.public.matrix_product(a, b, (rows, inner, columns));
+            let node = self
+                .graphs
+                .public
+                .matrix_product(a, b, (rows, inner, columns));
             return Ok(Value {
                 shape,
                 data: Data::Public(node),
@@ -769,7 +782,13 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    fn call(&mut self, span: Span, ty: Type, function: Builtin, arguments: &[Value]) -> Traced<Value> {
+    fn call(
+        &mut self,
+        span: Span,
+        ty: Type,
+        function: Builtin,
+        arguments: &[Value],
+    ) -> Traced<Value> {
         match (function, arguments) {
             (Builtin::Constant(value), _) => Ok(Value::number(Type::REAL, value)),
             (Builtin::Unary(f), [a]) => Ok(self.unary(f, a, ty)),
@@ -823,7 +842,11 @@ impl<'a> Tracer<'a> {
         if !single_a && !single_b {
             same_sizes(span, a, b)?;
         }
-        let sizes = if single_a { &b.shape.sizes } else { &a.shape.sizes };
+        let sizes = if single_a {
+            &b.shape.sizes
+        } else {
+            &a.shape.sizes
+        };
         let shape = Shape {
             ty,
             sizes: sizes.clone(),
@@ -847,7 +870,9 @@ impl<'a> Tracer<'a> {
         match reduction {
             Reduction::Sum => self.fold(a, Binary::Add, 0.0, ty),
             Reduction::Mean => {
-                let sum = self.fold(a, Binary::Add, 0.0, Type::REAL)?.only(&self.graphs);
+                let sum = self
+                    .fold(a, Binary::Add, 0.0, Type::REAL)?
+                    .only(&self.graphs);
                 let n = Scalar::number(length as f64);
                 let mean = self.graphs.binary(Binary::Divide, sum, n);
                 Ok(Value::scalar(ty, mean))
@@ -909,15 +934,13 @@ impl<'a> Tracer<'a> {
                 Base::Matrix => sizes[1],
                 _ => 1,
             }),
-            Shaping::ToVector | Shaping::ToRowVector | Shaping::ToArray1d => {
-                Ok(Value {
-                    shape: Shape {
-                        ty,
-                        sizes: vec![first.shape.length()],
-                    },
-                    data: first.data.clone(),
-                })
-            }
+            Shaping::ToVector | Shaping::ToRowVector | Shaping::ToArray1d => Ok(Value {
+                shape: Shape {
+                    ty,
+                    sizes: vec![first.shape.length()],
+                },
+                data: first.data.clone(),
+            }),
             Shaping::RepVector | Shaping::RepRowVector | Shaping::RepMatrix | Shaping::RepArray => {
                 let mut counts = Vec::new();
                 for size in &arguments[1..] {
@@ -930,12 +953,13 @@ impl<'a> Tracer<'a> {
                 check_length(span, &[&counts[..], sizes].concat())?;
                 let copies: usize = counts.iter().product();
                 let elements = first.elements(&self.graphs);
-                let elements = if first.shape.ty == Type::ROW_VECTOR && shaping == Shaping::RepMatrix {
-                    // So many rows: stored column by column.
-                    elements.iter().flat_map(|&e| vec![e; copies]).collect()
-                } else {
-                    elements.repeat(copies)
-                };
+                let elements =
+                    if first.shape.ty == Type::ROW_VECTOR && shaping == Shaping::RepMatrix {
+                        // So many rows: stored column by column.
+                        elements.iter().flat_map(|&e| vec![e; copies]).collect()
+                    } else {
+                        elements.repeat(copies)
+                    };
                 if first.shape.ty == Type::VECTOR && shaping == Shaping::RepMatrix {
                     counts.insert(0, sizes[0]);
                 } else {
@@ -998,12 +1022,8 @@ impl<'a> Tracer<'a> {
                 .iter()
                 .map(|v| v.public_node(&mut self.graphs))
                 .collect();
-            let node = distribution::log_density(
-                family,
-                &mut self.graphs.public,
-                nodes[0],
-                &nodes[1..],
-            );
+            let node =
+                distribution::log_density(family, &mut self.graphs.public, nodes[0], &nodes[1..]);
             // Nothing depends on the element: the same term so many times.
             let node = if self.graphs.public.length(node) < length {
                 let times = self.graphs.public.constant(length as f64);
@@ -1019,7 +1039,11 @@ impl<'a> Tracer<'a> {
             .map(|i| {
                 let at = |k: usize| {
                     let e = &elements[k];
-                    e[if values[k].shape.sizes.is_empty() { 0 } else { i }]
+                    e[if values[k].shape.sizes.is_empty() {
+                        0
+                    } else {
+                        i
+                    }]
                 };
                 let arguments: Vec<Scalar> = (1..values.len()).map(at).collect();
                 distribution::log_density(family, &mut self.graphs, at(0), &arguments)
@@ -1108,7 +1132,10 @@ fn check_length(span: Span, sizes: &[usize]) -> Traced<()> {
     let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
     Err(BindError::new(
         span,
-        format!("{} elements are more than {MAX_ELEMENTS}", sizes.join(" x ")),
+        format!(
+            "{} elements are more than {MAX_ELEMENTS}",
+            sizes.join(" x ")
+        ),
     ))
 }
 

@@ -38,7 +38,11 @@ impl Transform {
 
     /// Adds the constrained value and the log Jacobian (a public scalar, `None`
     /// when it is zero) of unconstrained elements `u` to the graph.
-    pub(super) fn constrain(self, graphs: &mut Graphs, u: PublicId) -> (PublicId, Option<PublicId>) {
+    pub(super) fn constrain(
+        self,
+        graphs: &mut Graphs,
+        u: PublicId,
+    ) -> (PublicId, Option<PublicId>) {
         let bound = |graphs: &mut Graphs, s: Scalar| graphs.assemble(&[s]);
         match self {
             Transform::Identity => (u, None),

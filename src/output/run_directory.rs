@@ -14,7 +14,9 @@ pub struct RunDirectory {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirectoryError {
-    #[error("`{0}` exists already: choose another place with --out, or give --overwrite to replace it")]
+    #[error(
+        "`{0}` exists already: choose another place with --out, or give --overwrite to replace it"
+    )]
     Exists(PathBuf),
     #[error("`{0}` exists and is not the directory of a run; it is left alone")]
     NotARun(PathBuf),
@@ -160,7 +162,10 @@ mod tests {
         let second = RunDirectory::create(&place, true).unwrap();
         second.write("privacy.json", "2").unwrap();
         second.publish(true).unwrap();
-        assert_eq!(std::fs::read_to_string(place.join("privacy.json")).unwrap(), "2");
+        assert_eq!(
+            std::fs::read_to_string(place.join("privacy.json")).unwrap(),
+            "2"
+        );
         drop(RunDirectory::create(&base.path().join("other"), false).unwrap());
         assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 1);
     }

@@ -145,12 +145,10 @@ impl GradientScale {
         // A float sum of d squares is off by less than (d + 2) epsilon of
         // itself; what it cannot decide is decided in integers.
         let dimension = gradients.len() / BLOCK;
-        let surely = self.bound as f64
-            * self.bound as f64
-            * (1.0 - (dimension as f64 + 8.0) * f64::EPSILON);
+        let surely =
+            self.bound as f64 * self.bound as f64 * (1.0 - (dimension as f64 + 8.0) * f64::EPSILON);
         for i in 0..rows {
-            // The negation also catches NaN.
-            if !(lengths[i] <= surely) {
+            if lengths[i] > surely || lengths[i].is_nan() {
                 self.shrink(gradients, factors[i], i, integers);
             }
         }
@@ -240,8 +238,22 @@ mod tests {
     #[test]
     fn one_record_never_exceeds_the_bound() {
         let ugly = [
-            0.0, -0.0, 1.0, -1.0, 0.3, 1e-300, 5e-324, 1e308, -1e308, 1e200, f64::NAN,
-            f64::INFINITY, f64::NEG_INFINITY, 1.0 + f64::EPSILON, 0.7071067811865476, 1e16,
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.3,
+            1e-300,
+            5e-324,
+            1e308,
+            -1e308,
+            1e200,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            1.0 + f64::EPSILON,
+            std::f64::consts::FRAC_1_SQRT_2,
+            1e16,
         ];
         for tau in [1e-3, 0.5, 31.6, 1e4, 1e9] {
             for clip in [0.05, 1.0, 29.0, 1e-12] {
@@ -270,7 +282,10 @@ mod tests {
         for size in [3.0, 1e300] {
             let outside = integers_of(&scale, &[size, -size]);
             let expected = 2.0 / 2f64.sqrt();
-            assert!((scale.real(outside[0]) - expected).abs() < 1e-7, "{outside:?}");
+            assert!(
+                (scale.real(outside[0]) - expected).abs() < 1e-7,
+                "{outside:?}"
+            );
             assert_eq!(outside[0], -outside[1]);
         }
         assert_eq!(integers_of(&scale, &[f64::NAN, 1.0]), [0, 0]);
@@ -280,11 +295,21 @@ mod tests {
     /// The declared sensitivity covers the integer one, in units of sigma.
     #[test]
     fn the_bound_is_rounded_down() {
-        for tau in [1e-3, 0.1, 1.0 / 3.0, 31.622776601683793, 173.9252713092609, 1e10] {
+        for tau in [
+            1e-3,
+            0.1,
+            1.0 / 3.0,
+            31.622776601683793,
+            173.9252713092609,
+            1e10,
+        ] {
             let scale = GradientScale::new(0.05, 2, tau).unwrap();
             let units = 2 * i128::from(scale.bound());
             // 2 B / 2^40 <= 1 / tau, in integers scaled by 2^80.
-            assert!(units as f64 * tau <= SIGMA_UNITS as f64 * (1.0 - f64::EPSILON), "{tau}");
+            assert!(
+                units as f64 * tau <= SIGMA_UNITS as f64 * (1.0 - f64::EPSILON),
+                "{tau}"
+            );
         }
         assert!(GradientScale::new(0.0, 2, 1.0).is_err());
         assert!(GradientScale::new(1.0, 2, f64::NAN).is_err());

@@ -20,4 +20,4 @@ pub use noisy::Noisy;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
 pub use rows::Rows;
-pub use vault::{LogRatio, NotPrivate, ReleaseError, Vault};
+pub use vault::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};

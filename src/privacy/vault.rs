@@ -39,6 +39,13 @@ pub struct LogRatio {
     pub sigma: f64,
 }
 
+/// Where a release is charged: a line of a meter.
+#[derive(Clone, Copy)]
+pub struct Charge<'a> {
+    pub meter: &'a Meter,
+    pub line: usize,
+}
+
 /// Why a release did not happen.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
@@ -100,17 +107,16 @@ impl Vault {
     ///
     /// A Gaussian mechanism with discrete noise: see [`GradientScale`] for the
     /// sensitivity and `accounting::discrete` for the noise. The release is
-    /// charged to line `line` of the meter, and the noise drawn, before a row
+    /// charged, and the noise drawn, before a row
     /// is read.
     pub fn noisy_gradient(
         &self,
         theta: &[f64],
         scale: &GradientScale,
-        meter: &Meter,
-        line: usize,
+        charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        meter.charge(line)?;
+        charge.meter.charge(charge.line)?;
         let noise: Vec<i64> = theta.iter().map(|_| scale.noise().sample(rng)).collect();
         let sum = self.clipped_gradient_sum(theta, scale);
         let released = sum
@@ -129,18 +135,16 @@ impl Vault {
     /// A Gaussian mechanism with discrete noise; sensitivity and sigma are those
     /// of `query`, in the fixed proportion 1 : tau. Charged, and the noise
     /// drawn, before a row is read.
-    #[allow(clippy::too_many_arguments)]
     pub fn noisy_log_ratio(
         &self,
         from: &[f64],
         to: &[f64],
         temperature: f64,
         query: &PenaltyQuery,
-        meter: &Meter,
-        line: usize,
+        charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<LogRatio>, ReleaseError> {
-        meter.charge(line)?;
+        charge.meter.charge(charge.line)?;
         let noise = query.noise().sample(rng);
         let sum = self.clipped_log_ratio_sum(from, to, temperature, query);
         Ok(Noisy::new(LogRatio {
@@ -260,7 +264,10 @@ impl Vault {
     /// First records of the blocks, in tasks.
     fn tasks(&self) -> Vec<Vec<usize>> {
         let starts: Vec<usize> = (0..self.n()).step_by(BLOCK).collect();
-        starts.chunks(BLOCKS_PER_TASK).map(<[usize]>::to_vec).collect()
+        starts
+            .chunks(BLOCKS_PER_TASK)
+            .map(<[usize]>::to_vec)
+            .collect()
     }
 
     fn block(&self, start: usize) -> (Vec<&[f64]>, &[bool]) {

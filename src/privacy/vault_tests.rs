@@ -34,7 +34,10 @@ struct Lcg(u64);
 
 impl Lcg {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         self.0 >> 33
     }
 
@@ -45,27 +48,44 @@ impl Lcg {
 
 /// One value of a column; among them the worst that a file can hold.
 fn value(rng: &mut Lcg, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> f64 {
-    let ugly = [f64::NAN, 1e308, -1e308, 5e-324, -0.0, 1e15, 1e-300, 710.0, -745.5];
+    let ugly = [
+        f64::NAN,
+        1e308,
+        -1e308,
+        5e-324,
+        -0.0,
+        1e15,
+        1e-300,
+        710.0,
+        -745.5,
+    ];
     match (is_int, lower, upper) {
         (true, Some(a), Some(b)) => match rng.next() % 9 {
             0 => f64::NAN,
             k => a + (k as f64).rem_euclid(b - a + 1.0),
         },
         (true, ..) => [0.0, 1.0, 7.0, 1e9, f64::NAN][rng.next() as usize % 5],
-        _ if rng.next() % 4 == 0 => ugly[rng.next() as usize % ugly.len()],
+        _ if rng.next().is_multiple_of(4) => ugly[rng.next() as usize % ugly.len()],
         _ => 6.0 * rng.uniform() - 3.0,
     }
 }
 
 fn columns_of(density: &Density) -> Vec<(String, bool, Option<f64>, Option<f64>)> {
     let columns = &density.model().columns;
-    columns.iter().map(|c| (c.name.clone(), c.is_int, c.lower, c.upper)).collect()
+    columns
+        .iter()
+        .map(|c| (c.name.clone(), c.is_int, c.lower, c.upper))
+        .collect()
 }
 
 fn table(rng: &mut Lcg, density: &Density, n: usize) -> Vec<Vec<f64>> {
     columns_of(density)
         .iter()
-        .map(|(_, is_int, lower, upper)| (0..n).map(|_| value(rng, *is_int, *lower, *upper)).collect())
+        .map(|(_, is_int, lower, upper)| {
+            (0..n)
+                .map(|_| value(rng, *is_int, *lower, *upper))
+                .collect()
+        })
         .collect()
 }
 
@@ -119,7 +139,12 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
             let mut removed = original.clone();
             for (c, column) in original.iter().enumerate() {
                 substituted[c][i] = other[c][i];
-                removed[c] = column.iter().enumerate().filter(|(k, _)| *k != i).map(|(_, v)| *v).collect();
+                removed[c] = column
+                    .iter()
+                    .enumerate()
+                    .filter(|(k, _)| *k != i)
+                    .map(|(_, v)| *v)
+                    .collect();
             }
             let [a, b, c] = [&original, &substituted, &removed].map(|t| vault(source, t));
             let (from, to) = (point(&mut rng, dimension), point(&mut rng, dimension));
@@ -129,7 +154,10 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
             let bound = i128::from(scale.bound());
             let sums = [&a, &b, &c].map(|v| v.clipped_gradient_sum(&from, &scale));
             let replaced = squared_distance(&sums[0], &sums[1]);
-            assert!(replaced <= 4 * bound * bound, "substitute, pair {pair} of {source}");
+            assert!(
+                replaced <= 4 * bound * bound,
+                "substitute, pair {pair} of {source}"
+            );
             let gone = squared_distance(&sums[0], &sums[2]);
             assert!(gone <= bound * bound, "remove, pair {pair} of {source}");
             closest_gradient = closest_gradient.max(replaced as f64 / (4 * bound * bound) as f64);
@@ -137,10 +165,17 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
             let query = query(2, clip);
             let bound = i128::from(query.clip_bound());
             let sums = [&a, &b, &c].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
-            assert!((sums[0] - sums[1]).abs() <= 2 * bound, "substitute, pair {pair} of {source}");
+            assert!(
+                (sums[0] - sums[1]).abs() <= 2 * bound,
+                "substitute, pair {pair} of {source}"
+            );
             assert!(i128::from(query.sensitivity()) == 2 * bound);
-            assert!((sums[0] - sums[2]).abs() <= bound, "remove, pair {pair} of {source}");
-            closest_ratio = closest_ratio.max((sums[0] - sums[1]).abs() as f64 / (2 * bound) as f64);
+            assert!(
+                (sums[0] - sums[2]).abs() <= bound,
+                "remove, pair {pair} of {source}"
+            );
+            closest_ratio =
+                closest_ratio.max((sums[0] - sums[1]).abs() as f64 / (2 * bound) as f64);
             // Antisymmetric to the bit.
             let back = a.clipped_log_ratio_sum(&to, &from, 1.0, &query);
             assert_eq!(sums[0], -back);
@@ -164,9 +199,15 @@ fn permuted_rows_give_the_same_integers() {
             .map(|column| (0..n).map(|i| column[(i * 2347 + 11) % n]).collect())
             .collect();
         let (a, b) = (vault(source, &original), vault(source, &permuted));
-        let (from, to) = (point(&mut rng, d.dimension()), point(&mut rng, d.dimension()));
+        let (from, to) = (
+            point(&mut rng, d.dimension()),
+            point(&mut rng, d.dimension()),
+        );
         let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
-        assert_eq!(a.clipped_gradient_sum(&from, &scale), b.clipped_gradient_sum(&from, &scale));
+        assert_eq!(
+            a.clipped_gradient_sum(&from, &scale),
+            b.clipped_gradient_sum(&from, &scale)
+        );
         let query = query(2, 0.5);
         assert_eq!(
             a.clipped_log_ratio_sum(&from, &to, 0.3, &query),
@@ -184,7 +225,10 @@ fn missing_values_add_nothing() {
     let (a, b) = (vault(source, &with), vault(source, &without));
     let theta = [0.3, -0.8];
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
-    assert_eq!(a.clipped_gradient_sum(&theta, &scale), b.clipped_gradient_sum(&theta, &scale));
+    assert_eq!(
+        a.clipped_gradient_sum(&theta, &scale),
+        b.clipped_gradient_sum(&theta, &scale)
+    );
     let permission = NotPrivate::acknowledged();
     assert_eq!(a.exact(&theta, permission), b.exact(&theta, permission));
     assert_eq!(a.n(), 3);
@@ -224,11 +268,16 @@ fn unclipped_sums_are_the_exact_gradient() {
             let exact = w - p;
             let error = (scale.real(*s) - exact).abs();
             // Truncation: at most one lattice step per record.
-            assert!(error <= n as f64 * scale.sigma() * scale.lattice_ratio() + 1e-9 * exact.abs(), "{error}");
+            assert!(
+                error <= n as f64 * scale.sigma() * scale.lattice_ratio() + 1e-9 * exact.abs(),
+                "{error}"
+            );
         }
         let (to_value, _) = vault.exact(&to, NotPrivate::acknowledged());
         let query = PenaltyScale::new(2, 1e-4).unwrap().plan(1e4).unwrap();
-        let PenaltyPlan::Query(query) = query else { panic!("{query:?}") };
+        let PenaltyPlan::Query(query) = query else {
+            panic!("{query:?}")
+        };
         let ratio = query.ratio(vault.clipped_log_ratio_sum(&theta, &to, 1.0, &query), 0);
         assert!((ratio - (to_value - from_value)).abs() < 1e-8 * (1.0 + ratio.abs()));
     }
@@ -242,9 +291,21 @@ fn releases_are_charged_first() {
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
     let event = Gaussian::of_clip("gradient", 1.0, Relation::Substitute, scale.sigma()).unwrap();
     let meter = Meter::new(vec![Event::Gaussian(event.times(1))]);
+    let charge = Charge {
+        meter: &meter,
+        line: 0,
+    };
     let mut rng = PrivateRng::from_insecure_seed(1);
-    assert!(vault.noisy_gradient(&[0.0, 0.0], &scale, &meter, 0, &mut rng).is_ok());
-    assert!(vault.noisy_gradient(&[0.0, 0.0], &scale, &meter, 0, &mut rng).is_err());
+    assert!(
+        vault
+            .noisy_gradient(&[0.0, 0.0], &scale, charge, &mut rng)
+            .is_ok()
+    );
+    assert!(
+        vault
+            .noisy_gradient(&[0.0, 0.0], &scale, charge, &mut rng)
+            .is_err()
+    );
     assert_eq!(meter.spent()[0].count(), 1);
 }
 
@@ -258,6 +319,10 @@ fn releases_carry_the_declared_noise() {
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
     let event = Gaussian::of_clip("gradient", 1.0, Relation::Substitute, scale.sigma()).unwrap();
     let meter = Meter::new(vec![Event::Gaussian(event.times(10_000))]);
+    let charge = Charge {
+        meter: &meter,
+        line: 0,
+    };
     let mut rng = PrivateRng::from_insecure_seed(7);
     let theta = [0.1, 0.2];
     let exact: Vec<f64> = vault
@@ -268,7 +333,9 @@ fn releases_carry_the_declared_noise() {
     let draws = 2000;
     let mut sum = 0.0;
     for _ in 0..draws {
-        let noisy = vault.noisy_gradient(&theta, &scale, &meter, 0, &mut rng).unwrap();
+        let noisy = vault
+            .noisy_gradient(&theta, &scale, charge, &mut rng)
+            .unwrap();
         for (value, exact) in noisy.get().iter().zip(&exact) {
             sum += ((value - exact) / scale.sigma()).powi(2);
         }

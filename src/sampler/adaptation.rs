@@ -33,7 +33,11 @@ impl DualAveraging {
         const GAMMA: f64 = 0.05;
         const T0: f64 = 10.0;
         const KAPPA: f64 = 0.75;
-        let accept_stat = if accept_stat.is_finite() { accept_stat.min(1.0) } else { 0.0 };
+        let accept_stat = if accept_stat.is_finite() {
+            accept_stat.min(1.0)
+        } else {
+            0.0
+        };
         self.iteration += 1.0;
         let weight = 1.0 / (self.iteration + T0);
         self.error = (1.0 - weight) * self.error + weight * (self.target - accept_stat);
@@ -68,7 +72,14 @@ impl Covariance {
         Covariance {
             n: 0.0,
             mean: vec![0.0; dimension],
-            products: vec![0.0; if dense { dimension * dimension } else { dimension }],
+            products: vec![
+                0.0;
+                if dense {
+                    dimension * dimension
+                } else {
+                    dimension
+                }
+            ],
             dense,
         }
     }
@@ -81,13 +92,14 @@ impl Covariance {
         }
         let after: Vec<f64> = x.iter().zip(&self.mean).map(|(x, m)| x - m).collect();
         let d = x.len();
-        for i in 0..d {
+        for (i, &deviation) in before.iter().enumerate() {
             if self.dense {
-                for j in 0..d {
-                    self.products[i * d + j] += before[i] * after[j];
+                let row = &mut self.products[i * d..(i + 1) * d];
+                for (p, &a) in row.iter_mut().zip(&after) {
+                    *p += deviation * a;
                 }
             } else {
-                self.products[i] += before[i] * after[i];
+                self.products[i] += deviation * after[i];
             }
         }
     }
@@ -103,7 +115,10 @@ impl Covariance {
         let estimate = |p: f64| share * p / (self.n - 1.0);
         if !self.dense {
             let v: Vec<f64> = self.products.iter().map(|&p| estimate(p) + ridge).collect();
-            return v.iter().all(|v| v.is_finite()).then_some(Metric::Diagonal(v));
+            return v
+                .iter()
+                .all(|v| v.is_finite())
+                .then_some(Metric::Diagonal(v));
         }
         let mut covariance = vec![0.0; d * d];
         for i in 0..d {

@@ -47,12 +47,20 @@ impl Oracle for Gaussian {
         self.ratios += 1;
         let mut exact = 0.5 * (from[0] * from[0] - to[0] * to[0]);
         let sigma = self.sigma_ratio_per_distance * (from[0] - to[0]).abs();
-        let drawn = if self.mutant == Mutant::HalvedNoise { sigma / 2.0 } else { sigma };
+        let drawn = if self.mutant == Mutant::HalvedNoise {
+            sigma / 2.0
+        } else {
+            sigma
+        };
         if self.mutant == Mutant::RatioSign {
             exact = -exact;
         }
         let noise = Normal::new(0.0, drawn).map_or(0.0, |n| n.sample(&mut self.rng));
-        let penalty = if self.mutant == Mutant::PenaltyDropped { 0.0 } else { sigma * sigma / 2.0 };
+        let penalty = if self.mutant == Mutant::PenaltyDropped {
+            0.0
+        } else {
+            sigma * sigma / 2.0
+        };
         Ok(Ratio::Penalised(exact + noise - penalty))
     }
 
@@ -121,14 +129,26 @@ fn both_variants_leave_the_target_invariant() {
         let m = simulate(fresh, Mutant::None);
         assert!(m.acceptance > 0.1 && m.acceptance < 0.9, "{}", m.acceptance);
         assert!(m.mean.abs() < 0.1, "fresh {fresh}: mean {}", m.mean);
-        assert!((m.variance - 1.0).abs() < 0.1, "fresh {fresh}: variance {}", m.variance);
-        assert!((m.fourth - 3.0).abs() < 0.9, "fresh {fresh}: fourth moment {}", m.fourth);
+        assert!(
+            (m.variance - 1.0).abs() < 0.1,
+            "fresh {fresh}: variance {}",
+            m.variance
+        );
+        assert!(
+            (m.fourth - 3.0).abs() < 0.9,
+            "fresh {fresh}: fourth moment {}",
+            m.fourth
+        );
     }
 }
 
 #[test]
 fn planted_errors_are_caught() {
-    for mutant in [Mutant::PenaltyDropped, Mutant::RatioSign, Mutant::HalvedNoise] {
+    for mutant in [
+        Mutant::PenaltyDropped,
+        Mutant::RatioSign,
+        Mutant::HalvedNoise,
+    ] {
         let m = simulate(false, mutant);
         let caught = m.mean.abs() >= 0.1 || (m.variance - 1.0).abs() >= 0.1;
         assert!(caught, "mean {} variance {}", m.mean, m.variance);

@@ -61,7 +61,11 @@ pub(super) fn step(
     }
     let log_a = proposal.log_density - metric.kinetic_energy(&p) - state.log_density
         + metric.kinetic_energy(&p0);
-    let accept_stat = if log_a.is_nan() { 0.0 } else { log_a.exp().min(1.0) };
+    let accept_stat = if log_a.is_nan() {
+        0.0
+    } else {
+        log_a.exp().min(1.0)
+    };
     let accepted = rng.random::<f64>() < accept_stat;
     let info = Info {
         accept_stat,
@@ -102,7 +106,11 @@ pub(super) fn reasonable_step(
         leapfrog(&mut proposal, &mut p, oracle, h, metric);
         let ratio = proposal.log_density - metric.kinetic_energy(&p) - state.log_density
             + metric.kinetic_energy(&p0);
-        if ratio.is_nan() { f64::NEG_INFINITY } else { ratio }
+        if ratio.is_nan() {
+            f64::NEG_INFINITY
+        } else {
+            ratio
+        }
     };
     let mut h = 0.1;
     let up = log_ratio(h) > (0.5f64).ln();

@@ -60,7 +60,12 @@ impl Metric {
 
     /// p' M^-1 p / 2.
     pub fn kinetic_energy(&self, p: &[f64]) -> f64 {
-        0.5 * self.velocity(p).iter().zip(p).map(|(v, p)| v * p).sum::<f64>()
+        0.5 * self
+            .velocity(p)
+            .iter()
+            .zip(p)
+            .map(|(v, p)| v * p)
+            .sum::<f64>()
     }
 }
 
@@ -108,7 +113,10 @@ mod tests {
             sums[2] += p[1] * p[1];
         }
         for (s, e) in sums.iter().zip(expected) {
-            assert!((s / f64::from(n) - e).abs() < 0.03 * expected[2], "{sums:?} {expected:?}");
+            assert!(
+                (s / f64::from(n) - e).abs() < 0.03 * expected[2],
+                "{sums:?} {expected:?}"
+            );
         }
         assert!(Metric::dense(vec![1.0, 2.0, 2.0, 1.0], 2).is_none());
     }

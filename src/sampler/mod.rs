@@ -15,8 +15,12 @@ mod run;
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, SampleError};
 pub use plan::{
     DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
-    DEFAULT_STEP_SIZE, Iterations, NoiseChoice, Plan, PlanError, PlanRequest};
-pub use run::{Chain, Draw, Initial, NonPrivateSettings, Observer, Phase, sample_exactly, sample_privately};
+    DEFAULT_STEP_SIZE, Iterations, NoiseChoice, Plan, PlanError, PlanRequest,
+};
+pub use run::{
+    Chain, Draw, Initial, NonPrivateSettings, Observer, Phase, PrivateSettings, sample_exactly,
+    sample_privately,
+};
 
 /// What the plan needs to know about a sampler, without any data.
 pub struct Algorithm {
@@ -33,7 +37,15 @@ pub static ALGORITHMS: &[Algorithm] = &[dp_hmc::ALGORITHM, hmc::ALGORITHM];
 
 /// Samplers that are part of the design but not of this version.
 pub const NOT_SUPPORTED_YET: &[&str] = &[
-    "dp-penalty", "dp-barker", "dp-sghmc", "dp-sgld", "dp-sgnht", "nuts", "rwmh", "sghmc", "sgld",
+    "dp-penalty",
+    "dp-barker",
+    "dp-sghmc",
+    "dp-sgld",
+    "dp-sgnht",
+    "nuts",
+    "rwmh",
+    "sghmc",
+    "sgld",
     "sgnht",
 ];
 

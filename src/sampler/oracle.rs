@@ -1,10 +1,9 @@
 //! What a sampler may ask.
 
-use crate::accounting::Meter;
 use crate::density::Density;
 use crate::privacy::{
-    GradientScale, NotPrivate, PenaltyError, PenaltyPlan, PenaltyScale, PrivateRng, ReleaseError,
-    Vault, noise,
+    Charge, GradientScale, NotPrivate, PenaltyError, PenaltyPlan, PenaltyScale, PrivateRng,
+    ReleaseError, Vault, noise,
 };
 
 /// A run that cannot go on.
@@ -58,10 +57,10 @@ pub trait Oracle {
 /// The vault, asked under a fixed plan.
 pub struct PrivateOracle<'a> {
     pub vault: &'a Vault,
-    pub meter: &'a Meter,
-    /// Lines of the meter: gradients, log-ratios.
-    pub gradient_line: usize,
-    pub log_ratio_line: usize,
+    /// Where gradients are charged.
+    pub gradients: Charge<'a>,
+    /// Where log-ratios are charged.
+    pub log_ratios: Charge<'a>,
     pub gradient_scale: GradientScale,
     pub penalty_scale: PenaltyScale,
     /// b_l: bound on one record's log-ratio per unit of distance.
@@ -83,13 +82,7 @@ impl Oracle for PrivateOracle<'_> {
     fn gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
         let likelihood = self
             .vault
-            .noisy_gradient(
-                theta,
-                &self.gradient_scale,
-                self.meter,
-                self.gradient_line,
-                &mut self.rng,
-            )?
+            .noisy_gradient(theta, &self.gradient_scale, self.gradients, &mut self.rng)?
             .into_inner();
         let (_, prior) = self.vault.density().pull_back(theta, &[]);
         Ok(prior
@@ -113,8 +106,7 @@ impl Oracle for PrivateOracle<'_> {
             to,
             self.temperature,
             &query,
-            self.meter,
-            self.log_ratio_line,
+            self.log_ratios,
             &mut self.rng,
         )?;
         Ok(Ratio::Penalised(released.get().penalised))

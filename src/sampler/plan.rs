@@ -1,8 +1,8 @@
 //! What a private run will release, and what that costs, before any data.
 
 use crate::accounting::{
-    AccountError, Budget, Event, EventError, Gaussian, Guarantee, GuaranteeBounds,
-    Lattice, Query, Real, Relation, account, mu_for_budget, total_variation_of_draw,
+    AccountError, Budget, Event, EventError, Gaussian, Guarantee, GuaranteeBounds, Lattice, Query,
+    Real, Relation, account, mu_for_budget, total_variation_of_draw,
 };
 use crate::privacy::{GradientScale, PenaltyError, PenaltyScale, ScaleError, penalty};
 
@@ -221,9 +221,13 @@ fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
 
 fn gradients_per_chain(r: &PlanRequest, k: u64) -> Result<u64, PlanError> {
     let count = if r.fresh_gradients {
-        r.leapfrog_steps.checked_add(1).and_then(|l| l.checked_mul(k))
+        r.leapfrog_steps
+            .checked_add(1)
+            .and_then(|l| l.checked_mul(k))
     } else {
-        r.leapfrog_steps.checked_mul(k).and_then(|n| n.checked_add(1))
+        r.leapfrog_steps
+            .checked_mul(k)
+            .and_then(|n| n.checked_add(1))
     };
     count
         .and_then(|n| n.checked_mul(r.chains).map(|_| n))
@@ -246,7 +250,8 @@ fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
     }
     let gradients = (gradients_per_chain(&r, k)? * r.chains) as f64;
     let ratios = (k * r.chains) as f64;
-    let gradient_ratio = GradientScale::new(r.clip_gradient, factor(r.relation), 1.0)?.lattice_ratio();
+    let gradient_ratio =
+        GradientScale::new(r.clip_gradient, factor(r.relation), 1.0)?.lattice_ratio();
     let total_variation = Real::from(gradients * r.dimension as f64)
         * total_variation_of_draw(Real::from(gradient_ratio))
         + Real::from(ratios) * total_variation_of_draw(Real::from(penalty::LATTICE_RATIO));
@@ -371,8 +376,18 @@ fn releases(
     // sigma per unit of distance; the float product may round up, so take the
     // number below.
     let sigma = (f64::from(factor) * r.clip_log_ratio * tau_l).next_down();
-    let mut gradient = Gaussian::of_clip("gradient", r.clip_gradient, r.relation, gradient_scale.sigma())?;
-    let mut log_ratio = Gaussian::of_clip("log-ratio per unit of distance", r.clip_log_ratio, r.relation, sigma)?;
+    let mut gradient = Gaussian::of_clip(
+        "gradient",
+        r.clip_gradient,
+        r.relation,
+        gradient_scale.sigma(),
+    )?;
+    let mut log_ratio = Gaussian::of_clip(
+        "log-ratio per unit of distance",
+        r.clip_log_ratio,
+        r.relation,
+        sigma,
+    )?;
     if on_lattice {
         gradient = gradient.on_lattice(Lattice::new(gradient_scale.lattice_ratio(), r.dimension)?);
         log_ratio = log_ratio.on_lattice(Lattice::new(penalty::LATTICE_RATIO, 1)?);
@@ -524,7 +539,13 @@ mod tests {
         let error = Plan::new(request).unwrap_err();
         assert!(error.is_refusal());
         let text = error.to_string();
-        for word in ["needs epsilon", "budget is 15", "short by", "remaining", "Spent"] {
+        for word in [
+            "needs epsilon",
+            "budget is 15",
+            "short by",
+            "remaining",
+            "Spent",
+        ] {
             assert!(text.contains(word), "{text}");
         }
         let one = PlanRequest {

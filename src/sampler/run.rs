@@ -14,7 +14,7 @@ use super::oracle::{ExactOracle, PrivateOracle, SampleError};
 use super::plan::Plan;
 use crate::accounting::Meter;
 use crate::density::Density;
-use crate::privacy::{NotPrivate, PrivateRng, Vault};
+use crate::privacy::{Charge, NotPrivate, PrivateRng, Vault};
 
 /// Dimensions up to which the reference HMC estimates a dense metric.
 const DENSE_METRIC_UP_TO: usize = 50;
@@ -73,6 +73,17 @@ pub enum Initial {
     Points(Vec<Vec<f64>>),
 }
 
+/// What a private run needs beside its plan.
+pub struct PrivateSettings {
+    /// Iterations of each chain that come first and are discarded.
+    pub num_warmup: u64,
+    pub initial: Initial,
+    /// Fixes the public randomness: momenta, jitter, initial points.
+    pub seed: u64,
+    /// The root of the private randomness: noise and accept draws.
+    pub noise: PrivateRng,
+}
+
 /// Settings of the samplers without privacy.
 #[derive(Debug, Clone)]
 pub struct NonPrivateSettings {
@@ -87,11 +98,8 @@ pub struct NonPrivateSettings {
 }
 
 /// Runs the planned chains, each release charged to `meter`, which must have
-/// been made from the plan's events.
-///
-/// `num_warmup` iterations of each chain come first. `private` is the root of
-/// the private randomness; `seed` fixes the public one. Draws do not depend on
-/// the number of threads.
+/// been made from the plan's events. Draws do not depend on the number of
+/// threads.
 ///
 /// Errors: the meter refuses (a bug, since the plan counted the releases), no
 /// initial point, an interrupt.
@@ -99,10 +107,7 @@ pub fn sample_privately(
     vault: &Vault,
     plan: &Plan,
     meter: &Meter,
-    num_warmup: u64,
-    initial: &Initial,
-    seed: u64,
-    private: &PrivateRng,
+    run: &PrivateSettings,
     observer: &impl Observer,
 ) -> Result<Vec<Chain>, SampleError> {
     let settings = dp_hmc::Settings {
@@ -113,35 +118,38 @@ pub fn sample_privately(
     };
     let chains = plan.request.chains as usize;
     in_parallel(chains, observer, |chain, stop| {
-        let mut rng = public_rng(seed, chain);
+        let mut rng = public_rng(run.seed, chain);
         let mut oracle = PrivateOracle {
             vault,
-            meter,
-            gradient_line: 0,
-            log_ratio_line: 1,
+            gradients: Charge { meter, line: 0 },
+            log_ratios: Charge { meter, line: 1 },
             gradient_scale: plan.gradient_scale,
             penalty_scale: plan.penalty_scale,
             clip_log_ratio: plan.request.clip_log_ratio,
             temperature: plan.request.temperature,
-            rng: private.fork(chain as u64)?,
+            rng: run.noise.fork(chain as u64)?,
         };
-        let theta = start(initial, chain, vault.density(), &mut rng)?;
+        let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
         let mut jitter = Jitter::new(&mut rng);
         let mut state = dp_hmc::init(theta, &mut oracle);
-        let mut recorder = Recorder::new(chain, num_warmup, observer);
+        let mut recorder = Recorder::new(chain, run.num_warmup, observer);
         for iteration in 0..plan.iterations_per_chain {
             if stop() {
                 return Err(SampleError::Interrupted);
             }
             let (next, info) = dp_hmc::step(state, &mut oracle, &settings, &mut jitter, &mut rng)?;
             state = next;
-            recorder.record(iteration, info.accepted, Draw {
-                phase: Phase::Sampling,
-                accept_stat: info.accept_stat,
-                step_size: info.step_size,
-                divergent: false,
-                values: vault.density().outputs(&state.theta),
-            });
+            recorder.record(
+                iteration,
+                info.accepted,
+                Draw {
+                    phase: Phase::Sampling,
+                    accept_stat: info.accept_stat,
+                    step_size: info.step_size,
+                    divergent: false,
+                    values: vault.density().outputs(&state.theta),
+                },
+            );
         }
         Ok(recorder.finish())
     })
@@ -208,13 +216,17 @@ pub fn sample_exactly(
                 }
                 kept_step = adaptation.average_step();
             }
-            recorder.record(iteration, info.accepted, Draw {
-                phase: Phase::Sampling,
-                accept_stat: info.accept_stat,
-                step_size: h,
-                divergent: info.divergent && !warmup,
-                values: density.outputs(&state.theta),
-            });
+            recorder.record(
+                iteration,
+                info.accepted,
+                Draw {
+                    phase: Phase::Sampling,
+                    accept_stat: info.accept_stat,
+                    step_size: h,
+                    divergent: info.divergent && !warmup,
+                    values: density.outputs(&state.theta),
+                },
+            );
         }
         Ok(recorder.finish())
     })
@@ -302,7 +314,11 @@ fn exact_start(
     oracle: &ExactOracle,
     rng: &mut ChaCha8Rng,
 ) -> Result<hmc::State, SampleError> {
-    let tries = if matches!(initial, Initial::Random) { 100 } else { 1 };
+    let tries = if matches!(initial, Initial::Random) {
+        100
+    } else {
+        1
+    };
     for _ in 0..tries {
         let state = hmc::init(start(initial, chain, oracle.density(), rng)?, oracle);
         if state.log_density.is_finite() {
@@ -316,7 +332,9 @@ fn exact_start(
 }
 
 fn random_point(dimension: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
-    (0..dimension).map(|_| rng.random_range(-2.0..2.0)).collect()
+    (0..dimension)
+        .map(|_| rng.random_range(-2.0..2.0))
+        .collect()
 }
 
 struct Recorder<'a, O: Observer> {

@@ -265,7 +265,9 @@ pub enum StatementKind {
         value: Expr,
     },
     /// `target += e;`
-    Target { value: Expr },
+    Target {
+        value: Expr,
+    },
     /// `y ~ normal(mu, sigma) T[a, b];`
     Sampling {
         variate: Expr,
@@ -303,7 +305,10 @@ pub enum StatementKind {
     Print(Vec<Expr>),
     Reject(Vec<Expr>),
     /// A call of a void function as a statement.
-    Call { name: Ident, arguments: Vec<Expr> },
+    Call {
+        name: Ident,
+        arguments: Vec<Expr>,
+    },
     /// A lone `;`.
     Empty,
 }

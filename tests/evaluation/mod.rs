@@ -72,7 +72,11 @@ pub fn density(source: &str, constants: &Constants) -> Density {
 /// The constants that a program names in its first line:
 /// `// constants: {"K": 3}`.
 pub fn constants_in(source: &str) -> Constants {
-    match source.lines().next().and_then(|line| line.strip_prefix("// constants: ")) {
+    match source
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("// constants: "))
+    {
         Some(json) => Constants::from_json(json).expect("JSON in the first line"),
         None => Constants::none(),
     }
@@ -112,7 +116,12 @@ pub fn shipped_table(name: &str, density: &Density) -> Option<Table> {
         .model()
         .columns
         .iter()
-        .map(|c| header.iter().position(|h| h == c.name).expect("the column is there"))
+        .map(|c| {
+            header
+                .iter()
+                .position(|h| h == c.name)
+                .expect("the column is there")
+        })
         .collect();
     let mut columns = vec![Vec::new(); wanted.len()];
     for record in reader.records() {
@@ -133,7 +142,9 @@ pub fn random_table(density: &Density, rows: usize, random: &mut Random) -> Tabl
         .iter()
         .map(|c| {
             let (low, high) = if c.is_int { (0.0, 3.0) } else { (-2.0, 2.0) };
-            let low = c.lower.unwrap_or(c.upper.map_or(low, |u| f64::min(low, u - 3.0)));
+            let low = c
+                .lower
+                .unwrap_or(c.upper.map_or(low, |u| f64::min(low, u - 3.0)));
             let high = c.upper.unwrap_or(f64::max(high, low + 3.0));
             (0..rows)
                 .map(|_| {
@@ -222,6 +233,8 @@ impl Random {
 
     /// A point of the unconstrained space, each coordinate in -size..size.
     pub fn point(&mut self, dimension: usize, size: f64) -> Vec<f64> {
-        (0..dimension).map(|_| size * (2.0 * self.uniform() - 1.0)).collect()
+        (0..dimension)
+            .map(|_| size * (2.0 * self.uniform() - 1.0))
+            .collect()
     }
 }
