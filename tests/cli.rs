@@ -855,9 +855,14 @@ fn the_reports_hold_what_they_promise() {
         match format {
             "csv" => {
                 assert_eq!(summary, place.read("run/summary.csv"));
+                // The noise came from a seed, so every row is marked.
                 assert!(summary.starts_with(
-                    "parameter,mean,mcse,sd,mad,q5,q50,q95,ess_bulk,ess_tail,r_hat\n"
+                    "parameter,mean,mcse,sd,mad,q5,q50,q95,ess_bulk,ess_tail,r_hat,privacy\n"
                 ));
+                assert_eq!(
+                    summary.matches("NOT_PRIVATE").count(),
+                    summary.lines().count() - 1
+                );
             }
             "json" => {
                 let list: Value = serde_json::from_str(&summary).expect("JSON");
@@ -903,7 +908,8 @@ fn a_run_costs_what_was_planned_and_what_the_accountant_says() {
         let mut by_clip = format!("account --relation {relation} --delta 1e-6");
         let mut by_sensitivity = by_clip.clone();
         for event in report["events"].as_array().expect("a list") {
-            assert_eq!(event["sensitivity"], factor);
+            let bound = event["clip"].as_f64().expect("a number");
+            assert_eq!(event["sensitivity"], factor * bound);
             let (clip, sigma, count) = (&event["clip"], &event["sigma"], &event["count"]);
             by_clip += &format!(" --event gaussian:clip={clip},sigma={sigma},count={count}");
             let sensitivity = &event["sensitivity"];
