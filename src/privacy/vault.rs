@@ -72,20 +72,20 @@ impl Vault {
         let missing = rows.missing();
         let (columns, constants) = density.load_columns(rows.columns(), rows.n());
         let mut counts = Vec::with_capacity(rows.n());
-        let mut constant = 0.0;
+        let mut constant = CompensatedSum::default();
         for (&missing, &c) in missing.iter().zip(&constants) {
             // A record outside the support has likelihood zero everywhere: its
             // ratio and its gradient are zero.
             counts.push(!missing && c.is_finite());
             if !missing {
-                constant += c;
+                constant.add(c);
             }
         }
         Vault {
             density,
             columns,
             counts,
-            constant,
+            constant: constant.value(),
         }
     }
 
@@ -158,20 +158,20 @@ impl Vault {
     pub fn exact(&self, theta: &[f64], _: NotPrivate) -> (f64, Vec<f64>) {
         let program = self.density.row_program();
         let z = self.density.interface(theta).z;
-        let parts: Vec<(f64, Vec<f64>)> = self
+        let parts: Vec<(CompensatedSum, Vec<f64>)> = self
             .tasks()
             .into_par_iter()
             .map(|blocks| {
                 let mut scratch = program.scratch(&z, 0);
                 let mut gradient = vec![0.0; z.len()];
-                let mut total = 0.0;
+                let mut total = CompensatedSum::default();
                 for start in blocks {
                     let (columns, counts) = self.block(start);
                     program.forward(&columns, counts.len(), &mut scratch);
                     let terms = program.output(0, &columns, counts.len(), &scratch);
                     for (&term, &keep) in terms.iter().zip(counts) {
                         if keep {
-                            total += term;
+                            total.add(term);
                         }
                     }
                     program.add_interface_gradient(&columns, counts, &mut scratch, &mut gradient);
@@ -179,15 +179,16 @@ impl Vault {
                 (total, gradient)
             })
             .collect();
-        let mut total = self.constant;
+        let mut total = CompensatedSum::default();
+        total.add(self.constant);
         let mut gradient = vec![0.0; z.len()];
         for (term, part) in parts {
-            total += term;
+            total.add(term.value());
             for (g, p) in gradient.iter_mut().zip(part) {
                 *g += p;
             }
         }
-        (total, gradient)
+        (total.value(), gradient)
     }
 
     /// The integer sum that [`Vault::noisy_gradient`] adds noise to.
@@ -274,6 +275,35 @@ impl Vault {
         let end = (start + BLOCK).min(self.n());
         let columns = self.columns.iter().map(|c| &c[start..end]).collect();
         (columns, &self.counts[start..end])
+    }
+}
+
+/// A float sum whose rounding does not grow with the number of terms (Neumaier
+/// 1974): differences of log densities are small beside the densities.
+#[derive(Debug, Clone, Copy, Default)]
+struct CompensatedSum {
+    sum: f64,
+    lost: f64,
+}
+
+impl CompensatedSum {
+    fn add(&mut self, term: f64) {
+        let next = self.sum + term;
+        self.lost += if self.sum.abs() >= term.abs() {
+            (self.sum - next) + term
+        } else {
+            (term - next) + self.sum
+        };
+        self.sum = next;
+    }
+
+    fn value(self) -> f64 {
+        // An infinite sum has no rounding to compensate.
+        if self.sum.is_finite() {
+            self.sum + self.lost
+        } else {
+            self.sum
+        }
     }
 }
 

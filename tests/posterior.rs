@@ -1,0 +1,184 @@
+//! Whole runs against reference posteriors. They take minutes and are run by
+//! `cargo test --release -- --ignored`.
+//!
+//! All randomness is seeded, the noise of the private run too, so these tests do
+//! not fail by chance; the thresholds say what a fresh seed would have to meet.
+
+mod evaluation;
+
+use std::collections::HashMap;
+
+use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
+use dpm::privacy::NotPrivate;
+use dpm::{
+    Constants, Density, Initial, Iterations, Meter, Model, NoiseChoice, NonPrivateSettings,
+    OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary, Vault, load_csv,
+    sample_exactly, sample_privately,
+};
+use evaluation::{read, root};
+
+fn vault(name: &str, data: &str) -> Vault {
+    let models = root().join("models");
+    let constants = models.join(format!("{name}.constants.json"));
+    let constants = if constants.exists() {
+        Constants::from_json(&read(&constants)).expect("valid constants")
+    } else {
+        Constants::none()
+    };
+    let source = read(&models.join(format!("{name}.dpm")));
+    let model = Model::from_source(&source, &constants).unwrap_or_else(|e| panic!("{e}"));
+    let rows = load_csv(&models.join(data), &model.columns, &[], OnBadRows::Error);
+    Vault::new(Density::new(model), rows.unwrap_or_else(|e| panic!("{e}")))
+}
+
+fn sampled(chains: &[dpm::Chain]) -> Vec<Vec<Vec<f64>>> {
+    chains
+        .iter()
+        .map(|chain| {
+            let draws = chain.draws.iter().filter(|d| d.phase == Phase::Sampling);
+            draws.map(|d| d.values.clone()).collect()
+        })
+        .collect()
+}
+
+/// The rule of the reference collection: means, and quantiles, within four
+/// combined Monte Carlo standard errors. With some 180 parameters and four
+/// figures each, a right sampler fails a fresh seed about once in 20 runs; a
+/// wrong Jacobian, prior or gradient shifts means by many standard errors.
+fn agrees(name: &str) {
+    let vault = vault(name, &format!("{name}.csv"));
+    let settings = NonPrivateSettings {
+        chains: 4,
+        num_warmup: 1000,
+        num_samples: 1000,
+        leapfrog_steps: 10,
+        step_size: None,
+        temperature: 1.0,
+    };
+    let permission = NotPrivate::acknowledged();
+    let chains = sample_exactly(&vault, &settings, &Initial::Random, 1, permission, &())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let draws = sampled(&chains);
+    let names: Vec<String> = vault.density().output_names().map(bracket_name).collect();
+    let summary = Summary::of_draws(&names, &draws).expect("a summary");
+    let ours: HashMap<&str, _> = summary
+        .rows
+        .iter()
+        .map(|r| (r.parameter.as_str(), r))
+        .collect();
+    let reference = root().join(format!("tests/reference/{name}.summary.csv"));
+    let mut reader = csv::Reader::from_path(reference).expect("the reference");
+    let mut compared = 0;
+    for row in reader.deserialize::<HashMap<String, String>>() {
+        let row = row.expect("a row");
+        let number = |key: &str| row[key].parse::<f64>().expect("a number");
+        let own = ours[row["parameter"].as_str()];
+        assert!(own.r_hat < 1.02, "{}: R-hat {}", own.parameter, own.r_hat);
+        // The same figure's standard error, scaled to our effective sample size.
+        let scale = (number("ess_bulk") / own.ess_bulk).sqrt();
+        let figures = [
+            ("mean", own.mean),
+            ("q5", own.q5),
+            ("q50", own.q50),
+            ("q95", own.q95),
+        ];
+        for (figure, value) in figures {
+            let theirs = number(&format!("mcse_{figure}"));
+            let error = theirs.hypot(theirs * scale);
+            let distance = (value - number(figure)).abs() / error;
+            assert!(
+                distance < 4.0,
+                "{} of {}: {value}, reference {}, {distance:.1} standard errors",
+                figure,
+                own.parameter,
+                number(figure)
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared >= 16);
+}
+
+#[test]
+#[ignore = "seconds to minutes; run with cargo test --release -- --ignored"]
+fn hmc_agrees_with_the_reference_on_wells() {
+    agrees("wells_data-wells_dae_inter_model");
+}
+
+#[test]
+#[ignore = "seconds to minutes; run with cargo test --release -- --ignored"]
+fn hmc_agrees_with_the_reference_on_kidiq() {
+    agrees("kidiq-kidscore_momhsiq");
+}
+
+#[test]
+#[ignore = "seconds to minutes; run with cargo test --release -- --ignored"]
+fn hmc_agrees_with_the_reference_on_radon() {
+    agrees("radon_mn-radon_hierarchical_intercept_noncentered");
+}
+
+/// The paper's banana at epsilon 15 with the paper's settings (892 iterations
+/// per chain). Ten repeats of the authors' code had an MMD of 0.237 with
+/// quartiles 0.16 and 0.32 and an acceptance of 0.71; chains this short scatter,
+/// so the test asks for less than 0.45 and an acceptance within 0.06.
+#[test]
+#[ignore = "minutes; run with cargo test --release -- --ignored"]
+fn dp_hmc_on_the_papers_banana() {
+    let vault = vault("paper_banana_d2", "paper_banana_d2.csv.gz");
+    let root_n = 100_000f64.sqrt();
+    let plan = Plan::new(PlanRequest {
+        iterations: Iterations::Max,
+        leapfrog_steps: 25,
+        fresh_gradients: true,
+        clip_gradient: 0.05,
+        clip_log_ratio: 0.1,
+        step_size: 0.006,
+        noise: NoiseChoice::Multipliers {
+            gradient: 0.55 * root_n,
+            log_ratio: 0.1 * root_n,
+        },
+        ..PlanRequest::new(
+            "15".parse().expect("a number"),
+            "1e-6".parse().expect("a number"),
+            2,
+        )
+    })
+    .expect("a plan");
+    assert_eq!(plan.iterations_per_chain, 892);
+    // The truth plus normal deviates of the mean posterior sd, 0.547.
+    let starts = [[0.3, 3.4], [-0.5, 2.6], [0.1, 2.3], [-0.2, 3.9]];
+    let settings = PrivateSettings {
+        num_warmup: 446,
+        initial: Initial::Points(starts.iter().map(|s| s.to_vec()).collect()),
+        seed: 1,
+        noise: PrivateRng::from_insecure_seed(1),
+    };
+    let meter = Meter::new(plan.events.clone());
+    let chains = sample_privately(&vault, &plan, &meter, &settings, &());
+    let chains = chains.unwrap_or_else(|e| panic!("{e}"));
+    for chain in &chains {
+        assert!(
+            (chain.acceptance - 0.71).abs() < 0.06,
+            "{}",
+            chain.acceptance
+        );
+    }
+    let draws = sampled(&chains);
+    let pooled: Vec<Vec<f64>> = draws.concat();
+    let reference = root().join("tests/reference/paper_banana_d2.draws.csv");
+    let mut reader = csv::Reader::from_path(reference).expect("the reference");
+    let reference: Vec<Vec<f64>> = reader
+        .deserialize::<Vec<f64>>()
+        .map(|row| row.expect("a row"))
+        .collect();
+    let distance = mmd(&pooled, &reference, 1);
+    let first: Vec<Vec<f64>> = draws
+        .iter()
+        .map(|chain| chain.iter().map(|d| d[0]).collect())
+        .collect();
+    assert!(
+        distance < 0.45,
+        "MMD {distance:.3}, bulk ESS {:.0}",
+        ess_bulk(&first)
+    );
+}
