@@ -3,29 +3,17 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct Bernoulli;
-
-impl Family for Bernoulli {
-    fn name(&self) -> &'static str {
-        "bernoulli"
-    }
-    fn documentation(&self) -> &'static str {
-        "Bernoulli: log theta if y = 1, log(1 - theta) if y = 0"
-    }
-    fn variate(&self) -> Number {
-        Number::Int
-    }
-    fn support(&self) -> &'static str {
-        "y in {0, 1}"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[Argument {
-            name: "theta",
-            number: Number::Real,
-            domain: "between 0 and 1",
-        }]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "bernoulli",
+    documentation: "Bernoulli: log theta if y = 1, log(1 - theta) if y = 0",
+    variate: Number::Int,
+    support: "y in {0, 1}",
+    arguments: &[Argument {
+        name: "theta",
+        number: Number::Real,
+        domain: "between 0 and 1",
+    }],
+};
 
 pub(super) fn log_density<A: Algebra>(
     a: &mut A,

@@ -3,29 +3,17 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct BernoulliLogit;
-
-impl Family for BernoulliLogit {
-    fn name(&self) -> &'static str {
-        "bernoulli_logit"
-    }
-    fn documentation(&self) -> &'static str {
-        "Bernoulli with success probability inv_logit(alpha)"
-    }
-    fn variate(&self) -> Number {
-        Number::Int
-    }
-    fn support(&self) -> &'static str {
-        "y in {0, 1}"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[Argument {
-            name: "alpha",
-            number: Number::Real,
-            domain: "real (log-odds)",
-        }]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "bernoulli_logit",
+    documentation: "Bernoulli with success probability inv_logit(alpha)",
+    variate: Number::Int,
+    support: "y in {0, 1}",
+    arguments: &[Argument {
+        name: "alpha",
+        number: Number::Real,
+        domain: "real (log-odds)",
+    }],
+};
 
 /// `-log1p_exp(-(2y - 1) alpha)`: one term for both outcomes, without
 /// cancellation in either tail.

@@ -3,36 +3,24 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct Beta;
-
-impl Family for Beta {
-    fn name(&self) -> &'static str {
-        "beta"
-    }
-    fn documentation(&self) -> &'static str {
-        "Beta: (alpha - 1) log y + (beta - 1) log(1 - y) - lbeta(alpha, beta)"
-    }
-    fn variate(&self) -> Number {
-        Number::Real
-    }
-    fn support(&self) -> &'static str {
-        "0 <= y <= 1"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument {
-                name: "alpha",
-                number: Number::Real,
-                domain: "positive",
-            },
-            Argument {
-                name: "beta",
-                number: Number::Real,
-                domain: "positive",
-            },
-        ]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "beta",
+    documentation: "Beta: (alpha - 1) log y + (beta - 1) log(1 - y) - lbeta(alpha, beta)",
+    variate: Number::Real,
+    support: "0 <= y <= 1",
+    arguments: &[
+        Argument {
+            name: "alpha",
+            number: Number::Real,
+            domain: "positive",
+        },
+        Argument {
+            name: "beta",
+            number: Number::Real,
+            domain: "positive",
+        },
+    ],
+};
 
 pub(super) fn log_density<A: Algebra>(
     a: &mut A,

@@ -3,36 +3,24 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct BinomialLogit;
-
-impl Family for BinomialLogit {
-    fn name(&self) -> &'static str {
-        "binomial_logit"
-    }
-    fn documentation(&self) -> &'static str {
-        "Binomial with N trials and success probability inv_logit(alpha)"
-    }
-    fn variate(&self) -> Number {
-        Number::Int
-    }
-    fn support(&self) -> &'static str {
-        "0 <= y <= N"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument {
-                name: "N",
-                number: Number::Int,
-                domain: "not negative",
-            },
-            Argument {
-                name: "alpha",
-                number: Number::Real,
-                domain: "real (log-odds)",
-            },
-        ]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "binomial_logit",
+    documentation: "Binomial with N trials and success probability inv_logit(alpha)",
+    variate: Number::Int,
+    support: "0 <= y <= N",
+    arguments: &[
+        Argument {
+            name: "N",
+            number: Number::Int,
+            domain: "not negative",
+        },
+        Argument {
+            name: "alpha",
+            number: Number::Real,
+            domain: "real (log-odds)",
+        },
+    ],
+};
 
 /// `lchoose(N, y) + y log inv_logit(alpha) + (N - y) log inv_logit(-alpha)`
 pub(super) fn log_density<A: Algebra>(

@@ -3,36 +3,24 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct Cauchy;
-
-impl Family for Cauchy {
-    fn name(&self) -> &'static str {
-        "cauchy"
-    }
-    fn documentation(&self) -> &'static str {
-        "Cauchy: -log(pi sigma) - log1p(((y - mu)/sigma)^2)"
-    }
-    fn variate(&self) -> Number {
-        Number::Real
-    }
-    fn support(&self) -> &'static str {
-        "every real"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument {
-                name: "mu",
-                number: Number::Real,
-                domain: "real",
-            },
-            Argument {
-                name: "sigma",
-                number: Number::Real,
-                domain: "positive",
-            },
-        ]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "cauchy",
+    documentation: "Cauchy: -log(pi sigma) - log1p(((y - mu)/sigma)^2)",
+    variate: Number::Real,
+    support: "every real",
+    arguments: &[
+        Argument {
+            name: "mu",
+            number: Number::Real,
+            domain: "real",
+        },
+        Argument {
+            name: "sigma",
+            number: Number::Real,
+            domain: "positive",
+        },
+    ],
+};
 
 pub(super) fn log_density<A: Algebra>(
     a: &mut A,

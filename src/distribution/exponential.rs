@@ -3,29 +3,17 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct Exponential;
-
-impl Family for Exponential {
-    fn name(&self) -> &'static str {
-        "exponential"
-    }
-    fn documentation(&self) -> &'static str {
-        "Exponential: log beta - beta y"
-    }
-    fn variate(&self) -> Number {
-        Number::Real
-    }
-    fn support(&self) -> &'static str {
-        "y >= 0"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[Argument {
-            name: "beta",
-            number: Number::Real,
-            domain: "positive (inverse scale)",
-        }]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "exponential",
+    documentation: "Exponential: log beta - beta y",
+    variate: Number::Real,
+    support: "y >= 0",
+    arguments: &[Argument {
+        name: "beta",
+        number: Number::Real,
+        domain: "positive (inverse scale)",
+    }],
+};
 
 pub(super) fn log_density<A: Algebra>(
     a: &mut A,

@@ -3,36 +3,24 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct Gamma;
-
-impl Family for Gamma {
-    fn name(&self) -> &'static str {
-        "gamma"
-    }
-    fn documentation(&self) -> &'static str {
-        "Gamma: alpha log beta - lgamma alpha + (alpha - 1) log y - beta y"
-    }
-    fn variate(&self) -> Number {
-        Number::Real
-    }
-    fn support(&self) -> &'static str {
-        "y > 0"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument {
-                name: "alpha",
-                number: Number::Real,
-                domain: "positive (shape)",
-            },
-            Argument {
-                name: "beta",
-                number: Number::Real,
-                domain: "positive (inverse scale)",
-            },
-        ]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "gamma",
+    documentation: "Gamma: alpha log beta - lgamma alpha + (alpha - 1) log y - beta y",
+    variate: Number::Real,
+    support: "y > 0",
+    arguments: &[
+        Argument {
+            name: "alpha",
+            number: Number::Real,
+            domain: "positive (shape)",
+        },
+        Argument {
+            name: "beta",
+            number: Number::Real,
+            domain: "positive (inverse scale)",
+        },
+    ],
+};
 
 pub(super) fn log_density<A: Algebra>(
     a: &mut A,

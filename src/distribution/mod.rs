@@ -38,21 +38,44 @@ pub struct Argument {
 }
 
 /// A family of distributions.
-pub trait Family: Sync {
+#[derive(Debug)]
+pub struct Family {
+    name: &'static str,
+    documentation: &'static str,
+    variate: Number,
+    support: &'static str,
+    arguments: &'static [Argument],
+}
+
+impl Family {
     /// The name after `~`, e.g. `normal`.
-    fn name(&self) -> &'static str;
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// One line, with the formula.
-    fn documentation(&self) -> &'static str;
-    fn variate(&self) -> Number;
+    pub fn documentation(&self) -> &'static str {
+        self.documentation
+    }
+
+    pub fn variate(&self) -> Number {
+        self.variate
+    }
+
     /// The support in words, e.g. "y >= 0".
-    fn support(&self) -> &'static str;
-    fn arguments(&self) -> &'static [Argument];
+    pub fn support(&self) -> &'static str {
+        self.support
+    }
+
+    pub fn arguments(&self) -> &'static [Argument] {
+        self.arguments
+    }
 }
 
 macro_rules! families {
-    ($($module:ident :: $family:ident),* $(,)?) => {
+    ($($module:ident),* $(,)?) => {
         /// Every family, in alphabetical order.
-        pub static FAMILIES: &[&dyn Family] = &[$(&$module::$family),*];
+        pub static FAMILIES: &[&Family] = &[$(&$module::FAMILY),*];
 
         /// The log density (nats) of the family at `variate`, normalised.
         ///
@@ -78,17 +101,17 @@ macro_rules! families {
 }
 
 families! {
-    bernoulli::Bernoulli,
-    bernoulli_logit::BernoulliLogit,
-    beta::Beta,
-    binomial_logit::BinomialLogit,
-    cauchy::Cauchy,
-    exponential::Exponential,
-    gamma::Gamma,
-    normal::Normal,
-    poisson_log::PoissonLog,
-    student_t::StudentT,
-    uniform::Uniform,
+    bernoulli,
+    bernoulli_logit,
+    beta,
+    binomial_logit,
+    cauchy,
+    exponential,
+    gamma,
+    normal,
+    poisson_log,
+    student_t,
+    uniform,
 }
 
 /// Families that LANGUAGE.md names but that this version does not have.
@@ -129,7 +152,7 @@ pub const NOT_SUPPORTED_YET: &[&str] = &[
 
 /// The index into [`FAMILIES`] of the family of that name.
 pub fn lookup(name: &str) -> Option<usize> {
-    FAMILIES.iter().position(|f| f.name() == name)
+    FAMILIES.iter().position(|f| f.name == name)
 }
 
 /// Splits `normal_lpdf` into the family and checks that the suffix fits its
@@ -141,7 +164,7 @@ pub fn lookup_density_function(name: &str) -> Option<(usize, bool)> {
         (name.strip_suffix("_lpmf")?, Number::Int)
     };
     let family = lookup(stem)?;
-    Some((family, FAMILIES[family].variate() == number))
+    Some((family, FAMILIES[family].variate == number))
 }
 
 #[cfg(test)]
@@ -173,13 +196,13 @@ pub(crate) mod tests {
 
     #[test]
     fn families_stand_in_alphabetical_order_and_have_documentation() {
-        let names: Vec<_> = FAMILIES.iter().map(|f| f.name()).collect();
+        let names: Vec<_> = FAMILIES.iter().map(|f| f.name).collect();
         let mut sorted = names.clone();
         sorted.sort_unstable();
         assert_eq!(names, sorted);
         for family in FAMILIES {
-            assert!(family.documentation().len() > 10 && !family.support().is_empty());
-            assert!(!NOT_SUPPORTED_YET.contains(&family.name()));
+            assert!(family.documentation.len() > 10 && !family.support.is_empty());
+            assert!(!NOT_SUPPORTED_YET.contains(&family.name));
         }
     }
 

@@ -3,29 +3,17 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct PoissonLog;
-
-impl Family for PoissonLog {
-    fn name(&self) -> &'static str {
-        "poisson_log"
-    }
-    fn documentation(&self) -> &'static str {
-        "Poisson with rate exp(alpha): y alpha - exp(alpha) - lgamma(y + 1)"
-    }
-    fn variate(&self) -> Number {
-        Number::Int
-    }
-    fn support(&self) -> &'static str {
-        "y >= 0"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[Argument {
-            name: "alpha",
-            number: Number::Real,
-            domain: "real (log rate)",
-        }]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "poisson_log",
+    documentation: "Poisson with rate exp(alpha): y alpha - exp(alpha) - lgamma(y + 1)",
+    variate: Number::Int,
+    support: "y >= 0",
+    arguments: &[Argument {
+        name: "alpha",
+        number: Number::Real,
+        domain: "real (log rate)",
+    }],
+};
 
 pub(super) fn log_density<A: Algebra>(
     a: &mut A,

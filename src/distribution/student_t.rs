@@ -3,41 +3,29 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct StudentT;
-
-impl Family for StudentT {
-    fn name(&self) -> &'static str {
-        "student_t"
-    }
-    fn documentation(&self) -> &'static str {
-        "Student t with nu degrees of freedom, location mu, scale sigma"
-    }
-    fn variate(&self) -> Number {
-        Number::Real
-    }
-    fn support(&self) -> &'static str {
-        "every real"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument {
-                name: "nu",
-                number: Number::Real,
-                domain: "positive",
-            },
-            Argument {
-                name: "mu",
-                number: Number::Real,
-                domain: "real",
-            },
-            Argument {
-                name: "sigma",
-                number: Number::Real,
-                domain: "positive",
-            },
-        ]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "student_t",
+    documentation: "Student t with nu degrees of freedom, location mu, scale sigma",
+    variate: Number::Real,
+    support: "every real",
+    arguments: &[
+        Argument {
+            name: "nu",
+            number: Number::Real,
+            domain: "positive",
+        },
+        Argument {
+            name: "mu",
+            number: Number::Real,
+            domain: "real",
+        },
+        Argument {
+            name: "sigma",
+            number: Number::Real,
+            domain: "positive",
+        },
+    ],
+};
 
 /// `lgamma((nu+1)/2) - lgamma(nu/2) - log(nu pi)/2 - log sigma
 ///  - (nu+1)/2 * log1p(z^2/nu)`

@@ -3,36 +3,24 @@
 use super::{Algebra, Argument, Family, Number};
 use crate::function::Unary;
 
-pub(super) struct Uniform;
-
-impl Family for Uniform {
-    fn name(&self) -> &'static str {
-        "uniform"
-    }
-    fn documentation(&self) -> &'static str {
-        "Uniform: -log(beta - alpha)"
-    }
-    fn variate(&self) -> Number {
-        Number::Real
-    }
-    fn support(&self) -> &'static str {
-        "alpha <= y <= beta"
-    }
-    fn arguments(&self) -> &'static [Argument] {
-        &[
-            Argument {
-                name: "alpha",
-                number: Number::Real,
-                domain: "real",
-            },
-            Argument {
-                name: "beta",
-                number: Number::Real,
-                domain: "above alpha",
-            },
-        ]
-    }
-}
+pub(super) static FAMILY: Family = Family {
+    name: "uniform",
+    documentation: "Uniform: -log(beta - alpha)",
+    variate: Number::Real,
+    support: "alpha <= y <= beta",
+    arguments: &[
+        Argument {
+            name: "alpha",
+            number: Number::Real,
+            domain: "real",
+        },
+        Argument {
+            name: "beta",
+            number: Number::Real,
+            domain: "above alpha",
+        },
+    ],
+};
 
 pub(super) fn log_density<A: Algebra>(
     a: &mut A,
