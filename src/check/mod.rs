@@ -5,7 +5,9 @@
 //! can mix the two and nothing in the language folds over records.
 //! Every error of a program is reported, not only the first.
 
+mod call;
 mod expression;
+mod index;
 mod operators;
 mod scope;
 mod statement;

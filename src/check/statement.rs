@@ -1,6 +1,6 @@
 //! Statements and blocks: what may be declared, assigned and sampled where.
 
-use super::expression::index_stage;
+use super::index::index_stage;
 use super::scope::{Checker, find_variable};
 use super::typed::*;
 use crate::distribution;

@@ -1,0 +1,195 @@
+//! Indices: what may be one, and the type that remains after indexing.
+
+use super::scope::Checker;
+use super::typed::*;
+use crate::syntax::{self, Diagnostic, Span};
+
+impl Checker {
+    pub(super) fn index(
+        &mut self,
+        span: Span,
+        base: &syntax::Expr,
+        indices: &[syntax::IndexExpr],
+    ) -> Option<Expr> {
+        let base = self.expression(base);
+        let indices = self.indices(indices);
+        let (base, indices) = (base?, indices?);
+        let ty = self.indexed_type(span, base.ty, &indices)?;
+        let mut stage = base.stage;
+        for index in &indices {
+            let index_stage = index_stage(index);
+            if index_stage.is_private() {
+                self.record_index(&base, index)?;
+            }
+            stage = stage.join(index_stage);
+        }
+        Some(Expr {
+            kind: ExprKind::Index {
+                base: Box::new(base),
+                indices,
+            },
+            ty,
+            stage,
+            span,
+        })
+    }
+
+    pub fn indices(&mut self, indices: &[syntax::IndexExpr]) -> Option<Vec<Index>> {
+        let mut checked = Vec::new();
+        let mut failed = false;
+        for index in indices {
+            match self.one_index(index) {
+                Some(index) => checked.push(index),
+                None => failed = true,
+            }
+        }
+        (!failed).then_some(checked)
+    }
+
+    fn one_index(&mut self, index: &syntax::IndexExpr) -> Option<Index> {
+        match index {
+            syntax::IndexExpr::At(e) => {
+                let e = self.expression(e)?;
+                match (e.ty.base, e.ty.array) {
+                    (Base::Int, 0) => Some(Index::Single(e)),
+                    (Base::Int, 1) => Some(Index::Many(e)),
+                    _ => self.wrong_type(&e, "an index must be an int", "int or array of int"),
+                }
+            }
+            syntax::IndexExpr::Range { from, to, .. } => {
+                let mut end = |e: &Option<syntax::Expr>| -> Option<Option<Expr>> {
+                    match e {
+                        None => Some(None),
+                        Some(e) => {
+                            let e = self.expression(e)?;
+                            if e.ty != Type::INT {
+                                return self.wrong_type(
+                                    &e,
+                                    "the ends of a range must be ints",
+                                    "int",
+                                );
+                            }
+                            if e.stage != Stage::Constant {
+                                return self.not_constant(&e, "the ends of a range");
+                            }
+                            Some(Some(e))
+                        }
+                    }
+                };
+                let (from, to) = (end(from), end(to));
+                Some(Index::Range {
+                    from: from?,
+                    to: to?,
+                })
+            }
+        }
+    }
+
+    /// An index that is read off the record must be a column whose declared
+    /// bounds say that it cannot leave the container.
+    fn record_index(&mut self, base: &Expr, index: &Index) -> Option<()> {
+        let e = match index {
+            Index::Single(e) => e,
+            Index::Many(e) => {
+                self.unsupported(e.span, "indexing by an array of record ints", None);
+                return None;
+            }
+            Index::Range { .. } => return Some(()),
+        };
+        if base.stage.is_private() {
+            self.unsupported(
+                e.span,
+                "indexing a private container by a private index",
+                Some("index a parameter or a constant"),
+            );
+            return None;
+        }
+        let ExprKind::Variable(id) = e.kind else {
+            self.unsupported(
+                e.span,
+                "indexing by an expression of record columns",
+                Some("index by the record column itself"),
+            );
+            return None;
+        };
+        let variable = self.checked.variable(id);
+        if variable.role != Role::Record || variable.lower.is_none() || variable.upper.is_none() {
+            let (declared, name, role) = (variable.span, variable.name.clone(), variable.role);
+            self.report(
+                Diagnostic::error(
+                    "E0206",
+                    e.span,
+                    format!(
+                        "`{name}` is used as an index, but nothing says what values it may take"
+                    ),
+                )
+                .label("an index read off the record")
+                .note(declared, "declared here")
+                .help(if role == Role::Record {
+                    format!("declare its bounds, for example `int<lower=1, upper=J> {name};`")
+                } else {
+                    "index by a column that is declared in `record`, with both bounds".to_string()
+                }),
+            );
+            return None;
+        }
+        Some(())
+    }
+
+    /// The type that remains after indexing.
+    pub fn indexed_type(&mut self, span: Span, ty: Type, indices: &[Index]) -> Option<Type> {
+        if indices.len() > ty.dimensions() {
+            self.report(
+                Diagnostic::error(
+                    "E0111",
+                    span,
+                    format!(
+                        "too many indices: `{ty}` has {} dimension{}",
+                        ty.dimensions(),
+                        if ty.dimensions() == 1 { "" } else { "s" }
+                    ),
+                )
+                .label(match indices.len() {
+                    1 => "one index".to_string(),
+                    n => format!("{n} indices"),
+                }),
+            );
+            return None;
+        }
+        let keeps = |index: &Index| !matches!(index, Index::Single(_));
+        let in_array = indices.len().min(ty.array);
+        let array = ty.array - indices[..in_array].iter().filter(|i| !keeps(i)).count();
+        let rest = &indices[in_array..];
+        let base = match (ty.base, rest) {
+            (base, []) => base,
+            (Base::Vector | Base::RowVector, [i]) if keeps(i) => ty.base,
+            (Base::Vector | Base::RowVector, [_]) => Base::Real,
+            (Base::Matrix, [i]) => {
+                if keeps(i) {
+                    Base::Matrix
+                } else {
+                    Base::RowVector
+                }
+            }
+            (Base::Matrix, [i, j]) => match (keeps(i), keeps(j)) {
+                (true, true) => Base::Matrix,
+                (true, false) => Base::Vector,
+                (false, true) => Base::RowVector,
+                (false, false) => Base::Real,
+            },
+            (base, _) => base,
+        };
+        Some(Type { base, array })
+    }
+}
+
+/// The stage of what an index is computed from.
+pub(super) fn index_stage(index: &Index) -> Stage {
+    match index {
+        Index::Single(e) | Index::Many(e) => e.stage,
+        Index::Range { from, to } => from
+            .iter()
+            .chain(to)
+            .fold(Stage::Constant, |s, e| s.join(e.stage)),
+    }
+}
