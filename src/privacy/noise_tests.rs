@@ -1,4 +1,5 @@
-//! The noise against its definition, against `opendp`, and against mutants.
+//! The noise against its definition and against mutants; tests/oracles/opendp sets it
+//! against another implementation.
 //!
 //! Each statistical check below has a false-alarm rate of at most about 1e-9, and
 //! there are about 80 of them: 1e-7 for this file. Chi-square thresholds are from
@@ -6,13 +7,12 @@
 //! x = ln 1e9, on cells that expect at least 1000 draws; thresholds for counts are
 //! 6.2 standard deviations; Kolmogorov's is from Massart 1990,
 //! P(D > e) <= 2 exp(-2 N e^2). Power is computed for each, for a sigma 1% low.
-//! Seeds are fixed, but for `opendp`, which takes none.
+//! Seeds are fixed.
 //!
 //! The full sizes of PRIVACY.md, section 8.2:
 //! `cargo test --release --lib noise -- --ignored`.
 
 use super::*;
-use opendp::traits::samplers::sample_discrete_gaussian;
 
 const MINUS_LOG_FALSE_ALARM: f64 = 20.8;
 
@@ -299,54 +299,6 @@ fn the_low_bits_are_uniform() {
         .map(|&c| (f64::from(c) - expected).powi(2) / expected)
         .sum();
     assert!(statistic < chi_square_threshold(63), "{statistic}");
-}
-
-/// Two-sample chi-square of ours against `opendp`'s at sigma = 10.5.
-fn against_opendp(noise: DiscreteGaussian, ours: usize, theirs: usize) -> (f64, f64) {
-    let law = Law::new(110.25);
-    let cells = Cells::new(&law, ours.min(theirs));
-    let size = cells.probabilities(&law).len();
-    let (mut a, mut b) = (vec![0.0f64; size], vec![0.0f64; size]);
-    for k in draws_of(noise, 600).take(ours) {
-        a[cells.index(k)] += 1.0;
-    }
-    let scale = 10.5f64.try_into().unwrap();
-    let draw = || sample_discrete_gaussian(Clone::clone(&scale)).unwrap();
-    for k in std::iter::repeat_with(draw).take(theirs) {
-        b[cells.index(i64::try_from(k).unwrap())] += 1.0;
-    }
-    let ratio = (theirs as f64 / ours as f64).sqrt();
-    let statistic = a
-        .iter()
-        .zip(&b)
-        .map(|(a, b)| (ratio * a - b / ratio).powi(2) / (a + b))
-        .sum();
-    (statistic, chi_square_threshold(size - 1))
-}
-
-// If it failed: ours and the reference implementation would disagree. With 20,000
-// of theirs the non-centrality is 2 N e^2 for a relative error e of sigma: 10% is
-// 400 against a threshold of about 85.
-#[test]
-fn agrees_with_opendp() {
-    let noise = DiscreteGaussian::from_variance(441, 4).unwrap();
-    let (statistic, threshold) = against_opendp(noise, 400_000, 20_000);
-    assert!(statistic < threshold, "{statistic} >= {threshold}");
-    let low = DiscreteGaussian::from_variance(441 * 81, 400).unwrap();
-    let (statistic, threshold) = against_opendp(low, 400_000, 20_000);
-    assert!(statistic > threshold, "a sigma 10% low passed: {statistic}");
-}
-
-// As above, where a sigma 2% off has a non-centrality of 800 (10^6 of theirs).
-#[test]
-#[ignore = "a minute in release; run with: cargo test --release --lib noise -- --ignored"]
-fn full_agrees_with_opendp() {
-    let noise = DiscreteGaussian::from_variance(441, 4).unwrap();
-    let (statistic, threshold) = against_opendp(noise, 10_000_000, 1_000_000);
-    assert!(statistic < threshold, "{statistic} >= {threshold}");
-    let low = DiscreteGaussian::from_variance(441 * 9604, 40_000).unwrap();
-    let (statistic, threshold) = against_opendp(low, 10_000_000, 1_000_000);
-    assert!(statistic > threshold, "a sigma 2% low passed: {statistic}");
 }
 
 /// Asserts that `trial` succeeds with probability `p`, by 10^5 trials: what is

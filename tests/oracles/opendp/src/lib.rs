@@ -1,0 +1,6 @@
+//! dpm's noise sampler, from its own sources, without the rest of dpm.
+
+#[path = "../../../../src/privacy/noise.rs"]
+pub mod noise;
+#[path = "../../../../src/privacy/randomness.rs"]
+pub mod randomness;
