@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use dpm::accounting::{Event, Gaussian, Meter, Relation};
+use dpm::accounting::{Event, Gaussian, Lattice, Meter, Relation};
 use dpm::check::check;
 use dpm::density::Density;
 use dpm::model::{Constants, Model};
@@ -152,8 +152,10 @@ fn report(
     read: impl Fn() -> f64,
 ) {
     let scale = GradientScale::new(clip, 2, 10.0).expect("a usable clip bound");
+    let lattice = Lattice::new(scale.lattice_ratio(), theta.len() as u64).expect("a lattice");
     let event = Gaussian::of_clip("gradient", clip, Relation::Substitute, scale.sigma())
         .expect("a valid event")
+        .on_lattice(lattice)
         .times(1 << 30);
     let meter = Meter::new(vec![Event::Gaussian(event)]);
     let charge = Charge {

@@ -15,6 +15,7 @@ const MAX_BOUND: i64 = 1 << 51;
 #[derive(Debug, Clone, Copy)]
 pub struct GradientScale {
     clip: f64,
+    sensitivity_factor: u8,
     /// B: the largest l2 norm of one record's integer vector.
     bound: i64,
     gamma: f64,
@@ -61,6 +62,7 @@ impl GradientScale {
         let bound = (clip / gamma * (1.0 - 4.0 * f64::EPSILON)).floor() as i64;
         Ok(GradientScale {
             clip,
+            sensitivity_factor,
             bound: bound.min(MAX_BOUND),
             gamma,
             sigma,
@@ -80,6 +82,21 @@ impl GradientScale {
     /// Lattice spacing over sigma.
     pub fn lattice_ratio(&self) -> f64 {
         1.0 / SIGMA_UNITS as f64
+    }
+
+    /// How often the clip bound one record's change can move the sum: 2 or 1.
+    pub(super) fn sensitivity_factor(&self) -> u8 {
+        self.sensitivity_factor
+    }
+
+    /// How far one record can move the sum, in lattice units: 2 B or B.
+    pub(super) fn sensitivity(&self) -> u64 {
+        self.bound.unsigned_abs() * u64::from(self.sensitivity_factor)
+    }
+
+    /// sigma in lattice units.
+    pub(super) fn sigma_units(&self) -> u64 {
+        SIGMA_UNITS
     }
 
     /// B, in lattice units.

@@ -211,6 +211,11 @@ impl PenaltyQuery {
         self.bound
     }
 
+    /// How often the clip bound one record's change can move the sum: 2 or 1.
+    pub(super) fn sensitivity_factor(&self) -> u8 {
+        self.sensitivity_factor
+    }
+
     /// How far one record can move the sum, in lattice units: B or 2B.
     pub fn sensitivity(&self) -> i64 {
         // At most 2^61.

@@ -7,7 +7,7 @@ use super::noisy::Noisy;
 use super::penalty::{PenaltyQuery, quantise};
 use super::randomness::PrivateRng;
 use super::rows::Rows;
-use crate::accounting::{BudgetError, Meter};
+use crate::accounting::{BudgetError, Event, Meter, Real};
 use crate::density::{BLOCK, Density};
 
 /// Blocks per unit of parallel work. Fixed, so that float sums of the
@@ -51,6 +51,52 @@ pub struct Charge<'a> {
 pub enum ReleaseError {
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    #[error(
+        "the planned event `{planned}` does not cover this release: plan it with the same clip bound, relation and noise, and with the lattice of the noise"
+    )]
+    NotCovered { planned: String },
+    #[error("line {line} of the meter does not exist; it has {lines}")]
+    NoSuchLine { line: usize, lines: usize },
+}
+
+/// What a release does, in lattice units.
+struct Mechanism {
+    /// How often the clip bound one record's change can move the sum.
+    factor: u8,
+    sensitivity: u64,
+    sigma: u64,
+    coordinates: u64,
+}
+
+impl Charge<'_> {
+    /// Charges the release, if the planned event covers it: the same relation,
+    /// at least this sensitivity in units of the noise, at least this coarse a
+    /// lattice and this many coordinates. Exact: no rounding decides.
+    fn take(&self, mechanism: &Mechanism) -> Result<(), ReleaseError> {
+        let planned = self.meter.planned();
+        let Some(Event::Gaussian(event)) = planned.get(self.line) else {
+            return Err(ReleaseError::NoSuchLine {
+                line: self.line,
+                lines: planned.len(),
+            });
+        };
+        let sigma = Real::from(mechanism.sigma);
+        let same_relation = event.clip().is_some_and(|clip| {
+            event.sensitivity() == clip * Real::from(u64::from(mechanism.factor))
+        });
+        let enough_noise =
+            Real::from(mechanism.sensitivity) * event.sigma() <= event.sensitivity() * sigma;
+        let lattice = event.lattice().is_some_and(|lattice| {
+            lattice.ratio() * sigma >= Real::from(1u64)
+                && lattice.coordinates() >= mechanism.coordinates
+        });
+        if !(same_relation && enough_noise && lattice) {
+            return Err(ReleaseError::NotCovered {
+                planned: event.what().to_string(),
+            });
+        }
+        Ok(self.meter.charge(self.line)?)
+    }
 }
 
 /// Says that exact values may leave the vault, because the user asked for a
@@ -107,8 +153,8 @@ impl Vault {
     ///
     /// A Gaussian mechanism with discrete noise: see [`GradientScale`] for the
     /// sensitivity and `accounting::discrete` for the noise. The release is
-    /// charged, and the noise drawn, before a row
-    /// is read.
+    /// charged, and the noise drawn, before a row is read; a charge that was
+    /// planned for less than `scale` does is refused.
     pub fn noisy_gradient(
         &self,
         theta: &[f64],
@@ -116,7 +162,12 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        charge.meter.charge(charge.line)?;
+        charge.take(&Mechanism {
+            factor: scale.sensitivity_factor(),
+            sensitivity: scale.sensitivity(),
+            sigma: scale.sigma_units(),
+            coordinates: theta.len() as u64,
+        })?;
         let noise: Vec<i64> = theta.iter().map(|_| scale.noise().sample(rng)).collect();
         let sum = self.clipped_gradient_sum(theta, scale);
         let released = sum
@@ -144,7 +195,12 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<LogRatio>, ReleaseError> {
-        charge.meter.charge(charge.line)?;
+        charge.take(&Mechanism {
+            factor: query.sensitivity_factor(),
+            sensitivity: query.sensitivity().unsigned_abs(),
+            sigma: query.sigma_units(),
+            coordinates: 1,
+        })?;
         let noise = query.noise().sample(rng);
         let sum = self.clipped_log_ratio_sum(from, to, temperature, query);
         Ok(Noisy::new(LogRatio {

@@ -1,7 +1,7 @@
 //! Tests that try to break the vault: PRIVACY.md, section 8.
 
 use super::*;
-use crate::accounting::{Event, Gaussian, Meter, Relation};
+use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
 use crate::check::check;
 use crate::model::{Constants, Model};
 use crate::privacy::{OnBadRows, PenaltyPlan, PenaltyScale};
@@ -110,6 +110,19 @@ fn query(relation_factor: u8, bound: f64) -> PenaltyQuery {
         PenaltyPlan::Query(query) => query,
         other => panic!("{other:?}"),
     }
+}
+
+/// The event that covers gradients of two coordinates at this scale.
+fn planned(scale: &GradientScale, coordinates: u64) -> Gaussian {
+    let lattice = Lattice::new(scale.lattice_ratio(), coordinates).unwrap();
+    Gaussian::of_clip(
+        "gradient",
+        scale.clip(),
+        Relation::Substitute,
+        scale.sigma(),
+    )
+    .unwrap()
+    .on_lattice(lattice)
 }
 
 fn squared_distance(a: &[i128], b: &[i128]) -> i128 {
@@ -289,7 +302,7 @@ fn releases_are_charged_first() {
     let data = vec![vec![1.0, 0.0], vec![0.5, 1.0]];
     let vault = vault(MODELS[0], &data);
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
-    let event = Gaussian::of_clip("gradient", 1.0, Relation::Substitute, scale.sigma()).unwrap();
+    let event = planned(&scale, 2);
     let meter = Meter::new(vec![Event::Gaussian(event.times(1))]);
     let charge = Charge {
         meter: &meter,
@@ -317,7 +330,7 @@ fn releases_carry_the_declared_noise() {
     let data = vec![vec![1.0, 0.0], vec![0.5, 1.0]];
     let vault = vault(MODELS[0], &data);
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
-    let event = Gaussian::of_clip("gradient", 1.0, Relation::Substitute, scale.sigma()).unwrap();
+    let event = planned(&scale, 2);
     let meter = Meter::new(vec![Event::Gaussian(event.times(10_000))]);
     let charge = Charge {
         meter: &meter,
@@ -343,4 +356,37 @@ fn releases_carry_the_declared_noise() {
     let n = f64::from(2 * draws);
     let z = (sum - n) / (2.0 * n).sqrt();
     assert!(z.abs() < 6.5, "{z}");
+}
+
+/// A charge that was planned for less than the release does is refused, and
+/// nothing is charged: less noise, the other relation, fewer coordinates, no
+/// lattice, another line.
+#[test]
+fn a_charge_must_cover_its_release() {
+    let data = vec![vec![1.0, 0.0], vec![0.5, 1.0]];
+    let vault = vault(MODELS[0], &data);
+    let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
+    let less_noise = GradientScale::new(1.0, 2, 4.999999).unwrap();
+    let more_noise = GradientScale::new(1.0, 2, 5.000001).unwrap();
+    let other_relation = GradientScale::new(1.0, 1, 10.0).unwrap();
+    let without_lattice =
+        Gaussian::of_clip("gradient", 1.0, Relation::Substitute, scale.sigma()).unwrap();
+    let mut rng = PrivateRng::from_insecure_seed(1);
+    let mut released = |event: Gaussian, scale: &GradientScale, line: usize| {
+        let meter = Meter::new(vec![Event::Gaussian(event.times(1))]);
+        let charge = Charge {
+            meter: &meter,
+            line,
+        };
+        let released = vault.noisy_gradient(&[0.1, 0.2], scale, charge, &mut rng);
+        assert_eq!(released.is_ok(), !meter.spent().is_empty());
+        released.is_ok()
+    };
+    assert!(released(planned(&scale, 2), &scale, 0));
+    assert!(released(planned(&scale, 2), &more_noise, 0));
+    assert!(!released(planned(&scale, 2), &less_noise, 0));
+    assert!(!released(planned(&scale, 2), &other_relation, 0));
+    assert!(!released(planned(&scale, 1), &scale, 0));
+    assert!(!released(without_lattice, &scale, 0));
+    assert!(!released(planned(&scale, 2), &scale, 1));
 }
