@@ -148,3 +148,87 @@ impl ExactOracle<'_> {
         (log_prior + self.temperature * log_likelihood, gradient)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
+    use crate::model::{Constants, Model};
+    use crate::privacy::{OnBadRows, Rows, penalty};
+
+    /// With next to no noise, the private answers are the exact tempered ones: a
+    /// wrong sign, a temperature forgotten or squared, a prior counted n times or
+    /// a Jacobian left out would each be many noise standard deviations off. Six
+    /// of them are allowed, on eight coordinates, with seeded noise.
+    #[test]
+    fn answers_are_the_exact_tempered_ones_but_for_the_noise() {
+        let model = Model::from_source(
+            "record { real y; }
+             parameters { real mu; real<lower=0> sigma; }
+             model { mu ~ normal(1, 2); sigma ~ exponential(0.5); y ~ normal(mu, sigma); }",
+            &Constants::none(),
+        )
+        .unwrap();
+        let y = (0..200).map(|i| f64::from(i % 11) / 5.0 - 1.0).collect();
+        let rows = Rows::from_columns(&model.columns, vec![("y".into(), y)], OnBadRows::Error);
+        let vault = Vault::new(Density::new(model), rows.unwrap_or_else(|e| panic!("{e}")));
+        let (clip, tau, temperature) = (40.0, 0.001, 0.25);
+        let gradient_scale = GradientScale::new(clip, 2, tau).unwrap();
+        let event = |what: &str, sigma: f64, ratio: f64, coordinates: u64| {
+            let lattice = Lattice::new(ratio, coordinates).unwrap();
+            let event = Gaussian::of_clip(what, clip, Relation::Substitute, sigma).unwrap();
+            Event::Gaussian(event.on_lattice(lattice).times(10))
+        };
+        let meter = Meter::new(vec![
+            event(
+                "gradient",
+                gradient_scale.sigma(),
+                gradient_scale.lattice_ratio(),
+                2,
+            ),
+            event(
+                "ratio",
+                (2.0 * clip * tau).next_down(),
+                penalty::LATTICE_RATIO,
+                1,
+            ),
+        ]);
+        let charge = |line| Charge {
+            meter: &meter,
+            line,
+        };
+        let mut private = PrivateOracle {
+            vault: &vault,
+            gradients: charge(0),
+            log_ratios: charge(1),
+            gradient_scale,
+            penalty_scale: PenaltyScale::new(2, tau).unwrap(),
+            clip_log_ratio: clip,
+            temperature,
+            rng: PrivateRng::from_insecure_seed(5),
+        };
+        let exact = ExactOracle {
+            vault: &vault,
+            permission: NotPrivate::acknowledged(),
+            temperature,
+        };
+        for (from, to) in [([0.1, 0.3], [0.4, -0.2]), ([-0.5, 0.0], [0.2, 0.5])] {
+            let (at_from, gradient) = exact.log_density(&from);
+            let (at_to, _) = exact.log_density(&to);
+            let noise = 6.0 * temperature * gradient_scale.sigma();
+            for (ours, exact) in private.gradient(&from).unwrap().iter().zip(&gradient) {
+                assert!((ours - exact).abs() < noise, "{ours} {exact} {noise}");
+            }
+            let prior = private.log_prior(&to) - private.log_prior(&from);
+            let Ratio::Penalised(ratio) = private.log_ratio(&from, &to).unwrap() else {
+                panic!("a short step")
+            };
+            // The noise of the ratio is at least 1/16 nat, see the lattice.
+            let sigma = (2.0 * temperature * clip * tau * distance(&from, &to)).max(1.0 / 16.0);
+            let error = prior + ratio + sigma * sigma / 2.0 - (at_to - at_from);
+            assert!(error.abs() < 6.0 * sigma, "{error} {sigma}");
+            // Large enough to see every term that could go wrong.
+            assert!((at_to - at_from).abs() > 20.0 * sigma);
+        }
+    }
+}
