@@ -5,7 +5,10 @@
 //! can mix the two and nothing in the language folds over records.
 //! Every error of a program is reported, not only the first.
 
+mod builtin;
 mod call;
+mod declaration;
+mod distribution;
 mod expression;
 mod index;
 mod operators;

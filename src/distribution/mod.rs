@@ -6,7 +6,6 @@
 //! through the graph, differentiated. To add a family: one file, one line in
 //! [`FAMILIES`].
 
-mod algebra;
 mod bernoulli;
 mod bernoulli_logit;
 mod beta;
@@ -19,7 +18,7 @@ mod poisson_log;
 mod student_t;
 mod uniform;
 
-pub use algebra::{Algebra, Numbers};
+pub use crate::function::{Algebra, Numbers};
 
 /// Whether a variate (or an argument) is an integer or a real number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,11 @@
 //! their derivatives over blocks of rows. A scalar function is added by one
 //! entry in [`unary`]; a function of containers by one entry in [`catalogue`].
 
+mod algebra;
 pub mod catalogue;
 pub mod special;
 pub mod unary;
 
+pub use algebra::{Algebra, Numbers};
 pub use catalogue::{Builtin, Elementwise2, Reduction, Shaping, lookup, names};
 pub use unary::{DerivativeUses, Unary, UnaryDefinition};

@@ -1,6 +1,6 @@
 //! The arithmetic in which log densities are written.
 
-use crate::function::Unary;
+use super::Unary;
 
 /// Arithmetic on some kind of scalar: plain numbers, or nodes of a graph.
 ///

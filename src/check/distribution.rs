@@ -1,0 +1,237 @@
+//! Distributions: sampling statements, density functions, their arguments.
+
+use super::scope::{Checker, find_variable};
+use super::typed::*;
+use crate::distribution::{self, FAMILIES};
+use crate::syntax::{self, Diagnostic, Ident, Span, did_you_mean};
+
+impl Checker {
+    pub(super) fn sampling(
+        &mut self,
+        span: Span,
+        variate: &syntax::Expr,
+        name: &Ident,
+        arguments: &[syntax::Expr],
+    ) -> Option<StatementKind> {
+        let variate = self.expression(variate);
+        let arguments = self.expressions(arguments);
+        self.only_in_model(span, "a sampling statement")?;
+        let Some(family) = distribution::lookup(&name.name) else {
+            self.unknown_distribution(name);
+            return None;
+        };
+        let (variate, arguments) = (variate?, arguments?);
+        self.distribution_arguments(name, family, &variate, &arguments)?;
+        let right = arguments
+            .iter()
+            .fold(Stage::Constant, |s, e| s.join(e.stage));
+        if right.is_private() && !variate.stage.is_private() {
+            self.prior_reads_record(&variate, &arguments);
+            return None;
+        }
+        self.checked
+            .distributions
+            .push(distribution::FAMILIES[family].name());
+        Some(StatementKind::Sampling {
+            family,
+            variate,
+            arguments,
+        })
+    }
+
+    /// `alpha ~ normal(dist, 1)`: a prior that reads private data.
+    fn prior_reads_record(&mut self, variate: &Expr, arguments: &[Expr]) {
+        let Some(argument) = arguments.iter().find(|a| a.stage.is_private()) else {
+            return;
+        };
+        let what = find_variable(variate, &|_| true)
+            .map(|id| self.checked.variable(id).role.description())
+            .unwrap_or("a constant");
+        let mut diagnostic = Diagnostic::error(
+            "E0201",
+            argument.span,
+            "a prior that reads private data: what stands left of `~` names no record column, but this does",
+        )
+        .label(format!("stage {}", argument.stage.name()))
+        .note(variate.span, format!("this is {what}"))
+        .help("take the column out of the prior; if a term per record is meant, write `target += ..._lpdf(... | ...);`");
+        if let Some((span, text)) = self.private_source(argument) {
+            diagnostic = diagnostic.note(span, text);
+        }
+        self.report(diagnostic);
+    }
+
+    fn unknown_distribution(&mut self, name: &Ident) {
+        if self.is_user_function(&name.name) {
+            return;
+        }
+        if distribution::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
+            self.unsupported(name.span, &format!("`{}`", name.name), None);
+            return;
+        }
+        let known = distribution::FAMILIES
+            .iter()
+            .map(|f| f.name())
+            .chain(distribution::NOT_SUPPORTED_YET.iter().copied());
+        let mut diagnostic = Diagnostic::error(
+            "E0126",
+            name.span,
+            format!("there is no distribution called `{}`", name.name),
+        )
+        .label("unknown distribution");
+        diagnostic = match did_you_mean(&name.name, known) {
+            Some(suggestion) => diagnostic.help(format!("did you mean `{suggestion}`?")),
+            None => {
+                let names: Vec<_> = distribution::FAMILIES
+                    .iter()
+                    .map(|f| format!("`{}`", f.name()))
+                    .collect();
+                diagnostic.help(format!("there are {}", names.join(", ")))
+            }
+        };
+        self.report(diagnostic);
+    }
+
+    pub(super) fn density_call(
+        &mut self,
+        span: Span,
+        name: &Ident,
+        family: usize,
+        suffix_fits: bool,
+        arguments: &[syntax::Expr],
+        conditioned: bool,
+    ) -> Option<Expr> {
+        let checked = self.expressions(arguments);
+        let definition = FAMILIES[family];
+        if !suffix_fits {
+            let right = match definition.variate() {
+                distribution::Number::Int => "lpmf",
+                distribution::Number::Real => "lpdf",
+            };
+            self.report(
+                Diagnostic::error(
+                    "E0113",
+                    name.span,
+                    format!(
+                        "the log density of `{}` ends in `_{right}`",
+                        definition.name()
+                    ),
+                )
+                .label("wrong ending")
+                .help(format!("write `{}_{right}`", definition.name())),
+            );
+            return None;
+        }
+        let mut checked = checked?;
+        if !conditioned || checked.is_empty() {
+            self.report(
+                Diagnostic::error(
+                    "E0114",
+                    span,
+                    format!("`{}` wants a bar after the variate", name.name),
+                )
+                .label("expected `|`")
+                .help(format!("write `{}(y | ...)`", name.name)),
+            );
+            return None;
+        }
+        let variate = checked.remove(0);
+        self.distribution_arguments(name, family, &variate, &checked)?;
+        let stage = checked.iter().fold(variate.stage, |s, e| s.join(e.stage));
+        Some(Expr {
+            kind: ExprKind::LogDensity {
+                family,
+                variate: Box::new(variate),
+                arguments: checked,
+            },
+            ty: Type::REAL,
+            stage,
+            span,
+        })
+    }
+
+    /// Checks the variate and the arguments of a distribution against its
+    /// signature.
+    pub fn distribution_arguments(
+        &mut self,
+        name: &Ident,
+        family: usize,
+        variate: &Expr,
+        arguments: &[Expr],
+    ) -> Option<()> {
+        let definition = FAMILIES[family];
+        let signature = definition.arguments();
+        if signature.len() != arguments.len() {
+            let names: Vec<_> = signature.iter().map(|a| a.name).collect();
+            self.report(
+                Diagnostic::error(
+                    "E0115",
+                    name.span,
+                    format!(
+                        "`{}` takes {} argument{}, not {}",
+                        definition.name(),
+                        signature.len(),
+                        if signature.len() == 1 { "" } else { "s" },
+                        arguments.len()
+                    ),
+                )
+                .label(format!(
+                    "expected `{}({})`",
+                    definition.name(),
+                    names.join(", ")
+                )),
+            );
+            return None;
+        }
+        let mut fits = true;
+        if !vectorises(variate.ty, definition.variate()) {
+            let wanted = wanted_number(definition.variate());
+            self.wrong_type::<()>(
+                variate,
+                &format!(
+                    "the variate of `{}` must be {}",
+                    definition.name(),
+                    wanted.0
+                ),
+                wanted.1,
+            );
+            fits = false;
+        }
+        for (argument, wanted) in arguments.iter().zip(signature) {
+            if !vectorises(argument.ty, wanted.number) {
+                let words = wanted_number(wanted.number);
+                self.wrong_type::<()>(
+                    argument,
+                    &format!(
+                        "`{}` of `{}` must be {}",
+                        wanted.name,
+                        definition.name(),
+                        words.0
+                    ),
+                    words.1,
+                );
+                fits = false;
+            }
+        }
+        fits.then_some(())
+    }
+}
+
+/// Whether a value of this type can stand for one or many numbers of the kind.
+fn vectorises(ty: Type, number: distribution::Number) -> bool {
+    ty.dimensions() <= 1
+        && match number {
+            distribution::Number::Int => ty.base == Base::Int,
+            distribution::Number::Real => true,
+        }
+}
+
+fn wanted_number(number: distribution::Number) -> (&'static str, &'static str) {
+    match number {
+        distribution::Number::Int => ("an int, or an array of them", "int or array of int"),
+        distribution::Number::Real => (
+            "a number, or a vector or array of them",
+            "real, vector, row_vector or array of real",
+        ),
+    }
+}
