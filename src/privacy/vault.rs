@@ -388,3 +388,7 @@ impl CompensatedSum {
 #[cfg(test)]
 #[path = "vault_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "unit_tests.rs"]
+mod unit_tests;
