@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::data_file::DataSettings;
 use super::failure::Failure;
 use super::log_prob::unconstrained_point;
-use super::model_file::{ModelFile, renames};
+use super::model_file::ModelFile;
 use super::plan::figure;
 use super::progress::{Progress, Spending};
 use super::run_settings::{Lengths, RelationChoice, RunSettings};
@@ -16,30 +17,13 @@ use crate::accounting::{Accountant, Meter};
 use crate::density::Density;
 use crate::diagnostics::Summary;
 use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
-use crate::output::{PrivateRun, RunDirectory, not_private_report, private_report};
-use crate::privacy::{NotPrivate, OnBadRows, PrivateRng, Vault, load_csv};
+use crate::output::{PrivateRun, RECORD, RunDirectory, not_private_report, private_report};
+use crate::privacy::{NotPrivate, PrivateRng, Vault};
 use crate::sampler::{
     self, ALGORITHMS, Chain, DEFAULT_MAX_DEPTH, Initial, MetricForm, NonPrivateSettings, Phase,
     PrivateSettings, SampleError, sample_exactly, sample_privately,
 };
 use crate::syntax::did_you_mean;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum BadRows {
-    /// Stop, with the line and the column
-    Error,
-    /// Treat the row as missing, silently
-    Skip,
-}
-
-impl From<BadRows> for OnBadRows {
-    fn from(choice: BadRows) -> OnBadRows {
-        match choice {
-            BadRows::Error => OnBadRows::Error,
-            BadRows::Skip => OnBadRows::Skip,
-        }
-    }
-}
 
 /// The form of the metric, as CmdStan names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -99,12 +83,8 @@ pub(super) struct Arguments {
     /// Initial values: `random`, or a JSON file with an object of parameter values (or a list of them, one per chain)
     #[arg(long, default_value = "random", value_name = "FILE.json|random")]
     init: String,
-    /// Names of columns in the data: x=a,b,c
-    #[arg(long, value_name = "NAME=HEADERS")]
-    columns: Vec<String>,
-    /// Rows that cannot be read: stop, or treat them as missing
-    #[arg(long, value_enum, default_value_t = BadRows::Error)]
-    on_bad_rows: BadRows,
+    #[command(flatten)]
+    reading: DataSettings,
     /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
     #[arg(
         long,
@@ -165,14 +145,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     };
     RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?;
     set_threads(arguments.threads)?;
-    let renames = renames(&arguments.columns, &model.columns)?;
-    let rows = load_csv(
-        &arguments.data,
-        &model.columns,
-        &renames,
-        arguments.on_bad_rows.into(),
-    )
-    .map_err(Failure::input)?;
+    let rows = arguments.reading.load(&arguments.data, &model.columns)?;
     let vault = Vault::new(Density::new(model), rows);
     let initial = initial_values(&arguments.init, arguments.settings.chains, vault.density())?;
     let job = Job {
@@ -308,7 +281,11 @@ impl Job<'_> {
         let (plan, lengths) = settings.plan(n, self.vault.density().dimension())?;
         if default_delta {
             self.common.say(format!(
-                "delta was not given: taking 0.1 / number of records = {:.3e}",
+                "delta was not given: taking 0.1 / number of {} = {:.3e}",
+                match self.arguments.reading.unit() {
+                    None => "records",
+                    Some(_) => "units",
+                },
                 delta.to_f64()
             ));
         }
@@ -365,6 +342,7 @@ impl Job<'_> {
             delta: delta.to_f64(),
             epsilon_spent: spent,
             relation: plan.request.relation.name(),
+            unit: self.arguments.reading.unit(),
             accountant: Accountant::Gaussian.name(),
             proved: plan.guarantee.proved,
             mu: plan.guarantee.mu,
@@ -381,7 +359,6 @@ impl Job<'_> {
                 "delta": delta.to_f64(),
                 "relation": plan.request.relation.name(),
                 "leapfrog_steps": plan.request.leapfrog_steps,
-                "unit": "record",
                 "accountant": Accountant::Gaussian.name(),
                 "step_size": plan.request.step_size,
                 "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),
@@ -518,8 +495,9 @@ impl Job<'_> {
             "temperature": a.settings.temperature,
             "init": a.init,
             "seed": a.seed,
-            "columns": a.columns,
-            "on_bad_rows": if a.on_bad_rows == BadRows::Skip { "skip" } else { "error" },
+            "columns": a.reading.columns,
+            "unit": a.reading.unit().unwrap_or(RECORD),
+            "on_bad_rows": a.reading.on_bad_rows.name(),
             "threads": a.threads,
             "metric": a.metric.map(|m| metric_name(m.into())),
             "max_depth": a.max_depth,
