@@ -31,7 +31,12 @@ fn agrees_with_stan() {
             .map(|v| v.as_str().expect("a name"))
             .collect();
         assert_eq!(density.output_names().collect::<Vec<_>>(), names);
-        for (k, point) in fixture["points"].as_array().expect("points").iter().enumerate() {
+        for (k, point) in fixture["points"]
+            .as_array()
+            .expect("points")
+            .iter()
+            .enumerate()
+        {
             let u = numbers(&point["u"]);
             assert_eq!(density.dimension(), u.len(), "{case}");
             let [_, jacobian] = density.prior_and_jacobian(&u);
@@ -66,7 +71,10 @@ fn round_trip(density: &Density, u: &[f64], tolerance: f64) {
     for parameter in &density.model().parameters {
         let own = parameter.offset..parameter.offset + parameter.free_length;
         let (mut u, back) = (u[own.clone()].to_vec(), &back[own]);
-        if matches!(parameter.transform, Transform::Joint(dpm::check::Joint::UnitVector, _)) {
+        if matches!(
+            parameter.transform,
+            Transform::Joint(dpm::check::Joint::UnitVector, _)
+        ) {
             // Its length is not known to the constrained value.
             for block in u.chunks_mut(parameter.shape.sizes.last().copied().unwrap_or(1)) {
                 let norm = block.iter().map(|v| v * v).sum::<f64>().sqrt();
@@ -261,9 +269,8 @@ fn a_vector_that_sums_to_zero_is_an_isometry() {
     let (u, v) = (random.point(5, 3.0), random.point(5, 3.0));
     let (x, y) = (density.outputs(&u), density.outputs(&v));
     assert!(x.iter().sum::<f64>().abs() < 1e-14);
-    let distance = |a: &[f64], b: &[f64]| {
-        a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
-    };
+    let distance =
+        |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     assert!((distance(&x, &y) - distance(&u, &v)).abs() < 1e-12);
     assert_eq!(density.prior_and_jacobian(&u)[1], 0.0);
 }
@@ -315,7 +322,11 @@ fn extremes_are_numbers() {
 #[test]
 fn violations_are_explained() {
     let cases: &[(&str, &[f64], &str)] = &[
-        ("real<lower=0> x;", &[-1.0], "`x` is -1, but must be above 0"),
+        (
+            "real<lower=0> x;",
+            &[-1.0],
+            "`x` is -1, but must be above 0",
+        ),
         (
             "vector<lower=0, upper=1>[2] x;",
             &[0.5, 1.0],
@@ -383,11 +394,7 @@ fn violations_are_explained() {
             &[1.0, 0.5, 0.4, 2.0],
             "it is not symmetric: element [2, 1] is 0.5, and [1, 2] is 0.4",
         ),
-        (
-            "cov_matrix[1] x;",
-            &[f64::NAN],
-            "it holds NaN",
-        ),
+        ("cov_matrix[1] x;", &[f64::NAN], "it holds NaN"),
     ];
     for (declaration, values, said) in cases {
         let density = of_kind(declaration);

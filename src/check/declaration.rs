@@ -89,17 +89,12 @@ impl Checker {
             mut upper,
             structure,
         } = self.constraints(ty, role, Type { base, array }, joint);
-        if ty.base == BaseType::Factor {
-            let level = |n: usize| Expr {
-                kind: ExprKind::Int(n as i64),
-                ty: Type::INT,
-                stage: Stage::Constant,
-                span: ty.span,
-            };
-            (lower, upper) = (Some(level(1)), Some(level(ty.levels.len())));
-        }
+        let levels = (ty.base == BaseType::Factor).then(|| {
+            [lower, upper] = self.factor_bounds(ty, role);
+            ty.levels.iter().map(|level| level.value.clone()).collect()
+        });
         let ty = Type { base, array };
-        if role == Role::Parameter && ty.base == Base::Int {
+        if role == Role::Parameter && ty.base == Base::Int && levels.is_none() {
             self.report(
                 Diagnostic::error(
                     "E0128",
@@ -110,7 +105,7 @@ impl Checker {
                 .help("sum the discrete unknown out of the likelihood, with `log_sum_exp`"),
             );
         }
-        Some(self.declare(Variable {
+        let id = self.declare(Variable {
             name: name.name.clone(),
             span: name.span,
             role,
@@ -124,7 +119,11 @@ impl Checker {
             lower,
             upper,
             structure,
-        }))
+        });
+        if let Some(levels) = levels {
+            self.checked.levels.insert(id, levels);
+        }
+        Some(id)
     }
 }
 

@@ -11,6 +11,7 @@ mod constraint;
 mod declaration;
 mod distribution;
 mod expression;
+mod factor;
 mod index;
 mod operators;
 mod scope;

@@ -67,6 +67,7 @@ pub(super) fn bind_record(tracer: &mut Tracer) -> Bound<Vec<RecordColumn>> {
                 is_int: variable.ty.base == Base::Int,
                 lower,
                 upper,
+                levels: checked.levels.get(&id).cloned().unwrap_or_default(),
                 used: false,
             });
         }

@@ -86,6 +86,9 @@ pub struct RecordColumn {
     pub is_int: bool,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+    /// The words of a factor, in the order of its ints 1, 2, ...; none for
+    /// columns of numbers.
+    pub levels: Vec<String>,
     /// Whether the likelihood reads it.
     pub used: bool,
 }
