@@ -115,7 +115,9 @@ fn collect(statements: &[Statement], source: &str, out: &mut Vec<Found>) {
                 .iter()
                 .fold(variate.stage, |s: Stage, e: &Expr| s.join(e.stage)),
             StatementKind::Target { value } => value.stage,
-            StatementKind::ForRange { body, .. } | StatementKind::ForEach { body, .. } => {
+            StatementKind::ForRange { body, .. }
+            | StatementKind::ForEach { body, .. }
+            | StatementKind::While { body, .. } => {
                 collect(std::slice::from_ref(body), source, out);
                 continue;
             }

@@ -74,11 +74,14 @@ impl ModelFile {
     }
 
     /// Binds the constants: those of `given`, else `MODEL.constants.json` where
-    /// it exists, else none.
+    /// it exists, else none. Shows what the program prints.
     pub fn bind(&self, given: Option<&Path>, common: &Common) -> Result<Model, Failure> {
         let constants = self.constants(given)?;
         let model = Model::bind(&self.checked, &constants)
             .map_err(|e| Failure::diagnostics(self.render(&[e.diagnostic()], common)))?;
+        for line in &model.printed {
+            common.say(line);
+        }
         if !model.extra_constants.is_empty() {
             common.say(format!(
                 "note: the model does not declare these constants, which are ignored: {}",

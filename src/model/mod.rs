@@ -35,6 +35,10 @@ use value::{Data, Value};
 pub struct BindError {
     pub span: Span,
     pub message: String,
+    /// The calls that led into the function where `span` stands, innermost first.
+    pub calls: Vec<Span>,
+    /// Whether the program itself said so, with `reject`.
+    pub rejected: bool,
 }
 
 impl BindError {
@@ -42,12 +46,17 @@ impl BindError {
         BindError {
             span,
             message: message.into(),
+            calls: Vec::new(),
+            rejected: false,
         }
     }
 
     /// The error as a diagnostic that can be rendered with its source.
     pub fn diagnostic(&self) -> Diagnostic {
-        Diagnostic::error("E0300", self.span, self.message.clone()).label("here")
+        let diagnostic = Diagnostic::error("E0300", self.span, self.message.clone());
+        self.calls
+            .iter()
+            .fold(diagnostic.label("here"), |d, &call| d.note(call, "called here"))
     }
 }
 
@@ -105,6 +114,8 @@ pub struct Model {
     pub record_constant: Scalar,
     /// Constants in the file that the model does not declare.
     pub extra_constants: Vec<String>,
+    /// What `print` statements said, a line each.
+    pub printed: Vec<String>,
 }
 
 /// A program that is not a model, with everything that is wrong with it.
@@ -170,12 +181,19 @@ impl Model {
             mut graphs,
             prior,
             likelihood,
+            state,
+            printed,
             ..
         } = tracer;
         let prior = graphs.sum(&prior);
+        let (mut likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
+        // Where a parameter led to `reject` there is no density, and nothing of
+        // what was computed on the way matters.
+        let nowhere = Scalar::number(f64::NEG_INFINITY);
+        let prior = graphs.select(state.rejected, nowhere, prior);
+        likelihood = graphs.select(state.rejected, Scalar::number(0.0), likelihood);
         let prior = graphs.assemble(&[prior]);
         let jacobian = graphs.public.sum(&jacobians);
-        let (likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
         let mut model = Model {
             graphs,
             parameters,
@@ -187,6 +205,7 @@ impl Model {
             likelihood,
             record_constant,
             extra_constants,
+            printed,
         };
         model.mark_used_columns();
         Ok(model)
@@ -267,7 +286,7 @@ fn bind_constants(tracer: &mut Tracer, constants: &Constants) -> Result<(), Bind
                 }
             }
         }
-        tracer.variables[id.0] = Some(value);
+        tracer.state.variables[id.0] = Some(value);
     }
     Ok(())
 }
@@ -324,7 +343,7 @@ fn bind_record(tracer: &mut Tracer) -> Result<Vec<RecordColumn>, BindError> {
                 used: false,
             });
         }
-        tracer.variables[id.0] = Some(Value {
+        tracer.state.variables[id.0] = Some(Value {
             shape,
             data: Data::of(elements),
         });
@@ -377,7 +396,7 @@ fn bind_parameters(tracer: &mut Tracer) -> Result<(Vec<Parameter>, Vec<PublicId>
             jacobians.extend(jacobian);
             x
         };
-        tracer.variables[id.0] = Some(Value {
+        tracer.state.variables[id.0] = Some(Value {
             shape: shape.clone(),
             data: Data::Public(node),
         });
@@ -406,7 +425,7 @@ fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {
             variable.role,
             Role::Parameter | Role::TransformedParameter
         ));
-        let Some(value) = tracer.variables[id.0].clone() else {
+        let Some(value) = tracer.state.variables[id.0].clone() else {
             return Err(BindError::new(variable.span, "this variable has no value"));
         };
         let node = value.public_node(&mut tracer.graphs);
