@@ -19,8 +19,8 @@ mod stack;
 mod statement;
 mod typed;
 
+pub use distribution::{StandsFor, stands_for};
 pub use stack::Stack;
-
 pub use typed::{
     Base, Checked, Expr, ExprKind, Function, FunctionId, FunctionSignature, Index, Printed, Role,
     Stage, Statement, StatementKind, Type, Variable, VariableId,
