@@ -15,10 +15,16 @@ impl Checker {
         arguments: &[syntax::Expr],
         conditioned: bool,
     ) -> Option<Expr> {
-        if let Some(called) = distribution::lookup_function(&name.name)
-            && called.function == distribution::Function::LogDensity
-        {
-            return self.density_call(span, name, called, arguments, conditioned);
+        if let Some(called) = distribution::lookup_function(&name.name) {
+            match called.function {
+                distribution::Function::LogDensity => {
+                    return self.density_call(span, name, called, arguments, conditioned);
+                }
+                distribution::Function::Draw => {
+                    return self.draw_call(span, name, called.family, arguments);
+                }
+                _ => {}
+            }
         }
         if self.is_user_call(&name.name) {
             return self.user_call(span, name, arguments, conditioned);

@@ -232,7 +232,7 @@ pub fn stands_for(kind: Kind, ty: Type) -> Option<StandsFor> {
 }
 
 /// A kind in words, and as a label.
-fn wanted_kind(kind: Kind) -> (&'static str, &'static str) {
+pub(super) fn wanted_kind(kind: Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::Int => ("an int, or an array of them", "int or array of int"),
         Kind::Real => (

@@ -158,7 +158,7 @@ impl Checker {
     fn signature_rules(&mut self, definition: &Definition, earlier: &[Definition]) {
         let name = &definition.syntax.name;
         if crate::function::lookup(&name.name).is_some()
-            || crate::distribution::lookup_density_function(&name.name).is_some()
+            || crate::distribution::lookup_function(&name.name).is_some()
         {
             self.report(
                 Diagnostic::error(

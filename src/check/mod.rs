@@ -9,6 +9,7 @@ mod builtin;
 mod call;
 mod declaration;
 mod distribution;
+mod draw;
 mod expression;
 mod flow;
 mod function;
@@ -20,7 +21,7 @@ mod statement;
 mod typed;
 
 pub use distribution::{StandsFor, stands_for};
-pub use stack::Stack;
+pub use stack::{Stack, on_deep_stack};
 pub use typed::{
     Base, Checked, Expr, ExprKind, Function, FunctionId, FunctionSignature, Index, Printed, Role,
     Stage, Statement, StatementKind, Type, Variable, VariableId,

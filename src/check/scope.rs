@@ -298,7 +298,9 @@ pub(super) fn find_variable(
     match &expression.kind {
         ExprKind::Int(_) | ExprKind::Real(_) => None,
         ExprKind::Variable(id) => wanted(*id).then_some(*id),
-        ExprKind::Call { arguments, .. } | ExprKind::UserCall { arguments, .. } => first(arguments),
+        ExprKind::Call { arguments, .. }
+        | ExprKind::Draw { arguments, .. }
+        | ExprKind::UserCall { arguments, .. } => first(arguments),
         ExprKind::LogDensity {
             variate, arguments, ..
         } => find_variable(variate, wanted).or_else(|| first(arguments)),

@@ -199,6 +199,11 @@ pub enum ExprKind {
         variate: Box<Expr>,
         arguments: Vec<Expr>,
     },
+    /// `normal_rng(mu, sigma)`
+    Draw {
+        family: usize,
+        arguments: Vec<Expr>,
+    },
     /// A call of a user-defined function.
     UserCall {
         function: FunctionId,

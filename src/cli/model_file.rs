@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Common;
 use super::failure::Failure;
 use crate::check::{Checked, check};
-use crate::model::{Constants, Model, RecordColumn};
+use crate::model::{BindError, Constants, Model, RecordColumn};
 use crate::syntax::{Diagnostic, did_you_mean, parse, render};
 
 /// A program that passed the checker.
@@ -78,7 +78,7 @@ impl ModelFile {
     pub fn bind(&self, given: Option<&Path>, common: &Common) -> Result<Model, Failure> {
         let constants = self.constants(given)?;
         let model = Model::bind(&self.checked, &constants)
-            .map_err(|e| Failure::diagnostics(self.render(&[e.diagnostic()], common)))?;
+            .map_err(|e| self.bind_failure(&e, common))?;
         for line in &model.printed {
             common.say(line);
         }
@@ -91,6 +91,11 @@ impl ModelFile {
         Ok(model)
     }
 
+    /// A program and its constants do not fit together.
+    pub fn bind_failure(&self, error: &BindError, common: &Common) -> Failure {
+        Failure::diagnostics(self.render(&[error.diagnostic()], common))
+    }
+
     /// The file of constants that counts, if there is one.
     pub fn constants_path(&self, given: Option<&Path>) -> Option<PathBuf> {
         let beside = self.path.with_extension("constants.json");
@@ -100,7 +105,8 @@ impl ModelFile {
         }
     }
 
-    fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+    /// The constants of that file; none where there is no file.
+    pub fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
         let Some(path) = self.constants_path(given) else {
             return Ok(Constants::none());
         };

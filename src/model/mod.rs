@@ -9,6 +9,7 @@
 //! a private one. Nothing in this room has seen a row.
 
 mod constants;
+mod generate;
 mod private;
 mod public;
 mod trace;
@@ -16,6 +17,7 @@ mod transform;
 mod value;
 
 pub use constants::{Constants, numbers};
+pub use generate::{Generated, Generator};
 pub use private::{
     Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
 };
@@ -23,7 +25,7 @@ pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
 pub use transform::{NumericTransform, Transform};
 pub use value::Shape;
 
-use crate::check::{Base, Checked, Role};
+use crate::check::{Base, Checked, Role, on_deep_stack};
 use crate::distribution::Algebra;
 use crate::syntax::{Diagnostic, Span};
 use trace::Tracer;
@@ -156,6 +158,10 @@ impl Model {
     /// Errors: a constant is missing or of the wrong shape, sizes do not fit, an
     /// index may leave its container.
     pub fn bind(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
+        on_deep_stack(|| Model::trace(checked, constants))
+    }
+
+    fn trace(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
         let mut tracer = Tracer::new(checked);
         let declared: Vec<&str> = checked
             .constants
@@ -167,8 +173,7 @@ impl Model {
             .filter(|name| !declared.contains(name))
             .map(str::to_string)
             .collect();
-        bind_constants(&mut tracer, constants)?;
-        tracer.statements(&checked.transformed_constants)?;
+        generate::run_constants(&mut tracer, constants)?;
         let columns = bind_record(&mut tracer)?;
         tracer.statements(&checked.transformed_record)?;
         let (parameters, jacobians) = bind_parameters(&mut tracer)?;
@@ -216,12 +221,8 @@ impl Model {
     pub fn output_columns(&self) -> Vec<(String, usize, usize)> {
         let mut columns = Vec::new();
         for (k, output) in self.outputs.iter().enumerate() {
-            let indices = output.shape.indices();
-            for position in output.shape.column_major_order() {
-                let mut name = output.name.clone();
-                for i in &indices[position] {
-                    name.push_str(&format!(".{i}"));
-                }
+            let names = output.shape.column_names(&output.name);
+            for (name, position) in names.into_iter().zip(output.shape.column_major_order()) {
                 columns.push((name, k, position));
             }
         }

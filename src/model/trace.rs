@@ -6,6 +6,7 @@
 //! arithmetic.
 
 mod density;
+mod draw;
 mod expression;
 mod flow;
 mod function;
@@ -15,6 +16,7 @@ mod user;
 use std::rc::Rc;
 
 pub use flow::State;
+use rand_chacha::ChaCha8Rng;
 
 use super::BindError;
 use super::private::{Graphs, Scalar};
@@ -43,6 +45,8 @@ pub(super) struct Tracer<'a> {
     pub column_bounds: Vec<Option<(f64, f64)>>,
     /// What `print` said.
     pub printed: Vec<String>,
+    /// Where random numbers come from; none while the density is traced.
+    pub random: Option<ChaCha8Rng>,
     iterations: usize,
     /// Conditions on parameters around this place.
     conditions: usize,
@@ -63,6 +67,7 @@ impl<'a> Tracer<'a> {
             likelihood: Vec::new(),
             column_bounds: vec![None; checked.variables.len()],
             printed: Vec::new(),
+            random: None,
             iterations: 0,
             conditions: 0,
             calls: 0,

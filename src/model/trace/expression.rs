@@ -37,6 +37,7 @@ impl Tracer<'_> {
                 let terms = self.log_density(e.span, *family, variate, arguments)?;
                 self.fold(&terms, Binary::Add, 0.0, Type::REAL)
             }
+            ExprKind::Draw { family, arguments } => self.draw(e.span, e.ty, *family, arguments),
             ExprKind::UserCall {
                 function,
                 arguments,

@@ -12,9 +12,6 @@ use crate::syntax::Span;
 /// one that never ends.
 const MAX_CALLS: usize = 1000;
 
-/// Bytes of stack that the calls may take together.
-const MAX_STACK: usize = 1024 * 1024;
-
 /// How many calls a message shows on the way to a mistake in a body.
 const CALLS_SHOWN: usize = 4;
 
@@ -28,11 +25,11 @@ impl Tracer<'_> {
     ) -> Traced<Option<Value>> {
         let checked = self.checked;
         let function = checked.function(function);
-        if self.calls >= MAX_CALLS || self.stack.used() > MAX_STACK {
+        if self.calls >= MAX_CALLS || self.stack.is_used_up() {
             return Err(BindError::new(
                 span,
                 format!(
-                    "the calls of `{}` go too deep, {} inside one another: does a condition on constants end them?",
+                    "the calls of `{}` go too deep, {} inside one another; only a condition on constants can end them",
                     function.name, self.calls
                 ),
             ));
@@ -61,7 +58,8 @@ impl Tracer<'_> {
         let result = self.state.result.take();
         self.calls += 1;
         self.statements(&function.body).map_err(|mut error| {
-            if error.calls.len() < CALLS_SHOWN {
+            let again = error.span == span || error.calls.contains(&span);
+            if error.calls.len() < CALLS_SHOWN && !again {
                 error.calls.push(span);
             }
             error
