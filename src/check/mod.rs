@@ -16,6 +16,7 @@ mod factor;
 mod flow;
 mod function;
 mod index;
+mod latent;
 mod lint;
 mod operators;
 mod scope;
