@@ -60,7 +60,9 @@ impl Checker {
             Kind::Vector(_) | Kind::Row(_) => Type::VECTOR,
             Kind::Matrix(..) => Type::MATRIX,
         };
-        let stage = arguments.iter().fold(Stage::Constant, |s, e| s.join(e.stage));
+        let stage = arguments
+            .iter()
+            .fold(Stage::Constant, |s, e| s.join(e.stage));
         fits.then_some(Expr {
             kind: ExprKind::Draw { family, arguments },
             // Given containers, it draws an array: as many as they have elements.

@@ -143,7 +143,7 @@ impl Checker {
                         Diagnostic::error(
                             "E0205",
                             span,
-                            "`print` must be known before sampling, and whether this is reached depends on a parameter",
+                            "what `print` shows must be known before sampling, and whether it is reached depends on a parameter",
                         )
                         .label("under a condition on a parameter")
                         .help("print in `generated quantities`, where every value is known"),
@@ -238,12 +238,7 @@ impl Checker {
         body
     }
 
-    fn leave_loop(
-        &mut self,
-        span: Span,
-        word: &str,
-        kind: StatementKind,
-    ) -> Option<StatementKind> {
+    fn leave_loop(&mut self, span: Span, word: &str, kind: StatementKind) -> Option<StatementKind> {
         let Some(&(around, depth)) = self.flow.loops.last() else {
             self.report(
                 Diagnostic::error("E0148", span, format!("`{word}` stands in no loop"))

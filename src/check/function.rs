@@ -16,6 +16,8 @@ use crate::syntax::{self, Diagnostic, Ident, Span, UnsizedBase, UnsizedType};
 /// More instances than this (a function of n arguments may have 4^n) are refused.
 const MAX_INSTANCES: usize = 4096;
 
+const TOO_MANY: &str = "E0150";
+
 /// Bodies are checked inside one another until this much of the stack is used,
 /// in bytes; further ones wait until the program has been walked.
 const NESTED_STACK: usize = 256 * 1024;
@@ -170,9 +172,7 @@ impl Checker {
                 .help("give it another name"),
             );
         }
-        let same = |d: &&Definition| {
-            d.name() == name.name && d.arguments == definition.arguments
-        };
+        let same = |d: &&Definition| d.name() == name.name && d.arguments == definition.arguments;
         if let Some(first) = earlier.iter().find(same) {
             self.report(
                 Diagnostic::error(
@@ -192,9 +192,13 @@ impl Checker {
         } else if definition.kind.has_bar() && definition.arguments.is_empty() {
             Some("needs an argument: the variate, which comes first")
         } else if name.name.ends_with("_lpmf") && definition.arguments[0].base != Base::Int {
-            Some("is of ints: its first argument must be `int` or an array of them; a density of reals ends in `_lpdf`")
+            Some(
+                "is of ints: its first argument must be `int` or an array of them; a density of reals ends in `_lpdf`",
+            )
         } else if name.name.ends_with("_lpdf") && definition.arguments[0].base == Base::Int {
-            Some("is of reals: its first argument cannot be `int`; the probability of ints ends in `_lpmf`")
+            Some(
+                "is of reals: its first argument cannot be `int`; the probability of ints ends in `_lpmf`",
+            )
         } else {
             None
         };
@@ -278,14 +282,10 @@ impl Checker {
         let Some(ty) = self.definitions[definition].returns else {
             let defined = self.definitions[definition].syntax.name.span;
             self.report(
-                Diagnostic::error(
-                    "E0149",
-                    span,
-                    format!("`{}` gives no value", name.name),
-                )
-                .label("used as a value")
-                .note(defined, "defined as `void`")
-                .help("call it as a statement of its own"),
+                Diagnostic::error("E0149", span, format!("`{}` gives no value", name.name))
+                    .label("used as a value")
+                    .note(defined, "defined as `void`")
+                    .help("call it as a statement of its own"),
             );
             return None;
         };
@@ -381,7 +381,9 @@ impl Checker {
                 self.no_version(name, &definitions, &named, arguments);
                 None
             }
-            [(a, i), (b, j), ..] if a == b && definitions[i].arguments != definitions[j].arguments => {
+            [(a, i), (b, j), ..]
+                if a == b && definitions[i].arguments != definitions[j].arguments =>
+            {
                 self.report(
                     Diagnostic::error(
                         "E0142",
@@ -482,6 +484,12 @@ impl Checker {
             Kind::Target => self.only_where_target(name)?,
             _ => {}
         }
+        let public_block = self.body.is_none() && self.block == Role::TransformedParameter;
+        if defined.kind == Kind::Target && public_block {
+            for argument in arguments {
+                self.only_public(argument, "transformed parameters")?;
+            }
+        }
         for (argument, declared) in arguments.iter().zip(&defined.syntax.arguments) {
             if declared.data_only && argument.stage != Stage::Constant {
                 let mut diagnostic = Diagnostic::error(
@@ -538,7 +546,7 @@ impl Checker {
             if let Some(call) = call {
                 self.report(
                     Diagnostic::error(
-                        "E0150",
+                        TOO_MANY,
                         call.span,
                         format!(
                             "the functions of this program are called with more than {MAX_INSTANCES} combinations of stages"
@@ -648,6 +656,10 @@ impl Checker {
         let Some(body) = self.body.as_ref().filter(|b| !b.instance.is_generic()) else {
             return Some(diagnostic);
         };
+        // Too many combinations: it is no one call that led there.
+        if diagnostic.code == TOO_MANY {
+            return Some(diagnostic);
+        }
         let again = |d: &&Diagnostic| {
             d.code == diagnostic.code
                 && d.span == diagnostic.span
@@ -688,7 +700,10 @@ impl Checker {
             Diagnostic::error(
                 "E0145",
                 name.span,
-                format!("`{}` draws random numbers, which has no place here", name.name),
+                format!(
+                    "`{}` draws random numbers, which has no place here",
+                    name.name
+                ),
             )
             .label("not here")
             .help(if self.body.is_some() {
@@ -712,7 +727,10 @@ impl Checker {
             Diagnostic::error(
                 "E0122",
                 name.span,
-                format!("`{}` adds to the target, which belongs in the `model` block", name.name),
+                format!(
+                    "`{}` adds to the target, which belongs in the `model` block",
+                    name.name
+                ),
             )
             .label("not here")
             .help(if self.body.is_some() {

@@ -15,8 +15,7 @@ use crate::output::stan_csv::StanCsv;
 use crate::output::{check_files, generated_csv, write_files};
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: dpm generate model.dpm model-run
+#[command(after_help = "Example: dpm generate model.dpm model-run
 
 Predictions for public rows: declare them as constants, and loop over them in
 `generated quantities`.
@@ -33,8 +32,7 @@ empty: {\"N_new\": 0, \"x_new\": []}. The rows must be public: no noise protects
 them. Draws of the run and constants are all else that is read, so that the
 guarantee of the run stays as it is.
 
-A draw for which the program reaches `reject` becomes a row of `nan`."
-)]
+A draw for which the program reaches `reject` becomes a row of `nan`.")]
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
@@ -185,7 +183,10 @@ fn keys(
     rows: usize,
 ) -> Vec<(String, String)> {
     let own = [
-        ("model", format!("{}_model", file.stem().replace(char::is_whitespace, "_"))),
+        (
+            "model",
+            format!("{}_model", file.stem().replace(char::is_whitespace, "_")),
+        ),
         ("method", "generate_quantities".to_string()),
         ("num_samples", rows.to_string()),
         ("id", id.to_string()),

@@ -77,8 +77,8 @@ impl ModelFile {
     /// it exists, else none. Shows what the program prints.
     pub fn bind(&self, given: Option<&Path>, common: &Common) -> Result<Model, Failure> {
         let constants = self.constants(given)?;
-        let model = Model::bind(&self.checked, &constants)
-            .map_err(|e| self.bind_failure(&e, common))?;
+        let model =
+            Model::bind(&self.checked, &constants).map_err(|e| self.bind_failure(&e, common))?;
         for line in &model.printed {
             common.say(line);
         }

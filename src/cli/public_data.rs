@@ -158,12 +158,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn row_of(
-        &self,
-        row: usize,
-        columns: &Columns,
-        variable: &Variable,
-    ) -> Result<Value, Failure> {
+    fn row_of(&self, row: usize, columns: &Columns, variable: &Variable) -> Result<Value, Failure> {
         let (line, fields) = &self.rows[row];
         let mut values = Vec::with_capacity(columns.0.len());
         for (column, header) in &columns.0 {

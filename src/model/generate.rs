@@ -201,7 +201,10 @@ fn quantity(tracer: &mut Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f6
         ));
     }
     let order = shape.column_major_order();
-    Ok(order.into_iter().map(|position| numbers[position]).collect())
+    Ok(order
+        .into_iter()
+        .map(|position| numbers[position])
+        .collect())
 }
 
 /// Constants fold while the graph is built, so that every value is a number.

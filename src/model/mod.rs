@@ -58,7 +58,9 @@ impl BindError {
         let diagnostic = Diagnostic::error("E0300", self.span, self.message.clone());
         self.calls
             .iter()
-            .fold(diagnostic.label("here"), |d, &call| d.note(call, "called here"))
+            .fold(diagnostic.label("here"), |d, &call| {
+                d.note(call, "called here")
+            })
     }
 }
 

@@ -173,7 +173,11 @@ impl Tracer<'_> {
             if matches!(tracer.reached(), Reached::No) {
                 return Ok(false);
             }
-            match tracer.expression(condition)?.only(&tracer.graphs).as_number() {
+            match tracer
+                .expression(condition)?
+                .only(&tracer.graphs)
+                .as_number()
+            {
                 Some(c) => Ok(c != 0.0),
                 None => Err(BindError::new(
                     condition.span,
@@ -255,11 +259,7 @@ impl Tracer<'_> {
     }
 
     /// Traces `body` under a condition: nothing that it does counts elsewhere.
-    fn guarded(
-        &mut self,
-        live: Scalar,
-        body: impl FnOnce(&mut Self) -> Traced<()>,
-    ) -> Traced<()> {
+    fn guarded(&mut self, live: Scalar, body: impl FnOnce(&mut Self) -> Traced<()>) -> Traced<()> {
         self.branch(
             Span::default(),
             live,
@@ -291,8 +291,10 @@ impl Tracer<'_> {
         self.conditions -= 1;
         let second_prior = std::mem::replace(&mut self.prior, prior);
         let second_likelihood = std::mem::replace(&mut self.likelihood, likelihood);
-        self.prior
-            .extend(self.graphs.either_sum(condition, &first_prior, &second_prior));
+        self.prior.extend(
+            self.graphs
+                .either_sum(condition, &first_prior, &second_prior),
+        );
         self.likelihood.extend(self.graphs.either_sum(
             condition,
             &first_likelihood,
