@@ -198,9 +198,9 @@ fn quantity(tracer: &mut Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f6
         for (k, block) in numbers.chunks(blocks.length().max(1)).enumerate() {
             if let Some(problem) = violation(joint, blocks, block) {
                 return Err(fail(format!(
-                    "`{}` is not a `{}`: {problem}",
+                    "`{}` is not {}: {problem}",
                     block_name(name, shape, k),
-                    joint.keyword()
+                    joint.with_article()
                 )));
             }
         }
