@@ -20,10 +20,28 @@ use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
 use crate::output::{PrivateRun, RECORD, RunDirectory, not_private_report, private_report};
 use crate::privacy::{NotPrivate, PrivateRng, Vault};
 use crate::sampler::{
-    self, ALGORITHMS, Chain, Initial, NonPrivateSettings, Phase, PrivateSettings, SampleError,
-    sample_exactly, sample_privately,
+    self, ALGORITHMS, Chain, DEFAULT_MAX_DEPTH, Initial, MetricForm, NonPrivateSettings, Phase,
+    PrivateSettings, SampleError, sample_exactly, sample_privately,
 };
 use crate::syntax::did_you_mean;
+
+/// The form of the metric, as CmdStan names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum MetricChoice {
+    Unit,
+    Diag,
+    Dense,
+}
+
+impl From<MetricChoice> for MetricForm {
+    fn from(choice: MetricChoice) -> MetricForm {
+        match choice {
+            MetricChoice::Unit => MetricForm::Unit,
+            MetricChoice::Diag => MetricForm::Diagonal,
+            MetricChoice::Dense => MetricForm::Dense,
+        }
+    }
+}
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -37,7 +55,7 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// Sampler: dp-hmc, or without privacy hmc
+    /// Sampler: dp-hmc, or without privacy nuts, hmc, rwmh
     #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
     algorithm: String,
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
@@ -45,6 +63,15 @@ pub(super) struct Arguments {
     not_private: bool,
     #[command(flatten)]
     settings: RunSettings,
+    /// Without privacy: what warm-up estimates of the posterior's scales [default: diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
+    #[arg(long, value_enum, value_name = "FORM")]
+    metric: Option<MetricChoice>,
+    /// Without privacy: most doublings of a nuts trajectory [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
+    max_depth: Option<u32>,
+    /// Without privacy: mean acceptance that warm-up aims at [default: 0.8; rwmh 0.234]
+    #[arg(long, value_name = "P")]
+    target_acceptance: Option<f64>,
     /// Keep every N-th iteration
     #[arg(
         long,
@@ -132,7 +159,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     if algorithm.is_private {
         job.private()
     } else {
-        job.not_private()
+        job.not_private(algorithm)
     }
 }
 
@@ -154,6 +181,28 @@ fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
             "--epsilon and --delta mean nothing for `{}`, which is not private: leave them out",
             arguments.algorithm
         )));
+    }
+    let reference_only = [
+        ("--metric", arguments.metric.is_some()),
+        ("--max-depth", arguments.max_depth.is_some()),
+        ("--target-acceptance", arguments.target_acceptance.is_some()),
+    ];
+    if let Some((flag, _)) = reference_only
+        .iter()
+        .find(|(_, given)| is_private && *given)
+    {
+        return Err(Failure::input(format!(
+            "{flag} belongs to the samplers without privacy: leave it out for `{}`",
+            arguments.algorithm
+        )));
+    }
+    if arguments
+        .target_acceptance
+        .is_some_and(|p| !(p > 0.0 && p < 1.0))
+    {
+        return Err(Failure::input(
+            "--target-acceptance is a number between 0 and 1",
+        ));
     }
     if arguments.thin == 0 {
         return Err(Failure::input("--thin must be at least 1"));
@@ -333,7 +382,7 @@ impl Job<'_> {
         if !secure_noise {
             keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
         }
-        self.write(&chains, lengths, &report, &config, keys)?;
+        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)?;
         if secure_noise {
             self.common.say(format!(
                 "epsilon spent {} of {} at delta {:e}",
@@ -347,8 +396,14 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn not_private(&self) -> Result<(), Failure> {
+    fn not_private(&self, algorithm: &'static sampler::Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
+        let dimension = self.vault.density().dimension();
+        let metric = self.arguments.metric.map_or_else(
+            || MetricForm::default_of(algorithm, dimension),
+            MetricForm::from,
+        );
+        let max_depth = self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH);
         let leapfrog_steps = settings.leapfrog_steps.unwrap_or(10);
         if leapfrog_steps == 0 || settings.chains == 0 {
             return Err(Failure::input(
@@ -370,6 +425,10 @@ impl Job<'_> {
         let chains = sample_exactly(
             self.vault,
             &NonPrivateSettings {
+                algorithm,
+                max_depth,
+                metric,
+                target_acceptance: self.arguments.target_acceptance,
                 chains: settings.chains as usize,
                 num_warmup: lengths.num_warmup,
                 num_samples: lengths.num_samples,
@@ -396,13 +455,20 @@ impl Job<'_> {
             json!({
                 "leapfrog_steps": leapfrog_steps,
                 "step_size": settings.step_size,
+                "metric": metric_name(metric),
+                "max_depth": max_depth,
             }),
         );
         let keys = vec![
             ("privacy_private".to_string(), "false".to_string()),
             ("privacy_note".into(), "NOT_PRIVATE".into()),
         ];
-        self.write(&chains, lengths, &report, &config, keys)?;
+        let form = match metric {
+            MetricForm::Unit => Metric::Unit,
+            MetricForm::Diagonal => Metric::Diagonal,
+            MetricForm::Dense => Metric::Dense,
+        };
+        self.write(&chains, lengths, &report, &config, keys, form)?;
         if divergent > 0 {
             self.common.say(format!(
                 "warning: {divergent} divergent trajectories; a smaller --step-size or another parametrisation may help"
@@ -433,6 +499,9 @@ impl Job<'_> {
             "unit": a.reading.unit().unwrap_or(RECORD),
             "on_bad_rows": a.reading.on_bad_rows.name(),
             "threads": a.threads,
+            "metric": a.metric.map(|m| metric_name(m.into())),
+            "max_depth": a.max_depth,
+            "target_acceptance": a.target_acceptance,
             "private": sampler::lookup(&a.algorithm).is_some_and(|x| x.is_private)
                 && a.insecure_noise_seed.is_none(),
             "version": env!("CARGO_PKG_VERSION"),
@@ -446,6 +515,7 @@ impl Job<'_> {
         report: &Value,
         config: &Value,
         keys: Vec<(String, String)>,
+        metric: Metric,
     ) -> Result<(), Failure> {
         let density = self.vault.density();
         let names: Vec<String> = density.output_names().map(str::to_string).collect();
@@ -474,8 +544,9 @@ impl Job<'_> {
                 thin: self.arguments.thin as usize,
                 save_warmup: false,
                 algorithm: self.arguments.algorithm.clone(),
-                metric: Metric::Unit,
-                max_depth: None,
+                metric,
+                max_depth: (self.arguments.algorithm == "nuts")
+                    .then(|| self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH)),
                 extra: keys.clone(),
             };
             let (text, draws) =
@@ -544,19 +615,32 @@ fn chain_csv(
     names: &[String],
     timing: Timing,
 ) -> Result<ChainFile, Box<dyn std::error::Error>> {
-    let columns = ["stepsize__".to_string(), "divergent__".to_string()];
+    let columns: Vec<String> = ["stepsize__", "divergent__"]
+        .iter()
+        .chain(sampler::lookup(&header.algorithm).map_or(&[][..], |a| a.columns))
+        .map(ToString::to_string)
+        .collect();
     let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
     let mut kept = Vec::new();
     let sampled = chain.draws.iter().filter(|d| d.phase == Phase::Sampling);
     for (i, draw) in sampled.enumerate() {
         if header.keeps(i) {
-            let extra = [draw.step_size, f64::from(draw.divergent)];
+            let mut extra = vec![draw.step_size, f64::from(draw.divergent)];
+            extra.extend(&draw.sampler);
             writer.draw(draw.accept_stat, &extra, &draw.values)?;
             kept.push(draw.values.clone());
         }
     }
     let bytes = writer.finish(timing)?;
     Ok((String::from_utf8(bytes)?, kept))
+}
+
+fn metric_name(form: MetricForm) -> &'static str {
+    match form {
+        MetricForm::Unit => "unit",
+        MetricForm::Diagonal => "diag",
+        MetricForm::Dense => "dense",
+    }
 }
 
 fn failed_run(error: SampleError) -> Failure {
