@@ -8,6 +8,7 @@ mod account;
 mod check;
 mod failure;
 mod info;
+mod ledger;
 mod log_prob;
 mod model_file;
 mod plan;
@@ -117,6 +118,8 @@ enum Command {
     Info(info::Arguments),
     /// Epsilon or delta of a list of releases
     Account(account::Arguments),
+    /// The privacy budget of a data set, over all runs on it
+    Ledger(ledger::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
 }
@@ -155,6 +158,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments),
+        Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments),
     }
 }

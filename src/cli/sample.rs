@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::ledger::{self, Account};
 use super::log_prob::unconstrained_point;
 use super::model_file::{ModelFile, renames};
 use super::plan::figure;
@@ -23,6 +24,9 @@ use crate::sampler::{
     sample_exactly, sample_privately,
 };
 use crate::syntax::did_you_mean;
+
+/// Whose data are protected: the unit of privacy of every run.
+pub(super) const UNIT: &str = "record";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum BadRows {
@@ -61,6 +65,9 @@ pub(super) struct Arguments {
     not_private: bool,
     #[command(flatten)]
     settings: RunSettings,
+    /// The budget of these data, as made by `dpm ledger create`: the run is charged to it, or refused
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     /// Keep every N-th iteration
     #[arg(
         long,
@@ -137,6 +144,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         None => PathBuf::from(format!("{}-run", file.stem())),
     };
     RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?;
+    let account = arguments.ledger.as_deref().map(Account::open).transpose()?;
     set_threads(arguments.threads)?;
     let renames = renames(&arguments.columns, &model.columns)?;
     let rows = load_csv(
@@ -155,6 +163,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         vault: &vault,
         initial,
         place: &place,
+        account,
     };
     if algorithm.is_private {
         job.private()
@@ -181,6 +190,17 @@ fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
             "--epsilon and --delta mean nothing for `{}`, which is not private: leave them out",
             arguments.algorithm
         )));
+    }
+    if arguments.ledger.is_some() && !is_private {
+        return Err(Failure::input(format!(
+            "`{}` is not private, so there is no charge that could cover it: leave --ledger out, and do not publish what it writes",
+            arguments.algorithm
+        )));
+    }
+    if arguments.ledger.is_some() && arguments.insecure_noise_seed.is_some() {
+        return Err(Failure::input(
+            "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out",
+        ));
     }
     if arguments.thin == 0 {
         return Err(Failure::input("--thin must be at least 1"));
@@ -246,6 +266,8 @@ struct Job<'a> {
     vault: &'a Vault,
     initial: Initial,
     place: &'a Path,
+    /// The ledger to charge.
+    account: Option<Account>,
 }
 
 impl Job<'_> {
@@ -283,9 +305,29 @@ impl Job<'_> {
             seed: self.arguments.seed,
             noise,
         };
-        let meter = Meter::new(plan.events.clone());
+        // Charged and on the disk before a row is asked about.
+        let reservation = match &self.account {
+            Some(account) => {
+                self.common.say(ledger::line(&account.quote(&plan, UNIT)?));
+                let name = format!("{} ({})", self.file.stem(), self.arguments.algorithm);
+                Some(account.reserve(&name, &plan, UNIT)?)
+            }
+            None => None,
+        };
+        let charge = match (&self.account, &reservation) {
+            (Some(account), Some(reservation)) => Some(account.report(reservation)),
+            _ => None,
+        };
+        let own_meter;
+        let meter = match &reservation {
+            Some(reservation) => reservation.meter(),
+            None => {
+                own_meter = Meter::new(plan.events.clone());
+                &own_meter
+            }
+        };
         let spending = Spending {
-            meter: &meter,
+            meter,
             relation: plan.request.relation,
             delta,
         };
@@ -295,22 +337,17 @@ impl Job<'_> {
             Some(spending),
             self.common,
         );
-        let chains = sample_privately(self.vault, &plan, &meter, &run, &progress);
+        let chains = sample_privately(self.vault, &plan, meter, &run, &progress);
         progress.clear();
+        drop(progress);
+        let released = meter.counts();
+        if let Some(reservation) = reservation {
+            ledger::settle(reservation, chains.is_ok(), self.common);
+        }
         let chains = chains.map_err(failed_run)?;
         // The schedule was fixed beforehand and is charged whole: how much of it
         // the chains happened to use depends on what was released.
         let spent = plan.epsilon();
-        let released: Vec<u64> = {
-            let used = meter.spent();
-            let count = |what: &str| {
-                used.iter()
-                    .filter(|e| e.what() == what)
-                    .map(|e| e.count())
-                    .sum()
-            };
-            plan.events.iter().map(|e| count(e.what())).collect()
-        };
         let report = private_report(&PrivateRun {
             epsilon: epsilon.to_f64(),
             delta: delta.to_f64(),
@@ -321,6 +358,7 @@ impl Job<'_> {
             mu: plan.guarantee.mu,
             events: &plan.events,
             released: &released,
+            ledger: charge.as_ref(),
             secure_noise,
             tempered: plan.request.temperature != 1.0,
         });
@@ -332,7 +370,8 @@ impl Job<'_> {
                 "delta": delta.to_f64(),
                 "relation": plan.request.relation.name(),
                 "leapfrog_steps": plan.request.leapfrog_steps,
-                "unit": "record",
+                "unit": UNIT,
+                "ledger": self.arguments.ledger.as_ref().map(|p| p.display().to_string()),
                 "accountant": Accountant::Gaussian.name(),
                 "step_size": plan.request.step_size,
                 "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),

@@ -1,8 +1,28 @@
 //! `privacy.json`: what a run promises, for machines and for officers.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::accounting::Event;
+
+/// Where a run was charged: enough to find the entry, and to see later that the ledger
+/// still has it.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunLedger {
+    /// The name of the file, without its folders.
+    pub name: String,
+    pub id: String,
+    /// Number and hash of the entry that charged the run.
+    pub entry: u64,
+    pub hash: String,
+    /// The budget of all runs together.
+    pub epsilon: f64,
+    pub delta: f64,
+    /// Upper bound on the epsilon of all runs charged up to and with this one, at the
+    /// ledger's delta.
+    pub epsilon_spent: f64,
+    pub accountant: String,
+}
 
 /// What the report says about a private run.
 #[derive(Debug, Clone)]
@@ -20,6 +40,8 @@ pub struct PrivateRun<'a> {
     pub events: &'a [Event],
     /// How many of each event's releases took place.
     pub released: &'a [u64],
+    /// The ledger that the run was charged to.
+    pub ledger: Option<&'a RunLedger>,
     /// False when the noise came from `--insecure-noise-seed`.
     pub secure_noise: bool,
     pub tempered: bool,
@@ -59,6 +81,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "what": event.what(),
             "count": count,
         })).collect::<Vec<_>>(),
+        "ledger": run.ledger,
         "accountant": run.accountant,
         "proved": run.proved,
         "noise": {
@@ -80,7 +103,11 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "timing and other side channels of the computer the run is on",
             "whoever can read that computer's memory or the data itself",
             "groups of several records of one person: the unit is one record",
-            "settings that were chosen by looking at results on the same data, and other releases from it",
+            if run.ledger.is_some() {
+                "releases from the same data that were not charged to the ledger, and settings that were chosen by looking at such releases"
+            } else {
+                "settings that were chosen by looking at results on the same data, and other releases from it"
+            },
         ],
         "software": software(),
     })
@@ -97,6 +124,7 @@ pub fn not_private_report(algorithm: &str) -> Value {
         "relation": null,
         "unit": null,
         "events": [],
+        "ledger": null,
         "accountant": null,
         "noise": null,
         "assumed_public": [],
