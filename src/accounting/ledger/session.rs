@@ -446,7 +446,7 @@ fn check(request: &Request, terms: &Terms) -> Result<Cost, LedgerError> {
     Ok(Cost::of(&stored.map_err(LedgerError::Event)?))
 }
 
-fn opening(terms: &Terms, id: String) -> Opening {
+pub(super) fn opening(terms: &Terms, id: String) -> Opening {
     Opening {
         format: FORMAT,
         id,
