@@ -366,7 +366,14 @@ impl Account {
 
     /// Charges the whole plan.
     pub fn reserve(&self, run: &str, plan: &Plan, unit: &str) -> Result<Reservation<'_>, Failure> {
-        Ok(self.session.reserve(&request(run, plan, unit))?)
+        self.session
+            .reserve(&request(run, plan, unit))
+            .map_err(|error| match error {
+                LedgerError::Write { .. } => Failure::run(format!(
+                    "{error}. The run is refused, and has released nothing"
+                )),
+                other => other.into(),
+            })
     }
 
     /// What `privacy.json` says about the charge.
