@@ -249,8 +249,23 @@ fn what_a_ledger_cannot_cover_is_refused() {
         2,
         &["unit `record`", "unit `patient`", "--unit patient"],
     );
-    let spent = &place.show()["spent"];
-    assert_eq!(spent, 0.0);
+    let rows = String::from_utf8(place.read("d.csv")).unwrap();
+    let mut people = rows.lines().enumerate().map(|(i, line)| match i {
+        0 => format!("{line},patient,record\n"),
+        _ => format!("{line},p{},r{}\n", i % 100, i % 30),
+    });
+    place.write("p.csv", people.by_ref().collect::<String>());
+    let of_people = run.replace("d.csv", "p.csv");
+    place.fails(
+        &format!("{of_people} --unit patient"),
+        2,
+        &["unit `patient`", "unit `record`", "Leave --unit out"],
+    );
+    // A column of that name is another unit than the row.
+    place.fails(&format!("{of_people} --unit record"), 2, &["is a row"]);
+    assert_eq!(place.show()["spent"], 0.0);
+    let with_units = of_people.replace("--ledger l", "--ledger units");
+    place.succeeds(&format!("{with_units} --unit patient"));
 }
 
 // Wrong here: a typing error in an initial value costs a budget.

@@ -135,8 +135,10 @@ fn reports() -> Vec<(&'static str, Value)> {
         parameters { real mu; }
         model { mu ~ normal(0, 10); y ~ normal(mu, 1); }";
     fs::write(place.path().join("m.dpm"), model).expect("a file");
-    let rows: String = (0..200).map(|i| format!("{}\n", i % 7 - 3)).collect();
-    fs::write(place.path().join("d.csv"), format!("y\n{rows}")).expect("a file");
+    let rows: String = (0..200)
+        .map(|i| format!("{},p{}\n", i % 7 - 3, i % 50))
+        .collect();
+    fs::write(place.path().join("d.csv"), format!("y,person\n{rows}")).expect("a file");
     let dpm = |arguments: &str| {
         let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
             .args(arguments.split_whitespace())
@@ -153,6 +155,7 @@ fn reports() -> Vec<(&'static str, Value)> {
         ("private", private.clone()),
         ("charged", format!("{private} --ledger l")),
         ("add-remove", format!("{private} --relation add-remove")),
+        ("by person", format!("{private} --unit person")),
         ("tempered", format!("{private} --temperature 10")),
         ("from a seed", format!("{private} --insecure-noise-seed 1")),
         (
@@ -182,6 +185,7 @@ fn what_runs_write_is_what_the_schema_says() {
     assert_eq!(of("private")["private"], true);
     assert_eq!(of("private")["ledger"], Value::Null);
     assert_eq!(of("charged")["ledger"]["name"], "l");
+    assert_eq!(of("by person")["unit"], "person");
     for name in ["from a seed", "without noise"] {
         assert_eq!(of(name)["private"], false, "{name}");
         let statement = of(name)["statement"].as_str().expect("a sentence");

@@ -67,7 +67,7 @@ impl Checker {
         role: Role,
     ) -> Option<VariableId> {
         let base = match ty.base {
-            BaseType::Int => Some(Base::Int),
+            BaseType::Int | BaseType::Factor => Some(Base::Int),
             BaseType::Real => Some(Base::Real),
             BaseType::Vector => Some(Base::Vector),
             BaseType::RowVector => Some(Base::RowVector),
@@ -79,7 +79,6 @@ impl Checker {
         let base = base.unwrap_or_else(|| {
             self.unsupported(ty.span, &format!("the type `{}`", ty.base.keyword()), None);
             match ty.base {
-                BaseType::Factor => Base::Int,
                 BaseType::CholeskyFactorCorr
                 | BaseType::CholeskyFactorCov
                 | BaseType::CorrMatrix
@@ -100,7 +99,7 @@ impl Checker {
                 sizes.push(size);
             }
         }
-        let (mut lower, mut upper) = (None, None);
+        let [mut lower, mut upper] = [None, None];
         for constraint in &ty.constraints {
             let value = self.expression(&constraint.value);
             match constraint.kind {
@@ -126,20 +125,15 @@ impl Checker {
                     .help("leave the part in `<...>` out"),
             );
         }
-        if ty.base == BaseType::Factor {
-            let level = |n: usize| Expr {
-                kind: ExprKind::Int(n as i64),
-                ty: Type::INT,
-                stage: Stage::Constant,
-                span: ty.span,
-            };
-            (lower, upper) = (Some(level(1)), Some(level(ty.levels.len())));
-        }
+        let levels = (ty.base == BaseType::Factor).then(|| {
+            [lower, upper] = self.factor_bounds(ty, role);
+            ty.levels.iter().map(|level| level.value.clone()).collect()
+        });
         let ty = Type {
             base,
             array: ty.array_sizes.len(),
         };
-        if role == Role::Parameter && ty.base == Base::Int {
+        if role == Role::Parameter && ty.base == Base::Int && levels.is_none() {
             self.report(
                 Diagnostic::error(
                     "E0128",
@@ -150,7 +144,7 @@ impl Checker {
                 .help("sum the discrete unknown out of the likelihood, with `log_sum_exp`"),
             );
         }
-        Some(self.declare(Variable {
+        let id = self.declare(Variable {
             name: name.name.clone(),
             span: name.span,
             role,
@@ -163,7 +157,11 @@ impl Checker {
             sizes,
             lower,
             upper,
-        }))
+        });
+        if let Some(levels) = levels {
+            self.checked.levels.insert(id, levels);
+        }
+        Some(id)
     }
 
     fn bound(&mut self, role: Role, value: Expr) -> Option<Expr> {

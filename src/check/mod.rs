@@ -10,6 +10,7 @@ mod call;
 mod declaration;
 mod distribution;
 mod expression;
+mod factor;
 mod index;
 mod operators;
 mod scope;

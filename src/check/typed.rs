@@ -4,6 +4,7 @@
 //! Sizes are still expressions of constants; they get numbers when the model is
 //! bound to its constants.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::function::Builtin;
@@ -276,6 +277,8 @@ pub struct Checked {
     pub constants: Vec<VariableId>,
     pub transformed_constants: Vec<Statement>,
     pub record: Vec<VariableId>,
+    /// The level names of factors: level k stands for the int k, from 1.
+    pub levels: HashMap<VariableId, Vec<String>>,
     pub transformed_record: Vec<Statement>,
     pub parameters: Vec<VariableId>,
     /// Declared at the top of `transformed parameters`, in order; written to

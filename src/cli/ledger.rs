@@ -364,6 +364,11 @@ impl Account {
         }
     }
 
+    /// What a plan would come to whose run has the ledger's unit.
+    pub fn quote_for_its_unit(&self, plan: &Plan) -> Result<Quote, Failure> {
+        self.quote(plan, self.session.terms()?.unit())
+    }
+
     /// Charges the whole plan.
     pub fn reserve(&self, run: &str, plan: &Plan, unit: &str) -> Result<Reservation<'_>, Failure> {
         self.session

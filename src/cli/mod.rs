@@ -6,6 +6,7 @@
 
 mod account;
 mod check;
+mod data_file;
 mod failure;
 mod info;
 mod ledger;

@@ -9,7 +9,6 @@ use super::failure::Failure;
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
-use super::sample::UNIT;
 use super::{pretty, print};
 use crate::sampler::{Plan, lookup};
 
@@ -20,7 +19,7 @@ use crate::sampler::{Plan, lookup};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Number of records the run would have
+    /// Number of records the run would have (of units, for a run with --unit)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
     /// Sampler
@@ -78,7 +77,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         common.say(format!("warning: {warning}"));
     }
     let quote = match &arguments.ledger {
-        Some(path) => Some(Account::open(path)?.quote(&plan, UNIT)?),
+        Some(path) => Some(Account::open(path)?.quote_for_its_unit(&plan)?),
         None => None,
     };
     print(&match arguments.format {

@@ -81,6 +81,9 @@ pub struct RecordColumn {
     pub is_int: bool,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+    /// The words of a factor, in the order of its ints 1, 2, ...; none for
+    /// columns of numbers.
+    pub levels: Vec<String>,
     /// Whether the likelihood reads it.
     pub used: bool,
 }
@@ -321,6 +324,7 @@ fn bind_record(tracer: &mut Tracer) -> Result<Vec<RecordColumn>, BindError> {
                 is_int: variable.ty.base == Base::Int,
                 lower,
                 upper,
+                levels: checked.levels.get(&id).cloned().unwrap_or_default(),
                 used: false,
             });
         }

@@ -4,5 +4,5 @@ mod privacy_report;
 mod run_directory;
 pub mod stan_csv;
 
-pub use privacy_report::{PrivateRun, RunLedger, not_private_report, private_report};
+pub use privacy_report::{PrivateRun, RECORD, RunLedger, not_private_report, private_report};
 pub use run_directory::{RunDirectory, RunDirectoryError};

@@ -161,6 +161,11 @@ impl Session {
         }
     }
 
+    /// What the budget is for.
+    pub fn terms(&self) -> Result<Terms, LedgerError> {
+        self.with(|state| Ok(state.chain.books.terms.clone()))
+    }
+
     /// What is spent and what is left now, other processes' runs included.
     pub fn statement(&self) -> Result<Statement, LedgerError> {
         self.with(|state| {
