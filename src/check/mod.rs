@@ -7,6 +7,7 @@
 
 mod builtin;
 mod call;
+mod constraint;
 mod declaration;
 mod distribution;
 mod expression;
@@ -18,8 +19,8 @@ mod statement;
 mod typed;
 
 pub use typed::{
-    Base, Checked, Expr, ExprKind, Index, Role, Stage, Statement, StatementKind, Type, Variable,
-    VariableId,
+    Base, Checked, Expr, ExprKind, Index, Joint, Role, Stage, Statement, StatementKind, Structure,
+    Type, Variable, VariableId,
 };
 
 use std::collections::HashMap;

@@ -20,14 +20,6 @@ impl Checker {
                 if role == Role::TransformedParameter {
                     self.checked.transformed_parameters.push(id);
                 }
-                let variable = self.checked.variable(id);
-                if variable.lower.is_some() || variable.upper.is_some() {
-                    self.unsupported(
-                        ty.span,
-                        "bounds on transformed variables",
-                        Some("leave the bounds out; they would only be checked, not enforced"),
-                    );
-                }
                 let value = value.as_ref().map(|v| self.initial_value(id, v));
                 if let Some(None) = value {
                     continue;
@@ -259,6 +251,7 @@ impl Checker {
             sizes: Vec::new(),
             lower: None,
             upper: None,
+            structure: Structure::Free,
         })
     }
 

@@ -99,7 +99,7 @@ fn parameters(
     if let Some(model) = model {
         for (entry, parameter) in list.iter_mut().zip(&model.parameters) {
             entry["dimensions"] = json!(parameter.shape.sizes);
-            entry["unconstrained_size"] = json!(parameter.shape.length());
+            entry["unconstrained_size"] = json!(parameter.free_length);
         }
     }
     list

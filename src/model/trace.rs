@@ -12,9 +12,10 @@ mod index;
 use std::rc::Rc;
 
 use super::BindError;
+use super::interval::Interval;
 use super::private::{Graphs, Scalar};
 use super::value::{Data, Shape, Value};
-use crate::check::{Checked, Expr, Index, Statement, StatementKind, Type, VariableId};
+use crate::check::{Checked, Expr, Index, Role, Statement, StatementKind, Type, VariableId};
 use crate::syntax::{BinaryOperator, Span};
 
 /// Unrolled loops longer than this are refused rather than left to fill the
@@ -34,8 +35,9 @@ pub(super) struct Tracer<'a> {
     pub prior: Vec<Scalar>,
     /// Terms of one record's log-likelihood.
     pub likelihood: Vec<Scalar>,
-    /// Bounds of record columns, for indices: `(lower, upper)` by variable.
-    pub column_bounds: Vec<Option<(f64, f64)>>,
+    /// What each record column may hold, for indices, and what it is called.
+    pub columns: Vec<Interval>,
+    pub column_names: Vec<String>,
     iterations: usize,
 }
 
@@ -49,7 +51,8 @@ impl<'a> Tracer<'a> {
             variables: vec![None; checked.variables.len()],
             prior: Vec::new(),
             likelihood: Vec::new(),
-            column_bounds: vec![None; checked.variables.len()],
+            columns: Vec::new(),
+            column_names: Vec::new(),
             iterations: 0,
         }
     }
@@ -71,6 +74,7 @@ impl<'a> Tracer<'a> {
         match &statement.kind {
             StatementKind::Declare { variable, value } => {
                 let shape = self.declared_shape(*variable)?;
+                let given = value.is_some();
                 let value = match value {
                     Some(e) => {
                         let value = self.expression(e)?;
@@ -84,6 +88,10 @@ impl<'a> Tracer<'a> {
                     },
                 };
                 self.variables[variable.0] = Some(value);
+                // At once, so that its bounds count for indices further down.
+                if given && self.checked.variable(*variable).role == Role::TransformedRecord {
+                    self.keep_promise(*variable)?;
+                }
                 Ok(())
             }
             StatementKind::Assign {
