@@ -65,7 +65,9 @@ pub mod privacy;
 pub mod sampler;
 pub mod syntax;
 
-pub use accounting::{Event, Guarantee, Meter, Query, Real, Relation, account};
+pub use accounting::{
+    Budget, Event, Guarantee, LedgerError, Meter, Query, Real, Relation, Session, Terms, account,
+};
 pub use density::Density;
 pub use diagnostics::Summary;
 pub use model::{Constants, Model};

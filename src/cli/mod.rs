@@ -11,6 +11,7 @@ mod data_file;
 mod failure;
 mod generate;
 mod info;
+mod ledger;
 mod log_prob;
 mod model_file;
 mod plan;
@@ -123,6 +124,8 @@ enum Command {
     Account(account::Arguments),
     /// Generated quantities of a run's draws, predictions for public rows
     Generate(generate::Arguments),
+    /// The privacy budget of a data set, over all runs on it
+    Ledger(ledger::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
 }
@@ -162,6 +165,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Info(arguments) => info::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments, common),
+        Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments),
     }
 }
