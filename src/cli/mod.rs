@@ -7,6 +7,7 @@
 mod account;
 mod check;
 mod failure;
+mod fmt;
 mod info;
 mod log_prob;
 mod model_file;
@@ -109,6 +110,8 @@ enum Command {
     Sample(Box<sample::Arguments>),
     /// Check a model: types, stages, and how the likelihood depends on records
     Check(check::Arguments),
+    /// Write models in the one form that all have
+    Fmt(fmt::Arguments),
     /// What a run would release and cost, without any data
     Plan(plan::Arguments),
     /// Log density and gradient at given points (NOT PRIVATE)
@@ -151,6 +154,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Sample(arguments) => sample::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
+        Command::Fmt(arguments) => fmt::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
