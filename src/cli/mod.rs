@@ -9,6 +9,7 @@ mod chains;
 mod check;
 mod data_file;
 mod failure;
+mod fmt;
 mod generate;
 mod info;
 mod ledger;
@@ -114,6 +115,8 @@ enum Command {
     Sample(Box<sample::Arguments>),
     /// Check a model: types, stages, and how the likelihood depends on records
     Check(check::Arguments),
+    /// Write models in the one form that all have
+    Fmt(fmt::Arguments),
     /// What a run would release and cost, without any data
     Plan(plan::Arguments),
     /// Log density and gradient at given points (NOT PRIVATE)
@@ -160,6 +163,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Sample(arguments) => sample::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
+        Command::Fmt(arguments) => fmt::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
