@@ -16,12 +16,15 @@ impl Checker {
         let variate = self.expression(variate);
         let arguments = self.expressions(arguments);
         self.only_in_model(span, "a sampling statement")?;
-        let Some(family) = distribution::lookup(&name.name) else {
+        let family = distribution::lookup(&name.name);
+        if family.is_none() && !self.is_user_function(&name.name) {
             self.unknown_distribution(name);
             return None;
-        };
+        }
         let (variate, arguments) = (variate?, arguments?);
-        self.distribution_arguments(name, family, &variate, &arguments)?;
+        if let Some(family) = family {
+            self.distribution_arguments(name, family, &variate, &arguments)?;
+        }
         let right = arguments
             .iter()
             .fold(Stage::Constant, |s, e| s.join(e.stage));
@@ -29,6 +32,9 @@ impl Checker {
             self.prior_reads_record(&variate, &arguments);
             return None;
         }
+        let Some(family) = family else {
+            return self.user_sampling(span, name, variate, arguments);
+        };
         self.checked
             .distributions
             .push(distribution::FAMILIES[family].name());
@@ -62,9 +68,6 @@ impl Checker {
     }
 
     fn unknown_distribution(&mut self, name: &Ident) {
-        if self.is_user_function(&name.name) {
-            return;
-        }
         if distribution::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
             self.unsupported(name.span, &format!("`{}`", name.name), None);
             return;
@@ -229,7 +232,7 @@ pub fn stands_for(kind: Kind, ty: Type) -> Option<StandsFor> {
 }
 
 /// A kind in words, and as a label.
-fn wanted_kind(kind: Kind) -> (&'static str, &'static str) {
+pub(super) fn wanted_kind(kind: Kind) -> (&'static str, &'static str) {
     match kind {
         Kind::Int => ("an int, or an array of them", "int or array of int"),
         Kind::Real => (

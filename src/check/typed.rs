@@ -4,15 +4,17 @@
 //! Sizes are still expressions of constants; they get numbers when the model is
 //! bound to its constants.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::function::Builtin;
 use crate::syntax::{BinaryOperator, Span};
 
 /// The privacy type and the evaluation plan in one: what a value depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
     /// Literals and constants: evaluated once.
+    #[default]
     Constant,
     /// Constants and record columns: once per record, when the data is loaded.
     Record,
@@ -120,6 +122,10 @@ impl fmt::Display for Type {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VariableId(pub usize);
 
+/// Index into [`Checked::functions`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub usize);
+
 /// Where a variable was declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -129,6 +135,9 @@ pub enum Role {
     TransformedRecord,
     Parameter,
     TransformedParameter,
+    GeneratedQuantity,
+    /// Of a user-defined function.
+    Argument,
     /// Declared inside a block.
     Local,
     /// Walks through a range or a container.
@@ -145,6 +154,8 @@ impl Role {
             Role::TransformedRecord => "a transformed record column",
             Role::Parameter => "a parameter",
             Role::TransformedParameter => "a transformed parameter",
+            Role::GeneratedQuantity => "a generated quantity",
+            Role::Argument => "an argument of the function",
             Role::Local => "a local variable",
             Role::Loop => "a loop variable",
         }
@@ -161,8 +172,64 @@ pub struct Variable {
     pub stage: Stage,
     /// One per dimension: array sizes, then those of the vector or matrix.
     pub sizes: Vec<Expr>,
+    /// A number, or a container of the variable's sizes (or of one element's).
     pub lower: Option<Expr>,
     pub upper: Option<Expr>,
+    pub structure: Structure,
+}
+
+/// What a declared type demands of its values, beside `lower` and `upper`.
+#[derive(Debug, Clone, Default)]
+pub enum Structure {
+    #[default]
+    Free,
+    /// `<offset=a, multiplier=b>`: no demand, but a scale for the sampler.
+    Affine {
+        offset: Option<Expr>,
+        multiplier: Option<Expr>,
+    },
+    /// One of the types whose elements depend on each other.
+    Joint(Joint),
+}
+
+/// The types whose elements depend on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Joint {
+    Ordered,
+    PositiveOrdered,
+    Simplex,
+    UnitVector,
+    SumToZero,
+    CholeskyFactorCorr,
+    CholeskyFactorCov,
+    CorrMatrix,
+    CovMatrix,
+}
+
+impl Joint {
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Joint::Ordered => "ordered",
+            Joint::PositiveOrdered => "positive_ordered",
+            Joint::Simplex => "simplex",
+            Joint::UnitVector => "unit_vector",
+            Joint::SumToZero => "sum_to_zero_vector",
+            Joint::CholeskyFactorCorr => "cholesky_factor_corr",
+            Joint::CholeskyFactorCov => "cholesky_factor_cov",
+            Joint::CorrMatrix => "corr_matrix",
+            Joint::CovMatrix => "cov_matrix",
+        }
+    }
+
+    pub fn is_matrix(self) -> bool {
+        matches!(
+            self,
+            Joint::CholeskyFactorCorr
+                | Joint::CholeskyFactorCov
+                | Joint::CorrMatrix
+                | Joint::CovMatrix
+        )
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -187,6 +254,16 @@ pub enum ExprKind {
     LogDensity {
         family: usize,
         variate: Box<Expr>,
+        arguments: Vec<Expr>,
+    },
+    /// `normal_rng(mu, sigma)`
+    Draw {
+        family: usize,
+        arguments: Vec<Expr>,
+    },
+    /// A call of a user-defined function.
+    UserCall {
+        function: FunctionId,
         arguments: Vec<Expr>,
     },
     Index {
@@ -266,7 +343,53 @@ pub enum StatementKind {
         then: Box<Statement>,
         otherwise: Option<Box<Statement>>,
     },
+    While {
+        condition: Expr,
+        body: Box<Statement>,
+    },
+    Break,
+    Continue,
+    Return(Option<Expr>),
+    Print(Vec<Printed>),
+    Reject(Vec<Printed>),
+    /// A call of a user-defined function that gives no value.
+    Call {
+        function: FunctionId,
+        arguments: Vec<Expr>,
+    },
     Block(Vec<Statement>),
+}
+
+/// What stands between the parentheses of `print` and `reject`.
+#[derive(Debug, Clone)]
+pub enum Printed {
+    Text(String),
+    Value(Expr),
+}
+
+/// A user-defined function, checked for arguments of certain stages: the same
+/// function called with a constant and with a record column is two of these.
+#[derive(Debug, Clone)]
+pub struct Function {
+    pub name: String,
+    /// Where the name stands in its definition.
+    pub span: Span,
+    pub arguments: Vec<VariableId>,
+    /// The arguments and every local variable.
+    pub variables: Vec<VariableId>,
+    /// `None` for `void`.
+    pub returns: Option<Type>,
+    /// The stage of what it returns.
+    pub stage: Stage,
+    pub body: Vec<Statement>,
+}
+
+/// How a user-defined function reads in the source.
+#[derive(Debug, Clone)]
+pub struct FunctionSignature {
+    pub name: String,
+    pub returns: Option<Type>,
+    pub arguments: Vec<(String, Type)>,
 }
 
 /// A program whose names, types and stages are right.
@@ -276,6 +399,8 @@ pub struct Checked {
     pub constants: Vec<VariableId>,
     pub transformed_constants: Vec<Statement>,
     pub record: Vec<VariableId>,
+    /// The level names of factors: level k stands for the int k, from 1.
+    pub levels: HashMap<VariableId, Vec<String>>,
     pub transformed_record: Vec<Statement>,
     pub parameters: Vec<VariableId>,
     /// Declared at the top of `transformed parameters`, in order; written to
@@ -283,6 +408,17 @@ pub struct Checked {
     pub transformed_parameters: Vec<VariableId>,
     pub transformed_parameter_statements: Vec<Statement>,
     pub model: Vec<Statement>,
+    /// Declared at the top of `generated quantities`, in order.
+    ///
+    /// In this block parameters count as constants: it is run for one draw at a
+    /// time, whose values are numbers.
+    pub generated_quantities: Vec<VariableId>,
+    pub generated_statements: Vec<Statement>,
+    /// User-defined functions, one for each combination of stages that they are
+    /// called with.
+    pub functions: Vec<Function>,
+    /// The definitions in the `functions` block, in order.
+    pub signatures: Vec<FunctionSignature>,
     /// Names of the distributions that the program uses, sorted.
     pub distributions: Vec<&'static str>,
 }
@@ -290,6 +426,10 @@ pub struct Checked {
 impl Checked {
     pub fn variable(&self, id: VariableId) -> &Variable {
         &self.variables[id.0]
+    }
+
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions[id.0]
     }
 }
 

@@ -1,5 +1,6 @@
 //! `dpm info`: a model as JSON.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -8,8 +9,8 @@ use super::Common;
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::{pretty, print};
-use crate::check::{Checked, VariableId};
-use crate::model::Model;
+use crate::check::{Checked, FunctionSignature, VariableId};
+use crate::model::{Model, RecordColumn};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: dpm info models/adult_income.dpm")]
@@ -40,14 +41,22 @@ fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
         ids.iter()
             .map(|&id| {
                 let v = checked.variable(id);
-                json!({
+                let mut entry = json!({
                     "name": v.name,
                     "type": v.ty.to_string(),
                     "sizes": v.sizes.iter().map(|s| text(s.span)).collect::<Vec<_>>(),
                     "lower": v.lower.as_ref().map(|e| text(e.span)),
                     "upper": v.upper.as_ref().map(|e| text(e.span)),
                     "stage": v.stage.name(),
-                })
+                });
+                // The bounds of a factor are not written in the program.
+                if let Some(levels) = checked.levels.get(&id) {
+                    entry["type"] = json!(v.ty.to_string().replace("int", "factor"));
+                    entry["levels"] = json!(levels);
+                    entry["lower"] = json!("1");
+                    entry["upper"] = json!(levels.len().to_string());
+                }
+                entry
             })
             .collect()
     };
@@ -55,18 +64,45 @@ fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
         "model": file.path.display().to_string(),
         "constants": declared(&checked.constants),
         "record": declared(&checked.record),
-        "record_columns": model.map(|m| m.columns.iter().map(|c| json!({
-            "name": c.name,
-            "type": if c.is_int { "int" } else { "real" },
-            "lower": c.lower,
-            "upper": c.upper,
-            "used": c.used,
-        })).collect::<Vec<_>>()),
+        "record_columns": model.map(|m| m.columns.iter().map(column).collect::<Vec<_>>()),
         "parameters": parameters(checked, model, &declared),
         "transformed_parameters": outputs(checked, model, &declared),
+        "generated_quantities": declared(&checked.generated_quantities),
+        "functions": checked.signatures.iter().map(signature).collect::<Vec<_>>(),
         "unconstrained_dimension": model.map(|m| m.dimension),
         "stages": stages(checked),
         "distributions": checked.distributions,
+    })
+}
+
+fn column(column: &RecordColumn) -> Value {
+    let mut entry = json!({
+        "name": column.name,
+        "type": match (column.is_int, column.levels.is_empty()) {
+            (_, false) => "factor",
+            (true, true) => "int",
+            (false, true) => "real",
+        },
+        "lower": column.lower,
+        "upper": column.upper,
+        "used": column.used,
+    });
+    if !column.levels.is_empty() {
+        entry["levels"] = json!(column.levels);
+    }
+    entry
+}
+
+fn signature(function: &FunctionSignature) -> Value {
+    let arguments: Vec<Value> = function
+        .arguments
+        .iter()
+        .map(|(name, ty)| json!({ "name": name, "type": ty.to_string() }))
+        .collect();
+    json!({
+        "name": function.name,
+        "returns": function.returns.map_or("void".to_string(), |ty| ty.to_string()),
+        "arguments": arguments,
     })
 }
 
@@ -79,7 +115,7 @@ fn parameters(
     if let Some(model) = model {
         for (entry, parameter) in list.iter_mut().zip(&model.parameters) {
             entry["dimensions"] = json!(parameter.shape.sizes);
-            entry["unconstrained_size"] = json!(parameter.shape.length());
+            entry["unconstrained_size"] = json!(parameter.free_length);
         }
     }
     list
@@ -103,8 +139,17 @@ fn outputs(
 }
 
 fn stages(checked: &Checked) -> Value {
+    // Those of functions belong to a call, and may share a name with others.
+    let of_functions: HashSet<VariableId> = checked
+        .functions
+        .iter()
+        .flat_map(|f| f.variables.iter().copied())
+        .collect();
     let mut map = serde_json::Map::new();
-    for v in &checked.variables {
+    for (i, v) in checked.variables.iter().enumerate() {
+        if of_functions.contains(&VariableId(i)) {
+            continue;
+        }
         map.insert(v.name.clone(), json!(v.stage.name()));
     }
     Value::Object(map)

@@ -5,13 +5,17 @@
 //! usage or bad input, 3 a privacy budget refuses the run.
 
 mod account;
+mod chains;
 mod check;
+mod data_file;
 mod failure;
+mod generate;
 mod info;
 mod log_prob;
 mod model_file;
 mod plan;
 mod progress;
+mod public_data;
 mod run_settings;
 mod sample;
 mod summary;
@@ -117,6 +121,8 @@ enum Command {
     Info(info::Arguments),
     /// Epsilon or delta of a list of releases
     Account(account::Arguments),
+    /// Generated quantities of a run's draws, predictions for public rows
+    Generate(generate::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
 }
@@ -155,6 +161,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments),
+        Command::Generate(arguments) => generate::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments),
     }
 }

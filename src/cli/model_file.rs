@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::Common;
 use super::failure::Failure;
 use crate::check::{Checked, check};
-use crate::model::{Constants, Model, RecordColumn};
-use crate::syntax::{Diagnostic, did_you_mean, parse, render};
+use crate::model::{BindError, Constants, Model};
+use crate::syntax::{Diagnostic, parse, render};
 
 /// A program that passed the checker.
 pub(super) struct ModelFile {
@@ -74,11 +74,14 @@ impl ModelFile {
     }
 
     /// Binds the constants: those of `given`, else `MODEL.constants.json` where
-    /// it exists, else none.
+    /// it exists, else none. Shows what the program prints.
     pub fn bind(&self, given: Option<&Path>, common: &Common) -> Result<Model, Failure> {
         let constants = self.constants(given)?;
-        let model = Model::bind(&self.checked, &constants)
-            .map_err(|e| Failure::diagnostics(self.render(&[e.diagnostic()], common)))?;
+        let model =
+            Model::bind(&self.checked, &constants).map_err(|e| self.bind_failure(&e, common))?;
+        for line in &model.printed {
+            common.say(line);
+        }
         if !model.extra_constants.is_empty() {
             common.say(format!(
                 "note: the model does not declare these constants, which are ignored: {}",
@@ -86,6 +89,11 @@ impl ModelFile {
             ));
         }
         Ok(model)
+    }
+
+    /// A program and its constants do not fit together.
+    pub fn bind_failure(&self, error: &BindError, common: &Common) -> Failure {
+        Failure::diagnostics(self.render(&[error.diagnostic()], common))
     }
 
     /// The file of constants that counts, if there is one.
@@ -97,7 +105,8 @@ impl ModelFile {
         }
     }
 
-    fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+    /// The constants of that file; none where there is no file.
+    pub fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
         let Some(path) = self.constants_path(given) else {
             return Ok(Constants::none());
         };
@@ -117,45 +126,4 @@ impl ModelFile {
             .file_stem()
             .map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned())
     }
-}
-
-/// Turns `--columns x=a,b,c` into pairs of element and header.
-pub(super) fn renames(
-    arguments: &[String],
-    columns: &[RecordColumn],
-) -> Result<Vec<(String, String)>, Failure> {
-    let mut pairs = Vec::new();
-    for argument in arguments {
-        let Some((variable, headers)) = argument.split_once('=') else {
-            return Err(Failure::input(format!(
-                "--columns wants `name=header` or `name=header1,header2,...`, found `{argument}`"
-            )));
-        };
-        let elements: Vec<&RecordColumn> = columns
-            .iter()
-            .filter(|c| c.variable == variable || c.name == variable)
-            .collect();
-        let headers: Vec<&str> = headers.split(',').map(str::trim).collect();
-        if elements.is_empty() {
-            let hint = did_you_mean(variable, columns.iter().map(|c| &c.variable))
-                .map(|name| format!("; did you mean `{name}`?"))
-                .unwrap_or_default();
-            return Err(Failure::input(format!(
-                "--columns names `{variable}`, but the model's `record` declares no such column{hint}"
-            )));
-        }
-        if elements.len() != headers.len() {
-            return Err(Failure::input(format!(
-                "--columns gives {} column{} for `{variable}`, which has {} element{}",
-                headers.len(),
-                if headers.len() == 1 { "" } else { "s" },
-                elements.len(),
-                if elements.len() == 1 { "" } else { "s" }
-            )));
-        }
-        for (element, header) in elements.iter().zip(headers) {
-            pairs.push((element.name.clone(), header.to_string()));
-        }
-    }
-    Ok(pairs)
 }

@@ -9,25 +9,30 @@
 //! a private one. Nothing in this room has seen a row.
 
 mod constants;
+mod constraint;
+mod declared;
+mod generate;
+mod interval;
 mod private;
 mod public;
+mod running_sum;
 mod trace;
 mod transform;
 mod value;
 
 pub use constants::{Constants, numbers};
+pub use generate::{Generated, Generator};
 pub use private::{
     Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
 };
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
-pub use transform::{NumericTransform, Transform};
+pub use transform::{Affine, Blocks, Bounds, Transform};
 pub use value::Shape;
 
-use crate::check::{Base, Checked, Role};
+use crate::check::{Checked, Role, on_deep_stack};
 use crate::distribution::Algebra;
 use crate::syntax::{Diagnostic, Span};
 use trace::Tracer;
-use value::{Data, Value};
 
 /// A program and its constants do not fit together. Points into the source.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -35,6 +40,10 @@ use value::{Data, Value};
 pub struct BindError {
     pub span: Span,
     pub message: String,
+    /// The calls that led into the function where `span` stands, innermost first.
+    pub calls: Vec<Span>,
+    /// Whether the program itself said so, with `reject`.
+    pub rejected: bool,
 }
 
 impl BindError {
@@ -42,12 +51,19 @@ impl BindError {
         BindError {
             span,
             message: message.into(),
+            calls: Vec::new(),
+            rejected: false,
         }
     }
 
     /// The error as a diagnostic that can be rendered with its source.
     pub fn diagnostic(&self) -> Diagnostic {
-        Diagnostic::error("E0300", self.span, self.message.clone()).label("here")
+        let diagnostic = Diagnostic::error("E0300", self.span, self.message.clone());
+        self.calls
+            .iter()
+            .fold(diagnostic.label("here"), |d, &call| {
+                d.note(call, "called here")
+            })
     }
 }
 
@@ -57,8 +73,10 @@ pub struct Parameter {
     pub name: String,
     pub shape: Shape,
     pub transform: Transform,
-    /// Where its unconstrained elements start, in declaration order.
+    /// Where its unconstrained coordinates start, in declaration order.
     pub offset: usize,
+    /// How many they are: fewer than elements for a simplex, for example.
+    pub free_length: usize,
     /// Its constrained value.
     pub node: PublicId,
 }
@@ -81,6 +99,9 @@ pub struct RecordColumn {
     pub is_int: bool,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+    /// The words of a factor, in the order of its ints 1, 2, ...; none for
+    /// columns of numbers.
+    pub levels: Vec<String>,
     /// Whether the likelihood reads it.
     pub used: bool,
 }
@@ -105,6 +126,8 @@ pub struct Model {
     pub record_constant: Scalar,
     /// Constants in the file that the model does not declare.
     pub extra_constants: Vec<String>,
+    /// What `print` statements said, a line each.
+    pub printed: Vec<String>,
 }
 
 /// A program that is not a model, with everything that is wrong with it.
@@ -145,6 +168,10 @@ impl Model {
     /// Errors: a constant is missing or of the wrong shape, sizes do not fit, an
     /// index may leave its container.
     pub fn bind(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
+        on_deep_stack(|| Model::trace(checked, constants))
+    }
+
+    fn trace(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
         let mut tracer = Tracer::new(checked);
         let declared: Vec<&str> = checked
             .constants
@@ -156,26 +183,34 @@ impl Model {
             .filter(|name| !declared.contains(name))
             .map(str::to_string)
             .collect();
-        bind_constants(&mut tracer, constants)?;
-        tracer.statements(&checked.transformed_constants)?;
-        let columns = bind_record(&mut tracer)?;
+        generate::run_constants(&mut tracer, constants)?;
+        let columns = declared::bind_record(&mut tracer)?;
         tracer.statements(&checked.transformed_record)?;
-        let (parameters, jacobians) = bind_parameters(&mut tracer)?;
+        tracer.keep_promises(Role::TransformedRecord)?;
+        let (parameters, jacobians) = declared::bind_parameters(&mut tracer)?;
         tracer.statements(&checked.transformed_parameter_statements)?;
+        tracer.keep_promises(Role::TransformedParameter)?;
         let outputs = outputs(&mut tracer)?;
         tracer.statements(&checked.model)?;
 
-        let dimension = parameters.iter().map(|p| p.shape.length()).sum();
+        let dimension = parameters.iter().map(|p| p.free_length).sum();
         let Tracer {
             mut graphs,
             prior,
             likelihood,
+            state,
+            printed,
             ..
         } = tracer;
         let prior = graphs.sum(&prior);
+        let (mut likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
+        // Where a parameter led to `reject` there is no density, and nothing of
+        // what was computed on the way matters.
+        let nowhere = Scalar::number(f64::NEG_INFINITY);
+        let prior = graphs.select(state.rejected, nowhere, prior);
+        likelihood = graphs.select(state.rejected, Scalar::number(0.0), likelihood);
         let prior = graphs.assemble(&[prior]);
         let jacobian = graphs.public.sum(&jacobians);
-        let (likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
         let mut model = Model {
             graphs,
             parameters,
@@ -187,6 +222,7 @@ impl Model {
             likelihood,
             record_constant,
             extra_constants,
+            printed,
         };
         model.mark_used_columns();
         Ok(model)
@@ -197,12 +233,8 @@ impl Model {
     pub fn output_columns(&self) -> Vec<(String, usize, usize)> {
         let mut columns = Vec::new();
         for (k, output) in self.outputs.iter().enumerate() {
-            let indices = output.shape.indices();
-            for position in output.shape.column_major_order() {
-                let mut name = output.name.clone();
-                for i in &indices[position] {
-                    name.push_str(&format!(".{i}"));
-                }
+            let names = output.shape.column_names(&output.name);
+            for (name, position) in names.into_iter().zip(output.shape.column_major_order()) {
                 columns.push((name, k, position));
             }
         }
@@ -243,156 +275,6 @@ impl Model {
     }
 }
 
-fn bind_constants(tracer: &mut Tracer, constants: &Constants) -> Result<(), BindError> {
-    let checked = tracer.checked;
-    for &id in &checked.constants {
-        let variable = checked.variable(id);
-        let shape = tracer.declared_shape(id)?;
-        let value = constants.value(variable, shape)?;
-        for (bound, is_lower) in [(&variable.lower, true), (&variable.upper, false)] {
-            let Some(bound) = bound else { continue };
-            let limit = constant_bound(tracer, bound)?;
-            for element in value.elements(&tracer.graphs).iter() {
-                let v = element.as_number().unwrap_or(f64::NAN);
-                let fits = if is_lower { v >= limit } else { v <= limit };
-                if !fits {
-                    return Err(BindError::new(
-                        variable.span,
-                        format!(
-                            "the constant `{}` is {v}, but its declared {} bound is {limit}",
-                            variable.name,
-                            if is_lower { "lower" } else { "upper" }
-                        ),
-                    ));
-                }
-            }
-        }
-        tracer.variables[id.0] = Some(value);
-    }
-    Ok(())
-}
-
-fn constant_bound(tracer: &mut Tracer, bound: &crate::check::Expr) -> Result<f64, BindError> {
-    let value = tracer.expression(bound)?.only(&tracer.graphs);
-    value
-        .as_number()
-        .filter(|v| !v.is_nan())
-        .ok_or_else(|| BindError::new(bound.span, "this bound must be a number"))
-}
-
-fn bind_record(tracer: &mut Tracer) -> Result<Vec<RecordColumn>, BindError> {
-    let checked = tracer.checked;
-    let mut columns = Vec::new();
-    for &id in &checked.record {
-        let variable = checked.variable(id);
-        let shape = tracer.declared_shape(id)?;
-        let lower = variable
-            .lower
-            .as_ref()
-            .map(|b| constant_bound(tracer, b))
-            .transpose()?;
-        let upper = variable
-            .upper
-            .as_ref()
-            .map(|b| constant_bound(tracer, b))
-            .transpose()?;
-        if let (Some(a), Some(b)) = (lower, upper) {
-            if a > b {
-                return Err(BindError::new(
-                    variable.span,
-                    format!(
-                        "`{}` has lower bound {a} above its upper bound {b}",
-                        variable.name
-                    ),
-                ));
-            }
-            tracer.column_bounds[id.0] = Some((a, b));
-        }
-        let mut elements = Vec::new();
-        for index in shape.indices() {
-            let mut name = variable.name.clone();
-            for i in &index {
-                name.push_str(&format!(".{i}"));
-            }
-            elements.push(tracer.graphs.private.column(columns.len()));
-            columns.push(RecordColumn {
-                name,
-                variable: variable.name.clone(),
-                is_int: variable.ty.base == Base::Int,
-                lower,
-                upper,
-                used: false,
-            });
-        }
-        tracer.variables[id.0] = Some(Value {
-            shape,
-            data: Data::of(elements),
-        });
-    }
-    Ok(columns)
-}
-
-fn bind_parameters(tracer: &mut Tracer) -> Result<(Vec<Parameter>, Vec<PublicId>), BindError> {
-    let checked = tracer.checked;
-    let mut parameters = Vec::new();
-    let mut jacobians = Vec::new();
-    let mut offset = 0;
-    for &id in &checked.parameters {
-        let variable = checked.variable(id);
-        let shape = tracer.declared_shape(id)?;
-        let mut bound = |e: &Option<crate::check::Expr>| -> Result<Option<Scalar>, BindError> {
-            match e {
-                None => Ok(None),
-                Some(e) => Ok(Some(tracer.expression(e)?.only(&tracer.graphs))),
-            }
-        };
-        let (lower, upper) = (bound(&variable.lower)?, bound(&variable.upper)?);
-        for (bound, declared) in [(lower, &variable.lower), (upper, &variable.upper)] {
-            if let (Some(value), Some(declared)) = (bound.and_then(Scalar::as_number), declared)
-                && value.is_nan()
-            {
-                return Err(BindError::new(declared.span, "this bound is not a number"));
-            }
-        }
-        if let (Some(a), Some(b)) = (
-            lower.and_then(Scalar::as_number),
-            upper.and_then(Scalar::as_number),
-        ) && a >= b
-        {
-            return Err(BindError::new(
-                variable.span,
-                format!(
-                    "`{}` has the lower bound {a} and the upper bound {b}: nothing lies between them",
-                    variable.name
-                ),
-            ));
-        }
-        let transform = Transform::for_bounds(lower, upper);
-        let length = shape.length();
-        let node = if length == 0 {
-            tracer.graphs.public.constants(&[])
-        } else {
-            let u = tracer.graphs.public.unconstrained(offset, length);
-            let (x, jacobian) = transform.constrain(&mut tracer.graphs, u);
-            jacobians.extend(jacobian);
-            x
-        };
-        tracer.variables[id.0] = Some(Value {
-            shape: shape.clone(),
-            data: Data::Public(node),
-        });
-        parameters.push(Parameter {
-            name: variable.name.clone(),
-            shape,
-            transform,
-            offset,
-            node,
-        });
-        offset += length;
-    }
-    Ok((parameters, jacobians))
-}
-
 fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {
     let checked = tracer.checked;
     let mut outputs = Vec::new();
@@ -406,7 +288,7 @@ fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {
             variable.role,
             Role::Parameter | Role::TransformedParameter
         ));
-        let Some(value) = tracer.variables[id.0].clone() else {
+        let Some(value) = tracer.state.variables[id.0].clone() else {
             return Err(BindError::new(variable.span, "this variable has no value"));
         };
         let node = value.public_node(&mut tracer.graphs);
