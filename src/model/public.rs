@@ -336,6 +336,9 @@ impl Algebra for PublicGraph {
     fn select(&mut self, condition: PublicId, a: PublicId, b: PublicId) -> PublicId {
         self.select_between(condition, a, b)
     }
+    fn known(&self, a: PublicId) -> Option<f64> {
+        self.single_constant(a)
+    }
 }
 
 #[cfg(test)]
