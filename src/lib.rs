@@ -71,6 +71,6 @@ pub use diagnostics::Summary;
 pub use model::{Constants, Model};
 pub use privacy::{NotPrivate, OnBadRows, PrivateRng, Rows, Vault, load_csv};
 pub use sampler::{
-    Chain, Draw, Initial, Iterations, NoiseChoice, NonPrivateSettings, Observer, Phase, Plan,
-    PlanRequest, PrivateSettings, sample_exactly, sample_privately,
+    Chain, Draw, Initial, Iterations, MetricForm, NoiseChoice, NonPrivateSettings, Observer, Phase,
+    Plan, PlanRequest, PrivateSettings, sample_exactly, sample_privately,
 };

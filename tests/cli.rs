@@ -397,8 +397,8 @@ fn bad_settings_are_explained() {
             &["`dp-penalty` is not supported", "`dp-hmc`"],
         ),
         (
-            "--algorithm nuts --not-private",
-            &["`nuts` is not supported", "`hmc`"],
+            "--algorithm dp-barker",
+            &["`dp-barker` is not supported", "`hmc`"],
         ),
         ("--algorithm hmc", &["no privacy", "--not-private"]),
         (

@@ -309,7 +309,11 @@ fn bad_values_are_explained() {
         ),
         (
             "vector<upper=1>[2] x = [0, 3]';",
-            "`x` is 3, but its declared upper bound is 1",
+            "`x[2]` is 3, but its declared upper bound is 1",
+        ),
+        (
+            "simplex[2] x = [0.5, 0.6]';",
+            "`x` is not a `simplex`: its elements sum to 1.1, not 1",
         ),
         ("int x;", "`x` is `int` and was given no value"),
         ("vector[2] x; x[3] = 1;", "index 3 is outside 1..2"),

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
 use dpm::privacy::NotPrivate;
 use dpm::{
-    Constants, Density, Initial, Iterations, Meter, Model, NoiseChoice, NonPrivateSettings,
-    OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary, Vault, load_csv,
-    sample_exactly, sample_privately,
+    Constants, Density, Initial, Iterations, Meter, MetricForm, Model, NoiseChoice,
+    NonPrivateSettings, OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary,
+    Vault, load_csv, sample_exactly, sample_privately,
 };
 use evaluation::{read, root};
 
@@ -45,9 +45,14 @@ fn sampled(chains: &[dpm::Chain]) -> Vec<Vec<Vec<f64>>> {
 /// combined Monte Carlo standard errors. With some 180 parameters and four
 /// figures each, a right sampler fails a fresh seed about once in 20 runs; a
 /// wrong Jacobian, prior or gradient shifts means by many standard errors.
-fn agrees(name: &str) {
+fn agrees(algorithm: &str, name: &str) {
     let vault = vault(name, &format!("{name}.csv"));
+    let algorithm = dpm::sampler::lookup(algorithm).expect("a sampler");
     let settings = NonPrivateSettings {
+        algorithm,
+        max_depth: 10,
+        target_acceptance: None,
+        metric: MetricForm::default_of(algorithm, vault.density().dimension()),
         chains: 4,
         num_warmup: 1000,
         num_samples: 1000,
@@ -99,22 +104,24 @@ fn agrees(name: &str) {
     assert!(compared >= 16);
 }
 
-#[test]
-#[ignore = "seconds to minutes; run with cargo test --release -- --ignored"]
-fn hmc_agrees_with_the_reference_on_wells() {
-    agrees("wells_data-wells_dae_inter_model");
+macro_rules! agreements {
+    ($($test:ident: $algorithm:literal on $name:literal;)*) => {
+        $(#[test]
+        #[ignore = "seconds to minutes; run with cargo test --release -- --ignored"]
+        fn $test() {
+            agrees($algorithm, $name);
+        })*
+    };
 }
 
-#[test]
-#[ignore = "seconds to minutes; run with cargo test --release -- --ignored"]
-fn hmc_agrees_with_the_reference_on_kidiq() {
-    agrees("kidiq-kidscore_momhsiq");
-}
-
-#[test]
-#[ignore = "seconds to minutes; run with cargo test --release -- --ignored"]
-fn hmc_agrees_with_the_reference_on_radon() {
-    agrees("radon_mn-radon_hierarchical_intercept_noncentered");
+agreements! {
+    hmc_on_wells: "hmc" on "wells_data-wells_dae_inter_model";
+    hmc_on_kidiq: "hmc" on "kidiq-kidscore_momhsiq";
+    hmc_on_radon: "hmc" on "radon_mn-radon_hierarchical_intercept_noncentered";
+    nuts_on_wells: "nuts" on "wells_data-wells_dae_inter_model";
+    nuts_on_kidiq: "nuts" on "kidiq-kidscore_momhsiq";
+    nuts_on_radon: "nuts" on "radon_mn-radon_hierarchical_intercept_noncentered";
+    rwmh_on_kidiq: "rwmh" on "kidiq-kidscore_momhsiq";
 }
 
 /// The paper's banana at epsilon 15 with the paper's settings (892 iterations

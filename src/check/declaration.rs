@@ -1,10 +1,9 @@
 //! Declarations: types, sizes, constraints.
 
+use super::constraint::Constraints;
 use super::scope::Checker;
 use super::typed::*;
-use crate::syntax::{
-    self, BaseType, Block, ConstraintKind, Diagnostic, Ident, StatementKind as Syntax,
-};
+use crate::syntax::{self, BaseType, Block, Diagnostic, Ident, StatementKind as Syntax};
 
 impl Checker {
     /// `constants`, `record` and `parameters` hold declarations without values.
@@ -66,27 +65,7 @@ impl Checker {
         name: &Ident,
         role: Role,
     ) -> Option<VariableId> {
-        let base = match ty.base {
-            BaseType::Int => Some(Base::Int),
-            BaseType::Real => Some(Base::Real),
-            BaseType::Vector => Some(Base::Vector),
-            BaseType::RowVector => Some(Base::RowVector),
-            BaseType::Matrix => Some(Base::Matrix),
-            _ => None,
-        };
-        // One message is enough: later uses are checked as if there were the
-        // plain type.
-        let base = base.unwrap_or_else(|| {
-            self.unsupported(ty.span, &format!("the type `{}`", ty.base.keyword()), None);
-            match ty.base {
-                BaseType::Factor => Base::Int,
-                BaseType::CholeskyFactorCorr
-                | BaseType::CholeskyFactorCov
-                | BaseType::CorrMatrix
-                | BaseType::CovMatrix => Base::Matrix,
-                _ => Base::Vector,
-            }
-        });
+        let (base, joint) = base_of(ty.base);
         let mut sizes = Vec::new();
         for size in ty.array_sizes.iter().chain(&ty.sizes) {
             let Some(size) = self.expression(size) else {
@@ -100,46 +79,22 @@ impl Checker {
                 sizes.push(size);
             }
         }
-        let (mut lower, mut upper) = (None, None);
-        for constraint in &ty.constraints {
-            let value = self.expression(&constraint.value);
-            match constraint.kind {
-                ConstraintKind::Lower | ConstraintKind::Upper => {
-                    let value = value.and_then(|v| self.bound(role, v));
-                    if constraint.kind == ConstraintKind::Lower {
-                        lower = value;
-                    } else {
-                        upper = value;
-                    }
-                }
-                kind => self.unsupported(
-                    constraint.span,
-                    &format!("the constraint `{}`", kind.keyword()),
-                    Some("scale the parameter in `transformed parameters`"),
-                ),
-            }
+        if joint.is_some_and(Joint::is_matrix) && ty.sizes.len() == 1 {
+            // `corr_matrix[K]` has K rows and K columns.
+            sizes.extend(sizes.last().cloned());
         }
-        if role == Role::Local && !ty.constraints.is_empty() {
-            self.report(
-                Diagnostic::error("E0127", ty.span, "a local variable has no constraints")
-                    .label("not allowed here")
-                    .help("leave the part in `<...>` out"),
-            );
-        }
-        if ty.base == BaseType::Factor {
-            let level = |n: usize| Expr {
-                kind: ExprKind::Int(n as i64),
-                ty: Type::INT,
-                stage: Stage::Constant,
-                span: ty.span,
-            };
-            (lower, upper) = (Some(level(1)), Some(level(ty.levels.len())));
-        }
-        let ty = Type {
-            base,
-            array: ty.array_sizes.len(),
-        };
-        if role == Role::Parameter && ty.base == Base::Int {
+        let array = ty.array_sizes.len();
+        let Constraints {
+            mut lower,
+            mut upper,
+            structure,
+        } = self.constraints(ty, role, Type { base, array }, joint);
+        let levels = (ty.base == BaseType::Factor).then(|| {
+            [lower, upper] = self.factor_bounds(ty, role);
+            ty.levels.iter().map(|level| level.value.clone()).collect()
+        });
+        let ty = Type { base, array };
+        if role == Role::Parameter && ty.base == Base::Int && levels.is_none() {
             self.report(
                 Diagnostic::error(
                     "E0128",
@@ -150,7 +105,7 @@ impl Checker {
                 .help("sum the discrete unknown out of the likelihood, with `log_sum_exp`"),
             );
         }
-        Some(self.declare(Variable {
+        let id = self.declare(Variable {
             name: name.name.clone(),
             span: name.span,
             role,
@@ -163,21 +118,37 @@ impl Checker {
             sizes,
             lower,
             upper,
-        }))
+            structure,
+        });
+        if let Some(levels) = levels {
+            self.checked.levels.insert(id, levels);
+        }
+        Some(id)
     }
+}
 
-    fn bound(&mut self, role: Role, value: Expr) -> Option<Expr> {
-        if value.stage.is_private() {
-            return self.not_constant(&value, "bounds");
-        }
-        if value.stage == Stage::Parameter && role != Role::Parameter {
-            return self.not_constant(&value, "these bounds");
-        }
-        let scalar = value.ty.is_number();
-        if !scalar {
-            self.unsupported(value.span, "bounds that are containers", None);
-            return None;
-        }
-        Some(value)
-    }
+/// The type of the values, and how their elements depend on each other.
+fn base_of(declared: BaseType) -> (Base, Option<Joint>) {
+    let joint = match declared {
+        BaseType::Int | BaseType::Factor => return (Base::Int, None),
+        BaseType::Real => return (Base::Real, None),
+        BaseType::Vector => return (Base::Vector, None),
+        BaseType::RowVector => return (Base::RowVector, None),
+        BaseType::Matrix => return (Base::Matrix, None),
+        BaseType::Ordered => Joint::Ordered,
+        BaseType::PositiveOrdered => Joint::PositiveOrdered,
+        BaseType::Simplex => Joint::Simplex,
+        BaseType::UnitVector => Joint::UnitVector,
+        BaseType::SumToZeroVector => Joint::SumToZero,
+        BaseType::CholeskyFactorCorr => Joint::CholeskyFactorCorr,
+        BaseType::CholeskyFactorCov => Joint::CholeskyFactorCov,
+        BaseType::CorrMatrix => Joint::CorrMatrix,
+        BaseType::CovMatrix => Joint::CovMatrix,
+    };
+    let base = if joint.is_matrix() {
+        Base::Matrix
+    } else {
+        Base::Vector
+    };
+    (base, Some(joint))
 }

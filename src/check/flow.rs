@@ -329,6 +329,7 @@ impl Checker {
             sizes: Vec::new(),
             lower: None,
             upper: None,
+            structure: Structure::Free,
         })
     }
 }

@@ -606,6 +606,7 @@ impl Checker {
                     sizes: Vec::new(),
                     lower: None,
                     upper: None,
+                    structure: Structure::Free,
                 })
             })
             .collect();

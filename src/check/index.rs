@@ -19,7 +19,7 @@ impl Checker {
         for index in &indices {
             let index_stage = index_stage(index);
             if index_stage.is_private() {
-                self.record_index(&base, index)?;
+                self.record_index(index)?;
             }
             stage = stage.join(index_stage);
         }
@@ -85,55 +85,34 @@ impl Checker {
         }
     }
 
-    /// An index that is read off the record must be a column whose declared
-    /// bounds say that it cannot leave the container.
-    fn record_index(&mut self, base: &Expr, index: &Index) -> Option<()> {
-        let e = match index {
-            Index::Single(e) => e,
-            Index::Many(e) => {
-                self.unsupported(e.span, "indexing by an array of record ints", None);
-                return None;
-            }
-            Index::Range { .. } => return Some(()),
+    /// A record column that is an index must have bounds. Whether they keep the
+    /// index inside its container is known with the sizes, when the model is
+    /// bound; so it is for an index that is computed.
+    fn record_index(&mut self, index: &Index) -> Option<()> {
+        let (Index::Single(e) | Index::Many(e)) = index else {
+            return Some(());
         };
-        if base.stage.is_private() {
-            self.unsupported(
-                e.span,
-                "indexing a private container by a private index",
-                Some("index a parameter or a constant"),
-            );
-            return None;
-        }
         let ExprKind::Variable(id) = e.kind else {
-            self.unsupported(
-                e.span,
-                "indexing by an expression of record columns",
-                Some("index by the record column itself"),
-            );
-            return None;
+            return Some(());
         };
         let variable = self.checked.variable(id);
-        if variable.role != Role::Record || variable.lower.is_none() || variable.upper.is_none() {
-            let (declared, name, role) = (variable.span, variable.name.clone(), variable.role);
-            self.report(
-                Diagnostic::error(
-                    "E0206",
-                    e.span,
-                    format!(
-                        "`{name}` is used as an index, but nothing says what values it may take"
-                    ),
-                )
-                .label("an index read off the record")
-                .note(declared, "declared here")
-                .help(if role == Role::Record {
-                    format!("declare its bounds, for example `int<lower=1, upper=J> {name};`")
-                } else {
-                    "index by a column that is declared in `record`, with both bounds".to_string()
-                }),
-            );
-            return None;
+        if variable.role != Role::Record || (variable.lower.is_some() && variable.upper.is_some()) {
+            return Some(());
         }
-        Some(())
+        let (declared, name) = (variable.span, variable.name.clone());
+        self.report(
+            Diagnostic::error(
+                "E0206",
+                e.span,
+                format!("`{name}` is used as an index, but nothing says what values it may take"),
+            )
+            .label("an index read off the record")
+            .note(declared, "declared here")
+            .help(format!(
+                "declare its bounds, for example `int<lower=1, upper=J> {name};`"
+            )),
+        );
+        None
     }
 
     /// The type that remains after indexing.

@@ -7,10 +7,12 @@
 
 mod builtin;
 mod call;
+mod constraint;
 mod declaration;
 mod distribution;
 mod draw;
 mod expression;
+mod factor;
 mod flow;
 mod function;
 mod index;
@@ -23,8 +25,8 @@ mod typed;
 pub use distribution::{StandsFor, stands_for};
 pub use stack::{Stack, on_deep_stack};
 pub use typed::{
-    Base, Checked, Expr, ExprKind, Function, FunctionId, FunctionSignature, Index, Printed, Role,
-    Stage, Statement, StatementKind, Type, Variable, VariableId,
+    Base, Checked, Expr, ExprKind, Function, FunctionId, FunctionSignature, Index, Joint, Printed,
+    Role, Stage, Statement, StatementKind, Structure, Type, Variable, VariableId,
 };
 
 use std::rc::Rc;

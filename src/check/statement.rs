@@ -26,16 +26,6 @@ impl Checker {
                     }
                     _ => {}
                 }
-                let variable = self.checked.variable(id);
-                if role != Role::GeneratedQuantity
-                    && (variable.lower.is_some() || variable.upper.is_some())
-                {
-                    self.unsupported(
-                        ty.span,
-                        "bounds on transformed variables",
-                        Some("leave the bounds out; they would only be checked, not enforced"),
-                    );
-                }
                 let value = value.as_ref().map(|v| self.initial_value(id, v));
                 if let Some(None) = value {
                     continue;

@@ -4,6 +4,7 @@
 //! Sizes are still expressions of constants; they get numbers when the model is
 //! bound to its constants.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::function::Builtin;
@@ -171,8 +172,64 @@ pub struct Variable {
     pub stage: Stage,
     /// One per dimension: array sizes, then those of the vector or matrix.
     pub sizes: Vec<Expr>,
+    /// A number, or a container of the variable's sizes (or of one element's).
     pub lower: Option<Expr>,
     pub upper: Option<Expr>,
+    pub structure: Structure,
+}
+
+/// What a declared type demands of its values, beside `lower` and `upper`.
+#[derive(Debug, Clone, Default)]
+pub enum Structure {
+    #[default]
+    Free,
+    /// `<offset=a, multiplier=b>`: no demand, but a scale for the sampler.
+    Affine {
+        offset: Option<Expr>,
+        multiplier: Option<Expr>,
+    },
+    /// One of the types whose elements depend on each other.
+    Joint(Joint),
+}
+
+/// The types whose elements depend on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Joint {
+    Ordered,
+    PositiveOrdered,
+    Simplex,
+    UnitVector,
+    SumToZero,
+    CholeskyFactorCorr,
+    CholeskyFactorCov,
+    CorrMatrix,
+    CovMatrix,
+}
+
+impl Joint {
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Joint::Ordered => "ordered",
+            Joint::PositiveOrdered => "positive_ordered",
+            Joint::Simplex => "simplex",
+            Joint::UnitVector => "unit_vector",
+            Joint::SumToZero => "sum_to_zero_vector",
+            Joint::CholeskyFactorCorr => "cholesky_factor_corr",
+            Joint::CholeskyFactorCov => "cholesky_factor_cov",
+            Joint::CorrMatrix => "corr_matrix",
+            Joint::CovMatrix => "cov_matrix",
+        }
+    }
+
+    pub fn is_matrix(self) -> bool {
+        matches!(
+            self,
+            Joint::CholeskyFactorCorr
+                | Joint::CholeskyFactorCov
+                | Joint::CorrMatrix
+                | Joint::CovMatrix
+        )
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -342,6 +399,8 @@ pub struct Checked {
     pub constants: Vec<VariableId>,
     pub transformed_constants: Vec<Statement>,
     pub record: Vec<VariableId>,
+    /// The level names of factors: level k stands for the int k, from 1.
+    pub levels: HashMap<VariableId, Vec<String>>,
     pub transformed_record: Vec<Statement>,
     pub parameters: Vec<VariableId>,
     /// Declared at the top of `transformed parameters`, in order; written to

@@ -1,24 +1,38 @@
 //! `dpm check`: is this a model whose posterior can be private?
 
+mod data;
+
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::data_file::{BadRows, DataSettings};
 use super::failure::Failure;
 use super::model_file::ModelFile;
-use super::{Common, pretty, print};
+use super::{Common, pretty, print, say_always};
 use crate::check::{Expr, FunctionId, Stage, Statement, StatementKind};
 use crate::model::Model;
+use crate::privacy::Survey;
 use crate::syntax::line_column;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: dpm check models/adult_income.dpm")]
+#[command(
+    after_help = "Example: dpm check models/adult_income.dpm\n\nWith --data the answer is about private rows, and no guarantee covers it."
+)]
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
+    /// For the curator only: which rows of this file are missing, out of bounds or cannot be read (NOT PRIVATE)
+    #[arg(long, value_name = "DATA")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    reading: DataSettings,
+    /// List every line number, not only the first of each kind
+    #[arg(long, requires = "data")]
+    all: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -31,6 +45,11 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    if arguments.data.is_none() && arguments.reading.is_given() {
+        return Err(Failure::input(
+            "--columns, --unit and --on-bad-rows say how to read a data file: give it with --data",
+        ));
+    }
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
     let mut found = Collector {
@@ -49,10 +68,57 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     } else {
         Some(file.bind(given, common)?)
     };
+    let survey = match (&arguments.data, &bound) {
+        (None, _) => None,
+        (Some(_), None) => {
+            return Err(Failure::input(
+                "what the data should hold depends on the model's constants: give them with --constants",
+            ));
+        }
+        (Some(path), Some(model)) => {
+            let most = if arguments.all {
+                usize::MAX
+            } else {
+                data::LINES_SHOWN
+            };
+            if arguments.format == Format::Json {
+                say_always(data::WARNING);
+            }
+            Some((path, arguments.reading.survey(path, &model.columns, most)?))
+        }
+    };
     print(&match arguments.format {
-        Format::Json => pretty(&json_of(&file, bound.as_ref(), &statements)),
-        Format::Text => describe(&file, bound.as_ref(), &statements),
-    })
+        Format::Json => {
+            let mut answer = json_of(&file, bound.as_ref(), &statements);
+            if let Some((path, survey)) = &survey {
+                answer["data"] = data::json_of(path, survey);
+            }
+            pretty(&answer)
+        }
+        Format::Text => {
+            let model = describe(&file, bound.as_ref(), &statements);
+            let data = survey.as_ref().map(|(path, s)| data::describe(path, s));
+            model + &data.unwrap_or_default()
+        }
+    })?;
+    match &survey {
+        Some((_, survey)) => refuse_bad_rows(survey, arguments.reading.on_bad_rows),
+        None => Ok(()),
+    }
+}
+
+/// A file that a run would not load is bad input.
+fn refuse_bad_rows(survey: &Survey, on_bad_rows: BadRows) -> Result<(), Failure> {
+    match survey.bad_rows.count {
+        0 => Ok(()),
+        _ if on_bad_rows == BadRows::Skip => Ok(()),
+        1 => Err(Failure::input(
+            "one row cannot be read; correct it, or use `--on-bad-rows skip`, which treats it as missing",
+        )),
+        count => Err(Failure::input(format!(
+            "{count} rows cannot be read; correct them, or use `--on-bad-rows skip`, which treats them as missing"
+        ))),
+    }
 }
 
 fn json_of(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> Value {

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::{pretty, print};
 use crate::check::{Checked, FunctionSignature, VariableId};
-use crate::model::Model;
+use crate::model::{Model, RecordColumn};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: dpm info models/adult_income.dpm")]
@@ -41,14 +41,22 @@ fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
         ids.iter()
             .map(|&id| {
                 let v = checked.variable(id);
-                json!({
+                let mut entry = json!({
                     "name": v.name,
                     "type": v.ty.to_string(),
                     "sizes": v.sizes.iter().map(|s| text(s.span)).collect::<Vec<_>>(),
                     "lower": v.lower.as_ref().map(|e| text(e.span)),
                     "upper": v.upper.as_ref().map(|e| text(e.span)),
                     "stage": v.stage.name(),
-                })
+                });
+                // The bounds of a factor are not written in the program.
+                if let Some(levels) = checked.levels.get(&id) {
+                    entry["type"] = json!(v.ty.to_string().replace("int", "factor"));
+                    entry["levels"] = json!(levels);
+                    entry["lower"] = json!("1");
+                    entry["upper"] = json!(levels.len().to_string());
+                }
+                entry
             })
             .collect()
     };
@@ -56,13 +64,7 @@ fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
         "model": file.path.display().to_string(),
         "constants": declared(&checked.constants),
         "record": declared(&checked.record),
-        "record_columns": model.map(|m| m.columns.iter().map(|c| json!({
-            "name": c.name,
-            "type": if c.is_int { "int" } else { "real" },
-            "lower": c.lower,
-            "upper": c.upper,
-            "used": c.used,
-        })).collect::<Vec<_>>()),
+        "record_columns": model.map(|m| m.columns.iter().map(column).collect::<Vec<_>>()),
         "parameters": parameters(checked, model, &declared),
         "transformed_parameters": outputs(checked, model, &declared),
         "generated_quantities": declared(&checked.generated_quantities),
@@ -71,6 +73,24 @@ fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
         "stages": stages(checked),
         "distributions": checked.distributions,
     })
+}
+
+fn column(column: &RecordColumn) -> Value {
+    let mut entry = json!({
+        "name": column.name,
+        "type": match (column.is_int, column.levels.is_empty()) {
+            (_, false) => "factor",
+            (true, true) => "int",
+            (false, true) => "real",
+        },
+        "lower": column.lower,
+        "upper": column.upper,
+        "used": column.used,
+    });
+    if !column.levels.is_empty() {
+        entry["levels"] = json!(column.levels);
+    }
+    entry
 }
 
 fn signature(function: &FunctionSignature) -> Value {
@@ -95,7 +115,7 @@ fn parameters(
     if let Some(model) = model {
         for (entry, parameter) in list.iter_mut().zip(&model.parameters) {
             entry["dimensions"] = json!(parameter.shape.sizes);
-            entry["unconstrained_size"] = json!(parameter.shape.length());
+            entry["unconstrained_size"] = json!(parameter.free_length);
         }
     }
     list

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::Common;
+use super::data_file::DataSettings;
 use super::failure::Failure;
-use super::model_file::{ModelFile, renames};
-use super::sample::BadRows;
+use super::model_file::ModelFile;
 use super::{pretty, print, say_always};
 use crate::density::Density;
 use crate::model::numbers;
-use crate::privacy::{NotPrivate, Vault, load_csv};
+use crate::privacy::{NotPrivate, Vault};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -28,12 +28,8 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// Names of columns in the data: x=a,b,c
-    #[arg(long, value_name = "NAME=HEADERS")]
-    columns: Vec<String>,
-    /// Rows that cannot be read: stop, or treat them as missing
-    #[arg(long, value_enum, default_value_t = BadRows::Error)]
-    on_bad_rows: BadRows,
+    #[command(flatten)]
+    reading: DataSettings,
     /// The answer is exact and therefore NOT PRIVATE: say that this is meant
     #[arg(long)]
     not_private: bool,
@@ -49,14 +45,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
     let points = read_points(&arguments.points)?;
-    let renames = renames(&arguments.columns, &model.columns)?;
-    let rows = load_csv(
-        &arguments.data,
-        &model.columns,
-        &renames,
-        arguments.on_bad_rows.into(),
-    )
-    .map_err(Failure::input)?;
+    let rows = arguments.reading.load(&arguments.data, &model.columns)?;
     let vault = Vault::new(Density::new(model), rows);
     say_always("NOT PRIVATE: these values depend exactly on the data");
     let mut answers = Vec::new();

@@ -7,6 +7,7 @@
 mod account;
 mod chains;
 mod check;
+mod data_file;
 mod failure;
 mod generate;
 mod info;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::Common;
 use super::failure::Failure;
 use crate::check::{Checked, check};
-use crate::model::{BindError, Constants, Model, RecordColumn};
-use crate::syntax::{Diagnostic, did_you_mean, parse, render};
+use crate::model::{BindError, Constants, Model};
+use crate::syntax::{Diagnostic, parse, render};
 
 /// A program that passed the checker.
 pub(super) struct ModelFile {
@@ -126,45 +126,4 @@ impl ModelFile {
             .file_stem()
             .map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned())
     }
-}
-
-/// Turns `--columns x=a,b,c` into pairs of element and header.
-pub(super) fn renames(
-    arguments: &[String],
-    columns: &[RecordColumn],
-) -> Result<Vec<(String, String)>, Failure> {
-    let mut pairs = Vec::new();
-    for argument in arguments {
-        let Some((variable, headers)) = argument.split_once('=') else {
-            return Err(Failure::input(format!(
-                "--columns wants `name=header` or `name=header1,header2,...`, found `{argument}`"
-            )));
-        };
-        let elements: Vec<&RecordColumn> = columns
-            .iter()
-            .filter(|c| c.variable == variable || c.name == variable)
-            .collect();
-        let headers: Vec<&str> = headers.split(',').map(str::trim).collect();
-        if elements.is_empty() {
-            let hint = did_you_mean(variable, columns.iter().map(|c| &c.variable))
-                .map(|name| format!("; did you mean `{name}`?"))
-                .unwrap_or_default();
-            return Err(Failure::input(format!(
-                "--columns names `{variable}`, but the model's `record` declares no such column{hint}"
-            )));
-        }
-        if elements.len() != headers.len() {
-            return Err(Failure::input(format!(
-                "--columns gives {} column{} for `{variable}`, which has {} element{}",
-                headers.len(),
-                if headers.len() == 1 { "" } else { "s" },
-                elements.len(),
-                if elements.len() == 1 { "" } else { "s" }
-            )));
-        }
-        for (element, header) in elements.iter().zip(headers) {
-            pairs.push((element.name.clone(), header.to_string()));
-        }
-    }
-    Ok(pairs)
 }

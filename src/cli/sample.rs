@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::data_file::DataSettings;
 use super::failure::Failure;
 use super::log_prob::unconstrained_point;
-use super::model_file::{ModelFile, renames};
+use super::model_file::ModelFile;
 use super::plan::figure;
 use super::progress::{Progress, Spending};
 use super::run_settings::{Lengths, RelationChoice, RunSettings};
@@ -16,27 +17,28 @@ use crate::accounting::{Accountant, Meter};
 use crate::density::Density;
 use crate::diagnostics::Summary;
 use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
-use crate::output::{PrivateRun, RunDirectory, not_private_report, private_report};
-use crate::privacy::{NotPrivate, OnBadRows, PrivateRng, Vault, load_csv};
+use crate::output::{PrivateRun, RECORD, RunDirectory, not_private_report, private_report};
+use crate::privacy::{NotPrivate, PrivateRng, Vault};
 use crate::sampler::{
-    self, ALGORITHMS, Chain, Initial, NonPrivateSettings, Phase, PrivateSettings, SampleError,
-    sample_exactly, sample_privately,
+    self, ALGORITHMS, Chain, DEFAULT_MAX_DEPTH, Initial, MetricForm, NonPrivateSettings, Phase,
+    PrivateSettings, SampleError, sample_exactly, sample_privately,
 };
 use crate::syntax::did_you_mean;
 
+/// The form of the metric, as CmdStan names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum BadRows {
-    /// Stop, with the line and the column
-    Error,
-    /// Treat the row as missing, silently
-    Skip,
+enum MetricChoice {
+    Unit,
+    Diag,
+    Dense,
 }
 
-impl From<BadRows> for OnBadRows {
-    fn from(choice: BadRows) -> OnBadRows {
+impl From<MetricChoice> for MetricForm {
+    fn from(choice: MetricChoice) -> MetricForm {
         match choice {
-            BadRows::Error => OnBadRows::Error,
-            BadRows::Skip => OnBadRows::Skip,
+            MetricChoice::Unit => MetricForm::Unit,
+            MetricChoice::Diag => MetricForm::Diagonal,
+            MetricChoice::Dense => MetricForm::Dense,
         }
     }
 }
@@ -53,7 +55,7 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// Sampler: dp-hmc, or without privacy hmc
+    /// Sampler: dp-hmc, or without privacy nuts, hmc, rwmh
     #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
     algorithm: String,
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
@@ -61,6 +63,15 @@ pub(super) struct Arguments {
     not_private: bool,
     #[command(flatten)]
     settings: RunSettings,
+    /// Without privacy: what warm-up estimates of the posterior's scales [default: diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
+    #[arg(long, value_enum, value_name = "FORM")]
+    metric: Option<MetricChoice>,
+    /// Without privacy: most doublings of a nuts trajectory [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
+    max_depth: Option<u32>,
+    /// Without privacy: mean acceptance that warm-up aims at [default: 0.8; rwmh 0.234]
+    #[arg(long, value_name = "P")]
+    target_acceptance: Option<f64>,
     /// Keep every N-th iteration
     #[arg(
         long,
@@ -72,12 +83,8 @@ pub(super) struct Arguments {
     /// Initial values: `random`, or a JSON file with an object of parameter values (or a list of them, one per chain)
     #[arg(long, default_value = "random", value_name = "FILE.json|random")]
     init: String,
-    /// Names of columns in the data: x=a,b,c
-    #[arg(long, value_name = "NAME=HEADERS")]
-    columns: Vec<String>,
-    /// Rows that cannot be read: stop, or treat them as missing
-    #[arg(long, value_enum, default_value_t = BadRows::Error)]
-    on_bad_rows: BadRows,
+    #[command(flatten)]
+    reading: DataSettings,
     /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
     #[arg(
         long,
@@ -138,14 +145,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     };
     RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?;
     set_threads(arguments.threads)?;
-    let renames = renames(&arguments.columns, &model.columns)?;
-    let rows = load_csv(
-        &arguments.data,
-        &model.columns,
-        &renames,
-        arguments.on_bad_rows.into(),
-    )
-    .map_err(Failure::input)?;
+    let rows = arguments.reading.load(&arguments.data, &model.columns)?;
     let vault = Vault::new(Density::new(model), rows);
     let initial = initial_values(&arguments.init, arguments.settings.chains, vault.density())?;
     let job = Job {
@@ -159,7 +159,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     if algorithm.is_private {
         job.private()
     } else {
-        job.not_private()
+        job.not_private(algorithm)
     }
 }
 
@@ -181,6 +181,28 @@ fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
             "--epsilon and --delta mean nothing for `{}`, which is not private: leave them out",
             arguments.algorithm
         )));
+    }
+    let reference_only = [
+        ("--metric", arguments.metric.is_some()),
+        ("--max-depth", arguments.max_depth.is_some()),
+        ("--target-acceptance", arguments.target_acceptance.is_some()),
+    ];
+    if let Some((flag, _)) = reference_only
+        .iter()
+        .find(|(_, given)| is_private && *given)
+    {
+        return Err(Failure::input(format!(
+            "{flag} belongs to the samplers without privacy: leave it out for `{}`",
+            arguments.algorithm
+        )));
+    }
+    if arguments
+        .target_acceptance
+        .is_some_and(|p| !(p > 0.0 && p < 1.0))
+    {
+        return Err(Failure::input(
+            "--target-acceptance is a number between 0 and 1",
+        ));
     }
     if arguments.thin == 0 {
         return Err(Failure::input("--thin must be at least 1"));
@@ -259,7 +281,11 @@ impl Job<'_> {
         let (plan, lengths) = settings.plan(n, self.vault.density().dimension())?;
         if default_delta {
             self.common.say(format!(
-                "delta was not given: taking 0.1 / number of records = {:.3e}",
+                "delta was not given: taking 0.1 / number of {} = {:.3e}",
+                match self.arguments.reading.unit() {
+                    None => "records",
+                    Some(_) => "units",
+                },
                 delta.to_f64()
             ));
         }
@@ -316,6 +342,7 @@ impl Job<'_> {
             delta: delta.to_f64(),
             epsilon_spent: spent,
             relation: plan.request.relation.name(),
+            unit: self.arguments.reading.unit(),
             accountant: Accountant::Gaussian.name(),
             proved: plan.guarantee.proved,
             mu: plan.guarantee.mu,
@@ -332,7 +359,6 @@ impl Job<'_> {
                 "delta": delta.to_f64(),
                 "relation": plan.request.relation.name(),
                 "leapfrog_steps": plan.request.leapfrog_steps,
-                "unit": "record",
                 "accountant": Accountant::Gaussian.name(),
                 "step_size": plan.request.step_size,
                 "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),
@@ -356,7 +382,7 @@ impl Job<'_> {
         if !secure_noise {
             keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
         }
-        self.write(&chains, lengths, &report, &config, keys)?;
+        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)?;
         if secure_noise {
             self.common.say(format!(
                 "epsilon spent {} of {} at delta {:e}",
@@ -370,8 +396,14 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn not_private(&self) -> Result<(), Failure> {
+    fn not_private(&self, algorithm: &'static sampler::Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
+        let dimension = self.vault.density().dimension();
+        let metric = self.arguments.metric.map_or_else(
+            || MetricForm::default_of(algorithm, dimension),
+            MetricForm::from,
+        );
+        let max_depth = self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH);
         let leapfrog_steps = settings.leapfrog_steps.unwrap_or(10);
         if leapfrog_steps == 0 || settings.chains == 0 {
             return Err(Failure::input(
@@ -393,6 +425,10 @@ impl Job<'_> {
         let chains = sample_exactly(
             self.vault,
             &NonPrivateSettings {
+                algorithm,
+                max_depth,
+                metric,
+                target_acceptance: self.arguments.target_acceptance,
                 chains: settings.chains as usize,
                 num_warmup: lengths.num_warmup,
                 num_samples: lengths.num_samples,
@@ -419,13 +455,20 @@ impl Job<'_> {
             json!({
                 "leapfrog_steps": leapfrog_steps,
                 "step_size": settings.step_size,
+                "metric": metric_name(metric),
+                "max_depth": max_depth,
             }),
         );
         let keys = vec![
             ("privacy_private".to_string(), "false".to_string()),
             ("privacy_note".into(), "NOT_PRIVATE".into()),
         ];
-        self.write(&chains, lengths, &report, &config, keys)?;
+        let form = match metric {
+            MetricForm::Unit => Metric::Unit,
+            MetricForm::Diagonal => Metric::Diagonal,
+            MetricForm::Dense => Metric::Dense,
+        };
+        self.write(&chains, lengths, &report, &config, keys, form)?;
         if divergent > 0 {
             self.common.say(format!(
                 "warning: {divergent} divergent trajectories; a smaller --step-size or another parametrisation may help"
@@ -452,9 +495,13 @@ impl Job<'_> {
             "temperature": a.settings.temperature,
             "init": a.init,
             "seed": a.seed,
-            "columns": a.columns,
-            "on_bad_rows": if a.on_bad_rows == BadRows::Skip { "skip" } else { "error" },
+            "columns": a.reading.columns,
+            "unit": a.reading.unit().unwrap_or(RECORD),
+            "on_bad_rows": a.reading.on_bad_rows.name(),
             "threads": a.threads,
+            "metric": a.metric.map(|m| metric_name(m.into())),
+            "max_depth": a.max_depth,
+            "target_acceptance": a.target_acceptance,
             "private": sampler::lookup(&a.algorithm).is_some_and(|x| x.is_private)
                 && a.insecure_noise_seed.is_none(),
             "version": env!("CARGO_PKG_VERSION"),
@@ -468,6 +515,7 @@ impl Job<'_> {
         report: &Value,
         config: &Value,
         keys: Vec<(String, String)>,
+        metric: Metric,
     ) -> Result<(), Failure> {
         let density = self.vault.density();
         let names: Vec<String> = density.output_names().map(str::to_string).collect();
@@ -496,8 +544,9 @@ impl Job<'_> {
                 thin: self.arguments.thin as usize,
                 save_warmup: false,
                 algorithm: self.arguments.algorithm.clone(),
-                metric: Metric::Unit,
-                max_depth: None,
+                metric,
+                max_depth: (self.arguments.algorithm == "nuts")
+                    .then(|| self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH)),
                 extra: keys.clone(),
             };
             let (text, draws) =
@@ -566,19 +615,32 @@ fn chain_csv(
     names: &[String],
     timing: Timing,
 ) -> Result<ChainFile, Box<dyn std::error::Error>> {
-    let columns = ["stepsize__".to_string(), "divergent__".to_string()];
+    let columns: Vec<String> = ["stepsize__", "divergent__"]
+        .iter()
+        .chain(sampler::lookup(&header.algorithm).map_or(&[][..], |a| a.columns))
+        .map(ToString::to_string)
+        .collect();
     let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
     let mut kept = Vec::new();
     let sampled = chain.draws.iter().filter(|d| d.phase == Phase::Sampling);
     for (i, draw) in sampled.enumerate() {
         if header.keeps(i) {
-            let extra = [draw.step_size, f64::from(draw.divergent)];
+            let mut extra = vec![draw.step_size, f64::from(draw.divergent)];
+            extra.extend(&draw.sampler);
             writer.draw(draw.accept_stat, &extra, &draw.values)?;
             kept.push(draw.values.clone());
         }
     }
     let bytes = writer.finish(timing)?;
     Ok((String::from_utf8(bytes)?, kept))
+}
+
+fn metric_name(form: MetricForm) -> &'static str {
+    match form {
+        MetricForm::Unit => "unit",
+        MetricForm::Diagonal => "diag",
+        MetricForm::Dense => "dense",
+    }
 }
 
 fn failed_run(error: SampleError) -> Failure {

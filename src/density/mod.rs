@@ -14,9 +14,7 @@ pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
 
 use burn::tensor::{Device, Tensor};
 
-use crate::model::{
-    Model, NumericTransform, PrivateId, PrivateOp, PublicId, PublicOp, Scalar, Transform,
-};
+use crate::model::{Model, Parameter, PrivateId, PrivateOp, PublicId, PublicOp, Scalar};
 use tensor::{Functions, PublicTensors, evaluate_private, evaluate_public, needed, numbers};
 
 /// A model ready to be evaluated.
@@ -247,34 +245,18 @@ impl Density {
     ) -> Result<Vec<f64>, String> {
         let mut theta = vec![0.0; self.dimension()];
         for parameter in &self.model.parameters {
-            let bounds = self.numeric_transform(parameter.transform, &theta);
-            for i in 0..parameter.shape.length() {
-                let x = element(&parameter.name, i)?;
-                theta[parameter.offset + i] = bounds.unconstrain(x).ok_or_else(|| {
-                    format!(
-                        "`{}` is {x}, but must be {}",
-                        parameter.name,
-                        bounds.describe()
-                    )
-                })?;
-            }
+            let Parameter { name, shape, .. } = parameter;
+            let values = (0..shape.length())
+                .map(|i| element(name, i))
+                .collect::<Result<Vec<_>, _>>()?;
+            // Bounds may be expressions of parameters declared before.
+            let number = |id: PublicId| self.values(&theta, &[id]).concat();
+            let free = parameter
+                .transform
+                .unconstrain(name, &values, shape, &number)?;
+            theta[parameter.offset..parameter.offset + free.len()].copy_from_slice(&free);
         }
         Ok(theta)
-    }
-
-    /// Bounds may be expressions of parameters declared before.
-    fn numeric_transform(&self, transform: Transform, theta: &[f64]) -> NumericTransform {
-        let number = |scalar: Scalar| match scalar {
-            Scalar::Number(bits) => bits.value(),
-            Scalar::Public(node, i) => self.values(theta, &[node])[0][i as usize],
-            Scalar::Private(_) => f64::NAN,
-        };
-        match transform {
-            Transform::Identity => NumericTransform::Identity,
-            Transform::Lower(a) => NumericTransform::Lower(number(a)),
-            Transform::Upper(b) => NumericTransform::Upper(number(b)),
-            Transform::Interval(a, b) => NumericTransform::Interval(number(a), number(b)),
-        }
     }
 
     /// Values of public nodes, on the plain device: a graph that is never

@@ -24,6 +24,26 @@ pub fn inv_logit(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
+/// `exp(x)`, kept positive and finite: what a lower bound of zero promises, also
+/// where `exp` itself under- or overflows. Densities at 0 and at infinity need
+/// not be numbers.
+pub fn positive_exp(x: f64) -> f64 {
+    x.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
+}
+
+/// [`inv_logit`], kept above 0 and below 1, likewise.
+pub fn open_inv_logit(x: f64) -> f64 {
+    inv_logit(x).clamp(f64::MIN_POSITIVE, BELOW_ONE)
+}
+
+/// The largest number below 1.
+pub const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
+
+/// `derivative`, or 0 where the value `y` has been moved to the end of its range.
+pub fn inside(y: f64, low: f64, high: f64, derivative: f64) -> f64 {
+    if low < y && y < high { derivative } else { 0.0 }
+}
+
 /// Standard normal distribution function, through `erfc` so that the lower
 /// tail keeps its relative accuracy.
 pub fn normal_cdf(x: f64) -> f64 {

@@ -101,6 +101,8 @@ unary_functions! {
     Logit "logit" Input |x| x.ln() - (-x).ln_1p(), |x, _y| 1.0 / (x * (1.0 - x)); "log(x/(1 - x))."
     LogInvLogit "log_inv_logit" Input |x| -special::log1p_exp(-x), |x, _y| special::inv_logit(-x); "log of inv_logit(x)."
     Log1mInvLogit "log1m_inv_logit" Input |x| -special::log1p_exp(x), |x, _y| -special::inv_logit(x); "log of 1 - inv_logit(x)."
+    PositiveExp "" Output |x| special::positive_exp(x), |_x, y| special::inside(y, f64::MIN_POSITIVE, f64::MAX, y); "exp(x), kept positive and finite."
+    OpenInvLogit "" Output |x| special::open_inv_logit(x), |_x, y| special::inside(y, f64::MIN_POSITIVE, special::BELOW_ONE, y * (1.0 - y)); "inv_logit(x), kept above 0 and below 1."
     Sin "sin" Input |x| x.sin(), |x, _y| x.cos(); "Sine."
     Cos "cos" Input |x| x.cos(), |x, _y| -x.sin(); "Cosine."
     Tan "tan" Output |x| x.tan(), |_x, y| 1.0 + y * y; "Tangent."

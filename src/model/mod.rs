@@ -9,9 +9,13 @@
 //! a private one. Nothing in this room has seen a row.
 
 mod constants;
+mod constraint;
+mod declared;
 mod generate;
+mod interval;
 mod private;
 mod public;
+mod running_sum;
 mod trace;
 mod transform;
 mod value;
@@ -22,14 +26,13 @@ pub use private::{
     Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
 };
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
-pub use transform::{NumericTransform, Transform};
+pub use transform::{Affine, Blocks, Bounds, Transform};
 pub use value::Shape;
 
-use crate::check::{Base, Checked, Role, on_deep_stack};
+use crate::check::{Checked, Role, on_deep_stack};
 use crate::distribution::Algebra;
 use crate::syntax::{Diagnostic, Span};
 use trace::Tracer;
-use value::{Data, Value};
 
 /// A program and its constants do not fit together. Points into the source.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -70,8 +73,10 @@ pub struct Parameter {
     pub name: String,
     pub shape: Shape,
     pub transform: Transform,
-    /// Where its unconstrained elements start, in declaration order.
+    /// Where its unconstrained coordinates start, in declaration order.
     pub offset: usize,
+    /// How many they are: fewer than elements for a simplex, for example.
+    pub free_length: usize,
     /// Its constrained value.
     pub node: PublicId,
 }
@@ -94,6 +99,9 @@ pub struct RecordColumn {
     pub is_int: bool,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+    /// The words of a factor, in the order of its ints 1, 2, ...; none for
+    /// columns of numbers.
+    pub levels: Vec<String>,
     /// Whether the likelihood reads it.
     pub used: bool,
 }
@@ -176,14 +184,16 @@ impl Model {
             .map(str::to_string)
             .collect();
         generate::run_constants(&mut tracer, constants)?;
-        let columns = bind_record(&mut tracer)?;
+        let columns = declared::bind_record(&mut tracer)?;
         tracer.statements(&checked.transformed_record)?;
-        let (parameters, jacobians) = bind_parameters(&mut tracer)?;
+        tracer.keep_promises(Role::TransformedRecord)?;
+        let (parameters, jacobians) = declared::bind_parameters(&mut tracer)?;
         tracer.statements(&checked.transformed_parameter_statements)?;
+        tracer.keep_promises(Role::TransformedParameter)?;
         let outputs = outputs(&mut tracer)?;
         tracer.statements(&checked.model)?;
 
-        let dimension = parameters.iter().map(|p| p.shape.length()).sum();
+        let dimension = parameters.iter().map(|p| p.free_length).sum();
         let Tracer {
             mut graphs,
             prior,
@@ -263,156 +273,6 @@ impl Model {
             }
         }
     }
-}
-
-fn bind_constants(tracer: &mut Tracer, constants: &Constants) -> Result<(), BindError> {
-    let checked = tracer.checked;
-    for &id in &checked.constants {
-        let variable = checked.variable(id);
-        let shape = tracer.declared_shape(id)?;
-        let value = constants.value(variable, shape)?;
-        for (bound, is_lower) in [(&variable.lower, true), (&variable.upper, false)] {
-            let Some(bound) = bound else { continue };
-            let limit = constant_bound(tracer, bound)?;
-            for element in value.elements(&tracer.graphs).iter() {
-                let v = element.as_number().unwrap_or(f64::NAN);
-                let fits = if is_lower { v >= limit } else { v <= limit };
-                if !fits {
-                    return Err(BindError::new(
-                        variable.span,
-                        format!(
-                            "the constant `{}` is {v}, but its declared {} bound is {limit}",
-                            variable.name,
-                            if is_lower { "lower" } else { "upper" }
-                        ),
-                    ));
-                }
-            }
-        }
-        tracer.state.variables[id.0] = Some(value);
-    }
-    Ok(())
-}
-
-fn constant_bound(tracer: &mut Tracer, bound: &crate::check::Expr) -> Result<f64, BindError> {
-    let value = tracer.expression(bound)?.only(&tracer.graphs);
-    value
-        .as_number()
-        .filter(|v| !v.is_nan())
-        .ok_or_else(|| BindError::new(bound.span, "this bound must be a number"))
-}
-
-fn bind_record(tracer: &mut Tracer) -> Result<Vec<RecordColumn>, BindError> {
-    let checked = tracer.checked;
-    let mut columns = Vec::new();
-    for &id in &checked.record {
-        let variable = checked.variable(id);
-        let shape = tracer.declared_shape(id)?;
-        let lower = variable
-            .lower
-            .as_ref()
-            .map(|b| constant_bound(tracer, b))
-            .transpose()?;
-        let upper = variable
-            .upper
-            .as_ref()
-            .map(|b| constant_bound(tracer, b))
-            .transpose()?;
-        if let (Some(a), Some(b)) = (lower, upper) {
-            if a > b {
-                return Err(BindError::new(
-                    variable.span,
-                    format!(
-                        "`{}` has lower bound {a} above its upper bound {b}",
-                        variable.name
-                    ),
-                ));
-            }
-            tracer.column_bounds[id.0] = Some((a, b));
-        }
-        let mut elements = Vec::new();
-        for index in shape.indices() {
-            let mut name = variable.name.clone();
-            for i in &index {
-                name.push_str(&format!(".{i}"));
-            }
-            elements.push(tracer.graphs.private.column(columns.len()));
-            columns.push(RecordColumn {
-                name,
-                variable: variable.name.clone(),
-                is_int: variable.ty.base == Base::Int,
-                lower,
-                upper,
-                used: false,
-            });
-        }
-        tracer.state.variables[id.0] = Some(Value {
-            shape,
-            data: Data::of(elements),
-        });
-    }
-    Ok(columns)
-}
-
-fn bind_parameters(tracer: &mut Tracer) -> Result<(Vec<Parameter>, Vec<PublicId>), BindError> {
-    let checked = tracer.checked;
-    let mut parameters = Vec::new();
-    let mut jacobians = Vec::new();
-    let mut offset = 0;
-    for &id in &checked.parameters {
-        let variable = checked.variable(id);
-        let shape = tracer.declared_shape(id)?;
-        let mut bound = |e: &Option<crate::check::Expr>| -> Result<Option<Scalar>, BindError> {
-            match e {
-                None => Ok(None),
-                Some(e) => Ok(Some(tracer.expression(e)?.only(&tracer.graphs))),
-            }
-        };
-        let (lower, upper) = (bound(&variable.lower)?, bound(&variable.upper)?);
-        for (bound, declared) in [(lower, &variable.lower), (upper, &variable.upper)] {
-            if let (Some(value), Some(declared)) = (bound.and_then(Scalar::as_number), declared)
-                && value.is_nan()
-            {
-                return Err(BindError::new(declared.span, "this bound is not a number"));
-            }
-        }
-        if let (Some(a), Some(b)) = (
-            lower.and_then(Scalar::as_number),
-            upper.and_then(Scalar::as_number),
-        ) && a >= b
-        {
-            return Err(BindError::new(
-                variable.span,
-                format!(
-                    "`{}` has the lower bound {a} and the upper bound {b}: nothing lies between them",
-                    variable.name
-                ),
-            ));
-        }
-        let transform = Transform::for_bounds(lower, upper);
-        let length = shape.length();
-        let node = if length == 0 {
-            tracer.graphs.public.constants(&[])
-        } else {
-            let u = tracer.graphs.public.unconstrained(offset, length);
-            let (x, jacobian) = transform.constrain(&mut tracer.graphs, u);
-            jacobians.extend(jacobian);
-            x
-        };
-        tracer.state.variables[id.0] = Some(Value {
-            shape: shape.clone(),
-            data: Data::Public(node),
-        });
-        parameters.push(Parameter {
-            name: variable.name.clone(),
-            shape,
-            transform,
-            offset,
-            node,
-        });
-        offset += length;
-    }
-    Ok((parameters, jacobians))
 }
 
 fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {

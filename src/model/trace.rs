@@ -19,9 +19,10 @@ pub use flow::State;
 use rand_chacha::ChaCha8Rng;
 
 use super::BindError;
+use super::interval::Interval;
 use super::private::{Graphs, Scalar};
 use super::value::{Data, Shape, Value};
-use crate::check::{Checked, Expr, Index, Stack, Statement, StatementKind, Type, VariableId};
+use crate::check::{Checked, Expr, Index, Role, Stack, Statement, StatementKind, Type, VariableId};
 use crate::syntax::{BinaryOperator, Span};
 
 /// Unrolled loops longer than this are refused rather than left to fill the
@@ -41,8 +42,9 @@ pub(super) struct Tracer<'a> {
     pub prior: Vec<Scalar>,
     /// Terms of one record's log-likelihood.
     pub likelihood: Vec<Scalar>,
-    /// Bounds of record columns, for indices: `(lower, upper)` by variable.
-    pub column_bounds: Vec<Option<(f64, f64)>>,
+    /// What each record column may hold, for indices, and what it is called.
+    pub columns: Vec<Interval>,
+    pub column_names: Vec<String>,
     /// What `print` said.
     pub printed: Vec<String>,
     /// Where random numbers come from; none while the density is traced.
@@ -65,7 +67,8 @@ impl<'a> Tracer<'a> {
             state: State::new(checked.variables.len()),
             prior: Vec::new(),
             likelihood: Vec::new(),
-            column_bounds: vec![None; checked.variables.len()],
+            columns: Vec::new(),
+            column_names: Vec::new(),
             printed: Vec::new(),
             random: None,
             iterations: 0,
@@ -88,6 +91,7 @@ impl<'a> Tracer<'a> {
         match &statement.kind {
             StatementKind::Declare { variable, value } => {
                 let shape = self.declared_shape(*variable)?;
+                let given = value.is_some();
                 let value = match value {
                     Some(e) => {
                         let value = self.expression(e)?;
@@ -101,6 +105,10 @@ impl<'a> Tracer<'a> {
                     },
                 };
                 self.state.variables[variable.0] = Some(value);
+                // At once, so that its bounds count for indices further down.
+                if given && self.checked.variable(*variable).role == Role::TransformedRecord {
+                    self.keep_promise(*variable)?;
+                }
                 Ok(())
             }
             StatementKind::Assign {

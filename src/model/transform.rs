@@ -1,147 +1,196 @@
 //! Constrained parameters and the unconstrained space that samplers move in.
 //!
 //! The transforms and their log Jacobian determinants are those of the Stan
-//! Reference Manual, "Constraint transforms".
+//! Reference Manual, "Constraint Transforms", versions 2.32 to 2.36: the order
+//! of the unconstrained numbers is Stan's, too. Each is written on vector nodes,
+//! for all elements of an array at once, since a node costs microseconds at
+//! every density evaluation however short it is.
 
-use super::private::{Graphs, Scalar};
-use super::public::{Binary, PublicId};
-use crate::distribution::Algebra;
-use crate::function::{Unary, special};
+mod affine;
+mod bounds;
+mod cholesky_factor_corr;
+mod cholesky_factor_cov;
+mod corr_matrix;
+mod cov_matrix;
+mod ordered;
+mod simplex;
+mod sum_to_zero;
+#[cfg(test)]
+mod tests;
+mod unit_vector;
+
+pub use affine::Affine;
+pub use bounds::Bounds;
+
+use super::constraint;
+use super::public::{PublicGraph, PublicId};
+use super::value::Shape;
+use crate::check::Joint;
 
 /// How one parameter's elements come from unconstrained ones `u`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Transform {
     /// x = u
     Identity,
-    /// x = lower + exp(u), log Jacobian u
-    Lower(Scalar),
-    /// x = upper - exp(u), log Jacobian u
-    Upper(Scalar),
-    /// x = lower + (upper - lower) inv_logit(u), log Jacobian
-    /// log(upper - lower) + log inv_logit(u) + log inv_logit(-u)
-    Interval(Scalar, Scalar),
+    Bounds(Bounds),
+    Affine(Affine),
+    /// Of every element of an array, as many as there are.
+    Joint(Joint, Blocks),
+}
+
+/// An array of vectors or matrices of one size, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    pub count: usize,
+    /// Length of a vector, or rows of a matrix.
+    pub rows: usize,
+    /// 1 for a vector.
+    pub columns: usize,
+}
+
+impl Blocks {
+    pub fn of(shape: &Shape) -> Self {
+        let (array, inner) = shape.sizes.split_at(shape.ty.array);
+        Blocks {
+            count: array.iter().product(),
+            rows: inner.first().copied().unwrap_or(1),
+            columns: inner.get(1).copied().unwrap_or(1),
+        }
+    }
+
+    /// Elements of one block.
+    pub fn length(self) -> usize {
+        self.rows * self.columns
+    }
+}
+
+/// A constrained value, and the log Jacobian where it is not zero.
+pub(super) struct Constrained {
+    pub value: PublicId,
+    /// Terms of the log absolute determinant, each of length 1.
+    pub log_jacobian: Vec<PublicId>,
 }
 
 impl Transform {
-    /// Chooses the transform for these bounds; an infinite bound is none, as in
-    /// Stan.
-    pub fn for_bounds(lower: Option<Scalar>, upper: Option<Scalar>) -> Self {
-        let lower = lower.filter(|b| b.as_number() != Some(f64::NEG_INFINITY));
-        let upper = upper.filter(|b| b.as_number() != Some(f64::INFINITY));
-        match (lower, upper) {
-            (None, None) => Transform::Identity,
-            (Some(a), None) => Transform::Lower(a),
-            (None, Some(b)) => Transform::Upper(b),
-            (Some(a), Some(b)) => Transform::Interval(a, b),
-        }
-    }
-
-    /// Adds the constrained value and the log Jacobian (a public scalar, `None`
-    /// when it is zero) of unconstrained elements `u` to the graph.
-    pub(super) fn constrain(
-        self,
-        graphs: &mut Graphs,
-        u: PublicId,
-    ) -> (PublicId, Option<PublicId>) {
-        let bound = |graphs: &mut Graphs, s: Scalar| graphs.assemble(&[s]);
+    /// Number of unconstrained coordinates of a parameter of that shape.
+    pub fn free_length(&self, shape: &Shape) -> usize {
         match self {
-            Transform::Identity => (u, None),
-            Transform::Lower(a) => {
-                let a = bound(graphs, a);
-                let exp = graphs.public.apply(Unary::Exp, u);
-                let x = graphs.public.binary(Binary::Add, a, exp);
-                (x, Some(graphs.public.sum_of(u)))
-            }
-            Transform::Upper(b) => {
-                let b = bound(graphs, b);
-                let exp = graphs.public.apply(Unary::Exp, u);
-                let x = graphs.public.binary(Binary::Subtract, b, exp);
-                (x, Some(graphs.public.sum_of(u)))
-            }
-            Transform::Interval(a, b) => {
-                let (a, b) = (bound(graphs, a), bound(graphs, b));
-                let g = &mut graphs.public;
-                let width = g.binary(Binary::Subtract, b, a);
-                let share = g.apply(Unary::InvLogit, u);
-                let part = g.binary(Binary::Multiply, width, share);
-                let x = g.binary(Binary::Add, a, part);
-                let left = g.apply(Unary::LogInvLogit, u);
-                let right = g.apply(Unary::Log1mInvLogit, u);
-                let log_width = g.ln(width);
-                let jacobian = g.sum(&[left, right, log_width]);
-                (x, Some(g.sum_of(jacobian)))
-            }
+            Transform::Identity | Transform::Bounds(_) | Transform::Affine(_) => shape.length(),
+            Transform::Joint(joint, blocks) => blocks.count * free_size(*joint, *blocks),
         }
     }
-}
 
-/// Numbers of a transform whose bounds have been evaluated.
-#[derive(Debug, Clone, Copy)]
-pub enum NumericTransform {
-    Identity,
-    Lower(f64),
-    Upper(f64),
-    Interval(f64, f64),
-}
+    /// Adds the constrained value and the log Jacobian of unconstrained elements
+    /// `u` to the graph; there is at least one.
+    pub(super) fn constrain(&self, g: &mut PublicGraph, u: PublicId) -> Constrained {
+        match self {
+            Transform::Identity => Constrained {
+                value: u,
+                log_jacobian: Vec::new(),
+            },
+            Transform::Bounds(bounds) => bounds.constrain(g, u),
+            Transform::Affine(affine) => affine.constrain(g, u),
+            Transform::Joint(joint, blocks) => match joint {
+                Joint::Ordered => ordered::constrain(g, u, *blocks, false),
+                Joint::PositiveOrdered => ordered::constrain(g, u, *blocks, true),
+                Joint::Simplex => simplex::constrain(g, u, *blocks),
+                Joint::UnitVector => unit_vector::constrain(g, u, *blocks),
+                Joint::SumToZero => sum_to_zero::constrain(g, u, *blocks),
+                Joint::CholeskyFactorCorr => cholesky_factor_corr::constrain(g, u, *blocks),
+                Joint::CholeskyFactorCov => cholesky_factor_cov::constrain(g, u, *blocks),
+                Joint::CorrMatrix => corr_matrix::constrain(g, u, *blocks),
+                Joint::CovMatrix => cov_matrix::constrain(g, u, *blocks),
+            },
+        }
+    }
 
-impl NumericTransform {
-    /// The unconstrained value of a constrained one; `None` when it violates
-    /// the constraint.
-    pub fn unconstrain(self, x: f64) -> Option<f64> {
-        let u = match self {
-            NumericTransform::Identity => x,
-            NumericTransform::Lower(a) => (x - a).ln(),
-            NumericTransform::Upper(b) => (b - x).ln(),
-            NumericTransform::Interval(a, b) => {
-                let share = (x - a) / (b - a);
-                share.ln() - (-share).ln_1p()
+    /// The only value of a parameter without unconstrained coordinates, such as
+    /// `simplex[1]`.
+    pub fn only_value(&self, shape: &Shape) -> Vec<f64> {
+        let value = match self {
+            Transform::Joint(Joint::Simplex | Joint::CorrMatrix | Joint::CholeskyFactorCorr, _) => {
+                1.0
             }
+            _ => 0.0,
         };
-        u.is_finite().then_some(u)
+        vec![value; shape.length()]
     }
 
-    /// The constrained value of an unconstrained one.
-    pub fn constrain(self, u: f64) -> f64 {
+    /// Unconstrained coordinates of constrained values; `number` evaluates the
+    /// nodes that the transform refers to.
+    ///
+    /// Errors: the values violate the constraint, or lie on its boundary, which
+    /// no unconstrained point reaches.
+    pub fn unconstrain(
+        &self,
+        name: &str,
+        values: &[f64],
+        shape: &Shape,
+        number: &dyn Fn(PublicId) -> Vec<f64>,
+    ) -> Result<Vec<f64>, String> {
         match self {
-            NumericTransform::Identity => u,
-            NumericTransform::Lower(a) => a + u.exp(),
-            NumericTransform::Upper(b) => b - u.exp(),
-            NumericTransform::Interval(a, b) => a + (b - a) * special::inv_logit(u),
-        }
-    }
-
-    /// The constraint in words.
-    pub fn describe(self) -> String {
-        match self {
-            NumericTransform::Identity => "finite".into(),
-            NumericTransform::Lower(a) => format!("above {a}"),
-            NumericTransform::Upper(b) => format!("below {b}"),
-            NumericTransform::Interval(a, b) => format!("strictly between {a} and {b}"),
+            Transform::Identity => bounds::unconstrain(name, values, &[], &[], shape),
+            Transform::Bounds(b) => {
+                let limits = |id: Option<PublicId>| id.map(number).unwrap_or_default();
+                bounds::unconstrain(name, values, &limits(b.lower), &limits(b.upper), shape)
+            }
+            Transform::Affine(affine) => affine.unconstrain(name, values, shape, number),
+            Transform::Joint(joint, blocks) => {
+                let mut free = Vec::new();
+                for (k, block) in values.chunks(blocks.length().max(1)).enumerate() {
+                    let name = || constraint::block_name(name, shape, k);
+                    if let Some(problem) = constraint::violation(*joint, *blocks, block) {
+                        return Err(format!(
+                            "`{}` is not a `{}`: {problem}",
+                            name(),
+                            joint.keyword()
+                        ));
+                    }
+                    let first = free.len();
+                    match joint {
+                        Joint::Ordered => ordered::unconstrain(block, false, &mut free),
+                        Joint::PositiveOrdered => ordered::unconstrain(block, true, &mut free),
+                        Joint::Simplex => simplex::unconstrain(block, &mut free),
+                        // Stan's choice among the many.
+                        Joint::UnitVector => free.extend_from_slice(block),
+                        Joint::SumToZero => sum_to_zero::unconstrain(block, &mut free),
+                        Joint::CholeskyFactorCorr => {
+                            cholesky_factor_corr::unconstrain(block, blocks.rows, &mut free);
+                        }
+                        Joint::CholeskyFactorCov => {
+                            cholesky_factor_cov::unconstrain(block, *blocks, &mut free);
+                        }
+                        Joint::CorrMatrix => {
+                            corr_matrix::unconstrain(block, blocks.rows, &mut free);
+                        }
+                        Joint::CovMatrix => {
+                            cov_matrix::unconstrain(block, *blocks, &mut free);
+                        }
+                    }
+                    if free[first..].iter().any(|u| !u.is_finite()) {
+                        return Err(format!(
+                            "`{}` lies on the boundary of what a `{}` may be, which the sampler cannot reach",
+                            name(),
+                            joint.keyword()
+                        ));
+                    }
+                }
+                Ok(free)
+            }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn round_trips_to_rounding() {
-        for t in [
-            NumericTransform::Identity,
-            NumericTransform::Lower(-2.0),
-            NumericTransform::Upper(7.5),
-            NumericTransform::Interval(-1.0, 3.0),
-        ] {
-            for u in [-20.0, -3.0, -0.1, 0.0, 0.7, 5.0] {
-                let back = t.unconstrain(t.constrain(u));
-                assert!(
-                    back.is_some_and(|b| (b - u).abs() < 1e-7 * (1.0 + u.abs())),
-                    "{t:?} {u} -> {back:?}"
-                );
-            }
+/// Unconstrained coordinates of one block.
+fn free_size(joint: Joint, blocks: Blocks) -> usize {
+    let (rows, columns) = (blocks.rows, blocks.columns);
+    match joint {
+        Joint::Ordered | Joint::PositiveOrdered | Joint::UnitVector => rows,
+        Joint::Simplex | Joint::SumToZero => rows.saturating_sub(1),
+        Joint::CholeskyFactorCorr | Joint::CorrMatrix => rows * rows.saturating_sub(1) / 2,
+        Joint::CholeskyFactorCov => {
+            columns * (columns + 1) / 2 + rows.saturating_sub(columns) * columns
         }
-        assert_eq!(NumericTransform::Lower(0.0).unconstrain(-1.0), None);
-        assert_eq!(NumericTransform::Interval(0.0, 1.0).unconstrain(1.0), None);
+        Joint::CovMatrix => rows * (rows + 1) / 2,
     }
 }

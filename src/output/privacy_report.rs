@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::accounting::Event;
 
+/// What a report calls the unit of privacy when each record is one.
+pub const RECORD: &str = "record";
+
 /// What the report says about a private run.
 #[derive(Debug, Clone)]
 pub struct PrivateRun<'a> {
@@ -13,6 +16,8 @@ pub struct PrivateRun<'a> {
     /// Upper bound on the epsilon of the schedule that was charged, at `delta`.
     pub epsilon_spent: f64,
     pub relation: &'a str,
+    /// The column whose values tell units apart; `None` where each record is one.
+    pub unit: Option<&'a str>,
     pub accountant: &'a str,
     pub proved: bool,
     pub mu: f64,
@@ -31,18 +36,28 @@ pub fn private_report(run: &PrivateRun) -> Value {
     let n_is_public = run.relation == "substitute";
     let mut public = vec![
         "the model and its constants",
-        "the declared bounds of record columns",
+        "the declared bounds of record columns and levels of factors",
         "all settings of the run (config.json), among them clip bounds and noise multipliers",
         "initial values, given or drawn without looking at the data",
     ];
+    let one = match run.unit {
+        None => "one record".to_string(),
+        Some(column) => format!("all records that share a value of the column `{column}`"),
+    };
+    let count = match run.unit {
+        None => "the number of records".to_string(),
+        Some(column) => format!(
+            "the number of units, that is of different values of the column `{column}` (not the number of records of each, nor of all)"
+        ),
+    };
     if n_is_public {
-        public.push("the number of records");
+        public.push(&count);
     }
     json!({
         "private": run.secure_noise,
         "statement": if run.secure_noise {
             format!(
-                "Everything this run wrote is ({}, {:e})-differentially private for one record under the relation `{}`, provided that what `assumed_public` lists is public.",
+                "Everything this run wrote is ({}, {:e})-differentially private for {one} under the relation `{}`, provided that what `assumed_public` lists is public.",
                 run.epsilon, run.delta, run.relation
             )
         } else {
@@ -52,7 +67,8 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "delta": run.delta,
         "epsilon_spent": run.epsilon_spent,
         "relation": run.relation,
-        "unit": "record",
+        "unit": run.unit.unwrap_or(RECORD),
+        "unit_column": run.unit,
         "mu": run.mu,
         "events": run.events,
         "released": run.events.iter().zip(run.released).map(|(event, count)| json!({
@@ -79,7 +95,10 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "what errors about unreadable rows reveal while the data is loaded",
             "timing and other side channels of the computer the run is on",
             "whoever can read that computer's memory or the data itself",
-            "groups of several records of one person: the unit is one record",
+            match run.unit {
+                None => "groups of several records of one person: the unit is one record",
+                Some(_) => "groups of several units, and a person whose records have different values in the unit's column",
+            },
             "settings that were chosen by looking at results on the same data, and other releases from it",
         ],
         "software": software(),
@@ -96,6 +115,7 @@ pub fn not_private_report(algorithm: &str) -> Value {
         "epsilon_spent": null,
         "relation": null,
         "unit": null,
+        "unit_column": null,
         "events": [],
         "accountant": null,
         "noise": null,

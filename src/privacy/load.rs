@@ -8,18 +8,22 @@
 //! values.
 
 mod error;
+mod header;
+mod survey;
+mod table;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::{LoadError, LoadErrorKind, Origin};
+pub(super) use header::dotted;
+pub use survey::{ColumnSurvey, Places, Survey, UnitSurvey, survey_csv};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
 use crate::model::RecordColumn;
-use crate::syntax::did_you_mean;
-use csv::ByteRecord;
 use std::path::Path;
+use table::{Owners, Table};
 
 /// What to do with a row that cannot be read: text where a number belongs, the
 /// wrong number of fields, an int out of bounds or not whole.
@@ -35,6 +39,7 @@ pub enum OnBadRows {
 /// Loads the record columns of a model from a CSV file.
 ///
 /// The first line names the columns; other columns than the model's are ignored.
+/// An element of a container is found as `x.1` or `x[1]`, `m.2.1` or `m[2,1]`.
 /// `renames` pairs a column's name in the model (`dist`, `x.1`) with its name in
 /// the file. Columns that the model declares and does not use may be absent and are
 /// not read.
@@ -44,7 +49,8 @@ pub enum OnBadRows {
 /// column is written `NA` or `""`.
 ///
 /// A row with a missing value (nothing, or `NA`, `N/A`, `NaN`, `null` in any case)
-/// counts in n and is masked. A real outside its bounds is clamped to them.
+/// counts in n and is masked. A real outside its bounds is clamped to them; an
+/// infinite one without a bound on its side makes a bad row.
 ///
 /// Errors: the file cannot be read or has no records, a column is absent or there
 /// twice, a rename fits no column, or, under [`OnBadRows::Error`], a row is bad.
@@ -54,167 +60,78 @@ pub fn load_csv(
     renames: &[(String, String)],
     on_bad_rows: OnBadRows,
 ) -> Result<Rows, LoadError> {
-    let headers = header_names(columns, renames)?;
-    let origin = || Origin::File(path.to_path_buf());
-    // Records of another length than the header are bad rows, not errors of the parser.
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text::open(path)?);
-    let mut record = ByteRecord::new();
-    if !read_record(path, &mut reader, &mut record)? {
-        return Err(LoadErrorKind::Empty(origin()).into());
-    }
-    let fields = find_columns(path, columns, &headers, &record)?;
-    let width = record.len();
-
-    let mut rows = RowsBuilder::new(columns, on_bad_rows);
-    while read_record(path, &mut reader, &mut record)? {
-        let (column, expected) = if record.len() != width {
-            if on_bad_rows == OnBadRows::Skip {
-                rows.push_missing();
-                continue;
-            }
-            (
-                None,
-                format!("{width} fields separated by commas, as in the header"),
-            )
-        } else {
-            // A used column has a field, and the record has all fields.
-            let read = |c: usize, domain: &Domain| {
-                domain.text(fields[c].and_then(|f| record.get(f)).unwrap_or_default())
-            };
-            match rows.push(read) {
-                Ok(()) => continue,
-                Err(BadCell(c)) => (
-                    Some(headers[c].to_string()),
-                    Domain::new(&columns[c]).to_string(),
-                ),
-            }
-        };
-        return Err(LoadErrorKind::BadRow {
-            origin: origin(),
-            position: first_line(&reader, &record),
-            column,
-            expected,
-        }
-        .into());
-    }
-    let rows = rows.finish();
-    if rows.n() == 0 {
-        return Err(LoadErrorKind::NoRows(origin()).into());
-    }
-    Ok(rows)
+    load(path, columns, renames, on_bad_rows, None)
 }
 
-type CsvReader = csv::Reader<text::Lines<Box<dyn std::io::BufRead>>>;
-
-fn read_record(
-    path: &Path,
-    reader: &mut CsvReader,
-    record: &mut ByteRecord,
-) -> Result<bool, LoadError> {
-    reader.read_byte_record(record).map_err(|e| {
-        let reason = match e.into_kind() {
-            csv::ErrorKind::Io(reason) => reason,
-            // The parser has no other errors for flexible records of bytes.
-            _ => std::io::Error::other("it is not a CSV file"),
-        };
-        text::read_error(path, reason)
-    })
-}
-
-/// The line, counted from 1, on which the record just read starts.
+/// Like [`load_csv`], with all rows that share a value of the file's column `unit`
+/// as one unit of privacy: see [`Rows::by_unit`].
 ///
-/// The parser's own position of a record is that of the blank lines before it. So
-/// count back from where it stands now: the line feeds in quoted fields, and the
-/// one that ended the record unless the text ended first.
-fn first_line(reader: &CsvReader, record: &ByteRecord) -> u64 {
-    let inside = record
-        .as_slice()
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count() as u64;
-    let after = u64::from(!reader.get_ref().is_at_end());
-    reader
-        .position()
-        .line()
-        .saturating_sub(inside + after)
-        .max(1)
-}
-
-/// The name in the file of each column.
-fn header_names<'a>(
-    columns: &'a [RecordColumn],
-    renames: &'a [(String, String)],
-) -> Result<Vec<&'a str>, LoadError> {
-    let mut headers: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let mut renamed = vec![false; columns.len()];
-    for (name, header) in renames {
-        let Some(c) = columns.iter().position(|column| column.name == *name) else {
-            let names = columns.iter().map(|column| &column.name);
-            return Err(LoadErrorKind::UnknownRename {
-                name: name.clone(),
-                suggestion: did_you_mean(name, names).map(str::to_string),
-            }
-            .into());
-        };
-        if std::mem::replace(&mut renamed[c], true) {
-            return Err(LoadErrorKind::RepeatedRename { name: name.clone() }.into());
-        }
-        headers[c] = header.trim();
-    }
-    Ok(headers)
-}
-
-/// The field of each column that the model uses.
-fn find_columns(
+/// Values are compared as text, without white space around them, except that a
+/// whole number may have a fraction of zeros (`7` and `7.0` are the same unit). A
+/// row without a value there (nothing, `NA`, ...) is a bad row; where bad rows are
+/// skipped it belongs to no unit and adds nothing.
+pub fn load_csv_by_unit(
     path: &Path,
     columns: &[RecordColumn],
-    headers: &[&str],
-    record: &ByteRecord,
-) -> Result<Vec<Option<usize>>, LoadError> {
-    let origin = || Origin::File(path.to_path_buf());
-    let mut present = Vec::with_capacity(record.len());
-    for field in record {
-        match std::str::from_utf8(field) {
-            // A NUL is what UTF-16 without a mark and binary files have.
-            Ok(name) if !name.contains('\0') => present.push(name.trim()),
-            _ => return Err(LoadErrorKind::NotUtf8 { path: path.into() }.into()),
-        }
-    }
-    let mut fields = vec![None; columns.len()];
-    for (c, column) in columns.iter().enumerate().filter(|(_, column)| column.used) {
-        let header = headers[c];
-        let mut named = (0..present.len()).filter(|&f| present[f] == header);
-        fields[c] = named.next();
-        if named.next().is_some() {
-            return Err(LoadErrorKind::DuplicateColumn {
-                origin: origin(),
-                header: header.to_string(),
+    renames: &[(String, String)],
+    on_bad_rows: OnBadRows,
+    unit: &str,
+) -> Result<Rows, LoadError> {
+    load(path, columns, renames, on_bad_rows, Some(unit))
+}
+
+fn load(
+    path: &Path,
+    columns: &[RecordColumn],
+    renames: &[(String, String)],
+    on_bad_rows: OnBadRows,
+    unit: Option<&str>,
+) -> Result<Rows, LoadError> {
+    let mut table = Table::open(path, columns, renames, unit)?;
+    let mut rows = RowsBuilder::new(columns, on_bad_rows);
+    let mut owners = Owners::default();
+    let mut keys = Vec::new();
+    while table.advance()? {
+        let bad = if !table.is_whole() {
+            if unit.is_none() && on_bad_rows == OnBadRows::Skip {
+                rows.push_missing();
+            }
+            Some((None, table.expected_fields()))
+        } else {
+            match table.owner(&mut owners) {
+                Some(None) => Some((unit, table::EXPECTED_UNIT.to_string())),
+                owner => {
+                    let read = |c: usize, domain: &Domain| domain.text(table.cell(c));
+                    match rows.push(read) {
+                        Ok(()) => {
+                            keys.extend(owner.flatten());
+                            None
+                        }
+                        Err(BadCell(c)) => {
+                            Some((Some(table.header(c)), Domain::new(&columns[c]).to_string()))
+                        }
+                    }
+                }
+            }
+        };
+        if let Some((column, expected)) = bad
+            && on_bad_rows == OnBadRows::Error
+        {
+            return Err(LoadErrorKind::BadRow {
+                origin: Origin::File(path.to_path_buf()),
+                position: table.line(),
+                column: column.map(str::to_string),
+                expected,
             }
             .into());
         }
-        if fields[c].is_some() {
-            continue;
-        }
-        // Names that are numbers may be a record's values, where the header was forgotten.
-        return Err(if present.iter().any(|name| name.parse::<f64>().is_ok()) {
-            LoadErrorKind::NoHeader {
-                origin: origin(),
-                column: header.to_string(),
-            }
-        } else {
-            LoadErrorKind::MissingColumn {
-                origin: origin(),
-                column: column.name.clone(),
-                variable: column.variable.clone(),
-                header: header.to_string(),
-                suggestion: did_you_mean(header, present.iter().copied()).map(str::to_string),
-                present: present.iter().map(|name| name.to_string()).collect(),
-            }
-        }
-        .into());
     }
-    Ok(fields)
+    if table.records() == 0 {
+        return Err(LoadErrorKind::NoRows(Origin::File(path.to_path_buf())).into());
+    }
+    let rows = rows.finish();
+    match unit {
+        None => Ok(rows),
+        Some(_) => rows.by_unit(&keys),
+    }
 }

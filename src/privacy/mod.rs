@@ -15,7 +15,10 @@ mod rows;
 mod vault;
 
 pub use gradient::{GradientScale, ScaleError};
-pub use load::{LoadError, OnBadRows, load_csv};
+pub use load::{
+    ColumnSurvey, LoadError, OnBadRows, Places, Survey, UnitSurvey, load_csv, load_csv_by_unit,
+    survey_csv,
+};
 pub use noisy::Noisy;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};

@@ -281,6 +281,14 @@ pub fn quantise(l: f64) -> i64 {
     ((l * UNITS_PER_NAT) as i64).clamp(-MAX_LOG_LIKELIHOOD, MAX_LOG_LIKELIHOOD)
 }
 
+/// The log-likelihood of several rows, a sum of values of [`quantise`], clamped to
+/// +-2^61 as one row's is.
+#[inline]
+pub fn within_lattice(sum: i128) -> i64 {
+    let most = i128::from(MAX_LOG_LIKELIHOOD);
+    sum.clamp(-most, most) as i64
+}
+
 /// `a - b` clipped to +-`bound`, for `bound` >= 0.
 ///
 /// # Sensitivity

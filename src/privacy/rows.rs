@@ -10,12 +10,16 @@
 //! placeholder, and the reader of the mask gives it a likelihood of one. All cells
 //! are finite and inside their declared bounds, so nothing downstream meets a NaN
 //! or branches on one.
+//!
+//! Where rows share a unit of privacy (`Rows::by_unit`), n is the number of units.
 
 mod domain;
+mod unit;
 
-pub(super) use domain::{Cell, Domain};
+pub(super) use domain::{Cell, Domain, is_missing};
+pub(super) use unit::Units;
 
-use super::load::{LoadError, LoadErrorKind, OnBadRows, Origin};
+use super::load::{LoadError, LoadErrorKind, OnBadRows, Origin, dotted};
 use crate::model::RecordColumn;
 use crate::syntax::did_you_mean;
 
@@ -25,11 +29,14 @@ pub struct Rows {
     columns: Vec<Vec<f64>>,
     /// Per row: whether a value that the model uses is missing.
     missing: Vec<bool>,
+    /// How rows share units; `None` where each row is a unit.
+    units: Option<Units>,
 }
 
 impl Rows {
     /// Rows from columns in memory, each with its name as in a file's header
-    /// (`dist`, `x.1`), under the rules of a CSV file.
+    /// (`dist`, `x.1` or `x[1]`), under the rules of a CSV file. A factor is given
+    /// by its ints.
     ///
     /// A NaN is a missing value. A real outside its bounds is clamped to them. An
     /// infinite real without a bound on its side, and an int that is not whole, is
@@ -70,9 +77,16 @@ impl Rows {
         Ok(rows.finish())
     }
 
-    /// The number of records, those with missing values included.
+    /// The number of units: of records, those with missing values included, unless
+    /// rows share units.
     pub(crate) fn n(&self) -> usize {
-        self.missing.len()
+        let units = self.units.as_ref();
+        units.map_or(self.missing.len(), |units| units.count)
+    }
+
+    /// How rows share units; `None` where each row is a unit.
+    pub(super) fn units(&self) -> Option<&Units> {
+        self.units.as_ref()
     }
 
     /// Per declared column, in declaration order, its value in each row.
@@ -94,7 +108,7 @@ fn column_in_memory<'a>(
     if !column.used {
         return Ok(None);
     }
-    let mut named = data.iter().filter(|(name, _)| *name == column.name);
+    let mut named = data.iter().filter(|(name, _)| dotted(name) == column.name);
     let Some((_, values)) = named.next() else {
         let names: Vec<&str> = data.iter().map(|(name, _)| name.as_str()).collect();
         return Err(LoadErrorKind::MissingColumn {
@@ -179,7 +193,7 @@ impl RowsBuilder {
         let mut missing = false;
         for (c, domain) in &self.domains {
             match cell(*c, domain) {
-                Cell::Value(value) => self.row[*c] = value,
+                Cell::Value(value) | Cell::Clamped { to: value, .. } => self.row[*c] = value,
                 Cell::Missing => missing = true,
                 Cell::Bad if self.on_bad_rows == OnBadRows::Skip => missing = true,
                 Cell::Bad => return Err(BadCell(*c)),
@@ -198,6 +212,7 @@ impl RowsBuilder {
         Rows {
             columns: self.columns,
             missing: self.missing,
+            units: None,
         }
     }
 
@@ -225,6 +240,7 @@ mod tests {
             is_int,
             lower,
             upper,
+            levels: Vec::new(),
             used: true,
         }
     }

@@ -1,5 +1,7 @@
 //! Rows go in; charged, noisy sums come out.
 
+mod units;
+
 use rayon::prelude::*;
 
 use super::gradient::GradientScale;
@@ -25,6 +27,10 @@ pub struct Vault {
     /// Which records have a likelihood: false for missing values and for
     /// records that are impossible under every parameter.
     counts: Vec<bool>,
+    /// The number of privacy units: of records, unless rows share units.
+    n: usize,
+    /// Where rows share units, the end of each unit's rows; all of them count.
+    units: Option<Vec<usize>>,
     /// Sum of what the parameters do not change; for the non-private path only.
     constant: f64,
 }
@@ -116,8 +122,8 @@ impl Vault {
     /// computed here, once.
     pub fn new(density: Density, rows: Rows) -> Vault {
         let missing = rows.missing();
-        let (columns, constants) = density.load_columns(rows.columns(), rows.n());
-        let mut counts = Vec::with_capacity(rows.n());
+        let (mut columns, constants) = density.load_columns(rows.columns(), missing.len());
+        let mut counts = Vec::with_capacity(missing.len());
         let mut constant = CompensatedSum::default();
         for (&missing, &c) in missing.iter().zip(&constants) {
             // A record outside the support has likelihood zero everywhere: its
@@ -127,10 +133,17 @@ impl Vault {
                 constant.add(c);
             }
         }
+        let units = rows.units().map(|units| {
+            let ends = units::keep(units, &counts, &mut columns);
+            counts = vec![true; ends.last().copied().unwrap_or(0)];
+            ends
+        });
         Vault {
             density,
             columns,
             counts,
+            n: rows.n(),
+            units,
             constant: constant.value(),
         }
     }
@@ -140,14 +153,16 @@ impl Vault {
         &self.density
     }
 
-    /// The number of records; public under substitution, private under
-    /// add/remove.
+    /// The number of privacy units, which are records unless rows share units;
+    /// public under substitution, private under add/remove. How many rows the units
+    /// have is private under both.
     pub(crate) fn n(&self) -> usize {
-        self.counts.len()
+        self.n
     }
 
     /// The sum of the records' clipped gradients at `theta` (unconstrained
-    /// scale), plus noise.
+    /// scale), plus noise. Where rows share units, a record here is a unit: its rows'
+    /// gradients are summed, then clipped.
     ///
     /// # Privacy
     ///
@@ -179,7 +194,8 @@ impl Vault {
     }
 
     /// The sum of the records' clipped log-likelihood ratios between two
-    /// points, plus noise.
+    /// points, plus noise. Where rows share units, a record here is a unit, whose
+    /// log-likelihood is the sum over its rows.
     ///
     /// # Privacy
     ///
@@ -249,6 +265,9 @@ impl Vault {
 
     /// The integer sum that [`Vault::noisy_gradient`] adds noise to.
     fn clipped_gradient_sum(&self, theta: &[f64], scale: &GradientScale) -> Vec<i128> {
+        if let Some(ends) = &self.units {
+            return self.unit_gradient_sum(theta, scale, ends);
+        }
         let program = self.density.row_program();
         let z = self.density.interface(theta).z;
         let jacobian = self.density.interface_jacobian(theta);
@@ -288,6 +307,9 @@ impl Vault {
         temperature: f64,
         query: &PenaltyQuery,
     ) -> i128 {
+        if let Some(ends) = &self.units {
+            return self.unit_log_ratio_sum(from, to, temperature, query, ends);
+        }
         let program = self.density.row_program();
         let z_from = self.density.interface(from).z;
         let z_to = self.density.interface(to).z;
@@ -320,7 +342,7 @@ impl Vault {
 
     /// First records of the blocks, in tasks.
     fn tasks(&self) -> Vec<Vec<usize>> {
-        let starts: Vec<usize> = (0..self.n()).step_by(BLOCK).collect();
+        let starts: Vec<usize> = (0..self.counts.len()).step_by(BLOCK).collect();
         starts
             .chunks(BLOCKS_PER_TASK)
             .map(<[usize]>::to_vec)
@@ -328,7 +350,7 @@ impl Vault {
     }
 
     fn block(&self, start: usize) -> (Vec<&[f64]>, &[bool]) {
-        let end = (start + BLOCK).min(self.n());
+        let end = (start + BLOCK).min(self.counts.len());
         let columns = self.columns.iter().map(|c| &c[start..end]).collect();
         (columns, &self.counts[start..end])
     }
@@ -366,3 +388,7 @@ impl CompensatedSum {
 #[cfg(test)]
 #[path = "vault_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "unit_tests.rs"]
+mod unit_tests;

@@ -8,7 +8,7 @@ use crate::privacy::{OnBadRows, PenaltyPlan, PenaltyScale};
 use crate::syntax::parse;
 
 /// Models whose records move the sums through all three kinds of interface.
-const MODELS: [&str; 3] = [
+pub(super) const MODELS: [&str; 3] = [
     "record { int<lower=0, upper=1> y; real x; }
      parameters { real a; real b; }
      model { a ~ normal(0, 1); y ~ bernoulli_logit(a + b * x); }",
@@ -20,7 +20,7 @@ const MODELS: [&str; 3] = [
      model { y ~ poisson_log(b[1] + square(b[2]) * x + b[2] * exp(-x * b[1])); }",
 ];
 
-fn density(source: &str) -> Density {
+pub(super) fn density(source: &str) -> Density {
     let program = parse(source).program.unwrap();
     let checked = check(&program);
     let Some(checked) = checked.checked else {
@@ -30,10 +30,10 @@ fn density(source: &str) -> Density {
 }
 
 /// A linear congruential generator: test data need no better one.
-struct Lcg(u64);
+pub(super) struct Lcg(pub(super) u64);
 
 impl Lcg {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6364136223846793005)
@@ -41,7 +41,7 @@ impl Lcg {
         self.0 >> 33
     }
 
-    fn uniform(&mut self) -> f64 {
+    pub(super) fn uniform(&mut self) -> f64 {
         self.next() as f64 / (1u64 << 31) as f64
     }
 }
@@ -70,7 +70,7 @@ fn value(rng: &mut Lcg, is_int: bool, lower: Option<f64>, upper: Option<f64>) ->
     }
 }
 
-fn columns_of(density: &Density) -> Vec<(String, bool, Option<f64>, Option<f64>)> {
+pub(super) fn columns_of(density: &Density) -> Vec<(String, bool, Option<f64>, Option<f64>)> {
     let columns = &density.model().columns;
     columns
         .iter()
@@ -78,7 +78,7 @@ fn columns_of(density: &Density) -> Vec<(String, bool, Option<f64>, Option<f64>)
         .collect()
 }
 
-fn table(rng: &mut Lcg, density: &Density, n: usize) -> Vec<Vec<f64>> {
+pub(super) fn table(rng: &mut Lcg, density: &Density, n: usize) -> Vec<Vec<f64>> {
     columns_of(density)
         .iter()
         .map(|(_, is_int, lower, upper)| {
@@ -89,7 +89,7 @@ fn table(rng: &mut Lcg, density: &Density, n: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-fn vault(source: &str, data: &[Vec<f64>]) -> Vault {
+pub(super) fn vault(source: &str, data: &[Vec<f64>]) -> Vault {
     let density = density(source);
     let named = columns_of(&density)
         .into_iter()
@@ -100,11 +100,11 @@ fn vault(source: &str, data: &[Vec<f64>]) -> Vault {
     Vault::new(density, rows.unwrap_or_else(|e| panic!("{e}")))
 }
 
-fn point(rng: &mut Lcg, dimension: usize) -> Vec<f64> {
+pub(super) fn point(rng: &mut Lcg, dimension: usize) -> Vec<f64> {
     (0..dimension).map(|_| 4.0 * rng.uniform() - 2.0).collect()
 }
 
-fn query(relation_factor: u8, bound: f64) -> PenaltyQuery {
+pub(super) fn query(relation_factor: u8, bound: f64) -> PenaltyQuery {
     let scale = PenaltyScale::new(relation_factor, 3.0).unwrap();
     match scale.plan(bound).unwrap() {
         PenaltyPlan::Query(query) => query,
@@ -125,7 +125,7 @@ fn planned(scale: &GradientScale, coordinates: u64) -> Gaussian {
     .on_lattice(lattice)
 }
 
-fn squared_distance(a: &[i128], b: &[i128]) -> i128 {
+pub(super) fn squared_distance(a: &[i128], b: &[i128]) -> i128 {
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
 }
 

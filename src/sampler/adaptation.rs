@@ -24,7 +24,7 @@ impl DualAveraging {
             mu: (10.0 * step).ln(),
             iteration: 0.0,
             error: 0.0,
-            log_average: 0.0,
+            log_average: step.ln(),
             log_step: step.ln(),
         }
     }
@@ -51,7 +51,7 @@ impl DualAveraging {
         self.log_step.exp()
     }
 
-    /// The step to keep.
+    /// The step to keep; before any update, the first one.
     pub fn average_step(&self) -> f64 {
         self.log_average.exp()
     }

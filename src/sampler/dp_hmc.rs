@@ -43,6 +43,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-hmc",
     summary: "Hamiltonian Monte Carlo with noisy gradients and a penalty test (Räisä et al. 2021)",
     is_private: true,
+    columns: &[],
 };
 
 /// What does not change during a run.

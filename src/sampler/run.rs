@@ -5,19 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::adaptation::{Covariance, DualAveraging, Windows};
 use super::dp_hmc;
-use super::hmc;
 use super::jitter::Jitter;
 use super::metric::Metric;
-use super::oracle::{ExactOracle, PrivateOracle, SampleError};
+use super::oracle::{PrivateOracle, SampleError};
 use super::plan::Plan;
 use crate::accounting::Meter;
 use crate::density::Density;
-use crate::privacy::{Charge, NotPrivate, PrivateRng, Vault};
-
-/// Dimensions up to which the reference HMC estimates a dense metric.
-const DENSE_METRIC_UP_TO: usize = 50;
+use crate::privacy::{Charge, PrivateRng, Vault};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -33,6 +28,8 @@ pub struct Draw {
     /// The step size of this iteration.
     pub step_size: f64,
     pub divergent: bool,
+    /// The sampler's own columns ([`Algorithm::columns`](super::Algorithm)).
+    pub sampler: Vec<f64>,
     /// Output columns, in the order of [`Density::output_names`].
     pub values: Vec<f64>,
 }
@@ -82,19 +79,6 @@ pub struct PrivateSettings {
     pub seed: u64,
     /// The root of the private randomness: noise and accept draws.
     pub noise: PrivateRng,
-}
-
-/// Settings of the samplers without privacy.
-#[derive(Debug, Clone)]
-pub struct NonPrivateSettings {
-    pub chains: usize,
-    pub num_warmup: u64,
-    pub num_samples: u64,
-    pub leapfrog_steps: usize,
-    /// The first step size; adapted during warm-up. `None`: found by doubling.
-    pub step_size: Option<f64>,
-    /// T, the power of the likelihood.
-    pub temperature: f64,
 }
 
 /// Runs the planned chains, each release charged to `meter`, which must have
@@ -147,6 +131,7 @@ pub fn sample_privately(
                     accept_stat: info.accept_stat,
                     step_size: info.step_size,
                     divergent: false,
+                    sampler: Vec::new(),
                     values: vault.density().outputs(&state.theta),
                 },
             );
@@ -155,85 +140,8 @@ pub fn sample_privately(
     })
 }
 
-/// Runs the reference HMC. Everything it gives is NOT PRIVATE.
-pub fn sample_exactly(
-    vault: &Vault,
-    settings: &NonPrivateSettings,
-    initial: &Initial,
-    seed: u64,
-    permission: NotPrivate,
-    observer: &impl Observer,
-) -> Result<Vec<Chain>, SampleError> {
-    in_parallel(settings.chains, observer, |chain, stop| {
-        let mut rng = public_rng(seed, chain);
-        let oracle = ExactOracle {
-            vault,
-            permission,
-            temperature: settings.temperature,
-        };
-        let density = vault.density();
-        let mut state = exact_start(initial, chain, &oracle, &mut rng)?;
-        let mut metric = Metric::Unit;
-        let dense = density.dimension() <= DENSE_METRIC_UP_TO;
-        let first = settings
-            .step_size
-            .unwrap_or_else(|| hmc::reasonable_step(&state, &oracle, &metric, &mut rng));
-        let mut adaptation = DualAveraging::new(first, 0.8);
-        let windows = Windows::new(settings.num_warmup as usize);
-        let mut covariance = Covariance::new(density.dimension(), dense);
-        let mut recorder = Recorder::new(chain, settings.num_warmup, observer);
-        let mut kept_step = first;
-        for iteration in 0..settings.num_warmup + settings.num_samples {
-            if stop() {
-                return Err(SampleError::Interrupted);
-            }
-            let warmup = iteration < settings.num_warmup;
-            let base = if warmup { adaptation.step() } else { kept_step };
-            // A little jitter, as Stan's `stepsize_jitter`, against resonance.
-            let h = base * rng.random_range(0.9..1.1);
-            let (next, info) = hmc::step(
-                state,
-                &oracle,
-                h,
-                settings.leapfrog_steps,
-                &metric,
-                &mut rng,
-            );
-            state = next;
-            if warmup {
-                adaptation.update(info.accept_stat);
-                let i = iteration as usize;
-                if windows.collects(i) {
-                    covariance.add(&state.theta);
-                }
-                if windows.closes(i) {
-                    if let Some(estimate) = covariance.metric() {
-                        metric = estimate;
-                        let step = hmc::reasonable_step(&state, &oracle, &metric, &mut rng);
-                        adaptation = DualAveraging::new(step, 0.8);
-                    }
-                    covariance = Covariance::new(density.dimension(), dense);
-                }
-                kept_step = adaptation.average_step();
-            }
-            recorder.record(
-                iteration,
-                info.accepted,
-                Draw {
-                    phase: Phase::Sampling,
-                    accept_stat: info.accept_stat,
-                    step_size: h,
-                    divergent: info.divergent && !warmup,
-                    values: density.outputs(&state.theta),
-                },
-            );
-        }
-        Ok(recorder.finish())
-    })
-}
-
 /// One thread per chain; the first error wins, in order of chains.
-fn in_parallel(
+pub(super) fn in_parallel(
     chains: usize,
     observer: &impl Observer,
     run: impl Fn(usize, &dyn Fn() -> bool) -> Result<Chain, SampleError> + Sync,
@@ -275,13 +183,13 @@ fn in_parallel(
 }
 
 /// The public generator of a chain: its own stream of the seed's.
-fn public_rng(seed: u64, chain: usize) -> ChaCha8Rng {
+pub(super) fn public_rng(seed: u64, chain: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(chain as u64 + 1);
     rng
 }
 
-fn start(
+pub(super) fn start(
     initial: &Initial,
     chain: usize,
     density: &Density,
@@ -308,36 +216,13 @@ fn start(
     }
 }
 
-fn exact_start(
-    initial: &Initial,
-    chain: usize,
-    oracle: &ExactOracle,
-    rng: &mut ChaCha8Rng,
-) -> Result<hmc::State, SampleError> {
-    let tries = if matches!(initial, Initial::Random) {
-        100
-    } else {
-        1
-    };
-    for _ in 0..tries {
-        let state = hmc::init(start(initial, chain, oracle.density(), rng)?, oracle);
-        if state.log_density.is_finite() {
-            return Ok(state);
-        }
-    }
-    match initial {
-        Initial::Random => Err(SampleError::NoInitialPoint),
-        Initial::Points(_) => Err(SampleError::BadInitialPoint),
-    }
-}
-
 fn random_point(dimension: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
     (0..dimension)
         .map(|_| rng.random_range(-2.0..2.0))
         .collect()
 }
 
-struct Recorder<'a, O: Observer> {
+pub(super) struct Recorder<'a, O: Observer> {
     chain: usize,
     num_warmup: u64,
     observer: &'a O,
@@ -349,7 +234,7 @@ struct Recorder<'a, O: Observer> {
 }
 
 impl<'a, O: Observer> Recorder<'a, O> {
-    fn new(chain: usize, num_warmup: u64, observer: &'a O) -> Self {
+    pub(super) fn new(chain: usize, num_warmup: u64, observer: &'a O) -> Self {
         Recorder {
             chain,
             num_warmup,
@@ -362,7 +247,7 @@ impl<'a, O: Observer> Recorder<'a, O> {
         }
     }
 
-    fn record(&mut self, iteration: u64, accepted: bool, mut draw: Draw) {
+    pub(super) fn record(&mut self, iteration: u64, accepted: bool, mut draw: Draw) {
         if iteration < self.num_warmup {
             draw.phase = Phase::Warmup;
             self.warmup_seconds = self.started.elapsed().as_secs_f64();
@@ -374,7 +259,7 @@ impl<'a, O: Observer> Recorder<'a, O> {
         self.draws.push(draw);
     }
 
-    fn finish(self) -> Chain {
+    pub(super) fn finish(self) -> Chain {
         Chain {
             acceptance: self.accepted as f64 / self.sampled.max(1) as f64,
             sampling_seconds: self.started.elapsed().as_secs_f64() - self.warmup_seconds,

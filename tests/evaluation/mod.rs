@@ -99,16 +99,22 @@ pub fn shipped(name: &str) -> Density {
 pub fn shipped_table(name: &str, density: &Density) -> Option<Table> {
     let plain = root().join(format!("models/{name}.csv"));
     let packed = root().join(format!("models/{name}.csv.gz"));
+    [plain, packed]
+        .iter()
+        .find(|path| path.exists())
+        .map(|path| table_of(path, density))
+}
+
+/// The record's columns of a CSV file, gzipped or not.
+pub fn table_of(path: &Path, density: &Density) -> Table {
     let mut text = String::new();
-    if plain.exists() {
-        text = read(&plain);
-    } else if packed.exists() {
-        let file = fs::File::open(&packed).expect("the data can be opened");
+    if path.extension().is_some_and(|e| e == "gz") {
+        let file = fs::File::open(path).expect("the data can be opened");
         flate2::read::GzDecoder::new(file)
             .read_to_string(&mut text)
             .expect("the data is gzip");
     } else {
-        return None;
+        text = read(path);
     }
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().expect("a header").clone();
@@ -131,7 +137,7 @@ pub fn shipped_table(name: &str, density: &Density) -> Option<Table> {
         }
     }
     let rows = columns.first().map_or(0, Vec::len);
-    Some(Table { columns, rows })
+    Table { columns, rows }
 }
 
 /// Records inside the declared bounds; -2..2 and 0..3 where there are none.

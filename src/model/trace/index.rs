@@ -2,10 +2,12 @@
 //! record for those read off the record.
 
 use super::super::BindError;
-use super::super::private::Scalar;
+use super::super::interval::{Interval, columns_of, interval};
+use super::super::private::{PrivateId, Scalar};
 use super::super::value::{Data, Shape, Value};
 use super::{Traced, Tracer, check_length};
 use crate::check::{Base, Expr, ExprKind, Index, Type};
+use crate::function::Algebra;
 use crate::syntax::Span;
 
 impl Tracer<'_> {
@@ -35,126 +37,257 @@ impl Tracer<'_> {
         shape: &Shape,
         indices: &[Index],
     ) -> Traced<(Shape, Vec<usize>)> {
-        let mut chosen: Vec<(Vec<usize>, bool)> = Vec::new();
-        for (k, &size) in shape.sizes.iter().enumerate() {
-            let all = || ((0..size).collect(), true);
-            chosen.push(match indices.get(k) {
-                None => all(),
-                Some(Index::Single(e)) => {
-                    let i = self.integer(e)?;
-                    (vec![position(e.span, i, size)?], false)
-                }
-                Some(Index::Many(e)) => {
-                    let list = self.expression(e)?;
-                    let mut picked = Vec::new();
-                    for &s in list.elements(&self.graphs).iter() {
-                        let Some(v) = s.as_number() else {
-                            return Err(BindError::new(e.span, "these indices are not constants"));
-                        };
-                        picked.push(position(e.span, v as i64, size)?);
-                    }
-                    (picked, true)
-                }
-                Some(Index::Range { from, to }) => {
-                    let from = from.as_ref().map_or(Ok(1), |e| self.integer(e))?;
-                    let to = to.as_ref().map_or(Ok(size as i64), |e| self.integer(e))?;
-                    let mut picked = Vec::new();
-                    for i in from..=to {
-                        picked.push(position(span, i, size)?);
-                    }
-                    (picked, true)
-                }
-            });
-        }
-        let ty = indexed_type(shape.ty, &chosen);
-        let result = Shape {
-            ty,
-            sizes: chosen.iter().filter(|c| c.1).map(|c| c.0.len()).collect(),
+        let (result, places) = self.places(span, shape, indices)?;
+        let fixed = |place: Place| match place.moves[..] {
+            [] => Ok(place.offset),
+            _ => Err(BindError::new(span, "these indices are not constants")),
         };
-        check_length(span, &result.sizes)?;
-        let strides = shape.strides();
-        // Visit in the storage order of the result.
-        let kept: Vec<usize> = (0..chosen.len()).filter(|&k| chosen[k].1).collect();
-        let fixed: usize = (0..chosen.len())
-            .filter(|&k| !chosen[k].1)
-            .map(|k| chosen[k].0[0] * strides[k])
-            .sum();
-        let positions = result
-            .indices()
-            .into_iter()
-            .map(|index| {
-                fixed
-                    + kept
-                        .iter()
-                        .zip(&index)
-                        .map(|(&k, &i)| chosen[k].0[i - 1] * strides[k])
-                        .sum::<usize>()
-            })
-            .collect();
+        let positions = places.into_iter().map(fixed).collect::<Traced<_>>()?;
         Ok((result, positions))
     }
 
     pub(super) fn index(&mut self, span: Span, base: &Value, indices: &[Index]) -> Traced<Value> {
-        let private = |index: &Index| matches!(index, Index::Single(e) if e.stage.is_private());
-        if !indices.iter().any(private) {
-            let (shape, positions) = self.positions(span, &base.shape, indices)?;
+        let (shape, places) = self.places(span, &base.shape, indices)?;
+        if places.iter().all(|p| p.moves.is_empty()) {
+            let positions: Vec<usize> = places.iter().map(|p| p.offset).collect();
             let data = self.take(base, &positions);
             return Ok(Value { shape, data });
         }
-        // Indices read off the record: fix them at 1 to find the positions that
-        // the public ones pick, and add a stride for each.
-        let strides = base.shape.strides();
-        let mut public = Vec::new();
-        let mut moves = Vec::new();
-        for (k, index) in indices.iter().enumerate() {
-            match index {
-                Index::Single(e) if e.stage.is_private() => {
-                    self.check_index_bounds(e, base.shape.sizes[k])?;
-                    let Scalar::Private(id) = self.expression(e)?.only(&self.graphs) else {
-                        return Err(BindError::new(e.span, "expected a record column"));
-                    };
-                    moves.push((strides[k] as u32, id));
-                    public.push(Index::Single(Expr {
-                        kind: ExprKind::Int(1),
-                        ..e.clone()
-                    }));
-                }
-                other => public.push(other.clone()),
-            }
-        }
-        let (shape, positions) = self.positions(span, &base.shape, &public)?;
-        let table = base.public_node(&mut self.graphs);
-        let elements = positions
-            .iter()
-            .map(|&p| self.graphs.gather(table, p as u32, moves.clone()))
-            .collect();
+        let elements = if base.is_private() || !self.are_record_ints(&places) {
+            let elements = base.elements(&self.graphs);
+            places
+                .iter()
+                .map(|place| self.choose(span, &elements, place.offset, &place.moves))
+                .collect::<Traced<_>>()?
+        } else {
+            let table = base.public_node(&mut self.graphs);
+            places
+                .into_iter()
+                .map(|place| {
+                    let strides = place
+                        .moves
+                        .iter()
+                        .map(|m| (m.stride as u32, m.id))
+                        .collect();
+                    self.graphs.gather(table, place.offset as u32, strides)
+                })
+                .collect()
+        };
         Ok(Value {
             shape,
             data: Data::of(elements),
         })
     }
 
-    /// A record's index must not be able to leave the container.
-    fn check_index_bounds(&self, e: &Expr, size: usize) -> Traced<()> {
-        let ExprKind::Variable(id) = e.kind else {
-            return Err(BindError::new(e.span, "expected a record column"));
-        };
-        let name = &self.checked.variable(id).name;
-        match self.column_bounds[id.0] {
-            Some((lower, upper)) if lower >= 1.0 && upper <= size as f64 => Ok(()),
-            Some((lower, upper)) => Err(BindError::new(
-                e.span,
-                format!(
-                    "`{name}` may be anything from {lower} to {upper}, but this dimension has {size} element{}: declare `{name}` with `lower=1, upper={size}`",
-                    if size == 1 { "" } else { "s" }
-                ),
-            )),
-            None => Err(BindError::new(
-                e.span,
-                format!("`{name}` is used as an index and needs `lower=1, upper={size}`"),
-            )),
+    /// The shape that remains, and where each of its elements is, in storage
+    /// order.
+    fn places(
+        &mut self,
+        span: Span,
+        shape: &Shape,
+        indices: &[Index],
+    ) -> Traced<(Shape, Vec<Place>)> {
+        let mut chosen: Vec<(Vec<Pick>, bool)> = Vec::new();
+        for (k, &size) in shape.sizes.iter().enumerate() {
+            let range = |from: i64, to: i64| {
+                (from..=to)
+                    .map(|i| Ok(Pick::Fixed(position(span, i, size)?)))
+                    .collect::<Traced<Vec<_>>>()
+            };
+            chosen.push(match indices.get(k) {
+                None => (range(1, size as i64)?, true),
+                Some(Index::Single(e)) => (self.picks(e, size)?, false),
+                Some(Index::Many(e)) => (self.picks(e, size)?, true),
+                Some(Index::Range { from, to }) => {
+                    let from = from.as_ref().map_or(Ok(1), |e| self.integer(e))?;
+                    let to = to.as_ref().map_or(Ok(size as i64), |e| self.integer(e))?;
+                    (range(from, to)?, true)
+                }
+            });
         }
+        let result = Shape {
+            ty: indexed_type(shape.ty, &chosen),
+            sizes: chosen.iter().filter(|c| c.1).map(|c| c.0.len()).collect(),
+        };
+        check_length(span, &result.sizes)?;
+        let strides = shape.strides();
+        let places = result
+            .indices()
+            .into_iter()
+            .map(|index| {
+                let mut kept = index.into_iter();
+                let mut place = Place::default();
+                for ((picks, keeps), &stride) in chosen.iter().zip(&strides) {
+                    let k = if *keeps {
+                        kept.next().unwrap_or(1) - 1
+                    } else {
+                        0
+                    };
+                    match picks[k] {
+                        Pick::Fixed(position) => place.offset += position * stride,
+                        Pick::Moving { id, low, high } => place.moves.push(Move {
+                            stride,
+                            id,
+                            low,
+                            high,
+                        }),
+                    }
+                }
+                place
+            })
+            .collect();
+        Ok((result, places))
     }
+
+    /// What an int, or each of an array of them, picks along a dimension.
+    fn picks(&mut self, e: &Expr, size: usize) -> Traced<Vec<Pick>> {
+        let value = self.expression(e)?;
+        let elements = value.elements(&self.graphs);
+        elements
+            .iter()
+            .map(|&scalar| match scalar {
+                Scalar::Number(bits) => {
+                    let v = bits.value();
+                    if v.fract() != 0.0 || v.abs() >= 9e15 {
+                        return Err(BindError::new(e.span, "expected a whole number"));
+                    }
+                    Ok(Pick::Fixed(position(e.span, v as i64, size)?))
+                }
+                Scalar::Private(id) => self.moving(e, id, size),
+                Scalar::Public(..) => Err(BindError::new(
+                    e.span,
+                    "an index cannot depend on a parameter alone: write `cond ? a : b`",
+                )),
+            })
+            .collect()
+    }
+
+    /// A record's index must not be able to leave the container.
+    fn moving(&self, e: &Expr, id: PrivateId, size: usize) -> Traced<Pick> {
+        let scalar = Scalar::Private(id);
+        let range = interval(&self.graphs, &self.columns, scalar);
+        if range.low >= 1.0 && range.high <= size as f64 {
+            return Ok(Pick::Moving {
+                id,
+                low: range.low as usize,
+                high: range.high as usize,
+            });
+        }
+        let elements = format!("{size} element{}", if size == 1 { "" } else { "s" });
+        let name = match e.kind {
+            ExprKind::Variable(id) => Some(self.checked.variable(id)),
+            _ => None,
+        };
+        let bounded = range.low.is_finite() && range.high.is_finite();
+        let message = match name {
+            Some(v) if bounded => format!(
+                "`{0}` may be anything from {1} to {2}, but this dimension has {elements}: declare `{0}` with `lower=1, upper={size}`",
+                v.name, range.low, range.high
+            ),
+            Some(v) => format!(
+                "`{}` is used as an index and needs `lower=1, upper={size}`",
+                v.name
+            ),
+            None => {
+                let sources: Vec<String> = columns_of(&self.graphs, scalar)
+                    .into_iter()
+                    .map(|c| {
+                        let Interval { low, high, .. } = self.columns[c];
+                        let name = &self.column_names[c];
+                        match (low.is_finite(), high.is_finite()) {
+                            (true, true) => format!("`{name}` is from {low} to {high}"),
+                            (true, false) => format!("`{name}` has no upper bound"),
+                            (false, true) => format!("`{name}` has no lower bound"),
+                            (false, false) => format!("`{name}` has no bounds"),
+                        }
+                    })
+                    .collect();
+                let reach = if bounded {
+                    format!("may be anything from {} to {}", range.low, range.high)
+                } else {
+                    "may be any number".to_string()
+                };
+                format!(
+                    "this index {reach}, but this dimension has {elements}: {}; narrow the declared bounds until the index stays in 1..{size}, or write `min(max(i, 1), {size})`",
+                    sources.join(", ")
+                )
+            }
+        };
+        Err(BindError::new(e.span, message))
+    }
+
+    /// Whether every index is known once the data is loaded.
+    fn are_record_ints(&self, places: &[Place]) -> bool {
+        places
+            .iter()
+            .flat_map(|p| &p.moves)
+            .all(|m| !self.graphs.private.node(m.id).has_parameter)
+    }
+
+    /// An element picked per record from a container that is itself private, or
+    /// by an index that follows a parameter: one `cond ? a : b` per candidate.
+    fn choose(
+        &mut self,
+        span: Span,
+        elements: &[Scalar],
+        offset: usize,
+        moves: &[Move],
+    ) -> Traced<Scalar> {
+        let candidates: usize = moves
+            .iter()
+            .fold(1, |n, m| n.saturating_mul(m.high - m.low + 1));
+        if candidates > MOST_CANDIDATES {
+            return Err(BindError::new(
+                span,
+                format!(
+                    "this picks one of {candidates} private elements by a private index; at most {MOST_CANDIDATES} can be told apart: index a parameter or a constant instead"
+                ),
+            ));
+        }
+        let Some((first, rest)) = moves.split_first() else {
+            return Ok(elements[offset]);
+        };
+        let at = |k: usize| offset + (k - 1) * first.stride;
+        let mut chosen = self.choose(span, elements, at(first.high), rest)?;
+        for k in (first.low..first.high).rev() {
+            let value = self.choose(span, elements, at(k), rest)?;
+            let number = self.graphs.constant(k as f64);
+            let here = self.graphs.equal(Scalar::Private(first.id), number);
+            chosen = self.graphs.select(here, value, chosen);
+        }
+        Ok(chosen)
+    }
+}
+
+/// More private elements than this are not searched for one of them.
+const MOST_CANDIDATES: usize = 64;
+
+/// What one index picks along its dimension.
+#[derive(Debug, Clone, Copy)]
+enum Pick {
+    /// A position, counted from 0.
+    Fixed(usize),
+    /// The element whose number, counted from 1, the record says.
+    Moving {
+        id: PrivateId,
+        low: usize,
+        high: usize,
+    },
+}
+
+/// Where an element is: a position, and steps that the record decides.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    offset: usize,
+    moves: Vec<Move>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Move {
+    stride: usize,
+    id: PrivateId,
+    low: usize,
+    high: usize,
 }
 
 fn position(span: Span, index: i64, size: usize) -> Traced<usize> {
@@ -167,7 +300,7 @@ fn position(span: Span, index: i64, size: usize) -> Traced<usize> {
     ))
 }
 
-fn indexed_type(ty: Type, chosen: &[(Vec<usize>, bool)]) -> Type {
+fn indexed_type(ty: Type, chosen: &[(Vec<Pick>, bool)]) -> Type {
     let array = chosen[..ty.array].iter().filter(|c| c.1).count();
     let base = match (ty.base, &chosen[ty.array..]) {
         (Base::Vector | Base::RowVector, [c]) if !c.1 => Base::Real,

@@ -80,13 +80,34 @@ pub enum LoadErrorKind {
     #[error("{0} has no records; expected at least one")]
     NoRows(Origin),
 
-    /// The first line holds numbers, so it may be a record and is not shown.
+    /// Nothing shows that the first line is a header rather than a record, so it is
+    /// not shown.
+    #[error("{}", no_header(origin, column, *count, *has_numbers, *separator))]
+    NoHeader {
+        origin: Origin,
+        /// The column that was looked for.
+        column: String,
+        /// How many fields the first line has.
+        count: usize,
+        /// Whether some of them are numbers.
+        has_numbers: bool,
+        /// What seems to separate columns where there is one field only.
+        separator: Option<char>,
+    },
+
+    #[error("{}", missing_unit(origin, header, suggestion.as_deref(), present))]
+    MissingUnit {
+        origin: Origin,
+        header: String,
+        suggestion: Option<String>,
+        /// All column names of the file.
+        present: Vec<String>,
+    },
+
     #[error(
-        "{origin} has no column named `{column}`, and some names in its first line are numbers; \
-         if the file has no header line, add one that names the columns; if it has, give \
-         `--columns` the column's name"
+        "there are {rows} rows and {keys} values that say to which unit they belong; expected one for each row"
     )]
-    NoHeader { origin: Origin, column: String },
+    UnequalUnits { rows: usize, keys: usize },
 
     #[error("{}", missing_column(origin, column, variable, header, suggestion.as_deref(), present))]
     MissingColumn {
@@ -153,6 +174,47 @@ fn bad_row(origin: &Origin, position: u64, column: Option<&str>, expected: &str)
     )
 }
 
+fn no_header(
+    origin: &Origin,
+    column: &str,
+    count: usize,
+    has_numbers: bool,
+    separator: Option<char>,
+) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    let mut message = format!(
+        "{origin} has no column named `{column}`; its first line has {count} field{plural}"
+    );
+    message.push_str(if has_numbers {
+        ", some of them numbers. It may be a record and is not shown"
+    } else {
+        ", and none is a column that was looked for. It may be a record and is not shown"
+    });
+    message.push_str(&match separator {
+        Some(separator) => {
+            format!(". Columns are separated by commas, but this file seems to use {separator:?}")
+        }
+        None => ". If the file has no header line, add one that names the columns; if it has, say \
+                 with `--columns` which of them the model reads"
+            .to_string(),
+    });
+    message
+}
+
+fn missing_unit(
+    origin: &Origin,
+    header: &str,
+    suggestion: Option<&str>,
+    present: &[String],
+) -> String {
+    format!(
+        "{origin} has no column named `{header}`, whose values are to tell the units of privacy \
+         apart{}; it has {}",
+        did_you_mean_clause(suggestion),
+        listed(present)
+    )
+}
+
 fn missing_column(
     origin: &Origin,
     column: &str,
@@ -170,13 +232,7 @@ fn missing_column(
     message.push_str(&did_you_mean_clause(suggestion));
     message.push_str(&format!("; it has {}", listed(present)));
     if let Origin::File(_) = origin {
-        if let [only] = present
-            && let Some(separator) = only.chars().find(|c| [';', '\t', '|'].contains(c))
-        {
-            message.push_str(&format!(
-                ". Columns are separated by commas, but this header seems to use {separator:?}"
-            ));
-        } else if header != column {
+        if header != column {
             message.push_str(". Give `--columns` one of these");
         } else if variable == column {
             message.push_str(&format!(

@@ -14,6 +14,7 @@ fn column(name: &str, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> R
         is_int,
         lower,
         upper,
+        levels: Vec::new(),
         used: true,
     }
 }
@@ -237,9 +238,10 @@ fn a_missing_column_is_named_with_what_there_is() {
     let vector = [
         column("x.1", false, None, None),
         column("x.2", false, None, None),
+        column("y", false, None, None),
     ];
     let error = refused(load_csv(
-        &table("d.csv", "a,b\n1,2\n").path,
+        &table("d.csv", "a,b,y\n1,2,3\n").path,
         &vector,
         &[],
         OnBadRows::Error,
@@ -249,10 +251,8 @@ fn a_missing_column_is_named_with_what_there_is() {
         "{error}"
     );
 
-    let message = failure("y;dist\n1;424242\n", OnBadRows::Error).to_string();
-    assert!(message.contains("separated by commas"), "{message}");
-
-    let message = failure("\u{1b}[2Jy,b\n1,424242\n", OnBadRows::Error).to_string();
+    let message = failure("\u{1b}[2Jdist,y\n1,424242\n", OnBadRows::Error).to_string();
+    assert!(message.contains("`\\u{1b}[2Jdist`"), "{message:?}");
     assert!(!message.contains('\u{1b}'), "{message:?}");
 }
 
@@ -261,16 +261,191 @@ fn long_headers_are_cut() {
     let header: Vec<String> = (0..5000)
         .map(|k| format!("column{k}{}", "x".repeat(500)))
         .collect();
-    let message = failure(header.join(",") + "\n1\n", OnBadRows::Error).to_string();
-    assert!(message.contains("and 4960 more"), "{message}");
+    let message = failure(header.join(",") + ",y\n1\n", OnBadRows::Error).to_string();
+    assert!(message.contains("and 4961 more"), "{message}");
     assert!(message.len() < 4000, "{message}");
 }
 
+/// Without a header line the first line is a record, whatever stands in it.
 #[test]
 fn a_forgotten_header_shows_no_record() {
-    let error = failure("anne,1,424242\notto,0,3\n", OnBadRows::Error);
+    for (text, said) in [
+        (
+            "anne,1,424242\notto,0,3\n",
+            "3 fields, some of them numbers",
+        ),
+        ("anne,no424242\notto,3\n", "2 fields, and none is a column"),
+        ("anne\n", "1 field, and none"),
+        ("y,424242\n1,3\n", "2 fields, some of them numbers"),
+        ("1;424242\n0;3\n", "seems to use ';'"),
+        ("anne\t424242\n", "seems to use '\\t'"),
+    ] {
+        let error = failure(text, OnBadRows::Skip);
+        assert!(matches!(error.kind(), LoadErrorKind::NoHeader { .. }));
+        let message = error.to_string();
+        assert!(!message.contains("anne"), "{message}");
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+#[test]
+fn elements_may_be_named_with_brackets() {
+    let columns = [
+        column("m.1.1", false, None, None),
+        column("m.2.1", false, None, None),
+        column("x.1", false, None, None),
+    ];
+    let load = |text: &str, renames: &[(String, String)]| {
+        let table = table("d.csv", text);
+        load_csv(&table.path, &columns, renames, OnBadRows::Error)
+    };
+    for header in [
+        "m.1.1,m.2.1,x.1",
+        "\"m[1,1]\",\"m[2, 1]\",x[1]",
+        "m.1.1,\"m[2,1]\",x[1]",
+    ] {
+        let rows = load(&format!("{header}\n1,2,3\n"), &[]).unwrap();
+        assert_eq!(rows.columns(), [[1.0], [2.0], [3.0]], "{header}");
+    }
+    let both = refused(load("m.1.1,m.2.1,x.1,x[1]\n1,2,3,4\n", &[]));
+    assert!(matches!(both.kind(), LoadErrorKind::DuplicateColumn { .. }));
+    // A name that was given is that name.
+    let renames = [("x.1".to_string(), "x[1]".to_string())];
+    let rows = load("m.1.1,m.2.1,x.1,x[1]\n1,2,3,4\n", &renames).unwrap();
+    assert_eq!(rows.columns()[2], [4.0]);
+}
+
+/// `factor("north", "south", "NA") region;`
+#[test]
+fn factors_are_read_from_words() {
+    let mut region = column("region", true, Some(1.0), Some(3.0));
+    region.levels = ["north", "south", "NA"].map(str::to_string).to_vec();
+    let columns = [region];
+    let load = |text: &str, on_bad_rows| {
+        let table = table("d.csv", text);
+        load_csv(&table.path, &columns, &[], on_bad_rows)
+    };
+    let text = "region\n south \n\"north\"\nNA\nna\n\"\"\n";
+    let rows = load(text, OnBadRows::Error).unwrap();
+    assert_eq!(rows.columns(), [[2.0, 1.0, 3.0, 1.0, 1.0]]);
+    assert_eq!(rows.missing(), [false, false, false, true, true]);
+    let error = refused(load("region\nnorth\nwest424242\n", OnBadRows::Error));
+    let said = "line 3, column `region`: expected a level of the factor: \"north\", \"south\"";
+    assert!(error.to_string().contains(said), "{error}");
+    let rows = load("region\n2\nNorth\nsouth\n", OnBadRows::Skip).unwrap();
+    assert_eq!(rows.missing(), [true, true, false]);
+}
+
+fn by_unit(text: &str, on_bad_rows: OnBadRows) -> Result<Rows, LoadError> {
+    let table = table("data.csv", text);
+    load_csv_by_unit(&table.path, &columns(), &[], on_bad_rows, "who")
+}
+
+/// Rows of a unit stand together, in an order that the file does not decide.
+#[test]
+fn rows_are_grouped_by_unit() {
+    let text = "who,y,dist\nanne,1,5\n7,0,1\n anne ,0,6\n7.0,1,2\n\"anne\",0,3\notto,NA,1\n";
+    let rows = by_unit(text, OnBadRows::Error).unwrap();
+    assert_eq!(rows.n(), 3);
+    let units = rows.units().unwrap();
+    assert_eq!((units.count, units.ends.as_slice()), (3, &[3, 5][..]));
+    assert_eq!(
+        rows.columns(),
+        [[0.0, 0.0, 1.0, 0.0, 1.0], [3.0, 6.0, 5.0, 1.0, 2.0]]
+    );
+    let permuted = "who,y,dist\nanne,0,3\nanne,0,6\n7,1,2\nanne,1,5\n7,0,1\notto,1,\n";
+    let permuted = by_unit(permuted, OnBadRows::Error).unwrap();
+    assert_eq!(rows.columns(), permuted.columns());
+}
+
+#[test]
+fn a_row_without_a_unit_is_bad() {
+    let unit = "column `who`: expected a value that says to which unit the row belongs";
+    for (row, said) in [
+        ("NA,1,424242", unit),
+        (" ,1,2", unit),
+        ("\"\",x,424242", unit),
+        ("anne,x424242,1", "column `y`: expected a whole number"),
+        ("anne,1", ": expected 3 fields"),
+    ] {
+        let text = format!("who,y,dist\nanne,1,2\n{row}\notto,1,3\n");
+        let error = refused(by_unit(&text, OnBadRows::Error));
+        assert!(error.to_string().contains("line 3"), "{error}");
+        assert!(error.to_string().contains(said), "{error}");
+        let rows = by_unit(&text, OnBadRows::Skip).unwrap();
+        assert_eq!((rows.n(), rows.missing().len()), (2, 2), "{row}");
+    }
+    // Whether a file loads depends on no value, even where no row has a unit.
+    let nobody = by_unit("who,y,dist\n,1,2\n", OnBadRows::Skip).unwrap();
+    assert_eq!((nobody.n(), nobody.missing().len()), (0, 0));
+}
+
+#[test]
+fn the_unit_column_must_be_there_once() {
+    let load = |header: &str| {
+        let table = table("d.csv", format!("{header}\n1,2,424242\n"));
+        load_csv_by_unit(&table.path, &columns(), &[], OnBadRows::Skip, "who")
+    };
+    let error = refused(load("y,dist,whom"));
+    assert!(matches!(error.kind(), LoadErrorKind::MissingUnit { .. }));
+    let message = error.to_string();
+    assert!(message.contains("did you mean `whom`?"), "{message}");
+    assert!(message.contains("`y`, `dist`, `whom`"), "{message}");
+    let error = refused(load("y,dist,424242"));
     assert!(matches!(error.kind(), LoadErrorKind::NoHeader { .. }));
-    assert!(!error.to_string().contains("anne"), "{error}");
+    let table = table("d.csv", "who,y,dist,who\na,1,1,b\n");
+    let twice = load_csv_by_unit(&table.path, &columns(), &[], OnBadRows::Skip, "who");
+    let error = refused(twice);
+    assert!(matches!(
+        error.kind(),
+        LoadErrorKind::DuplicateColumn { .. }
+    ));
+    // It may be one that the model reads, too.
+    let rows = load_csv_by_unit(&table.path, &columns(), &[], OnBadRows::Skip, "y").unwrap();
+    assert_eq!(rows.n(), 1);
+}
+
+#[test]
+fn a_survey_says_where_and_not_what() {
+    let survey = |most: usize, unit: Option<&str>| {
+        let table = table(
+            "d.csv",
+            "who,y,dist\na,1,2\na,0,-1\nb,NA,424242\n,1,NA\nb,7,11\nb,1\nc,1,\n\nc,1,x424242\nd,0,-inf\n",
+        );
+        let permission = crate::privacy::NotPrivate::acknowledged();
+        survey_csv(&table.path, &columns(), &[], unit, most, permission).unwrap()
+    };
+    let at = |lines: &[u64]| Places {
+        count: lines.len() as u64,
+        lines: lines.to_vec(),
+    };
+    let found = survey(9, None);
+    assert!(!format!("{found:?}").contains(SENTINEL));
+    assert_eq!(found.records, 9);
+    assert_eq!(found.fields, at(&[7]));
+    assert_eq!(found.bad_rows, at(&[6, 7, 10]));
+    assert_eq!(found.missing_rows, at(&[4, 5, 8]));
+    let [y, dist] = &found.columns[..] else {
+        panic!("two columns")
+    };
+    assert_eq!(
+        (&y.below, &y.missing, &y.bad),
+        (&at(&[]), &at(&[4]), &at(&[6]))
+    );
+    assert_eq!((&dist.below, &dist.above), (&at(&[3, 11]), &at(&[4, 6])));
+    assert_eq!((&dist.missing, &dist.bad), (&at(&[5, 8]), &at(&[10])));
+
+    let found = survey(1, Some("who"));
+    let unit = found.unit.unwrap();
+    assert_eq!((unit.count, unit.most_rows), (4, 2));
+    assert_eq!(unit.bad, at(&[5]));
+    assert_eq!(
+        found.bad_rows,
+        Places {
+            count: 4,
+            lines: vec![5]
+        }
+    );
 }
 
 #[test]

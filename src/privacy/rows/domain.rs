@@ -1,6 +1,7 @@
 //! What one cell of a record column may hold.
 
 use crate::model::RecordColumn;
+use std::collections::HashMap;
 use std::fmt;
 
 /// Whole numbers up to 2^53 in size are exact in an f64; an int beyond is bad.
@@ -10,6 +11,11 @@ const LARGEST_INT: f64 = 9_007_199_254_740_992.0;
 pub(in crate::privacy) enum Cell {
     /// Finite and inside the bounds.
     Value(f64),
+    /// A real that was outside its bounds, moved to the nearer one.
+    Clamped {
+        to: f64,
+        above: bool,
+    },
     Missing,
     Bad,
 }
@@ -19,6 +25,9 @@ pub(in crate::privacy) struct Domain {
     is_int: bool,
     lower: Option<f64>,
     upper: Option<f64>,
+    /// Of a factor, its words and the int of each.
+    levels: Vec<String>,
+    codes: HashMap<String, f64>,
 }
 
 impl Domain {
@@ -27,6 +36,11 @@ impl Domain {
             is_int: column.is_int,
             lower: column.lower.filter(|bound| bound.is_finite()),
             upper: column.upper.filter(|bound| bound.is_finite()),
+            levels: column.levels.clone(),
+            codes: (1..)
+                .zip(&column.levels)
+                .map(|(code, level)| (level.clone(), f64::from(code)))
+                .collect(),
         }
     }
 
@@ -34,15 +48,21 @@ impl Domain {
     ///
     /// Missing: nothing, or `NA`, `N/A`, `NaN`, `null` in any case. An int may be
     /// written in a real's form (`3.0`, `1e3`), as many programs do once a column
-    /// has a missing value. Bytes that are not UTF-8 are bad.
+    /// has a missing value. A factor holds one of its levels, letter by letter,
+    /// which may be named like a missing value. Bytes that are not UTF-8 are bad.
     pub(in crate::privacy) fn text(&self, bytes: &[u8]) -> Cell {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Cell::Bad;
         };
         let text = text.trim();
-        let is_missing = |word: &&str| text.eq_ignore_ascii_case(word);
-        if ["", "NA", "N/A", "NaN", "null"].iter().any(is_missing) {
+        if let Some(&code) = self.codes.get(text) {
+            return Cell::Value(code);
+        }
+        if is_missing(text) {
             return Cell::Missing;
+        }
+        if !self.levels.is_empty() {
+            return Cell::Bad;
         }
         // 2^53 + 1 is not an f64, and rounds to one that would be accepted.
         if self.is_int
@@ -69,13 +89,15 @@ impl Domain {
         } else {
             clamped.is_finite()
         };
+        // -0.0 is the number 0.
+        let to = if clamped == 0.0 { 0.0 } else { clamped };
         if !allowed {
             Cell::Bad
-        } else if clamped == 0.0 {
-            // -0.0 is the number 0.
-            Cell::Value(0.0)
+        } else if clamped == value {
+            Cell::Value(to)
         } else {
-            Cell::Value(clamped)
+            let above = value > clamped;
+            Cell::Clamped { to, above }
         }
     }
 
@@ -100,9 +122,32 @@ impl Domain {
     }
 }
 
+/// Whether a cell of a text file, without white space around it, says that there is
+/// no value.
+pub(in crate::privacy) fn is_missing(text: &str) -> bool {
+    ["", "NA", "N/A", "NaN", "null"]
+        .iter()
+        .any(|word| text.eq_ignore_ascii_case(word))
+}
+
 /// What is expected in a cell; it depends on the declaration alone.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if !self.levels.is_empty() {
+            const MOST: usize = 12;
+            let shown: Vec<String> = self
+                .levels
+                .iter()
+                .take(MOST)
+                .map(|level| format!("{level:?}"))
+                .collect();
+            let rest = self.levels.len().saturating_sub(MOST);
+            write!(f, "a level of the factor: {}", shown.join(", "))?;
+            return match rest {
+                0 => Ok(()),
+                more => write!(f, " and {more} more"),
+            };
+        }
         if !self.is_int {
             let bounded = self.lower.is_some() && self.upper.is_some();
             return f.write_str(if bounded {
@@ -129,12 +174,28 @@ mod tests {
             is_int,
             lower,
             upper,
+            levels: Vec::new(),
+            codes: HashMap::new(),
         }
+    }
+
+    fn factor(levels: &[&str]) -> Domain {
+        Domain::new(&RecordColumn {
+            name: "g".to_string(),
+            variable: "g".to_string(),
+            is_int: true,
+            lower: Some(1.0),
+            upper: Some(levels.len() as f64),
+            levels: levels.iter().map(|level| level.to_string()).collect(),
+            used: true,
+        })
     }
 
     fn shown(cell: Cell) -> String {
         match cell {
             Cell::Value(value) => format!("{value:?}"),
+            Cell::Clamped { to, above: false } => format!("{to:?} from below"),
+            Cell::Clamped { to, above: true } => format!("{to:?} from above"),
             Cell::Missing => "missing".to_string(),
             Cell::Bad => "bad".to_string(),
         }
@@ -168,17 +229,24 @@ mod tests {
             &bounded,
             &[
                 (" 1.5 ", "1.5"),
-                ("-3", "-1.0"),
-                ("9", "2.5"),
-                ("1e999", "2.5"),
-                ("-inf", "-1.0"),
+                ("-1", "-1.0"),
+                ("2.5", "2.5"),
+                ("-3", "-1.0 from below"),
+                ("-1.0000000000000002", "-1.0 from below"),
+                ("9", "2.5 from above"),
+                ("1e999", "2.5 from above"),
+                ("1e308", "2.5 from above"),
+                ("5e-324", "5e-324"),
+                ("-inf", "-1.0 from below"),
             ],
         );
         let below = domain(false, Some(0.0), None);
         check(
             &below,
             &[
-                ("-Infinity", "0.0"),
+                ("-Infinity", "0.0 from below"),
+                ("-5e-324", "0.0 from below"),
+                ("1.7e308", "1.7e308"),
                 ("inf", "bad"),
                 ("1e999", "bad"),
                 ("+3", "3.0"),
@@ -192,8 +260,43 @@ mod tests {
                 ("-inf", "bad"),
                 ("1_0", "bad"),
                 ("0x1", "bad"),
+                ("-1e308", "-1e308"),
+                ("4.9e-324", "5e-324"),
+                ("1e-400", "0.0"),
             ],
         );
+    }
+
+    #[test]
+    fn factors_hold_their_levels_and_nothing_else() {
+        let region = factor(&["north", "South East", "1"]);
+        check(
+            &region,
+            &[
+                ("north", "1.0"),
+                (" north\t", "1.0"),
+                ("South East", "2.0"),
+                ("1", "3.0"),
+                ("", "missing"),
+                ("NA", "missing"),
+                ("nan", "missing"),
+                ("North", "bad"),
+                ("north.", "bad"),
+                ("2", "bad"),
+                ("1.0", "bad"),
+            ],
+        );
+        let said = region.to_string();
+        assert_eq!(said, r#"a level of the factor: "north", "South East", "1""#);
+        let named_like_missing = factor(&["NA", "none"]);
+        check(
+            &named_like_missing,
+            &[("NA", "1.0"), ("na", "missing"), ("none", "2.0")],
+        );
+        let many: Vec<String> = (0..100).map(|k| k.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(factor(&many).to_string().ends_with("\"11\" and 88 more"));
+        assert_eq!(region.placeholder(), 1.0);
     }
 
     #[test]
@@ -204,6 +307,7 @@ mod tests {
             is_int: false,
             lower: Some(f64::NEG_INFINITY),
             upper: Some(f64::INFINITY),
+            levels: Vec::new(),
             used: true,
         };
         let domain = Domain::new(&column);

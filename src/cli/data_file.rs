@@ -1,0 +1,166 @@
+//! The private table from a file: the flags of every command that reads data.
+
+use std::path::Path;
+
+use super::failure::Failure;
+use crate::model::RecordColumn;
+use crate::privacy::{NotPrivate, OnBadRows, Rows, Survey, load_csv, load_csv_by_unit, survey_csv};
+use crate::syntax::did_you_mean;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum BadRows {
+    /// Stop, with the line and the column
+    Error,
+    /// Treat the row as missing, silently
+    Skip,
+}
+
+impl BadRows {
+    pub fn name(self) -> &'static str {
+        match self {
+            BadRows::Error => "error",
+            BadRows::Skip => "skip",
+        }
+    }
+}
+
+impl From<BadRows> for OnBadRows {
+    fn from(choice: BadRows) -> OnBadRows {
+        match choice {
+            BadRows::Error => OnBadRows::Error,
+            BadRows::Skip => OnBadRows::Skip,
+        }
+    }
+}
+
+/// How to read a data file.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct DataSettings {
+    /// Names of columns in the data: x=a,b,c (a matrix column by column; a name with a comma in quotes)
+    #[arg(long, value_name = "NAME=HEADERS")]
+    pub columns: Vec<String>,
+    /// The unit of privacy is all rows that share this column's value (default: each row is a unit)
+    #[arg(long, value_name = "COLUMN")]
+    pub unit: Option<String>,
+    /// Rows that cannot be read: stop, or treat them as missing
+    #[arg(long, value_enum, default_value_t = BadRows::Error)]
+    pub on_bad_rows: BadRows,
+}
+
+impl DataSettings {
+    /// The rows, those of a unit together where `--unit` is given.
+    pub fn load(&self, path: &Path, columns: &[RecordColumn]) -> Result<Rows, Failure> {
+        let renames = renames(&self.columns, columns)?;
+        let on_bad_rows = self.on_bad_rows.into();
+        match &self.unit {
+            None => load_csv(path, columns, &renames, on_bad_rows),
+            Some(unit) => load_csv_by_unit(path, columns, &renames, on_bad_rows, unit),
+        }
+        .map_err(Failure::input)
+    }
+
+    /// What is not as declared, exactly: NOT PRIVATE.
+    pub fn survey(
+        &self,
+        path: &Path,
+        columns: &[RecordColumn],
+        most: usize,
+    ) -> Result<Survey, Failure> {
+        let renames = renames(&self.columns, columns)?;
+        let permission = NotPrivate::acknowledged();
+        survey_csv(path, columns, &renames, self.unit(), most, permission).map_err(Failure::input)
+    }
+
+    /// Whether any of the flags was used.
+    pub fn is_given(&self) -> bool {
+        !self.columns.is_empty() || self.unit.is_some() || self.on_bad_rows == BadRows::Skip
+    }
+
+    /// The column that tells units apart.
+    pub fn unit(&self) -> Option<&str> {
+        self.unit.as_deref().map(str::trim)
+    }
+}
+
+/// Turns `--columns x=a,b,c` into pairs of element and header.
+fn renames(
+    arguments: &[String],
+    columns: &[RecordColumn],
+) -> Result<Vec<(String, String)>, Failure> {
+    let mut pairs = Vec::new();
+    for argument in arguments {
+        let Some((variable, headers)) = argument.split_once('=') else {
+            return Err(Failure::input(format!(
+                "--columns wants `name=header` or `name=header1,header2,...`, found `{argument}`"
+            )));
+        };
+        let variable = variable.trim();
+        let elements: Vec<&str> = columns
+            .iter()
+            .filter(|c| c.variable == variable || c.name == variable)
+            .map(|c| c.name.as_str())
+            .collect();
+        let headers = names(headers);
+        if elements.is_empty() {
+            let hint = did_you_mean(variable, columns.iter().map(|c| &c.variable))
+                .map(|name| format!("; did you mean `{name}`?"))
+                .unwrap_or_default();
+            return Err(Failure::input(format!(
+                "--columns names `{variable}`, but the model's `record` declares no such column{hint}"
+            )));
+        }
+        if elements.len() != headers.len() {
+            return Err(Failure::input(format!(
+                "--columns gives {} column{} for `{variable}`, which has {} element{}{}",
+                headers.len(),
+                if headers.len() == 1 { "" } else { "s" },
+                elements.len(),
+                if elements.len() == 1 { "" } else { "s" },
+                in_order(&elements),
+            )));
+        }
+        for (element, header) in elements.into_iter().zip(headers) {
+            pairs.push((element.to_string(), header));
+        }
+    }
+    Ok(pairs)
+}
+
+/// `a,b,c`, where a name with a comma stands in quotes, as in a CSV file.
+fn names(list: &str) -> Vec<String> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .trim(csv::Trim::All)
+        .from_reader(list.as_bytes());
+    match reader.records().next() {
+        Some(Ok(record)) => record.iter().map(str::to_string).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The elements of a container, in the order in which columns are given for them.
+fn in_order(elements: &[&str]) -> String {
+    match elements {
+        [] | [_] => String::new(),
+        [first, second] => format!(", {first} and {second}"),
+        [first, second, .., last] => format!(", {first}, {second}, ..., {last}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_separated_by_commas_outside_of_quotes() {
+        for (list, expected) in [
+            ("a", &["a"][..]),
+            ("a, b ,c", &["a", "b", "c"]),
+            ("\"a,b\",c", &["a,b", "c"]),
+            ("a,", &["a", ""]),
+            ("", &[]),
+        ] {
+            assert_eq!(names(list), expected, "{list}");
+        }
+    }
+}

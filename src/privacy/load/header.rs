@@ -1,0 +1,207 @@
+//! Which field of a data file holds which column.
+
+use super::error::{LoadError, LoadErrorKind, Origin};
+use crate::model::RecordColumn;
+use crate::syntax::did_you_mean;
+use csv::ByteRecord;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// A header as the model names its elements: `m.2.1` for `m[2,1]`.
+pub(in crate::privacy) fn dotted(header: &str) -> Cow<'_, str> {
+    let indices = header
+        .strip_suffix(']')
+        .and_then(|open| open.split_once('['));
+    match indices {
+        Some((name, list)) if list.split(',').all(is_index) => {
+            let indices: Vec<&str> = list.split(',').map(str::trim).collect();
+            format!("{}.{}", name.trim_end(), indices.join(".")).into()
+        }
+        _ => header.into(),
+    }
+}
+
+fn is_index(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The name in the file of each column.
+pub(super) fn header_names<'a>(
+    columns: &'a [RecordColumn],
+    renames: &'a [(String, String)],
+) -> Result<Vec<&'a str>, LoadError> {
+    let mut headers: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let mut renamed = vec![false; columns.len()];
+    for (name, header) in renames {
+        let Some(c) = columns.iter().position(|column| column.name == *name) else {
+            let names = columns.iter().map(|column| &column.name);
+            return Err(LoadErrorKind::UnknownRename {
+                name: name.clone(),
+                suggestion: did_you_mean(name, names).map(str::to_string),
+            }
+            .into());
+        };
+        if std::mem::replace(&mut renamed[c], true) {
+            return Err(LoadErrorKind::RepeatedRename { name: name.clone() }.into());
+        }
+        headers[c] = header.trim();
+    }
+    Ok(headers)
+}
+
+/// The names in the first line, without white space around them.
+pub(super) fn present_names<'a>(
+    path: &Path,
+    record: &'a ByteRecord,
+) -> Result<Vec<&'a str>, LoadError> {
+    record
+        .iter()
+        .map(|field| match std::str::from_utf8(field) {
+            // A NUL is what UTF-16 without a mark and binary files have.
+            Ok(name) if !name.contains('\0') => Ok(name.trim()),
+            _ => Err(LoadErrorKind::NotUtf8 { path: path.into() }.into()),
+        })
+        .collect()
+}
+
+/// The field of each column that the model uses.
+pub(super) fn find_columns(
+    path: &Path,
+    columns: &[RecordColumn],
+    headers: &[&str],
+    present: &[&str],
+) -> Result<Vec<Option<usize>>, LoadError> {
+    let mut fields = vec![None; columns.len()];
+    let mut absent = None;
+    for (c, column) in columns.iter().enumerate().filter(|(_, column)| column.used) {
+        // A name given with `--columns` is that name and no other.
+        let plain = headers[c] == column.name;
+        fields[c] = find(path, headers[c], present, |name| {
+            name == headers[c] || plain && dotted(name) == headers[c]
+        })?;
+        if fields[c].is_none() && absent.is_none() {
+            absent = Some(c);
+        }
+    }
+    let Some(c) = absent else {
+        return Ok(fields);
+    };
+    let column = &columns[c];
+    let any_found = fields.iter().any(Option::is_some);
+    Err(not_found(
+        path,
+        headers[c],
+        present,
+        any_found,
+        |suggestion, present| LoadErrorKind::MissingColumn {
+            origin: Origin::File(path.to_path_buf()),
+            column: column.name.clone(),
+            variable: column.variable.clone(),
+            header: headers[c].to_string(),
+            suggestion,
+            present,
+        },
+    ))
+}
+
+/// The field that says to which unit a row belongs.
+pub(super) fn find_unit(
+    path: &Path,
+    unit: &str,
+    present: &[&str],
+    fields: &[Option<usize>],
+) -> Result<usize, LoadError> {
+    let unit = unit.trim();
+    if let Some(field) = find(path, unit, present, |name| name == unit)? {
+        return Ok(field);
+    }
+    let any_found = fields.iter().any(Option::is_some);
+    Err(not_found(
+        path,
+        unit,
+        present,
+        any_found,
+        |suggestion, present| LoadErrorKind::MissingUnit {
+            origin: Origin::File(path.to_path_buf()),
+            header: unit.to_string(),
+            suggestion,
+            present,
+        },
+    ))
+}
+
+fn find(
+    path: &Path,
+    header: &str,
+    present: &[&str],
+    is_named: impl Fn(&str) -> bool,
+) -> Result<Option<usize>, LoadError> {
+    let mut named = (0..present.len()).filter(|&f| is_named(present[f]));
+    let first = named.next();
+    if named.next().is_some() {
+        return Err(LoadErrorKind::DuplicateColumn {
+            origin: Origin::File(path.to_path_buf()),
+            header: header.to_string(),
+        }
+        .into());
+    }
+    Ok(first)
+}
+
+/// The error for a column that is not there.
+///
+/// # Privacy
+///
+/// Where the header line was forgotten, the first line is a record. So what stands
+/// there is shown only if it has been seen to be a header: it names another column
+/// that was looked for, and holds no numbers.
+fn not_found(
+    path: &Path,
+    header: &str,
+    present: &[&str],
+    any_found: bool,
+    named: impl FnOnce(Option<String>, Vec<String>) -> LoadErrorKind,
+) -> LoadError {
+    let has_numbers = present.iter().any(|name| name.parse::<f64>().is_ok());
+    if any_found && !has_numbers {
+        let suggestion = did_you_mean(header, present.iter().copied()).map(str::to_string);
+        let present = present.iter().map(|name| name.to_string()).collect();
+        return named(suggestion, present).into();
+    }
+    let separator = match present {
+        [only] => only.chars().find(|c| [';', '\t', '|'].contains(c)),
+        _ => None,
+    };
+    LoadErrorKind::NoHeader {
+        origin: Origin::File(path.to_path_buf()),
+        column: header.to_string(),
+        count: present.len(),
+        has_numbers,
+        separator,
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_are_another_way_to_write_an_element() {
+        for (header, name) in [
+            ("x", "x"),
+            ("x.1", "x.1"),
+            ("x[1]", "x.1"),
+            ("m[2,1]", "m.2.1"),
+            ("m[ 2 , 1 ]", "m.2.1"),
+            ("x []", "x []"),
+            ("x[a]", "x[a]"),
+            ("x[1][2]", "x[1][2]"),
+            ("x[1", "x[1"),
+            ("[1]", ".1"),
+        ] {
+            assert_eq!(dotted(header), name);
+        }
+    }
+}

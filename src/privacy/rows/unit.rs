@@ -1,0 +1,80 @@
+//! Rows that share a unit of privacy.
+
+use super::Rows;
+use crate::privacy::load::{LoadError, LoadErrorKind};
+use std::cmp::Ordering;
+
+/// How rows fall into units: a unit's rows stand together.
+pub(in crate::privacy) struct Units {
+    /// The number of units, those without a row that counts included.
+    pub count: usize,
+    /// Of each unit with rows, the end of its rows.
+    pub ends: Vec<usize>,
+}
+
+impl Rows {
+    /// The same rows, with all those that have equal keys as one unit of privacy: a
+    /// neighbouring table has other rows, and possibly more or fewer, for one key.
+    /// `keys` holds one key for each row, and is forgotten.
+    ///
+    /// The number of units takes the place of the number of rows, which is private
+    /// from here on. Rows with a missing value keep their unit counted and are
+    /// dropped.
+    ///
+    /// # Privacy
+    ///
+    /// A unit's floating-point sums must not depend on where its rows stood in the
+    /// table, so they are put in the order of their values. Rows that compare equal
+    /// are equal to the bit.
+    ///
+    /// Errors: there are more or fewer keys than rows.
+    pub fn by_unit<K: Ord>(self, keys: &[K]) -> Result<Rows, LoadError> {
+        if keys.len() != self.missing.len() {
+            return Err(LoadErrorKind::UnequalUnits {
+                rows: self.missing.len(),
+                keys: keys.len(),
+            }
+            .into());
+        }
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_unstable_by(|&a, &b| {
+            keys[a]
+                .cmp(&keys[b])
+                .then_with(|| self.missing[a].cmp(&self.missing[b]))
+                .then_with(|| self.compare(a, b))
+        });
+        let mut units = Units {
+            count: 0,
+            ends: Vec::new(),
+        };
+        let mut kept = 0;
+        for unit in order.chunk_by(|&a, &b| keys[a] == keys[b]) {
+            units.count += 1;
+            let rows = unit.iter().filter(|&&row| !self.missing[row]).count();
+            if rows > 0 {
+                kept += rows;
+                units.ends.push(kept);
+            }
+        }
+        order.retain(|&row| !self.missing[row]);
+        let columns = self
+            .columns
+            .iter()
+            .map(|column| order.iter().map(|&row| column[row]).collect())
+            .collect();
+        Ok(Rows {
+            columns,
+            missing: vec![false; kept],
+            units: Some(units),
+        })
+    }
+
+    /// The order of two rows by their values.
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        self.columns
+            .iter()
+            .map(|column| column[a].total_cmp(&column[b]))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+}

@@ -1,0 +1,338 @@
+//! Tests that try to break sums over units of several rows.
+
+use super::tests::{Lcg, MODELS, columns_of, density, point, query, squared_distance, table};
+use super::*;
+use crate::privacy::{OnBadRows, PenaltyPlan, PenaltyScale};
+
+/// A table of all models' columns, and the unit of each row.
+#[derive(Clone)]
+struct Grouped {
+    columns: Vec<Vec<f64>>,
+    keys: Vec<u64>,
+}
+
+impl Grouped {
+    /// Units `keys`, of 0 to `most` rows each, in turn: no unit's rows stand together.
+    fn new(rng: &mut Lcg, density: &Density, keys: std::ops::Range<u64>, most: u64) -> Grouped {
+        let mut left: Vec<(u64, u64)> = keys.map(|key| (key, rng.next() % (most + 1))).collect();
+        let mut order = Vec::new();
+        while left.iter().any(|(_, rows)| *rows > 0) {
+            for (key, rows) in &mut left {
+                if *rows > 0 {
+                    *rows -= 1;
+                    order.push(*key);
+                }
+            }
+        }
+        Grouped {
+            columns: table(rng, density, order.len()),
+            keys: order,
+        }
+    }
+
+    fn without(&self, key: u64) -> Grouped {
+        let kept = |row: &usize| self.keys[*row] != key;
+        self.picked((0..self.keys.len()).filter(kept))
+    }
+
+    fn with(&self, other: &Grouped) -> Grouped {
+        let mut all = self.clone();
+        all.keys.extend(&other.keys);
+        for (column, more) in all.columns.iter_mut().zip(&other.columns) {
+            column.extend(more);
+        }
+        all
+    }
+
+    fn picked(&self, rows: impl Iterator<Item = usize>) -> Grouped {
+        let rows: Vec<usize> = rows.collect();
+        Grouped {
+            columns: self
+                .columns
+                .iter()
+                .map(|column| rows.iter().map(|&row| column[row]).collect())
+                .collect(),
+            keys: rows.iter().map(|&row| self.keys[row]).collect(),
+        }
+    }
+
+    fn rows(&self, density: &Density) -> Rows {
+        let named = columns_of(density)
+            .into_iter()
+            .zip(&self.columns)
+            .map(|((name, ..), values)| (name, values.clone()))
+            .collect();
+        Rows::from_columns(&density.model().columns, named, OnBadRows::Error)
+            .unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn vault(&self, source: &str) -> Vault {
+        let density = density(source);
+        let rows = self
+            .rows(&density)
+            .by_unit(&self.keys)
+            .unwrap_or_else(|e| panic!("{e}"));
+        Vault::new(density, rows)
+    }
+
+    /// The mutant: every row a unit of its own.
+    fn vault_by_row(&self, source: &str) -> Vault {
+        let density = density(source);
+        let rows = self.rows(&density);
+        Vault::new(density, rows)
+    }
+}
+
+/// Record-play with units: 10^4 pairs of tables per release and relation, in which
+/// one unit has other rows, and as many or more or fewer, or none. The integer sums
+/// never differ by more than the declared sensitivity. Clipping each row and summing
+/// then would exceed it in more than a tenth of such pairs, which is asserted.
+#[test]
+fn neighbouring_units_differ_by_at_most_the_sensitivity() {
+    let mut rng = Lcg(11);
+    let (mut closest_gradient, mut closest_ratio) = (0.0f64, 0.0f64);
+    let (mut mutants, mut mutant_gradients, mut mutant_ratios) = (0, 0, 0);
+    let pairs = 10_000 / MODELS.len() + 1;
+    for source in MODELS {
+        let d = density(source);
+        for pair in 0..pairs {
+            let key = (pair % 3) as u64;
+            // A table must have a row.
+            let fixed = Grouped {
+                columns: table(&mut rng, &d, 1),
+                keys: vec![7],
+            };
+            let original = Grouped::new(&mut rng, &d, 0..3, 4).with(&fixed);
+            let others = original.without(key);
+            let substituted = others.with(&Grouped::new(&mut rng, &d, key..key + 1, 9));
+            let [a, b, c] = [&original, &substituted, &others].map(|t| t.vault(source));
+            let (from, to) = (
+                point(&mut rng, d.dimension()),
+                point(&mut rng, d.dimension()),
+            );
+            let clip = [0.01, 1.0, 8.0][pair % 3];
+
+            let scale = GradientScale::new(clip, 2, 5.0).unwrap();
+            let bound = i128::from(scale.bound());
+            let sums = [&a, &b, &c].map(|v| v.clipped_gradient_sum(&from, &scale));
+            let replaced = squared_distance(&sums[0], &sums[1]);
+            assert!(
+                replaced <= 4 * bound * bound,
+                "substitute, pair {pair} of {source}"
+            );
+            let gone = squared_distance(&sums[0], &sums[2]);
+            assert!(gone <= bound * bound, "remove, pair {pair} of {source}");
+            closest_gradient = closest_gradient.max(replaced as f64 / (4 * bound * bound) as f64);
+
+            let query = query(2, clip);
+            let limit = i128::from(query.clip_bound());
+            let ratios = [&a, &b, &c].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
+            assert!(
+                (ratios[0] - ratios[1]).abs() <= 2 * limit,
+                "substitute, pair {pair} of {source}"
+            );
+            assert!(
+                (ratios[0] - ratios[2]).abs() <= limit,
+                "remove, pair {pair} of {source}"
+            );
+            closest_ratio =
+                closest_ratio.max((ratios[0] - ratios[1]).abs() as f64 / (2 * limit) as f64);
+            // Antisymmetric to the bit.
+            assert_eq!(ratios[0], -a.clipped_log_ratio_sum(&to, &from, 1.0, &query));
+
+            if pair % 10 != 0 {
+                continue;
+            }
+            mutants += 1;
+            let [a, c] = [&original, &others].map(|t| t.vault_by_row(source));
+            let sums = [&a, &c].map(|v| v.clipped_gradient_sum(&from, &scale));
+            mutant_gradients += usize::from(squared_distance(&sums[0], &sums[1]) > bound * bound);
+            let ratios = [&a, &c].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
+            mutant_ratios += usize::from((ratios[0] - ratios[1]).abs() > limit);
+        }
+    }
+    assert!(closest_gradient > 0.99, "{closest_gradient}");
+    assert!(closest_ratio > 0.999, "{closest_ratio}");
+    assert!(mutant_gradients > mutants / 10, "{mutant_gradients}");
+    assert!(mutant_ratios > mutants / 10, "{mutant_ratios}");
+}
+
+/// Small units, units as long as a block and longer than a task, missing values and
+/// impossible rows: the order of rows leaves no trace, to the bit.
+#[test]
+fn permuted_rows_give_the_same_integers() {
+    let mut rng = Lcg(12);
+    for source in MODELS {
+        let d = density(source);
+        let mut original = Grouped::new(&mut rng, &d, 0..2000, 5);
+        for (key, most) in [(5000, 255), (5001, 256), (5002, 257), (5003, 9000)] {
+            // Tame, so that the sums are not those of one enormous row.
+            let mut columns = table(&mut rng, &d, most);
+            for value in columns.iter_mut().flatten() {
+                *value = if value.abs() < 10.0 { *value } else { 1.0 };
+            }
+            let keys = vec![key; most];
+            original = original.with(&Grouped { columns, keys });
+        }
+        let n = original.keys.len();
+        let step = (2347..).find(|step| gcd(*step, n) == 1).unwrap();
+        let permuted = original.picked((0..n).map(|i| (i * step + 11) % n));
+        let (a, b) = (original.vault(source), permuted.vault(source));
+        let (from, to) = (
+            point(&mut rng, d.dimension()),
+            point(&mut rng, d.dimension()),
+        );
+        for clip in [0.5, 1e4] {
+            // The finest lattice there is: the last bits of a sum are on it.
+            let scale = GradientScale::new(clip, 2, 1e-3).unwrap();
+            assert_eq!(
+                a.clipped_gradient_sum(&from, &scale),
+                b.clipped_gradient_sum(&from, &scale)
+            );
+            let query = weak_query(clip);
+            assert_eq!(
+                a.clipped_log_ratio_sum(&from, &to, 0.3, &query),
+                b.clipped_log_ratio_sum(&from, &to, 0.3, &query)
+            );
+        }
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A query with little noise, so that wide bounds are not refused.
+fn weak_query(bound: f64) -> PenaltyQuery {
+    match PenaltyScale::new(2, 1e-4).unwrap().plan(bound).unwrap() {
+        PenaltyPlan::Query(query) => query,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A unit of one row is a record, to the bit, in every release.
+#[test]
+fn units_of_one_row_are_records() {
+    let mut rng = Lcg(14);
+    for source in MODELS {
+        let d = density(source);
+        let n = 3000;
+        let columns = table(&mut rng, &d, n);
+        let keys = (0..n as u64).map(|i| i * 7919 % 10_007).collect();
+        let grouped = Grouped { columns, keys };
+        let (units, records) = (grouped.vault(source), grouped.vault_by_row(source));
+        assert_eq!((units.n(), records.n()), (n, n));
+        let (from, to) = (
+            point(&mut rng, d.dimension()),
+            point(&mut rng, d.dimension()),
+        );
+        for clip in [0.01, 1.0, 100.0] {
+            let scale = GradientScale::new(clip, 2, 5.0).unwrap();
+            assert_eq!(
+                units.clipped_gradient_sum(&from, &scale),
+                records.clipped_gradient_sum(&from, &scale)
+            );
+            let query = weak_query(clip);
+            assert_eq!(
+                units.clipped_log_ratio_sum(&from, &to, 0.7, &query),
+                records.clipped_log_ratio_sum(&from, &to, 0.7, &query)
+            );
+        }
+    }
+}
+
+/// Each unit's integers are those of one record whose gradient and log-likelihood
+/// are the sums: units that straddle blocks and tasks are neither torn nor mixed.
+#[test]
+fn a_unit_is_its_rows_together() {
+    let mut rng = Lcg(15);
+    let source = MODELS[0];
+    let d = density(source);
+    let finite = |rng: &mut Lcg, n: usize| -> Vec<Vec<f64>> {
+        let y = (0..n).map(|_| (rng.next() % 2) as f64).collect();
+        let x = (0..n).map(|_| rng.uniform() - 0.5).collect();
+        vec![y, x]
+    };
+    let sizes = [1, 300, 2, 256, 5000, 1, 255, 4096, 3];
+    let mut all = Grouped {
+        columns: vec![Vec::new(); 2],
+        keys: Vec::new(),
+    };
+    let (theta, to) = (
+        point(&mut rng, d.dimension()),
+        point(&mut rng, d.dimension()),
+    );
+    let scale = GradientScale::new(3.0, 2, 5.0).unwrap();
+    let wide = GradientScale::new(1e5, 2, 5.0).unwrap();
+    let mut sums = vec![0; d.dimension()];
+    let mut ratios = 0;
+    let mut clipped = 0;
+    for (key, &size) in sizes.iter().enumerate() {
+        let unit = Grouped {
+            columns: finite(&mut rng, size),
+            keys: vec![key as u64; size],
+        };
+        let alone = unit.vault(source);
+        let own = alone.clipped_gradient_sum(&theta, &scale);
+        assert!(squared_distance(&own, &[0, 0]) <= i128::from(scale.bound()).pow(2));
+        for (sum, part) in sums.iter_mut().zip(own) {
+            *sum += part;
+        }
+        ratios += alone.clipped_log_ratio_sum(&theta, &to, 1.0, &weak_query(2.0));
+        // Alone and unclipped, a unit is the sum of its rows.
+        let by_row = unit.vault_by_row(source);
+        let (whole, rows) = (
+            alone.clipped_gradient_sum(&theta, &wide),
+            by_row.clipped_gradient_sum(&theta, &wide),
+        );
+        for (a, b) in whole.iter().zip(&rows) {
+            // Each row is truncated by less than one lattice step, and float sums
+            // of up to 5000 gradients are off by less than 1e-11 of their size.
+            let allowed = size as f64 + 1e-11 * (*b as f64).abs();
+            assert!(((a - b) as f64).abs() <= allowed, "{size}: {a} {b}");
+        }
+        let unclipped = weak_query(1e4);
+        assert_eq!(
+            alone.clipped_log_ratio_sum(&theta, &to, 1.0, &unclipped),
+            by_row.clipped_log_ratio_sum(&theta, &to, 1.0, &unclipped)
+        );
+        let norm = squared_distance(&whole, &[0, 0]) as f64;
+        clipped += usize::from(norm.sqrt() * wide.sigma() * wide.lattice_ratio() > 3.0);
+        all = all.with(&unit);
+    }
+    assert!((3..sizes.len()).contains(&clipped), "{clipped}");
+    let together = all.vault(source);
+    assert_eq!(together.n(), sizes.len());
+    assert_eq!(together.clipped_gradient_sum(&theta, &scale), sums);
+    assert_eq!(
+        together.clipped_log_ratio_sum(&theta, &to, 1.0, &weak_query(2.0)),
+        ratios
+    );
+}
+
+/// A row with a missing value leaves its unit as it would be without the row, and
+/// counted.
+#[test]
+fn missing_rows_keep_their_unit_counted() {
+    let source = MODELS[0];
+    let with = Grouped {
+        columns: vec![
+            vec![1.0, 0.0, 1.0, 0.0],
+            vec![0.5, f64::NAN, -2.0, f64::NAN],
+        ],
+        keys: vec![1, 1, 2, 3],
+    };
+    let without = with.picked([2, 0].into_iter());
+    let (a, b) = (with.vault(source), without.vault(source));
+    assert_eq!((a.n(), b.n()), (3, 2));
+    let scale = GradientScale::new(0.7, 2, 5.0).unwrap();
+    let theta = [0.3, -0.8];
+    assert_eq!(
+        a.clipped_gradient_sum(&theta, &scale),
+        b.clipped_gradient_sum(&theta, &scale)
+    );
+    let permission = NotPrivate::acknowledged();
+    assert_eq!(a.exact(&theta, permission), b.exact(&theta, permission));
+    let keys = [1, 2];
+    assert!(with.rows(&density(source)).by_unit(&keys).is_err());
+}

@@ -1,0 +1,222 @@
+//! Sums over units of several rows each: a unit's rows are added up, then the sum is
+//! clipped as one record's contribution would be.
+//!
+//! # Sensitivity
+//!
+//! What is clipped and put on the lattice is the sum, so whatever a unit's rows are,
+//! and however many, it adds one vector (or one log-ratio) within the bound, and the
+//! proofs of [`GradientScale`] and [`PenaltyQuery`] hold with `unit` for `record`.
+//! The rows of one unit enter no other unit's sum.
+//!
+//! # Reproducibility
+//!
+//! Gradients are added as floats in the order of the unit's rows, which
+//! `Rows::by_unit` fixes by their values; log-likelihoods are added as integers, as
+//! they stand on the lattice. Either way the order of rows in a file, the blocks and
+//! the threads leave no trace.
+
+use rayon::prelude::*;
+use std::ops::Range;
+
+use super::{BLOCKS_PER_TASK, Vault};
+use crate::density::{BLOCK, Density};
+use crate::privacy::gradient::GradientScale;
+use crate::privacy::penalty::{PenaltyQuery, quantise, within_lattice};
+use crate::privacy::rows::Units;
+
+const ALL: [bool; BLOCK] = [true; BLOCK];
+
+/// Leaves out rows for which `counts` is false. Units that lose all their rows keep
+/// their number only.
+pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut [Vec<f64>]) -> Vec<usize> {
+    let mut ends = Vec::with_capacity(units.ends.len());
+    let (mut start, mut kept) = (0, 0);
+    for &end in &units.ends {
+        let rows = counts[start..end].iter().filter(|&&counts| counts).count();
+        if rows > 0 {
+            kept += rows;
+            ends.push(kept);
+        }
+        start = end;
+    }
+    for column in columns {
+        let mut row = 0;
+        column.retain(|_| {
+            row += 1;
+            counts[row - 1]
+        });
+    }
+    ends
+}
+
+impl Vault {
+    /// The integer sum over units; `ends` has the end of each unit's rows.
+    pub(super) fn unit_gradient_sum(
+        &self,
+        theta: &[f64],
+        scale: &GradientScale,
+        ends: &[usize],
+    ) -> Vec<i128> {
+        let density: &Density = &self.density;
+        let program = density.row_program();
+        let z = density.interface(theta).z;
+        let jacobian = density.interface_jacobian(theta);
+        let dimension = theta.len();
+        let parts: Vec<Vec<i128>> = tasks(ends)
+            .into_par_iter()
+            .map(|units| {
+                let mut scratch = program.scratch(&z, dimension);
+                let mut lanes = Lanes::new(dimension, scale);
+                let rows = rows_of(&units, ends);
+                let mut unit = units.start;
+                for start in rows.clone().step_by(BLOCK) {
+                    let count = BLOCK.min(rows.end - start);
+                    let columns = self.columns_of(start..start + count);
+                    let gradients = program.gradients(&columns, count, &jacobian, &mut scratch);
+                    let mut row = 0;
+                    while row < count {
+                        let first = row;
+                        let mut lane_of = [0; BLOCK];
+                        while row < count && lanes.used < BLOCK {
+                            lane_of[row] = lanes.used;
+                            row += 1;
+                            if start + row == ends[unit] {
+                                unit += 1;
+                                lanes.used += 1;
+                            }
+                        }
+                        lanes.add(gradients, first..row, &lane_of);
+                        if lanes.used == BLOCK {
+                            lanes.empty();
+                        }
+                    }
+                }
+                lanes.empty();
+                lanes.total
+            })
+            .collect();
+        let mut total = vec![0i128; dimension];
+        for part in parts {
+            for (t, p) in total.iter_mut().zip(part) {
+                *t += p;
+            }
+        }
+        total
+    }
+
+    /// The integer sum over units; `ends` has the end of each unit's rows.
+    pub(super) fn unit_log_ratio_sum(
+        &self,
+        from: &[f64],
+        to: &[f64],
+        temperature: f64,
+        query: &PenaltyQuery,
+        ends: &[usize],
+    ) -> i128 {
+        let program = self.density.row_program();
+        let z_from = self.density.interface(from).z;
+        let z_to = self.density.interface(to).z;
+        tasks(ends)
+            .into_par_iter()
+            .map(|units| {
+                let mut at_from = program.scratch(&z_from, 0);
+                let mut at_to = program.scratch(&z_to, 0);
+                let rows = rows_of(&units, ends);
+                let mut unit = units.start;
+                let (mut before, mut after) = (0i128, 0i128);
+                let mut sum = 0i128;
+                for start in rows.clone().step_by(BLOCK) {
+                    let count = BLOCK.min(rows.end - start);
+                    let columns = self.columns_of(start..start + count);
+                    program.forward(&columns, count, &mut at_from);
+                    program.forward(&columns, count, &mut at_to);
+                    let current = program.output(0, &columns, count, &at_from);
+                    let proposed = program.output(0, &columns, count, &at_to);
+                    for row in 0..count {
+                        before += i128::from(quantise(temperature * current[row]));
+                        after += i128::from(quantise(temperature * proposed[row]));
+                        if start + row + 1 == ends[unit] {
+                            let clipped = query.clip(within_lattice(after), within_lattice(before));
+                            sum += i128::from(clipped);
+                            (before, after) = (0, 0);
+                            unit += 1;
+                        }
+                    }
+                }
+                sum
+            })
+            .sum()
+    }
+
+    fn columns_of(&self, rows: Range<usize>) -> Vec<&[f64]> {
+        self.columns.iter().map(|c| &c[rows.clone()]).collect()
+    }
+}
+
+/// Sums of units that wait to be clipped, a block of them at a time.
+struct Lanes<'a> {
+    scale: &'a GradientScale,
+    /// Units that are complete; the next lane may hold a part of one.
+    used: usize,
+    /// Coordinate `j` of lane `i` at `j * BLOCK + i`.
+    sums: Vec<f64>,
+    integers: Vec<i64>,
+    total: Vec<i128>,
+}
+
+impl Lanes<'_> {
+    fn new(dimension: usize, scale: &GradientScale) -> Lanes<'_> {
+        Lanes {
+            scale,
+            used: 0,
+            sums: vec![0.0; dimension * BLOCK],
+            integers: vec![0; dimension * BLOCK],
+            total: vec![0; dimension],
+        }
+    }
+
+    /// Adds the gradients of some rows of a block, each to its lane.
+    fn add(&mut self, gradients: &[f64], rows: Range<usize>, lane_of: &[usize; BLOCK]) {
+        for (from, to) in gradients
+            .chunks_exact(BLOCK)
+            .zip(self.sums.chunks_exact_mut(BLOCK))
+        {
+            for row in rows.clone() {
+                to[lane_of[row]] += from[row];
+            }
+        }
+    }
+
+    /// Clips the complete units and adds them to the total.
+    fn empty(&mut self) {
+        self.scale.add_clipped(
+            &self.sums,
+            &ALL[..self.used],
+            &mut self.integers,
+            &mut self.total,
+        );
+        self.sums.fill(0.0);
+        self.used = 0;
+    }
+}
+
+/// Units in tasks of about as many rows as the tasks of single records; a unit is
+/// never divided.
+fn tasks(ends: &[usize]) -> Vec<Range<usize>> {
+    let mut tasks = Vec::new();
+    let (mut first, mut start) = (0, 0);
+    for (unit, &end) in ends.iter().enumerate() {
+        if end - start >= BLOCK * BLOCKS_PER_TASK || unit + 1 == ends.len() {
+            tasks.push(first..unit + 1);
+            (first, start) = (unit + 1, end);
+        }
+    }
+    tasks
+}
+
+fn rows_of(units: &Range<usize>, ends: &[usize]) -> Range<usize> {
+    let end_of = |unit: usize| ends.get(unit).copied().unwrap_or_default();
+    let start = units.start.checked_sub(1).map_or(0, end_of);
+    let end = units.end.checked_sub(1).map_or(0, end_of);
+    start..end
+}

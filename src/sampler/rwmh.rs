@@ -1,0 +1,60 @@
+//! Random-walk Metropolis without privacy, the simplest reference.
+//!
+//! Metropolis and others 1953: propose theta' ~ N(theta, h^2 M^-1), accept with
+//! probability min(1, p(theta')/p(theta)). It leaves the posterior invariant
+//! exactly. Cost: one density an iteration. During warm-up the step is adapted to
+//! an acceptance of 0.234 (Roberts, Gelman and Gilks 1997) and M^-1 to the
+//! covariance of the draws.
+
+use rand::{Rng, RngExt};
+
+use super::Algorithm;
+use super::hamiltonian::{Info, State};
+use super::metric::Metric;
+use super::oracle::ExactOracle;
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "rwmh",
+    summary: "random-walk Metropolis without noise (NOT PRIVATE)",
+    is_private: false,
+    columns: &[],
+};
+
+/// The acceptance that warm-up aims at.
+pub(super) const TARGET_ACCEPTANCE: f64 = 0.234;
+
+/// One iteration with step `h`.
+pub(super) fn step(
+    state: State,
+    oracle: &ExactOracle,
+    h: f64,
+    metric: &Metric,
+    rng: &mut impl Rng,
+) -> (State, Info) {
+    // M^-1 p for p ~ N(0, M) is N(0, M^-1).
+    let direction = metric.velocity(&metric.momentum(state.theta.len(), rng));
+    let theta = state
+        .theta
+        .iter()
+        .zip(&direction)
+        .map(|(x, v)| x + h * v)
+        .collect();
+    let proposal = State::new(theta, oracle);
+    let log_ratio = proposal.log_density - state.log_density;
+    let accept_stat = if log_ratio.is_nan() {
+        0.0
+    } else {
+        log_ratio.exp().min(1.0)
+    };
+    let accepted = rng.random::<f64>() < accept_stat;
+    let state = if accepted { proposal } else { state };
+    let info = Info {
+        accept_stat,
+        accepted,
+        divergent: false,
+        leapfrogs: 0,
+        depth: 0,
+        energy: -state.log_density,
+    };
+    (state, info)
+}
