@@ -14,8 +14,10 @@ impl Checker {
         arguments: &[syntax::Expr],
         conditioned: bool,
     ) -> Option<Expr> {
-        if let Some((family, suffix_fits)) = distribution::lookup_density_function(&name.name) {
-            return self.density_call(span, name, family, suffix_fits, arguments, conditioned);
+        if let Some(called) = distribution::lookup_function(&name.name)
+            && called.function == distribution::Function::LogDensity
+        {
+            return self.density_call(span, name, called, arguments, conditioned);
         }
         let arguments = self.expressions(arguments);
         if function::lookup(&name.name).is_none() {

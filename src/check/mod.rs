@@ -17,6 +17,7 @@ mod scope;
 mod statement;
 mod typed;
 
+pub use distribution::{StandsFor, stands_for};
 pub use typed::{
     Base, Checked, Expr, ExprKind, Index, Role, Stage, Statement, StatementKind, Type, Variable,
     VariableId,

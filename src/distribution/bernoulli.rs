@@ -1,18 +1,19 @@
 //! The Bernoulli distribution, by the chance of success.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, open_unit};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "bernoulli",
     documentation: "Bernoulli: log theta if y = 1, log(1 - theta) if y = 0",
-    variate: Number::Int,
-    support: "y in {0, 1}",
-    arguments: &[Argument {
-        name: "theta",
-        number: Number::Real,
-        domain: "between 0 and 1",
-    }],
+    variate: Kind::Int,
+    support: Domain::Binary,
+    arguments: &[Argument::real("theta", Domain::Unit, "chance of success")],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -28,6 +29,11 @@ pub(super) fn log_density<A: Algebra>(
     let log_probability = a.select(y, success, failure);
     let support = a.support_binary(y);
     a.sum(&[log_probability, support])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [theta] = numbers(arguments);
+    Ok(vec![f64::from(open_unit(rng) < theta)])
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! The Bernoulli distribution, by the log-odds of success.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, open_unit};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "bernoulli_logit",
     documentation: "Bernoulli with success probability inv_logit(alpha)",
-    variate: Number::Int,
-    support: "y in {0, 1}",
-    arguments: &[Argument {
-        name: "alpha",
-        number: Number::Real,
-        domain: "real (log-odds)",
-    }],
+    variate: Kind::Int,
+    support: Domain::Binary,
+    arguments: &[Argument::real("alpha", Domain::Real, "log-odds of success")],
+    draw_arguments: None,
+    draw,
 };
 
 /// `-log1p_exp(-(2y - 1) alpha)`: one term for both outcomes, without
@@ -32,6 +33,13 @@ pub(super) fn log_density<A: Algebra>(
     let log_probability = a.unary(Unary::LogInvLogit, signed);
     let support = a.support_binary(y);
     a.sum(&[log_probability, support])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [alpha] = numbers(arguments);
+    let log_odds = open_unit(rng);
+    let log_odds = log_odds.ln() - (-log_odds).ln_1p();
+    Ok(vec![f64::from(log_odds < alpha)])
 }
 
 #[cfg(test)]

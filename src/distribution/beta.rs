@@ -1,25 +1,22 @@
 //! The beta distribution.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{self, DrawError, numbers};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "beta",
     documentation: "Beta: (alpha - 1) log y + (beta - 1) log(1 - y) - lbeta(alpha, beta)",
-    variate: Number::Real,
-    support: "0 <= y <= 1",
+    variate: Kind::Real,
+    support: Domain::Unit,
     arguments: &[
-        Argument {
-            name: "alpha",
-            number: Number::Real,
-            domain: "positive",
-        },
-        Argument {
-            name: "beta",
-            number: Number::Real,
-            domain: "positive",
-        },
+        Argument::real("alpha", Domain::Positive, "prior successes"),
+        Argument::real("beta", Domain::Positive, "prior failures"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -43,6 +40,11 @@ pub(super) fn log_density<A: Algebra>(
     let alpha_domain = a.domain_positive(alpha);
     let beta_domain = a.domain_positive(beta);
     a.sum(&[kernel, normaliser, alpha_domain, beta_domain, lower, upper])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [alpha, beta] = numbers(arguments);
+    Ok(vec![draw::beta(rng, alpha, beta).0])
 }
 
 #[cfg(test)]

@@ -1,25 +1,23 @@
 //! The binomial distribution, by the log-odds of success.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{self, DrawError, numbers};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
+use crate::function::special::inv_logit;
 
 pub(super) static FAMILY: Family = Family {
     name: "binomial_logit",
     documentation: "Binomial with N trials and success probability inv_logit(alpha)",
-    variate: Number::Int,
-    support: "0 <= y <= N",
+    variate: Kind::Int,
+    support: Domain::CountsTo(0),
     arguments: &[
-        Argument {
-            name: "N",
-            number: Number::Int,
-            domain: "not negative",
-        },
-        Argument {
-            name: "alpha",
-            number: Number::Real,
-            domain: "real (log-odds)",
-        },
+        Argument::of("N", Kind::Int, Domain::Counts, "trials"),
+        Argument::real("alpha", Domain::Real, "log-odds of success"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
 /// `lchoose(N, y) + y log inv_logit(alpha) + (N - y) log inv_logit(-alpha)`
@@ -42,6 +40,11 @@ pub(super) fn log_density<A: Algebra>(
     let lower = a.support_from(y, zero);
     let upper = a.support_to(y, trials);
     a.sum(&[kernel, choose, lower, upper])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [trials, alpha] = numbers(arguments);
+    draw::binomial(rng, trials, inv_logit(alpha), inv_logit(-alpha))
 }
 
 #[cfg(test)]

@@ -1,25 +1,22 @@
 //! The Cauchy distribution.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, open_unit};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "cauchy",
     documentation: "Cauchy: -log(pi sigma) - log1p(((y - mu)/sigma)^2)",
-    variate: Number::Real,
-    support: "every real",
+    variate: Kind::Real,
+    support: Domain::Real,
     arguments: &[
-        Argument {
-            name: "mu",
-            number: Number::Real,
-            domain: "real",
-        },
-        Argument {
-            name: "sigma",
-            number: Number::Real,
-            domain: "positive",
-        },
+        Argument::real("mu", Domain::Real, "location"),
+        Argument::real("sigma", Domain::Positive, "scale"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -39,6 +36,14 @@ pub(super) fn log_density<A: Algebra>(
     let scale = a.negate(log_sigma);
     let constant = a.constant(-std::f64::consts::PI.ln());
     a.sum(&[kernel, scale, constant])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [mu, sigma] = numbers(arguments);
+    // From the median outwards, so that both tails are drawn to the end.
+    let tail = 1.0 / (std::f64::consts::FRAC_PI_2 * open_unit(rng)).tan();
+    let sign = if open_unit(rng) < 0.5 { -1.0 } else { 1.0 };
+    Ok(vec![mu + sign * sigma * tail])
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! The exponential distribution.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, open_unit};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "exponential",
     documentation: "Exponential: log beta - beta y",
-    variate: Number::Real,
-    support: "y >= 0",
-    arguments: &[Argument {
-        name: "beta",
-        number: Number::Real,
-        domain: "positive (inverse scale)",
-    }],
+    variate: Kind::Real,
+    support: Domain::NonNegative,
+    arguments: &[Argument::real("beta", Domain::Positive, "inverse scale")],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -29,6 +30,11 @@ pub(super) fn log_density<A: Algebra>(
     let log_beta = a.unary(Unary::Log, beta);
     let support = a.support_from(y, zero);
     a.sum(&[kernel, log_beta, support])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [beta] = numbers(arguments);
+    Ok(vec![-open_unit(rng).ln() / beta])
 }
 
 #[cfg(test)]

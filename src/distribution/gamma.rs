@@ -1,25 +1,22 @@
 //! The gamma distribution, by shape and inverse scale.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{self, DrawError, numbers};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "gamma",
     documentation: "Gamma: alpha log beta - lgamma alpha + (alpha - 1) log y - beta y",
-    variate: Number::Real,
-    support: "y > 0",
+    variate: Kind::Real,
+    support: Domain::NonNegative,
     arguments: &[
-        Argument {
-            name: "alpha",
-            number: Number::Real,
-            domain: "positive (shape)",
-        },
-        Argument {
-            name: "beta",
-            number: Number::Real,
-            domain: "positive (inverse scale)",
-        },
+        Argument::real("alpha", Domain::Positive, "shape"),
+        Argument::real("beta", Domain::Positive, "inverse scale"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -42,6 +39,11 @@ pub(super) fn log_density<A: Algebra>(
     let support = a.support_from(y, zero);
     let domain = a.domain_positive(alpha);
     a.sum(&[kernel, normaliser, domain, support])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [alpha, beta] = numbers(arguments);
+    Ok(vec![draw::log_gamma(rng, alpha).exp() / beta])
 }
 
 #[cfg(test)]

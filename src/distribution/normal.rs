@@ -1,25 +1,22 @@
 //! The normal distribution.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, standard_normal};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "normal",
     documentation: "Normal: -((y - mu)/sigma)^2/2 - log sigma - log(2 pi)/2",
-    variate: Number::Real,
-    support: "every real",
+    variate: Kind::Real,
+    support: Domain::Real,
     arguments: &[
-        Argument {
-            name: "mu",
-            number: Number::Real,
-            domain: "real",
-        },
-        Argument {
-            name: "sigma",
-            number: Number::Real,
-            domain: "positive",
-        },
+        Argument::real("mu", Domain::Real, "mean"),
+        Argument::real("sigma", Domain::Positive, "standard deviation"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -39,6 +36,11 @@ pub(super) fn log_density<A: Algebra>(
     let constant = a.constant(-0.5 * (2.0 * std::f64::consts::PI).ln());
     let scale = a.negate(log_sigma);
     a.sum(&[kernel, scale, constant])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [mu, sigma] = numbers(arguments);
+    Ok(vec![mu + sigma * standard_normal(rng)])
 }
 
 #[cfg(test)]

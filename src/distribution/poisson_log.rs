@@ -1,18 +1,19 @@
 //! The Poisson distribution, by the logarithm of its rate.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{self, DrawError, numbers};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "poisson_log",
     documentation: "Poisson with rate exp(alpha): y alpha - exp(alpha) - lgamma(y + 1)",
-    variate: Number::Int,
-    support: "y >= 0",
-    arguments: &[Argument {
-        name: "alpha",
-        number: Number::Real,
-        domain: "real (log rate)",
-    }],
+    variate: Kind::Int,
+    support: Domain::Counts,
+    arguments: &[Argument::real("alpha", Domain::Real, "log rate")],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -32,6 +33,11 @@ pub(super) fn log_density<A: Algebra>(
     let normaliser = a.negate(lgamma);
     let support = a.support_from(y, zero);
     a.sum(&[kernel, normaliser, support])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [alpha] = numbers(arguments);
+    draw::poisson(FAMILY.name, rng, alpha.exp())
 }
 
 #[cfg(test)]

@@ -1,30 +1,23 @@
 //! Student's t distribution with location and scale.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{self, DrawError, numbers, standard_normal};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "student_t",
     documentation: "Student t with nu degrees of freedom, location mu, scale sigma",
-    variate: Number::Real,
-    support: "every real",
+    variate: Kind::Real,
+    support: Domain::Real,
     arguments: &[
-        Argument {
-            name: "nu",
-            number: Number::Real,
-            domain: "positive",
-        },
-        Argument {
-            name: "mu",
-            number: Number::Real,
-            domain: "real",
-        },
-        Argument {
-            name: "sigma",
-            number: Number::Real,
-            domain: "positive",
-        },
+        Argument::real("nu", Domain::Positive, "degrees of freedom"),
+        Argument::real("mu", Domain::Real, "location"),
+        Argument::real("sigma", Domain::Positive, "scale"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
 /// `lgamma((nu+1)/2) - lgamma(nu/2) - log(nu pi)/2 - log sigma
@@ -60,6 +53,13 @@ pub(super) fn log_density<A: Algebra>(
     let tail = a.multiply(half_nu1, log);
     let kernel = a.negate(tail);
     a.sum(&[kernel, normaliser])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [nu, mu, sigma] = numbers(arguments);
+    // Normal / sqrt(chi-square / nu), the root taken of the logarithm.
+    let log_scale = 0.5 * ((0.5 * nu).ln() - draw::log_gamma(rng, 0.5 * nu));
+    Ok(vec![mu + sigma * standard_normal(rng) * log_scale.exp()])
 }
 
 #[cfg(test)]

@@ -1,25 +1,22 @@
 //! The uniform distribution.
 
-use super::{Algebra, Argument, Family, Number};
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, open_unit};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "uniform",
     documentation: "Uniform: -log(beta - alpha)",
-    variate: Number::Real,
-    support: "alpha <= y <= beta",
+    variate: Kind::Real,
+    support: Domain::Between(0, 1),
     arguments: &[
-        Argument {
-            name: "alpha",
-            number: Number::Real,
-            domain: "real",
-        },
-        Argument {
-            name: "beta",
-            number: Number::Real,
-            domain: "above alpha",
-        },
+        Argument::real("alpha", Domain::Real, "lower end"),
+        Argument::real("beta", Domain::Above(0), "upper end"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
 pub(super) fn log_density<A: Algebra>(
@@ -36,6 +33,12 @@ pub(super) fn log_density<A: Algebra>(
     let lower = a.support_from(y, alpha);
     let upper = a.support_to(y, beta);
     a.sum(&[density, lower, upper])
+}
+
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [alpha, beta] = numbers(arguments);
+    let u = open_unit(rng);
+    Ok(vec![alpha * (1.0 - u) + beta * u])
 }
 
 #[cfg(test)]
