@@ -154,6 +154,12 @@ impl Joint {
         }
     }
 
+    /// "a `simplex`", "an `ordered`".
+    pub fn with_article(self) -> String {
+        let article = if self == Joint::Ordered { "an" } else { "a" };
+        format!("{article} `{}`", self.keyword())
+    }
+
     pub fn is_matrix(self) -> bool {
         matches!(
             self,
