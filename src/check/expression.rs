@@ -385,7 +385,11 @@ impl Checker {
             },
         )
         .label(format!("stage {}", e.stage.name()));
-        if let Some((span, text)) = self.private_source(e) {
+        let source = match e.stage.is_private() {
+            true => self.private_source(e),
+            false => self.parameter_source(e),
+        };
+        if let Some((span, text)) = source {
             diagnostic = diagnostic.note(span, text);
         }
         diagnostic = diagnostic.help(if what.contains("`if`") {

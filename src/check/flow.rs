@@ -143,7 +143,7 @@ impl Checker {
                         Diagnostic::error(
                             "E0205",
                             span,
-                            "`print` must be known before sampling, and whether this is reached depends on a parameter",
+                            "what `print` shows must be known before sampling, and whether it is reached depends on a parameter",
                         )
                         .label("under a condition on a parameter")
                         .help("print in `generated quantities`, where every value is known"),

@@ -16,6 +16,8 @@ use crate::syntax::{self, Diagnostic, Ident, Span, UnsizedBase, UnsizedType};
 /// More instances than this (a function of n arguments may have 4^n) are refused.
 const MAX_INSTANCES: usize = 4096;
 
+const TOO_MANY: &str = "E0150";
+
 /// Bodies are checked inside one another until this much of the stack is used,
 /// in bytes; further ones wait until the program has been walked.
 const NESTED_STACK: usize = 256 * 1024;
@@ -482,6 +484,12 @@ impl Checker {
             Kind::Target => self.only_where_target(name)?,
             _ => {}
         }
+        let public_block = self.body.is_none() && self.block == Role::TransformedParameter;
+        if defined.kind == Kind::Target && public_block {
+            for argument in arguments {
+                self.only_public(argument, "transformed parameters")?;
+            }
+        }
         for (argument, declared) in arguments.iter().zip(&defined.syntax.arguments) {
             if declared.data_only && argument.stage != Stage::Constant {
                 let mut diagnostic = Diagnostic::error(
@@ -538,7 +546,7 @@ impl Checker {
             if let Some(call) = call {
                 self.report(
                     Diagnostic::error(
-                        "E0150",
+                        TOO_MANY,
                         call.span,
                         format!(
                             "the functions of this program are called with more than {MAX_INSTANCES} combinations of stages"
@@ -649,6 +657,10 @@ impl Checker {
         let Some(body) = self.body.as_ref().filter(|b| !b.instance.is_generic()) else {
             return Some(diagnostic);
         };
+        // Too many combinations: it is no one call that led there.
+        if diagnostic.code == TOO_MANY {
+            return Some(diagnostic);
+        }
         let again = |d: &&Diagnostic| {
             d.code == diagnostic.code
                 && d.span == diagnostic.span

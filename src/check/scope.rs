@@ -212,6 +212,23 @@ impl Checker {
     /// A name that some block declares, but not before this place.
     fn not_known_yet(&mut self, ident: &Ident, role: Role, declared: Span) {
         let name = &ident.name;
+        if self.body.is_some() {
+            return self.report(
+                Diagnostic::error(
+                    "E0101",
+                    ident.span,
+                    format!(
+                        "`{name}` is {}, and a function sees its arguments only",
+                        role.description()
+                    ),
+                )
+                .label("not known here")
+                .note(declared, "declared here")
+                .help(format!(
+                    "add an argument to the function, and call it with `{name}`"
+                )),
+            );
+        }
         let private = matches!(role, Role::Record | Role::TransformedRecord);
         let unknown = matches!(role, Role::Parameter | Role::TransformedParameter);
         let public_block = matches!(self.block, Role::Constant | Role::TransformedConstant);
@@ -264,6 +281,25 @@ impl Checker {
                 variable.stage.name()
             ),
             role => format!("`{name}` is {}", role.description()),
+        };
+        Some((variable.span, text))
+    }
+}
+
+impl Checker {
+    /// Likewise for a local variable that depends on a parameter; a parameter itself
+    /// needs no words.
+    pub fn parameter_source(&self, expression: &Expr) -> Option<(Span, String)> {
+        let id = find_variable(expression, &|id| {
+            let variable = self.checked.variable(id);
+            let local = matches!(variable.role, Role::Local | Role::Argument | Role::Loop);
+            local && variable.stage == Stage::Parameter
+        })?;
+        let variable = self.checked.variable(id);
+        let name = &variable.name;
+        let text = match variable.role {
+            Role::Argument => format!("`{name}` is given a value of stage parameter"),
+            _ => format!("what is assigned to `{name}`, or whether it is, depends on a parameter"),
         };
         Some((variable.span, text))
     }

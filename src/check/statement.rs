@@ -232,6 +232,15 @@ impl Checker {
             Role::TransformedParameter => "transformed parameters",
             _ => return Some(()),
         };
+        self.only_public(value, block_name)?;
+        if block == Role::TransformedConstant && value.stage != Stage::Constant {
+            return self.not_constant(value, "transformed constants");
+        }
+        Some(())
+    }
+
+    /// Refuses a private value where everything is public.
+    pub(super) fn only_public(&mut self, value: &Expr, block_name: &str) -> Option<()> {
         if value.stage.is_private() {
             let mut diagnostic = Diagnostic::error(
                 "E0202",
@@ -245,9 +254,6 @@ impl Checker {
             }
             self.report(diagnostic);
             return None;
-        }
-        if block == Role::TransformedConstant && value.stage != Stage::Constant {
-            return self.not_constant(value, "transformed constants");
         }
         Some(())
     }

@@ -7,11 +7,14 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::BindError;
 use super::constants::Constants;
+use super::constraint::{block_name, violation};
+use super::declared::bind_constants;
 use super::private::{Graphs, Scalar};
 use super::trace::{State, Tracer};
+use super::transform::Blocks;
 use super::value::{Data, Shape, Value};
-use super::{BindError, declared};
 use crate::check::{Base, Checked, Role, Structure, VariableId};
 use crate::syntax::Span;
 
@@ -142,7 +145,7 @@ impl<'a> Generator<'a> {
 
 /// Binds constants and runs `transformed constants`.
 pub(super) fn run_constants(tracer: &mut Tracer, constants: &Constants) -> Result<(), BindError> {
-    declared::bind_constants(tracer, constants)?;
+    bind_constants(tracer, constants)?;
     tracer.random = Some(ChaCha8Rng::seed_from_u64(SEED_OF_CONSTANTS));
     tracer.statements(&tracer.checked.transformed_constants)?;
     tracer.random = None;
@@ -152,9 +155,6 @@ pub(super) fn run_constants(tracer: &mut Tracer, constants: &Constants) -> Resul
 /// The value of a generated quantity, in Stan's order.
 fn quantity(tracer: &mut Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f64>, BindError> {
     let variable = tracer.checked.variable(id);
-    if matches!(variable.structure, Structure::Joint(_)) {
-        tracer.keep_promise(id)?;
-    }
     let fail = |message: String| BindError::new(variable.span, message);
     let name = &variable.name;
     let elements = match &tracer.state.variables[id.0] {
@@ -188,6 +188,20 @@ fn quantity(tracer: &mut Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f6
                         if is_lower { "lower" } else { "upper" }
                     ),
                 ));
+            }
+        }
+    }
+    if let Structure::Joint(joint) = variable.structure
+        && !numbers.iter().any(|v| v.is_nan())
+    {
+        let blocks = Blocks::of(shape);
+        for (k, block) in numbers.chunks(blocks.length().max(1)).enumerate() {
+            if let Some(problem) = violation(joint, blocks, block) {
+                return Err(fail(format!(
+                    "`{}` is not a `{}`: {problem}",
+                    block_name(name, shape, k),
+                    joint.keyword()
+                )));
             }
         }
     }
