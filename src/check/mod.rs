@@ -28,7 +28,7 @@ pub use distribution::{StandsFor, stands_for};
 pub use stack::{Stack, on_deep_stack};
 pub use typed::{
     Base, Checked, Expr, ExprKind, Function, FunctionId, FunctionSignature, Index, Joint, Printed,
-    Role, Stage, Statement, StatementKind, Structure, Type, Variable, VariableId,
+    Role, Stage, Statement, StatementKind, Structure, Truncation, Type, Variable, VariableId,
 };
 
 use std::rc::Rc;

@@ -127,10 +127,12 @@ impl<'a> Tracer<'a> {
                 family,
                 variate,
                 arguments,
+                truncation,
             } => {
-                let private =
-                    variate.stage.is_private() || arguments.iter().any(|a| a.stage.is_private());
-                let value = self.log_density(statement.span, *family, variate, arguments)?;
+                let mut all = arguments.iter().chain(truncation.ends());
+                let private = variate.stage.is_private() || all.any(|a| a.stage.is_private());
+                let value =
+                    self.log_density(statement.span, *family, variate, arguments, truncation)?;
                 self.add_to_target(private, &value);
                 Ok(())
             }
