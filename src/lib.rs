@@ -71,7 +71,9 @@ pub use accounting::{
 pub use density::Density;
 pub use diagnostics::Summary;
 pub use model::{Constants, Model};
-pub use privacy::{NotPrivate, OnBadRows, PrivateRng, Rows, Vault, load_csv};
+pub use privacy::{
+    NotPrivate, OnBadRows, PrivateRng, Rows, Vault, load_csv, load_csv_by_unit, survey_csv,
+};
 pub use sampler::{
     Chain, Draw, Initial, Iterations, MetricForm, NoiseChoice, NonPrivateSettings, Observer, Phase,
     Plan, PlanRequest, PrivateSettings, sample_exactly, sample_privately,

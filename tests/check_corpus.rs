@@ -50,7 +50,14 @@ fn every_code_has_an_example() {
         said += &fs::read_to_string(path.with_extension("expected")).unwrap_or_default();
     }
     let mut sources = String::new();
-    for file in ["mod", "expression", "statement", "scope"] {
+    for file in [
+        "mod",
+        "expression",
+        "statement",
+        "scope",
+        "function",
+        "flow",
+    ] {
         sources += &read(&evaluation::root().join(format!("src/check/{file}.rs")));
     }
     let mut missing = Vec::new();

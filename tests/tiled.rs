@@ -10,7 +10,7 @@
 mod evaluation;
 
 use dpm::density::Density;
-use dpm::distribution::{FAMILIES, Number};
+use dpm::distribution::{Domain, FAMILIES, Kind};
 use dpm::function::Unary;
 use dpm::model::Constants;
 use evaluation::*;
@@ -53,14 +53,14 @@ fn every_distribution_as_likelihood_and_as_prior() {
         let mut parameters = String::new();
         let mut names = Vec::new();
         for argument in arguments {
-            if argument.number == Number::Int {
+            if argument.kind == Kind::Int {
                 names.push("trials".to_string());
                 continue;
             }
             let bounds = match argument.domain {
-                d if d.starts_with("positive") => "<lower=0.3, upper=4>",
-                d if d.starts_with("between 0 and 1") => "<lower=0, upper=1>",
-                "above alpha" => "<lower=2.5, upper=9>",
+                Domain::Positive => "<lower=0.3, upper=4>",
+                Domain::Unit => "<lower=0, upper=1>",
+                Domain::Above(_) => "<lower=2.5, upper=9>",
                 _ if name == "uniform" => "<lower=-9, upper=-2.5>",
                 _ => "",
             };
@@ -76,19 +76,19 @@ fn every_distribution_as_likelihood_and_as_prior() {
         // Prior: variate and arguments are parameters, or the variate a
         // constant where it is an integer.
         let variate = match family.variate() {
-            Number::Int => "transformed constants { int y = 1; int trials = 4; }".to_string(),
-            Number::Real => "transformed constants { int trials = 4; }".to_string(),
+            Kind::Int => "transformed constants { int y = 1; int trials = 4; }".to_string(),
+            _ => "transformed constants { int trials = 4; }".to_string(),
         };
         let unknown = match family.variate() {
-            Number::Int => String::new(),
-            Number::Real => format!("{unknown} y;"),
+            Kind::Int => String::new(),
+            _ => format!("{unknown} y;"),
         };
         let source = format!(
             "{variate}\nparameters {{ {unknown}\n{parameters}}}\nmodel {{ y ~ {name}({list}); }}"
         );
         works(&format!("{name} as prior"), &source);
         // The variate a parameter, the arguments numbers per record.
-        if family.variate() == Number::Real {
+        if family.variate() == Kind::Real {
             let records: String = names
                 .iter()
                 .map(|n| format!("real<lower={}, upper={}> {n};", range.0, range.1))

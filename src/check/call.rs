@@ -15,8 +15,19 @@ impl Checker {
         arguments: &[syntax::Expr],
         conditioned: bool,
     ) -> Option<Expr> {
-        if let Some((family, suffix_fits)) = distribution::lookup_density_function(&name.name) {
-            return self.density_call(span, name, family, suffix_fits, arguments, conditioned);
+        if let Some(called) = distribution::lookup_function(&name.name) {
+            match called.function {
+                distribution::Function::LogDensity => {
+                    return self.density_call(span, name, called, arguments, conditioned);
+                }
+                distribution::Function::Draw => {
+                    return self.draw_call(span, name, called.family, arguments);
+                }
+                _ => {}
+            }
+        }
+        if self.is_user_call(&name.name) {
+            return self.user_call(span, name, arguments, conditioned);
         }
         let arguments = self.expressions(arguments);
         let Some(builtin) = self.builtin(name) else {
@@ -58,9 +69,6 @@ impl Checker {
     }
 
     fn unknown_function(&mut self, name: &Ident) {
-        if self.is_user_function(&name.name) {
-            return;
-        }
         let stem = [
             "_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf", "_rng", "_lupdf", "_lupmf",
         ]
@@ -81,7 +89,10 @@ impl Checker {
             format!("there is no function called `{}`", name.name),
         )
         .label("unknown function");
-        if let Some(suggestion) = did_you_mean(&name.name, function::names()) {
+        let own = self.user_function_names();
+        let suggestion = did_you_mean(&name.name, own.iter().map(String::as_str))
+            .or_else(|| did_you_mean(&name.name, function::names()));
+        if let Some(suggestion) = suggestion {
             diagnostic = diagnostic.help(format!("did you mean `{suggestion}`?"));
         }
         self.report(diagnostic);

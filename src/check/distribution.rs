@@ -2,7 +2,7 @@
 
 use super::scope::{Checker, find_variable};
 use super::typed::*;
-use crate::distribution::{self, FAMILIES};
+use crate::distribution::{self, FAMILIES, FamilyFunction, Kind};
 use crate::syntax::{self, Diagnostic, Ident, Span, did_you_mean};
 
 impl Checker {
@@ -16,12 +16,15 @@ impl Checker {
         let variate = self.expression(variate);
         let arguments = self.expressions(arguments);
         self.only_in_model(span, "a sampling statement")?;
-        let Some(family) = distribution::lookup(&name.name) else {
+        let family = distribution::lookup(&name.name);
+        if family.is_none() && !self.is_user_function(&name.name) {
             self.unknown_distribution(name);
             return None;
-        };
+        }
         let (variate, arguments) = (variate?, arguments?);
-        self.distribution_arguments(name, family, &variate, &arguments)?;
+        if let Some(family) = family {
+            self.distribution_arguments(name, family, &variate, &arguments)?;
+        }
         let right = arguments
             .iter()
             .fold(Stage::Constant, |s, e| s.join(e.stage));
@@ -29,6 +32,9 @@ impl Checker {
             self.prior_reads_record(&variate, &arguments);
             return None;
         }
+        let Some(family) = family else {
+            return self.user_sampling(span, name, variate, arguments);
+        };
         self.checked
             .distributions
             .push(distribution::FAMILIES[family].name());
@@ -62,9 +68,6 @@ impl Checker {
     }
 
     fn unknown_distribution(&mut self, name: &Ident) {
-        if self.is_user_function(&name.name) {
-            return;
-        }
         if distribution::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
             self.unsupported(name.span, &format!("`{}`", name.name), None);
             return;
@@ -96,18 +99,15 @@ impl Checker {
         &mut self,
         span: Span,
         name: &Ident,
-        family: usize,
-        suffix_fits: bool,
+        called: FamilyFunction,
         arguments: &[syntax::Expr],
         conditioned: bool,
     ) -> Option<Expr> {
         let checked = self.expressions(arguments);
+        let family = called.family;
         let definition = FAMILIES[family];
-        if !suffix_fits {
-            let right = match definition.variate() {
-                distribution::Number::Int => "lpmf",
-                distribution::Number::Real => "lpdf",
-            };
+        if !called.ending_fits {
+            let right = definition.density_suffix();
             self.report(
                 Diagnostic::error(
                     "E0113",
@@ -184,54 +184,67 @@ impl Checker {
             return None;
         }
         let mut fits = true;
-        if !vectorises(variate.ty, definition.variate()) {
-            let wanted = wanted_number(definition.variate());
-            self.wrong_type::<()>(
-                variate,
-                &format!(
-                    "the variate of `{}` must be {}",
-                    definition.name(),
-                    wanted.0
-                ),
-                wanted.1,
-            );
-            fits = false;
-        }
-        for (argument, wanted) in arguments.iter().zip(signature) {
-            if !vectorises(argument.ty, wanted.number) {
-                let words = wanted_number(wanted.number);
-                self.wrong_type::<()>(
-                    argument,
-                    &format!(
-                        "`{}` of `{}` must be {}",
-                        wanted.name,
-                        definition.name(),
-                        words.0
-                    ),
-                    words.1,
-                );
+        let mut one = |checker: &mut Self, what: String, value: &Expr, kind: Kind| {
+            if stands_for(kind, value.ty).is_none() {
+                let (words, label) = wanted_kind(kind);
+                let message = format!("{what} of `{}` must be {words}", definition.name());
+                checker.wrong_type::<()>(value, &message, label);
                 fits = false;
             }
+        };
+        one(self, "the variate".into(), variate, definition.variate());
+        for (argument, wanted) in arguments.iter().zip(signature) {
+            one(self, format!("`{}`", wanted.name), argument, wanted.kind);
         }
         fits.then_some(())
     }
 }
 
-/// Whether a value of this type can stand for one or many numbers of the kind.
-fn vectorises(ty: Type, number: distribution::Number) -> bool {
-    ty.dimensions() <= 1
-        && match number {
-            distribution::Number::Int => ty.base == Base::Int,
-            distribution::Number::Real => true,
-        }
+/// Whether a value stands for one value of a kind or for as many as it has
+/// elements (or rows).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StandsFor {
+    One,
+    Many,
 }
 
-fn wanted_number(number: distribution::Number) -> (&'static str, &'static str) {
-    match number {
-        distribution::Number::Int => ("an int, or an array of them", "int or array of int"),
-        distribution::Number::Real => (
+/// What a value of this type stands for where a distribution wants this kind;
+/// `None` where it does not fit.
+pub fn stands_for(kind: Kind, ty: Type) -> Option<StandsFor> {
+    use StandsFor::*;
+    match (kind, ty.base, ty.array) {
+        (Kind::Int, Base::Int, 0) => Some(One),
+        (Kind::Int, Base::Int, 1) => Some(Many),
+        (Kind::Int, ..) => None,
+        (Kind::Real, ..) => match ty.dimensions() {
+            0 => Some(One),
+            1 => Some(Many),
+            _ => None,
+        },
+        (Kind::Ints(_), Base::Int, 1) => Some(One),
+        (Kind::Ints(_), Base::Int, 2) => Some(Many),
+        (Kind::Vector(_) | Kind::Row(_), Base::Vector | Base::RowVector, 0) => Some(One),
+        (Kind::Vector(_) | Kind::Row(_), Base::Vector | Base::RowVector, 1) => Some(Many),
+        (Kind::Row(_), Base::Matrix, 0) => Some(Many),
+        (Kind::Matrix(..), Base::Matrix, 0) => Some(One),
+        _ => None,
+    }
+}
+
+/// A kind in words, and as a label.
+pub(super) fn wanted_kind(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Int => ("an int, or an array of them", "int or array of int"),
+        Kind::Real => (
             "a number, or a vector or array of them",
             "real, vector, row_vector or array of real",
         ),
+        Kind::Ints(_) => ("an array of ints", "array of int"),
+        Kind::Vector(_) => ("a vector, or an array of them", "vector or array of vector"),
+        Kind::Row(_) => (
+            "a row of predictors, or a matrix of them",
+            "vector, row_vector or matrix",
+        ),
+        Kind::Matrix(..) => ("a matrix", "matrix"),
     }
 }

@@ -118,7 +118,17 @@ impl Checker {
 
     fn variable(&mut self, ident: &Ident) -> Option<Expr> {
         let Some(id) = self.find(&ident.name) else {
-            if let Some(builtin) = function::lookup(&ident.name) {
+            if self.is_user_call(&ident.name) {
+                self.report(
+                    Diagnostic::error(
+                        "E0106",
+                        ident.span,
+                        format!("`{}` is a function", ident.name),
+                    )
+                    .label("expected a value")
+                    .help(format!("call it: `{}(...)`", ident.name)),
+                );
+            } else if let Some(builtin) = function::lookup(&ident.name) {
                 let arguments = match builtin {
                     Builtin::Constant(_) => "",
                     _ => "...",
@@ -138,12 +148,36 @@ impl Checker {
             return None;
         };
         let variable = self.checked.variable(id);
+        let (ty, mut stage, role) = (variable.ty, variable.stage, variable.role);
+        if self.block == Role::GeneratedQuantity {
+            if matches!(role, Role::Record | Role::TransformedRecord) {
+                let declared = variable.span;
+                return self.record_in_generated(ident, role, declared);
+            }
+            // The block is run draw by draw: a parameter is a number there.
+            stage = Stage::Constant;
+        }
         Some(Expr {
             kind: ExprKind::Variable(id),
-            ty: variable.ty,
-            stage: variable.stage,
+            ty,
+            stage,
             span: ident.span,
         })
+    }
+
+    fn record_in_generated(&mut self, ident: &Ident, role: Role, declared: Span) -> Option<Expr> {
+        let name = &ident.name;
+        self.report(
+            Diagnostic::error(
+                "E0211",
+                ident.span,
+                format!("`generated quantities` is public, and `{name}` is {}", role.description()),
+            )
+            .label("private")
+            .note(declared, "declared here")
+            .help("draw a hypothetical record with an `_rng` function, or declare public values in `constants` and give them with `dpm generate --data`"),
+        );
+        None
     }
 
     fn unary(
@@ -351,7 +385,11 @@ impl Checker {
             },
         )
         .label(format!("stage {}", e.stage.name()));
-        if let Some((span, text)) = self.private_source(e) {
+        let source = match e.stage.is_private() {
+            true => self.private_source(e),
+            false => self.parameter_source(e),
+        };
+        if let Some((span, text)) = source {
             diagnostic = diagnostic.note(span, text);
         }
         diagnostic = diagnostic.help(if what.contains("`if`") {

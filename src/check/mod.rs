@@ -10,23 +10,32 @@ mod call;
 mod constraint;
 mod declaration;
 mod distribution;
+mod draw;
 mod expression;
 mod factor;
+mod flow;
+mod function;
 mod index;
+mod latent;
+mod lint;
 mod operators;
 mod scope;
+mod stack;
 mod statement;
 mod typed;
 
+pub use distribution::{StandsFor, stands_for};
+pub use stack::{Stack, on_deep_stack};
 pub use typed::{
-    Base, Checked, Expr, ExprKind, Index, Joint, Role, Stage, Statement, StatementKind, Structure,
-    Type, Variable, VariableId,
+    Base, Checked, Expr, ExprKind, Function, FunctionId, FunctionSignature, Index, Joint, Printed,
+    Role, Stage, Statement, StatementKind, Structure, Type, Variable, VariableId,
 };
 
-use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::syntax::{Block, BlockKind, Diagnostic, Program, Severity};
-use scope::Checker;
+use function::Definition;
+use scope::{Checker, Known};
 
 /// What the checker understood, and everything it has to say about it.
 pub struct CheckResult {
@@ -38,42 +47,43 @@ pub struct CheckResult {
 /// Checks a program.
 ///
 /// Stages of local variables depend on every assignment to them, also on later
-/// ones in a loop, so the program is walked until the stages no longer change:
-/// at most three times per variable, since a stage can only rise.
+/// ones in a loop, and those of functions on what they return, also to themselves.
+/// So the program is walked until the stages no longer change. Each can only
+/// rise, so that this ends; most programs take two or three walks.
 pub fn check(program: &Program) -> CheckResult {
-    let mut stages = HashMap::new();
+    let definitions = program.functions.iter().cloned().map(Definition::new);
+    let definitions = Rc::new(definitions.collect());
+    let mut known = Known::new();
     loop {
-        let mut checker = Checker::new(std::mem::take(&mut stages), program);
+        let mut checker = Checker::new(known, program, &definitions);
         check_program(&mut checker, program);
         let settled = !checker.stages_changed;
-        let (checked, diagnostics) = checker.finish();
+        let (mut checked, mut diagnostics, found) = checker.finish();
         if settled {
+            for &id in &checked.generated_quantities {
+                checked.variables[id.0].stage = Stage::Parameter;
+            }
             let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
+            if !failed {
+                diagnostics.extend(lint::lints(&checked));
+            }
             return CheckResult {
                 checked: (!failed).then_some(checked),
                 diagnostics,
             };
         }
-        stages = checked
-            .variables
-            .iter()
-            .map(|v| (v.span, v.stage))
-            .collect();
+        known = found;
     }
 }
 
 fn check_program(checker: &mut Checker, program: &Program) {
-    if let Some(span) = program
-        .functions_span
-        .filter(|_| !program.functions.is_empty())
-    {
-        checker.unsupported(span, "user-defined functions", None);
-    }
+    checker.functions();
     for kind in BlockKind::ALL {
         if let Some(block) = program.blocks.iter().find(|b| b.kind == kind) {
             check_block(checker, block);
         }
     }
+    checker.pending_functions();
     for (kind, contents) in [
         (BlockKind::Parameters, "the unknowns to be sampled"),
         (
@@ -108,12 +118,6 @@ fn check_block(checker: &mut Checker, block: &Block) {
             checker.transformed(block, Role::TransformedParameter);
         }
         BlockKind::Model => checker.model(block),
-        BlockKind::GeneratedQuantities => {
-            checker.unsupported(
-                block.keyword_span,
-                "`generated quantities`",
-                Some("leave the block out; compute it from the draws"),
-            );
-        }
+        BlockKind::GeneratedQuantities => checker.transformed(block, Role::GeneratedQuantity),
     }
 }

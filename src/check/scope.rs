@@ -1,64 +1,82 @@
 //! The checker's state: variables in scope, stages so far, diagnostics.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
+use super::flow::Flow;
+use super::function::{Body, Definition, FirstCall, Instance};
+use super::stack::Stack;
 use super::typed::*;
 use crate::syntax::{BlockKind, Diagnostic, Ident, Program, Span, StatementKind, did_you_mean};
+
+pub(super) type Scope = HashMap<String, VariableId>;
+
+/// A place in the source; in a function, for the arguments of one instance.
+pub(super) type Place = (Option<Rc<Instance>>, Span);
+
+/// Stages found by the walks so far: of variables by the place of their
+/// declaration (an error may leave one out, so that its number is not the same),
+/// of functions' results, and of the ways out of loops.
+pub(super) type Known = HashMap<Place, Stage>;
 
 /// Which block is being checked; it decides what may be named and done.
 pub(super) struct Checker {
     pub checked: Checked,
     pub diagnostics: Vec<Diagnostic>,
     /// Innermost scope last.
-    scopes: Vec<HashMap<String, VariableId>>,
-    /// Stages found by the previous walk, by the place of the declaration: an
-    /// error may leave a variable out, so that its number is not the same.
-    known_stages: HashMap<Span, Stage>,
+    pub scopes: Vec<Scope>,
+    known: Known,
     pub stages_changed: bool,
     /// The block whose statements are being checked.
     pub block: Role,
     pub in_model: bool,
     /// Whatever the blocks declare, also those that are not yet walked.
     declared_somewhere: HashMap<String, (Role, Span)>,
-    /// Names of user-defined functions, which are reported once, not at each use.
-    user_functions: Vec<String>,
+    /// Where in the flow of control the walk stands.
+    pub flow: Flow,
+    /// By variable, how many conditions stood around its declaration.
+    declared_at: Vec<usize>,
+    pub definitions: Rc<Vec<Definition>>,
+    pub instances: HashMap<Rc<Instance>, FunctionId>,
+    /// By function, as `checked.functions`.
+    pub instance_list: Vec<Rc<Instance>>,
+    pub first_calls: Vec<Option<FirstCall>>,
+    /// Functions whose bodies are still to be checked.
+    pub pending: Vec<FunctionId>,
+    /// The function whose body is being walked.
+    pub body: Option<Body>,
+    pub stack: Stack,
 }
 
 impl Checker {
-    pub fn new(known_stages: HashMap<Span, Stage>, program: &Program) -> Self {
+    pub fn new(known: Known, program: &Program, definitions: &Rc<Vec<Definition>>) -> Self {
         Checker {
             checked: Checked::default(),
             diagnostics: Vec::new(),
             scopes: vec![HashMap::new()],
-            known_stages,
+            known,
             stages_changed: false,
             block: Role::Constant,
             in_model: false,
             declared_somewhere: declarations(program),
-            user_functions: program
-                .functions
-                .iter()
-                .map(|f| f.name.name.clone())
-                .collect(),
+            flow: Flow::default(),
+            declared_at: Vec::new(),
+            definitions: Rc::clone(definitions),
+            instances: HashMap::new(),
+            instance_list: Vec::new(),
+            first_calls: Vec::new(),
+            pending: Vec::new(),
+            body: None,
+            stack: Stack::here(),
         }
     }
 
-    /// Whether the program defines a function of that name, or the density of a
-    /// distribution of that name.
-    pub fn is_user_function(&self, name: &str) -> bool {
-        self.user_functions.iter().any(|f| {
-            f == name
-                || f.strip_prefix(name)
-                    .is_some_and(|s| s == "_lpdf" || s == "_lpmf")
-        })
-    }
-
-    pub fn finish(self) -> (Checked, Vec<Diagnostic>) {
-        (self.checked, self.diagnostics)
+    pub fn finish(self) -> (Checked, Vec<Diagnostic>, Known) {
+        (self.checked, self.diagnostics, self.known)
     }
 
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        self.diagnostics.extend(self.with_calls(diagnostic));
     }
 
     /// Says that something parses but is not computed by this version.
@@ -104,10 +122,24 @@ impl Checker {
                 .note(first, "first declared here")
                 .help("give one of them another name"),
             );
+        } else if let Some(function) = self.function_called(&variable.name) {
+            self.report(
+                Diagnostic::error(
+                    "E0102",
+                    variable.span,
+                    format!("`{}` is declared twice", variable.name),
+                )
+                .label("declared again here")
+                .note(function, "a function of that name is defined here")
+                .help("give one of them another name"),
+            );
         }
         let id = VariableId(self.checked.variables.len());
-        if let Some(&known) = self.known_stages.get(&variable.span) {
-            variable.stage = variable.stage.join(known);
+        let known = self.known_stage(&self.place(variable.span));
+        variable.stage = variable.stage.join(known);
+        self.declared_at.push(self.flow.depth());
+        if let Some(body) = &mut self.body {
+            body.variables.push(id);
         }
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(variable.name.clone(), id);
@@ -116,14 +148,43 @@ impl Checker {
         id
     }
 
-    /// Raises a variable's stage to include `stage`; a change asks for another
-    /// walk, since earlier uses may have seen the lower one.
+    fn function_called(&self, name: &str) -> Option<Span> {
+        let mut definitions = self.definitions.iter();
+        let definition = definitions.find(|d| d.syntax.name.name == name)?;
+        Some(definition.syntax.name.span)
+    }
+
+    /// That place in the source, as it is being walked.
+    pub fn place(&self, span: Span) -> Place {
+        let instance = self.body.as_ref().map(|body| Rc::clone(&body.instance));
+        (instance, span)
+    }
+
+    pub fn known_stage(&self, place: &Place) -> Stage {
+        self.known.get(place).copied().unwrap_or_default()
+    }
+
+    /// Raises what is known of a place to include `stage`; a change asks for
+    /// another walk, since earlier uses may have seen the lower one.
+    pub fn rise(&mut self, place: Place, stage: Stage) {
+        let known = self.known.entry(place).or_default();
+        let joined = known.join(stage);
+        if joined != *known {
+            *known = joined;
+            self.stages_changed = true;
+        }
+    }
+
+    /// Raises a variable's stage to include that of a value assigned to it here,
+    /// and of the conditions under which this is done.
     pub fn raise_stage(&mut self, id: VariableId, stage: Stage) {
+        let stage = stage.join(self.flow.since(self.declared_at[id.0]));
         let variable = &mut self.checked.variables[id.0];
         let joined = variable.stage.join(stage);
         if joined != variable.stage {
             variable.stage = joined;
-            self.stages_changed = true;
+            let place = self.place(self.checked.variables[id.0].span);
+            self.rise(place, joined);
         }
     }
 
@@ -151,6 +212,23 @@ impl Checker {
     /// A name that some block declares, but not before this place.
     fn not_known_yet(&mut self, ident: &Ident, role: Role, declared: Span) {
         let name = &ident.name;
+        if self.body.is_some() {
+            return self.report(
+                Diagnostic::error(
+                    "E0101",
+                    ident.span,
+                    format!(
+                        "`{name}` is {}, and a function sees its arguments only",
+                        role.description()
+                    ),
+                )
+                .label("not known here")
+                .note(declared, "declared here")
+                .help(format!(
+                    "add an argument to the function, and call it with `{name}`"
+                )),
+            );
+        }
         let private = matches!(role, Role::Record | Role::TransformedRecord);
         let unknown = matches!(role, Role::Parameter | Role::TransformedParameter);
         let public_block = matches!(self.block, Role::Constant | Role::TransformedConstant);
@@ -198,7 +276,30 @@ impl Checker {
         let name = &variable.name;
         let text = match variable.role {
             Role::Local | Role::Loop => format!("`{name}` is computed from a record column"),
+            Role::Argument => format!(
+                "`{name}` is given a value of stage {}",
+                variable.stage.name()
+            ),
             role => format!("`{name}` is {}", role.description()),
+        };
+        Some((variable.span, text))
+    }
+}
+
+impl Checker {
+    /// Likewise for a local variable that depends on a parameter; a parameter itself
+    /// needs no words.
+    pub fn parameter_source(&self, expression: &Expr) -> Option<(Span, String)> {
+        let id = find_variable(expression, &|id| {
+            let variable = self.checked.variable(id);
+            let local = matches!(variable.role, Role::Local | Role::Argument | Role::Loop);
+            local && variable.stage == Stage::Parameter
+        })?;
+        let variable = self.checked.variable(id);
+        let name = &variable.name;
+        let text = match variable.role {
+            Role::Argument => format!("`{name}` is given a value of stage parameter"),
+            _ => format!("what is assigned to `{name}`, or whether it is, depends on a parameter"),
         };
         Some((variable.span, text))
     }
@@ -236,7 +337,9 @@ pub(super) fn find_variable(
     match &expression.kind {
         ExprKind::Int(_) | ExprKind::Real(_) => None,
         ExprKind::Variable(id) => wanted(*id).then_some(*id),
-        ExprKind::Call { arguments, .. } => first(arguments),
+        ExprKind::Call { arguments, .. }
+        | ExprKind::Draw { arguments, .. }
+        | ExprKind::UserCall { arguments, .. } => first(arguments),
         ExprKind::LogDensity {
             variate, arguments, ..
         } => find_variable(variate, wanted).or_else(|| first(arguments)),

@@ -1,10 +1,11 @@
 //! Statements and blocks: what may be declared, assigned and sampled where.
 
+use super::function::Kind;
 use super::index::index_stage;
-use super::scope::Checker;
+use super::scope::{Checker, find_variable};
 use super::typed::*;
 use crate::syntax::{
-    self, AssignOperator, Block, Diagnostic, Ident, Span, StatementKind as Syntax,
+    self, AssignOperator, Block, Diagnostic, Ident, Span, StatementKind as Syntax, did_you_mean,
 };
 
 impl Checker {
@@ -17,8 +18,13 @@ impl Checker {
                 let Some(id) = self.declaration(ty, name, role) else {
                     continue;
                 };
-                if role == Role::TransformedParameter {
-                    self.checked.transformed_parameters.push(id);
+                match role {
+                    Role::TransformedParameter => self.checked.transformed_parameters.push(id),
+                    Role::GeneratedQuantity => {
+                        self.checked.generated_quantities.push(id);
+                        self.sizes_before_draws(id);
+                    }
+                    _ => {}
                 }
                 let value = value.as_ref().map(|v| self.initial_value(id, v));
                 if let Some(None) = value {
@@ -38,7 +44,33 @@ impl Checker {
         match role {
             Role::TransformedConstant => self.checked.transformed_constants = statements,
             Role::TransformedRecord => self.checked.transformed_record = statements,
+            Role::GeneratedQuantity => self.checked.generated_statements = statements,
             _ => self.checked.transformed_parameter_statements = statements,
+        }
+    }
+
+    /// The columns of a draw are as many for every draw, so the sizes of what is
+    /// written out know constants only. Those of local variables may differ.
+    fn sizes_before_draws(&mut self, id: VariableId) {
+        for size in self.checked.variable(id).sizes.clone() {
+            let draws = |id: VariableId| {
+                let role = self.checked.variable(id).role;
+                !matches!(role, Role::Constant | Role::TransformedConstant)
+            };
+            if let Some(used) = find_variable(&size, &draws) {
+                let used = self.checked.variable(used);
+                let (name, declared, role) = (used.name.clone(), used.span, used.role);
+                self.report(
+                    Diagnostic::error(
+                        "E0205",
+                        size.span,
+                        "the size of a generated quantity must be the same for every draw",
+                    )
+                    .label("differs from draw to draw")
+                    .note(declared, format!("`{name}` is {}", role.description()))
+                    .help("use a constant, or a local variable inside `{ ... }`"),
+                );
+            }
         }
     }
 
@@ -46,18 +78,15 @@ impl Checker {
         self.block = Role::Local;
         self.in_model = true;
         self.enter_scope();
-        let statements = block
-            .statements
-            .iter()
-            .filter_map(|s| self.statement(s))
-            .collect();
+        let statements = self.statement_list(&block.statements);
         self.leave_scope();
+        self.in_model = false;
         self.checked.model = statements;
         self.checked.distributions.sort_unstable();
         self.checked.distributions.dedup();
     }
 
-    fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
+    pub(super) fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
         let span = statement.span;
         let kind = match &statement.kind {
             Syntax::Empty => StatementKind::Block(Vec::new()),
@@ -93,126 +122,42 @@ impl Checker {
                 }
                 self.sampling(span, variate, distribution, arguments)?
             }
-            Syntax::ForRange {
-                variable,
-                from,
-                to,
-                body,
-            } => {
-                let (from, to) = (self.expression(from), self.expression(to));
-                for end in from.iter().chain(&to) {
-                    if end.ty != Type::INT {
-                        self.wrong_type::<()>(end, "loop bounds must be ints", "int");
-                    } else if end.stage != Stage::Constant {
-                        self.not_constant::<()>(end, "loop bounds");
-                    }
-                }
-                self.enter_scope();
-                let id = self.loop_variable(variable, Type::INT, Stage::Constant);
-                let body = self.statement(body);
-                self.leave_scope();
-                StatementKind::ForRange {
-                    variable: id,
-                    from: from?,
-                    to: to?,
-                    body: Box::new(body?),
-                }
-            }
-            Syntax::ForEach {
-                variable,
-                container,
-                body,
-            } => {
-                let container = self.expression(container)?;
-                let ty = if container.ty.array > 0 {
-                    Type {
-                        array: container.ty.array - 1,
-                        ..container.ty
-                    }
-                } else if container.ty.is_number() {
-                    return self.wrong_type(
-                        &container,
-                        "`for (x in ...)` walks a container",
-                        "a container",
-                    );
-                } else {
-                    Type::REAL
-                };
-                self.enter_scope();
-                let id = self.loop_variable(variable, ty, container.stage);
-                let body = self.statement(body);
-                self.leave_scope();
-                StatementKind::ForEach {
-                    variable: id,
-                    container,
-                    body: Box::new(body?),
-                }
-            }
-            Syntax::If {
-                condition,
-                then,
-                otherwise,
-            } => {
-                let condition = self.expression(condition);
-                if let Some(c) = &condition {
-                    self.condition(c);
-                }
-                self.enter_scope();
-                let then = self.statement(then);
-                self.leave_scope();
-                self.enter_scope();
-                let otherwise = otherwise.as_ref().map(|s| self.statement(s));
-                self.leave_scope();
-                StatementKind::If {
-                    condition: condition?,
-                    then: Box::new(then?),
-                    otherwise: match otherwise {
-                        None => None,
-                        Some(checked) => Some(Box::new(checked?)),
-                    },
-                }
-            }
             Syntax::Block(statements) => {
                 self.enter_scope();
-                let statements = statements
-                    .iter()
-                    .filter_map(|s| self.statement(s))
-                    .collect();
+                let statements = self.statement_list(statements);
                 self.leave_scope();
                 StatementKind::Block(statements)
             }
-            Syntax::While { .. } => return self.unsupported_statement(span, "`while`"),
-            Syntax::Break => return self.unsupported_statement(span, "`break`"),
-            Syntax::Continue => return self.unsupported_statement(span, "`continue`"),
-            Syntax::Return(_) => return self.unsupported_statement(span, "`return`"),
-            Syntax::Print(_) => return self.unsupported_statement(span, "`print`"),
-            Syntax::Reject(_) => return self.unsupported_statement(span, "`reject`"),
+            Syntax::Call { name, arguments } if self.is_user_call(&name.name) => {
+                self.user_statement(span, name, arguments)?
+            }
             Syntax::Call { name, arguments } => {
                 self.expressions(arguments);
-                if self.is_user_function(&name.name) {
-                    return None;
-                }
-                self.report(
-                    Diagnostic::error(
-                        "E0112",
-                        name.span,
-                        format!("there is no procedure called `{}`", name.name),
-                    )
-                    .label("unknown"),
-                );
+                self.unknown_procedure(name);
                 return None;
             }
+            other => self.flow_statement(span, other)?,
         };
         Some(Statement { kind, span })
     }
 
-    fn unsupported_statement(&mut self, span: Span, what: &str) -> Option<Statement> {
-        self.unsupported(span, what, None);
-        None
+    fn unknown_procedure(&mut self, name: &Ident) {
+        let mut diagnostic = Diagnostic::error(
+            "E0112",
+            name.span,
+            format!("there is no procedure called `{}`", name.name),
+        )
+        .label("unknown");
+        let own = self.user_function_names();
+        if let Some(meant) = did_you_mean(&name.name, own.iter().map(String::as_str)) {
+            diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
+        }
+        self.report(diagnostic);
     }
 
     pub(super) fn only_in_model(&mut self, span: Span, what: &str) -> Option<()> {
-        if self.in_model {
+        let in_function = self.body.as_ref().map(|body| body.kind);
+        if self.in_model || in_function == Some(Kind::Target) {
             return Some(());
         }
         self.report(
@@ -222,37 +167,13 @@ impl Checker {
                 format!("{what} belongs in the `model` block"),
             )
             .label("not here")
-            .help("move it to `model { ... }`"),
+            .help(if in_function.is_some() {
+                "give the function a name that ends in `_lp`, or let it return the term"
+            } else {
+                "move it to `model { ... }`"
+            }),
         );
         None
-    }
-
-    fn condition(&mut self, condition: &Expr) {
-        if condition.ty != Type::INT {
-            self.wrong_type::<()>(condition, "a condition must be an int", "int");
-        } else if condition.stage.is_private() {
-            self.not_constant::<()>(condition, "the condition of `if`");
-        } else if condition.stage == Stage::Parameter {
-            self.unsupported(
-                condition.span,
-                "`if` on a parameter",
-                Some("write `condition ? a : b`"),
-            );
-        }
-    }
-
-    fn loop_variable(&mut self, name: &Ident, ty: Type, stage: Stage) -> VariableId {
-        self.declare(Variable {
-            name: name.name.clone(),
-            span: name.span,
-            role: Role::Loop,
-            ty,
-            stage,
-            sizes: Vec::new(),
-            lower: None,
-            upper: None,
-            structure: Structure::Free,
-        })
     }
 
     /// The value of `T x = value;`.
@@ -316,6 +237,15 @@ impl Checker {
             Role::TransformedParameter => "transformed parameters",
             _ => return Some(()),
         };
+        self.only_public(value, block_name)?;
+        if block == Role::TransformedConstant && value.stage != Stage::Constant {
+            return self.not_constant(value, "transformed constants");
+        }
+        Some(())
+    }
+
+    /// Refuses a private value where everything is public.
+    pub(super) fn only_public(&mut self, value: &Expr, block_name: &str) -> Option<()> {
         if value.stage.is_private() {
             let mut diagnostic = Diagnostic::error(
                 "E0202",
@@ -329,9 +259,6 @@ impl Checker {
             }
             self.report(diagnostic);
             return None;
-        }
-        if block == Role::TransformedConstant && value.stage != Stage::Constant {
-            return self.not_constant(value, "transformed constants");
         }
         Some(())
     }
@@ -392,6 +319,7 @@ impl Checker {
                     Role::Constant => "its value comes from the constants file: declare another variable in `transformed constants`",
                     Role::Record => "its value comes from the data: declare another variable in `transformed record`",
                     Role::Parameter => "its value comes from the sampler: declare another variable in `transformed parameters`",
+                    Role::Argument => "its value comes from the call: use a variable of its own",
                     _ => "assign to it in the block that declares it, or use a variable of its own",
                 }),
             );

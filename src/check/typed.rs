@@ -11,9 +11,10 @@ use crate::function::Builtin;
 use crate::syntax::{BinaryOperator, Span};
 
 /// The privacy type and the evaluation plan in one: what a value depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
     /// Literals and constants: evaluated once.
+    #[default]
     Constant,
     /// Constants and record columns: once per record, when the data is loaded.
     Record,
@@ -121,6 +122,10 @@ impl fmt::Display for Type {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VariableId(pub usize);
 
+/// Index into [`Checked::functions`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub usize);
+
 /// Where a variable was declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -130,6 +135,9 @@ pub enum Role {
     TransformedRecord,
     Parameter,
     TransformedParameter,
+    GeneratedQuantity,
+    /// Of a user-defined function.
+    Argument,
     /// Declared inside a block.
     Local,
     /// Walks through a range or a container.
@@ -146,6 +154,8 @@ impl Role {
             Role::TransformedRecord => "a transformed record column",
             Role::Parameter => "a parameter",
             Role::TransformedParameter => "a transformed parameter",
+            Role::GeneratedQuantity => "a generated quantity",
+            Role::Argument => "an argument of the function",
             Role::Local => "a local variable",
             Role::Loop => "a loop variable",
         }
@@ -246,6 +256,16 @@ pub enum ExprKind {
         variate: Box<Expr>,
         arguments: Vec<Expr>,
     },
+    /// `normal_rng(mu, sigma)`
+    Draw {
+        family: usize,
+        arguments: Vec<Expr>,
+    },
+    /// A call of a user-defined function.
+    UserCall {
+        function: FunctionId,
+        arguments: Vec<Expr>,
+    },
     Index {
         base: Box<Expr>,
         indices: Vec<Index>,
@@ -323,7 +343,53 @@ pub enum StatementKind {
         then: Box<Statement>,
         otherwise: Option<Box<Statement>>,
     },
+    While {
+        condition: Expr,
+        body: Box<Statement>,
+    },
+    Break,
+    Continue,
+    Return(Option<Expr>),
+    Print(Vec<Printed>),
+    Reject(Vec<Printed>),
+    /// A call of a user-defined function that gives no value.
+    Call {
+        function: FunctionId,
+        arguments: Vec<Expr>,
+    },
     Block(Vec<Statement>),
+}
+
+/// What stands between the parentheses of `print` and `reject`.
+#[derive(Debug, Clone)]
+pub enum Printed {
+    Text(String),
+    Value(Expr),
+}
+
+/// A user-defined function, checked for arguments of certain stages: the same
+/// function called with a constant and with a record column is two of these.
+#[derive(Debug, Clone)]
+pub struct Function {
+    pub name: String,
+    /// Where the name stands in its definition.
+    pub span: Span,
+    pub arguments: Vec<VariableId>,
+    /// The arguments and every local variable.
+    pub variables: Vec<VariableId>,
+    /// `None` for `void`.
+    pub returns: Option<Type>,
+    /// The stage of what it returns.
+    pub stage: Stage,
+    pub body: Vec<Statement>,
+}
+
+/// How a user-defined function reads in the source.
+#[derive(Debug, Clone)]
+pub struct FunctionSignature {
+    pub name: String,
+    pub returns: Option<Type>,
+    pub arguments: Vec<(String, Type)>,
 }
 
 /// A program whose names, types and stages are right.
@@ -342,6 +408,17 @@ pub struct Checked {
     pub transformed_parameters: Vec<VariableId>,
     pub transformed_parameter_statements: Vec<Statement>,
     pub model: Vec<Statement>,
+    /// Declared at the top of `generated quantities`, in order.
+    ///
+    /// In this block parameters count as constants: it is run for one draw at a
+    /// time, whose values are numbers.
+    pub generated_quantities: Vec<VariableId>,
+    pub generated_statements: Vec<Statement>,
+    /// User-defined functions, one for each combination of stages that they are
+    /// called with.
+    pub functions: Vec<Function>,
+    /// The definitions in the `functions` block, in order.
+    pub signatures: Vec<FunctionSignature>,
     /// Names of the distributions that the program uses, sorted.
     pub distributions: Vec<&'static str>,
 }
@@ -349,6 +426,10 @@ pub struct Checked {
 impl Checked {
     pub fn variable(&self, id: VariableId) -> &Variable {
         &self.variables[id.0]
+    }
+
+    pub fn function(&self, id: FunctionId) -> &Function {
+        &self.functions[id.0]
     }
 }
 

@@ -10,14 +10,14 @@ use super::data_file::{BadRows, DataSettings};
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::{Common, pretty, print, say_always};
-use crate::check::{Expr, Stage, Statement, StatementKind};
+use crate::check::{Expr, FunctionId, Stage, Statement, StatementKind};
 use crate::model::Model;
 use crate::privacy::Survey;
 use crate::syntax::line_column;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: dpm check models/adult_income.dpm\n\nWith --data the answer is about private rows, and no guarantee covers it."
+    after_help = "Example: dpm check models/adult_income.dpm --data models/adult_income.csv.gz\n\nWith --data the answer is about private rows, and no guarantee covers it."
 )]
 pub(super) struct Arguments {
     /// The model
@@ -52,8 +52,14 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     }
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
-    let mut statements = Vec::new();
-    collect(&file.checked.model, &file.source, &mut statements);
+    let mut found = Collector {
+        file: &file,
+        called: Vec::new(),
+        found: Vec::new(),
+    };
+    found.statements(&file.checked.transformed_parameter_statements);
+    found.statements(&file.checked.model);
+    let statements = found.found;
     // Sizes are known only with the constants; types and stages without.
     let given = arguments.constants.as_deref();
     let unbound = !file.checked.constants.is_empty() && file.constants_path(given).is_none();
@@ -171,9 +177,22 @@ struct Found {
     stage: Stage,
 }
 
-/// Every statement that adds to the target.
-fn collect(statements: &[Statement], source: &str, out: &mut Vec<Found>) {
-    for statement in statements {
+/// Finds every statement that adds to the target.
+struct Collector<'a> {
+    file: &'a ModelFile,
+    /// The functions whose bodies have been searched.
+    called: Vec<FunctionId>,
+    found: Vec<Found>,
+}
+
+impl Collector<'_> {
+    fn statements(&mut self, statements: &[Statement]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) {
         let stage = match &statement.kind {
             StatementKind::Sampling {
                 variate, arguments, ..
@@ -181,27 +200,33 @@ fn collect(statements: &[Statement], source: &str, out: &mut Vec<Found>) {
                 .iter()
                 .fold(variate.stage, |s: Stage, e: &Expr| s.join(e.stage)),
             StatementKind::Target { value } => value.stage,
-            StatementKind::ForRange { body, .. } | StatementKind::ForEach { body, .. } => {
-                collect(std::slice::from_ref(body), source, out);
-                continue;
-            }
+            StatementKind::ForRange { body, .. }
+            | StatementKind::ForEach { body, .. }
+            | StatementKind::While { body, .. } => return self.statement(body),
             StatementKind::If {
                 then, otherwise, ..
             } => {
-                collect(std::slice::from_ref(then), source, out);
+                self.statement(then);
                 if let Some(otherwise) = otherwise {
-                    collect(std::slice::from_ref(otherwise), source, out);
+                    self.statement(otherwise);
                 }
-                continue;
+                return;
             }
-            StatementKind::Block(inner) => {
-                collect(inner, source, out);
-                continue;
+            StatementKind::Block(inner) => return self.statements(inner),
+            // What a function adds is found at its own lines, for each combination
+            // of stages once.
+            StatementKind::Call { function, .. } => {
+                if !self.called.contains(function) {
+                    self.called.push(*function);
+                    self.statements(&self.file.checked.function(*function).body);
+                }
+                return;
             }
-            _ => continue,
+            _ => return,
         };
+        let source = &self.file.source;
         let text = source.get(statement.span.range()).unwrap_or_default();
-        out.push(Found {
+        self.found.push(Found {
             line: line_column(source, statement.span.start).0,
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
             kind: if stage.is_private() {

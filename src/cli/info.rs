@@ -1,5 +1,6 @@
 //! `dpm info`: a model as JSON.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -8,7 +9,7 @@ use super::Common;
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::{pretty, print};
-use crate::check::{Checked, VariableId};
+use crate::check::{Checked, FunctionSignature, VariableId};
 use crate::model::{Model, RecordColumn};
 
 #[derive(Debug, clap::Args)]
@@ -66,6 +67,8 @@ fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
         "record_columns": model.map(|m| m.columns.iter().map(column).collect::<Vec<_>>()),
         "parameters": parameters(checked, model, &declared),
         "transformed_parameters": outputs(checked, model, &declared),
+        "generated_quantities": declared(&checked.generated_quantities),
+        "functions": checked.signatures.iter().map(signature).collect::<Vec<_>>(),
         "unconstrained_dimension": model.map(|m| m.dimension),
         "stages": stages(checked),
         "distributions": checked.distributions,
@@ -88,6 +91,19 @@ fn column(column: &RecordColumn) -> Value {
         entry["levels"] = json!(column.levels);
     }
     entry
+}
+
+fn signature(function: &FunctionSignature) -> Value {
+    let arguments: Vec<Value> = function
+        .arguments
+        .iter()
+        .map(|(name, ty)| json!({ "name": name, "type": ty.to_string() }))
+        .collect();
+    json!({
+        "name": function.name,
+        "returns": function.returns.map_or("void".to_string(), |ty| ty.to_string()),
+        "arguments": arguments,
+    })
 }
 
 fn parameters(
@@ -123,8 +139,17 @@ fn outputs(
 }
 
 fn stages(checked: &Checked) -> Value {
+    // Those of functions belong to a call, and may share a name with others.
+    let of_functions: HashSet<VariableId> = checked
+        .functions
+        .iter()
+        .flat_map(|f| f.variables.iter().copied())
+        .collect();
     let mut map = serde_json::Map::new();
-    for v in &checked.variables {
+    for (i, v) in checked.variables.iter().enumerate() {
+        if of_functions.contains(&VariableId(i)) {
+            continue;
+        }
         map.insert(v.name.clone(), json!(v.stage.name()));
     }
     Value::Object(map)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Common;
 use super::failure::Failure;
 use crate::check::{Checked, check};
-use crate::model::{Constants, Model};
+use crate::model::{BindError, Constants, Model};
 use crate::syntax::{Diagnostic, parse, render};
 
 /// A program that passed the checker.
@@ -74,11 +74,14 @@ impl ModelFile {
     }
 
     /// Binds the constants: those of `given`, else `MODEL.constants.json` where
-    /// it exists, else none.
+    /// it exists, else none. Shows what the program prints.
     pub fn bind(&self, given: Option<&Path>, common: &Common) -> Result<Model, Failure> {
         let constants = self.constants(given)?;
-        let model = Model::bind(&self.checked, &constants)
-            .map_err(|e| Failure::diagnostics(self.render(&[e.diagnostic()], common)))?;
+        let model =
+            Model::bind(&self.checked, &constants).map_err(|e| self.bind_failure(&e, common))?;
+        for line in &model.printed {
+            common.say(line);
+        }
         if !model.extra_constants.is_empty() {
             common.say(format!(
                 "note: the model does not declare these constants, which are ignored: {}",
@@ -86,6 +89,11 @@ impl ModelFile {
             ));
         }
         Ok(model)
+    }
+
+    /// A program and its constants do not fit together.
+    pub fn bind_failure(&self, error: &BindError, common: &Common) -> Failure {
+        Failure::diagnostics(self.render(&[error.diagnostic()], common))
     }
 
     /// The file of constants that counts, if there is one.
@@ -97,7 +105,8 @@ impl ModelFile {
         }
     }
 
-    fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+    /// The constants of that file; none where there is no file.
+    pub fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
         let Some(path) = self.constants_path(given) else {
             return Ok(Constants::none());
         };

@@ -19,7 +19,7 @@ use crate::sampler::{Plan, lookup};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Number of records the run would have (of units, for a run with --unit)
+    /// Number of records the run would have (of units, if --unit is to be given)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
     /// Sampler

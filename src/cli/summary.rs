@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::chains::{is_private, read_chains};
 use super::failure::Failure;
 use super::{pretty, print, say_always};
 use crate::diagnostics::Summary;
-use crate::output::stan_csv::read_stan_csv;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: dpm summary adult_income-run")]
@@ -25,27 +25,10 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut chains = Vec::new();
-    let mut names = Vec::new();
-    let mut private = true;
-    loop {
-        let path = arguments
-            .run
-            .join(format!("chain-{}.csv", chains.len() + 1));
-        if !path.exists() {
-            break;
-        }
-        let csv = read_stan_csv(&path).map_err(Failure::input)?;
-        private &= csv.key("privacy_private") != Some("false");
-        names = csv.parameters();
-        chains.push(csv.parameter_draws());
-    }
-    if chains.is_empty() {
-        return Err(Failure::input(format!(
-            "`{}` holds no chain-1.csv: expected the directory of a run of `dpm sample`",
-            arguments.run.display()
-        )));
-    }
+    let files = read_chains(&arguments.run)?;
+    let private = files.iter().all(is_private);
+    let names = files[0].parameters();
+    let chains: Vec<_> = files.iter().map(|csv| csv.parameter_draws()).collect();
     let summary = Summary::of_draws(&names, &chains).map_err(Failure::input)?;
     if !private {
         say_always("NOT PRIVATE: these draws come from a run without privacy");

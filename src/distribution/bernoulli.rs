@@ -1,58 +1,45 @@
 //! The Bernoulli distribution, by the chance of success.
 
-use super::{Algebra, Argument, Family, Number};
-use crate::function::Unary;
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, open_unit};
+use super::quantity::{Quantity, domain_unit, is_binary};
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 
 pub(super) static FAMILY: Family = Family {
     name: "bernoulli",
     documentation: "Bernoulli: log theta if y = 1, log(1 - theta) if y = 0",
-    variate: Number::Int,
-    support: "y in {0, 1}",
-    arguments: &[Argument {
-        name: "theta",
-        number: Number::Real,
-        domain: "between 0 and 1",
-    }],
+    variate: Kind::Int,
+    support: Domain::Binary,
+    arguments: &[Argument::real("theta", Domain::Unit, "chance of success")],
+    draw_arguments: None,
+    draw,
 };
 
-pub(super) fn log_density<A: Algebra>(
-    a: &mut A,
-    y: A::Scalar,
-    arguments: &[A::Scalar],
-) -> A::Scalar {
-    let [theta] = *arguments else {
-        unreachable!("the checker counts arguments")
-    };
-    let success = a.unary(Unary::Log, theta);
-    let failure = a.unary(Unary::Log1m, theta);
-    let log_probability = a.select(y, success, failure);
-    let support = a.support_binary(y);
-    a.sum(&[log_probability, support])
+pub(super) fn log_density<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [theta]: [Quantity<'a, A>; 1],
+) -> Quantity<'a, A> {
+    y.choose(theta.ln(), theta.ln_1m()) + is_binary(y).support() + domain_unit(theta)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{assert_matches, log_density_of};
+pub(super) fn log_cdf<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [theta]: [Quantity<'a, A>; 1],
+) -> Quantity<'a, A> {
+    let below = theta.ln_1m().unless(y.above(0.5), 0.0);
+    below.unless(y.below(0.0), f64::NEG_INFINITY)
+}
 
-    #[test]
-    fn matches_statrs() {
-        use statrs::distribution::{Bernoulli, Discrete};
-        assert_matches(
-            "bernoulli",
-            &[
-                (0.0, &[0.3]),
-                (1.0, &[0.3]),
-                (1.0, &[1e-300]),
-                (0.0, &[0.75]),
-            ],
-            |y, a| Bernoulli::new(a[0]).unwrap().ln_pmf(y as u64),
-        );
-    }
+pub(super) fn log_ccdf<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [theta]: [Quantity<'a, A>; 1],
+) -> Quantity<'a, A> {
+    let above = theta.ln().unless(y.above(0.5), f64::NEG_INFINITY);
+    above.unless(y.below(0.0), 0.0)
+}
 
-    #[test]
-    fn keeps_small_probabilities_and_refuses_others() {
-        assert_eq!(log_density_of("bernoulli", 0.0, &[1e-300]), -1e-300);
-        assert!(log_density_of("bernoulli", 1.0, &[-0.5]).is_nan());
-        assert_eq!(log_density_of("bernoulli", 2.0, &[0.5]), f64::NEG_INFINITY);
-    }
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [theta] = numbers(arguments);
+    Ok(vec![f64::from(open_unit(rng) < theta)])
 }

@@ -1,59 +1,53 @@
 //! The uniform distribution.
 
-use super::{Algebra, Argument, Family, Number};
-use crate::function::Unary;
+use rand::Rng;
+
+use super::draw::{DrawError, numbers, open_unit};
+use super::quantity::Quantity;
+use super::{Algebra, Argument, Container, Domain, Family, Kind};
 
 pub(super) static FAMILY: Family = Family {
     name: "uniform",
     documentation: "Uniform: -log(beta - alpha)",
-    variate: Number::Real,
-    support: "alpha <= y <= beta",
+    variate: Kind::Real,
+    support: Domain::Between(0, 1),
     arguments: &[
-        Argument {
-            name: "alpha",
-            number: Number::Real,
-            domain: "real",
-        },
-        Argument {
-            name: "beta",
-            number: Number::Real,
-            domain: "above alpha",
-        },
+        Argument::real("alpha", Domain::Real, "lower end"),
+        Argument::real("beta", Domain::Above(0), "upper end"),
     ],
+    draw_arguments: None,
+    draw,
 };
 
-pub(super) fn log_density<A: Algebra>(
-    a: &mut A,
-    y: A::Scalar,
-    arguments: &[A::Scalar],
-) -> A::Scalar {
-    let [alpha, beta] = *arguments else {
-        unreachable!("the checker counts arguments")
-    };
-    let width = a.subtract(beta, alpha);
-    let log_width = a.unary(Unary::Log, width);
-    let density = a.negate(log_width);
-    let lower = a.support_from(y, alpha);
-    let upper = a.support_to(y, beta);
-    a.sum(&[density, lower, upper])
+pub(super) fn log_density<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [alpha, beta]: [Quantity<'a, A>; 2],
+) -> Quantity<'a, A> {
+    -(beta - alpha).ln() + y.support_from(alpha) + y.support_to(beta)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{assert_matches, log_density_of};
+pub(super) fn log_cdf<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [alpha, beta]: [Quantity<'a, A>; 2],
+) -> Quantity<'a, A> {
+    let below = ((y - alpha) / (beta - alpha)).ln();
+    below
+        .unless(beta.less(y), 0.0)
+        .unless(y.less(alpha), f64::NEG_INFINITY)
+}
 
-    #[test]
-    fn matches_statrs() {
-        use statrs::distribution::{Continuous, Uniform};
-        assert_matches(
-            "uniform",
-            &[(0.3, &[0.0, 1.0]), (-5.0, &[-7.0, 3.0]), (4.0, &[0.0, 1.0])],
-            |y, a| Uniform::new(a[0], a[1]).unwrap().ln_pdf(y),
-        );
-    }
+pub(super) fn log_ccdf<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [alpha, beta]: [Quantity<'a, A>; 2],
+) -> Quantity<'a, A> {
+    let above = ((beta - y) / (beta - alpha)).ln();
+    above
+        .unless(beta.less(y), f64::NEG_INFINITY)
+        .unless(y.less(alpha), 0.0)
+}
 
-    #[test]
-    fn an_empty_interval_is_undefined() {
-        assert!(log_density_of("uniform", 0.5, &[1.0, 0.0]).is_nan());
-    }
+fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
+    let [alpha, beta] = numbers(arguments);
+    let u = open_unit(rng);
+    Ok(vec![alpha * (1.0 - u) + beta * u])
 }

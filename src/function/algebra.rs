@@ -111,6 +111,27 @@ pub trait Algebra {
         self.select(positive, zero, undefined)
     }
 
+    /// The number itself, where it is known already.
+    fn known(&self, _a: Self::Scalar) -> Option<f64> {
+        None
+    }
+
+    /// `table[first + index - 1]`, `index` being 1, 2, ...; some element of the
+    /// table where it is not.
+    fn pick(&mut self, table: &[Self::Scalar], first: usize, index: Self::Scalar) -> Self::Scalar {
+        pick_by_comparison(self, table, first, index)
+    }
+
+    /// The sum of products, of vectors of one length.
+    fn dot(&mut self, a: &[Self::Scalar], b: &[Self::Scalar]) -> Self::Scalar {
+        let products: Vec<_> = a
+            .iter()
+            .zip(b)
+            .map(|(&a, &b)| self.multiply(a, b))
+            .collect();
+        self.sum(&products)
+    }
+
     /// Sum of several terms, from the left.
     fn sum(&mut self, terms: &[Self::Scalar]) -> Self::Scalar {
         match terms.split_first() {
@@ -118,6 +139,28 @@ pub trait Algebra {
             Some((&first, rest)) => rest.iter().fold(first, |sum, &term| self.add(sum, term)),
         }
     }
+}
+
+/// `table[first + index - 1]`, one comparison per element.
+pub fn pick_by_comparison<A: Algebra + ?Sized>(
+    a: &mut A,
+    table: &[A::Scalar],
+    first: usize,
+    index: A::Scalar,
+) -> A::Scalar {
+    let Some((&last, others)) = table.split_last() else {
+        return a.constant(f64::NAN);
+    };
+    others
+        .iter()
+        .enumerate()
+        .skip(first)
+        .rev()
+        .fold(last, |picked, (at, &element)| {
+            let here = a.constant((at - first + 1) as f64);
+            let is_here = a.equal(index, here);
+            a.select(is_here, element, picked)
+        })
 }
 
 /// Plain f64 arithmetic.

@@ -3,7 +3,7 @@
 //! Each entry carries its value and its derivative, both as scalar functions
 //! and as loops over a block of rows that the compiler can vectorise.
 
-use super::special;
+use super::{normal_tail, saddle_point, scaled_bessel, special};
 
 /// What the derivative of a function is computed from. Whatever is not named
 /// here need not be kept (or even computed) for the reverse sweep.
@@ -122,6 +122,42 @@ unary_functions! {
     Round "round" Nothing |x| x.round(), |_x, _y| 0.0; "Nearest integer, halves away from zero."
     Trunc "trunc" Nothing |x| x.trunc(), |_x, _y| 0.0; "Integer part, towards zero."
     Not "" Nothing |x| if x == 0.0 { 1.0 } else { 0.0 }, |_x, _y| 0.0; "Logical negation: 1 if x is 0, else 0."
+    Log1pMinus "" Input |x| saddle_point::log1p_minus(x), |x, _y| -x / (1.0 + x); "log(1 + x) - x without cancellation."
+    Expm1Minus "" Input |x| saddle_point::expm1_minus(x), |x, _y| x.exp_m1(); "exp(x) - 1 - x without cancellation."
+    StirlingError "" Input |x| saddle_point::stirling_error(x), |x, _y| saddle_point::stirling_error_derivative(x); "lgamma(x + 1) less Stirling's formula for it."
+    LogPhi "" Input |x| normal_tail::log_phi(x), |x, _y| normal_tail::log_phi_derivative(x); "Logarithm of the standard normal distribution function."
+    LogPhiOverDensity "" Input |x| normal_tail::log_phi_over_density(x), |x, _y| normal_tail::log_phi_over_density_derivative(x); "Logarithm of the standard normal distribution function over the density."
+    LogCauchyCdf "" Input |x| log_cauchy_cdf(x), |x, _y| log_cauchy_cdf_derivative(x); "Logarithm of the standard Cauchy distribution function."
+    LogCosh "" Input |x| log_cosh(x), |x, _y| x.tanh(); "log(cosh(x)) without overflow."
+    LogScaledBesselI0 "" Input |x| scaled_bessel::log_scaled_bessel_i0(x), |x, _y| scaled_bessel::log_scaled_bessel_i0_derivative(x); "log(I0(x)) - x, I0 the modified Bessel function."
+}
+
+/// The angle between the point (-x, 1) and the right, over pi.
+fn log_cauchy_cdf(x: f64) -> f64 {
+    use std::f64::consts::PI;
+    if x < 0.0 {
+        (1.0f64.atan2(-x) / PI).ln()
+    } else {
+        (-1.0f64.atan2(x) / PI).ln_1p()
+    }
+}
+
+fn log_cauchy_cdf_derivative(x: f64) -> f64 {
+    let angle = 1.0f64.atan2(-x);
+    if x.abs() > 1.0 {
+        1.0 / ((x * angle) * (x + 1.0 / x))
+    } else {
+        1.0 / ((1.0 + x * x) * angle)
+    }
+}
+
+fn log_cosh(x: f64) -> f64 {
+    let x = x.abs();
+    if x < 1.0 {
+        0.5 * (x.sinh() * x.sinh()).ln_1p()
+    } else {
+        x + (-2.0 * x).exp().ln_1p() - std::f64::consts::LN_2
+    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) fn bind_constants(tracer: &mut Tracer, constants: &Constants) -> Boun
         let variable = checked.variable(id);
         let shape = tracer.declared_shape(id)?;
         let value = constants.value(variable, shape)?;
-        tracer.variables[id.0] = Some(value);
+        tracer.state.variables[id.0] = Some(value);
         tracer.keep_promise(id)?;
     }
     Ok(())
@@ -71,7 +71,7 @@ pub(super) fn bind_record(tracer: &mut Tracer) -> Bound<Vec<RecordColumn>> {
                 used: false,
             });
         }
-        tracer.variables[id.0] = Some(Value {
+        tracer.state.variables[id.0] = Some(Value {
             shape,
             data: Data::of(elements),
         });
@@ -98,7 +98,7 @@ pub(super) fn bind_parameters(tracer: &mut Tracer) -> Bound<(Vec<Parameter>, Vec
             jacobians.extend(constrained.log_jacobian);
             constrained.value
         };
-        tracer.variables[id.0] = Some(Value {
+        tracer.state.variables[id.0] = Some(Value {
             shape: shape.clone(),
             data: Data::Public(node),
         });
@@ -282,7 +282,7 @@ impl Tracer<'_> {
     pub fn keep_promise(&mut self, id: VariableId) -> Bound<()> {
         let checked = self.checked;
         let variable = checked.variable(id);
-        let Some(value) = self.variables[id.0].clone() else {
+        let Some(value) = self.state.variables[id.0].clone() else {
             return Ok(());
         };
         if let Structure::Joint(joint) = variable.structure {
@@ -298,7 +298,7 @@ impl Tracer<'_> {
             let bound = bound(self, e, &value.shape)?;
             self.keep_bound(variable, &value, &bound, is_lower, &mut kept)?;
         }
-        self.variables[id.0] = Some(kept);
+        self.state.variables[id.0] = Some(kept);
         Ok(())
     }
 

@@ -11,6 +11,7 @@
 mod constants;
 mod constraint;
 mod declared;
+mod generate;
 mod interval;
 mod private;
 mod public;
@@ -20,6 +21,7 @@ mod transform;
 mod value;
 
 pub use constants::{Constants, numbers};
+pub use generate::{Generated, Generator};
 pub use private::{
     Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
 };
@@ -27,7 +29,7 @@ pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
 pub use transform::{Affine, Blocks, Bounds, Transform};
 pub use value::Shape;
 
-use crate::check::{Checked, Role};
+use crate::check::{Checked, Role, on_deep_stack};
 use crate::distribution::Algebra;
 use crate::syntax::{Diagnostic, Span};
 use trace::Tracer;
@@ -38,6 +40,10 @@ use trace::Tracer;
 pub struct BindError {
     pub span: Span,
     pub message: String,
+    /// The calls that led into the function where `span` stands, innermost first.
+    pub calls: Vec<Span>,
+    /// Whether the program itself said so, with `reject`.
+    pub rejected: bool,
 }
 
 impl BindError {
@@ -45,12 +51,19 @@ impl BindError {
         BindError {
             span,
             message: message.into(),
+            calls: Vec::new(),
+            rejected: false,
         }
     }
 
     /// The error as a diagnostic that can be rendered with its source.
     pub fn diagnostic(&self) -> Diagnostic {
-        Diagnostic::error("E0300", self.span, self.message.clone()).label("here")
+        let diagnostic = Diagnostic::error("E0300", self.span, self.message.clone());
+        self.calls
+            .iter()
+            .fold(diagnostic.label("here"), |d, &call| {
+                d.note(call, "called here")
+            })
     }
 }
 
@@ -113,6 +126,8 @@ pub struct Model {
     pub record_constant: Scalar,
     /// Constants in the file that the model does not declare.
     pub extra_constants: Vec<String>,
+    /// What `print` statements said, a line each.
+    pub printed: Vec<String>,
 }
 
 /// A program that is not a model, with everything that is wrong with it.
@@ -153,6 +168,10 @@ impl Model {
     /// Errors: a constant is missing or of the wrong shape, sizes do not fit, an
     /// index may leave its container.
     pub fn bind(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
+        on_deep_stack(|| Model::trace(checked, constants))
+    }
+
+    fn trace(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
         let mut tracer = Tracer::new(checked);
         let declared: Vec<&str> = checked
             .constants
@@ -164,9 +183,7 @@ impl Model {
             .filter(|name| !declared.contains(name))
             .map(str::to_string)
             .collect();
-        declared::bind_constants(&mut tracer, constants)?;
-        tracer.statements(&checked.transformed_constants)?;
-        tracer.keep_promises(Role::TransformedConstant)?;
+        generate::run_constants(&mut tracer, constants)?;
         let columns = declared::bind_record(&mut tracer)?;
         tracer.statements(&checked.transformed_record)?;
         tracer.keep_promises(Role::TransformedRecord)?;
@@ -181,12 +198,19 @@ impl Model {
             mut graphs,
             prior,
             likelihood,
+            state,
+            printed,
             ..
         } = tracer;
         let prior = graphs.sum(&prior);
+        let (mut likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
+        // Where a parameter led to `reject` there is no density, and nothing of
+        // what was computed on the way matters.
+        let nowhere = Scalar::number(f64::NEG_INFINITY);
+        let prior = graphs.select(state.rejected, nowhere, prior);
+        likelihood = graphs.select(state.rejected, Scalar::number(0.0), likelihood);
         let prior = graphs.assemble(&[prior]);
         let jacobian = graphs.public.sum(&jacobians);
-        let (likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
         let mut model = Model {
             graphs,
             parameters,
@@ -198,6 +222,7 @@ impl Model {
             likelihood,
             record_constant,
             extra_constants,
+            printed,
         };
         model.mark_used_columns();
         Ok(model)
@@ -208,12 +233,8 @@ impl Model {
     pub fn output_columns(&self) -> Vec<(String, usize, usize)> {
         let mut columns = Vec::new();
         for (k, output) in self.outputs.iter().enumerate() {
-            let indices = output.shape.indices();
-            for position in output.shape.column_major_order() {
-                let mut name = output.name.clone();
-                for i in &indices[position] {
-                    name.push_str(&format!(".{i}"));
-                }
+            let names = output.shape.column_names(&output.name);
+            for (name, position) in names.into_iter().zip(output.shape.column_major_order()) {
                 columns.push((name, k, position));
             }
         }
@@ -267,7 +288,7 @@ fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {
             variable.role,
             Role::Parameter | Role::TransformedParameter
         ));
-        let Some(value) = tracer.variables[id.0].clone() else {
+        let Some(value) = tracer.state.variables[id.0].clone() else {
             return Err(BindError::new(variable.span, "this variable has no value"));
         };
         let node = value.public_node(&mut tracer.graphs);

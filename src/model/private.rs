@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use super::public::{Binary, Bits, PublicGraph, PublicId};
 use crate::distribution::Algebra;
-use crate::function::Unary;
+use crate::function::{Unary, pick_by_comparison};
 
 /// Index of a node of the [`PrivateGraph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -459,6 +459,52 @@ impl Algebra for Graphs {
     }
     fn equal(&mut self, a: Scalar, b: Scalar) -> Scalar {
         self.binary(Binary::Equal, a, b)
+    }
+
+    fn known(&self, a: Scalar) -> Option<f64> {
+        a.as_number()
+    }
+
+    fn sum(&mut self, terms: &[Scalar]) -> Scalar {
+        if terms.len() < 4 || terms.iter().any(|s| s.is_private()) {
+            let zero = Scalar::number(0.0);
+            return terms.iter().fold(zero, |sum, &term| self.add(sum, term));
+        }
+        let all = self.assemble(terms);
+        let sum = self.public.sum_of(all);
+        self.from_public(sum)
+    }
+
+    fn dot(&mut self, a: &[Scalar], b: &[Scalar]) -> Scalar {
+        if a.len() >= 4 && !a.iter().chain(b).any(|s| s.is_private()) {
+            let (a, b) = (self.assemble(a), self.assemble(b));
+            let products = self.public.multiply(a, b);
+            let sum = self.public.sum_of(products);
+            return self.from_public(sum);
+        }
+        let products: Vec<_> = a
+            .iter()
+            .zip(b)
+            .map(|(&a, &b)| self.multiply(a, b))
+            .collect();
+        self.sum(&products)
+    }
+
+    /// One lookup where the table is public, however many elements it has.
+    fn pick(&mut self, table: &[Scalar], first: usize, index: Scalar) -> Scalar {
+        match (index, index.as_number()) {
+            (_, Some(known)) => {
+                let at = first + (known.max(1.0) as usize - 1);
+                table[at.min(table.len() - 1)]
+            }
+            (Scalar::Private(id), None)
+                if !self.has_parameter(index) && !table.iter().any(|s| s.is_private()) =>
+            {
+                let table = self.assemble(table);
+                self.gather(table, first as u32, vec![(1, id)])
+            }
+            _ => pick_by_comparison(self, table, first, index),
+        }
     }
 
     fn unary(&mut self, function: Unary, a: Scalar) -> Scalar {

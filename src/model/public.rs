@@ -231,6 +231,17 @@ impl PublicGraph {
             }
         }
         let length = self.broadcast_length(&[condition, a, b]);
+        if let (Some(c), Some(x), Some(y)) = (
+            self.constant_values(condition),
+            self.constant_values(a),
+            self.constant_values(b),
+        ) {
+            let at = |v: &[f64], i: usize| v[i % v.len()];
+            let values: Vec<f64> = (0..length)
+                .map(|i| at(if at(&c, i) != 0.0 { &x } else { &y }, i))
+                .collect();
+            return self.constants(&values);
+        }
         self.push(PublicOp::Select(condition, a, b), length)
     }
 
@@ -260,6 +271,10 @@ impl PublicGraph {
     pub fn concatenate(&mut self, parts: &[PublicId]) -> PublicId {
         if let [one] = parts {
             return *one;
+        }
+        let known: Option<Vec<_>> = parts.iter().map(|&p| self.constant_values(p)).collect();
+        if let Some(known) = known {
+            return self.constants(&known.concat());
         }
         let length = parts.iter().map(|&p| self.length(p)).sum();
         self.push(PublicOp::Concatenate(parts.to_vec()), length)
@@ -320,6 +335,9 @@ impl Algebra for PublicGraph {
     }
     fn select(&mut self, condition: PublicId, a: PublicId, b: PublicId) -> PublicId {
         self.select_between(condition, a, b)
+    }
+    fn known(&self, a: PublicId) -> Option<f64> {
+        self.single_constant(a)
     }
 }
 

@@ -1,21 +1,28 @@
 //! From the typed tree to graphs: the program is run once with its constants
 //! known, and whatever depends on a parameter or a record becomes a node.
 //!
-//! Loops over constants unroll, branches on constants are taken, sizes become
-//! numbers. What is left is straight-line arithmetic.
+//! Loops over constants unroll, branches on constants are taken, functions are
+//! traced at each call, sizes become numbers. What is left is straight-line
+//! arithmetic.
 
 mod density;
+mod draw;
 mod expression;
+mod flow;
 mod function;
 mod index;
+mod user;
 
 use std::rc::Rc;
+
+pub use flow::State;
+use rand_chacha::ChaCha8Rng;
 
 use super::BindError;
 use super::interval::Interval;
 use super::private::{Graphs, Scalar};
 use super::value::{Data, Shape, Value};
-use crate::check::{Checked, Expr, Index, Role, Statement, StatementKind, Type, VariableId};
+use crate::check::{Checked, Expr, Index, Role, Stack, Statement, StatementKind, Type, VariableId};
 use crate::syntax::{BinaryOperator, Span};
 
 /// Unrolled loops longer than this are refused rather than left to fill the
@@ -30,7 +37,7 @@ const MAX_OPERATIONS: usize = 2_000_000;
 pub(super) struct Tracer<'a> {
     pub checked: &'a Checked,
     pub graphs: Graphs,
-    pub variables: Vec<Option<Value>>,
+    pub state: State,
     /// Terms of the log prior, each a public scalar.
     pub prior: Vec<Scalar>,
     /// Terms of one record's log-likelihood.
@@ -38,7 +45,16 @@ pub(super) struct Tracer<'a> {
     /// What each record column may hold, for indices, and what it is called.
     pub columns: Vec<Interval>,
     pub column_names: Vec<String>,
+    /// What `print` said.
+    pub printed: Vec<String>,
+    /// Where random numbers come from; none while the density is traced.
+    pub random: Option<ChaCha8Rng>,
     iterations: usize,
+    /// Conditions on parameters around this place.
+    conditions: usize,
+    /// Calls of user-defined functions around this place.
+    calls: usize,
+    stack: Stack,
 }
 
 type Traced<T> = Result<T, BindError>;
@@ -48,17 +64,18 @@ impl<'a> Tracer<'a> {
         Tracer {
             checked,
             graphs: Graphs::default(),
-            variables: vec![None; checked.variables.len()],
+            state: State::new(checked.variables.len()),
             prior: Vec::new(),
             likelihood: Vec::new(),
             columns: Vec::new(),
             column_names: Vec::new(),
+            printed: Vec::new(),
+            random: None,
             iterations: 0,
+            conditions: 0,
+            calls: 0,
+            stack: Stack::here(),
         }
-    }
-
-    pub fn statements(&mut self, statements: &[Statement]) -> Traced<()> {
-        statements.iter().try_for_each(|s| self.statement(s))
     }
 
     fn statement(&mut self, statement: &Statement) -> Traced<()> {
@@ -87,7 +104,7 @@ impl<'a> Tracer<'a> {
                         shape,
                     },
                 };
-                self.variables[variable.0] = Some(value);
+                self.state.variables[variable.0] = Some(value);
                 // At once, so that its bounds count for indices further down.
                 if given && self.checked.variable(*variable).role == Role::TransformedRecord {
                     self.keep_promise(*variable)?;
@@ -124,12 +141,11 @@ impl<'a> Tracer<'a> {
                 body,
             } => {
                 let (from, to) = (self.integer(from)?, self.integer(to)?);
-                for k in from..=to {
-                    self.count_iteration(statement.span)?;
-                    self.variables[variable.0] = Some(Value::number(Type::INT, k as f64));
-                    self.statement(body)?;
-                }
-                Ok(())
+                let enter = |tracer: &mut Self, k: i64| {
+                    tracer.loop_variable(*variable, Value::number(Type::INT, k as f64));
+                    Ok(true)
+                };
+                self.loop_over(statement.span, from..=to, enter, body)
             }
             StatementKind::ForEach {
                 variable,
@@ -160,32 +176,41 @@ impl<'a> Tracer<'a> {
                 };
                 let elements = container.elements(&self.graphs);
                 let length = element.length();
-                for k in 0..steps {
-                    self.count_iteration(statement.span)?;
-                    self.variables[variable.0] = Some(Value {
+                let enter = |tracer: &mut Self, k: usize| {
+                    let value = Value {
                         shape: element.clone(),
                         data: Data::of(elements[k * length..(k + 1) * length].to_vec()),
-                    });
-                    self.statement(body)?;
-                }
-                Ok(())
+                    };
+                    tracer.loop_variable(*variable, value);
+                    Ok(true)
+                };
+                self.loop_over(statement.span, 0..steps, enter, body)
+            }
+            StatementKind::While { condition, body } => {
+                self.while_loop(statement.span, condition, body)
             }
             StatementKind::If {
                 condition,
                 then,
                 otherwise,
-            } => {
-                let value = self.expression(condition)?.only(&self.graphs);
-                match (value.as_number(), otherwise) {
-                    (Some(c), _) if c != 0.0 => self.statement(then),
-                    (Some(_), Some(otherwise)) => self.statement(otherwise),
-                    (Some(_), None) => Ok(()),
-                    (None, _) => Err(BindError::new(
-                        condition.span,
-                        "the condition of `if` is not a constant",
-                    )),
-                }
+            } => self.if_statement(condition, then, otherwise.as_deref()),
+            StatementKind::Break => {
+                self.leave_loop();
+                Ok(())
             }
+            StatementKind::Continue => {
+                self.leave_iteration();
+                Ok(())
+            }
+            StatementKind::Return(value) => self.leave_function(value.as_ref()),
+            StatementKind::Print(parts) => self.print(statement.span, parts),
+            StatementKind::Reject(parts) => self.reject(statement.span, parts),
+            StatementKind::Call {
+                function,
+                arguments,
+            } => self
+                .user_call(statement.span, *function, arguments)
+                .map(|_| ()),
             StatementKind::Block(statements) => self.statements(statements),
         }
     }
@@ -258,7 +283,7 @@ impl<'a> Tracer<'a> {
         value: &Expr,
     ) -> Traced<()> {
         let new = self.expression(value)?;
-        let Some(old) = self.variables[variable.0].clone() else {
+        let Some(old) = self.state.variables[variable.0].clone() else {
             return Err(BindError::new(span, "this variable has no value yet"));
         };
         let (shape, positions) = self.positions(span, &old.shape, indices)?;
@@ -281,7 +306,7 @@ impl<'a> Tracer<'a> {
             new.data
         } else {
             // In place, unless the elements are another variable's, too.
-            self.variables[variable.0] = None;
+            self.state.variables[variable.0] = None;
             let mut elements = old.elements(&self.graphs);
             let shape = old.shape.clone();
             drop(old);
@@ -289,13 +314,13 @@ impl<'a> Tracer<'a> {
             for (p, &e) in positions.into_iter().zip(new.elements(&self.graphs).iter()) {
                 places[p] = e;
             }
-            self.variables[variable.0] = Some(Value {
+            self.state.variables[variable.0] = Some(Value {
                 shape,
                 data: Data::Elements(elements),
             });
             return Ok(());
         };
-        self.variables[variable.0] = Some(Value {
+        self.state.variables[variable.0] = Some(Value {
             shape: old.shape,
             data,
         });

@@ -76,6 +76,22 @@ impl Shape {
         order
     }
 
+    /// Names of the elements of a variable as Stan CSV writes them, in its order:
+    /// `m.1.1`, `m.2.1`, ...
+    pub fn column_names(&self, variable: &str) -> Vec<String> {
+        let indices = self.indices();
+        self.column_major_order()
+            .into_iter()
+            .map(|position| {
+                let mut name = variable.to_string();
+                for i in &indices[position] {
+                    name.push_str(&format!(".{i}"));
+                }
+                name
+            })
+            .collect()
+    }
+
     /// Sizes in words: `[3, 2]`.
     pub fn describe(&self) -> String {
         if self.sizes.is_empty() {

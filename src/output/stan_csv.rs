@@ -377,7 +377,7 @@ fn number(x: f64) -> String {
 }
 
 /// The fewest digits that read back as the same double; `nan` and `inf` as CmdStan has them.
-fn push_number(text: &mut String, x: f64) {
+pub(super) fn push_number(text: &mut String, x: f64) {
     let plain = x == 0.0 || (1e-5..1e16).contains(&x.abs());
     // Writing to a string cannot fail.
     let _ = match x {

@@ -15,7 +15,7 @@ impl Tracer<'_> {
         match &e.kind {
             ExprKind::Int(v) => Ok(Value::number(Type::INT, *v as f64)),
             ExprKind::Real(v) => Ok(Value::number(Type::REAL, *v)),
-            ExprKind::Variable(id) => self.variables[id.0].clone().ok_or_else(|| {
+            ExprKind::Variable(id) => self.state.variables[id.0].clone().ok_or_else(|| {
                 let name = &self.checked.variable(*id).name;
                 BindError::new(e.span, format!("`{name}` has no value yet"))
             }),
@@ -36,6 +36,14 @@ impl Tracer<'_> {
             } => {
                 let terms = self.log_density(e.span, *family, variate, arguments)?;
                 self.fold(&terms, Binary::Add, 0.0, Type::REAL)
+            }
+            ExprKind::Draw { family, arguments } => self.draw(e.span, e.ty, *family, arguments),
+            ExprKind::UserCall {
+                function,
+                arguments,
+            } => {
+                let value = self.user_call(e.span, *function, arguments)?;
+                value.ok_or_else(|| BindError::new(e.span, "this function gives no value"))
             }
             ExprKind::Index { base, indices } => {
                 let base = self.expression(base)?;

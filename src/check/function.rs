@@ -1,0 +1,829 @@
+//! User-defined functions: their signatures, and their bodies, checked for the
+//! stages of the arguments that they are called with.
+//!
+//! A body is checked once with constants for arguments, which finds what is wrong
+//! with it whatever it is called with, and once more for each other combination
+//! of stages that some call gives it. What is wrong only then is said at the place
+//! in the body, with a note at the call.
+
+use std::rc::Rc;
+
+use super::flow::Flow;
+use super::scope::Checker;
+use super::typed::*;
+use crate::syntax::{self, Diagnostic, Ident, Span, UnsizedBase, UnsizedType};
+
+/// More instances than this (a function of n arguments may have 4^n) are refused.
+const MAX_INSTANCES: usize = 4096;
+
+const TOO_MANY: &str = "E0150";
+
+/// Bodies are checked inside one another until this much of the stack is used,
+/// in bytes; further ones wait until the program has been walked.
+const NESTED_STACK: usize = 256 * 1024;
+
+/// How many calls a note shows on the way to a mistake in a body.
+const CALLS_SHOWN: usize = 4;
+
+/// What the ending of a function's name makes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Plain,
+    /// `_lpdf`, `_lpmf`: also a distribution, for use after `~`.
+    Density,
+    /// `_cdf`, `_lcdf`, `_lccdf`.
+    Cumulative,
+    /// `_rng`: draws random numbers.
+    Random,
+    /// `_lp`: adds to the target.
+    Target,
+}
+
+impl Kind {
+    fn of(name: &str) -> Kind {
+        let ends = |endings: &[&str]| endings.iter().any(|e| name.ends_with(e));
+        if ends(&["_lpdf", "_lpmf"]) {
+            Kind::Density
+        } else if ends(&["_cdf", "_lcdf", "_lccdf"]) {
+            Kind::Cumulative
+        } else if ends(&["_rng"]) {
+            Kind::Random
+        } else if ends(&["_lp"]) {
+            Kind::Target
+        } else {
+            Kind::Plain
+        }
+    }
+
+    fn has_bar(self) -> bool {
+        matches!(self, Kind::Density | Kind::Cumulative)
+    }
+}
+
+pub(super) struct Definition {
+    pub syntax: syntax::Function,
+    pub arguments: Vec<Type>,
+    pub returns: Option<Type>,
+    pub kind: Kind,
+}
+
+impl Definition {
+    pub fn new(syntax: syntax::Function) -> Definition {
+        Definition {
+            arguments: syntax.arguments.iter().map(|a| type_of(&a.ty)).collect(),
+            returns: syntax.return_type.as_ref().map(type_of),
+            kind: Kind::of(&syntax.name.name),
+            syntax,
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.syntax.name.name
+    }
+
+    pub fn signature(&self) -> FunctionSignature {
+        let names = self.syntax.arguments.iter().map(|a| a.name.name.clone());
+        FunctionSignature {
+            name: self.name().to_string(),
+            returns: self.returns,
+            arguments: names.zip(self.arguments.iter().copied()).collect(),
+        }
+    }
+
+    /// `real f(real x, int n)`
+    fn describe(&self) -> String {
+        let returns = self
+            .returns
+            .map_or_else(|| "void".to_string(), |t| t.to_string());
+        let arguments: Vec<String> = self
+            .syntax
+            .arguments
+            .iter()
+            .zip(&self.arguments)
+            .map(|(a, t)| format!("{t} {}", a.name.name))
+            .collect();
+        format!("{returns} {}({})", self.name(), arguments.join(", "))
+    }
+}
+
+/// A definition and the stages of its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Instance {
+    definition: usize,
+    stages: Vec<Stage>,
+}
+
+impl Instance {
+    fn is_generic(&self) -> bool {
+        self.stages.iter().all(|&s| s == Stage::Constant)
+    }
+}
+
+/// The first call that asked for an instance.
+pub(super) struct FirstCall {
+    span: Span,
+    /// The instance whose body the call stands in.
+    within: Option<FunctionId>,
+    /// The arguments that are not constants, in words.
+    stages: String,
+}
+
+/// The function whose body is being checked.
+pub(super) struct Body {
+    pub id: FunctionId,
+    pub instance: Rc<Instance>,
+    pub kind: Kind,
+    pub returns: Option<Type>,
+    pub variables: Vec<VariableId>,
+}
+
+impl Checker {
+    /// Checks every definition for what is wrong with it whatever its arguments
+    /// are.
+    pub fn functions(&mut self) {
+        let definitions = Rc::clone(&self.definitions);
+        self.checked.signatures = definitions.iter().map(Definition::signature).collect();
+        for (i, definition) in definitions.iter().enumerate() {
+            self.signature_rules(definition, &definitions[..i]);
+            let stages = vec![Stage::Constant; definition.arguments.len()];
+            self.instance(i, stages, None);
+        }
+    }
+
+    /// Checks the bodies that were left for later.
+    pub fn pending_functions(&mut self) {
+        while let Some(id) = self.pending.pop() {
+            self.check_body(id);
+        }
+    }
+
+    fn signature_rules(&mut self, definition: &Definition, earlier: &[Definition]) {
+        let name = &definition.syntax.name;
+        if crate::function::lookup(&name.name).is_some()
+            || crate::distribution::lookup_function(&name.name).is_some()
+        {
+            self.report(
+                Diagnostic::error(
+                    "E0141",
+                    name.span,
+                    format!("`{}` is a function of the language", name.name),
+                )
+                .label("defined again here")
+                .help("give it another name"),
+            );
+        }
+        let same = |d: &&Definition| d.name() == name.name && d.arguments == definition.arguments;
+        if let Some(first) = earlier.iter().find(same) {
+            self.report(
+                Diagnostic::error(
+                    "E0141",
+                    name.span,
+                    format!("`{}` is defined twice for the same types", name.name),
+                )
+                .label("defined again here")
+                .note(first.syntax.name.span, "first defined here")
+                .help("give one of them another name, or arguments of other types"),
+            );
+        }
+        let wrong = if name.name.ends_with("_lupdf") || name.name.ends_with("_lupmf") {
+            Some("is never defined: define the one that ends in `_lpdf` or `_lpmf`")
+        } else if definition.kind.has_bar() && definition.returns != Some(Type::REAL) {
+            Some("must return `real`, a probability or density or its logarithm")
+        } else if definition.kind.has_bar() && definition.arguments.is_empty() {
+            Some("needs an argument: the variate, which comes first")
+        } else if name.name.ends_with("_lpmf") && definition.arguments[0].base != Base::Int {
+            Some(
+                "is of ints: its first argument must be `int` or an array of them; a density of reals ends in `_lpdf`",
+            )
+        } else if name.name.ends_with("_lpdf") && definition.arguments[0].base == Base::Int {
+            Some(
+                "is of reals: its first argument cannot be `int`; the probability of ints ends in `_lpmf`",
+            )
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            self.report(
+                Diagnostic::error(
+                    "E0143",
+                    name.span,
+                    format!("a function called `{}` {wrong}", name.name),
+                )
+                .label("the ending of the name says so"),
+            );
+        }
+        if definition.returns.is_some() && !always_returns(&definition.syntax.body) {
+            self.report(
+                Diagnostic::error(
+                    "E0144",
+                    name.span,
+                    format!("`{}` may end without a value", name.name),
+                )
+                .label("not every way through the function ends in `return`")
+                .help("end it with `return ...;`, or with `reject(...);` where there is no value"),
+            );
+        }
+    }
+
+    /// Whether the program defines a function of that name, or the density of a
+    /// distribution of that name.
+    pub fn is_user_function(&self, name: &str) -> bool {
+        self.definitions.iter().any(|d| {
+            d.name() == name
+                || d.name()
+                    .strip_prefix(name)
+                    .is_some_and(|s| s == "_lpdf" || s == "_lpmf")
+        })
+    }
+
+    /// The names of the program's own functions, for "did you mean".
+    pub fn user_function_names(&self) -> Vec<String> {
+        self.definitions
+            .iter()
+            .map(|d| d.name().to_string())
+            .collect()
+    }
+
+    /// A call that stands in an expression.
+    pub fn user_call(
+        &mut self,
+        span: Span,
+        name: &Ident,
+        arguments: &[syntax::Expr],
+        conditioned: bool,
+    ) -> Option<Expr> {
+        let arguments = self.expressions(arguments)?;
+        let kind = Kind::of(&defined_name(&name.name));
+        if kind.has_bar() && !conditioned {
+            self.report(
+                Diagnostic::error(
+                    "E0114",
+                    span,
+                    format!("`{}` wants a bar after the variate", name.name),
+                )
+                .label("expected `|`")
+                .help(format!("write `{}(y | ...)`", name.name)),
+            );
+            return None;
+        }
+        if conditioned && !kind.has_bar() {
+            self.report(
+                Diagnostic::error(
+                    "E0114",
+                    span,
+                    format!("`{}` is no density: its arguments have no bar", name.name),
+                )
+                .label("expected `,`"),
+            );
+            return None;
+        }
+        let wanted = defined_name(&name.name);
+        let definition = self.resolve(name, &|d| d == wanted, &arguments)?;
+        let Some(ty) = self.definitions[definition].returns else {
+            let defined = self.definitions[definition].syntax.name.span;
+            self.report(
+                Diagnostic::error("E0149", span, format!("`{}` gives no value", name.name))
+                    .label("used as a value")
+                    .note(defined, "defined as `void`")
+                    .help("call it as a statement of its own"),
+            );
+            return None;
+        };
+        let (function, result) = self.instance_for(definition, name, &arguments)?;
+        let of_arguments = joined(&arguments);
+        Some(Expr {
+            stage: if kind.has_bar() { of_arguments } else { result },
+            kind: ExprKind::UserCall {
+                function,
+                arguments,
+            },
+            ty,
+            span,
+        })
+    }
+
+    /// A call that is a statement.
+    pub fn user_statement(
+        &mut self,
+        span: Span,
+        name: &Ident,
+        arguments: &[syntax::Expr],
+    ) -> Option<StatementKind> {
+        let arguments = self.expressions(arguments)?;
+        let definition = self.resolve(name, &|d| d == name.name, &arguments)?;
+        if let Some(ty) = self.definitions[definition].returns {
+            self.report(
+                Diagnostic::error(
+                    "E0149",
+                    span,
+                    format!("the value of `{}` is not used", name.name),
+                )
+                .label(format!("gives `{ty}`"))
+                .help("assign it to a variable, or define the function as `void`"),
+            );
+            return None;
+        }
+        let (function, _) = self.instance_for(definition, name, &arguments)?;
+        Some(StatementKind::Call {
+            function,
+            arguments,
+        })
+    }
+
+    /// `y ~ mine(a, b)`, which is `target += mine_lpdf(y | a, b)`.
+    pub fn user_sampling(
+        &mut self,
+        span: Span,
+        name: &Ident,
+        variate: Expr,
+        rest: Vec<Expr>,
+    ) -> Option<StatementKind> {
+        let mut arguments = vec![variate];
+        arguments.extend(rest);
+        let is_density = |d: &str| {
+            d.strip_prefix(name.name.as_str())
+                .is_some_and(|s| s == "_lpdf" || s == "_lpmf")
+        };
+        let definition = self.resolve(name, &is_density, &arguments)?;
+        let (function, _) = self.instance_for(definition, name, &arguments)?;
+        Some(StatementKind::Target {
+            value: Expr {
+                ty: Type::REAL,
+                stage: joined(&arguments),
+                kind: ExprKind::UserCall {
+                    function,
+                    arguments,
+                },
+                span,
+            },
+        })
+    }
+
+    /// The definition that takes these arguments, with as few ints taken for
+    /// reals as can be.
+    fn resolve(
+        &mut self,
+        name: &Ident,
+        is_meant: &dyn Fn(&str) -> bool,
+        arguments: &[Expr],
+    ) -> Option<usize> {
+        let definitions = Rc::clone(&self.definitions);
+        let named: Vec<usize> = (0..definitions.len())
+            .filter(|&i| is_meant(definitions[i].name()))
+            .collect();
+        let mut fitting: Vec<(usize, usize)> = named
+            .iter()
+            .filter_map(|&i| Some((promotions(&definitions[i].arguments, arguments)?, i)))
+            .collect();
+        fitting.sort_unstable();
+        match fitting[..] {
+            [] => {
+                self.no_version(name, &definitions, &named, arguments);
+                None
+            }
+            [(a, i), (b, j), ..]
+                if a == b && definitions[i].arguments != definitions[j].arguments =>
+            {
+                self.report(
+                    Diagnostic::error(
+                        "E0142",
+                        name.span,
+                        format!("two versions of `{}` fit equally well", name.name),
+                    )
+                    .label(format!("called with {}", types_of(arguments)))
+                    .note(definitions[i].syntax.name.span, "this one")
+                    .note(definitions[j].syntax.name.span, "and this one")
+                    .help("write the ints that should be reals as reals, for example `1.0`"),
+                );
+                None
+            }
+            [(_, i), ..] => Some(i),
+        }
+    }
+
+    fn no_version(
+        &mut self,
+        name: &Ident,
+        definitions: &[Definition],
+        named: &[usize],
+        arguments: &[Expr],
+    ) {
+        if let [only] = named {
+            let definition = &definitions[*only];
+            let wanted = definition.arguments.len();
+            if wanted != arguments.len() {
+                self.report(
+                    Diagnostic::error(
+                        "E0115",
+                        name.span,
+                        format!(
+                            "`{}` takes {wanted} argument{}, not {}",
+                            definition.name(),
+                            if wanted == 1 { "" } else { "s" },
+                            arguments.len()
+                        ),
+                    )
+                    .label(format!("expected `{}`", definition.describe()))
+                    .note(definition.syntax.name.span, "defined here"),
+                );
+                return;
+            }
+            for ((argument, &ty), declared) in arguments
+                .iter()
+                .zip(&definition.arguments)
+                .zip(&definition.syntax.arguments)
+            {
+                if !ty.accepts(argument.ty) {
+                    self.report(
+                        Diagnostic::error(
+                            "E0105",
+                            argument.span,
+                            format!(
+                                "`{}` of `{}` must be `{ty}`",
+                                declared.name.name,
+                                definition.name()
+                            ),
+                        )
+                        .label(format!("expected `{ty}`, found `{}`", argument.ty))
+                        .note(declared.name.span, "declared here"),
+                    );
+                }
+            }
+            return;
+        }
+        let versions: Vec<String> = named
+            .iter()
+            .map(|&i| format!("`{}`", definitions[i].describe()))
+            .collect();
+        self.report(
+            Diagnostic::error(
+                "E0142",
+                name.span,
+                format!(
+                    "no version of `{}` takes {}",
+                    name.name,
+                    types_of(arguments)
+                ),
+            )
+            .label("called here")
+            .help(format!("there are {}", versions.join(", "))),
+        );
+    }
+
+    /// The instance for a call, and the stage of its result.
+    fn instance_for(
+        &mut self,
+        definition: usize,
+        name: &Ident,
+        arguments: &[Expr],
+    ) -> Option<(FunctionId, Stage)> {
+        let definitions = Rc::clone(&self.definitions);
+        let defined = &definitions[definition];
+        match defined.kind {
+            Kind::Random => self.only_where_random(name)?,
+            Kind::Target => self.only_where_target(name)?,
+            _ => {}
+        }
+        let public_block = self.body.is_none() && self.block == Role::TransformedParameter;
+        if defined.kind == Kind::Target && public_block {
+            for argument in arguments {
+                self.only_public(argument, "transformed parameters")?;
+            }
+        }
+        for (argument, declared) in arguments.iter().zip(&defined.syntax.arguments) {
+            if declared.data_only && argument.stage != Stage::Constant {
+                let mut diagnostic = Diagnostic::error(
+                    "E0146",
+                    argument.span,
+                    format!(
+                        "`{}` of `{}` is declared `data`: it takes constants only",
+                        declared.name.name,
+                        defined.name()
+                    ),
+                )
+                .label(format!("stage {}", argument.stage.name()))
+                .note(declared.name.span, "declared here")
+                .help("give it a constant, or take `data` out of the declaration");
+                if let Some((span, text)) = self.private_source(argument) {
+                    diagnostic = diagnostic.note(span, text);
+                }
+                self.report(diagnostic);
+                return None;
+            }
+        }
+        let stages: Vec<Stage> = arguments.iter().map(|a| a.stage).collect();
+        let described: Vec<String> = defined
+            .syntax
+            .arguments
+            .iter()
+            .zip(&stages)
+            .filter(|(_, s)| **s != Stage::Constant)
+            .map(|(a, s)| format!("`{}` of stage {}", a.name.name, s.name()))
+            .collect();
+        let call = FirstCall {
+            span: name.span,
+            within: self.body.as_ref().map(|b| b.id),
+            stages: described.join(", "),
+        };
+        let id = self.instance(definition, stages, Some(call))?;
+        Some((id, self.checked.function(id).stage))
+    }
+
+    /// The instance of a definition for these stages; made where there is none.
+    fn instance(
+        &mut self,
+        definition: usize,
+        stages: Vec<Stage>,
+        call: Option<FirstCall>,
+    ) -> Option<FunctionId> {
+        let instance = Rc::new(Instance { definition, stages });
+        if let Some(&id) = self.instances.get(&instance) {
+            return Some(id);
+        }
+        let definitions = Rc::clone(&self.definitions);
+        let defined = &definitions[definition];
+        if self.instances.len() >= MAX_INSTANCES {
+            if let Some(call) = call {
+                self.report(
+                    Diagnostic::error(
+                        TOO_MANY,
+                        call.span,
+                        format!(
+                            "the functions of this program are called with more than {MAX_INSTANCES} combinations of stages"
+                        ),
+                    )
+                    .label("one too many")
+                    .help("give the functions fewer arguments"),
+                );
+            }
+            return None;
+        }
+        let id = FunctionId(self.checked.functions.len());
+        let place = (Some(Rc::clone(&instance)), defined.syntax.span);
+        self.checked.functions.push(Function {
+            name: defined.name().to_string(),
+            span: defined.syntax.name.span,
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            returns: defined.returns,
+            stage: self.known_stage(&place),
+            body: Vec::new(),
+        });
+        self.first_calls.push(call);
+        self.instance_list.push(Rc::clone(&instance));
+        self.instances.insert(instance, id);
+        if self.stack.used() < NESTED_STACK {
+            self.check_body(id);
+        } else {
+            self.pending.push(id);
+        }
+        Some(id)
+    }
+
+    fn check_body(&mut self, id: FunctionId) {
+        let instance = Rc::clone(&self.instance_list[id.0]);
+        let definitions = Rc::clone(&self.definitions);
+        let defined = &definitions[instance.definition];
+        let outside = self.leave_for_body(Body {
+            id,
+            instance: Rc::clone(&instance),
+            kind: defined.kind,
+            returns: defined.returns,
+            variables: Vec::new(),
+        });
+        let arguments = defined
+            .syntax
+            .arguments
+            .iter()
+            .zip(&defined.arguments)
+            .zip(&instance.stages)
+            .map(|((argument, &ty), &stage)| {
+                self.declare(Variable {
+                    name: argument.name.name.clone(),
+                    span: argument.name.span,
+                    role: Role::Argument,
+                    ty,
+                    stage,
+                    sizes: Vec::new(),
+                    lower: None,
+                    upper: None,
+                    structure: Structure::Free,
+                })
+            })
+            .collect();
+        let body = self.statement_list(&defined.syntax.body);
+        if let Some(finished) = self.return_from_body(outside) {
+            let function = &mut self.checked.functions[id.0];
+            function.arguments = arguments;
+            function.variables = finished.variables;
+            function.body = body;
+        }
+    }
+
+    /// Steps into a body: of what is outside, it sees the functions only.
+    fn leave_for_body(&mut self, body: Body) -> Outside {
+        Outside {
+            scopes: std::mem::replace(&mut self.scopes, vec![Default::default()]),
+            block: std::mem::replace(&mut self.block, Role::Local),
+            in_model: std::mem::replace(&mut self.in_model, false),
+            flow: std::mem::take(&mut self.flow),
+            body: self.body.replace(body),
+        }
+    }
+
+    fn return_from_body(&mut self, outside: Outside) -> Option<Body> {
+        self.scopes = outside.scopes;
+        self.block = outside.block;
+        self.in_model = outside.in_model;
+        self.flow = outside.flow;
+        std::mem::replace(&mut self.body, outside.body)
+    }
+
+    /// Records what `return` gives in the body being checked.
+    pub fn raise_result(&mut self, stage: Stage) {
+        let Some(body) = &self.body else { return };
+        let definition = &self.definitions[body.instance.definition];
+        let place = (Some(Rc::clone(&body.instance)), definition.syntax.span);
+        let id = body.id;
+        self.rise(place, stage);
+        let function = &mut self.checked.functions[id.0];
+        function.stage = function.stage.join(stage);
+    }
+
+    /// `diagnostic`, when it concerns the body being checked for other stages
+    /// than constants, with the calls that led there; `None` when it has been said
+    /// of the body in general.
+    pub fn with_calls(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+        let Some(body) = self.body.as_ref().filter(|b| !b.instance.is_generic()) else {
+            return Some(diagnostic);
+        };
+        // Too many combinations: it is no one call that led there.
+        if diagnostic.code == TOO_MANY {
+            return Some(diagnostic);
+        }
+        let again = |d: &&Diagnostic| {
+            d.code == diagnostic.code
+                && d.span == diagnostic.span
+                && d.message == diagnostic.message
+        };
+        if self.diagnostics.iter().any(|d| again(&d)) {
+            return None;
+        }
+        let mut within = Some(body.id);
+        for _ in 0..CALLS_SHOWN {
+            let Some(call) = within.and_then(|id| self.first_calls[id.0].as_ref()) else {
+                break;
+            };
+            let text = if call.stages.is_empty() {
+                "called here".to_string()
+            } else {
+                format!("called here, with {}", call.stages)
+            };
+            diagnostic = diagnostic.note(call.span, text);
+            within = call.within;
+        }
+        Some(diagnostic)
+    }
+
+    /// Random numbers are drawn where a program is run for its numbers.
+    pub fn only_where_random(&mut self, name: &Ident) -> Option<()> {
+        let allowed = match &self.body {
+            Some(body) => body.kind == Kind::Random,
+            None => matches!(
+                self.block,
+                Role::TransformedConstant | Role::GeneratedQuantity
+            ),
+        };
+        if allowed {
+            return Some(());
+        }
+        self.report(
+            Diagnostic::error(
+                "E0145",
+                name.span,
+                format!(
+                    "`{}` draws random numbers, which has no place here",
+                    name.name
+                ),
+            )
+            .label("not here")
+            .help(if self.body.is_some() {
+                "give the function around it a name that ends in `_rng`"
+            } else {
+                "draw in `generated quantities`, or in `transformed constants`"
+            }),
+        );
+        None
+    }
+
+    fn only_where_target(&mut self, name: &Ident) -> Option<()> {
+        let allowed = match &self.body {
+            Some(body) => body.kind == Kind::Target,
+            None => self.in_model || self.block == Role::TransformedParameter,
+        };
+        if allowed {
+            return Some(());
+        }
+        self.report(
+            Diagnostic::error(
+                "E0122",
+                name.span,
+                format!(
+                    "`{}` adds to the target, which belongs in the `model` block",
+                    name.name
+                ),
+            )
+            .label("not here")
+            .help(if self.body.is_some() {
+                "give the function around it a name that ends in `_lp`"
+            } else {
+                "move it to `model { ... }`"
+            }),
+        );
+        None
+    }
+}
+
+/// What the checker comes back to after a body.
+struct Outside {
+    scopes: Vec<super::scope::Scope>,
+    block: Role,
+    in_model: bool,
+    flow: Flow,
+    body: Option<Body>,
+}
+
+/// The definition behind a name: `f_lupdf` is `f_lpdf`, whose value keeps its
+/// constant terms here.
+fn defined_name(name: &str) -> String {
+    for (unnormalised, defined) in [("_lupdf", "_lpdf"), ("_lupmf", "_lpmf")] {
+        if let Some(stem) = name.strip_suffix(unnormalised) {
+            return format!("{stem}{defined}");
+        }
+    }
+    name.to_string()
+}
+
+impl Checker {
+    /// Whether a call of that name is one of the program's own functions.
+    pub fn is_user_call(&self, name: &str) -> bool {
+        let wanted = defined_name(name);
+        self.definitions.iter().any(|d| d.name() == wanted)
+    }
+}
+
+fn joined(arguments: &[Expr]) -> Stage {
+    arguments
+        .iter()
+        .fold(Stage::Constant, |s, e| s.join(e.stage))
+}
+
+/// How many ints would be taken for reals; `None` when the types do not fit.
+fn promotions(wanted: &[Type], arguments: &[Expr]) -> Option<usize> {
+    if wanted.len() != arguments.len() {
+        return None;
+    }
+    wanted
+        .iter()
+        .zip(arguments)
+        .try_fold(0, |count, (&ty, argument)| {
+            ty.accepts(argument.ty)
+                .then_some(count + usize::from(ty != argument.ty))
+        })
+}
+
+fn types_of(arguments: &[Expr]) -> String {
+    let types: Vec<String> = arguments.iter().map(|a| a.ty.to_string()).collect();
+    format!("`({})`", types.join(", "))
+}
+
+fn type_of(ty: &UnsizedType) -> Type {
+    Type {
+        base: match ty.base {
+            UnsizedBase::Int => Base::Int,
+            UnsizedBase::Real => Base::Real,
+            UnsizedBase::Vector => Base::Vector,
+            UnsizedBase::RowVector => Base::RowVector,
+            UnsizedBase::Matrix => Base::Matrix,
+        },
+        array: ty.array_dimensions,
+    }
+}
+
+/// Whether every way through the statements ends in `return` or `reject`.
+fn always_returns(statements: &[syntax::Statement]) -> bool {
+    use syntax::StatementKind as Syntax;
+    statements.iter().any(|s| match &s.kind {
+        Syntax::Return(_) | Syntax::Reject(_) => true,
+        Syntax::Block(inner) => always_returns(inner),
+        Syntax::If {
+            then,
+            otherwise: Some(otherwise),
+            ..
+        } => {
+            always_returns(std::slice::from_ref(then))
+                && always_returns(std::slice::from_ref(otherwise))
+        }
+        _ => false,
+    })
+}
