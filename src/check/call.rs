@@ -16,13 +16,10 @@ impl Checker {
     ) -> Option<Expr> {
         if let Some(called) = distribution::lookup_function(&name.name) {
             match called.function {
-                distribution::Function::LogDensity => {
-                    return self.density_call(span, name, called, arguments, conditioned);
-                }
                 distribution::Function::Draw => {
                     return self.draw_call(span, name, called.family, arguments);
                 }
-                _ => {}
+                _ => return self.density_call(span, name, called, arguments, conditioned),
             }
         }
         if self.is_user_call(&name.name) {
@@ -47,18 +44,6 @@ impl Checker {
     }
 
     fn unknown_function(&mut self, name: &Ident) {
-        let stem = [
-            "_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf", "_rng", "_lupdf", "_lupmf",
-        ]
-        .iter()
-        .find_map(|suffix| name.name.strip_suffix(suffix));
-        let known_family = |stem: &str| {
-            distribution::lookup(stem).is_some() || distribution::NOT_SUPPORTED_YET.contains(&stem)
-        };
-        if stem.is_some_and(known_family) {
-            self.unsupported(name.span, &format!("`{}`", name.name), None);
-            return;
-        }
         let mut diagnostic = Diagnostic::error(
             "E0112",
             name.span,
@@ -67,10 +52,20 @@ impl Checker {
         .label("unknown function");
         let own = self.user_function_names();
         let suggestion = did_you_mean(&name.name, own.iter().map(String::as_str))
-            .or_else(|| did_you_mean(&name.name, function::names()));
+            .or_else(|| did_you_mean(&name.name, function::names()))
+            .map(str::to_string)
+            .or_else(|| similar_family_function(&name.name));
         if let Some(suggestion) = suggestion {
             diagnostic = diagnostic.help(format!("did you mean `{suggestion}`?"));
         }
         self.report(diagnostic);
     }
+}
+
+/// `normal_lpdf` for `norml_lpdf`.
+fn similar_family_function(name: &str) -> Option<String> {
+    let (stem, ending) = name.split_at(name.rfind('_')?);
+    let families = distribution::FAMILIES.iter().map(|f| f.name());
+    let similar = format!("{}{ending}", did_you_mean(stem, families)?);
+    distribution::lookup_function(&similar).map(|_| similar)
 }

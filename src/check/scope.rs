@@ -347,6 +347,9 @@ pub(super) fn find_variable(
         | ExprKind::UserCall { arguments, .. } => first(arguments),
         ExprKind::LogDensity {
             variate, arguments, ..
+        }
+        | ExprKind::LogTail {
+            variate, arguments, ..
         } => find_variable(variate, wanted).or_else(|| first(arguments)),
         ExprKind::Index { base, indices } => find_variable(base, wanted).or_else(|| {
             indices.iter().find_map(|index| match index {

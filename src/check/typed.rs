@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use crate::distribution::Tail;
 use crate::function::Builtin;
 pub use crate::function::{Base, Type};
 use crate::syntax::{BinaryOperator, Span};
@@ -195,6 +196,13 @@ pub enum ExprKind {
         variate: Box<Expr>,
         arguments: Vec<Expr>,
     },
+    /// `normal_lcdf(y | mu, sigma)` and `normal_lccdf`.
+    LogTail {
+        family: usize,
+        tail: Tail,
+        variate: Box<Expr>,
+        arguments: Vec<Expr>,
+    },
     /// `normal_rng(mu, sigma)`
     Draw {
         family: usize,
@@ -245,6 +253,19 @@ pub struct Statement {
     pub span: Span,
 }
 
+/// The ends of `T[a, b]`, either of them open; both where there is none.
+#[derive(Debug, Clone, Default)]
+pub struct Truncation {
+    pub lower: Option<Expr>,
+    pub upper: Option<Expr>,
+}
+
+impl Truncation {
+    pub fn ends(&self) -> impl Iterator<Item = &Expr> {
+        self.lower.iter().chain(&self.upper)
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum StatementKind {
     Declare {
@@ -265,6 +286,7 @@ pub enum StatementKind {
         family: usize,
         variate: Expr,
         arguments: Vec<Expr>,
+        truncation: Truncation,
     },
     ForRange {
         variable: VariableId,

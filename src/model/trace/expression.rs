@@ -4,7 +4,7 @@ use super::super::BindError;
 use super::super::public::Binary;
 use super::super::value::{Data, Shape, Value};
 use super::{Traced, Tracer, same_sizes};
-use crate::check::{Base, Expr, ExprKind, Type};
+use crate::check::{Base, Expr, ExprKind, Truncation, Type};
 use crate::distribution::Algebra;
 use crate::function::Unary;
 use crate::syntax::{BinaryOperator, Span};
@@ -33,7 +33,17 @@ impl Tracer<'_> {
                 variate,
                 arguments,
             } => {
-                let terms = self.log_density(e.span, *family, variate, arguments)?;
+                let all = Truncation::default();
+                let terms = self.log_density(e.span, *family, variate, arguments, &all)?;
+                self.fold(&terms, Binary::Add, 0.0, Type::REAL)
+            }
+            ExprKind::LogTail {
+                family,
+                tail,
+                variate,
+                arguments,
+            } => {
+                let terms = self.log_tail(e.span, (*family, *tail), variate, arguments)?;
                 self.fold(&terms, Binary::Add, 0.0, Type::REAL)
             }
             ExprKind::Draw { family, arguments } => self.draw(e.span, e.ty, *family, arguments),
