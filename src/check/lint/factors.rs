@@ -25,6 +25,8 @@ pub(super) struct Factors<'a> {
     pub all: Vec<Factor<'a>>,
     /// What each variable is computed from, directly.
     sources: BTreeMap<VariableId, BTreeSet<VariableId>>,
+    /// Named in the bounds of a parameter, on which its Jacobian depends.
+    in_bounds: BTreeSet<VariableId>,
     /// Named in some expression.
     read: BTreeSet<VariableId>,
     /// What decides whether the statements of this place run.
@@ -35,7 +37,7 @@ pub(super) struct Factors<'a> {
 impl<'a> Factors<'a> {
     pub fn of(checked: &'a Checked) -> Self {
         let mut factors = Factors::default();
-        for (k, variable) in checked.variables.iter().enumerate() {
+        for variable in &checked.variables {
             let affine = match &variable.structure {
                 Structure::Affine { offset, multiplier } => [offset.as_ref(), multiplier.as_ref()],
                 _ => [None, None],
@@ -47,13 +49,8 @@ impl<'a> Factors<'a> {
                 .chain(bounds.into_iter().chain(affine).flatten())
             {
                 let found = factors.note(e);
-                // The Jacobian of a parameter depends on its bounds.
                 if variable.role == Role::Parameter {
-                    factors
-                        .sources
-                        .entry(VariableId(k))
-                        .or_default()
-                        .extend(found);
+                    factors.in_bounds.extend(found);
                 }
             }
         }
@@ -78,7 +75,8 @@ impl<'a> Factors<'a> {
 
     /// Whether the density depends on the parameter.
     pub fn in_density(&self, parameter: VariableId) -> bool {
-        self.all.iter().any(|f| f.parameters.contains(&parameter))
+        let in_term = |f: &Factor| f.parameters.contains(&parameter);
+        self.in_bounds.contains(&parameter) || self.all.iter().any(in_term)
     }
 
     /// Whether some expression names the variable.
