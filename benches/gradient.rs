@@ -38,26 +38,70 @@ fn main() {
         logistic(d);
     }
     banana();
+    println!(
+        "\n{:<24} {:>10} {:>12} {:>10}",
+        "model", "by row ms", "by unit ms", "unit/row"
+    );
+    for d in [10, 100] {
+        for rows_of_unit in [5, 1000] {
+            units(d, rows_of_unit);
+        }
+    }
 }
 
-fn logistic(d: usize) {
+/// The same records, clipped one by one and as units of several rows.
+fn units(d: usize, rows_of_unit: usize) {
+    let (source, data, theta) = logistic_data(d);
+    let by_row = vault(&source, &Constants::none(), data.clone());
+    let rows = |model: &Model| {
+        let keys: Vec<usize> = (0..N).map(|i| i % (N / rows_of_unit)).collect();
+        let rows = Rows::from_columns(&model.columns, data, OnBadRows::Error)
+            .unwrap_or_else(|e| panic!("the data fit: {e}"));
+        rows.by_unit(&keys).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let model = model(&source, &Constants::none());
+    let rows = rows(&model);
+    let by_unit = Vault::new(Density::new(model), rows);
+    let (mut row, mut unit) = (Vec::new(), Vec::new());
+    for _ in 0..REPEATS {
+        row.push(release(&by_row, &theta, 3.0));
+        unit.push(release(&by_unit, &theta, 3.0));
+    }
+    let [row, unit] = [row, unit].map(median);
+    println!(
+        "{:<24} {:>10.3} {:>12.3} {:>10.2}",
+        format!("logistic, d = {d}, {rows_of_unit}"),
+        1e3 * row,
+        1e3 * unit,
+        unit / row
+    );
+}
+
+type Columns = Vec<(String, Vec<f64>)>;
+
+fn logistic_data(d: usize) -> (String, Columns, Vec<f64>) {
     let source = format!(
         "record {{ int<lower=0, upper=1> y; vector[{d}] x; }}
          parameters {{ vector[{d}] beta; }}
          model {{ beta ~ normal(0, 2.5); y ~ bernoulli_logit(dot_product(x, beta)); }}"
     );
     let mut uniform = Uniform(1);
-    let x: Vec<Vec<f64>> = (0..d)
-        .map(|_| (0..N).map(|_| 2.0 * uniform.next() - 1.0).collect())
+    let mut data: Columns = (0..d)
+        .map(|j| {
+            let column = (0..N).map(|_| 2.0 * uniform.next() - 1.0).collect();
+            (format!("x.{}", j + 1), column)
+        })
         .collect();
-    let y: Vec<f64> = (0..N).map(|_| f64::from(uniform.next() < 0.4)).collect();
+    let y = (0..N).map(|_| f64::from(uniform.next() < 0.4)).collect();
     let theta: Vec<f64> = (0..d).map(|_| 0.2 * (uniform.next() - 0.5)).collect();
-    let mut data = vec![("y".to_string(), y.clone())];
-    data.extend(
-        x.iter()
-            .enumerate()
-            .map(|(j, c)| (format!("x.{}", j + 1), c.clone())),
-    );
+    data.push(("y".to_string(), y));
+    (source, data, theta)
+}
+
+fn logistic(d: usize) {
+    let (source, data, theta) = logistic_data(d);
+    let x: Vec<Vec<f64>> = data[..d].iter().map(|(_, c)| c.clone()).collect();
+    let y = data[d].1.clone();
     let vault = vault(&source, &Constants::none(), data);
     let clip = 0.5 * (d as f64 / 3.0).sqrt();
     let rows: Vec<f64> = (0..N).flat_map(|i| x.iter().map(move |c| c[i])).collect();
@@ -135,12 +179,16 @@ fn banana() {
 }
 
 fn vault(source: &str, constants: &Constants, data: Vec<(String, Vec<f64>)>) -> Vault {
-    let program = parse(source).program.expect("the model parses");
-    let checked = check(&program).checked.expect("the model is right");
-    let model = Model::bind(&checked, constants).expect("the constants fit");
+    let model = model(source, constants);
     let rows = Rows::from_columns(&model.columns, data, OnBadRows::Error);
     let rows = rows.unwrap_or_else(|e| panic!("the data fit: {e}"));
     Vault::new(Density::new(model), rows)
+}
+
+fn model(source: &str, constants: &Constants) -> Model {
+    let program = parse(source).program.expect("the model parses");
+    let checked = check(&program).checked.expect("the model is right");
+    Model::bind(&checked, constants).expect("the constants fit")
 }
 
 fn report(
@@ -151,25 +199,10 @@ fn report(
     by_hand: impl Fn() -> f64,
     read: impl Fn() -> f64,
 ) {
-    let scale = GradientScale::new(clip, 2, 10.0).expect("a usable clip bound");
-    let lattice = Lattice::new(scale.lattice_ratio(), theta.len() as u64).expect("a lattice");
-    let event = Gaussian::of_clip("gradient", clip, Relation::Substitute, scale.sigma())
-        .expect("a valid event")
-        .on_lattice(lattice)
-        .times(1 << 30);
-    let meter = Meter::new(vec![Event::Gaussian(event)]);
-    let charge = Charge {
-        meter: &meter,
-        line: 0,
-    };
-    let mut rng = PrivateRng::from_insecure_seed(1);
     let mut ours = Vec::new();
     let (mut hand, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..REPEATS {
-        ours.push(seconds(|| {
-            let released = vault.noisy_gradient(theta, &scale, charge, &mut rng);
-            released.map(|g| g.get()[0]).unwrap_or(f64::NAN)
-        }));
+        ours.push(release(vault, theta, clip));
         hand.push(seconds(&by_hand));
         bare.push(seconds(&read));
     }
@@ -182,6 +215,26 @@ fn report(
         ours / hand,
         ours / bare
     );
+}
+
+/// Seconds of one release.
+fn release(vault: &Vault, theta: &[f64], clip: f64) -> f64 {
+    let scale = GradientScale::new(clip, 2, 10.0).expect("a usable clip bound");
+    let lattice = Lattice::new(scale.lattice_ratio(), theta.len() as u64).expect("a lattice");
+    let event = Gaussian::of_clip("gradient", clip, Relation::Substitute, scale.sigma())
+        .expect("a valid event")
+        .on_lattice(lattice)
+        .times(1 << 30);
+    let meter = Meter::new(vec![Event::Gaussian(event)]);
+    let charge = Charge {
+        meter: &meter,
+        line: 0,
+    };
+    let mut rng = PrivateRng::from_insecure_seed(1);
+    seconds(|| {
+        let released = vault.noisy_gradient(theta, &scale, charge, &mut rng);
+        released.map(|g| g.get()[0]).unwrap_or(f64::NAN)
+    })
 }
 
 fn seconds(work: impl FnOnce() -> f64) -> f64 {

@@ -65,11 +65,15 @@ pub mod privacy;
 pub mod sampler;
 pub mod syntax;
 
-pub use accounting::{Event, Guarantee, Meter, Query, Real, Relation, account};
+pub use accounting::{
+    Budget, Event, Guarantee, LedgerError, Meter, Query, Real, Relation, Session, Terms, account,
+};
 pub use density::Density;
 pub use diagnostics::Summary;
 pub use model::{Constants, Model};
-pub use privacy::{NotPrivate, OnBadRows, PrivateRng, Rows, Vault, load_csv};
+pub use privacy::{
+    NotPrivate, OnBadRows, PrivateRng, Rows, Vault, load_csv, load_csv_by_unit, survey_csv,
+};
 pub use sampler::{
     Chain, Draw, Initial, Iterations, MetricForm, NoiseChoice, NonPrivateSettings, Observer, Phase,
     Plan, PlanRequest, PrivateSettings, sample_exactly, sample_privately,

@@ -113,6 +113,14 @@ impl Meter {
             .collect()
     }
 
+    /// How many releases of each planned line have been granted.
+    pub fn counts(&self) -> Vec<u64> {
+        self.spent
+            .iter()
+            .map(|spent| spent.load(Ordering::SeqCst))
+            .collect()
+    }
+
     pub fn planned(&self) -> &[Event] {
         &self.planned
     }

@@ -16,6 +16,7 @@ mod elementary;
 mod event;
 mod event_text;
 mod gaussian;
+mod ledger;
 mod mills;
 mod real;
 
@@ -26,4 +27,8 @@ pub use discrete::{LatticeCurve, total_variation_of_draw};
 pub use event::{Event, EventError, Gaussian, Lattice, Relation};
 pub use event_text::Unscaled;
 pub use gaussian::{Bounds, GaussianCurve};
+pub use ledger::{
+    Damage, EntryHash, LedgerError, NotAHash, Outcome, Quote, Request, Reservation, RunRecord,
+    Session, Statement, StoredEventError, Tally, Terms, TermsError,
+};
 pub use real::{Real, RealError};

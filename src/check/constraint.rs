@@ -150,7 +150,10 @@ impl Checker {
         if value.stage.is_private() {
             return self.not_constant(&value, &what);
         }
-        let follows_parameters = matches!(role, Role::Parameter | Role::TransformedParameter);
+        let follows_parameters = matches!(
+            role,
+            Role::Parameter | Role::TransformedParameter | Role::GeneratedQuantity
+        );
         if value.stage == Stage::Parameter && !follows_parameters {
             return self.not_constant(&value, "these bounds");
         }

@@ -68,6 +68,9 @@ impl Checker {
         let (base, joint) = base_of(ty.base);
         let mut sizes = Vec::new();
         for size in ty.array_sizes.iter().chain(&ty.sizes) {
+            if self.sized_by_records(role, size) {
+                continue;
+            }
             let Some(size) = self.expression(size) else {
                 continue;
             };

@@ -36,7 +36,7 @@ impl Checker {
                 );
             }
         }
-        [1, count].map(|level| Some(whole(level, ty.span)))
+        [1, count].map(|level| (role == Role::Record).then(|| whole(level, ty.span)))
     }
 }
 

@@ -19,7 +19,7 @@ impl Checker {
         for index in &indices {
             let index_stage = index_stage(index);
             if index_stage.is_private() {
-                self.record_index(index)?;
+                self.record_index(&base, index)?;
             }
             stage = stage.join(index_stage);
         }
@@ -88,10 +88,11 @@ impl Checker {
     /// A record column that is an index must have bounds. Whether they keep the
     /// index inside its container is known with the sizes, when the model is
     /// bound; so it is for an index that is computed.
-    fn record_index(&mut self, index: &Index) -> Option<()> {
+    fn record_index(&mut self, base: &Expr, index: &Index) -> Option<()> {
         let (Index::Single(e) | Index::Many(e)) = index else {
             return Some(());
         };
+        self.indexed_by_record_number(base, e)?;
         let ExprKind::Variable(id) = e.kind else {
             return Some(());
         };

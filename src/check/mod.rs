@@ -16,6 +16,8 @@ mod factor;
 mod flow;
 mod function;
 mod index;
+mod latent;
+mod lint;
 mod operators;
 mod scope;
 mod stack;
@@ -60,12 +62,15 @@ fn walk_until_settled(program: &Program) -> CheckResult {
         let mut checker = Checker::new(known, program, &definitions);
         check_program(&mut checker, program);
         let settled = !checker.stages_changed;
-        let (mut checked, diagnostics, found) = checker.finish();
+        let (mut checked, mut diagnostics, found) = checker.finish();
         if settled {
             for &id in &checked.generated_quantities {
                 checked.variables[id.0].stage = Stage::Parameter;
             }
             let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
+            if !failed {
+                diagnostics.extend(lint::lints(&checked));
+            }
             return CheckResult {
                 checked: (!failed).then_some(checked),
                 diagnostics,

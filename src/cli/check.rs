@@ -17,7 +17,7 @@ use crate::syntax::line_column;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: dpm check models/adult_income.dpm\n\nWith --data the answer is about private rows, and no guarantee covers it."
+    after_help = "Example: dpm check models/adult_income.dpm --data models/adult_income.csv.gz\n\nWith --data the answer is about private rows, and no guarantee covers it."
 )]
 pub(super) struct Arguments {
     /// The model

@@ -37,6 +37,18 @@ impl Failure {
         }
     }
 
+    /// The failures of several inputs as one, with the worst exit code; `None`
+    /// when there are none.
+    pub fn all(failures: Vec<Failure>, color: bool) -> Option<Failure> {
+        let code = failures.iter().map(|failure| failure.code).max()?;
+        let messages: Vec<String> = failures.iter().map(|f| f.text(color)).collect();
+        Some(Failure {
+            code,
+            message: messages.join("\n"),
+            rendered: true,
+        })
+    }
+
     fn new(code: u8, message: impl Display) -> Self {
         Failure {
             code,
@@ -46,11 +58,15 @@ impl Failure {
     }
 
     pub fn print(&self, color: bool) {
+        super::say_always(self.text(color));
+    }
+
+    fn text(&self, color: bool) -> String {
         let message = self.message.trim_end();
         match (self.rendered, color) {
-            (true, _) => super::say_always(message),
-            (false, true) => super::say_always(format!("\x1b[1;31merror\x1b[0m: {message}")),
-            (false, false) => super::say_always(format!("error: {message}")),
+            (true, _) => message.to_owned(),
+            (false, true) => format!("\x1b[1;31merror\x1b[0m: {message}"),
+            (false, false) => format!("error: {message}"),
         }
     }
 

@@ -9,8 +9,10 @@ mod chains;
 mod check;
 mod data_file;
 mod failure;
+mod fmt;
 mod generate;
 mod info;
+mod ledger;
 mod log_prob;
 mod model_file;
 mod plan;
@@ -113,6 +115,8 @@ enum Command {
     Sample(Box<sample::Arguments>),
     /// Check a model: types, stages, and how the likelihood depends on records
     Check(check::Arguments),
+    /// Write models in the one form that all have
+    Fmt(fmt::Arguments),
     /// What a run would release and cost, without any data
     Plan(plan::Arguments),
     /// Log density and gradient at given points (NOT PRIVATE)
@@ -123,6 +127,8 @@ enum Command {
     Account(account::Arguments),
     /// Generated quantities of a run's draws, predictions for public rows
     Generate(generate::Arguments),
+    /// The privacy budget of a data set, over all runs on it
+    Ledger(ledger::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
 }
@@ -157,11 +163,13 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Sample(arguments) => sample::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
+        Command::Fmt(arguments) => fmt::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments, common),
+        Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments),
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::Common;
 use super::failure::Failure;
+use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
 use super::{pretty, print};
@@ -18,7 +19,7 @@ use crate::sampler::{Plan, lookup};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Number of records the run would have (of units, for a run with --unit)
+    /// Number of records the run would have (of units, if --unit is to be given)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
     /// Sampler
@@ -30,6 +31,9 @@ pub(super) struct Arguments {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// The budget of the data: also say what the run would leave of it; nothing is charged
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     #[command(flatten)]
     settings: RunSettings,
 }
@@ -72,9 +76,23 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     for warning in &plan.warnings {
         common.say(format!("warning: {warning}"));
     }
+    let quote = match &arguments.ledger {
+        Some(path) => Some(Account::open(path)?.quote_for_its_unit(&plan)?),
+        None => None,
+    };
     print(&match arguments.format {
-        Format::Json => pretty(&json_of(&plan)),
-        Format::Text => describe(&plan, lengths.num_warmup, lengths.num_samples).join("\n") + "\n",
+        Format::Json => {
+            let mut json = json_of(&plan);
+            if let Some(quote) = quote {
+                json["ledger"] = json!(quote);
+            }
+            pretty(&json)
+        }
+        Format::Text => {
+            let mut lines = describe(&plan, lengths.num_warmup, lengths.num_samples);
+            lines.extend(quote.as_ref().map(ledger::line));
+            lines.join("\n") + "\n"
+        }
     })
 }
 

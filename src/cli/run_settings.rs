@@ -53,7 +53,7 @@ pub(super) struct RunSettings {
     /// Privacy budget epsilon of the whole run: all chains, warm-up included
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon: Option<Real>,
-    /// Privacy budget delta of the whole run (default under substitute: 0.1 / number of records, or of units with --unit)
+    /// Privacy budget delta of the whole run (default under substitute: 0.1 / number of records, or of units where --unit is given)
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub delta: Option<Real>,
     /// What neighbouring data sets differ in
@@ -82,7 +82,7 @@ pub(super) struct RunSettings {
     /// Largest leapfrog step, unconstrained scale [default: 0.05 private, adapted not private]
     #[arg(long, allow_negative_numbers = true, value_name = "ETA")]
     pub step_size: Option<f64>,
-    /// Bound on the l2 norm of one record's gradient (of one unit's, summed over its rows, with --unit)
+    /// Bound on the l2 norm of one record's gradient (of one unit, summed over its rows, where --unit is given)
     #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_CLIP, value_name = "B")]
     pub clip_gradient: f64,
     /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance
@@ -110,7 +110,7 @@ pub(super) struct RunSettings {
     /// Draw the first gradient of every trajectory anew, as the paper does
     #[arg(long)]
     pub fresh_gradients: bool,
-    /// Temper: raise the likelihood to the power N0 / number of records (of units, with --unit)
+    /// Temper: raise the likelihood to the power N0 / number of records (of units, where --unit is given)
     #[arg(long, allow_negative_numbers = true, value_name = "N0")]
     pub temperature: Option<f64>,
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::data_file::DataSettings;
 use super::failure::Failure;
+use super::ledger::{self, Account};
 use super::log_prob::unconstrained_point;
 use super::model_file::ModelFile;
 use super::plan::figure;
@@ -72,6 +73,9 @@ pub(super) struct Arguments {
     /// Without privacy: mean acceptance that warm-up aims at [default: 0.8; rwmh 0.234]
     #[arg(long, value_name = "P")]
     target_acceptance: Option<f64>,
+    /// The budget of these data, as made by `dpm ledger create`: the run is charged to it, or refused
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     /// Keep every N-th iteration
     #[arg(
         long,
@@ -144,6 +148,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         None => PathBuf::from(format!("{}-run", file.stem())),
     };
     RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?;
+    let account = arguments.ledger.as_deref().map(Account::open).transpose()?;
     set_threads(arguments.threads)?;
     let rows = arguments.reading.load(&arguments.data, &model.columns)?;
     let vault = Vault::new(Density::new(model), rows);
@@ -155,6 +160,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         vault: &vault,
         initial,
         place: &place,
+        account,
     };
     if algorithm.is_private {
         job.private()
@@ -181,6 +187,22 @@ fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
             "--epsilon and --delta mean nothing for `{}`, which is not private: leave them out",
             arguments.algorithm
         )));
+    }
+    if arguments.ledger.is_some() && !is_private {
+        return Err(Failure::input(format!(
+            "`{}` is not private, so there is no charge that could cover it: leave --ledger out, and do not publish what it writes",
+            arguments.algorithm
+        )));
+    }
+    if arguments.ledger.is_some() && arguments.reading.unit() == Some(RECORD) {
+        return Err(Failure::input(format!(
+            "in a ledger the unit `{RECORD}` is a row, and not a column of that name: call the column something else"
+        )));
+    }
+    if arguments.ledger.is_some() && arguments.insecure_noise_seed.is_some() {
+        return Err(Failure::input(
+            "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out",
+        ));
     }
     let reference_only = [
         ("--metric", arguments.metric.is_some()),
@@ -268,6 +290,8 @@ struct Job<'a> {
     vault: &'a Vault,
     initial: Initial,
     place: &'a Path,
+    /// The ledger to charge.
+    account: Option<Account>,
 }
 
 impl Job<'_> {
@@ -309,9 +333,30 @@ impl Job<'_> {
             seed: self.arguments.seed,
             noise,
         };
-        let meter = Meter::new(plan.events.clone());
+        // Charged and on the disk before a row is asked about.
+        let unit = self.arguments.reading.unit().unwrap_or(RECORD);
+        let reservation = match &self.account {
+            Some(account) => {
+                self.common.say(ledger::line(&account.quote(&plan, unit)?));
+                let name = format!("{} ({})", self.file.stem(), self.arguments.algorithm);
+                Some(account.reserve(&name, &plan, unit)?)
+            }
+            None => None,
+        };
+        let charge = match (&self.account, &reservation) {
+            (Some(account), Some(reservation)) => Some(account.report(reservation)),
+            _ => None,
+        };
+        let own_meter;
+        let meter = match &reservation {
+            Some(reservation) => reservation.meter(),
+            None => {
+                own_meter = Meter::new(plan.events.clone());
+                &own_meter
+            }
+        };
         let spending = Spending {
-            meter: &meter,
+            meter,
             relation: plan.request.relation,
             delta,
         };
@@ -321,22 +366,17 @@ impl Job<'_> {
             Some(spending),
             self.common,
         );
-        let chains = sample_privately(self.vault, &plan, &meter, &run, &progress);
+        let chains = sample_privately(self.vault, &plan, meter, &run, &progress);
         progress.clear();
+        drop(progress);
+        let released = meter.counts();
+        if let Some(reservation) = reservation {
+            ledger::settle(reservation, chains.is_ok(), self.common);
+        }
         let chains = chains.map_err(failed_run)?;
         // The schedule was fixed beforehand and is charged whole: how much of it
         // the chains happened to use depends on what was released.
         let spent = plan.epsilon();
-        let released: Vec<u64> = {
-            let used = meter.spent();
-            let count = |what: &str| {
-                used.iter()
-                    .filter(|e| e.what() == what)
-                    .map(|e| e.count())
-                    .sum()
-            };
-            plan.events.iter().map(|e| count(e.what())).collect()
-        };
         let report = private_report(&PrivateRun {
             epsilon: epsilon.to_f64(),
             delta: delta.to_f64(),
@@ -348,6 +388,7 @@ impl Job<'_> {
             mu: plan.guarantee.mu,
             events: &plan.events,
             released: &released,
+            ledger: charge.as_ref(),
             secure_noise,
             tempered: plan.request.temperature != 1.0,
         });
@@ -359,6 +400,7 @@ impl Job<'_> {
                 "delta": delta.to_f64(),
                 "relation": plan.request.relation.name(),
                 "leapfrog_steps": plan.request.leapfrog_steps,
+                "ledger": self.arguments.ledger.as_ref().map(|p| p.display().to_string()),
                 "accountant": Accountant::Gaussian.name(),
                 "step_size": plan.request.step_size,
                 "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),

@@ -2,9 +2,11 @@
 
 use rand::Rng;
 
+use super::deviance::{Outcome, at_zero, minus_deviance};
 use super::draw::{self, DrawError, numbers};
+use super::quantity::Quantity;
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
-use crate::function::Unary;
+use crate::function::HALF_LOG_TWO_PI;
 
 pub(super) static FAMILY: Family = Family {
     name: "beta",
@@ -12,62 +14,59 @@ pub(super) static FAMILY: Family = Family {
     variate: Kind::Real,
     support: Domain::Unit,
     arguments: &[
-        Argument::real("alpha", Domain::Positive, "prior successes"),
-        Argument::real("beta", Domain::Positive, "prior failures"),
+        Argument::real("alpha", Domain::Positive, "shape at one"),
+        Argument::real("beta", Domain::Positive, "shape at zero"),
     ],
     draw_arguments: None,
     draw,
 };
 
-pub(super) fn log_density<A: Algebra>(
-    a: &mut A,
-    y: A::Scalar,
-    arguments: &[A::Scalar],
-) -> A::Scalar {
-    let [alpha, beta] = *arguments else {
-        unreachable!("the checker counts arguments")
+pub(super) fn log_density<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [alpha, beta]: [Quantity<'a, A>; 2],
+) -> Quantity<'a, A> {
+    log_density_by_total(y, alpha, beta, alpha + beta)
+}
+
+/// The log density, `total` being alpha + beta: with A for it,
+/// alpha beta/(A y (1 - y)) times the binomial probability of alpha successes in
+/// A trials at chance y.
+pub(super) fn log_density_by_total<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    alpha: Quantity<'a, A>,
+    beta: Quantity<'a, A>,
+    total: Quantity<'a, A>,
+) -> Quantity<'a, A> {
+    let (zero, one) = (y.below(f64::MIN_POSITIVE), 1.0 - y.below(1.0));
+    let inside = y.unless(zero, 0.5).unless(one, 0.5);
+    let rest = 1.0 - inside;
+    let (log, log_rest) = (inside.ln(), inside.ln_1m());
+    let apart = beta * inside - alpha * rest;
+    let left = Outcome {
+        times: alpha,
+        off: apart / alpha,
+        log_ratio: log - (alpha / total).ln(),
     };
-    let (zero, one) = (a.constant(0.0), a.constant(1.0));
-    let left_power = a.subtract(alpha, one);
-    let right_power = a.subtract(beta, one);
-    let left = a.multiply_log(left_power, y);
-    let right = a.multiply_log1m(right_power, y);
-    let log_beta = a.log_beta(alpha, beta);
-    let kernel = a.add(left, right);
-    let normaliser = a.unary(Unary::Negate, log_beta);
-    let lower = a.support_from(y, zero);
-    let upper = a.support_to(y, one);
-    let alpha_domain = a.domain_positive(alpha);
-    let beta_domain = a.domain_positive(beta);
-    a.sum(&[kernel, normaliser, alpha_domain, beta_domain, lower, upper])
+    let right = Outcome {
+        times: beta,
+        off: -apart / beta,
+        log_ratio: log_rest - (beta / total).ln(),
+    };
+    let normaliser = total.stirling_error() - alpha.stirling_error() - beta.stirling_error()
+        + 0.5 * (alpha * (beta / total)).ln()
+        - HALF_LOG_TWO_PI;
+    let kernel = normaliser + minus_deviance(&left, &right);
+    let kernel = one.choose(at_zero(beta, alpha.ln()), kernel);
+    let kernel = zero.choose(at_zero(alpha, beta.ln()), kernel);
+    let edge = log_rest + log;
+    kernel - edge.unless(zero, 0.0).unless(one, 0.0)
+        + y.support_from(y.constant(0.0))
+        + y.support_to(y.constant(1.0))
+        + alpha.domain_positive()
+        + beta.domain_positive()
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
     let [alpha, beta] = numbers(arguments);
     Ok(vec![draw::beta(rng, alpha, beta).0])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{assert_matches, log_density_of};
-
-    #[test]
-    fn matches_statrs() {
-        use statrs::distribution::{Beta, Continuous};
-        assert_matches(
-            "beta",
-            &[
-                (0.3, &[2.0, 3.0]),
-                (1e-12, &[0.5, 4.0]),
-                (0.999, &[1.0, 0.2]),
-                (0.25, &[1.0, 1.0]),
-            ],
-            |y, a| Beta::new(a[0], a[1]).unwrap().ln_pdf(y),
-        );
-    }
-
-    #[test]
-    fn a_negative_shape_is_undefined() {
-        assert!(log_density_of("beta", 0.5, &[-1.5, 1.0]).is_nan());
-    }
 }

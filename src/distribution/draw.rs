@@ -257,3 +257,12 @@ pub(super) fn binomial(
         trials - drawn
     }])
 }
+
+/// `alpha + x * beta` of a regression's first three arguments.
+pub(super) fn linear_predictor(arguments: &[Container<'_, f64>]) -> f64 {
+    let products = arguments[0].elements.iter().zip(arguments[2].elements);
+    arguments[1].number() + products.map(|(x, b)| x * b).sum::<f64>()
+}
+
+/// More rows than any correlation matrix that fits the memory.
+pub(super) const LARGEST_MATRIX: f64 = 3000.0;

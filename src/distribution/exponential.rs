@@ -3,8 +3,8 @@
 use rand::Rng;
 
 use super::draw::{DrawError, numbers, open_unit};
+use super::quantity::{Quantity, is_not_positive};
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
-use crate::function::Unary;
 
 pub(super) static FAMILY: Family = Family {
     name: "exponential",
@@ -16,43 +16,29 @@ pub(super) static FAMILY: Family = Family {
     draw,
 };
 
-pub(super) fn log_density<A: Algebra>(
-    a: &mut A,
-    y: A::Scalar,
-    arguments: &[A::Scalar],
-) -> A::Scalar {
-    let [beta] = *arguments else {
-        unreachable!("the checker counts arguments")
-    };
-    let zero = a.constant(0.0);
-    let product = a.multiply(beta, y);
-    let kernel = a.negate(product);
-    let log_beta = a.unary(Unary::Log, beta);
-    let support = a.support_from(y, zero);
-    a.sum(&[kernel, log_beta, support])
+pub(super) fn log_density<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [beta]: [Quantity<'a, A>; 1],
+) -> Quantity<'a, A> {
+    beta.ln() - beta * y + y.support_from(y.constant(0.0))
+}
+
+pub(super) fn log_cdf<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [beta]: [Quantity<'a, A>; 1],
+) -> Quantity<'a, A> {
+    let log = (-(beta * y)).ln_1m_exp();
+    log.unless(is_not_positive(y), f64::NEG_INFINITY)
+}
+
+pub(super) fn log_ccdf<'a, A: Algebra>(
+    y: Quantity<'a, A>,
+    [beta]: [Quantity<'a, A>; 1],
+) -> Quantity<'a, A> {
+    (-(beta * y)).unless(is_not_positive(y), 0.0)
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
     let [beta] = numbers(arguments);
     Ok(vec![-open_unit(rng).ln() / beta])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::{assert_matches, log_density_of};
-
-    #[test]
-    fn matches_statrs() {
-        use statrs::distribution::{Continuous, Exp};
-        assert_matches(
-            "exponential",
-            &[(0.0, &[2.0]), (0.3, &[2.0]), (1e8, &[1e-3]), (-0.1, &[1.0])],
-            |y, a| Exp::new(a[0]).unwrap().ln_pdf(y),
-        );
-    }
-
-    #[test]
-    fn a_negative_rate_is_undefined() {
-        assert!(log_density_of("exponential", 1.0, &[-1.0]).is_nan());
-    }
 }

@@ -238,6 +238,16 @@ pub struct Container<'a, S> {
 }
 
 impl<'a, S: Copy> Container<'a, S> {
+    /// The only element of a number.
+    pub(super) fn number(&self) -> S {
+        self.elements[0]
+    }
+
+    /// The element of a matrix in this row and column, counted from 0.
+    pub(super) fn at(&self, row: usize, column: usize) -> S {
+        self.elements[row + column * self.rows]
+    }
+
     /// A number, or a vector of any direction.
     pub fn vector(elements: &'a [S]) -> Self {
         Container {

@@ -12,23 +12,65 @@
 
 mod bernoulli;
 mod bernoulli_logit;
+mod bernoulli_logit_glm;
 mod beta;
+mod beta_binomial;
+mod beta_proportion;
+mod binomial;
 mod binomial_logit;
+mod categorical;
+mod categorical_logit;
 mod cauchy;
+mod chi_square;
+mod deviance;
+mod dirichlet;
+mod double_exponential;
 mod draw;
+mod exp_mod_normal;
 mod exponential;
 mod family;
+mod frechet;
 mod gamma;
+mod gumbel;
+mod inv_chi_square;
+mod inv_gamma;
+mod lkj_corr;
+mod lkj_corr_cholesky;
+mod logistic;
+mod lognormal;
+mod multi_normal;
+mod multi_normal_cholesky;
+mod multinomial;
+mod neg_binomial;
+mod neg_binomial_2;
+mod neg_binomial_2_log;
+mod neg_binomial_2_log_glm;
 mod normal;
+mod normal_id_glm;
+mod ordered_logistic;
+mod ordered_probit;
+mod pareto;
+mod poisson;
 mod poisson_log;
+mod poisson_log_glm;
+mod quantity;
+mod rayleigh;
+mod scaled_inv_chi_square;
+mod skew_normal;
+mod std_normal;
 mod student_t;
 mod uniform;
+mod vector;
+mod von_mises;
+mod weibull;
 
 pub use crate::function::{Algebra, Numbers};
 pub use draw::{DrawError, named_sizes};
 pub use family::{Argument, Container, Domain, Family, Kind};
 
+use quantity::Quantity;
 use rand::Rng;
+use std::cell::RefCell;
 
 /// Which side of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,38 +88,21 @@ macro_rules! families {
 
         static HAS_CDF: &[bool] = &[$(has_cdf!($($cdf)?)),*];
 
-        /// The log density (nats) of a family of numbers, normalised: minus
-        /// infinity outside the support, NaN for arguments outside their
-        /// domain. `family` is an index into [`FAMILIES`].
+        /// The log density (nats), normalised: minus infinity outside the
+        /// support, NaN for arguments outside their domain. Variate and
+        /// arguments are one value each. `family` is an index into [`FAMILIES`].
         pub fn log_density<A: Algebra>(
-            family: usize,
-            algebra: &mut A,
-            variate: A::Scalar,
-            arguments: &[A::Scalar],
-        ) -> A::Scalar {
-            let mut index = 0;
-            $(
-                if family == index {
-                    return scalar_density!($form $module, algebra, variate, arguments);
-                }
-                index += 1;
-            )*
-            let _ = index;
-            unreachable!("the checker only hands out indices into FAMILIES")
-        }
-
-        /// The log density of any family, its variate and arguments taken as
-        /// one value each.
-        pub fn log_density_of<A: Algebra>(
             family: usize,
             algebra: &mut A,
             variate: &Container<'_, A::Scalar>,
             arguments: &[Container<'_, A::Scalar>],
         ) -> A::Scalar {
+            let algebra = RefCell::new(algebra);
+            let given = Given::new(&algebra, variate, arguments);
             let mut index = 0;
             $(
                 if family == index {
-                    return any_density!($form $module, algebra, variate, arguments);
+                    return density!($form $module given).scalar;
                 }
                 index += 1;
             )*
@@ -94,21 +119,55 @@ macro_rules! families {
             variate: A::Scalar,
             arguments: &[A::Scalar],
         ) -> A::Scalar {
+            let algebra = RefCell::new(algebra);
+            let y = Quantity::new(&algebra, variate);
+            let quantity = |i: usize| Quantity::new(&algebra, arguments[i]);
             let mut index = 0;
-            $($(
-                if family == index {
-                    return match tail {
-                        Tail::Lower => $module::log_$cdf(algebra, variate, arguments),
-                        Tail::Upper => $module::log_ccdf(algebra, variate, arguments),
-                    };
-                }
-            )?
+            $(
+                log_tail!([$($cdf)?] $module family == index, tail, y, quantity);
                 index += 1;
             )*
             let _ = index;
             unreachable!("the checker asks has_cdf first")
         }
     };
+}
+
+/// Variate and arguments as quantities of one algebra.
+struct Given<'a, A: Algebra> {
+    /// The elements of each, the variate first.
+    elements: Vec<Vec<Quantity<'a, A>>>,
+    sizes: Vec<(usize, usize)>,
+}
+
+impl<'a, A: Algebra> Given<'a, A> {
+    fn new(
+        algebra: &'a RefCell<&'a mut A>,
+        variate: &Container<'_, A::Scalar>,
+        arguments: &[Container<'_, A::Scalar>],
+    ) -> Self {
+        let all = || std::iter::once(variate).chain(arguments);
+        let quantities = |c: &Container<'_, A::Scalar>| {
+            let elements = c.elements.iter();
+            elements.map(|&s| Quantity::new(algebra, s)).collect()
+        };
+        Given {
+            elements: all().map(quantities).collect(),
+            sizes: all().map(|c| (c.rows, c.columns)).collect(),
+        }
+    }
+
+    fn number(&self, i: usize) -> Quantity<'a, A> {
+        self.elements[i][0]
+    }
+
+    fn container(&self, i: usize) -> Container<'_, Quantity<'a, A>> {
+        Container {
+            elements: &self.elements[i],
+            rows: self.sizes[i].0,
+            columns: self.sizes[i].1,
+        }
+    }
 }
 
 macro_rules! has_cdf {
@@ -120,37 +179,84 @@ macro_rules! has_cdf {
     };
 }
 
-macro_rules! scalar_density {
-    (scalar $module:ident, $algebra:ident, $variate:ident, $arguments:ident) => {
-        $module::log_density($algebra, $variate, $arguments)
-    };
-    (container $module:ident, $algebra:ident, $variate:ident, $arguments:ident) => {
-        unreachable!("only families of numbers are evaluated number by number")
+macro_rules! log_tail {
+    ([] $module:ident $is_it:expr, $tail:ident, $y:ident, $quantity:ident) => {};
+    ([cdf] $module:ident $is_it:expr, $tail:ident, $y:ident, $quantity:ident) => {
+        if $is_it {
+            let arguments = std::array::from_fn($quantity);
+            return match $tail {
+                Tail::Lower => $module::log_cdf($y, arguments),
+                Tail::Upper => $module::log_ccdf($y, arguments),
+            }
+            .scalar;
+        }
     };
 }
 
-macro_rules! any_density {
-    (scalar $module:ident, $algebra:ident, $variate:ident, $arguments:ident) => {{
-        let arguments: Vec<_> = $arguments.iter().map(|a| a.elements[0]).collect();
-        $module::log_density($algebra, $variate.elements[0], &arguments)
-    }};
-    (container $module:ident, $algebra:ident, $variate:ident, $arguments:ident) => {
-        $module::log_density($algebra, $variate, $arguments)
+macro_rules! density {
+    (scalar $module:ident $given:ident) => {
+        $module::log_density(
+            $given.number(0),
+            std::array::from_fn(|i| $given.number(i + 1)),
+        )
+    };
+    (container $module:ident $given:ident) => {
+        $module::log_density(
+            $given.container(0),
+            std::array::from_fn(|i| $given.container(i + 1)),
+        )
     };
 }
 
 families! {
-    bernoulli: scalar,
+    bernoulli: scalar + cdf,
     bernoulli_logit: scalar,
+    bernoulli_logit_glm: container,
     beta: scalar,
+    beta_binomial: scalar,
+    beta_proportion: scalar,
+    binomial: scalar,
     binomial_logit: scalar,
-    cauchy: scalar,
-    exponential: scalar,
+    categorical: container,
+    categorical_logit: container,
+    cauchy: scalar + cdf,
+    chi_square: scalar,
+    dirichlet: container,
+    double_exponential: scalar + cdf,
+    exp_mod_normal: scalar + cdf,
+    exponential: scalar + cdf,
+    frechet: scalar + cdf,
     gamma: scalar,
-    normal: scalar,
+    gumbel: scalar + cdf,
+    inv_chi_square: scalar,
+    inv_gamma: scalar,
+    lkj_corr: container,
+    lkj_corr_cholesky: container,
+    logistic: scalar + cdf,
+    lognormal: scalar + cdf,
+    multi_normal: container,
+    multi_normal_cholesky: container,
+    multinomial: container,
+    neg_binomial: scalar,
+    neg_binomial_2: scalar,
+    neg_binomial_2_log: scalar,
+    neg_binomial_2_log_glm: container,
+    normal: scalar + cdf,
+    normal_id_glm: container,
+    ordered_logistic: container,
+    ordered_probit: container,
+    pareto: scalar + cdf,
+    poisson: scalar,
     poisson_log: scalar,
+    poisson_log_glm: container,
+    rayleigh: scalar + cdf,
+    scaled_inv_chi_square: scalar,
+    skew_normal: scalar,
+    std_normal: scalar + cdf,
     student_t: scalar,
-    uniform: scalar,
+    uniform: scalar + cdf,
+    von_mises: scalar,
+    weibull: scalar + cdf,
 }
 
 /// Families that LANGUAGE.md names but that this version does not have.
@@ -263,13 +369,27 @@ pub fn lookup_function(name: &str) -> Option<FamilyFunction> {
 }
 
 #[cfg(test)]
+mod dual;
+#[cfg(test)]
+mod fixture_tests;
+
+#[cfg(test)]
 pub(crate) mod tests {
     use super::*;
 
     /// The log density on plain numbers.
     pub fn log_density_of(name: &str, variate: f64, arguments: &[f64]) -> f64 {
         let family = lookup(name).expect("a known family");
-        log_density(family, &mut Numbers, variate, arguments)
+        let arguments: Vec<_> = arguments
+            .iter()
+            .map(|a| Container::vector(std::slice::from_ref(a)))
+            .collect();
+        log_density(
+            family,
+            &mut Numbers,
+            &Container::vector(&[variate]),
+            &arguments,
+        )
     }
 
     /// Compares a family with an oracle at given points, relative to the size

@@ -1,6 +1,6 @@
 //! The arithmetic in which log densities are written.
 
-use super::Unary;
+use super::{Unary, unrolled};
 
 /// Arithmetic on some kind of scalar: plain numbers, or nodes of a graph.
 ///
@@ -111,6 +111,27 @@ pub trait Algebra {
         self.select(positive, zero, undefined)
     }
 
+    /// The number itself, where it is known already.
+    fn known(&self, _a: Self::Scalar) -> Option<f64> {
+        None
+    }
+
+    /// `table[first + index - 1]`, `index` being 1, 2, ...; some element of the
+    /// table where it is not.
+    fn pick(&mut self, table: &[Self::Scalar], first: usize, index: Self::Scalar) -> Self::Scalar {
+        pick_by_comparison(self, table, first, index)
+    }
+
+    /// The sum of products, of vectors of one length.
+    fn dot(&mut self, a: &[Self::Scalar], b: &[Self::Scalar]) -> Self::Scalar {
+        let products: Vec<_> = a
+            .iter()
+            .zip(b)
+            .map(|(&a, &b)| self.multiply(a, b))
+            .collect();
+        self.sum(&products)
+    }
+
     /// Sum of several terms, from the left.
     fn sum(&mut self, terms: &[Self::Scalar]) -> Self::Scalar {
         match terms.split_first() {
@@ -118,6 +139,60 @@ pub trait Algebra {
             Some((&first, rest)) => rest.iter().fold(first, |sum, &term| self.add(sum, term)),
         }
     }
+
+    /// `log(sum(exp(x)))`; of nothing, minus infinity.
+    fn log_sum_exp(&mut self, x: &[Self::Scalar]) -> Self::Scalar
+    where
+        Self: Sized,
+    {
+        unrolled::log_sum_exp(self, x)
+    }
+
+    /// The lower Cholesky factor of an `n` by `n` matrix, both column by column;
+    /// not a number where there is none. Reads the lower triangle.
+    fn cholesky(&mut self, n: usize, matrix: &[Self::Scalar]) -> Vec<Self::Scalar>
+    where
+        Self: Sized,
+    {
+        unrolled::cholesky(self, n, matrix)
+    }
+
+    /// `lower^-1 * right`, or with the transpose of `lower`, for each column of
+    /// `right`. Reads the lower triangle.
+    fn solve_lower(
+        &mut self,
+        n: usize,
+        transposed: bool,
+        lower: &[Self::Scalar],
+        right: &[Self::Scalar],
+    ) -> Vec<Self::Scalar>
+    where
+        Self: Sized,
+    {
+        unrolled::solve_lower(self, n, transposed, lower, right)
+    }
+}
+
+/// `table[first + index - 1]`, one comparison per element.
+pub fn pick_by_comparison<A: Algebra + ?Sized>(
+    a: &mut A,
+    table: &[A::Scalar],
+    first: usize,
+    index: A::Scalar,
+) -> A::Scalar {
+    let Some((&last, others)) = table.split_last() else {
+        return a.constant(f64::NAN);
+    };
+    others
+        .iter()
+        .enumerate()
+        .skip(first)
+        .rev()
+        .fold(last, |picked, (at, &element)| {
+            let here = a.constant((at - first + 1) as f64);
+            let is_here = a.equal(index, here);
+            a.select(is_here, element, picked)
+        })
 }
 
 /// Plain f64 arithmetic.

@@ -6,5 +6,5 @@ mod run_directory;
 pub mod stan_csv;
 
 pub use generated_csv::{WriteFilesError, check_files, generated_csv, write_files};
-pub use privacy_report::{PrivateRun, RECORD, not_private_report, private_report};
+pub use privacy_report::{PrivateRun, RECORD, RunLedger, not_private_report, private_report};
 pub use run_directory::{RunDirectory, RunDirectoryError};

@@ -1,11 +1,30 @@
 //! `privacy.json`: what a run promises, for machines and for officers.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::accounting::Event;
 
 /// What a report calls the unit of privacy when each record is one.
 pub const RECORD: &str = "record";
+/// Where a run was charged: enough to find the entry, and to see later that the ledger
+/// still has it.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunLedger {
+    /// The name of the file, without its folders.
+    pub name: String,
+    pub id: String,
+    /// Number and hash of the entry that charged the run.
+    pub entry: u64,
+    pub hash: String,
+    /// The budget of all runs together.
+    pub epsilon: f64,
+    pub delta: f64,
+    /// Upper bound on the epsilon of all runs charged up to and with this one, at the
+    /// ledger's delta.
+    pub epsilon_spent: f64,
+    pub accountant: String,
+}
 
 /// What the report says about a private run.
 #[derive(Debug, Clone)]
@@ -25,6 +44,8 @@ pub struct PrivateRun<'a> {
     pub events: &'a [Event],
     /// How many of each event's releases took place.
     pub released: &'a [u64],
+    /// The ledger that the run was charged to.
+    pub ledger: Option<&'a RunLedger>,
     /// False when the noise came from `--insecure-noise-seed`.
     pub secure_noise: bool,
     pub tempered: bool,
@@ -75,6 +96,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "what": event.what(),
             "count": count,
         })).collect::<Vec<_>>(),
+        "ledger": run.ledger,
         "accountant": run.accountant,
         "proved": run.proved,
         "noise": {
@@ -99,7 +121,11 @@ pub fn private_report(run: &PrivateRun) -> Value {
                 None => "groups of several records of one person: the unit is one record",
                 Some(_) => "groups of several units, and a person whose records have different values in the unit's column",
             },
-            "settings that were chosen by looking at results on the same data, and other releases from it",
+            if run.ledger.is_some() {
+                "releases from the same data that were not charged to the ledger, and settings that were chosen by looking at such releases"
+            } else {
+                "settings that were chosen by looking at results on the same data, and other releases from it"
+            },
         ],
         "software": software(),
     })
@@ -117,6 +143,7 @@ pub fn not_private_report(algorithm: &str) -> Value {
         "unit": null,
         "unit_column": null,
         "events": [],
+        "ledger": null,
         "accountant": null,
         "noise": null,
         "assumed_public": [],

@@ -4,6 +4,9 @@
 //! vector of integers, plus integer noise. The answer is a [`Noisy`] value, which
 //! only this room can make; everything computed from it is post-processing. The
 //! event is charged before a row is read.
+//!
+//! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes
+//! a record's place: its rows are summed before anything is clipped.
 
 mod gradient;
 mod load;

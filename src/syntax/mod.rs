@@ -8,7 +8,8 @@
 //! `grammar/dpm.pest` reads; `expression`, `declaration`, `statement` and `block`
 //! turn what it read into the tree. When it cannot read on, `tokens` and
 //! `brackets` know the surroundings, `explain` says what is wrong and how to
-//! mend it in the `draft`, and `parse` tries again with the mended draft.
+//! mend it in the `draft`, and `parse` tries again with the mended draft. `format`
+//! writes a program that was read in the one form that all have.
 
 mod block;
 mod brackets;
@@ -19,6 +20,7 @@ mod draft;
 mod expected;
 mod explain;
 mod expression;
+mod format;
 mod parse;
 mod render;
 mod statement;
@@ -28,6 +30,7 @@ pub mod tree;
 mod words;
 
 pub use diagnostic::{Diagnostic, Severity, line_column};
+pub use format::{LINE_WIDTH, format};
 pub use parse::{Parsed, parse};
 pub use render::render;
 pub use suggestion::did_you_mean;

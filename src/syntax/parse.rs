@@ -26,6 +26,12 @@ pub struct Parsed {
 /// lacks the statements that could not be read, and the others are where they
 /// were.
 pub fn parse(source: &str) -> Parsed {
+    if source.len() > LARGEST {
+        return Parsed {
+            program: None,
+            diagnostics: vec![too_large(source)],
+        };
+    }
     let mut draft = Draft::new(source);
     let mut diagnostics = Vec::new();
     // Places in the source whose statements have been complained about.
@@ -86,6 +92,24 @@ pub fn parse(source: &str) -> Parsed {
 
 /// More mistakes than this are not looked for: the file is hardly dpm.
 const MOST_REPAIRS: usize = 50;
+
+/// A program is read again after each repair, and takes memory of a hundred times
+/// its size, so that more bytes than these are refused.
+const LARGEST: usize = 1_000_000;
+
+fn too_large(source: &str) -> Diagnostic {
+    let first_line = source.find(['\n', '\r']).unwrap_or(0).min(80);
+    Diagnostic::error(
+        "S008",
+        Span::new(0, source.floor_char_boundary(first_line)),
+        format!(
+            "this file has {} bytes, and a program may have {LARGEST}",
+            source.len()
+        ),
+    )
+    .label("too large for a program")
+    .help("long lists of numbers stand in the file of constants")
+}
 
 #[derive(pest_derive::Parser)]
 #[grammar = "../grammar/dpm.pest"]
@@ -207,6 +231,14 @@ mod tests {
             "model",
         ] {
             assert_eq!(said(source).len(), 1, "{source}: {:?}", said(source));
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_refused() {
+        for unit in ["(", "model { }\n", "x = ;\n", "\u{0}", "// comment\n"] {
+            let source = unit.repeat(LARGEST / unit.len() + 1);
+            assert_eq!(said(&source)[0].0, "S008", "{unit:?}");
         }
     }
 

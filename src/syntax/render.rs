@@ -1,12 +1,15 @@
 //! Diagnostics as a terminal shows them.
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::ops::Range;
 
-use super::diagnostic::{Diagnostic, Severity};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::diagnostic::{Diagnostic, Severity, line_column};
 use super::tree::Span;
 
-/// All diagnostics, by their place in the source and each once, in the manner of
-/// rustc; empty when there are none.
+/// The diagnostics, by their place in the source and each once, in the manner of
+/// rustc; empty when there are none. After the first two hundred, only how many
+/// more there are.
 ///
 /// `source` must be the text that was parsed; spans that do not fit into it are
 /// moved to its end.
@@ -27,34 +30,78 @@ pub fn render(diagnostics: &[Diagnostic], source: &str, file_name: &str, color: 
     } else {
         Renderer::plain()
     };
-    let reports: Vec<String> = shown
+    let left_out = shown.len().saturating_sub(MOST);
+    let mut reports: Vec<String> = shown
         .into_iter()
+        .take(MOST)
         .map(|diagnostic| one(diagnostic, source, file_name, &renderer))
         .collect();
+    if left_out > 0 {
+        reports.push(format!("and {left_out} more after these\n"));
+    }
     reports.join("\n")
 }
+
+/// Diagnostics that are shown of one source: nobody reads more.
+const MOST: usize = 200;
+
+/// Bytes between the first and the last line of what is shown as it is written.
+const WHOLE: usize = 100_000;
+
+/// Bytes of a line that is shown as it is written, and of one that is cut, on
+/// both sides of the words at fault.
+const LONG_LINE: usize = 5_000;
+const AROUND: usize = 100;
 
 fn one(diagnostic: &Diagnostic, source: &str, file_name: &str, renderer: &Renderer) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let mut primary = AnnotationKind::Primary.span(visible(diagnostic.span, source));
+    let span = visible(diagnostic.span, source);
+    let notes: Vec<(Range<usize>, &str)> = diagnostic
+        .notes
+        .iter()
+        .map(|(span, text)| (visible(*span, source), text.as_str()))
+        .collect();
+    let own_lines = lines_of(&span, source);
+    let lines = notes.iter().fold(own_lines.clone(), |lines, (span, _)| {
+        let more = lines_of(span, source);
+        lines.start.min(more.start)..lines.end.max(more.end)
+    });
+    let title = level.primary_title(diagnostic.message.as_str());
+    let mut group = Group::with_title(title.id(diagnostic.code));
+    let is_whole = own_lines.len() <= LONG_LINE && lines.len() <= WHOLE;
+    let shown = if is_whole {
+        lines
+    } else {
+        let (line, column) = line_column(source, span.start);
+        let origin = Origin::path(file_name).line(line).char_column(column);
+        group = group.element(origin);
+        let start = span.start.saturating_sub(AROUND).max(own_lines.start);
+        let end = span.end.min(span.start + AROUND) + AROUND;
+        source.ceil_char_boundary(start)..source.floor_char_boundary(end.min(own_lines.end))
+    };
+    let within = |span: &Range<usize>| shown.start <= span.start && span.start <= shown.end;
+    let moved = |span: &Range<usize>| {
+        let place = |at: usize| at.min(shown.end) - shown.start;
+        place(span.start)..place(span.end)
+    };
+    let mut primary = AnnotationKind::Primary.span(moved(&span));
     if !diagnostic.label.is_empty() {
         primary = primary.label(diagnostic.label.as_str());
     }
-    let snippet = Snippet::source(source)
-        .path(file_name)
+    let notes = notes.iter().filter(|(span, _)| within(span));
+    let snippet = Snippet::source(&source[shown.clone()])
+        .line_start(line_column(source, shown.start).0)
         .annotation(primary)
-        .annotations(diagnostic.notes.iter().map(|(span, text)| {
-            AnnotationKind::Context
-                .span(visible(*span, source))
-                .label(text.as_str())
-        }));
-    let mut group = level
-        .primary_title(diagnostic.message.as_str())
-        .id(diagnostic.code)
-        .element(snippet);
+        .annotations(
+            notes.map(|(span, text)| AnnotationKind::Context.span(moved(span)).label(*text)),
+        );
+    group = group.element(match is_whole {
+        true => snippet.path(file_name),
+        false => snippet,
+    });
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help.as_str()));
     }
@@ -63,9 +110,21 @@ fn one(diagnostic: &Diagnostic, source: &str, file_name: &str, renderer: &Render
     text
 }
 
+/// The lines that the span touches. The end of a file that ends with a line break
+/// stands on its last line.
+fn lines_of(span: &Range<usize>, source: &str) -> Range<usize> {
+    let first = match span.start == source.len() {
+        true => source.strip_suffix('\n').unwrap_or(source).len(),
+        false => span.start,
+    };
+    let start = source[..first].rfind('\n').map_or(0, |end| end + 1);
+    let end = source[span.end..].find('\n');
+    start..end.map_or(source.len(), |end| span.end + end + 1)
+}
+
 /// The span cut to the source, to whole characters, and to its first line:
 /// a caret under one line says where; a frame around forty does not.
-fn visible(span: Span, source: &str) -> std::ops::Range<usize> {
+fn visible(span: Span, source: &str) -> Range<usize> {
     let start = source.floor_char_boundary(span.start);
     let end = source.ceil_char_boundary(span.end.max(start).min(source.len()));
     let lines = &source[start..end];
@@ -136,6 +195,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn long_lines_are_cut_and_many_diagnostics_counted() {
+        let source = format!("a\n{}wrong{}\n", "é".repeat(9_000), "b".repeat(9_000));
+        let place = Span::new(2 + 18_000, 2 + 18_005);
+        let text = plain(&[Diagnostic::error("S001", place, "bad")], &source);
+        assert!(text.contains("a.dpm:2:9001"), "{text}");
+        assert!(text.contains("wrong") && text.len() < 2_000, "{text}");
+        let at = |place| Diagnostic::error("S001", Span::new(place, place + 1), "bad");
+        let many: Vec<Diagnostic> = (0..1_000).map(at).collect();
+        let text = plain(&many, &"a\n".repeat(1_000));
+        assert_eq!(text.matches("error[S001]").count(), MOST);
+        assert!(text.ends_with("and 800 more after these\n"));
     }
 
     #[test]

@@ -74,12 +74,19 @@ pub(super) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<Problem>) {
     (scan.tokens, scan.problems)
 }
 
-/// Longest first.
-const MARKS: [&str; 39] = [
-    "%/%", ".*=", "./=", "||", "&&", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", ".*", "./",
-    ".^", "{", "}", "(", ")", "[", "]", "<", ">", ",", ";", "|", "?", ":", "!", "+", "-", "*", "/",
-    "%", "\\", "^", "'", "=",
-];
+/// The length of the mark with which the text begins: the longest there is.
+fn mark_length(rest: &[u8]) -> Option<usize> {
+    let second = rest.get(1).copied().unwrap_or(0);
+    let third = rest.get(2).copied().unwrap_or(0);
+    let length = match (*rest.first()?, second, third) {
+        (b'%', b'/', b'%') | (b'.', b'*' | b'/', b'=') => 3,
+        (b'|', b'|', _) | (b'&', b'&', _) | (b'.', b'*' | b'/' | b'^', _) => 2,
+        (b'=' | b'!' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/', b'=', _) => 2,
+        (first, _, _) if b"{}()[]<>,;|?:!+-*/%\\^'=~".contains(&first) => 1,
+        _ => return None,
+    };
+    Some(length)
+}
 
 struct Scan<'a> {
     text: &'a str,
@@ -108,10 +115,8 @@ impl<'a> Scan<'a> {
             self.push(TokenKind::Word, word_length(bytes));
         } else if digit_at(0) || (first == '.' && digit_at(1)) {
             self.number(bytes);
-        } else if let Some(mark) = MARKS.iter().find(|mark| rest.starts_with(**mark)) {
-            self.push(TokenKind::Mark, mark.len());
-        } else if first == '~' {
-            self.push(TokenKind::Mark, 1);
+        } else if let Some(length) = mark_length(bytes) {
+            self.push(TokenKind::Mark, length);
         } else if first == '#' {
             self.hash(rest);
         } else {

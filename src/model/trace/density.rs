@@ -44,7 +44,7 @@ impl Tracer<'_> {
             .map(|i| {
                 let given = statements.at(i);
                 let (variate, arguments) = (&given[0], &given[1..]);
-                distribution::log_density_of(family, &mut self.graphs, variate, arguments)
+                distribution::log_density(family, &mut self.graphs, variate, arguments)
             })
             .collect();
         Ok(Value {
@@ -59,8 +59,9 @@ impl Tracer<'_> {
             .iter()
             .map(|v| v.public_node(&mut self.graphs))
             .collect();
-        let node =
-            distribution::log_density(family, &mut self.graphs.public, nodes[0], &nodes[1..]);
+        let given: Vec<_> = nodes.chunks(1).map(Container::vector).collect();
+        let graph = &mut self.graphs.public;
+        let node = distribution::log_density(family, graph, &given[0], &given[1..]);
         // Nothing depends on the element: the same term so many times.
         let node = if self.graphs.public.length(node) < length {
             let times = self.graphs.public.constant(length as f64);

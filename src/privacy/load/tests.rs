@@ -597,6 +597,23 @@ fn no_bytes_panic_and_what_loads_is_in_bounds() {
             assert_eq!(strict.columns(), lenient.columns());
             assert_eq!(strict.missing(), lenient.missing());
         }
+        // The survey goes by the same rules, with units and without.
+        for unit in [None, Some("y")] {
+            let permission = crate::privacy::NotPrivate::acknowledged();
+            let survey = survey_csv(&file.path, &columns(), &[], unit, 3, permission);
+            let [strict, lenient] = [OnBadRows::Error, OnBadRows::Skip]
+                .map(|on_bad_rows| super::load(&file.path, &columns(), &[], on_bad_rows, unit));
+            assert_eq!(survey.is_ok(), lenient.is_ok(), "{bytes:?}");
+            if let Ok(survey) = survey {
+                assert_eq!(survey.bad_rows.count == 0, strict.is_ok(), "{bytes:?}");
+            }
+            for rows in [strict, lenient].into_iter().flatten() {
+                let length = rows.missing().len();
+                assert!(rows.columns().iter().all(|column| column.len() == length));
+                let last = rows.units().map(|u| u.ends.last().copied().unwrap_or(0));
+                assert!(last.is_none_or(|end| end == length), "{bytes:?}");
+            }
+        }
         let stopped_by_a_row = |e: &LoadError| matches!(e.kind(), LoadErrorKind::BadRow { .. });
         if let Err(error) = &lenient {
             assert!(!stopped_by_a_row(error), "{error}");

@@ -1,0 +1,136 @@
+//! What must hold for any input, one function for each thing that reads what
+//! others have written. The targets for libFuzzer are in `fuzz_targets/`;
+//! `src/bin/mutate.rs` runs the same without it.
+//!
+//! The crate itself would bring a tensor library along, which takes minutes to
+//! build and reads nothing; so its rooms are taken in one by one.
+
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/check/mod.rs"]
+mod check;
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/distribution/mod.rs"]
+mod distribution;
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/function/mod.rs"]
+mod function;
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/model/mod.rs"]
+mod model;
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/syntax/mod.rs"]
+mod syntax;
+
+#[allow(dead_code, unused_imports)]
+#[path = "../../src/privacy"]
+mod privacy {
+    pub mod load;
+    pub mod rows;
+}
+
+use std::io::Write;
+
+use model::RecordColumn;
+use privacy::load::{OnBadRows, load_csv};
+use syntax::{Diagnostic, Program, Span, format, parse, render};
+
+/// Any text is read, or refused with diagnostics that can be shown.
+pub fn parser(bytes: &[u8]) {
+    let source = String::from_utf8_lossy(bytes);
+    let parsed = parse(&source);
+    look_over(&parsed.diagnostics, &source);
+    assert!(parsed.program.is_some() || !parsed.diagnostics.is_empty());
+}
+
+/// Any program that parses, even in part, is checked; diagnostics can be shown.
+pub fn checker(bytes: &[u8]) {
+    let source = String::from_utf8_lossy(bytes);
+    let parsed = parse(&source);
+    let Some(program) = parsed.program else {
+        return;
+    };
+    let result = check::check(&program);
+    look_over(&result.diagnostics, &source);
+    let failed = result.diagnostics.iter().any(Diagnostic::is_error);
+    assert_eq!(result.checked.is_none(), failed);
+}
+
+/// What parses is formatted to something that parses to the same tree, and that
+/// is formatted to itself.
+pub fn formatter(bytes: &[u8]) {
+    let source = String::from_utf8_lossy(bytes);
+    let Ok(once) = format(&source) else {
+        let parsed = parse(&source);
+        assert!(!parsed.diagnostics.is_empty(), "it parses: {source}");
+        return;
+    };
+    match format(&once) {
+        Ok(twice) => assert_eq!(once, twice, "of {source}"),
+        Err(said) => panic!("{said:?}\n{once}\nof {source}"),
+    }
+    let tree = |text: &str| parse(text).program.map(|program| without_places(&program));
+    assert_eq!(tree(&source), tree(&once));
+}
+
+fn without_places(program: &Program) -> String {
+    let shown = format!("{program:?}");
+    let mut rest = shown.as_str();
+    let mut kept = String::with_capacity(shown.len());
+    while let Some(at) = rest.find("Span {") {
+        kept.push_str(&rest[..at]);
+        rest = rest[at..].split_once('}').map_or("", |(_, after)| after);
+    }
+    kept + rest
+}
+
+/// Any file is a table of the columns of a model, or refused. The first byte says
+/// what is to be done with bad rows, and whether the file is named as gzipped.
+pub fn csv(bytes: &[u8]) {
+    let Some((&first, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let column = |name: &str, is_int, lower, upper, used| RecordColumn {
+        name: name.to_owned(),
+        variable: name.split('.').next().unwrap_or(name).to_owned(),
+        is_int,
+        lower,
+        upper,
+        used,
+    };
+    let columns = [
+        column("x", false, Some(-1.0), Some(1e3), true),
+        column("y", true, Some(0.0), Some(1.0), true),
+        column("v.1", false, None, None, true),
+        column("v.2", false, None, Some(0.0), first & 1 == 0),
+    ];
+    let on_bad_rows = match first & 2 {
+        0 => OnBadRows::Error,
+        _ => OnBadRows::Skip,
+    };
+    let ending = if first & 4 == 0 { ".csv" } else { ".csv.gz" };
+    let mut file = tempfile::Builder::new()
+        .suffix(ending)
+        .tempfile()
+        .expect("a file to read");
+    file.write_all(bytes).expect("a file to read");
+    let renames = match first & 8 {
+        0 => vec![],
+        _ => vec![("v.1".to_owned(), "x".to_owned())],
+    };
+    match load_csv(file.path(), &columns, &renames, on_bad_rows) {
+        Ok(rows) => assert!(rows.n() > 0),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn look_over(diagnostics: &[Diagnostic], source: &str) {
+    let inside = |span: Span| span.start <= span.end && span.end <= source.len();
+    for diagnostic in diagnostics {
+        assert!(inside(diagnostic.span), "{diagnostic:?}");
+        assert!(diagnostic.notes.iter().all(|(span, _)| inside(*span)));
+        assert_ne!(diagnostic.code, "S000", "{diagnostic:?}");
+        assert!(!diagnostic.message.is_empty());
+    }
+    let said = render(diagnostics, source, "fuzz.dpm", false);
+    assert_eq!(said.is_empty(), diagnostics.is_empty());
+}

@@ -1,0 +1,269 @@
+//! What has been charged to a budget, and whether a further run fits it.
+//!
+//! The runs on a budget are chosen one after another, each with the results of those
+//! before it in view. That is adaptive composition, which not every accountant allows:
+//! a *filter* is a rule, fixed beforehand, that says when to stop, such that what was
+//! let through is (epsilon, delta)-private however it was chosen.
+//!
+//! # Privacy
+//!
+//! Full-data Gaussian releases have a filter without loss: as long as the sum of mu =
+//! D^2/(2 sigma^2) never passes M, all releases together are as private as one Gaussian
+//! mechanism with mu = M. The noise really drawn is within total variation T of theirs,
+//! T being the sum over all draws, also where they are chosen as one goes. So, with M
+//! and T fixed beforehand, everything is (eps, delta)-private for
+//! delta = delta_M(eps) + (1 + e^eps) T.
+//!
+//! Both must be fixed: a rule that lets T grow on those paths where M does not could be
+//! played. T is the *allowance*: 2^-20 of delta, or room for a thousand runs like the
+//! first if those need more, or exactly what the first run needs if it fits only that
+//! way. The first run's schedule depends on no release, so the choice is fixed as well.
+//! M is then the largest mu that keeps the budget.
+//!
+//! # Reference
+//!
+//! Smith and Thakurta (2022), *Fully adaptive composition for Gaussian differential
+//! privacy*, Theorem 1, for the filter; Rogers, Roth, Ullman and Vadhan (2016) for
+//! filters as such; `discrete` for the term of the noise.
+
+use serde::Serialize;
+
+use super::super::accountant::{AccountError, Accountant, Query, mu_of, total_variation_of};
+use super::super::budget::Budget;
+use super::super::calibrate::mu_for_budget;
+use super::super::discrete::LatticeCurve;
+use super::super::elementary::exp;
+use super::super::event::{Event, Relation};
+use super::super::gaussian::{GaussianCurve, ln_bounds};
+use super::super::real::Real;
+
+/// The share of delta that is set aside for noise on a lattice: 2^-20.
+const ALLOWED_SHARE: i32 = -20;
+
+/// How many runs like the first the allowance has room for, where they need more.
+const LIKE_THE_FIRST: f64 = 1000.0;
+
+/// What a run costs, as the filter counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cost {
+    mu: Real,
+    total_variation: Real,
+}
+
+impl Cost {
+    pub fn of(events: &[Event]) -> Cost {
+        Cost {
+            mu: mu_of(events),
+            total_variation: total_variation_of(events),
+        }
+    }
+
+    /// The cost of events that come from outside.
+    ///
+    /// # Errors
+    ///
+    /// Events that the accountant does not take, or of another relation.
+    pub fn checked(events: &[Event], relation: Relation) -> Result<Cost, AccountError> {
+        let query = Query::Delta { epsilon: Real::ONE };
+        Accountant::Gaussian.account(events, relation, query)?;
+        Ok(Cost::of(events))
+    }
+}
+
+/// The price of a run on a budget, in epsilon at the budget's delta. Epsilons do not add
+/// up: `requested` is what the run adds to what is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Quote {
+    /// The budget's epsilon.
+    pub total: f64,
+    /// The budget's delta.
+    pub delta: f64,
+    /// What all runs so far cost together.
+    pub spent: f64,
+    /// What this run would add. Infinite where no epsilon reaches delta.
+    pub requested: f64,
+    /// What this run costs by itself.
+    pub alone: f64,
+    /// total - spent
+    pub remaining: f64,
+    /// requested - remaining where that is positive, otherwise 0.
+    pub short_by: f64,
+    /// What all runs would cost together.
+    pub spent_after: f64,
+    /// The largest cost by itself of one run that still fits, about.
+    pub room: f64,
+    /// Whether the run may take place.
+    pub fits: bool,
+}
+
+/// The filter of a budget with the Gaussian accountant.
+#[derive(Clone, Debug)]
+pub(super) struct Balance {
+    budget: Budget,
+    mu: Real,
+    total_variation: Real,
+    /// T, once a run has been charged.
+    allowance: Option<Real>,
+    /// Runs whose charge has not been lifted.
+    charged: u64,
+}
+
+impl Balance {
+    pub fn new(budget: Budget) -> Balance {
+        Balance {
+            budget,
+            mu: Real::ZERO,
+            total_variation: Real::ZERO,
+            allowance: None,
+            charged: 0,
+        }
+    }
+
+    /// Charges a run, whether it fits or not: what stands in a ledger has happened.
+    pub fn charge(&mut self, cost: Cost) {
+        self.allowance = Some(self.allowance_with(cost));
+        self.mu = self.mu + cost.mu;
+        self.total_variation = self.total_variation + cost.total_variation;
+        self.charged += 1;
+    }
+
+    /// Takes back the charge of a run that released nothing.
+    pub fn lift(&mut self, cost: Cost) {
+        self.charged -= 1;
+        if self.charged == 0 {
+            *self = Balance::new(self.budget);
+            return;
+        }
+        // A difference may be rounded below the truth, by less than this.
+        let less = |sum: Real, part: Real| (sum - part).max(Real::ZERO) + sum * Real::exact(1e-30);
+        self.mu = less(self.mu, cost.mu);
+        self.total_variation = less(self.total_variation, cost.total_variation);
+    }
+
+    /// Upper bound on the epsilon of everything charged, at the budget's delta.
+    pub fn spent(&self) -> f64 {
+        match self.allowance {
+            Some(allowance) => self.epsilon(self.mu, allowance),
+            None => 0.0,
+        }
+    }
+
+    /// Whether what is charged keeps the budget.
+    pub fn holds(&self) -> bool {
+        self.allowance.is_none_or(|allowance| {
+            self.total_variation <= allowance && self.keeps(self.mu, allowance)
+        })
+    }
+
+    /// The balance with a further run.
+    pub fn with(&self, cost: Cost) -> Balance {
+        let mut after = self.clone();
+        after.charge(cost);
+        after
+    }
+
+    /// What `cost` would come to. Dear: it asks for four epsilons; to grant a run it is
+    /// enough that [`Balance::with`] it [holds](Balance::holds).
+    pub fn quote(&self, cost: Cost) -> Quote {
+        let after = self.with(cost);
+        let total = self.budget.epsilon().to_f64();
+        let alone = Balance::new(self.budget).with(cost).spent();
+        let (spent, fits) = (self.spent(), after.holds());
+        let spent_after = if after.passes_allowance() {
+            f64::INFINITY
+        } else {
+            after.spent()
+        };
+        let requested = if spent.is_finite() {
+            spent_after - spent
+        } else {
+            alone
+        };
+        let remaining = (total - spent).max(0.0);
+        Quote {
+            total,
+            delta: self.budget.delta().to_f64(),
+            spent,
+            requested,
+            alone,
+            remaining,
+            short_by: if fits {
+                0.0
+            } else {
+                (requested - remaining).max(total * f64::EPSILON)
+            },
+            spent_after,
+            room: self.room(),
+            fits,
+        }
+    }
+
+    /// The largest epsilon of one run, by itself and at the budget's delta, that still
+    /// fits; to about 1e-6.
+    pub fn room(&self) -> f64 {
+        let allowance = self.allowance.unwrap_or(self.least_allowance());
+        let (epsilon, delta) = (self.budget.epsilon(), self.budget.delta());
+        let left = match mu_for_budget(epsilon, delta, allowance) {
+            Ok(most) => Real::exact(most) - self.mu,
+            Err(_) => Real::ZERO,
+        };
+        if left <= Real::ZERO || self.total_variation > allowance {
+            return 0.0;
+        }
+        GaussianCurve::new(left).epsilon(delta).lower
+    }
+
+    /// Whether the draws were more, or coarser, than T has room for.
+    fn passes_allowance(&self) -> bool {
+        self.allowance
+            .is_some_and(|allowance| self.total_variation > allowance)
+    }
+
+    /// T when a run of this cost is charged.
+    fn allowance_with(&self, cost: Cost) -> Real {
+        if let Some(allowance) = self.allowance {
+            return allowance;
+        }
+        let like = cost.total_variation * Real::exact(LIKE_THE_FIRST);
+        let usual = self.least_allowance().max(like);
+        if !self.keeps(cost.mu, usual) && self.keeps(cost.mu, cost.total_variation) {
+            cost.total_variation
+        } else {
+            usual
+        }
+    }
+
+    fn least_allowance(&self) -> Real {
+        let share = self.budget.delta().times_power_of_two(ALLOWED_SHARE);
+        // (1 + e^eps)^-1, without overflow.
+        let decay = exp(-self.budget.epsilon());
+        share * decay / (Real::ONE + decay)
+    }
+
+    /// Whether mu and T are (epsilon, delta)-private for the budget's.
+    fn keeps(&self, mu: Real, allowance: Real) -> bool {
+        let curve = curve(mu, allowance);
+        let target = ln_bounds(self.budget.delta()).lower;
+        let epsilon = self.budget.epsilon();
+        if curve.ln_delta_upper(epsilon) <= target {
+            return true;
+        }
+        // The bound rises again where T dominates; a smaller epsilon does as well.
+        let best = Real::exact(curve.epsilon_of_smallest_delta());
+        best < epsilon && curve.ln_delta_upper(best) <= target
+    }
+
+    fn epsilon(&self, mu: Real, allowance: Real) -> f64 {
+        curve(mu, allowance)
+            .epsilon_upper(self.budget.delta())
+            .unwrap_or(f64::INFINITY)
+    }
+}
+
+fn curve(mu: Real, allowance: Real) -> LatticeCurve {
+    LatticeCurve::new(GaussianCurve::new(mu), allowance)
+}
+
+#[cfg(test)]
+#[path = "balance_tests.rs"]
+mod tests;

@@ -1,0 +1,188 @@
+use super::super::super::event::{Gaussian, Lattice};
+use super::*;
+
+fn budget(epsilon: &str) -> Budget {
+    Budget::new(
+        epsilon.parse::<Real>().unwrap(),
+        "1e-6".parse::<Real>().unwrap(),
+    )
+    .unwrap()
+}
+
+/// `count` releases with this noise multiplier, on a lattice of this fineness.
+fn run(multiplier: f64, count: u64, ratio: f64) -> Vec<Event> {
+    let gaussian = Gaussian::of_clip("sum", 1.0, Relation::Substitute, 2.0 * multiplier).unwrap();
+    let lattice = Lattice::new(ratio, 3).unwrap();
+    vec![Event::Gaussian(gaussian.on_lattice(lattice).times(count))]
+}
+
+const FINE: f64 = 9.094947017729282e-13; // 2^-40
+
+fn cost(multiplier: f64, count: u64, ratio: f64) -> Cost {
+    Cost::of(&run(multiplier, count, ratio))
+}
+
+fn accounted(events: &[Event]) -> f64 {
+    let query = Query::Epsilon {
+        delta: budget("1").delta(),
+    };
+    Accountant::Gaussian
+        .account(events, Relation::Substitute, query)
+        .unwrap()
+        .epsilon
+}
+
+// Oracle: the accountant on the events of all runs at once. Wrong here: the ledger sums
+// epsilons, or forgets a run.
+#[test]
+fn runs_cost_what_their_events_cost_together() {
+    let mut balance = Balance::new(budget("5"));
+    let mut events = Vec::new();
+    for (multiplier, count) in [(30.0, 100), (50.0, 400), (200.0, 10_000), (11.0, 1)] {
+        let alone = accounted(&run(multiplier, count, FINE));
+        let before = balance.spent();
+        balance.charge(cost(multiplier, count, FINE));
+        events.extend(run(multiplier, count, FINE));
+        let together = accounted(&events);
+        // The allowance for lattices is wider than what the lattices need.
+        let excess = balance.spent() / together - 1.0;
+        assert!((0.0..2e-6).contains(&excess), "{excess:e}");
+        assert!(before == 0.0 || balance.spent() < before + alone);
+    }
+    assert!(balance.holds());
+}
+
+#[test]
+fn a_quote_adds_up_and_says_what_still_fits() {
+    let mut balance = Balance::new(budget("1"));
+    balance.charge(cost(60.0, 100, FINE));
+    let quote = balance.quote(cost(60.0, 100, FINE));
+    assert!(quote.fits && quote.short_by == 0.0);
+    assert_eq!(quote.total, 1.0);
+    assert_eq!(quote.spent + quote.requested, quote.spent_after);
+    assert!(quote.requested < quote.alone && quote.alone == quote.spent);
+
+    let quote = balance.quote(cost(10.0, 100, FINE));
+    assert!(!quote.fits);
+    let sum = quote.spent + quote.remaining + quote.short_by;
+    assert!((sum - quote.spent_after).abs() < 1e-12, "{quote:?}");
+    assert!((quote.spent + quote.remaining - quote.total).abs() < 1e-12);
+
+    // A run of the size that is said to fit does, and one a little larger does not.
+    let of_epsilon = |epsilon: f64| {
+        let mu = mu_for_budget(Real::exact(epsilon), balance.budget.delta(), Real::ZERO).unwrap();
+        cost((0.5 / mu).sqrt(), 1, FINE)
+    };
+    assert!(balance.with(of_epsilon(quote.room * (1.0 - 1e-5))).holds());
+    assert!(!balance.with(of_epsilon(quote.room * (1.0 + 1e-5))).holds());
+}
+
+// Wrong here: a budget of 1 would refuse the run that was planned for a budget of 1.
+#[test]
+fn a_first_run_that_just_fits_by_itself_fits() {
+    for epsilon in ["0.1", "1", "15"] {
+        let budget = budget(epsilon);
+        let draws = total_variation_of(&run(1.0, 1000, FINE));
+        let mu = mu_for_budget(budget.epsilon(), budget.delta(), draws).unwrap();
+        let multiplier = (500.0 / mu).sqrt() * (1.0 + 1e-15);
+        let mut balance = Balance::new(budget);
+        assert!(
+            balance.with(cost(multiplier, 1000, FINE)).holds(),
+            "{epsilon}"
+        );
+        balance.charge(cost(multiplier, 1000, FINE));
+        assert!(balance.spent() <= budget.epsilon().to_f64());
+        assert!(!balance.with(cost(multiplier, 1000, FINE)).holds());
+        assert!(!balance.with(cost(1e6, 1, FINE)).holds());
+    }
+}
+
+// Wrong here: an analyst could spend in lattice what was not spent in mu, path by path,
+// and the bound would hold for no path's choice.
+#[test]
+fn coarse_lattices_have_an_allowance_of_their_own() {
+    let mut balance = Balance::new(budget("1"));
+    balance.charge(cost(1000.0, 1, FINE));
+    // Almost free in mu; 3 draws at this ratio are a tenth of delta.
+    let coarse = cost(1e6, 1, 7.4e-4);
+    let alone = Balance::new(budget("1")).with(coarse);
+    assert!(alone.holds());
+    let quote = balance.quote(coarse);
+    assert!(!quote.fits);
+    assert_eq!(quote.requested, f64::INFINITY);
+    // First, such a run makes room for others like it.
+    let mut balance = Balance::new(budget("1"));
+    let coarse = cost(1000.0, 1, 1e-5);
+    for _ in 0..1000 {
+        assert!(balance.with(coarse).holds());
+        balance.charge(coarse);
+    }
+    assert!(!balance.with(coarse).with(coarse).holds());
+}
+
+#[test]
+fn a_lifted_charge_is_no_charge() {
+    let (one, two) = (cost(40.0, 100, FINE), cost(70.0, 300, FINE));
+    let mut balance = Balance::new(budget("2"));
+    balance.charge(one);
+    let before = balance.clone();
+    balance.charge(two);
+    balance.lift(two);
+    // Rounded up, and by nothing that a user sees.
+    assert!(balance.mu >= before.mu && balance.total_variation >= before.total_variation);
+    assert!(((balance.mu - before.mu) / before.mu).to_f64() < 1e-29);
+    assert_eq!(balance.spent(), before.spent());
+    balance.lift(one);
+    assert_eq!((balance.spent(), balance.mu), (0.0, Real::ZERO));
+    assert!(balance.allowance.is_none());
+}
+
+// 10^5 runs, each chosen at random with what is left in view: none is let through that
+// takes the whole past the budget, and the budget is used up to the last thousandth.
+// Oracle: the accountant on all events, at the end of each budget.
+#[test]
+fn adaptive_runs_never_pass_the_budget() {
+    let mut state = 1u64;
+    let mut uniform = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let (mut runs, mut refused) = (0, 0);
+    while runs < 100_000 {
+        let epsilon = ["0.1", "1", "3", "10"][(4.0 * uniform()) as usize];
+        let budget = budget(epsilon);
+        let mut balance = Balance::new(budget);
+        let mut granted: Vec<Event> = Vec::new();
+        let mut misses = 0;
+        // Short of everything, runs are asked for that are ever smaller.
+        while misses < 12 && granted.len() < 2000 {
+            let count = 1 + (1000.0 * uniform()) as u64;
+            let scale = 4f64.powf(f64::from(misses) + 3.0 * uniform());
+            let multiplier = 5.0 / epsilon.parse::<f64>().unwrap() * (count as f64).sqrt() * scale;
+            let events = run(multiplier, count, FINE);
+            let after = balance.with(Cost::of(&events));
+            runs += 1;
+            if after.holds() {
+                balance = after;
+                granted.extend(events);
+                // Sometimes one that released nothing comes back.
+                if uniform() < 0.05 {
+                    balance.lift(cost(multiplier, count, FINE));
+                    granted.pop();
+                }
+            } else {
+                refused += 1;
+                misses += 1;
+            }
+        }
+        let spent = accounted(&granted);
+        assert!(spent <= budget.epsilon().to_f64(), "{spent} of {epsilon}");
+        assert!(
+            spent > 0.999 * budget.epsilon().to_f64() || misses < 12,
+            "{spent} of {epsilon}"
+        );
+    }
+    assert!(refused > 1000, "{refused}");
+}

@@ -1,0 +1,201 @@
+//! What the entries of a ledger add up to.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::super::event::Event;
+use super::balance::{Balance, Cost};
+use super::entry::{Entry, FORMAT, Opening, Outcome};
+use super::hash::EntryHash;
+use super::stored_event::StoredEventError;
+use super::terms::{Terms, TermsError};
+
+/// The state after some entries.
+#[derive(Clone, Debug)]
+pub(super) struct Books {
+    pub terms: Terms,
+    pub opening: Opening,
+    pub balance: Balance,
+    pub tally: Tally,
+    open: HashMap<u64, OpenRun>,
+    /// Every run in order, where somebody wants to see them.
+    history: Option<Vec<RunRecord>>,
+}
+
+/// How many entries there are of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// All runs that were charged.
+    pub runs: u64,
+    pub completed: u64,
+    pub stopped: u64,
+    pub nothing_released: u64,
+    /// Repairs after a write that was cut short.
+    pub recovered: u64,
+    /// How often the file was accepted without its head.
+    pub adopted: u64,
+}
+
+impl Tally {
+    /// Runs that are under way, or died.
+    pub fn unsettled(&self) -> u64 {
+        self.runs - self.completed - self.stopped - self.nothing_released
+    }
+}
+
+/// A run as the ledger knows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunRecord {
+    /// The number of the entry that charged it.
+    pub entry: u64,
+    /// The hash of that entry.
+    pub hash: EntryHash,
+    pub date: String,
+    pub run: String,
+    pub events: Vec<Event>,
+    /// None while it is under way, and for ever if it died.
+    pub outcome: Option<Outcome>,
+    /// Releases that took place, an event at a time; none known before it has ended.
+    pub released: Option<Vec<u64>>,
+}
+
+/// A run that has not been settled.
+#[derive(Clone, Debug)]
+struct OpenRun {
+    cost: Cost,
+    counts: Box<[u64]>,
+}
+
+/// An entry that cannot stand where it stands.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(super) enum EntryError {
+    #[error("it is of format {0}, and this version reads format {FORMAT}")]
+    Format(u32),
+    #[error(transparent)]
+    Terms(#[from] TermsError),
+    #[error("its event {number} makes no sense: {source}")]
+    Event {
+        number: usize,
+        source: StoredEventError,
+    },
+    #[error("it is a second first line")]
+    SecondOpening,
+    #[error("it settles entry {0}, which is no run that is under way")]
+    NotOpen(u64),
+    #[error("it reports more releases than entry {0} reserved")]
+    TooManyReleased(u64),
+    #[error("it lifts the charge of entry {0}, which released something")]
+    ReleasedAfterAll(u64),
+}
+
+impl Books {
+    pub fn open(opening: Opening, with_history: bool) -> Result<Books, EntryError> {
+        if opening.format != FORMAT {
+            return Err(EntryError::Format(opening.format));
+        }
+        let terms = Terms::of(&opening)?;
+        Ok(Books {
+            balance: Balance::new(terms.budget()),
+            terms,
+            opening,
+            tally: Tally::default(),
+            open: HashMap::new(),
+            history: with_history.then(Vec::new),
+        })
+    }
+
+    /// Takes an entry in, or leaves everything as it was.
+    pub fn apply(&mut self, hash: EntryHash, entry: &Entry) -> Result<(), EntryError> {
+        match entry {
+            Entry::Ledger(_) => return Err(EntryError::SecondOpening),
+            Entry::Reserved {
+                entry,
+                date,
+                run,
+                events,
+                ..
+            } => {
+                let events = events
+                    .iter()
+                    .enumerate()
+                    .map(|(i, stored)| {
+                        stored
+                            .event(self.terms.relation())
+                            .map_err(|source| EntryError::Event {
+                                number: i + 1,
+                                source,
+                            })
+                    })
+                    .collect::<Result<Vec<_>, _>>()?;
+                let cost = Cost::of(&events);
+                self.balance.charge(cost);
+                self.tally.runs += 1;
+                let counts = events.iter().map(Event::count).collect();
+                self.open.insert(*entry, OpenRun { cost, counts });
+                if let Some(history) = &mut self.history {
+                    history.push(RunRecord {
+                        entry: *entry,
+                        hash,
+                        date: date.clone(),
+                        run: run.clone(),
+                        events,
+                        outcome: None,
+                        released: None,
+                    });
+                }
+            }
+            Entry::Settled {
+                of,
+                outcome,
+                released,
+                ..
+            } => self.settle(*of, *outcome, released)?,
+            Entry::Recovered { .. } => self.tally.recovered += 1,
+            Entry::Adopted { .. } => self.tally.adopted += 1,
+        }
+        Ok(())
+    }
+
+    /// Whether a run is under way, or died.
+    pub fn is_open(&self, entry: u64) -> bool {
+        self.open.contains_key(&entry)
+    }
+
+    pub fn has_history(&self) -> bool {
+        self.history.is_some()
+    }
+
+    pub fn history(&self) -> &[RunRecord] {
+        self.history.as_deref().unwrap_or_default()
+    }
+
+    fn settle(&mut self, of: u64, outcome: Outcome, released: &[u64]) -> Result<(), EntryError> {
+        let run = self.open.get(&of).ok_or(EntryError::NotOpen(of))?;
+        let covers = released.len() == run.counts.len()
+            && released.iter().zip(&run.counts).all(|(r, c)| r <= c);
+        if !covers {
+            return Err(EntryError::TooManyReleased(of));
+        }
+        match outcome {
+            Outcome::NothingReleased => {
+                if released.iter().any(|&count| count > 0) {
+                    return Err(EntryError::ReleasedAfterAll(of));
+                }
+                self.balance.lift(run.cost);
+                self.tally.nothing_released += 1;
+            }
+            Outcome::Completed => self.tally.completed += 1,
+            Outcome::Stopped => self.tally.stopped += 1,
+        }
+        self.open.remove(&of);
+        if let Some(history) = &mut self.history {
+            // In order of entries, since they were pushed so.
+            if let Ok(i) = history.binary_search_by_key(&of, |run| run.entry) {
+                history[i].outcome = Some(outcome);
+                history[i].released = Some(released.to_vec());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! The ledger: one budget for all analyses of one data set.
+//!
+//! A [`Session`] is the budget; with a file behind it, it is a ledger. The file has a
+//! line for each thing that happened: the terms; a run's schedule, charged before its
+//! first release; how it ended. Nothing is ever changed or taken out. docs/ledger.md
+//! tells a privacy officer what that proves and what it does not.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `terms` | what the budget is for |
+//! | `balance` | the filter: what is charged, and whether a further run fits |
+//! | `stored_event`, `entry`, `hash` | the lines of the file |
+//! | `books` | what the entries add up to |
+//! | `chain` | reading: the chain of hashes, and tails that a crash has torn |
+//! | `head` | the file beside it that shows missing lines |
+//! | `file` | locking, and appending so that a crash loses no charge |
+//! | `session` | the way in |
+
+mod balance;
+mod books;
+mod chain;
+mod entry;
+mod error;
+mod file;
+mod hash;
+mod head;
+mod session;
+mod stored_event;
+mod terms;
+
+pub use balance::Quote;
+pub use books::{RunRecord, Tally};
+pub use entry::Outcome;
+pub use error::{Damage, LedgerError};
+pub use hash::{EntryHash, NotAHash};
+pub use session::{Request, Reservation, Session, Statement};
+pub use stored_event::StoredEventError;
+pub use terms::{Terms, TermsError};

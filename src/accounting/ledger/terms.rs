@@ -1,0 +1,99 @@
+//! What a budget is for.
+
+use super::super::accountant::Accountant;
+use super::super::budget::{Budget, BudgetError};
+use super::super::event::Relation;
+use super::super::real::{Real, RealError};
+use super::entry::Opening;
+
+/// The budget of one data set: how much, and for which neighbours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terms {
+    budget: Budget,
+    relation: Relation,
+    unit: String,
+    accountant: Accountant,
+}
+
+/// Terms that make no sense.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum TermsError {
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    #[error(transparent)]
+    Number(#[from] RealError),
+    #[error(
+        "the unit `{}` is not a name; write `record`, or the column that is given to --unit, in at \
+         most 200 characters", .0.escape_debug()
+    )]
+    Unit(String),
+    #[error(
+        "the accountant `{0}` cannot keep a ledger: runs on a ledger are chosen one after another, \
+         and it is sound only for schedules that are fixed beforehand; use `gaussian`"
+    )]
+    Accountant(String),
+}
+
+impl Terms {
+    /// `unit`: whose data are protected: `record`, or the column whose value marks one
+    /// unit's rows. The budget is taken to 17 digits, as a file keeps it.
+    ///
+    /// # Errors
+    ///
+    /// A unit that is no name.
+    pub fn new(
+        budget: Budget,
+        relation: Relation,
+        unit: &str,
+        accountant: Accountant,
+    ) -> Result<Terms, TermsError> {
+        let is_name = !unit.trim().is_empty()
+            && unit.chars().count() <= 200
+            && !unit.chars().any(char::is_control);
+        if !is_name {
+            return Err(TermsError::Unit(unit.to_owned()));
+        }
+        match accountant {
+            Accountant::Gaussian => {}
+        }
+        Ok(Terms {
+            budget: Budget::new(
+                decimal(budget.epsilon().to_f64())?,
+                decimal(budget.delta().to_f64())?,
+            )?,
+            relation,
+            unit: unit.to_owned(),
+            accountant,
+        })
+    }
+
+    pub(super) fn of(opening: &Opening) -> Result<Terms, TermsError> {
+        let budget = Budget::new(decimal(opening.epsilon)?, decimal(opening.delta)?)?;
+        let accountant = opening
+            .accountant
+            .parse()
+            .map_err(|_| TermsError::Accountant(opening.accountant.clone()))?;
+        Terms::new(budget, opening.relation, &opening.unit, accountant)
+    }
+
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    pub fn relation(&self) -> Relation {
+        self.relation
+    }
+
+    pub fn unit(&self) -> &str {
+        &self.unit
+    }
+
+    pub fn accountant(&self) -> Accountant {
+        self.accountant
+    }
+}
+
+/// The number that a person means by the shortest decimal of `value`: 0.1 is a tenth.
+fn decimal(value: f64) -> Result<Real, RealError> {
+    format!("{value:e}").parse()
+}

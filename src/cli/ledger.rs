@@ -1,0 +1,438 @@
+//! `dpm ledger`: the budget of one data set; and what `--ledger` does to a run.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::plan::figure;
+use super::run_settings::RelationChoice;
+use super::{Common, pretty, print};
+use crate::accounting::{
+    Accountant, Budget, EntryHash, LedgerError, Outcome, Quote, Real, Request, Reservation,
+    RunRecord, Session, Statement, Terms,
+};
+use crate::output::RunLedger;
+use crate::sampler::Plan;
+
+/// Runs that `show` lists; the file has them all.
+const SHOWN: usize = 20;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: LedgerCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum LedgerCommand {
+    /// Make the ledger of a data set
+    Create(Create),
+    /// What was charged, what is spent and what is left
+    Show(Show),
+    /// Check that a ledger is whole and keeps its budget
+    Verify(Verify),
+    /// Go on with a ledger whose head file is lost, leaving a note in it
+    Adopt(Adopt),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: dpm ledger create survey.ledger --epsilon 4 --delta 1e-6\n\nUse one ledger per data set, and give it to every run on these data: dpm sample model.dpm survey.csv --epsilon 1 --delta 1e-6 --ledger survey.ledger\nThe file survey.ledger.head is written beside it and belongs to it: move and back up both together."
+)]
+struct Create {
+    /// The file to make
+    ledger: PathBuf,
+    /// Privacy budget epsilon of all runs together
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    epsilon: Real,
+    /// Privacy budget delta of all runs together
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    delta: Real,
+    /// What neighbouring data sets differ in; runs must say the same
+    #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
+    relation: RelationChoice,
+    /// Whose data are protected: `record`, or the column that runs give to --unit
+    #[arg(long, value_name = "NAME", default_value = "record")]
+    unit: String,
+    /// Accountant
+    #[arg(long, default_value = "gaussian", value_name = "NAME")]
+    accountant: Accountant,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: dpm ledger show survey.ledger --format json")]
+struct Show {
+    /// The ledger
+    ledger: PathBuf,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: dpm ledger verify survey.ledger --against first-run --against second-run\n\nExits with 1 when the ledger does not hold: a line was edited, moved or removed, entries are missing at the end, or more is charged than the budget allows. With --against, also when the entry that a run's privacy.json names is not in it: that shows a ledger that was rewritten from some entry on, or put back to an earlier state together with its head."
+)]
+struct Verify {
+    /// The ledger
+    ledger: PathBuf,
+    /// Directories of runs whose charge the ledger must hold
+    #[arg(long, value_name = "RUN")]
+    against: Vec<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: dpm ledger adopt survey.ledger\n\nThe head file says how many entries the ledger has. Without it nobody can tell whether entries at the end are missing. Check the ledger against the runs that you know of before you adopt it; the note stays in it."
+)]
+struct Adopt {
+    /// The ledger
+    ledger: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    match &arguments.command {
+        LedgerCommand::Create(create) => create.run(common),
+        LedgerCommand::Show(show) => show.run(),
+        LedgerCommand::Verify(verify) => verify.run(common),
+        LedgerCommand::Adopt(adopt) => adopt.run(common),
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        match error {
+            LedgerError::Refused(_) => Failure::budget(error),
+            LedgerError::Relation { .. }
+            | LedgerError::Unit { .. }
+            | LedgerError::Account(_)
+            | LedgerError::Event(_)
+            | LedgerError::Terms(_)
+            | LedgerError::NotFound(_)
+            | LedgerError::Exists(_)
+            | LedgerError::HeadWithoutLedger { .. } => Failure::input(error),
+            _ => Failure::run(error),
+        }
+    }
+}
+
+impl Create {
+    fn run(&self, common: &Common) -> Result<(), Failure> {
+        let budget = Budget::new(self.epsilon, self.delta).map_err(Failure::input)?;
+        let terms = Terms::new(budget, self.relation.into(), &self.unit, self.accountant)
+            .map_err(Failure::input)?;
+        let session = Session::create(&self.ledger, &terms)?;
+        let statement = session.statement()?;
+        common.say(format!(
+            "made {}: epsilon {} at delta {:e} for one `{}` under {}, for all runs together",
+            self.ledger.display(),
+            statement.epsilon,
+            statement.delta,
+            statement.unit.escape_debug(),
+            statement.relation,
+        ));
+        common.say(
+            "give it to every run on these data with --ledger, and keep its .head file beside it",
+        );
+        Ok(())
+    }
+}
+
+impl Show {
+    fn run(&self) -> Result<(), Failure> {
+        let session = Session::open_with_history(&self.ledger)?;
+        let (statement, history) = (session.statement()?, session.history()?);
+        print(&match self.format {
+            Format::Json => {
+                let mut value = json!(statement);
+                value["history"] = json!(history);
+                pretty(&value)
+            }
+            Format::Text => describe(&statement, &history)?,
+        })
+    }
+}
+
+impl Verify {
+    fn run(&self, common: &Common) -> Result<(), Failure> {
+        let session = Session::open_with_history(&self.ledger)?;
+        session.check_balance()?;
+        for run in &self.against {
+            let evidence = Evidence::read(run)?;
+            session
+                .check_evidence(&evidence.ledger, evidence.entry, evidence.hash)
+                .map_err(|e| Failure::run(format!("{e} (run `{}`)", run.display())))?;
+        }
+        let statement = session.statement()?;
+        let mut text = format!(
+            "{} holds: {} entries, {} runs, epsilon {} of {} spent at delta {:e}\nhead {}\n",
+            self.ledger.display(),
+            statement.entries,
+            statement.runs.runs,
+            figure(statement.spent),
+            statement.epsilon,
+            statement.delta,
+            statement.head,
+        );
+        for note in notes(&statement) {
+            text += &format!("note: {note}\n");
+        }
+        if !self.against.is_empty() {
+            text += &format!(
+                "the entries of {} runs are in it as they were reported\n",
+                self.against.len()
+            );
+        }
+        print(&text)?;
+        if self.against.is_empty() {
+            common.say(
+                "to see whether it was rewritten as a whole, compare it with runs: --against RUN",
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Adopt {
+    fn run(&self, common: &Common) -> Result<(), Failure> {
+        let head = {
+            let mut name = self.ledger.clone().into_os_string();
+            name.push(".head");
+            PathBuf::from(name)
+        };
+        if head.exists() {
+            return Err(Failure::input(format!(
+                "`{}` is there; only a ledger without its head can be adopted. If the head is of another ledger, move it away first",
+                head.display()
+            )));
+        }
+        let statement = Session::adopt(&self.ledger)?.statement()?;
+        common.say(format!(
+            "adopted {} with {} entries; the note in it stays",
+            self.ledger.display(),
+            statement.entries
+        ));
+        Ok(())
+    }
+}
+
+/// Where a run's report says that it was charged.
+struct Evidence {
+    ledger: String,
+    entry: u64,
+    hash: EntryHash,
+}
+
+impl Evidence {
+    fn read(run: &Path) -> Result<Evidence, Failure> {
+        let path = run.join("privacy.json");
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            Failure::input(format!(
+                "cannot read `{}`: {e}; --against takes the directory of a run",
+                path.display()
+            ))
+        })?;
+        let json: Value = serde_json::from_str(&text)
+            .map_err(|e| Failure::input(format!("`{}` is not valid JSON: {e}", path.display())))?;
+        let ledger = &json["ledger"];
+        let evidence = || {
+            Some(Evidence {
+                ledger: ledger["id"].as_str()?.to_owned(),
+                entry: ledger["entry"].as_u64()?,
+                hash: ledger["hash"].as_str()?.parse().ok()?,
+            })
+        };
+        evidence().ok_or_else(|| {
+            Failure::input(format!(
+                "`{}` names no ledger: the run was made without --ledger",
+                path.display()
+            ))
+        })
+    }
+}
+
+fn notes(statement: &Statement) -> Vec<String> {
+    let mut notes = Vec::new();
+    if statement.torn_tail {
+        notes.push("the last line was cut short while it was written. Nothing was released on it; the next entry will mark it".to_owned());
+    }
+    let runs = &statement.runs;
+    if runs.unsettled() > 0 {
+        notes.push(format!(
+            "{} runs are under way, or died; they stay charged",
+            runs.unsettled()
+        ));
+    }
+    if runs.recovered > 0 {
+        notes.push(format!(
+            "{} lines were cut short at some time, and are marked",
+            runs.recovered
+        ));
+    }
+    if runs.adopted > 0 {
+        notes.push(format!(
+            "it was accepted without its head {} times: entries may be missing before that",
+            runs.adopted
+        ));
+    }
+    notes
+}
+
+fn describe(statement: &Statement, history: &[RunRecord]) -> Result<String, Failure> {
+    let mut text = String::new();
+    let mut lines = || {
+        let s = statement;
+        writeln!(text, "ledger {} of {}", s.id, s.created)?;
+        writeln!(
+            text,
+            "for one `{}` under {}, accountant {}",
+            s.unit.escape_debug(),
+            s.relation,
+            s.accountant
+        )?;
+        writeln!(
+            text,
+            "epsilon at delta {:e}: total {}, spent {}, remaining {}",
+            s.delta,
+            s.epsilon,
+            figure(s.spent),
+            figure(s.remaining)
+        )?;
+        writeln!(
+            text,
+            "a further run fits that costs at most about {} by itself",
+            figure(s.room)
+        )?;
+        for note in notes(s) {
+            writeln!(text, "note: {note}")?;
+        }
+        writeln!(text, "head {} (entry {})", s.head, s.entries)?;
+        if history.len() > SHOWN {
+            writeln!(
+                text,
+                "... and {} runs before these: see --format json",
+                history.len() - SHOWN
+            )?;
+        }
+        for run in &history[history.len().saturating_sub(SHOWN)..] {
+            let outcome = run.outcome.map_or("under way, or died", Outcome::name);
+            writeln!(
+                text,
+                "entry {:>6}  {}  {}  {}",
+                run.entry,
+                run.date.escape_debug(),
+                outcome,
+                run.run.escape_debug()
+            )?;
+        }
+        Ok::<(), std::fmt::Error>(())
+    };
+    lines().map_err(Failure::run)?;
+    Ok(text)
+}
+
+/// A ledger that a run takes from.
+pub(super) struct Account {
+    path: PathBuf,
+    session: Session,
+}
+
+impl Account {
+    /// Opens and checks it; before any data are read.
+    pub fn open(path: &Path) -> Result<Account, Failure> {
+        Ok(Account {
+            path: path.to_path_buf(),
+            session: Session::open(path)?,
+        })
+    }
+
+    /// What a plan would come to.
+    pub fn quote(&self, plan: &Plan, unit: &str) -> Result<Quote, Failure> {
+        let quote = self.session.quote(&request("", plan, unit))?;
+        if quote.fits {
+            Ok(quote)
+        } else {
+            Err(LedgerError::Refused(Box::new(quote)).into())
+        }
+    }
+
+    /// What a plan would come to whose run has the ledger's unit.
+    pub fn quote_for_its_unit(&self, plan: &Plan) -> Result<Quote, Failure> {
+        self.quote(plan, self.session.terms()?.unit())
+    }
+
+    /// Charges the whole plan.
+    pub fn reserve(&self, run: &str, plan: &Plan, unit: &str) -> Result<Reservation<'_>, Failure> {
+        self.session
+            .reserve(&request(run, plan, unit))
+            .map_err(|error| match error {
+                LedgerError::Write { .. } => Failure::run(format!(
+                    "{error}. The run is refused, and has released nothing"
+                )),
+                other => other.into(),
+            })
+    }
+
+    /// What `privacy.json` says about the charge.
+    pub fn report(&self, reservation: &Reservation) -> RunLedger {
+        let terms = reservation.terms();
+        let name = self.path.file_name().map(|name| name.to_string_lossy());
+        RunLedger {
+            name: name.unwrap_or_default().into_owned(),
+            id: reservation.ledger().to_owned(),
+            entry: reservation.entry(),
+            hash: reservation.hash().to_string(),
+            epsilon: terms.budget().epsilon().to_f64(),
+            delta: terms.budget().delta().to_f64(),
+            epsilon_spent: reservation.spent(),
+            accountant: terms.accountant().name().to_owned(),
+        }
+    }
+}
+
+/// Notes in the ledger how a run ended. That this fails changes no charge.
+pub(super) fn settle(reservation: Reservation, completed: bool, common: &Common) {
+    let settled = if completed {
+        reservation.complete()
+    } else {
+        reservation.stop()
+    };
+    match settled {
+        Ok(Outcome::NothingReleased) => {
+            common.say("nothing was released, so the ledger's charge is lifted");
+        }
+        Ok(_) => {}
+        Err(error) => common.say(format!(
+            "warning: the ledger could not note how the run ended, so it stays charged as one that died: {error}"
+        )),
+    }
+}
+
+/// The ledger's side of a plan, in a line.
+pub(super) fn line(quote: &Quote) -> String {
+    format!(
+        "ledger: epsilon {} of {} spent at delta {:e}; this run adds {}, which leaves {}",
+        figure(quote.spent),
+        quote.total,
+        quote.delta,
+        figure(quote.requested),
+        figure((quote.total - quote.spent_after).max(0.0))
+    )
+}
+
+fn request<'a>(run: &'a str, plan: &'a Plan, unit: &'a str) -> Request<'a> {
+    Request {
+        run,
+        events: &plan.events,
+        relation: plan.request.relation,
+        unit,
+    }
+}

@@ -1,0 +1,136 @@
+//! Every family against mpmath: values and derivatives at ordinary points and in
+//! the extreme tails (tests/fixtures/distributions/make.py).
+
+use serde_json::Value;
+
+use super::dual::{Dual, Duals};
+use super::*;
+
+/// A relative error of this size, or ...
+const RELATIVE: f64 = 1e-12;
+/// ... what so many units in the last places of the arguments change. A density
+/// whose logarithm is the difference of 1e8 and 1e8 cannot do better: its
+/// arguments do not say more. A derivative may also be off by what the value is,
+/// over a relative change of its argument.
+const UNITS: f64 = 8.0;
+
+/// One line of densities.json.
+struct Row {
+    family: usize,
+    given: Vec<(Vec<f64>, usize, usize)>,
+    value: f64,
+    gradient: Vec<Option<f64>>,
+    conditioning: Vec<Option<f64>>,
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_f64(),
+    }
+}
+
+fn rows() -> Vec<Row> {
+    let text = include_str!("../../tests/fixtures/distributions/densities.json");
+    let all: Value = serde_json::from_str(text).expect("JSON");
+    let list = |v: &Value| v.as_array().expect("a list").clone();
+    list(&all)
+        .iter()
+        .map(|row| Row {
+            family: lookup(row["family"].as_str().expect("a name")).expect("a known family"),
+            given: list(&row["given"])
+                .iter()
+                .map(|g| {
+                    let elements = list(&g[0]).iter().filter_map(number).collect();
+                    let size = |i: usize| g[i].as_u64().expect("a size") as usize;
+                    (elements, size(1), size(2))
+                })
+                .collect(),
+            value: number(&row["value"]).expect("a value"),
+            gradient: list(&row["gradient"]).iter().map(number).collect(),
+            conditioning: list(&row["conditioning"]).iter().map(number).collect(),
+        })
+        .collect()
+}
+
+fn evaluate<A: Algebra>(
+    algebra: &mut A,
+    family: usize,
+    given: &[(Vec<A::Scalar>, usize, usize)],
+) -> A::Scalar {
+    let containers: Vec<_> = given
+        .iter()
+        .map(|(elements, rows, columns)| Container {
+            elements,
+            rows: *rows,
+            columns: *columns,
+        })
+        .collect();
+    log_density(family, algebra, &containers[0], &containers[1..])
+}
+
+#[test]
+fn densities_and_gradients_match_mpmath() {
+    let mut wrong = Vec::new();
+    for row in rows() {
+        let mut slot = 0;
+        let duals: Vec<_> = row
+            .given
+            .iter()
+            .map(|(elements, r, c)| {
+                let elements = elements.iter().map(|&x| {
+                    slot += 1;
+                    Dual::variable(x, slot - 1)
+                });
+                (elements.collect::<Vec<_>>(), *r, *c)
+            })
+            .collect();
+        let ours = evaluate(&mut Duals, row.family, &duals);
+        let plain = evaluate(&mut Numbers, row.family, &row.given);
+        let mut check = |what: String, ours: f64, theirs: f64, conditioning: f64| {
+            let allowed = RELATIVE * theirs.abs() + UNITS * f64::EPSILON * conditioning;
+            if ours != theirs && !((ours - theirs).abs() <= allowed) {
+                wrong.push(format!(
+                    "{} {:?}: {what} is {ours:e}, expected {theirs:e}, off by {:.1} of what is allowed",
+                    FAMILIES[row.family].name,
+                    row.given.iter().map(|g| &g.0).collect::<Vec<_>>(),
+                    (ours - theirs).abs() / allowed
+                ));
+            }
+        };
+        let of_value = row.conditioning[0].expect("a number");
+        check("the value".into(), ours.value, row.value, of_value);
+        check("the plain value".into(), plain, row.value, of_value);
+        for (k, slope) in row.gradient.iter().enumerate() {
+            if let (Some(slope), Some(conditioning)) = (slope, row.conditioning[k + 1]) {
+                let x = row.given.iter().flat_map(|g| &g.0).nth(k);
+                let of_value = match x {
+                    Some(x) if *x != 0.0 => row.value.abs() / x.abs(),
+                    _ => 0.0,
+                };
+                check(
+                    format!("derivative {k}"),
+                    ours.partials[k],
+                    *slope,
+                    conditioning + of_value,
+                );
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// A family without fixtures fails here.
+#[test]
+fn every_family_has_fixtures() {
+    let rows = rows();
+    for (index, family) in FAMILIES.iter().enumerate() {
+        let count = rows.iter().filter(|r| r.family == index).count();
+        assert!(count >= 10, "{}: {count} rows", family.name);
+    }
+}

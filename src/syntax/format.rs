@@ -1,0 +1,88 @@
+//! The formatter: a program in the one form that all programs have.
+//!
+//! `source` gives the words and marks with the comments between them, `layout`
+//! and `expression` walk the tree and say where lines may break, in the
+//! documents of `document`, and `print` breaks them where they must. Words and
+//! marks are those of the source, so numbers, texts and brackets stay as written.
+
+mod document;
+mod expression;
+mod layout;
+mod print;
+mod source;
+
+use super::diagnostic::Diagnostic;
+use super::parse::parse;
+use super::tree::Span;
+use layout::Layout;
+use source::{Comment, Source};
+
+/// Lines are broken to stay within this, in characters. Comments and words that
+/// cannot be broken may be longer.
+pub const LINE_WIDTH: usize = 100;
+
+/// The program as `dpm fmt` writes it; or what is wrong with it, since a program
+/// that cannot be read cannot be laid out.
+///
+/// The result means the same: its tree differs from that of `source` in nothing
+/// but places, and all comments are there in their order. To format it again
+/// changes nothing.
+///
+/// # Errors
+///
+/// Everything that [`parse`](super::parse()) has to say, when there is anything.
+pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
+    let parsed = parse(source);
+    let program = match parsed.program {
+        Some(program) if parsed.diagnostics.is_empty() => program,
+        _ => return Err(parsed.diagnostics),
+    };
+    let read = Source::read(source);
+    let Some(document) = Layout::new(&read).program(&program) else {
+        return Err(vec![lost(source)]);
+    };
+    let mut text = print::print(&document, LINE_WIDTH);
+    if !same_words(&read, &Source::read(&text)) {
+        return Err(vec![lost(source)]);
+    }
+    if source.starts_with('\u{FEFF}') {
+        text.insert(0, '\u{FEFF}');
+    }
+    // The line ends of the first line are those of the file.
+    let windows = source
+        .find('\n')
+        .is_some_and(|end| source[..end].ends_with('\r'));
+    Ok(match windows {
+        true => text.replace('\n', "\r\n"),
+        false => text,
+    })
+}
+
+/// A formatter must never damage a program, so its work is looked over.
+fn same_words(before: &Source<'_>, after: &Source<'_>) -> bool {
+    let comments = |source: &Source<'_>| -> Vec<String> {
+        source
+            .places
+            .iter()
+            .flat_map(|place| place.comments.iter().map(Comment::words))
+            .collect()
+    };
+    let words = |source: &Source<'_>| -> Vec<String> {
+        let tokens = source.tokens.iter();
+        tokens.map(|token| token.text.to_owned()).collect()
+    };
+    words(before) == words(after) && comments(before) == comments(after)
+}
+
+fn lost(source: &str) -> Diagnostic {
+    Diagnostic::error(
+        "S000",
+        Span::new(0, source.len()),
+        "dpm cannot format this program without changing it",
+    )
+    .label("this is a mistake in dpm")
+    .help("please report it with the file, which is left as it was")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,572 @@
+//! Record columns as a curator meets them: words, vectors, missing values, units of
+//! several rows, and what `dpm check --data` says of a file.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const FACTORS: &str = r#"
+constants { real<lower=0> most; }
+record {
+  factor("north", "south", "east") region;
+  array[2] factor("no", "yes") smoker;
+  vector[2] x;
+  matrix[2, 2] m;
+  real<lower=0> above;
+  real<upper=most> below;
+  int<lower=0, upper=3> k;
+}
+parameters {
+  vector[3] a;
+  vector[2] s;
+  real b;
+}
+model {
+  a ~ normal(0, 1);
+  s ~ normal(0, 1);
+  b ~ normal(0, 1);
+  target += a[region] + (smoker[1] == 2 ? s[2] : s[1]) + 10 * (smoker[2] == 2 ? s[2] : s[1])
+    + b * (x[1] + 10 * x[2] + 100 * m[1, 1] + 1000 * m[1, 2] + 1e4 * m[2, 1] + 1e5 * m[2, 2]
+           + 1e6 * above + 1e7 * below + 1e8 * k);
+}
+"#;
+
+const HEADER: &str = "region,smoker.1,smoker.2,x.1,x.2,m.1.1,m.1.2,m.2.1,m.2.2,above,below,k";
+
+const LOGISTIC: &str = "\
+record {
+  int<lower=0, upper=1> y;
+  real<lower=-1, upper=1> x;
+}
+parameters {
+  real alpha;
+  real beta;
+}
+model {
+  alpha ~ normal(0, 2);
+  beta ~ normal(0, 2);
+  y ~ bernoulli_logit(alpha + beta * x);
+}
+";
+
+const RUN: &str = "--chains 2 --num-warmup 5 --num-samples 15 --leapfrog-steps 3 --step-size 0.01 --seed 7 --insecure-noise-seed 11";
+
+struct Place(tempfile::TempDir);
+
+struct Outcome {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().expect("a temporary directory"))
+    }
+
+    /// With a model, its data and points for `dpm log-prob`.
+    fn with(model: &str, data: &str) -> Place {
+        let place = Place::new();
+        place.write("m.dpm", model);
+        place.write("d.csv", data);
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path().join(name), text).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    fn dpm(&self, arguments: &str) -> Outcome {
+        self.dpm_with(&arguments.split_whitespace().collect::<Vec<_>>())
+    }
+
+    fn dpm_with(&self, arguments: &[&str]) -> Outcome {
+        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
+            .args(arguments)
+            .current_dir(self.path())
+            .output()
+            .expect("dpm starts");
+        let outcome = Outcome {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: String::from_utf8(output.stderr).expect("UTF-8"),
+        };
+        let said = format!("{}{}", outcome.out, outcome.err);
+        for word in ["panicked", "internal error", "424242"] {
+            assert!(!said.contains(word), "{arguments:?}: {said}");
+        }
+        outcome
+    }
+
+    fn succeeds(&self, arguments: &str) -> Outcome {
+        let outcome = self.dpm(arguments);
+        assert_eq!(outcome.code, 0, "dpm {arguments}: {}", outcome.err);
+        outcome
+    }
+
+    fn fails(&self, arguments: &str, words: &[&str]) {
+        let outcome = self.dpm(arguments);
+        assert_eq!(outcome.code, 2, "dpm {arguments}: {}", outcome.err);
+        for word in words {
+            assert!(
+                outcome.err.contains(word),
+                "dpm {arguments}: no `{word}` in: {}",
+                outcome.err
+            );
+        }
+    }
+
+    fn json(&self, arguments: &str) -> Value {
+        serde_json::from_str(&self.succeeds(arguments).out).expect("JSON")
+    }
+
+    /// The gradient and log density of the likelihood alone at the origin; `more` are
+    /// arguments of their own.
+    fn log_prob(&self, model: &str, data: &str, more: &[&str]) -> Value {
+        let mut arguments = vec!["log-prob", model, data, "--points", "p.json"];
+        arguments.push("--not-private");
+        arguments.extend(more);
+        let outcome = self.dpm_with(&arguments);
+        assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.err);
+        serde_json::from_str(&outcome.out).expect("JSON")
+    }
+
+    /// The rows of a chain, as text.
+    fn draws(&self, chain: &str) -> Vec<String> {
+        let lines = self.read(chain);
+        let rows = lines.lines().filter(|line| !line.starts_with('#')).skip(1);
+        rows.map(str::to_string).collect()
+    }
+}
+
+fn factors(rows: &str) -> Place {
+    let place = Place::with(FACTORS, &format!("{HEADER}\n{rows}"));
+    place.write("m.constants.json", r#"{"most": 2}"#);
+    place.write(
+        "p.json",
+        r#"[{"params": {"a": [0, 0, 0], "s": [0, 0], "b": 0}}]"#,
+    );
+    place
+}
+
+/// d/da, d/ds, d/db of the likelihood at the origin: what the columns held.
+fn gradient(answer: &Value) -> Vec<f64> {
+    let gradient = answer[0]["gradient"].as_array().expect("a gradient");
+    gradient
+        .iter()
+        .map(|g| g.as_f64().expect("a number"))
+        .collect()
+}
+
+/// Words, elements of containers, clamping on one side, a bound that is a constant:
+/// every column is read into its own place.
+#[test]
+fn every_column_is_read_into_its_place() {
+    let row = "south,yes,no,1,2,3,4,5,6,-7,8,3\n";
+    let place = factors(row);
+    // x.1 + 10 x.2 + 100 m.1.1 + 1000 m.1.2 + 1e4 m.2.1 + 1e5 m.2.2 + 0 + 2e7 + 3e8
+    let b = 1.0 + 20.0 + 300.0 + 4e3 + 5e4 + 6e5 + 2e7 + 3e8;
+    let expected = [0.0, 1.0, 0.0, 10.0, 1.0, b];
+    let read = |data: &str, more: &[&str]| gradient(&place.log_prob("m.dpm", data, more));
+    assert_eq!(read("d.csv", &[]), expected);
+
+    let brackets = "region,smoker[1],smoker[2],x[1],x[2],\"m[1,1]\",\"m[1, 2]\",\"m[2,1]\",\"m[2,2]\",above,below,k";
+    place.write("brackets.csv", format!("{brackets}\n{row}"));
+    assert_eq!(read("brackets.csv", &[]), expected);
+
+    // A matrix column by column; a name with a comma in quotes.
+    place.write(
+        "named.csv",
+        format!("place,s1,s2,\"u, v\",w,c11,c12,c21,c22,above,below,k\n{row}"),
+    );
+    let named = [
+        "--columns",
+        "region=place",
+        "--columns",
+        "smoker=s1,s2",
+        "--columns",
+        "x=\"u, v\",w",
+        "--columns",
+        "m=c11,c21,c12,c22",
+    ];
+    assert_eq!(read("named.csv", &named), expected);
+    place.fails(
+        "check m.dpm --data named.csv --columns m=c11",
+        &["gives 1 column for `m`, which has 4 elements, m.1.1, m.2.1, ..., m.2.2"],
+    );
+}
+
+/// A missing value in any column drops its row from the likelihood.
+#[test]
+fn a_row_with_a_missing_value_adds_nothing() {
+    let row = "south,yes,no,1,2,3,4,5,6,7,-8,3";
+    let place = factors(&format!("{row}\n"));
+    let expected = place.log_prob("m.dpm", "d.csv", &[]);
+    let cells: Vec<&str> = row.split(',').collect();
+    for column in 0..cells.len() {
+        for missing in ["", "NA", "nan", " null "] {
+            let mut other = cells.clone();
+            other[column] = missing;
+            let text = format!("{HEADER}\n{}\n{row}\n", other.join(","));
+            place.write("missing.csv", text);
+            let answer = place.log_prob("m.dpm", "missing.csv", &[]);
+            assert_eq!(answer, expected, "{column} {missing}");
+        }
+    }
+}
+
+#[test]
+fn bad_cells_are_named_by_line_and_column() {
+    let row = "south,yes,no,1,2,3,4,5,6,7,-8,3";
+    let place = factors("");
+    for (column, cell, words) in [
+        (
+            0,
+            "west424242",
+            "column `region`: expected a level of the factor: \"north\", \"south\", \"east\";",
+        ),
+        (0, "2", "column `region`"),
+        (0, "South", "column `region`"),
+        (
+            2,
+            "maybe424242",
+            "column `smoker.2`: expected a level of the factor: \"no\", \"yes\";",
+        ),
+        (3, "x424242", "column `x.1`: expected a finite number"),
+        (6, "inf", "column `m.1.2`: expected a finite number"),
+        (9, "inf", "column `above`: expected a finite number"),
+        (10, "-1e999", "column `below`: expected a finite number"),
+        (
+            11,
+            "424242",
+            "column `k`: expected a whole number from 0 to 3",
+        ),
+        (11, "-1", "column `k`"),
+        (11, "1.5", "column `k`"),
+    ] {
+        let mut cells: Vec<&str> = row.split(',').collect();
+        cells[column] = cell;
+        place.write("bad.csv", format!("{HEADER}\n{row}\n{}\n", cells.join(",")));
+        let said = format!("bad.csv, line 3, {words}");
+        place.fails(
+            "log-prob m.dpm bad.csv --points p.json --not-private",
+            &[&said],
+        );
+        place.write("good.csv", format!("{HEADER}\n{row}\n"));
+        assert_eq!(
+            place.log_prob("m.dpm", "bad.csv", &["--on-bad-rows", "skip"]),
+            place.log_prob("m.dpm", "good.csv", &[]),
+            "{cell}"
+        );
+    }
+    // Infinities are moved to a bound where there is one.
+    for (column, infinite, finite) in [(9, "-inf", "0"), (10, "1e999", "2"), (10, "inf", "2")] {
+        let answers = [infinite, finite].map(|cell| {
+            let mut cells: Vec<&str> = row.split(',').collect();
+            cells[column] = cell;
+            place.write("d.csv", format!("{HEADER}\n{}\n", cells.join(",")));
+            place.log_prob("m.dpm", "d.csv", &[])
+        });
+        assert_eq!(answers[0], answers[1]);
+    }
+}
+
+#[test]
+fn info_shows_the_levels() {
+    let place = factors("");
+    let info = place.json("info m.dpm");
+    let region = &info["record"][0];
+    let levels = serde_json::json!(["north", "south", "east"]);
+    assert_eq!(region["type"], "factor");
+    assert_eq!(region["levels"], levels);
+    assert_eq!(
+        (&region["lower"], &region["upper"]),
+        (&"1".into(), &"3".into())
+    );
+    assert_eq!(info["record"][1]["type"], "array[] factor");
+    let column = &info["record_columns"][0];
+    assert_eq!(
+        (&column["type"], &column["levels"]),
+        (&"factor".into(), &levels)
+    );
+    assert_eq!(info["record_columns"][2]["name"], "smoker.2");
+    assert_eq!(info["record_columns"][3].get("levels"), None);
+}
+
+/// Rows of a small logistic regression, with the unit of each.
+fn logistic_rows(units: u64) -> Vec<(u64, String)> {
+    let mut state = 3u64;
+    let mut next = move |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    (0..400)
+        .map(|_| {
+            let unit = next(units);
+            let x = next(2001) as f64 / 1000.0 - 1.0;
+            (unit, format!("{},{x}", next(2)))
+        })
+        .collect()
+}
+
+fn csv(rows: &[(u64, String)]) -> String {
+    rows.iter()
+        .fold("who,y,x\n".to_string(), |text, (who, row)| {
+            text + &format!("u{who},{row}\n")
+        })
+}
+
+/// The draws do not tell in which order the rows stood; they do tell the unit.
+#[test]
+fn draws_depend_on_units_and_on_no_order() {
+    let mut rows = logistic_rows(60);
+    let place = Place::with(LOGISTIC, &csv(&rows));
+    rows.sort_by(|a, b| a.1.cmp(&b.1));
+    place.write("permuted.csv", csv(&rows));
+    let sample = |data: &str, out: &str, more: &str| {
+        // A wide budget and a tight clip bound, so that clipping shows.
+        place.succeeds(&format!(
+            "sample m.dpm {data} {RUN} --epsilon 40 --delta 1e-3 --clip-gradient 0.3 --out {out} {more}"
+        ));
+        [1, 2].map(|chain| place.draws(&format!("{out}/chain-{chain}.csv")))
+    };
+    let grouped = sample("d.csv", "a", "--unit who");
+    assert_eq!(grouped, sample("permuted.csv", "b", "--unit who"));
+    assert_eq!(
+        grouped,
+        sample("permuted.csv", "c", "--unit who --threads 1")
+    );
+    let by_row = sample("d.csv", "d", "");
+    assert_ne!(grouped, by_row);
+    // Where every row has a unit of its own, a unit is a row.
+    for (i, row) in rows.iter_mut().enumerate() {
+        row.0 = i as u64;
+    }
+    place.write("own.csv", csv(&rows));
+    assert_eq!(by_row, sample("own.csv", "e", "--unit who"));
+
+    let report: Value = serde_json::from_str(&place.read("a/privacy.json")).expect("JSON");
+    assert_eq!(report["unit"], "who");
+    assert_eq!(report["unit_column"], "who");
+    let config: Value = serde_json::from_str(&place.read("a/config.json")).expect("JSON");
+    assert_eq!(config["unit"], "who");
+    let plain: Value = serde_json::from_str(&place.read("d/privacy.json")).expect("JSON");
+    assert_eq!(plain["unit"], "record");
+    assert_eq!(plain["unit_column"], Value::Null);
+}
+
+/// Everything that a run says and writes beside its draws and their diagnostics.
+fn public_part(place: &Place, data: &str, relation: &str) -> Vec<String> {
+    let other = Place::with(LOGISTIC, &place.read(data));
+    let outcome = other.succeeds(&format!(
+        "sample m.dpm d.csv {RUN} --epsilon 2 --out run --unit who {relation}"
+    ));
+    let said: Vec<&str> = outcome
+        .err
+        .lines()
+        .take_while(|line| !line.starts_with("parameter"))
+        .collect();
+    let chain = other.read("run/chain-1.csv");
+    let comments: Vec<&str> = chain.lines().filter(|line| line.starts_with('#')).collect();
+    let mut report: Value = serde_json::from_str(&other.read("run/privacy.json")).expect("JSON");
+    // How many releases took place follows from the draws.
+    report["released"] = Value::Null;
+    vec![
+        said.join("\n"),
+        comments.join("\n"),
+        report.to_string(),
+        other.read("run/config.json"),
+    ]
+}
+
+/// Under substitute the number of units is public and the number of rows is not:
+/// whatever a unit's rows are, the run says the same. Under add-remove neither is.
+#[test]
+fn the_number_of_rows_of_a_unit_shows_nowhere() {
+    let rows = logistic_rows(60);
+    let place = Place::with(LOGISTIC, &csv(&rows));
+    let units = {
+        let mut seen: Vec<u64> = rows.iter().map(|r| r.0).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.len()
+    };
+    // One unit has three rows where it had some, another only a missing one.
+    let mut other: Vec<(u64, String)> = rows.iter().filter(|r| r.0 > 1).cloned().collect();
+    other.extend([(0, "1,0.5".into()), (0, "0,9".into()), (0, "1,-1".into())]);
+    other.push((1, "NA,0.25".into()));
+    place.write("other.csv", csv(&other));
+    let first = public_part(&place, "d.csv", "");
+    assert_eq!(first, public_part(&place, "other.csv", ""));
+    let delta = format!("taking 0.1 / number of units = {:.3e}", 0.1 / units as f64);
+    assert!(first[0].contains(&delta), "{}", first[0]);
+
+    let fewer: Vec<(u64, String)> = rows.iter().filter(|r| r.0 != 5).cloned().collect();
+    place.write("fewer.csv", csv(&fewer));
+    let settings = "--relation add-remove --delta 1e-6";
+    assert_eq!(
+        public_part(&place, "d.csv", settings),
+        public_part(&place, "fewer.csv", settings)
+    );
+}
+
+#[test]
+fn units_are_checked_in_every_command() {
+    let rows = logistic_rows(60);
+    let place = Place::with(LOGISTIC, &csv(&rows));
+    place.write("p.json", r#"[{"params": {"alpha": 0.1, "beta": 0.2}}]"#);
+    place.write("nobody.csv", csv(&rows).replacen("u5,", ",", 1));
+    let commands = [
+        format!("sample m.dpm DATA {RUN} --epsilon 2"),
+        "log-prob m.dpm DATA --points p.json --not-private".to_string(),
+        "check m.dpm --data DATA".to_string(),
+    ];
+    for command in &commands {
+        let absent = command.replace("DATA", "d.csv") + " --unit whom";
+        place.fails(
+            &absent,
+            &[
+                "no column named `whom`",
+                "did you mean `who`?",
+                "`who`, `y`, `x`",
+            ],
+        );
+        let nobody = command.replace("DATA", "nobody.csv") + " --unit who";
+        let words: &[&str] = match command.starts_with("check") {
+            true => &["one row cannot be read"],
+            false => &["column `who`: expected a value that says to which unit"],
+        };
+        place.fails(&nobody, words);
+    }
+    place.fails("check m.dpm --unit who", &["give it with --data"]);
+    // Units change what is clipped, not the likelihood.
+    let plain = place.log_prob("m.dpm", "d.csv", &[]);
+    let grouped = place.log_prob("m.dpm", "d.csv", &["--unit", "who"]);
+    for (a, b) in gradient(&plain).iter().zip(gradient(&grouped)) {
+        assert!((a - b).abs() < 1e-12 * a.abs(), "{a} {b}");
+    }
+    place.succeeds(
+        "log-prob m.dpm nobody.csv --points p.json --not-private --unit who --on-bad-rows skip",
+    );
+}
+
+const SURVEYED: &str = "\
+who,y,x
+anne,1,0.5
+anne,0,-3
+otto,NA,424242
+,1,0.1
+otto,2,
+otto,1
+anne,1,hello424242
+";
+
+#[test]
+fn check_tells_the_curator_which_rows_are_wrong() {
+    let place = Place::with(LOGISTIC, SURVEYED);
+    let outcome = place.dpm("check m.dpm --data d.csv --unit who");
+    assert_eq!(outcome.code, 2, "{}", outcome.err);
+    assert!(
+        outcome.err.contains("4 rows cannot be read"),
+        "{}",
+        outcome.err
+    );
+    for words in [
+        "NOT PRIVATE",
+        "no guarantee covers it",
+        "d.csv: 7 records",
+        "2 units by `who`, of at most 3 records",
+        "1 without a unit (bad): line 5",
+        "1 with the wrong number of fields (bad): line 7",
+        "4 that cannot be read, for any reason (bad): lines 5, 6, 7, 8",
+        "1 with a value missing, which add nothing: line 4",
+        "column `y`, expected a whole number from 0 to 1",
+        "1   missing: line 4",
+        "1   bad: line 6",
+        "1   below the lower bound, clamped: line 3",
+        "1   above the upper bound, clamped: line 4",
+    ] {
+        assert!(
+            outcome.out.contains(words),
+            "no `{words}` in {}",
+            outcome.out
+        );
+    }
+    let json = place.json("check m.dpm --data d.csv --on-bad-rows skip --format json");
+    let data = &json["data"];
+    assert!(
+        data["warning"]
+            .as_str()
+            .is_some_and(|w| w.contains("NOT PRIVATE"))
+    );
+    assert_eq!(data["records"], 7);
+    assert_eq!(data["unit"], Value::Null);
+    assert_eq!(data["bad_rows"]["lines"], serde_json::json!([6, 7, 8]));
+    let x = &data["columns"][1];
+    assert_eq!(x["name"], "x");
+    assert_eq!(
+        x["clamped_below"],
+        serde_json::json!({"count": 1, "lines": [3]})
+    );
+    assert_eq!(
+        x["clamped_above"],
+        serde_json::json!({"count": 1, "lines": [4]})
+    );
+    assert_eq!(x["missing"], serde_json::json!({"count": 1, "lines": [6]}));
+    assert_eq!(x["bad"], serde_json::json!({"count": 1, "lines": [8]}));
+    // A model alone is checked as before.
+    assert_eq!(place.json("check m.dpm --format json").get("data"), None);
+}
+
+#[test]
+fn long_lists_of_lines_are_cut_unless_all_are_wanted() {
+    let mut data = "y,x\n".to_string();
+    for _ in 0..25 {
+        data += "1,7\n";
+    }
+    let place = Place::with(LOGISTIC, &data);
+    let short = place.succeeds("check m.dpm --data d.csv").out;
+    assert!(short.contains("25   above the upper bound, clamped: lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 15 more (--all lists them)"), "{short}");
+    let long = place.succeeds("check m.dpm --data d.csv --all").out;
+    assert!(long.contains("25, 26\n"), "{long}");
+    place.write("good.csv", "y,x\n1,0.5\n");
+    let good = place.succeeds("check m.dpm --data good.csv").out;
+    assert!(
+        good.contains("all values are there and within their bounds"),
+        "{good}"
+    );
+    place.write(
+        "other.dpm",
+        LOGISTIC.replace("record {", "constants { real c; }\nrecord {"),
+    );
+    place.fails("check other.dpm --data d.csv", &["--constants"]);
+    place.fails("check m.dpm --data none.csv", &["cannot read none.csv"]);
+}
+
+/// The first line of a file without a header is a record.
+#[test]
+fn a_forgotten_header_is_not_shown() {
+    let place = Place::with(LOGISTIC, "secret,word\n1,0.5\n");
+    for command in [
+        "check m.dpm --data d.csv",
+        "sample m.dpm d.csv --epsilon 1",
+        "check m.dpm --data d.csv --unit who",
+    ] {
+        let outcome = place.dpm(command);
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.err.contains("2 fields"), "{}", outcome.err);
+        assert!(!outcome.err.contains("secret"), "{}", outcome.err);
+    }
+}
