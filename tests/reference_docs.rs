@@ -1,11 +1,12 @@
 //! The lists of the language reference are written from those in the code:
-//! `docs/functions.md`. `DPM_BLESS=1` writes it.
+//! `docs/functions.md` and `docs/distributions.md`. `DPM_BLESS=1` writes them.
 
 mod evaluation;
 
 use std::fmt::Write;
 use std::fs;
 
+use dpm::distribution::FAMILIES;
 use dpm::function::catalogue::{functions, synonyms};
 use dpm::function::{Builtin, Function, Pattern, Stages, overloads};
 use evaluation::root;
@@ -13,6 +14,11 @@ use evaluation::root;
 #[test]
 fn functions_are_documented() {
     is_written("docs/functions.md", &functions_page());
+}
+
+#[test]
+fn distributions_are_documented() {
+    is_written("docs/distributions.md", &distributions_page());
 }
 
 fn is_written(path: &str, expected: &str) {
@@ -38,8 +44,8 @@ fn functions_page() -> String {
 Written from the list in the code (`tests/reference_docs.rs`); names and meanings
 are Stan's.
 
-`T` is any type, the same wherever it stands in a line; `reals` are numbers and
-containers of them, applied element by element, where all containers of a call have
+`T` is any type, the same wherever it stands in a line (a function of one number
+gives reals for ints); `reals` are numbers and containers of them, applied element by element, where all containers of a call have
 one type and the same sizes. An `int` may stand for a `real`. An argument marked
 *constant* must be known before sampling: a literal, or made of `constants`. All
 functions may be used at every stage, with parameters and record columns, unless
@@ -94,6 +100,75 @@ the line says otherwise.
             page.truncate(page.trim_end().len());
             page.push('\n');
         }
+    }
+    page
+}
+
+fn distributions_page() -> String {
+    let mut page = String::from(
+        "# Distributions
+
+Written from the list in the code (`tests/reference_docs.rs`); names, arguments and
+meanings are Stan's.
+
+`y ~ name(arguments);` adds the log density of `y`, as does
+`target += name_lpdf(y | arguments);` (`_lpmf` where `y` is an int). Wherever `real`
+or `int` stands, a container may, for as many statements; a `row_vector` of
+predictors may be a matrix with a row for each. Outside the support the log density
+is minus infinity; where an argument is outside its domain it is not a number.
+`name_rng(arguments)` draws, in `generated quantities`. Where there are `_lcdf`,
+`_lccdf` and `_cdf`, the logarithms of the probabilities to be at or below y and
+above it, and the first of these probabilities, `y ~ name(arguments) T[a, b];`
+truncates.
+
+| distribution | y | log density or mass |
+|---|---|---|
+",
+    );
+    for family in FAMILIES {
+        let _ = writeln!(
+            page,
+            "| [`{}`](#{}) | {} | {} |",
+            family.name(),
+            family.name(),
+            family.support_in_words().replace('|', "\\|"),
+            family.documentation().replace('|', "\\|")
+        );
+    }
+    for (index, family) in FAMILIES.iter().enumerate() {
+        let name = family.name();
+        let _ = writeln!(page, "\n## {name}\n\n{}\n", family.documentation());
+        let arguments = |list: &[dpm::distribution::Argument]| {
+            let list: Vec<String> = list
+                .iter()
+                .map(|a| format!("{} {}", a.kind, a.name))
+                .collect();
+            list.join(", ")
+        };
+        let own = arguments(family.arguments());
+        let _ = writeln!(page, "- `{} y ~ {name}({own})`", family.variate());
+        let bar = if own.is_empty() { "" } else { " | " };
+        let suffix = family.density_suffix();
+        let _ = writeln!(
+            page,
+            "- `real {name}_{suffix}({} y{bar}{own})`",
+            family.variate()
+        );
+        let _ = writeln!(
+            page,
+            "- `{} {name}_rng({})`",
+            family.variate(),
+            arguments(family.draw_arguments())
+        );
+        if dpm::distribution::has_cdf(index) {
+            let arguments = format!("{} y{bar}{own}", family.variate());
+            for ending in ["lcdf", "lccdf", "cdf"] {
+                let _ = writeln!(page, "- `real {name}_{ending}({arguments})`");
+            }
+        }
+        let mut domains = vec![family.support_in_words()];
+        domains.extend(family.arguments().iter().map(|a| family.domain_in_words(a)));
+        let _ = writeln!(page, "\nWhere {}.", domains.join("; "));
     }
     page
 }

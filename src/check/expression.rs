@@ -235,8 +235,8 @@ impl Checker {
                 diagnostic = diagnostic.help(
                     "write `.*` for the element-wise product, or `dot_product(a, b)` for the sum of products",
                 );
-            } else if operator == BinaryOperator::Divide && left.ty.real() == Type::REAL
-                || operator == BinaryOperator::Divide && left.ty == right.ty
+            } else if operator == BinaryOperator::Divide
+                && (left.ty.is_number() || left.ty == right.ty)
             {
                 diagnostic = diagnostic.help("write `./` to divide element by element");
             } else if let Some(help) = combination_help(left.ty, right.ty) {

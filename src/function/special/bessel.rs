@@ -75,8 +75,11 @@ pub fn modified_bessel_first_kind(v: f64, x: f64) -> f64 {
 /// derivatives vanish at infinity, and it is even); upward recurrence 9.6.26,
 /// which is stable for K.
 pub fn modified_bessel_second_kind(v: f64, x: f64) -> f64 {
-    if !(x > 0.0) {
-        return if x == 0.0 { f64::INFINITY } else { f64::NAN };
+    if x == 0.0 {
+        return f64::INFINITY;
+    }
+    if x.is_nan() || x < 0.0 {
+        return f64::NAN;
     }
     let n = v.abs();
     // exp(-x) taken out, so that a large x does not underflow early.

@@ -199,7 +199,7 @@ impl Tracer<'_> {
             Linear::SolveLowerRight => {
                 // b a^-1 = (a^-T b^T)^T
                 let (b, a) = two(span, arguments)?;
-                self.from_the_right(b, ty, |this, b| this.solve_lower(span, a, b, true))
+                self.on_the_right(b, ty, |this, b| this.solve_lower(span, a, b, true))
             }
             Linear::Solve => {
                 let (a, b) = two(span, arguments)?;
@@ -215,7 +215,7 @@ impl Tracer<'_> {
             }
             Linear::SolvePositiveRight => {
                 let (b, a) = two(span, arguments)?;
-                self.from_the_right(b, ty, |this, b| this.solve_positive(span, a, b))
+                self.on_the_right(b, ty, |this, b| this.solve_positive(span, a, b))
             }
             Linear::Inverse => {
                 let n = square(span, x)?;
@@ -300,7 +300,7 @@ impl Tracer<'_> {
         if a.is_private() {
             self.check_unrolled(span, n * n * n / 3)?;
             let elements = a.elements(&self.graphs);
-            let factor = unrolled::cholesky(&mut self.graphs, n, &elements);
+            let factor = self.graphs.cholesky(n, &elements);
             return Ok(Value {
                 shape,
                 data: Data::of(factor),
@@ -339,7 +339,7 @@ impl Tracer<'_> {
         if a.is_private() || b.is_private() {
             self.check_unrolled(span, n * n * columns)?;
             let (l, r) = (a.elements(&self.graphs), b.elements(&self.graphs));
-            let x = unrolled::solve_lower(&mut self.graphs, n, transposed, &l, &r);
+            let x = self.graphs.solve_lower(n, transposed, &l, &r);
             return Ok(Value {
                 shape: b.shape.clone(),
                 data: Data::of(x),
@@ -381,7 +381,7 @@ impl Tracer<'_> {
         a: &Value,
     ) -> Traced<Value> {
         let transposed = self.transpose(a.clone(), Type::MATRIX)?;
-        self.from_the_right(b, b.shape.ty, |this, b| this.solve(span, &transposed, b))
+        self.on_the_right(b, b.shape.ty, |this, b| this.solve(span, &transposed, b))
     }
 
     fn solve_positive(&mut self, span: Span, a: &Value, b: &Value) -> Traced<Value> {
@@ -391,7 +391,7 @@ impl Tracer<'_> {
     }
 
     /// Solves for the transpose of `b`, and transposes the solution.
-    fn from_the_right(
+    fn on_the_right(
         &mut self,
         b: &Value,
         ty: Type,

@@ -6,8 +6,9 @@ use super::super::super::value::{Data, Shape, Value};
 use super::super::{BindError, Traced, Tracer, same_sizes};
 use super::{first, two};
 use crate::check::{Base, Type};
+use crate::distribution::Algebra;
 use crate::function::catalogue::{DotProducts, Reduction};
-use crate::function::{Kernel, Unary, root, unrolled};
+use crate::function::{Kernel, Unary, root};
 use crate::syntax::Span;
 
 impl Tracer<'_> {
@@ -48,7 +49,7 @@ impl Tracer<'_> {
             return self.kernel(Kernel::LogSumExp, a, None, Shape::scalar(Type::REAL));
         }
         let elements = a.elements(&self.graphs);
-        let total = unrolled::log_sum_exp(&mut self.graphs, &elements);
+        let total = self.graphs.log_sum_exp(&elements);
         Value::scalar(Type::REAL, total)
     }
 

@@ -71,11 +71,11 @@ impl Tracer<'_> {
                     data,
                 })
             }
-            Conversion::ToMatrix => self.to_matrix(span, arguments),
+            Conversion::ToMatrix => self.reshaped(span, arguments),
         }
     }
 
-    fn to_matrix(&mut self, span: Span, arguments: &[Value]) -> Traced<Value> {
+    fn reshaped(&mut self, span: Span, arguments: &[Value]) -> Traced<Value> {
         let x = first(span, arguments)?;
         let sizes = &x.shape.sizes;
         let (rows, columns, by_columns) = match &arguments[1..] {
