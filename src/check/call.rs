@@ -1,6 +1,7 @@
 //! Calls: what functions and distributions accept, and what they give.
 
 use super::builtin::constant_named;
+use super::habits;
 use super::scope::Checker;
 use super::typed::*;
 use crate::distribution;
@@ -69,6 +70,9 @@ impl Checker {
     }
 
     fn unknown_function(&mut self, name: &Ident) {
+        if self.is_unread(&name.name) {
+            return;
+        }
         let stem = [
             "_lpdf", "_lpmf", "_lcdf", "_lccdf", "_cdf", "_rng", "_lupdf", "_lupmf",
         ]
@@ -92,8 +96,9 @@ impl Checker {
         let own = self.user_function_names();
         let suggestion = did_you_mean(&name.name, own.iter().map(String::as_str))
             .or_else(|| did_you_mean(&name.name, function::names()));
-        if let Some(suggestion) = suggestion {
-            diagnostic = diagnostic.help(format!("did you mean `{suggestion}`?"));
+        let suggestion = suggestion.map(|meant| format!("did you mean `{meant}`?"));
+        if let Some(help) = habits::called(&name.name).or(suggestion) {
+            diagnostic = diagnostic.help(help);
         }
         self.report(diagnostic);
     }
