@@ -1,5 +1,6 @@
 //! Calls: what functions and distributions accept, and what they give.
 
+use super::habits;
 use super::scope::Checker;
 use super::typed::*;
 use crate::distribution;
@@ -17,7 +18,7 @@ impl Checker {
         if let Some(called) = distribution::lookup_function(&name.name) {
             match called.function {
                 distribution::Function::Draw => {
-                    return self.draw_call(span, name, called.family, arguments);
+                    return self.draw_call(span, name, called.family, arguments, conditioned);
                 }
                 _ => return self.density_call(span, name, called, arguments, conditioned),
             }
@@ -44,6 +45,9 @@ impl Checker {
     }
 
     fn unknown_function(&mut self, name: &Ident) {
+        if self.is_unread(&name.name) {
+            return;
+        }
         let mut diagnostic = Diagnostic::error(
             "E0112",
             name.span,
@@ -54,9 +58,10 @@ impl Checker {
         let suggestion = did_you_mean(&name.name, own.iter().map(String::as_str))
             .or_else(|| did_you_mean(&name.name, function::names()))
             .map(str::to_string)
-            .or_else(|| similar_family_function(&name.name));
-        if let Some(suggestion) = suggestion {
-            diagnostic = diagnostic.help(format!("did you mean `{suggestion}`?"));
+            .or_else(|| similar_family_function(&name.name))
+            .map(|meant| format!("did you mean `{meant}`?"));
+        if let Some(help) = habits::called(&name.name).or(suggestion) {
+            diagnostic = diagnostic.help(help);
         }
         self.report(diagnostic);
     }

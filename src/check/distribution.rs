@@ -1,5 +1,6 @@
 //! Distributions: sampling statements, density functions, their arguments.
 
+use super::habits;
 use super::scope::{Checker, find_variable};
 use super::typed::*;
 use crate::distribution::{self, FAMILIES, FamilyFunction, Function, Kind, Tail};
@@ -127,6 +128,10 @@ impl Checker {
         )
         .label("unknown distribution");
         diagnostic = match did_you_mean(&name.name, known) {
+            _ if self.is_unread(&name.name) => return,
+            _ if habits::family(&name.name).is_some() => {
+                diagnostic.help(habits::family(&name.name).unwrap_or_default())
+            }
             Some(suggestion) => diagnostic.help(format!("did you mean `{suggestion}`?")),
             None => {
                 let names: Vec<_> = FAMILIES.iter().map(|f| format!("`{}`", f.name())).collect();

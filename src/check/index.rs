@@ -14,6 +14,9 @@ impl Checker {
         let base = self.expression(base);
         let indices = self.indices(indices);
         let (base, indices) = (base?, indices?);
+        if base.ty.is_number() && base.stage.is_private() {
+            return self.row_index(span, &base);
+        }
         let ty = self.indexed_type(span, base.ty, &indices)?;
         let mut stage = base.stage;
         for index in &indices {
@@ -112,6 +115,16 @@ impl Checker {
             .help(format!(
                 "declare its bounds, for example `int<lower=1, upper=J> {name};`"
             )),
+        );
+        None
+    }
+
+    /// `y[n]`, where `y` is one record's own number.
+    fn row_index<T>(&mut self, span: Span, base: &Expr) -> Option<T> {
+        self.report(
+            Diagnostic::error("E0111", span, "one record's own value has no index")
+                .label(format!("`{}` of this record", base.ty))
+                .help("a model is written for one record: leave the index out, and the loop over rows with it"),
         );
         None
     }

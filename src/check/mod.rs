@@ -15,6 +15,7 @@ mod expression;
 mod factor;
 mod flow;
 mod function;
+mod habits;
 mod index;
 mod latent;
 mod lint;
@@ -68,7 +69,8 @@ fn walk_until_settled(program: &Program) -> CheckResult {
                 checked.variables[id.0].stage = Stage::Parameter;
             }
             let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
-            if !failed {
+            // Of half a program it cannot be said what is never used.
+            if !failed && program.whole {
                 diagnostics.extend(lint::lints(&checked));
             }
             return CheckResult {

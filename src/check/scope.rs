@@ -1,10 +1,11 @@
 //! The checker's state: variables in scope, stages so far, diagnostics.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::flow::Flow;
 use super::function::{Body, Definition, FirstCall, Instance};
+use super::habits;
 use super::stack::Stack;
 use super::typed::*;
 use crate::syntax::{BlockKind, Diagnostic, Ident, Program, Span, StatementKind, did_you_mean};
@@ -32,6 +33,8 @@ pub(super) struct Checker {
     pub in_model: bool,
     /// Whatever the blocks declare, also those that are not yet walked.
     declared_somewhere: HashMap<String, (Role, Span)>,
+    /// Names of which something has been said already.
+    unread: HashSet<String>,
     /// Where in the flow of control the walk stands.
     pub flow: Flow,
     /// By variable, how many conditions stood around its declaration.
@@ -59,6 +62,7 @@ impl Checker {
             block: Role::Constant,
             in_model: false,
             declared_somewhere: declarations(program),
+            unread: program.unread.iter().cloned().collect(),
             flow: Flow::default(),
             declared_at: Vec::new(),
             definitions: Rc::clone(definitions),
@@ -193,7 +197,16 @@ impl Checker {
         self.declared_somewhere.contains_key(name)
     }
 
+    /// Whether the parser has said something of this name, so that it is not
+    /// known, and no news.
+    pub fn is_unread(&self, name: &str) -> bool {
+        self.unread.contains(name) || name.ends_with("__")
+    }
+
     pub fn unknown_name(&mut self, ident: &Ident) {
+        if self.is_unread(&ident.name) {
+            return;
+        }
         if let Some(&(role, declared)) = self.declared_somewhere.get(&ident.name) {
             return self.not_known_yet(ident, role, declared);
         }
@@ -206,6 +219,9 @@ impl Checker {
         .label("unknown name");
         let suggestion = did_you_mean(&ident.name, names.iter().map(String::as_str));
         diagnostic = match suggestion {
+            _ if habits::name(&ident.name).is_some() => {
+                diagnostic.help(habits::name(&ident.name).unwrap_or_default())
+            }
             Some(name) => diagnostic.help(format!("did you mean `{name}`?")),
             None => diagnostic.help(
                 "declare it in `constants` (public), `record` (a private column) or `parameters`",

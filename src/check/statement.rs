@@ -1,6 +1,7 @@
 //! Statements and blocks: what may be declared, assigned and sampled where.
 
 use super::function::Kind;
+use super::habits;
 use super::index::index_stage;
 use super::scope::{Checker, find_variable};
 use super::typed::*;
@@ -105,7 +106,13 @@ impl Checker {
                 target,
                 operator,
                 value,
-            } => self.assignment(span, target, *operator, value)?,
+            } => {
+                if let Some(diagnostic) = habits::equals_for_tilde(target, value) {
+                    self.report(diagnostic);
+                    return None;
+                }
+                self.assignment(span, target, *operator, value)?
+            }
             Syntax::Target { value } => {
                 let value = self.expression(value);
                 self.only_in_model(span, "`target +=`")?;

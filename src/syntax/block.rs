@@ -15,6 +15,8 @@ impl Builder<'_> {
             functions: Vec::new(),
             functions_span: None,
             blocks: Vec::new(),
+            unread: Vec::new(),
+            whole: true,
             span: Span::default(),
         };
         // Each block seen, with its keyword, in the order of the source.
@@ -42,11 +44,16 @@ impl Builder<'_> {
         let keyword_span = self.span(&keyword);
         let name = without_comments(keyword.as_str());
         let kind = match pair.as_rule() {
-            Rule::foreign_block => self.meant_block(&name, keyword_span),
+            Rule::foreign_block => {
+                let after = seen.last().map(|(kind, _)| *kind);
+                self.meant_block(&name, keyword_span, after)
+            }
             _ => words::block_kind(&name),
         };
         let Some(kind) = kind else {
             // An unknown block has been reported; what it holds is not known.
+            let held = &self.draft().text()[pair.as_span().start()..pair.as_span().end()];
+            program.unread.extend(super::unread::names(held));
             return;
         };
         let is_again = self.check_order(kind, keyword_span, seen);
@@ -111,14 +118,21 @@ impl Builder<'_> {
     }
 
     /// Reports a block that dpm does not have, and says which one was meant.
-    fn meant_block(&mut self, name: &[&str], span: Span) -> Option<BlockKind> {
+    ///
+    /// `after` is the block before it.
+    fn meant_block(
+        &mut self,
+        name: &[&str],
+        span: Span,
+        after: Option<BlockKind>,
+    ) -> Option<BlockKind> {
         let written = name.join(" ");
         let (message, label, help, kind) = match written.as_str() {
             "data" => (
                 "there is no `data` block in dpm".to_owned(),
                 "divide it in two".to_owned(),
                 Some(
-                    "dpm has `record` (private columns of one row) and `constants` (public numbers) instead of `data`",
+                    "what each row has stands in `record`, declared for one row (`vector[N] x;` becomes `real x;`); public numbers stand in `constants`, and the number of rows nowhere",
                 ),
                 Some(BlockKind::Constants),
             ),
@@ -126,9 +140,12 @@ impl Builder<'_> {
                 "there is no `transformed data` block in dpm".to_owned(),
                 "divide it in two".to_owned(),
                 Some(
-                    "dpm has `transformed record` (private, computed row by row) and `transformed constants` (public) instead of `transformed data`",
+                    "what is computed from a row's own columns stands in `transformed record`; what is computed from constants, in `transformed constants`",
                 ),
-                Some(BlockKind::TransformedConstants),
+                Some(match after {
+                    Some(later) if later >= BlockKind::Record => BlockKind::TransformedRecord,
+                    _ => BlockKind::TransformedConstants,
+                }),
             ),
             _ => {
                 let spaced = written.replace('_', " ");

@@ -47,6 +47,10 @@ impl<'a> Builder<'a> {
             .span_to_source(Span::new(written.start(), end.max(written.start())))
     }
 
+    pub(super) fn draft(&self) -> &'a Draft {
+        self.draft
+    }
+
     /// Length of the source in bytes.
     pub(super) fn source_length(&self) -> usize {
         self.draft.to_source(self.draft.text().len())
@@ -55,7 +59,17 @@ impl<'a> Builder<'a> {
     pub(super) fn ident(&mut self, pair: &Pair<'_, Rule>) -> Ident {
         let name = pair.as_str().to_owned();
         let span = self.span(pair);
-        if name.ends_with("__") {
+        if name == "lp__" {
+            self.diagnostics.push(
+                Diagnostic::error(
+                    "S006",
+                    span,
+                    "the log density has no name `lp__` in a program",
+                )
+                .label("it can only be added to")
+                .help("write `target += ...;`"),
+            );
+        } else if name.ends_with("__") {
             self.diagnostics.push(
                 Diagnostic::error(
                     "S006",

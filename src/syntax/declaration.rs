@@ -23,10 +23,13 @@ impl Builder<'_> {
     /// One statement for each declared name; all have the span of the whole.
     pub(super) fn declaration(&mut self, pair: Pair<'_, Rule>) -> Option<Vec<Statement>> {
         let span = self.span(&pair);
-        let mut children = parts(pair);
+        let mut children = parts(pair).peekable();
         let ty = children.next()?;
         let written = ty.as_str().trim_end().to_owned();
-        let ty = self.sized_type(ty)?;
+        let after_name = children.peek().and_then(|declarator| {
+            parts(declarator.clone()).find(|child| child.as_rule() == Rule::old_sizes)
+        });
+        let ty = self.sized_type(ty, after_name)?;
         children
             .map(|declarator| {
                 let kind = self.declarator(declarator, ty.clone(), &written)?;
@@ -46,6 +49,8 @@ impl Builder<'_> {
         for child in parts(pair) {
             match child.as_rule() {
                 Rule::identifier => name = Some(self.ident(&child)),
+                // `vector x[3]`: the type has them.
+                Rule::old_sizes if self.is_size_of(&child, &ty) => {}
                 Rule::old_sizes => {
                     let span = self.span(&child);
                     let sizes = child.as_str().trim_end().to_owned();
@@ -71,7 +76,20 @@ impl Builder<'_> {
         })
     }
 
-    fn sized_type(&mut self, pair: Pair<'_, Rule>) -> Option<SizedType> {
+    /// Whether sizes that were written after the name became those of the type.
+    fn is_size_of(&self, after_name: &Pair<'_, Rule>, ty: &SizedType) -> bool {
+        let written = self.span(after_name);
+        let first = ty.sizes.first();
+        first.is_some_and(|size| written.start < size.span.start && size.span.end < written.end)
+    }
+
+    /// `after_name` are the sizes behind the first declared name, where there are
+    /// any: they are the type's own if it has none and needs them.
+    fn sized_type(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        after_name: Option<Pair<'_, Rule>>,
+    ) -> Option<SizedType> {
         let mut ty = SizedType {
             array_sizes: Vec::new(),
             base: BaseType::Real,
@@ -87,13 +105,18 @@ impl Builder<'_> {
                     ty.base = BaseType::Factor;
                     ty.levels = parts(child).map(|level| self.text(&level)).collect();
                 }
-                _ => self.plain_type(child, &mut ty)?,
+                _ => self.plain_type(child, &mut ty, after_name.clone())?,
             }
         }
         Some(ty)
     }
 
-    fn plain_type(&mut self, pair: Pair<'_, Rule>, ty: &mut SizedType) -> Option<()> {
+    fn plain_type(
+        &mut self,
+        pair: Pair<'_, Rule>,
+        ty: &mut SizedType,
+        after_name: Option<Pair<'_, Rule>>,
+    ) -> Option<()> {
         let mut keyword = Span::default();
         let mut sizes = None;
         for child in parts(pair) {
@@ -110,6 +133,24 @@ impl Builder<'_> {
                 }
             }
         }
+        if let Some(misplaced) = after_name.filter(|_| sizes.is_none()) {
+            let (_, most) = size_count(ty.base);
+            if most > 0 && parts(misplaced.clone()).count() == most {
+                let span = self.span(&misplaced);
+                let name = ty.base.keyword();
+                let text = misplaced.as_str().trim_end().to_owned();
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "S007",
+                        span,
+                        format!("the size of a `{name}` stands after its type"),
+                    )
+                    .label("not after the name")
+                    .help(format!("write `{name}{text}`")),
+                );
+                ty.sizes = self.expressions(misplaced)?;
+            }
+        }
         self.count_sizes(ty, keyword, sizes);
         Some(())
     }
@@ -117,12 +158,7 @@ impl Builder<'_> {
     /// Every type has the sizes it needs after this: one mistake, one message.
     fn count_sizes(&mut self, ty: &mut SizedType, keyword: Span, written: Option<(Span, String)>) {
         let name = ty.base.keyword();
-        let (least, most) = match ty.base {
-            BaseType::Int | BaseType::Real | BaseType::Factor => (0, 0),
-            BaseType::Matrix => (2, 2),
-            BaseType::CholeskyFactorCov => (1, 2),
-            _ => (1, 1),
-        };
+        let (least, most) = size_count(ty.base);
         if (least..=most).contains(&ty.sizes.len()) {
             return;
         }
@@ -324,6 +360,16 @@ impl Builder<'_> {
     }
 }
 
+/// How many sizes a type has in its own brackets: at least, and at most.
+fn size_count(base: BaseType) -> (usize, usize) {
+    match base {
+        BaseType::Int | BaseType::Real | BaseType::Factor => (0, 0),
+        BaseType::Matrix => (2, 2),
+        BaseType::CholeskyFactorCov => (1, 2),
+        _ => (1, 1),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::parse::parse;
@@ -358,6 +404,8 @@ mod tests {
             ("vector[1, 2] x;", 1, 0),
             ("real[3] x;", 0, 1),
             ("real x[3];", 0, 1),
+            ("vector x[3];", 1, 0),
+            ("matrix x[3, 2];", 2, 0),
             ("cholesky_factor_cov[1, 2, 3] x;", 1, 0),
         ] {
             let (ty, messages) = declared(text);

@@ -86,21 +86,60 @@ fn word(rule: Rule) -> Option<&'static str> {
         | Rule::call_arguments => "an expression",
         Rule::text => "text in quotes",
         Rule::identifier | Rule::declarator => "a name",
-        Rule::statement => "a statement",
+        Rule::statement
+        | Rule::if_statement
+        | Rule::while_statement
+        | Rule::for_statement
+        | Rule::profile_statement
+        | Rule::break_statement
+        | Rule::continue_statement
+        | Rule::return_statement
+        | Rule::print_statement
+        | Rule::reject_statement
+        | Rule::target_statement
+        | Rule::action
+        | Rule::if_keyword
+        | Rule::while_keyword
+        | Rule::for_keyword
+        | Rule::profile_keyword
+        | Rule::break_keyword
+        | Rule::continue_keyword
+        | Rule::return_keyword
+        | Rule::print_keyword
+        | Rule::reject_keyword
+        | Rule::target_keyword => "a statement",
         Rule::declaration | Rule::sized_type => "a declaration",
-        Rule::plain_type | Rule::factor_type | Rule::type_keyword => "a type",
-        Rule::unsized_type | Rule::unsized_base | Rule::argument => "a type",
-        Rule::return_type | Rule::function => "a function",
+        Rule::plain_type
+        | Rule::factor_type
+        | Rule::type_keyword
+        | Rule::array_keyword
+        | Rule::factor_keyword
+        | Rule::unsized_type
+        | Rule::unsized_base
+        | Rule::argument
+        | Rule::data_keyword => "a type",
+        Rule::return_type | Rule::void_keyword | Rule::function => "a function",
         Rule::function_body | Rule::scope | Rule::open_brace => "`{`",
-        Rule::block | Rule::functions_block | Rule::foreign_block => "a block",
+        Rule::block
+        | Rule::functions_block
+        | Rule::foreign_block
+        | Rule::functions_keyword
+        | Rule::block_keyword
+        | Rule::foreign_keyword => "a block",
         Rule::constraint | Rule::constraint_name => "`lower`, `upper`, `offset` or `multiplier`",
         Rule::assignment | Rule::assign_operator | Rule::assign => "`=`",
         Rule::sampling | Rule::tilde => "`~`",
-        Rule::truncation => "a truncation `T[a, b]`",
+        Rule::truncation | Rule::truncation_keyword => "a truncation `T[a, b]`",
         Rule::close_brace => "`}`",
         Rule::open_paren => "`(`",
         Rule::close_paren => "`)`",
-        Rule::open_bracket | Rule::sizes | Rule::indexing => "`[`",
+        Rule::open_bracket
+        | Rule::sizes
+        | Rule::indexing
+        | Rule::array_sizes
+        | Rule::unsized_array
+        | Rule::old_sizes
+        | Rule::old_unsized => "`[`",
         Rule::close_bracket => "`]`",
         Rule::constraints | Rule::open_angle => "`<`",
         Rule::close_angle => "`>`",
@@ -132,5 +171,26 @@ mod tests {
         assert_eq!(in_words(&expected), "`)`, `,` or an operator");
         assert_eq!(in_words(&HashSet::from([Rule::EOI])), "");
         assert_eq!(in_words(&HashSet::from([Rule::colon])), "`:`");
+    }
+
+    /// Silent rules are never reported, and the end of the file is found rather
+    /// than expected.
+    #[test]
+    fn every_rule_has_a_name_for_readers() {
+        let grammar = include_str!("../../grammar/dpm.pest");
+        let unnamed: Vec<String> = Rule::all_rules()
+            .iter()
+            .filter(|rule| word(**rule).is_none())
+            .map(|rule| format!("{rule:?}"))
+            .filter(|rule| {
+                let mut lines = grammar.lines();
+                let silent = |line: &str| {
+                    let body = line.strip_prefix(rule.as_str());
+                    body.is_some_and(|body| body.trim_start().starts_with("= _{"))
+                };
+                !(lines.any(silent) || rule == "program")
+            })
+            .collect();
+        assert!(unnamed.is_empty(), "{unnamed:?}");
     }
 }

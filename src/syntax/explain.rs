@@ -7,6 +7,7 @@
 
 mod declaration;
 mod expression;
+mod foreign;
 mod statement;
 
 use std::collections::HashSet;
@@ -89,10 +90,16 @@ struct Scene<'a> {
 impl<'a> Scene<'a> {
     fn problem(&self) -> Problem {
         // The more particular first.
-        let slips: [fn(&Self) -> Option<Problem>; 28] = [
+        let slips: [fn(&Self) -> Option<Problem>; 41] = [
             Self::outside_of_blocks,
             Self::function_outside,
+            Self::bounds_out_of_place,
+            Self::foreign_word,
+            Self::misspelt_word,
+            Self::argument_of_function,
             Self::misspelt_type,
+            Self::capital_word,
+            Self::declaration_form,
             Self::c_style_for,
             Self::condition_without_brackets,
             Self::else_alone,
@@ -103,9 +110,13 @@ impl<'a> Scene<'a> {
             Self::array_without_size,
             Self::factor_without_levels,
             Self::truncation_form,
+            Self::truncation_misspelt,
             Self::nothing_around_tilde,
+            Self::bounds_without_names,
             Self::bound_without_equals,
             Self::comparison_in_bound,
+            Self::dotted_range,
+            Self::condition_as_value,
             Self::foreign_operator,
             Self::increment,
             Self::assignment_in_expression,
@@ -116,6 +127,9 @@ impl<'a> Scene<'a> {
             Self::text_as_value,
             Self::reserved_name,
             Self::underscore_name,
+            Self::comma_for_semicolon,
+            Self::several_subjects,
+            Self::condition_behind,
             Self::missing_semicolon,
             Self::missing_expression,
         ];
@@ -301,6 +315,9 @@ mod tests {
     #[test]
     fn anything_else_is_expected_and_found() {
         assert_eq!(said("x = 1 2;").0, "expected `;` or an operator, found `2`");
-        assert_eq!(said("y ~ f(1) + 2;").0, "expected `;`, found `+`");
+        assert_eq!(
+            said("y ~ f(1) + 2;").0,
+            "expected `;` or a truncation `T[a, b]`, found `+`"
+        );
     }
 }

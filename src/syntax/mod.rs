@@ -27,6 +27,7 @@ mod statement;
 mod suggestion;
 mod tokens;
 pub mod tree;
+mod unread;
 mod words;
 
 pub use diagnostic::{Diagnostic, Severity, line_column};

@@ -9,6 +9,7 @@ use super::draft::{Draft, Edit};
 use super::explain::explain;
 use super::tokens::{Problem, tokens};
 use super::tree::{Program, Span};
+use super::unread;
 
 /// What is left of a source after parsing.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,10 +39,13 @@ pub fn parse(source: &str) -> Parsed {
     let mut spoiled: Vec<usize> = Vec::new();
     let mut program = None;
     let mut rest_is_cut = false;
+    let mut unread = Vec::new();
     for _ in 0..MOST_REPAIRS {
         match read(&draft) {
-            Reading::Complete(tree, found) => {
+            Reading::Complete(mut tree, found) => {
                 diagnostics.extend(found);
+                tree.unread.append(&mut unread);
+                tree.whole = diagnostics.is_empty();
                 program = Some(tree);
                 break;
             }
@@ -77,6 +81,12 @@ pub fn parse(source: &str) -> Parsed {
                         edits.extend(problem.edits);
                     } else if let Some(span) = within {
                         edits.push(Edit::Blank(span));
+                    }
+                }
+                for edit in &edits {
+                    if let Edit::Blank(span) = edit {
+                        let blanked = draft.text().get(span.range()).unwrap_or_default();
+                        unread.extend(unread::declared(blanked));
                     }
                 }
                 draft.apply(edits);
@@ -218,6 +228,18 @@ mod tests {
         // The semicolon that was put in takes no room.
         assert_eq!(written, ["a = 1", "c = 3;"]);
         assert_eq!(program.span.range(), 0..source.len());
+    }
+
+    #[test]
+    fn what_could_not_be_declared_is_remembered() {
+        let parsed = parse("parameters { real a<lower=0>; real b; } nonsense { real c; }");
+        let program = parsed.program.expect("it parses");
+        assert!(
+            ["a", "c"]
+                .iter()
+                .all(|name| program.unread.iter().any(|u| u == name))
+        );
+        assert!(!program.unread.iter().any(|name| name == "b"));
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Problem {
         }
     }
 
-    fn mended(diagnostic: Diagnostic, edit: Edit) -> Self {
+    pub(super) fn mended(diagnostic: Diagnostic, edit: Edit) -> Self {
         Problem {
             spoils_statement: false,
             ..Problem::new(diagnostic, vec![edit])
@@ -228,7 +228,7 @@ impl<'a> Scan<'a> {
     }
 
     fn unknown(&mut self, first: char, rest: &str) {
-        let length = if first == '.' || first == '&' {
+        let length = if first == '&' {
             1
         } else {
             // A run of the same stranger is one mistake.
@@ -251,7 +251,14 @@ impl<'a> Scan<'a> {
             format!("{shown} is not a mark of the language"),
         )
         .label("cannot stand here");
-        let problem = match meant(first) {
+        let advice = match meant(first) {
+            Some(_) if written.len() > 1 && first == '.' => Some((
+                "a range is written `a:b`, and there are no other dots",
+                false,
+            )),
+            advice => advice,
+        };
+        let problem = match advice {
             Some((mark, true)) => Problem::mended(
                 diagnostic.help(format!("write `{mark}`")),
                 Edit::Overwrite(span, mark),

@@ -45,6 +45,11 @@ pub struct Program {
     /// The span of the `functions { ... }` block, where there is one.
     pub functions_span: Option<Span>,
     pub blocks: Vec<Block>,
+    /// Names in declarations that could not be read: they are there, and nothing
+    /// more is known of them.
+    pub unread: Vec<String>,
+    /// Whether nothing of the source is missing here.
+    pub whole: bool,
     /// The span of the whole file.
     pub span: Span,
 }

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Diagnostic;
 use super::super::parse::Rule;
 use super::super::suggestion::did_you_mean;
-use super::super::tokens::{Problem, TokenKind};
+use super::super::tokens::{Problem, Token, TokenKind};
 use super::super::words;
 use super::Scene;
 
@@ -217,6 +217,81 @@ impl Scene<'_> {
             return None;
         };
         Some(self.give_up(diagnostic.help("write `factor(\"low\", \"high\") x;`")))
+    }
+
+    /// Bounds that do not stand between `<` and `>` right after the name of the
+    /// type: `real x<lower=0>`, `vector[2]<lower=0> x`, `real[lower=0] x`.
+    pub(super) fn bounds_out_of_place(&self) -> Option<Problem> {
+        let first = self.nth_of_statement(0)?;
+        if first.kind != TokenKind::Word || !words::is_type(first.text) {
+            return None;
+        }
+        // The place of `lower`, and of the bracket before it.
+        let place = (self.first..=self.index.saturating_add(1)).find(|&place| {
+            let opened = self.tokens.get(place).is_some_and(|token| {
+                token.kind == TokenKind::Mark && matches!(token.text, "<" | "[" | "(")
+            });
+            opened
+                && self.tokens.get(place + 1).is_some_and(|token| {
+                    matches!(token.text, "lower" | "upper" | "offset" | "multiplier")
+                })
+                && self
+                    .tokens
+                    .get(place + 2)
+                    .is_some_and(|token| token.is("="))
+        })?;
+        let opener = &self.tokens[place];
+        let before = self.tokens.get(place.checked_sub(1)?)?;
+        let closes = |token: &&Token<'_>| token.is(">") || token.is("]") || token.is(")");
+        let rest = self.tokens.get(place..)?;
+        let end = rest.iter().take(40).find(closes).unwrap_or(opener);
+        let inside = self
+            .text
+            .get(opener.span.end..end.span.start)
+            .unwrap_or("lower=0");
+        let at = opener.span.to(end.span);
+        let (message, help) = if !opener.is("<") {
+            let message = "bounds stand between `<` and `>`";
+            (message, format!("write `{}<{inside}>`", before.text))
+        } else if before.is("array") {
+            let message = "the bounds stand after the type of the elements";
+            (message, format!("write `array[...] real<{inside}>`"))
+        } else if before.is("]") && !first.is("array") {
+            let message = "the bounds stand before the size";
+            (message, format!("write `{}<{inside}>[...]`", first.text))
+        } else if before.kind == TokenKind::Word && !words::is_type(before.text) {
+            let message = "the bounds stand after the type, before the name";
+            let ty = self
+                .text
+                .get(first.span.start..before.span.start)?
+                .trim_end();
+            let (ty, sizes) = ty.split_at(ty.find('[').unwrap_or(ty.len()));
+            let name = before.text;
+            (message, format!("write `{ty}<{inside}>{sizes} {name}`"))
+        } else {
+            return None;
+        };
+        let diagnostic = Diagnostic::error("S010", at, message)
+            .label("not here")
+            .help(help);
+        Some(self.give_up(diagnostic))
+    }
+
+    /// `real<0, 1>`
+    pub(super) fn bounds_without_names(&self) -> Option<Problem> {
+        let token = self.token()?;
+        if !self.expects_constraint() || token.kind == TokenKind::Word || token.is(">") {
+            return None;
+        }
+        let opener = self.previous().filter(|token| token.is("<"))?;
+        Some(
+            self.give_up(
+                Diagnostic::error("S010", token.span, "a bound has a name")
+                    .label("a bound of which side?")
+                    .note(opener.span, "bounds begin here")
+                    .help("write `<lower=0, upper=1>`, `<lower=0>` or `<upper=1>`"),
+            ),
+        )
     }
 
     pub(super) fn bound_without_equals(&self) -> Option<Problem> {

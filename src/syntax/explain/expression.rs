@@ -22,10 +22,26 @@ impl Scene<'_> {
             (":", "=") if touches => (pair, ":=", "`=` assigns"),
             ("=", ">") if touches => (pair, "=>", "write `>=`"),
             ("=", "<") if touches => (pair, "=<", "write `<=`"),
+            (_, "=") if self.next_touches("<") || self.next_touches(">") => {
+                let next = self.tokens.get(self.index + 1)?;
+                let (written, meant) = match next.text {
+                    "<" => ("=<", "write `<=`"),
+                    _ => ("=>", "write `>=`"),
+                };
+                (token.span.to(next.span), written, meant)
+            }
             ("==", "=") if touches => (pair, "===", "write `==`"),
             (_, "and") => (token.span, "and", "write `&&`"),
             (_, "or") => (token.span, "or", "write `||`"),
             ("not", _) => (previous.span, "not", "write `!`"),
+            ("%", "*") if touches => (pair, "%*%", "`*` is the product of matrices"),
+            (_, "|")
+                if self.expects(Rule::close_paren)
+                    && self.expects(Rule::comma)
+                    && !self.is_after_tilde() =>
+            {
+                return Some(self.second_bar());
+            }
             (_, "|") if !self.is_after_tilde() => (token.span, "|", "`||` is the logical or"),
             (_, ":")
                 if self
@@ -50,6 +66,21 @@ impl Scene<'_> {
                 .label("unknown")
                 .help(meant),
             ),
+        )
+    }
+
+    fn next_touches(&self, mark: &str) -> bool {
+        let (Some(token), Some(next)) = (self.token(), self.tokens.get(self.index + 1)) else {
+            return false;
+        };
+        next.is(mark) && next.span.start == token.span.end
+    }
+
+    fn second_bar(&self) -> Problem {
+        self.give_up(
+            Diagnostic::error("S001", self.here(), "`|` cannot stand here")
+                .label("a bar stands after the first argument only")
+                .help("the others stand between commas, as in `normal_lpdf(y | mu, sigma)`; `||` is the logical or"),
         )
     }
 
@@ -86,7 +117,7 @@ impl Scene<'_> {
             .is_some_and(|first| matches!(first.text, "if" | "while"));
         let help = match self.expects(Rule::close_paren) {
             true if is_condition => "write `==` to compare",
-            true => "write `==` to compare; arguments have no names",
+            true => "arguments have no names: write their values, in their order (`==` compares)",
             false => "write `==` to compare; one statement assigns once",
         };
         Some(

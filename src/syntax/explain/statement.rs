@@ -1,10 +1,15 @@
 //! Slips in statements.
 
 use super::super::diagnostic::Diagnostic;
+use super::super::draft::Edit;
 use super::super::parse::Rule;
 use super::super::tokens::{Problem, TokenKind};
+use super::super::tree::Span;
 use super::super::words;
 use super::Scene;
+
+/// What those hear who write `y ~ 1 + x`.
+const FORMULA: &str = "there are no formulas: a distribution of what is left of `~` stands right of it, as in `y ~ normal(alpha + beta * x, sigma);`";
 
 impl Scene<'_> {
     pub(super) fn c_style_for(&self) -> Option<Problem> {
@@ -129,13 +134,139 @@ impl Scene<'_> {
         )
     }
 
+    /// `y ~ normal(0, 1) t[0, ]`, `y ~ normal(0, 1), T[0, ]`
+    pub(super) fn truncation_misspelt(&self) -> Option<Problem> {
+        let token = self.token()?;
+        if !self.is_after_tilde() || !self.expects(Rule::truncation_keyword) {
+            return None;
+        }
+        let next = self.tokens.get(self.index + 1)?;
+        let (at, message) = if matches!(token.text, "t" | "trunc" | "truncate") {
+            (
+                token.span,
+                format!("`{}` does not begin a truncation", token.text),
+            )
+        } else if token.is(",") && next.is("T") {
+            (
+                token.span,
+                "a truncation follows without a comma".to_owned(),
+            )
+        } else {
+            return None;
+        };
+        Some(
+            self.give_up(
+                Diagnostic::error("S001", at, message)
+                    .label("expected `T`")
+                    .help("write `T[a, b]`, `T[a, ]` or `T[, b]` right after the distribution"),
+            ),
+        )
+    }
+
+    /// `alpha ~ normal(0, 1),` and the next statement.
+    pub(super) fn comma_for_semicolon(&self) -> Option<Problem> {
+        let token = self.token()?;
+        let next = self.tokens.get(self.index + 1);
+        let ends = next.is_none_or(|next| {
+            let between = token.span.end..next.span.start;
+            next.is("}") || self.text.get(between).is_some_and(|gap| gap.contains('\n'))
+        });
+        if !token.is(",") || !self.expects(Rule::semicolon) || self.expects(Rule::comma) || !ends {
+            return None;
+        }
+        Some(Problem::mended(
+            Diagnostic::error(
+                "S002",
+                token.span,
+                "a statement ends with `;`, not with `,`",
+            )
+            .label("expected `;`")
+            .help("write `;`"),
+            Edit::Overwrite(token.span, ";"),
+        ))
+    }
+
+    /// `alpha, beta ~ normal(0, 1);`
+    pub(super) fn several_subjects(&self) -> Option<Problem> {
+        if !self.is(",") || !self.expects(Rule::tilde) && !self.expects(Rule::sampling) {
+            return None;
+        }
+        let rest = self.tokens.get(self.index..)?;
+        let mark = rest
+            .iter()
+            .take_while(|token| !token.is(";"))
+            .find(|token| token.is("~") || token.is("="))?;
+        let first = self.nth_of_statement(0)?;
+        let subjects = Span::new(first.span.start, mark.span.start);
+        let text = self.text.get(subjects.range())?.trim_end();
+        let at = Span::new(first.span.start, first.span.start + text.len());
+        let mark = mark.text;
+        Some(
+            self.give_up(
+                Diagnostic::error("S001", at, format!("one thing stands left of `{mark}`"))
+                    .label("more than one")
+                    .help("write a statement for each"),
+            ),
+        )
+    }
+
+    /// `For (k in 1:2)`, `If (x)`
+    pub(super) fn capital_word(&self) -> Option<Problem> {
+        let first = self.nth_of_statement(0)?;
+        let lower = first.text.to_ascii_lowercase();
+        let opens = ["for", "while", "if", "else", "print", "reject", "return"];
+        if first.text == lower || !opens.contains(&lower.as_str()) {
+            return None;
+        }
+        Some(
+            self.give_up(
+                Diagnostic::error(
+                    "S001",
+                    first.span,
+                    format!("`{}` is not a word of the language", first.text),
+                )
+                .label(format!("did you mean `{lower}`?")),
+            ),
+        )
+    }
+
+    /// `x = a if b else c;`
+    pub(super) fn condition_behind(&self) -> Option<Problem> {
+        let token = self.token()?;
+        if !token.is("if") || self.on_a_new_line() || !self.expects(Rule::semicolon) {
+            return None;
+        }
+        let rest = self.tokens.get(self.index..)?;
+        let goes_on = rest
+            .iter()
+            .take_while(|token| !token.is(";") && !token.is("}"))
+            .any(|token| token.is("else"));
+        if !goes_on {
+            return None;
+        }
+        Some(
+            self.give_up(
+                Diagnostic::error("S007", token.span, "`if` is a statement, not an operator")
+                    .label("cannot stand in an expression")
+                    .help("write `condition ? a : b`"),
+            ),
+        )
+    }
+
     pub(super) fn nothing_around_tilde(&self) -> Option<Problem> {
         if self.previous_is("~") {
+            let is_formula = self
+                .token()
+                .is_some_and(|token| token.kind == TokenKind::Number || token.is("("));
+            let help = match is_formula {
+                true => FORMULA,
+                false => "as in `y ~ normal(mu, sigma);`",
+            };
             return Some(
                 self.give_up(
                     Diagnostic::error("S001", self.gap(), "a distribution is missing after `~`")
                         .label("expected a distribution here")
-                        .help("as in `y ~ normal(mu, sigma);`"),
+                        .help(help),
                 ),
             );
         }
@@ -168,6 +299,16 @@ impl Scene<'_> {
         let (name, tilde) = (self.previous()?, self.nth_before(2)?);
         if !tilde.is("~") || !self.expects(Rule::open_paren) {
             return None;
+        }
+        if self
+            .token()
+            .is_some_and(|next| matches!(next.text, "+" | "*" | ":" | "-" | "["))
+        {
+            let diagnostic =
+                Diagnostic::error("S001", name.span, "no distribution stands after `~`")
+                    .label("expected a distribution here")
+                    .help(FORMULA);
+            return Some(self.give_up(diagnostic));
         }
         Some(
             self.give_up(
