@@ -319,7 +319,11 @@ fn bad_models_are_explained() {
         "model {",
         "transformed parameters {\n  real g = alpha * x;\n}\nmodel {",
     );
-    write("constraint.dpm", "real alpha;", "simplex<lower=0>[3] alpha;");
+    write(
+        "constraint.dpm",
+        "real alpha;",
+        "simplex<lower=0>[3] alpha;",
+    );
     place.write("empty.dpm", "");
     for (file, words) in [
         ("syntax.dpm", &["`;` is missing", "syntax.dpm:6"][..]),
@@ -335,7 +339,10 @@ fn bad_models_are_explained() {
             "public.dpm",
             &["`transformed parameters` is public", "public.dpm:10"],
         ),
-        ("constraint.dpm", &["`simplex` has no `lower`", "constraint.dpm:6"]),
+        (
+            "constraint.dpm",
+            &["`simplex` has no `lower`", "constraint.dpm:6"],
+        ),
         ("empty.dpm", &["empty.dpm"]),
         ("none.dpm", &["cannot read the model `none.dpm`"]),
     ] {

@@ -83,22 +83,6 @@ impl Checker {
         self.diagnostics.extend(self.with_calls(diagnostic));
     }
 
-    /// Says that something parses but is not computed by this version.
-    pub fn unsupported(&mut self, span: Span, what: &str, instead: Option<&str>) {
-        let plural = what.starts_with("bounds") || what.ends_with("functions");
-        let verb = if plural { "are" } else { "is" };
-        let mut diagnostic = Diagnostic::error(
-            "E0900",
-            span,
-            format!("{what} {verb} part of the language but not supported yet"),
-        )
-        .label("not supported by this version");
-        if let Some(instead) = instead {
-            diagnostic = diagnostic.help(instead);
-        }
-        self.report(diagnostic);
-    }
-
     pub fn enter_scope(&mut self) {
         self.scopes.push(HashMap::new());
     }

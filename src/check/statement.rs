@@ -265,6 +265,31 @@ impl Checker {
         Some(())
     }
 
+    /// `x[i][j]` as `x[i, j]`; `groups` has the first one last.
+    fn groups_of_indices(
+        &mut self,
+        span: Span,
+        groups: &[&[syntax::IndexExpr]],
+    ) -> Option<Vec<Index>> {
+        let mut all: Vec<Index> = Vec::new();
+        for group in groups.iter().rev() {
+            if !all.iter().all(|i| matches!(i, Index::Single(_))) {
+                self.report(
+                    Diagnostic::error(
+                        "E0153",
+                        span,
+                        "only the last brackets on the left of `=` may hold a range or many indices",
+                    )
+                    .label("indices of indices")
+                    .help("write one pair of brackets: `x[2:4, 1] = ...`"),
+                );
+                return None;
+            }
+            all.extend(self.indices(group)?);
+        }
+        Some(all)
+    }
+
     fn assignment(
         &mut self,
         span: Span,
@@ -273,26 +298,23 @@ impl Checker {
         value: &syntax::Expr,
     ) -> Option<StatementKind> {
         let value = self.expression(value);
-        let (name, index_syntax) = match &target.kind {
-            syntax::ExprKind::Variable(name) => (name, &[][..]),
-            syntax::ExprKind::Index { base, indices } => match &base.kind {
-                syntax::ExprKind::Variable(name) => (name, &indices[..]),
-                _ => {
-                    self.unsupported(
-                        target.span,
-                        "assignment to a chain of indices",
-                        Some("write `x[i, j] = ...`"),
-                    );
-                    return None;
-                }
-            },
-            _ => {
-                self.report(
-                    Diagnostic::error("E0124", target.span, "this cannot be assigned to")
-                        .label("expected a variable, or an element of one"),
-                );
-                return None;
-            }
+        // `x[i][j]`: the groups of indices, the first one last.
+        let mut groups = Vec::new();
+        let mut base = target;
+        while let syntax::ExprKind::Index {
+            base: inner,
+            indices,
+        } = &base.kind
+        {
+            groups.push(&indices[..]);
+            base = inner;
+        }
+        let syntax::ExprKind::Variable(name) = &base.kind else {
+            self.report(
+                Diagnostic::error("E0124", target.span, "this cannot be assigned to")
+                    .label("expected a variable, or an element of one"),
+            );
+            return None;
         };
         let ident = Ident {
             name: name.clone(),
@@ -302,7 +324,7 @@ impl Checker {
             self.unknown_name(&ident);
             return None;
         };
-        let indices = self.indices(index_syntax)?;
+        let indices = self.groups_of_indices(target.span, &groups)?;
         let (role, declared, declared_type) = {
             let v = self.checked.variable(id);
             (v.role, v.span, v.ty)
