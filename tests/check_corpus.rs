@@ -56,6 +56,7 @@ fn every_code_has_an_example() {
         "statement",
         "scope",
         "function",
+        "user_call",
         "flow",
     ] {
         sources += &read(&evaluation::root().join(format!("src/check/{file}.rs")));
