@@ -24,6 +24,7 @@ mod scope;
 mod stack;
 mod statement;
 mod typed;
+mod user_call;
 
 pub use distribution::{StandsFor, stands_for};
 pub use stack::{Stack, on_deep_stack};
