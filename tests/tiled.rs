@@ -11,7 +11,7 @@ mod evaluation;
 
 use dpm::density::Density;
 use dpm::distribution::{Domain, FAMILIES, Kind};
-use dpm::function::Unary;
+use dpm::function::{Type, Unary};
 use dpm::model::Constants;
 use evaluation::*;
 
@@ -130,13 +130,20 @@ fn variate(name: &str) -> (&'static str, &'static str, (f64, f64)) {
 fn every_scalar_function_at_every_stage() {
     for function in Unary::ALL {
         let name = function.definition().name;
-        if name.is_empty() {
+        // `is_nan` and its like take one number.
+        let takes_vectors = dpm::function::lookup(name).is_some_and(|f| {
+            f.signatures
+                .iter()
+                .any(|s| s.result(&[Type::VECTOR]).is_ok())
+        });
+        if !takes_vectors {
             continue;
         }
-        let (low, high) = if name == "log1m_exp" {
-            (-2.0, -0.3)
-        } else {
-            (0.15, 0.85)
+        // `y` and what is near it by the factor 0.8.
+        let (low, high) = match name {
+            "log1m_exp" => (-2.0, -0.3),
+            "acosh" => (1.5, 2.5),
+            _ => (0.15, 0.85),
         };
         let source = format!(
             "record {{ real<lower=0.8, upper=0.99> x; real<lower={low}, upper={high}> y; }}

@@ -3,7 +3,8 @@
 use super::habits;
 use super::scope::{Checker, find_variable};
 use super::typed::*;
-use crate::distribution::{self, FAMILIES, FamilyFunction, Kind};
+use crate::distribution::{self, FAMILIES, FamilyFunction, Function, Kind, Tail};
+use crate::function::{Builtin, Unary};
 use crate::syntax::{self, Diagnostic, Ident, Span, did_you_mean};
 
 impl Checker {
@@ -13,9 +14,11 @@ impl Checker {
         variate: &syntax::Expr,
         name: &Ident,
         arguments: &[syntax::Expr],
+        truncation: Option<&syntax::Truncation>,
     ) -> Option<StatementKind> {
         let variate = self.expression(variate);
         let arguments = self.expressions(arguments);
+        let ends = truncation.map(|t| self.truncation_ends(t));
         self.only_in_model(span, "a sampling statement")?;
         let family = distribution::lookup(&name.name);
         if family.is_none() && !self.is_user_function(&name.name) {
@@ -26,31 +29,79 @@ impl Checker {
         if let Some(family) = family {
             self.distribution_arguments(name, family, &variate, &arguments)?;
         }
-        let right = arguments
-            .iter()
-            .fold(Stage::Constant, |s, e| s.join(e.stage));
-        if right.is_private() && !variate.stage.is_private() {
-            self.prior_reads_record(&variate, &arguments);
+        let mut checked_truncation = Truncation::default();
+        if let (Some(truncation), Some(ends)) = (truncation, ends) {
+            self.may_be_truncated(truncation.span, name, family)?;
+            checked_truncation = ends?;
+        }
+        let right: Vec<&Expr> = arguments.iter().chain(checked_truncation.ends()).collect();
+        if !variate.stage.is_private()
+            && let Some(private) = right.iter().find(|e| e.stage.is_private())
+        {
+            self.prior_reads_record(&variate, private);
             return None;
         }
         let Some(family) = family else {
             return self.user_sampling(span, name, variate, arguments);
         };
-        self.checked
-            .distributions
-            .push(distribution::FAMILIES[family].name());
+        self.checked.distributions.push(FAMILIES[family].name());
         Some(StatementKind::Sampling {
             family,
             variate,
             arguments,
+            truncation: checked_truncation,
         })
     }
 
-    /// `alpha ~ normal(dist, 1)`: a prior that reads private data.
-    fn prior_reads_record(&mut self, variate: &Expr, arguments: &[Expr]) {
-        let Some(argument) = arguments.iter().find(|a| a.stage.is_private()) else {
-            return;
+    /// The ends of `T[a, b]`: numbers.
+    fn truncation_ends(&mut self, truncation: &syntax::Truncation) -> Option<Truncation> {
+        let mut end = |e: &Option<syntax::Expr>| -> Option<Option<Expr>> {
+            let Some(e) = e else { return Some(None) };
+            let e = self.expression(e)?;
+            if e.ty.is_number() {
+                return Some(Some(e));
+            }
+            self.wrong_type(
+                &e,
+                "the ends of a truncation must be numbers",
+                "int or real",
+            )
         };
+        let (lower, upper) = (end(&truncation.lower), end(&truncation.upper));
+        Some(Truncation {
+            lower: lower?,
+            upper: upper?,
+        })
+    }
+
+    /// Refuses families whose distribution function has no closed form.
+    fn may_be_truncated(&mut self, span: Span, name: &Ident, family: Option<usize>) -> Option<()> {
+        if family.is_some_and(distribution::has_cdf) {
+            return Some(());
+        }
+        let what = format!("`{}` cannot be truncated", name.name);
+        self.no_distribution_function(span, what);
+        None
+    }
+
+    fn no_distribution_function(&mut self, span: Span, what: String) {
+        let with: Vec<_> = (0..FAMILIES.len())
+            .filter(|&f| distribution::has_cdf(f))
+            .map(|f| format!("`{}`", FAMILIES[f].name()))
+            .collect();
+        self.report(
+            Diagnostic::error(
+                "E0116",
+                span,
+                format!("{what}: its distribution function has no closed form here"),
+            )
+            .label("needs a distribution function")
+            .help(format!("these have one: {}", with.join(", "))),
+        );
+    }
+
+    /// `alpha ~ normal(dist, 1)`: a prior that reads private data.
+    fn prior_reads_record(&mut self, variate: &Expr, argument: &Expr) {
         let what = find_variable(variate, &|_| true)
             .map(|id| self.checked.variable(id).role.description())
             .unwrap_or("a constant");
@@ -69,14 +120,7 @@ impl Checker {
     }
 
     fn unknown_distribution(&mut self, name: &Ident) {
-        if distribution::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
-            self.unsupported(name.span, &format!("`{}`", name.name), None);
-            return;
-        }
-        let known = distribution::FAMILIES
-            .iter()
-            .map(|f| f.name())
-            .chain(distribution::NOT_SUPPORTED_YET.iter().copied());
+        let known = FAMILIES.iter().map(|f| f.name());
         let mut diagnostic = Diagnostic::error(
             "E0126",
             name.span,
@@ -90,16 +134,14 @@ impl Checker {
             }
             Some(suggestion) => diagnostic.help(format!("did you mean `{suggestion}`?")),
             None => {
-                let names: Vec<_> = distribution::FAMILIES
-                    .iter()
-                    .map(|f| format!("`{}`", f.name()))
-                    .collect();
+                let names: Vec<_> = FAMILIES.iter().map(|f| format!("`{}`", f.name())).collect();
                 diagnostic.help(format!("there are {}", names.join(", ")))
             }
         };
         self.report(diagnostic);
     }
 
+    /// `normal_lpdf(y | mu, sigma)`, and likewise `_lcdf`, `_lccdf` and `_cdf`.
     pub(super) fn density_call(
         &mut self,
         span: Span,
@@ -143,16 +185,42 @@ impl Checker {
         let variate = checked.remove(0);
         self.distribution_arguments(name, family, &variate, &checked)?;
         let stage = checked.iter().fold(variate.stage, |s, e| s.join(e.stage));
-        Some(Expr {
-            kind: ExprKind::LogDensity {
-                family,
-                variate: Box::new(variate),
-                arguments: checked,
-            },
+        let variate = Box::new(variate);
+        let tail = match called.function {
+            Function::LogTail(tail) => Some(tail),
+            Function::Cdf => Some(Tail::Lower),
+            Function::LogDensity | Function::Draw => None,
+        };
+        let number = |kind| Expr {
+            kind,
             ty: Type::REAL,
             stage,
             span,
-        })
+        };
+        let Some(tail) = tail else {
+            return Some(number(ExprKind::LogDensity {
+                family,
+                variate,
+                arguments: checked,
+            }));
+        };
+        if !distribution::has_cdf(family) {
+            self.no_distribution_function(name.span, format!("there is no `{}`", name.name));
+            return None;
+        }
+        let log = number(ExprKind::LogTail {
+            family,
+            tail,
+            variate,
+            arguments: checked,
+        });
+        if called.function != Function::Cdf {
+            return Some(log);
+        }
+        Some(number(ExprKind::Call {
+            function: Builtin::Unary(Unary::Exp),
+            arguments: vec![log],
+        }))
     }
 
     /// Checks the variate and the arguments of a distribution against its

@@ -198,6 +198,11 @@ impl Checker {
         self.unread.contains(name) || name.ends_with("__")
     }
 
+    /// Whether some block declares the name, if not before this place.
+    pub fn is_declared_somewhere(&self, name: &str) -> bool {
+        self.declared_somewhere.contains_key(name)
+    }
+
     pub fn unknown_name(&mut self, ident: &Ident) {
         if self.is_unread(&ident.name) {
             return;
@@ -357,6 +362,9 @@ pub(super) fn find_variable(
         | ExprKind::Draw { arguments, .. }
         | ExprKind::UserCall { arguments, .. } => first(arguments),
         ExprKind::LogDensity {
+            variate, arguments, ..
+        }
+        | ExprKind::LogTail {
             variate, arguments, ..
         } => find_variable(variate, wanted).or_else(|| first(arguments)),
         ExprKind::Index { base, indices } => find_variable(base, wanted).or_else(|| {

@@ -123,12 +123,7 @@ impl Checker {
                 distribution,
                 arguments,
                 truncation,
-            } => {
-                if let Some(truncation) = truncation {
-                    self.unsupported(truncation.span, "`T[a, b]` (truncation)", None);
-                }
-                self.sampling(span, variate, distribution, arguments)?
-            }
+            } => self.sampling(span, variate, distribution, arguments, truncation.as_ref())?,
             Syntax::Block(statements) => {
                 self.enter_scope();
                 let statements = self.statement_list(statements);

@@ -1,6 +1,6 @@
 //! The arithmetic in which log densities are written.
 
-use super::Unary;
+use super::{Unary, unrolled};
 
 /// Arithmetic on some kind of scalar: plain numbers, or nodes of a graph.
 ///
@@ -138,6 +138,38 @@ pub trait Algebra {
             None => self.constant(0.0),
             Some((&first, rest)) => rest.iter().fold(first, |sum, &term| self.add(sum, term)),
         }
+    }
+
+    /// `log(sum(exp(x)))`; of nothing, minus infinity.
+    fn log_sum_exp(&mut self, x: &[Self::Scalar]) -> Self::Scalar
+    where
+        Self: Sized,
+    {
+        unrolled::log_sum_exp(self, x)
+    }
+
+    /// The lower Cholesky factor of an `n` by `n` matrix, both column by column;
+    /// not a number where there is none. Reads the lower triangle.
+    fn cholesky(&mut self, n: usize, matrix: &[Self::Scalar]) -> Vec<Self::Scalar>
+    where
+        Self: Sized,
+    {
+        unrolled::cholesky(self, n, matrix)
+    }
+
+    /// `lower^-1 * right`, or with the transpose of `lower`, for each column of
+    /// `right`. Reads the lower triangle.
+    fn solve_lower(
+        &mut self,
+        n: usize,
+        transposed: bool,
+        lower: &[Self::Scalar],
+        right: &[Self::Scalar],
+    ) -> Vec<Self::Scalar>
+    where
+        Self: Sized,
+    {
+        unrolled::solve_lower(self, n, transposed, lower, right)
     }
 }
 

@@ -150,11 +150,12 @@ impl<'a> Factors<'a> {
                 family,
                 variate,
                 arguments,
+                truncation,
             } => {
                 let left = self.note(variate);
                 let mut found = left.clone();
                 let mut private = variate.stage.is_private();
-                for argument in arguments {
+                for argument in arguments.iter().chain(truncation.ends()) {
                     found.extend(self.note(argument));
                     private |= argument.stage.is_private();
                 }

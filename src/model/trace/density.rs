@@ -4,8 +4,8 @@ use super::super::BindError;
 use super::super::private::{Graphs, Scalar};
 use super::super::value::{Data, Shape, Value};
 use super::{Traced, Tracer};
-use crate::check::{Base, Expr, StandsFor, Type, stands_for};
-use crate::distribution::{self, Algebra, Container, FAMILIES, Kind, named_sizes};
+use crate::check::{Base, Expr, StandsFor, Truncation, Type, stands_for};
+use crate::distribution::{self, Algebra, Container, FAMILIES, Kind, Tail, named_sizes};
 use crate::syntax::Span;
 
 impl Tracer<'_> {
@@ -17,60 +17,105 @@ impl Tracer<'_> {
         family: usize,
         variate: &Expr,
         arguments: &[Expr],
+        truncation: &Truncation,
     ) -> Traced<Value> {
-        let mut values = vec![self.expression(variate)?];
-        for argument in arguments {
-            values.push(self.expression(argument)?);
+        let values = self.values(variate, arguments)?;
+        let mut ends = [None, None];
+        for (end, e) in ends.iter_mut().zip([&truncation.lower, &truncation.upper]) {
+            if let Some(e) = e {
+                *end = Some(self.expression(e)?);
+            }
         }
         let statements = self.statements_of(span, family, &values)?;
-        let length = statements.count;
-        let shape = Shape {
-            ty: Type {
-                base: Base::Real,
-                array: 1,
-            },
-            sizes: vec![length],
+        if !FAMILIES[family].is_scalar() {
+            return Ok(self.each(&statements, |graphs, given| {
+                distribution::log_density(family, graphs, &given[0], &given[1..])
+            }));
+        }
+        let term = Density {
+            family,
+            lower: ends[0].is_some(),
+            upper: ends[1].is_some(),
         };
-        if length == 0 {
-            return Ok(Value {
-                shape,
-                data: Data::of(Vec::new()),
-            });
-        }
-        if FAMILIES[family].is_scalar() && !values.iter().any(Value::is_private) {
-            return Ok(self.public_log_density(family, &values, length));
-        }
-        let terms = (0..length)
-            .map(|i| {
-                let given = statements.at(i);
-                let (variate, arguments) = (&given[0], &given[1..]);
-                distribution::log_density(family, &mut self.graphs, variate, arguments)
-            })
-            .collect();
-        Ok(Value {
-            shape,
-            data: Data::of(terms),
-        })
+        let mut values = values;
+        values.extend(ends.into_iter().flatten());
+        self.scalar_terms(&statements, &values, &term)
     }
 
-    /// All elements at once, as nodes of the public graph.
-    fn public_log_density(&mut self, family: usize, values: &[Value], length: usize) -> Value {
+    /// The terms of a log probability of one side, likewise.
+    pub(super) fn log_tail(
+        &mut self,
+        span: Span,
+        (family, tail): (usize, Tail),
+        variate: &Expr,
+        arguments: &[Expr],
+    ) -> Traced<Value> {
+        let values = self.values(variate, arguments)?;
+        let statements = self.statements_of(span, family, &values)?;
+        self.scalar_terms(&statements, &values, &Probability { family, tail })
+    }
+
+    fn values(&mut self, variate: &Expr, arguments: &[Expr]) -> Traced<Vec<Value>> {
+        std::iter::once(variate)
+            .chain(arguments)
+            .map(|e| self.expression(e))
+            .collect()
+    }
+
+    /// Terms of numbers: all elements at once where everything is public.
+    fn scalar_terms(
+        &mut self,
+        statements: &Statements,
+        values: &[Value],
+        term: &impl ScalarTerm,
+    ) -> Traced<Value> {
+        if values.iter().any(Value::is_private) || statements.count == 0 {
+            let more: Vec<_> = values[statements.given.len()..]
+                .iter()
+                .map(|v| v.only(&self.graphs))
+                .collect();
+            return Ok(self.each(statements, |graphs, given| {
+                let mut scalars: Vec<_> = given.iter().map(|c| c.elements[0]).collect();
+                scalars.extend(&more);
+                term.of(graphs, &scalars)
+            }));
+        }
         let nodes: Vec<_> = values
             .iter()
             .map(|v| v.public_node(&mut self.graphs))
             .collect();
-        let given: Vec<_> = nodes.chunks(1).map(Container::vector).collect();
         let graph = &mut self.graphs.public;
-        let node = distribution::log_density(family, graph, &given[0], &given[1..]);
+        let node = term.of(graph, &nodes);
         // Nothing depends on the element: the same term so many times.
-        let node = if self.graphs.public.length(node) < length {
-            let times = self.graphs.public.constant(length as f64);
-            self.graphs.public.multiply(node, times)
+        let node = if graph.length(node) < statements.count {
+            let times = graph.constant(statements.count as f64);
+            graph.multiply(node, times)
         } else {
             node
         };
-        let sum = self.graphs.public.sum_of(node);
-        Value::scalar(Type::REAL, self.graphs.from_public(sum))
+        let sum = graph.sum_of(node);
+        Ok(Value::scalar(Type::REAL, self.graphs.from_public(sum)))
+    }
+
+    /// One term per statement.
+    fn each(
+        &mut self,
+        statements: &Statements,
+        term: impl Fn(&mut Graphs, &[Container<'_, Scalar>]) -> Scalar,
+    ) -> Value {
+        let terms = (0..statements.count)
+            .map(|i| term(&mut self.graphs, &statements.at(i)))
+            .collect();
+        Value {
+            shape: Shape {
+                ty: Type {
+                    base: Base::Real,
+                    array: 1,
+                },
+                sizes: vec![statements.count],
+            },
+            data: Data::of(terms),
+        }
     }
 
     /// Sorts out which values stand for one and which for many statements, and
@@ -107,6 +152,54 @@ impl Tracer<'_> {
             check_sizes(span, family, &statements)?;
         }
         Ok(statements)
+    }
+}
+
+/// A term of a family of numbers, in any algebra.
+trait ScalarTerm {
+    /// From the variate, the arguments and whatever else was given.
+    fn of<A: Algebra>(&self, algebra: &mut A, given: &[A::Scalar]) -> A::Scalar;
+}
+
+/// A log density, truncated at the ends that come after the arguments.
+struct Density {
+    family: usize,
+    lower: bool,
+    upper: bool,
+}
+
+impl ScalarTerm for Density {
+    fn of<A: Algebra>(&self, algebra: &mut A, given: &[A::Scalar]) -> A::Scalar {
+        let (arguments, mut ends) = given[1..].split_at(FAMILIES[self.family].arguments().len());
+        let containers: Vec<_> = given.chunks(1).map(Container::vector).collect();
+        let [variate, of_arguments @ ..] = &containers[..=arguments.len()] else {
+            unreachable!("a variate is always given")
+        };
+        let density = distribution::log_density(self.family, algebra, variate, of_arguments);
+        let mut next = |there: bool| {
+            let (&end, rest) = ends.split_first().filter(|_| there)?;
+            ends = rest;
+            Some(end)
+        };
+        let ends = (next(self.lower), next(self.upper));
+        if !self.lower && !self.upper {
+            return density;
+        }
+        let truncation =
+            distribution::log_truncation(self.family, algebra, given[0], arguments, ends);
+        algebra.add(density, truncation)
+    }
+}
+
+/// The log probability of one side of the variate.
+struct Probability {
+    family: usize,
+    tail: Tail,
+}
+
+impl ScalarTerm for Probability {
+    fn of<A: Algebra>(&self, algebra: &mut A, given: &[A::Scalar]) -> A::Scalar {
+        distribution::log_tail(self.family, self.tail, algebra, given[0], &given[1..])
     }
 }
 
