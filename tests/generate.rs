@@ -330,6 +330,54 @@ fn bad_values_are_explained() {
     }
 }
 
+/// Vectors and matrices are drawn and computed with, too: every value is a number
+/// in the end, whatever nodes a function makes of it.
+#[test]
+fn containers_are_drawn_and_computed_with() {
+    let source = "parameters { real a; } model { }
+        generated quantities {
+          matrix[2, 2] S = [[2, 0.5], [0.5, 1]];
+          vector[2] x = multi_normal_rng([a, 0]', S);
+          array[3] vector[2] many = multi_normal_cholesky_rng({[a, 0]', [1, 1]', [2, 2]'}, cholesky_decompose(S));
+          simplex[3] d = dirichlet_rng([1, 2, 3]');
+          array[3] int<lower=0, upper=10> counts = multinomial_rng(d, 10);
+          cholesky_factor_corr[3] L = lkj_corr_cholesky_rng(3, 2);
+          int<lower=1, upper=3> c = categorical_rng(softmax([a, 0, 1]'));
+          array[2] int<lower=0, upper=1> b = bernoulli_rng({0.2, 0.7});
+          real total = sum(counts) - 10;
+          real same = sum(mdivide_left_tri_low(cholesky_decompose(S), cholesky_decompose(S) * x) - x);
+          real density = multi_normal_lpdf(x | [a, 0]', S) - multi_normal_cholesky_lpdf(x | [a, 0]', cholesky_decompose(S));
+          real many_terms = uniform_lpdf([0.5, 2, a]' | 0, 1);
+          real mixed = normal_lpdf([a, 1]' | 0, 2) - normal_lpdf(a | 0, 2) - normal_lpdf(1 | 0, 2);
+          vector[3] ordered_ = sort_asc([a, 0, 2]');
+        }";
+    let checked = checked(source);
+    let mut generator = Generator::new(&checked, &Constants::none()).expect("it binds");
+    for chain in 1..=20 {
+        generator.start_chain(9, chain);
+        let values = generator.run(&[vec![0.75]]).expect("values").values;
+        let of = |wanted: &str| {
+            let names = generator.names();
+            values[names.iter().position(|n| n == wanted).expect("a column")]
+        };
+        assert!(
+            values
+                .iter()
+                .filter(|v| !v.is_finite())
+                .all(|v| *v == f64::NEG_INFINITY)
+        );
+        for zero in ["total", "same", "density", "mixed"] {
+            assert!(of(zero).abs() < 1e-12, "{zero} is {}", of(zero));
+        }
+        assert_eq!(of("many_terms"), f64::NEG_INFINITY);
+        assert_eq!(
+            [of("ordered_.1"), of("ordered_.2"), of("ordered_.3")],
+            [0.0, 0.75, 2.0]
+        );
+        assert_eq!((of("L.1.1"), of("L.1.2")), (1.0, 0.0));
+    }
+}
+
 /// Random constants are the same in every command.
 #[test]
 fn random_constants_are_fixed() {

@@ -116,7 +116,10 @@ meanings are Stan's.
 or `int` stands, a container may, for as many statements; a `row_vector` of
 predictors may be a matrix with a row for each. Outside the support the log density
 is minus infinity; where an argument is outside its domain it is not a number.
-`name_rng(arguments)` draws, in `generated quantities`.
+`name_rng(arguments)` draws, in `generated quantities`. Where there are `_lcdf`,
+`_lccdf` and `_cdf`, the logarithms of the probabilities to be at or below y and
+above it, and the first of these probabilities, `y ~ name(arguments) T[a, b];`
+truncates.
 
 | distribution | y | log density or mass |
 |---|---|---|
@@ -132,7 +135,7 @@ is minus infinity; where an argument is outside its domain it is not a number.
             family.documentation().replace('|', "\\|")
         );
     }
-    for family in FAMILIES {
+    for (index, family) in FAMILIES.iter().enumerate() {
         let name = family.name();
         let _ = writeln!(page, "\n## {name}\n\n{}\n", family.documentation());
         let arguments = |list: &[dpm::distribution::Argument]| {
@@ -153,13 +156,19 @@ is minus infinity; where an argument is outside its domain it is not a number.
         );
         let _ = writeln!(
             page,
-            "- `{} {name}_rng({})`\n",
+            "- `{} {name}_rng({})`",
             family.variate(),
             arguments(family.draw_arguments())
         );
+        if dpm::distribution::has_cdf(index) {
+            let arguments = format!("{} y{bar}{own}", family.variate());
+            for ending in ["lcdf", "lccdf", "cdf"] {
+                let _ = writeln!(page, "- `real {name}_{ending}({arguments})`");
+            }
+        }
         let mut domains = vec![family.support_in_words()];
         domains.extend(family.arguments().iter().map(|a| family.domain_in_words(a)));
-        let _ = writeln!(page, "Where {}.", domains.join("; "));
+        let _ = writeln!(page, "\nWhere {}.", domains.join("; "));
     }
     page
 }

@@ -18,7 +18,7 @@ impl Checker {
         if let Some(called) = distribution::lookup_function(&name.name) {
             match called.function {
                 distribution::Function::Draw => {
-                    return self.draw_call(span, name, called.family, arguments);
+                    return self.draw_call(span, name, called.family, arguments, conditioned);
                 }
                 _ => return self.density_call(span, name, called, arguments, conditioned),
             }

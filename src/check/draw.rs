@@ -13,9 +13,11 @@ impl Checker {
         name: &Ident,
         family: usize,
         arguments: &[syntax::Expr],
+        conditioned: bool,
     ) -> Option<Expr> {
         let arguments = self.expressions(arguments);
         self.only_where_random(name)?;
+        self.no_bar(span, name, conditioned)?;
         let arguments = arguments?;
         let definition = FAMILIES[family];
         let signature = definition.draw_arguments();

@@ -263,17 +263,7 @@ impl Checker {
             );
             return None;
         }
-        if conditioned && !kind.has_bar() {
-            self.report(
-                Diagnostic::error(
-                    "E0114",
-                    span,
-                    format!("`{}` is no density: its arguments have no bar", name.name),
-                )
-                .label("expected `,`"),
-            );
-            return None;
-        }
+        self.no_bar(span, name, conditioned && !kind.has_bar())?;
         let wanted = defined_name(&name.name);
         let definition = self.resolve(name, &|d| d == wanted, &arguments)?;
         let Some(ty) = self.definitions[definition].returns else {
@@ -297,6 +287,22 @@ impl Checker {
             ty,
             span,
         })
+    }
+
+    /// Refuses the bar of a density in another function's call.
+    pub fn no_bar(&mut self, span: Span, name: &Ident, has_bar: bool) -> Option<()> {
+        if !has_bar {
+            return Some(());
+        }
+        self.report(
+            Diagnostic::error(
+                "E0114",
+                span,
+                format!("`{}` is no density: its arguments have no bar", name.name),
+            )
+            .label("expected `,`"),
+        );
+        None
     }
 
     /// A call that is a statement.

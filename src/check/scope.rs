@@ -192,15 +192,15 @@ impl Checker {
         }
     }
 
+    /// Whether some block declares the name, if not before this place.
+    pub fn is_declared_somewhere(&self, name: &str) -> bool {
+        self.declared_somewhere.contains_key(name)
+    }
+
     /// Whether the parser has said something of this name, so that it is not
     /// known, and no news.
     pub fn is_unread(&self, name: &str) -> bool {
         self.unread.contains(name) || name.ends_with("__")
-    }
-
-    /// Whether some block declares the name, if not before this place.
-    pub fn is_declared_somewhere(&self, name: &str) -> bool {
-        self.declared_somewhere.contains_key(name)
     }
 
     pub fn unknown_name(&mut self, ident: &Ident) {

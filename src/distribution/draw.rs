@@ -32,7 +32,12 @@ pub enum DrawError {
         first: &'static str,
         second: &'static str,
     },
-    #[error("the mean of this {0} distribution is so large that its draws are no ints")]
+    #[error("`{argument}` of `{family}` is empty: it needs at least one element")]
+    Empty {
+        family: &'static str,
+        argument: &'static str,
+    },
+    #[error("draws of this `{0}` are too large")]
     TooLarge(&'static str),
 }
 
@@ -69,7 +74,7 @@ pub(super) fn draw(
     (family.draw)(rng, arguments)
 }
 
-/// Sizes of the same letter must be the same number.
+/// Sizes of the same letter must be the same number; `K` is at least one.
 fn check_sizes(
     family: &'static Family,
     signature: &'static [Argument],
@@ -85,6 +90,12 @@ fn check_sizes(
                         family: family.name,
                         first,
                         second: argument.name,
+                    });
+                }
+                None if letter == "K" && size == 0 => {
+                    return Err(DrawError::Empty {
+                        family: family.name,
+                        argument: argument.name,
                     });
                 }
                 None => known.push((letter, size, argument.name)),

@@ -5,7 +5,8 @@ use std::fmt;
 use super::draw::Draw;
 
 /// The kind of a variate or argument. The letters in `Vector("K")` and the like
-/// name sizes: where two stand for the same size, they must agree.
+/// name sizes: where two stand for the same size, they must agree, and `K` is at least
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One integer; an array of them stands for as many statements.

@@ -14,10 +14,12 @@ const RELATIVE: f64 = 1e-12;
 /// over a relative change of its argument.
 const UNITS: f64 = 8.0;
 
-/// One line of densities.json.
-struct Row {
-    family: usize,
-    given: Vec<(Vec<f64>, usize, usize)>,
+/// One line of densities.json or tails.json.
+pub(super) struct Row {
+    pub family: usize,
+    tail: Option<Tail>,
+    /// Variate and arguments: elements, rows, columns.
+    pub given: Vec<(Vec<f64>, usize, usize)>,
     value: f64,
     gradient: Vec<Option<f64>>,
     conditioning: Vec<Option<f64>>,
@@ -30,14 +32,23 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-fn rows() -> Vec<Row> {
-    let text = include_str!("../../tests/fixtures/distributions/densities.json");
+pub(super) fn density_rows() -> Vec<Row> {
+    rows(include_str!(
+        "../../tests/fixtures/distributions/densities.json"
+    ))
+}
+
+fn rows(text: &str) -> Vec<Row> {
     let all: Value = serde_json::from_str(text).expect("JSON");
     let list = |v: &Value| v.as_array().expect("a list").clone();
     list(&all)
         .iter()
         .map(|row| Row {
             family: lookup(row["family"].as_str().expect("a name")).expect("a known family"),
+            tail: row["tail"].as_str().map(|side| match side {
+                "lower" => Tail::Lower,
+                _ => Tail::Upper,
+            }),
             given: list(&row["given"])
                 .iter()
                 .map(|g| {
@@ -55,9 +66,13 @@ fn rows() -> Vec<Row> {
 
 fn evaluate<A: Algebra>(
     algebra: &mut A,
-    family: usize,
+    row: &Row,
     given: &[(Vec<A::Scalar>, usize, usize)],
 ) -> A::Scalar {
+    if let Some(tail) = row.tail {
+        let numbers: Vec<_> = given.iter().map(|g| g.0[0]).collect();
+        return log_tail(row.family, tail, algebra, numbers[0], &numbers[1..]);
+    }
     let containers: Vec<_> = given
         .iter()
         .map(|(elements, rows, columns)| Container {
@@ -66,13 +81,30 @@ fn evaluate<A: Algebra>(
             columns: *columns,
         })
         .collect();
-    log_density(family, algebra, &containers[0], &containers[1..])
+    log_density(row.family, algebra, &containers[0], &containers[1..])
 }
 
 #[test]
 fn densities_and_gradients_match_mpmath() {
+    all_match(density_rows(), RELATIVE);
+}
+
+#[test]
+fn distribution_functions_and_gradients_match_mpmath() {
+    let text = include_str!("../../tests/fixtures/distributions/tails.json");
+    let rows = rows(text);
+    for (index, family) in FAMILIES.iter().enumerate().filter(|f| has_cdf(f.0)) {
+        for tail in [Tail::Lower, Tail::Upper] {
+            let of_it = |r: &&Row| r.family == index && r.tail == Some(tail);
+            assert!(rows.iter().filter(of_it).count() >= 5, "{}", family.name);
+        }
+    }
+    all_match(rows, RELATIVE);
+}
+
+fn all_match(rows: Vec<Row>, relative: f64) {
     let mut wrong = Vec::new();
-    for row in rows() {
+    for row in rows {
         let mut slot = 0;
         let duals: Vec<_> = row
             .given
@@ -85,14 +117,15 @@ fn densities_and_gradients_match_mpmath() {
                 (elements.collect::<Vec<_>>(), *r, *c)
             })
             .collect();
-        let ours = evaluate(&mut Duals, row.family, &duals);
-        let plain = evaluate(&mut Numbers, row.family, &row.given);
+        let ours = evaluate(&mut Duals, &row, &duals);
+        let plain = evaluate(&mut Numbers, &row, &row.given);
         let mut check = |what: String, ours: f64, theirs: f64, conditioning: f64| {
-            let allowed = RELATIVE * theirs.abs() + UNITS * f64::EPSILON * conditioning;
+            let allowed = relative * theirs.abs() + UNITS * f64::EPSILON * conditioning;
             if ours != theirs && !((ours - theirs).abs() <= allowed) {
                 wrong.push(format!(
-                    "{} {:?}: {what} is {ours:e}, expected {theirs:e}, off by {:.1} of what is allowed",
+                    "{} {:?} {:?}: {what} is {ours:e}, expected {theirs:e}, off by {:.1} of what is allowed",
                     FAMILIES[row.family].name,
+                    row.tail,
                     row.given.iter().map(|g| &g.0).collect::<Vec<_>>(),
                     (ours - theirs).abs() / allowed
                 ));
@@ -128,7 +161,7 @@ fn densities_and_gradients_match_mpmath() {
 /// A family without fixtures fails here.
 #[test]
 fn every_family_has_fixtures() {
-    let rows = rows();
+    let rows = density_rows();
     for (index, family) in FAMILIES.iter().enumerate() {
         let count = rows.iter().filter(|r| r.family == index).count();
         assert!(count >= 10, "{}: {count} rows", family.name);

@@ -335,6 +335,8 @@ pub fn lookup_function(name: &str) -> Option<FamilyFunction> {
 }
 
 #[cfg(test)]
+mod draw_tests;
+#[cfg(test)]
 mod dual;
 #[cfg(test)]
 mod fixture_tests;

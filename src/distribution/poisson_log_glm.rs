@@ -12,9 +12,9 @@ pub(super) static FAMILY: Family = Family {
     variate: Kind::Int,
     support: Domain::Counts,
     arguments: &[
-        Argument::of("x", Kind::Row("K"), Domain::Real, "predictors"),
+        Argument::of("x", Kind::Row("P"), Domain::Real, "predictors"),
         Argument::real("alpha", Domain::Real, "intercept"),
-        Argument::of("beta", Kind::Vector("K"), Domain::Real, "coefficients"),
+        Argument::of("beta", Kind::Vector("P"), Domain::Real, "coefficients"),
     ],
     draw_arguments: None,
     draw,

@@ -95,10 +95,6 @@ impl<'a, A: Algebra> Quantity<'a, A> {
         self.apply(Unary::Square)
     }
 
-    pub fn sqrt(self) -> Self {
-        self.apply(Unary::Sqrt)
-    }
-
     /// 1 where it is below the other, else 0.
     pub fn less(self, other: Self) -> Self {
         self.with(|a| a.less(self.scalar, other.scalar))
@@ -144,6 +140,38 @@ impl<'a, A: Algebra> Quantity<'a, A> {
     pub fn dot(self, left: &[Self], right: &[Self]) -> Self {
         let scalars = |list: &[Self]| list.iter().map(|q| q.scalar).collect::<Vec<_>>();
         self.with(|a| a.dot(&scalars(left), &scalars(right)))
+    }
+
+    /// `log(sum(exp(x)))` of numbers of this algebra.
+    pub fn log_sum_exp(self, x: &[Self]) -> Self {
+        let x: Vec<_> = x.iter().map(|q| q.scalar).collect();
+        self.with(|a| a.log_sum_exp(&x))
+    }
+
+    /// The lower Cholesky factor of an `n` by `n` matrix, column by column; not a
+    /// number unless positive definite.
+    pub fn cholesky(self, n: usize, matrix: &[Self]) -> Vec<Self> {
+        let matrix: Vec<_> = matrix.iter().map(|q| q.scalar).collect();
+        let factor = self.algebra.borrow_mut().cholesky(n, &matrix);
+        self.of_all(factor)
+    }
+
+    /// `lower^-1 * right`, of numbers of this algebra.
+    pub fn solve_lower(self, lower: &[Self], right: &[Self]) -> Vec<Self> {
+        let scalars = |list: &[Self]| list.iter().map(|q| q.scalar).collect::<Vec<_>>();
+        let (lower, right) = (scalars(lower), scalars(right));
+        let solution = self
+            .algebra
+            .borrow_mut()
+            .solve_lower(right.len(), false, &lower, &right);
+        self.of_all(solution)
+    }
+
+    fn of_all(self, scalars: Vec<A::Scalar>) -> Vec<Self> {
+        scalars
+            .into_iter()
+            .map(|scalar| Quantity { scalar, ..self })
+            .collect()
     }
 
     /// The sum of numbers of this algebra.

@@ -30,8 +30,7 @@ pub(super) fn log_cdf<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [alpha, beta]: [Quantity<'a, A>; 2],
 ) -> Quantity<'a, A> {
-    let below = ((y - alpha) / (beta - alpha)).ln();
-    below
+    log_share(y - alpha, beta - y)
         .unless(beta.less(y), 0.0)
         .unless(y.less(alpha), f64::NEG_INFINITY)
 }
@@ -40,10 +39,16 @@ pub(super) fn log_ccdf<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [alpha, beta]: [Quantity<'a, A>; 2],
 ) -> Quantity<'a, A> {
-    let above = ((beta - y) / (beta - alpha)).ln();
-    above
+    log_share(beta - y, y - alpha)
         .unless(beta.less(y), f64::NEG_INFINITY)
         .unless(y.less(alpha), 0.0)
+}
+
+/// The log of a part's share in itself and the rest, exact at both ends.
+fn log_share<'a, A: Algebra>(part: Quantity<'a, A>, rest: Quantity<'a, A>) -> Quantity<'a, A> {
+    let width = part + rest;
+    let (most, little) = ((rest / width).ln_1m(), (part / width).ln());
+    rest.less(part).choose(most, little)
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {

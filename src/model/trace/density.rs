@@ -1,11 +1,13 @@
 //! Log densities: a term per element, or one sum where all of them are public.
 
 use super::super::BindError;
+use super::super::interval::interval;
 use super::super::private::{Graphs, Scalar};
+use super::super::public::PublicId;
 use super::super::value::{Data, Shape, Value};
 use super::{Traced, Tracer};
-use crate::check::{Base, Expr, StandsFor, Truncation, Type, stands_for};
-use crate::distribution::{self, Algebra, Container, FAMILIES, Kind, Tail, named_sizes};
+use crate::check::{Base, Expr, ExprKind, StandsFor, Truncation, Type, stands_for};
+use crate::distribution::{self, Algebra, Container, Domain, FAMILIES, Kind, Tail, named_sizes};
 use crate::syntax::Span;
 
 impl Tracer<'_> {
@@ -27,10 +29,9 @@ impl Tracer<'_> {
             }
         }
         let statements = self.statements_of(span, family, &values)?;
+        self.check_categories(family, variate, &statements)?;
         if !FAMILIES[family].is_scalar() {
-            return Ok(self.each(&statements, |graphs, given| {
-                distribution::log_density(family, graphs, &given[0], &given[1..])
-            }));
+            return Ok(self.container_terms(family, &statements));
         }
         let term = Density {
             family,
@@ -84,17 +85,101 @@ impl Tracer<'_> {
             .iter()
             .map(|v| v.public_node(&mut self.graphs))
             .collect();
+        let node = term.of(&mut self.graphs.public, &nodes);
+        Ok(self.public_sum(node, statements.count))
+    }
+
+    /// Terms of vectors and matrices. Where everything is public, each element is
+    /// a vector over the statements.
+    fn container_terms(&mut self, family: usize, statements: &Statements) -> Value {
+        let density = |graphs: &mut Graphs, given: &[Container<'_, Scalar>]| {
+            distribution::log_density(family, graphs, &given[0], &given[1..])
+        };
+        let mut elements = statements.given.iter().flat_map(|g| &g.elements);
+        if statements.count < 2 || elements.any(|s| s.is_private()) {
+            return self.each(statements, density);
+        }
+        let nodes: Vec<Vec<PublicId>> = statements
+            .given
+            .iter()
+            .map(|g| {
+                let element = |e| self.graphs.assemble(&g.of_each_statement(e));
+                (0..g.rows * g.columns).map(element).collect()
+            })
+            .collect();
+        let given: Vec<_> = statements
+            .given
+            .iter()
+            .zip(&nodes)
+            .map(|(g, elements)| Container {
+                elements,
+                rows: g.rows,
+                columns: g.columns,
+            })
+            .collect();
         let graph = &mut self.graphs.public;
-        let node = term.of(graph, &nodes);
-        // Nothing depends on the element: the same term so many times.
-        let node = if graph.length(node) < statements.count {
-            let times = graph.constant(statements.count as f64);
+        let node = distribution::log_density(family, graph, &given[0], &given[1..]);
+        self.public_sum(node, statements.count)
+    }
+
+    /// The sum of a term over so many statements.
+    fn public_sum(&mut self, node: PublicId, count: usize) -> Value {
+        let graph = &mut self.graphs.public;
+        // Nothing depends on the statement: the same term so many times.
+        let node = if graph.length(node) < count {
+            let times = graph.constant(count as f64);
             graph.multiply(node, times)
         } else {
             node
         };
         let sum = graph.sum_of(node);
-        Ok(Value::scalar(Type::REAL, self.graphs.from_public(sum)))
+        Value::scalar(Type::REAL, self.graphs.from_public(sum))
+    }
+
+    /// A record's category must be one of those that there are: it is looked up.
+    fn check_categories(
+        &self,
+        family: usize,
+        variate: &Expr,
+        statements: &Statements,
+    ) -> Traced<()> {
+        let definition = FAMILIES[family];
+        let Domain::Categories(letter, more) = definition.support() else {
+            return Ok(());
+        };
+        let sized = definition.arguments().iter().zip(&statements.given[1..]);
+        let size = sized.flat_map(|(a, g)| named_sizes(a.kind, &g.at(0)));
+        let Some(size) = size.into_iter().find(|s| s.0 == letter) else {
+            return Ok(());
+        };
+        let last = size.1 + more;
+        for &scalar in &statements.given[0].elements {
+            if !scalar.is_private() {
+                continue;
+            }
+            let range = interval(&self.graphs, &self.columns, scalar);
+            if range.low >= 1.0 && range.high <= last as f64 {
+                continue;
+            }
+            let what = match variate.kind {
+                ExprKind::Variable(id) => format!("`{}`", self.checked.variable(id).name),
+                _ => "this variate".to_string(),
+            };
+            let reach = if range.low.is_finite() && range.high.is_finite() {
+                format!("may be anything from {} to {}", range.low, range.high)
+            } else {
+                "is not bounded on both sides".to_string()
+            };
+            return Err(BindError::new(
+                variate.span,
+                format!(
+                    "{what} {reach}, but `{}` has {last} categor{} here: declare it with `lower=1, upper={last}`",
+                    definition.name(),
+                    if last == 1 { "y" } else { "ies" },
+                ),
+            ));
+        }
+        Ok(())
     }
 
     /// One term per statement.
@@ -263,6 +348,13 @@ impl Given {
         }
     }
 
+    /// One element of the value, in every statement.
+    fn of_each_statement(&self, element: usize) -> Vec<Scalar> {
+        let size = self.rows * self.columns;
+        let each = self.elements.iter().skip(element).step_by(size);
+        each.copied().collect()
+    }
+
     fn at(&self, i: usize) -> Container<'_, Scalar> {
         let size = self.rows * self.columns;
         let start = if self.many.is_some() { i * size } else { 0 };
@@ -298,6 +390,15 @@ fn check_sizes(span: Span, family: usize, statements: &Statements) -> Traced<()>
                     ));
                 }
                 Some(_) => {}
+                None if letter == "K" && size == 0 => {
+                    return Err(BindError::new(
+                        span,
+                        format!(
+                            "{name} of `{}` is empty: it needs at least one element",
+                            definition.name()
+                        ),
+                    ));
+                }
                 None => known.push((letter, size, name.clone())),
             }
         }
