@@ -133,6 +133,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
         "tests/good",
         "tests/good/density",
         "tests/bad/syntax",
+        "tests/bad/stan",
         "tests/bad/check",
         "tests/bad/bind",
         "models",
@@ -156,12 +157,14 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     if name == "csv" {
         for table in [
             "x,y,v.1,v.2\n1,0,2,3\n",
+            "f,x,y,v.1,v.2\nnorth,1,0,2,3\n\"south, east\",1,0,2,3\n",
             "y,v.2,v.1,x,extra\r\n1,\"1\",NA,-5e3,text\r\n0,nan,,1,\"a \"\"b\"\"\"\r\n",
             "\u{FEFF}x,y,v.1,v.2\n\"1\n\",1,2,3\n\n1e400,0,0x1,inf\n",
         ] {
             found.push([&[0], table.as_bytes()].concat());
             found.push([&[3], table.as_bytes()].concat());
             found.push([&[8], table.as_bytes()].concat());
+            found.push([&[16 + 32], table.as_bytes()].concat());
         }
     }
     assert!(!found.is_empty(), "the corpus is beside this crate");
