@@ -106,6 +106,19 @@ fn no_reference_is_left_out() {
     }
 }
 
+/// Relative error allowed in a gradient.
+///
+/// Stan's `bernoulli_logit` takes `inv_logit(z)` for zero below z = -20, which
+/// is exp(-20) = 2e-9 off in the derivative by z. At two points of the item
+/// responses some records lie there, and their z moves by tens with log a; the
+/// eleven other points agree to 4e-15.
+fn gradient_tolerance(name: &str) -> f64 {
+    match name {
+        "irt_2pl-irt_2pl" => 1.3e-8,
+        _ => 1e-8,
+    }
+}
+
 fn agrees_with_reference(name: &str) {
     let density = shipped(name);
     let table = shipped_table(name, &density)
@@ -165,7 +178,7 @@ fn agrees_with_reference(name: &str) {
         let size = theirs.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
         for (j, (a, b)) in ours.iter().zip(&theirs).enumerate() {
             assert!(
-                (a - b).abs() <= 1e-8 * size,
+                (a - b).abs() <= gradient_tolerance(name) * size,
                 "{name} point {k}, coordinate {j}: {a}, expected {b}"
             );
         }

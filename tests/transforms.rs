@@ -233,10 +233,12 @@ fn eliminate(mut m: Vec<Vec<f64>>) -> (f64, f64) {
         }
         sign *= m[k][k].signum();
         log += m[k][k].abs().ln();
-        for i in k + 1..n {
-            let factor = m[i][k] / m[k][k];
-            for j in k..n {
-                m[i][j] -= factor * m[k][j];
+        let (above, below) = m.split_at_mut(k + 1);
+        let pivot = &above[k];
+        for row in below {
+            let factor = row[k] / pivot[k];
+            for (x, p) in row.iter_mut().zip(pivot).skip(k) {
+                *x -= factor * p;
             }
         }
     }

@@ -121,7 +121,9 @@ fn all_match(rows: Vec<Row>, relative: f64) {
         let plain = evaluate(&mut Numbers, &row, &row.given);
         let mut check = |what: String, ours: f64, theirs: f64, conditioning: f64| {
             let allowed = relative * theirs.abs() + UNITS * f64::EPSILON * conditioning;
-            if ours != theirs && !((ours - theirs).abs() <= allowed) {
+            // Also where ours is not a number.
+            let agrees = ours == theirs || (ours - theirs).abs() <= allowed;
+            if !agrees {
                 wrong.push(format!(
                     "{} {:?} {:?}: {what} is {ours:e}, expected {theirs:e}, off by {:.1} of what is allowed",
                     FAMILIES[row.family].name,
