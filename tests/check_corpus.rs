@@ -8,6 +8,7 @@
 mod evaluation;
 
 use std::fs;
+use std::path::Path;
 
 use dpm::check::check;
 use dpm::model::Constants;
@@ -49,17 +50,7 @@ fn every_code_has_an_example() {
     for path in programs("tests/bad/check") {
         said += &fs::read_to_string(path.with_extension("expected")).unwrap_or_default();
     }
-    let mut sources = String::new();
-    for file in [
-        "mod",
-        "expression",
-        "statement",
-        "scope",
-        "function",
-        "flow",
-    ] {
-        sources += &read(&evaluation::root().join(format!("src/check/{file}.rs")));
-    }
+    let sources = sources_under(&evaluation::root().join("src/check"));
     let mut missing = Vec::new();
     for (at, _) in sources
         .match_indices("\"E0")
@@ -72,6 +63,19 @@ fn every_code_has_an_example() {
         }
     }
     assert!(missing.is_empty(), "no example of {missing:?}");
+}
+
+fn sources_under(folder: &Path) -> String {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut paths: Vec<_> = entries.map(|e| e.expect("an entry").path()).collect();
+    paths.sort();
+    paths
+        .iter()
+        .map(|path| match path.is_dir() {
+            true => sources_under(path),
+            false => read(path),
+        })
+        .collect()
 }
 
 fn matches_expected(folder: &str, say: impl Fn(&str, &str) -> String) {

@@ -10,8 +10,8 @@
 mod evaluation;
 
 use dpm::density::Density;
-use dpm::distribution::{Domain, FAMILIES, Kind, has_cdf};
-use dpm::function::Unary;
+use dpm::distribution::{Domain, FAMILIES, Kind, has_cdf, sums_masses};
+use dpm::function::{Type, Unary};
 use dpm::model::Constants;
 use evaluation::*;
 
@@ -81,6 +81,15 @@ fn every_distribution_as_likelihood_and_as_prior() {
             "transformed constants {{ {constants} int trials = 4; }}\nparameters {{ {unknown}\n{parameters}}}\nmodel {{ y ~ {name}({list}); }}"
         );
         works(&format!("{name} as prior"), &source);
+        if sums_masses(index) {
+            for ends in ["T[1, ]", "T[, 6]", "T[2, 6]"] {
+                let source = format!(
+                    "record {{ int<lower=2, upper=5> y; {trials} }}\nparameters {{\n{parameters}}}\nmodel {{ y ~ {name}({list}) {ends};
+                     target += {name}_lcdf(2 | {list}) - {name}_lccdf(0 | {list}); }}"
+                );
+                works(&format!("{name} in {ends}"), &source);
+            }
+        }
         if !family.is_scalar() || family.variate() != Kind::Real {
             continue;
         }
@@ -257,13 +266,20 @@ fn without_model(source: &str, theta: &[f64]) -> (f64, Vec<f64>) {
 fn every_scalar_function_at_every_stage() {
     for function in Unary::ALL {
         let name = function.definition().name;
-        if name.is_empty() {
+        // `is_nan` and its like take one number.
+        let takes_vectors = dpm::function::lookup(name).is_some_and(|f| {
+            f.signatures
+                .iter()
+                .any(|s| s.result(&[Type::VECTOR]).is_ok())
+        });
+        if !takes_vectors {
             continue;
         }
-        let (low, high) = if name == "log1m_exp" {
-            (-2.0, -0.3)
-        } else {
-            (0.15, 0.85)
+        // `y` and what is near it by the factor 0.8.
+        let (low, high) = match name {
+            "log1m_exp" => (-2.0, -0.3),
+            "acosh" => (1.5, 2.5),
+            _ => (0.15, 0.85),
         };
         let source = format!(
             "record {{ real<lower=0.8, upper=0.99> x; real<lower={low}, upper={high}> y; }}

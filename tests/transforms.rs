@@ -1,11 +1,12 @@
 //! Transforms of constrained parameters, against Stan's (`tests/fixtures/transforms`)
-//! and against their own definitions.
+//! and against their own definitions; and what declared types promise of
+//! variables that are computed.
 
 mod evaluation;
 
 use dpm::density::Density;
 use dpm::model::{Constants, Transform};
-use evaluation::{Random, density, read, root};
+use evaluation::{Random, Table, bind, density, log_likelihoods, read, root};
 use serde_json::Value;
 
 /// Values, log Jacobian and its gradient agree with Stan's at every point of
@@ -336,7 +337,7 @@ fn violations_are_explained() {
         (
             "ordered[3] x;",
             &[1.0, 3.0, 2.0],
-            "`x` is not a `ordered`: element 3 is 2, not above element 2, which is 3",
+            "`x` is not an `ordered`: element 3 is 2, not above element 2, which is 3",
         ),
         (
             "positive_ordered[2] x;",
@@ -407,4 +408,115 @@ fn violations_are_explained() {
     let density = of_kind("simplex[2] x;");
     let nearly = [0.4, 0.6 + 5e-9];
     assert!(density.unconstrain(|_, i| Ok(nearly[i])).is_ok());
+}
+
+/// A transformed parameter that breaks its declaration has no density, and a
+/// gradient that is a number; a constant that does so is refused. The two are
+/// written apart: they must agree on every value here.
+#[test]
+fn computed_variables_keep_their_promises() {
+    let good_and_bad: &[(&str, &[f64], bool)] = &[
+        ("vector<lower=0, upper=2>[2]", &[0.0, 2.0], true),
+        ("vector<lower=0, upper=2>[2]", &[-1e-3, 2.0], false),
+        ("vector<lower=0, upper=2>[2]", &[0.0, 2.001], false),
+        ("ordered[3]", &[1.0, 2.0, 3.0], true),
+        ("ordered[3]", &[1.0, 1.0, 3.0], false),
+        ("array[2] ordered[2]", &[5.0, 6.0, 1.0, 2.0], true),
+        ("array[2] ordered[2]", &[5.0, 6.0, 2.0, 1.0], false),
+        ("positive_ordered[2]", &[0.0, 1.0], true),
+        ("positive_ordered[2]", &[-0.1, 1.0], false),
+        ("simplex[3]", &[0.0, 0.25, 0.75], true),
+        ("simplex[3]", &[-0.25, 0.5, 0.75], false),
+        ("simplex[3]", &[0.25, 0.25, 0.5001], false),
+        ("array[2] simplex[2]", &[0.5, 0.5, 0.4, 0.6], true),
+        ("array[2] simplex[2]", &[0.5, 0.4, 0.5, 0.6], false),
+        ("unit_vector[2]", &[0.6, 0.8], true),
+        ("unit_vector[2]", &[0.6, 0.81], false),
+        ("sum_to_zero_vector[3]", &[1.0, 2.0, -3.0], true),
+        ("sum_to_zero_vector[3]", &[1.0, 2.0, -3.1], false),
+        ("cholesky_factor_cov[2]", &[1.0, 3.0, 0.0, 2.0], true),
+        ("cholesky_factor_cov[2]", &[1.0, 3.0, 0.1, 2.0], false),
+        ("cholesky_factor_cov[2]", &[1.0, 3.0, 0.0, -2.0], false),
+        ("cholesky_factor_corr[2]", &[1.0, 0.6, 0.0, 0.8], true),
+        ("cholesky_factor_corr[2]", &[1.0, 0.6, 0.0, 0.9], false),
+        ("corr_matrix[2]", &[1.0, -0.5, -0.5, 1.0], true),
+        ("corr_matrix[2]", &[1.0, -0.5, -0.5, 1.1], false),
+        ("corr_matrix[2]", &[1.0, 1.5, 1.5, 1.0], false),
+        ("cov_matrix[2]", &[4.0, 1.0, 1.0, 2.0], true),
+        ("cov_matrix[2]", &[4.0, 1.0, 1.1, 2.0], false),
+        (
+            "cov_matrix[3]",
+            &[4.0, 2.0, 0.6, 2.0, 2.0, 0.5, 0.6, 0.5, 3.0],
+            true,
+        ),
+        (
+            // Each pair is a covariance matrix, the three together are not.
+            "cov_matrix[3]",
+            &[1.0, 0.9, 0.9, 0.9, 1.0, -0.9, 0.9, -0.9, 1.0],
+            false,
+        ),
+        ("cov_matrix[1]", &[0.0], false),
+    ];
+    for &(ty, values, fits) in good_and_bad {
+        let size = ty.trim_end_matches(']').rsplit('[').next().expect("a size");
+        let plain = match (
+            ty.contains("matrix[") || ty.contains("cholesky"),
+            ty.contains("array"),
+        ) {
+            (true, _) => format!("matrix[{size}, {size}]"),
+            (false, true) => format!("array[2] vector[{size}]"),
+            (false, false) => format!("vector[{size}]"),
+        };
+        let density = density(
+            &format!(
+                "parameters {{ {plain} x; }}\ntransformed parameters {{ {ty} t = x; }}\nmodel {{ }}"
+            ),
+            &Constants::none(),
+        );
+        let (value, gradient) = density.pull_back(values, &[]);
+        let expected = if fits { 0.0 } else { f64::NEG_INFINITY };
+        assert_eq!(value, expected, "{ty} {values:?}");
+        assert!(gradient.iter().all(|g| g.is_finite()), "{ty} {values:?}");
+
+        let number: usize = size.parse().expect("a number");
+        let rows: Vec<Vec<f64>> = match plain.starts_with("matrix") {
+            // Columns of the storage are columns of the matrix.
+            true => (0..number)
+                .map(|i| (0..number).map(|j| values[i + j * number]).collect())
+                .collect(),
+            false => values.chunks(number).map(<[f64]>::to_vec).collect(),
+        };
+        let mut constants = Constants::none();
+        if plain.starts_with("vector") {
+            constants.insert("t", values.to_vec());
+        } else {
+            constants.insert("t", serde_json::json!(rows));
+        }
+        let bound = bind(
+            &format!("constants {{ {ty} t; }}\nparameters {{ real x; }}\nmodel {{ }}"),
+            &constants,
+        );
+        assert_eq!(bound.is_ok(), fits, "{ty} {values:?}");
+    }
+}
+
+/// A record whose transformed column breaks its bounds has likelihood zero, and
+/// what it would pick stays inside the container.
+#[test]
+fn a_record_that_breaks_a_promise_counts_for_nothing() {
+    let density = density(
+        "record { int<lower=0, upper=5> y; }
+         transformed record { int<lower=1, upper=3> g = y; real<upper=2.5> z = y; }
+         parameters { vector[3] a; }
+         model { target += a[g] + z; }",
+        &Constants::none(),
+    );
+    let table = Table {
+        columns: vec![(0..=5).map(f64::from).collect()],
+        rows: 6,
+    };
+    let (values, constants) = log_likelihoods(&density, &table, &[10.0, 20.0, 30.0]);
+    assert_eq!(values, [10.0, 10.0, 20.0, 30.0, 30.0, 30.0]);
+    let never = f64::NEG_INFINITY;
+    assert_eq!(constants, [never, 1.0, 2.0, never, never, never]);
 }

@@ -1,239 +1,168 @@
-//! Built-in functions: what each accepts, and the type it gives.
+//! Built-in functions: which meaning of a name the arguments choose, and the
+//! type and stage it gives.
 
-use super::operators::elementwise_real;
 use super::scope::Checker;
 use super::typed::*;
-use crate::function::{Builtin, Reduction, Shaping};
+use crate::function::{Builtin, Function, Pattern, Signature, Stages, overloads};
 use crate::syntax::{Diagnostic, Ident, Span};
 
+/// Longer lists of signatures are left to the reference.
+const SHOWN_SIGNATURES: usize = 3;
+
+/// A way to call a function.
+type Candidate = (&'static Function, &'static Signature);
+
 impl Checker {
-    pub(super) fn call_type(
+    /// Resolves a call of a built-in function of that name.
+    pub(super) fn builtin_call(
         &mut self,
         span: Span,
         name: &Ident,
-        builtin: Builtin,
         arguments: &[Expr],
-    ) -> Option<Type> {
-        let wanted = match builtin {
-            Builtin::Constant(_) => 0,
-            Builtin::Unary(_) | Builtin::Reduction(_) => 1,
-            Builtin::Elementwise2(_) | Builtin::DotProduct => 2,
-            Builtin::Shaping(shaping) => match shaping {
-                Shaping::RepVector | Shaping::RepRowVector => 2,
-                Shaping::RepMatrix => arguments.len().clamp(2, 3),
-                Shaping::RepArray => arguments.len().clamp(2, 4),
-                _ => 1,
-            },
+    ) -> Option<(Builtin, Type, Stage)> {
+        let types: Vec<Type> = arguments.iter().map(|a| a.ty).collect();
+        let candidates: Vec<Candidate> = overloads(&name.name)
+            .flat_map(|f| f.signatures.iter().map(move |s| (f, s)))
+            .collect();
+        let of_length: Vec<Candidate> = candidates
+            .iter()
+            .copied()
+            .filter(|(_, s)| s.arguments.len() == types.len())
+            .collect();
+        if of_length.is_empty() {
+            self.wrong_count(span, name, &candidates, types.len());
+            return None;
+        }
+        let chosen = of_length
+            .iter()
+            .find_map(|&(f, s)| s.result(&types).ok().map(|ty| (f, s, ty)));
+        let Some((function, signature, ty)) = chosen else {
+            self.no_signature(name, &candidates, &of_length, arguments);
+            return None;
         };
-        // `min` and `max` also exist for two ints, `log_sum_exp` for whatever goes
-        // together element by element.
-        if let (Builtin::Reduction(reduction), [a, b]) = (builtin, arguments) {
-            match reduction {
-                Reduction::LogSumExp => return self.elementwise_call(name, arguments),
-                Reduction::Minimum | Reduction::Maximum
-                    if a.ty == Type::INT && b.ty == Type::INT =>
-                {
-                    return Some(Type::INT);
+        for (pattern, argument) in signature.arguments.iter().zip(arguments) {
+            let what = match pattern {
+                Pattern::Size => format!("a size or position in `{}`", name.name),
+                _ if function.stages == Stages::Constants => {
+                    format!("an argument of `{}`", name.name)
                 }
-                Reduction::Minimum | Reduction::Maximum if a.ty.is_number() && b.ty.is_number() => {
-                    self.report(
-                        Diagnostic::error(
-                            "E0105",
-                            span,
-                            format!("`{}` of two numbers is for ints", name.name),
-                        )
-                        .label("expected two ints, or a container")
-                        .help(format!("write `f{}` for reals", name.name)),
-                    );
-                    return None;
-                }
-                _ => {}
+                _ => continue,
+            };
+            if argument.stage != Stage::Constant {
+                return self.not_constant(argument, &what);
             }
         }
-        if arguments.len() != wanted {
+        let stage = match function.stages {
+            // A size is public, whatever it is the size of.
+            Stages::Shape => Stage::Constant,
+            _ => arguments
+                .iter()
+                .fold(Stage::Constant, |s, e| s.join(e.stage)),
+        };
+        if function.stages == Stages::WithoutParameters
+            && matches!(stage, Stage::Parameter | Stage::Likelihood)
+        {
             self.report(
                 Diagnostic::error(
-                    "E0115",
+                    "E0205",
                     span,
                     format!(
-                        "`{}` takes {wanted} argument{}, not {}",
-                        name.name,
-                        if wanted == 1 { "" } else { "s" },
-                        arguments.len()
+                        "`{}` has no derivative, and this depends on a parameter",
+                        name.name
                     ),
                 )
-                .label(format!("expected {wanted}")),
+                .label(format!("stage {}", stage.name()))
+                .help("use constants or record columns"),
             );
             return None;
         }
-        match builtin {
-            Builtin::Constant(_) => Some(Type::REAL),
-            Builtin::Unary(_) => {
-                let ty = arguments[0].ty;
-                if ty == Type::INT && ["abs"].contains(&name.name.as_str()) {
-                    return Some(Type::INT);
-                }
-                Some(Type {
-                    base: if ty.base == Base::Int {
-                        Base::Real
-                    } else {
-                        ty.base
-                    },
-                    array: ty.array,
-                })
-            }
-            Builtin::Elementwise2(_) => self.elementwise_call(name, arguments),
-            Builtin::Reduction(reduction) => {
-                let ty = arguments[0].ty;
-                let fits = match reduction {
-                    Reduction::DotSelf => ty == Type::VECTOR || ty == Type::ROW_VECTOR,
-                    _ => ty.dimensions() >= 1 && (ty.array == 0 || ty.dimensions() == 1),
-                };
-                if !fits {
-                    return self.wrong_type(
-                        &arguments[0],
-                        &format!("`{}` folds a container into a number", name.name),
-                        if reduction == Reduction::DotSelf {
-                            "vector or row_vector"
-                        } else {
-                            "vector, row_vector, matrix or an array of numbers"
-                        },
-                    );
-                }
-                let ints = arguments[0].ty.base == Base::Int;
-                Some(match name.name.as_str() {
-                    "sum" | "min" | "max" | "prod" if ints => Type::INT,
-                    _ => Type::REAL,
-                })
-            }
-            Builtin::DotProduct => {
-                for argument in arguments {
-                    let same_kind = argument.ty.array == arguments[0].ty.array;
-                    if argument.ty.dimensions() != 1 || !same_kind {
-                        return self.wrong_type(
-                            argument,
-                            "`dot_product` multiplies two vectors (or two arrays) element by element and sums",
-                            if same_kind {
-                                "vector, row_vector or array of real"
-                            } else {
-                                "the same kind as the first"
-                            },
-                        );
-                    }
-                }
-                Some(Type::REAL)
-            }
-            Builtin::Shaping(shaping) => self.shaping_type(shaping, name, arguments),
-        }
+        Some((function.builtin, ty, stage))
     }
 
-    /// The type of a function of two numbers applied element by element.
-    fn elementwise_call(&mut self, name: &Ident, arguments: &[Expr]) -> Option<Type> {
-        let (a, b) = (&arguments[0], &arguments[1]);
-        elementwise_real(a.ty, b.ty).or_else(|| {
-            self.wrong_type(
-                b,
-                &format!("the arguments of `{}` have different shapes", name.name),
-                &format!("`{}` or a number", a.ty),
-            )
-        })
-    }
-
-    fn shaping_type(&mut self, shaping: Shaping, name: &Ident, arguments: &[Expr]) -> Option<Type> {
-        use Shaping::*;
-        let sizes = match shaping {
-            RepVector | RepRowVector | RepArray | RepMatrix => &arguments[1..],
-            _ => &[],
+    fn wrong_count(&mut self, span: Span, name: &Ident, candidates: &[Candidate], found: usize) {
+        let mut counts: Vec<usize> = candidates.iter().map(|(_, s)| s.arguments.len()).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        let listed = match &counts[..] {
+            [one] => one.to_string(),
+            [first @ .., last] => {
+                let first: Vec<String> = first.iter().map(ToString::to_string).collect();
+                format!("{} or {last}", first.join(", "))
+            }
+            [] => "no".to_string(),
         };
-        for size in sizes {
-            if size.ty != Type::INT {
-                return self.wrong_type(
-                    size,
-                    &format!("a size in `{}` must be an int", name.name),
-                    "int",
-                );
-            }
-            if size.stage != Stage::Constant {
-                return self.not_constant(size, "a size");
-            }
-        }
-        let first = &arguments[0];
-        match shaping {
-            Size => Some(Type::INT),
-            NumElements if first.ty.dimensions() == 0 => self.wrong_type(
-                first,
-                "`num_elements` counts the elements of a container",
-                "vector, row_vector, matrix or array",
+        let mut diagnostic = Diagnostic::error(
+            "E0115",
+            span,
+            format!(
+                "`{}` takes {listed} argument{}, not {found}",
+                name.name,
+                if counts == [1] { "" } else { "s" },
             ),
-            NumElements => Some(Type::INT),
-            Rows | Cols => {
-                if first.ty.array > 0 || first.ty.is_number() {
-                    return self.wrong_type(
-                        first,
-                        &format!("`{}` is about vectors and matrices", name.name),
-                        "vector, row_vector or matrix",
-                    );
-                }
-                Some(Type::INT)
-            }
-            RepMatrix if sizes.len() == 1 => {
-                if first.ty != Type::VECTOR && first.ty != Type::ROW_VECTOR {
-                    return self.wrong_type(
-                        first,
-                        "`rep_matrix` with one size repeats a vector",
-                        "vector or row_vector",
-                    );
-                }
-                Some(Type::MATRIX)
-            }
-            RepVector | RepRowVector | RepMatrix => {
-                if !first.ty.is_number() {
-                    return self.wrong_type(
-                        first,
-                        &format!("`{}` repeats a number", name.name),
-                        "real",
-                    );
-                }
-                Some(match shaping {
-                    RepVector => Type::VECTOR,
-                    RepRowVector => Type::ROW_VECTOR,
-                    _ => Type::MATRIX,
-                })
-            }
-            RepArray => Some(Type {
-                base: first.ty.base,
-                array: first.ty.array + sizes.len(),
-            }),
-            ToVector | ToRowVector | ToArray1d
-                if first.ty.dimensions() == 0
-                    || (first.ty.array > 0 && first.ty.dimensions() > first.ty.array)
-                    || (first.ty.array > 1 && shaping != ToArray1d) =>
-            {
-                self.wrong_type(
-                    first,
-                    &format!("`{}` flattens one container of numbers", name.name),
-                    "vector, row_vector, matrix or array of numbers",
-                )
-            }
-            ToVector => Some(Type::VECTOR),
-            ToRowVector => Some(Type::ROW_VECTOR),
-            ToArray1d => Some(Type {
-                base: if first.ty.base == Base::Int {
-                    Base::Int
-                } else {
-                    Base::Real
-                },
-                array: 1,
-            }),
+        )
+        .label(format!("expected {listed}"));
+        if let Some(help) = accepted(candidates) {
+            diagnostic = diagnostic.help(help);
         }
+        self.report(diagnostic);
+    }
+
+    /// No signature fits: what the first argument that spoils the best of them
+    /// should have been.
+    fn no_signature(
+        &mut self,
+        name: &Ident,
+        candidates: &[Candidate],
+        of_length: &[Candidate],
+        arguments: &[Expr],
+    ) {
+        let types: Vec<Type> = arguments.iter().map(|a| a.ty).collect();
+        let failing = |s: &Signature| s.result(&types).err().unwrap_or(0);
+        let at = of_length.iter().map(|(_, s)| failing(s)).max().unwrap_or(0);
+        let mut wanted: Vec<String> = Vec::new();
+        for (_, signature) in of_length.iter().filter(|(_, s)| failing(s) == at) {
+            let words = signature.wanted(at, &types);
+            if !wanted.contains(&words) {
+                wanted.push(words);
+            }
+        }
+        let wanted = match &wanted[..] {
+            [first @ .., last] if !first.is_empty() => {
+                format!("{} or {last}", first.join(", "))
+            }
+            _ => wanted.concat(),
+        };
+        let blamed = &arguments[at];
+        let mut diagnostic = Diagnostic::error(
+            "E0105",
+            blamed.span,
+            format!("`{}` does not accept `{}` here", name.name, blamed.ty),
+        )
+        .label(format!("expected {wanted}, found `{}`", blamed.ty));
+        let both_numbers = types.len() == 2 && types.iter().all(|ty| ty.is_number());
+        if blamed.ty == Type::MATRIX && wanted.contains("`vector`") {
+            diagnostic = diagnostic.help("flatten the matrix: `to_vector(...)`");
+        } else if both_numbers && (name.name == "min" || name.name == "max") {
+            diagnostic = diagnostic.help(format!("write `f{}` for two reals", name.name));
+        } else if let (true, Some(help)) = (types.len() > 1, accepted(candidates)) {
+            diagnostic = diagnostic.help(help);
+        }
+        self.report(diagnostic);
     }
 }
 
-/// Mathematical constants that share a name with a function.
-pub(super) fn constant_named(name: &str) -> Option<f64> {
-    match name {
-        "log2" => Some(std::f64::consts::LN_2),
-        "log10" => Some(std::f64::consts::LN_10),
-        _ => None,
+/// The ways to call a function, if they are few.
+fn accepted(candidates: &[Candidate]) -> Option<String> {
+    if candidates.len() > SHOWN_SIGNATURES {
+        return None;
     }
+    let described: Vec<String> = candidates
+        .iter()
+        .map(|(f, s)| format!("`{}`", s.describe(f.name, f.parameters)))
+        .collect();
+    Some(match &described[..] {
+        [one] => format!("there is {one}"),
+        [first @ .., last] => format!("there are {} and {last}", first.join(", ")),
+        [] => return None,
+    })
 }

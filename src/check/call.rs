@@ -1,10 +1,9 @@
 //! Calls: what functions and distributions accept, and what they give.
 
-use super::builtin::constant_named;
 use super::scope::Checker;
 use super::typed::*;
 use crate::distribution;
-use crate::function::{self, Builtin, Shaping};
+use crate::function;
 use crate::syntax::{self, Diagnostic, Ident, Span, did_you_mean};
 
 impl Checker {
@@ -27,29 +26,12 @@ impl Checker {
             return self.user_call(span, name, arguments, conditioned);
         }
         let arguments = self.expressions(arguments);
-        let Some(builtin) = self.builtin(name) else {
+        if function::lookup(&name.name).is_none() {
             self.unknown_function(name);
             return None;
-        };
+        }
         let arguments = arguments?;
-        // `log2()` is a constant, `log2(x)` a function.
-        let builtin = match (builtin, arguments.is_empty()) {
-            (Builtin::Unary(_), true) => match constant_named(&name.name) {
-                Some(value) => Builtin::Constant(value),
-                None => builtin,
-            },
-            _ => builtin,
-        };
-        let ty = self.call_type(span, name, builtin, &arguments)?;
-        let stage = match builtin {
-            // A size is public, whatever it is the size of.
-            Builtin::Shaping(
-                Shaping::Size | Shaping::NumElements | Shaping::Rows | Shaping::Cols,
-            ) => Stage::Constant,
-            _ => arguments
-                .iter()
-                .fold(Stage::Constant, |s, e| s.join(e.stage)),
-        };
+        let (builtin, ty, stage) = self.builtin_call(span, name, &arguments)?;
         Some(Expr {
             kind: ExprKind::Call {
                 function: builtin,
@@ -61,15 +43,7 @@ impl Checker {
         })
     }
 
-    fn builtin(&self, name: &Ident) -> Option<Builtin> {
-        function::lookup(&name.name)
-    }
-
     fn unknown_function(&mut self, name: &Ident) {
-        if function::catalogue::NOT_SUPPORTED_YET.contains(&name.name.as_str()) {
-            self.unsupported(name.span, &format!("`{}`", name.name), None);
-            return;
-        }
         let mut diagnostic = Diagnostic::error(
             "E0112",
             name.span,

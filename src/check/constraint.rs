@@ -71,12 +71,11 @@ impl Checker {
             return;
         }
         if let (Some(joint), Role::Record | Role::TransformedRecord) = (joint, role) {
-            let keyword = joint.keyword();
             self.report(
                 Diagnostic::error(
                     "E0150",
                     ty.span,
-                    format!("a record column cannot be a `{keyword}`"),
+                    format!("a record column cannot be {}", joint.with_article()),
                 )
                 .label("columns are bounded one by one")
                 .help(

@@ -3,7 +3,7 @@
 use super::operators::binary_type;
 use super::scope::Checker;
 use super::typed::*;
-use crate::function::{self, Builtin};
+use crate::function;
 use crate::syntax::{self, BinaryOperator, Diagnostic, Ident, Span, UnaryOperator};
 
 impl Checker {
@@ -128,10 +128,13 @@ impl Checker {
                     .label("expected a value")
                     .help(format!("call it: `{}(...)`", ident.name)),
                 );
-            } else if let Some(builtin) = function::lookup(&ident.name) {
-                let arguments = match builtin {
-                    Builtin::Constant(_) => "",
-                    _ => "...",
+            } else if let Some(builtin) = function::lookup(&ident.name)
+                && !self.is_declared_somewhere(&ident.name)
+            {
+                let arguments = if builtin.parameters.is_empty() {
+                    ""
+                } else {
+                    "..."
                 };
                 self.report(
                     Diagnostic::error(
@@ -215,12 +218,6 @@ impl Checker {
         left: Expr,
         right: Expr,
     ) -> Option<Expr> {
-        if operator == BinaryOperator::LeftDivide
-            || (operator == BinaryOperator::Divide && !right.ty.is_number())
-        {
-            self.unsupported(span, "matrix division", None);
-            return None;
-        }
         let Some(ty) = binary_type(operator, left.ty, right.ty) else {
             let mut diagnostic = Diagnostic::error(
                 "E0107",
@@ -238,6 +235,10 @@ impl Checker {
                 diagnostic = diagnostic.help(
                     "write `.*` for the element-wise product, or `dot_product(a, b)` for the sum of products",
                 );
+            } else if operator == BinaryOperator::Divide
+                && (left.ty.is_number() || left.ty == right.ty)
+            {
+                diagnostic = diagnostic.help("write `./` to divide element by element");
             } else if let Some(help) = combination_help(left.ty, right.ty) {
                 diagnostic = diagnostic.help(help);
             }

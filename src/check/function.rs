@@ -13,14 +13,11 @@ use super::scope::Checker;
 use super::typed::*;
 use crate::syntax::{self, Diagnostic, Ident, Span, UnsizedBase, UnsizedType};
 
-/// More instances than this (a function of n arguments may have 4^n) are refused.
+/// More instances than this, beside one for each definition, are refused: a function
+/// of n arguments may have 4^n.
 const MAX_INSTANCES: usize = 4096;
 
 const TOO_MANY: &str = "E0150";
-
-/// Bodies are checked inside one another until this much of the stack is used,
-/// in bytes; further ones wait until the program has been walked.
-const NESTED_STACK: usize = 256 * 1024;
 
 /// How many calls a note shows on the way to a mistake in a body.
 const CALLS_SHOWN: usize = 4;
@@ -542,7 +539,7 @@ impl Checker {
         }
         let definitions = Rc::clone(&self.definitions);
         let defined = &definitions[definition];
-        if self.instances.len() >= MAX_INSTANCES {
+        if self.instances.len() >= definitions.len() + MAX_INSTANCES {
             if let Some(call) = call {
                 self.report(
                     Diagnostic::error(
@@ -572,10 +569,12 @@ impl Checker {
         self.first_calls.push(call);
         self.instance_list.push(Rc::clone(&instance));
         self.instances.insert(instance, id);
-        if self.stack.used() < NESTED_STACK {
-            self.check_body(id);
-        } else {
+        // Where it is called, so that what it returns is known there at once; or
+        // after the program has been walked, where that would be too deep.
+        if self.stack.is_half_used_up() {
             self.pending.push(id);
+        } else {
+            self.check_body(id);
         }
         Some(id)
     }

@@ -51,6 +51,10 @@ pub struct CheckResult {
 /// So the program is walked until the stages no longer change. Each can only
 /// rise, so that this ends; most programs take two or three walks.
 pub fn check(program: &Program) -> CheckResult {
+    on_deep_stack(|| walk_until_settled(program))
+}
+
+fn walk_until_settled(program: &Program) -> CheckResult {
     let definitions = program.functions.iter().cloned().map(Definition::new);
     let definitions = Rc::new(definitions.collect());
     let mut known = Known::new();

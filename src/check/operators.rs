@@ -24,13 +24,16 @@ pub(super) fn binary_type(operator: BinaryOperator, left: Type, right: Type) -> 
         Modulo | IntegerDivide => both_ints.then_some(Type::INT),
         Add | Subtract => elementwise(left, right, number),
         Multiply => product(left, right, number),
-        Divide => {
-            if both_numbers {
-                Some(number)
-            } else {
-                right.is_number().then_some(left)
-            }
-        }
+        Divide => match (left, right) {
+            _ if both_numbers => Some(number),
+            (left, right) if right.is_number() => Some(left),
+            (Type::MATRIX | Type::ROW_VECTOR, Type::MATRIX) => Some(left),
+            _ => None,
+        },
+        LeftDivide => match (left, right) {
+            (Type::MATRIX, Type::MATRIX | Type::VECTOR) => Some(right),
+            _ => None,
+        },
         ElementMultiply | ElementDivide => {
             if both_numbers {
                 Some(number)
@@ -38,22 +41,14 @@ pub(super) fn binary_type(operator: BinaryOperator, left: Type, right: Type) -> 
                 elementwise(left, right, number)
             }
         }
-        Power | ElementPower | LeftDivide => None,
+        Power | ElementPower => None,
     }
 }
 
 /// The type of a function of two numbers applied element by element: one side
 /// may be a number, and the result is real.
 pub(super) fn elementwise_real(left: Type, right: Type) -> Option<Type> {
-    let real = |ty: Type| Type {
-        base: if ty.base == Base::Int {
-            Base::Real
-        } else {
-            ty.base
-        },
-        ..ty
-    };
-    elementwise(real(left), real(right), Type::REAL)
+    elementwise(left.real(), right.real(), Type::REAL)
 }
 
 fn elementwise(left: Type, right: Type, number: Type) -> Option<Type> {
@@ -107,5 +102,19 @@ mod tests {
         assert_eq!(binary_type(Add, array, Type::REAL), None);
         assert_eq!(binary_type(Power, array, Type::INT), Some(array));
         assert_eq!(binary_type(And, Type::REAL, Type::INT), None);
+        for (left, right, expected) in [
+            (Type::MATRIX, Type::MATRIX, Some(Type::MATRIX)),
+            (Type::ROW_VECTOR, Type::MATRIX, Some(Type::ROW_VECTOR)),
+            (Type::VECTOR, Type::MATRIX, None),
+            (Type::VECTOR, Type::VECTOR, None),
+            (Type::REAL, Type::VECTOR, None),
+        ] {
+            assert_eq!(binary_type(Divide, left, right), expected);
+        }
+        assert_eq!(
+            binary_type(LeftDivide, Type::MATRIX, Type::VECTOR),
+            Some(Type::VECTOR)
+        );
+        assert_eq!(binary_type(LeftDivide, Type::MATRIX, Type::REAL), None);
     }
 }

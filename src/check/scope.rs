@@ -188,6 +188,11 @@ impl Checker {
         }
     }
 
+    /// Whether some block declares the name, if not before this place.
+    pub fn is_declared_somewhere(&self, name: &str) -> bool {
+        self.declared_somewhere.contains_key(name)
+    }
+
     pub fn unknown_name(&mut self, ident: &Ident) {
         if let Some(&(role, declared)) = self.declared_somewhere.get(&ident.name) {
             return self.not_known_yet(ident, role, declared);

@@ -38,6 +38,11 @@ impl Stack {
         Stack::here().start.abs_diff(self.start)
     }
 
+    /// Whether it is time to go on with something nearer.
+    pub fn is_half_used_up(self) -> bool {
+        self.used() > LIMIT.get() / 2
+    }
+
     /// Whether one call more would be too deep.
     pub fn is_used_up(self) -> bool {
         self.used() > LIMIT.get()

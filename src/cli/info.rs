@@ -9,7 +9,7 @@ use super::Common;
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::{pretty, print};
-use crate::check::{Checked, FunctionSignature, VariableId};
+use crate::check::{Checked, FunctionSignature, Structure, VariableId};
 use crate::model::{Model, RecordColumn};
 
 #[derive(Debug, clap::Args)]
@@ -47,6 +47,7 @@ fn describe(file: &ModelFile, model: Option<&Model>) -> Value {
                     "sizes": v.sizes.iter().map(|s| text(s.span)).collect::<Vec<_>>(),
                     "lower": v.lower.as_ref().map(|e| text(e.span)),
                     "upper": v.upper.as_ref().map(|e| text(e.span)),
+                    "constraint": constraint(&v.structure),
                     "stage": v.stage.name(),
                 });
                 // The bounds of a factor are not written in the program.
@@ -91,6 +92,14 @@ fn column(column: &RecordColumn) -> Value {
         entry["levels"] = json!(column.levels);
     }
     entry
+}
+
+/// The keyword of a type whose elements depend on each other.
+fn constraint(structure: &Structure) -> Option<&'static str> {
+    match structure {
+        Structure::Joint(joint) => Some(joint.keyword()),
+        Structure::Free | Structure::Affine { .. } => None,
+    }
 }
 
 fn signature(function: &FunctionSignature) -> Value {

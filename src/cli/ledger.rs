@@ -20,6 +20,9 @@ use crate::sampler::Plan;
 const SHOWN: usize = 20;
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: dpm ledger create survey.ledger --epsilon 4 --delta 1e-6\n\ndocs/ledger.md says what a ledger proves and what it does not."
+)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: LedgerCommand,

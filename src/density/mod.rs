@@ -6,6 +6,7 @@
 //! (see [`RowProgram`]). This room computes; it holds no rows and releases
 //! nothing.
 
+mod kernel;
 mod program;
 mod special;
 mod tensor;

@@ -21,7 +21,13 @@ use crate::function::Unary;
 use crate::model::Binary;
 
 /// The functions of two numbers that are ops here.
-const TWO: [Binary; 3] = [Binary::Multiply, Binary::Divide, Binary::Power];
+const TWO: [Binary; 5] = [
+    Binary::Multiply,
+    Binary::Divide,
+    Binary::Power,
+    Binary::ArcTangent,
+    Binary::Modulus,
+];
 
 #[backend_extension(Flex, Autodiff)]
 pub(super) trait UnaryTable: Backend {
@@ -63,7 +69,7 @@ pub(super) fn apply(function: Unary, input: Tensor<2>) -> Tensor<2> {
 }
 
 /// The tensor's values, contiguous and in f64 (the only type this crate makes).
-fn values(tensor: FlexTensor) -> Vec<f64> {
+pub(super) fn values(tensor: FlexTensor) -> Vec<f64> {
     let contiguous = tensor.to_contiguous();
     match contiguous.as_slice::<f64>() {
         Some(values) => values.to_vec(),

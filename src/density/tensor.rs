@@ -9,8 +9,8 @@
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData, activation};
 
-use super::special;
-use crate::function::Unary;
+use super::{kernel, special};
+use crate::function::{Kernel, Unary};
 use crate::model::{
     Binary, Graphs, PrivateId, PrivateNode, PrivateOp, PublicGraph, PublicId, PublicOp, Scalar,
 };
@@ -70,9 +70,9 @@ pub(super) fn needed(graph: &PublicGraph, roots: &[PublicId]) -> Vec<bool> {
                 need(*b);
             }
             PublicOp::Concatenate(parts) => parts.iter().for_each(|&p| need(p)),
-            PublicOp::MatrixProduct { left, right, .. } => {
+            PublicOp::Kernel { left, right, .. } => {
                 need(*left);
-                need(*right);
+                right.iter().for_each(|&r| need(r));
             }
         }
     }
@@ -135,27 +135,26 @@ pub(super) fn evaluate_public(
                     .collect();
                 Tensor::cat(parts, 1)
             }
-            PublicOp::MatrixProduct {
+            PublicOp::Kernel {
+                kernel,
                 left,
                 right,
-                rows,
-                inner,
-                columns,
-            } => {
-                let (rows, inner, columns) = (*rows as usize, *inner as usize, *columns as usize);
-                let (left, right) = (get(left), get(right));
-                let batch = left.dims()[0].max(right.dims()[0]);
-                let matrix = |t: Tensor<2>, rows: usize, columns: usize| {
-                    // Held column by column: reshape to its transpose.
-                    t.expand([batch, rows * columns])
-                        .reshape([batch, columns, rows])
-                        .swap_dims(1, 2)
-                };
-                matrix(left, rows, inner)
-                    .matmul(matrix(right, inner, columns))
-                    .swap_dims(1, 2)
-                    .reshape([batch, rows * columns])
-            }
+            } => match (kernel, right, functions) {
+                (
+                    &Kernel::MatrixProduct {
+                        rows,
+                        inner,
+                        columns,
+                    },
+                    Some(right),
+                    Functions::Native,
+                ) => {
+                    let sizes = [rows, inner, columns].map(|n| n as usize);
+                    matrix_product(get(left), get(right), sizes)
+                }
+                (_, Some(right), _) => kernel::apply_two(*kernel, get(left), get(right)),
+                (_, None, _) => kernel::apply_one(*kernel, get(left)),
+            },
         };
         values[i] = Some(value);
     }
@@ -264,6 +263,24 @@ fn take(t: Tensor<2>, positions: &[u32], device: &Device) -> Tensor<2> {
     t.select(1, indices)
 }
 
+fn matrix_product(
+    left: Tensor<2>,
+    right: Tensor<2>,
+    [rows, inner, columns]: [usize; 3],
+) -> Tensor<2> {
+    let batch = left.dims()[0].max(right.dims()[0]);
+    let matrix = |t: Tensor<2>, rows: usize, columns: usize| {
+        // Held column by column: reshape to its transpose.
+        t.expand([batch, rows * columns])
+            .reshape([batch, columns, rows])
+            .swap_dims(1, 2)
+    };
+    matrix(left, rows, inner)
+        .matmul(matrix(right, inner, columns))
+        .swap_dims(1, 2)
+        .reshape([batch, rows * columns])
+}
+
 fn truth(t: Tensor<2>) -> Tensor<2, Bool> {
     t.not_equal_elem(0.0)
 }
@@ -292,6 +309,10 @@ fn binary(op: Binary, a: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
             let mask = a.clone().detach().lower(b.clone().detach());
             a.mask_where(mask, b)
         }
+        Binary::ArcTangent | Binary::Modulus => match special::apply_two(op, &a, &b) {
+            Some(value) => value,
+            None => unreachable!("both are ops of the table"),
+        },
         Binary::Less => one_where(a.clone().detach().lower(b.detach()), a),
         Binary::LessEqual => one_where(a.clone().detach().lower_equal(b.detach()), a),
         Binary::Equal => one_where(a.clone().detach().equal(b.detach()), a),

@@ -23,7 +23,6 @@ mod ess;
 mod mcse;
 mod mmd;
 mod moments;
-mod normal_quantile;
 mod parameter_name;
 mod r_hat;
 mod rank;

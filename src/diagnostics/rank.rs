@@ -1,6 +1,6 @@
 //! Rank-normalisation: draws replaced by normal scores of their pooled ranks.
 
-use super::normal_quantile::normal_quantile;
+use crate::function::special::normal_quantile;
 
 /// Normal scores z = Φ⁻¹((r - 3/8) / (S + 1/4)) of the ranks r among all S draws, ties
 /// sharing their average rank; shape chains × draws, as given (Vehtari et al. 2021,

@@ -5,7 +5,7 @@ use rand::Rng;
 use super::draw::{DrawError, numbers};
 use super::lkj_corr_cholesky::log_constant;
 use super::quantity::Quantity;
-use super::vector::{adds_up_to_one, cholesky, domain_symmetric};
+use super::vector::{adds_up_to_one, domain_symmetric};
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
 
 pub(super) static FAMILY: Family = Family {
@@ -26,7 +26,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     [eta]: [Container<'_, Quantity<'a, A>>; 1],
 ) -> Quantity<'a, A> {
     let (n, eta) = (y.rows, eta.number());
-    let factor = cholesky(y);
+    let factor = eta.cholesky(y);
     let logs = eta.sum((0..n).map(|i| factor[i + i * n].ln()));
     let diagonal = (0..n).map(|i| adds_up_to_one(y.at(i, i)).support());
     2.0 * (eta - 1.0) * logs

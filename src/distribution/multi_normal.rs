@@ -4,7 +4,7 @@ use rand::Rng;
 
 use super::draw::{self, DrawError};
 use super::quantity::Quantity;
-use super::vector::{cholesky, domain_symmetric};
+use super::vector::domain_symmetric;
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
 
 pub(super) static FAMILY: Family = Family {
@@ -29,7 +29,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Container<'_, Quantity<'a, A>>,
     [mu, sigma]: [Container<'_, Quantity<'a, A>>; 2],
 ) -> Quantity<'a, A> {
-    let factor = cholesky(sigma);
+    let factor = sigma.elements[0].cholesky(sigma);
     let factor = Container {
         elements: &factor,
         ..sigma

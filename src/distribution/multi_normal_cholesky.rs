@@ -33,12 +33,13 @@ pub(super) fn log_density<'a, A: Algebra>(
         unreachable!("a factor has an element")
     };
     let n = y.elements.len();
-    let mut z: Vec<Quantity<'a, A>> = Vec::with_capacity(n);
-    for i in 0..n {
-        let row: Vec<_> = (0..i).map(|j| l.at(i, j)).collect();
-        let deviation = y.elements[i] - mu.elements[i];
-        z.push((deviation - first.dot(&row, &z)) / l.at(i, i));
-    }
+    let deviations: Vec<_> = y
+        .elements
+        .iter()
+        .zip(mu.elements)
+        .map(|(&y, &mu)| y - mu)
+        .collect();
+    let z = first.solve_lower(l, &deviations);
     let logs = first.sum((0..n).map(|i| l.at(i, i).ln()));
     -0.5 * first.sum(z.iter().map(|z| z.squared())) - logs - n as f64 * HALF_LOG_TWO_PI
 }

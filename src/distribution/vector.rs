@@ -1,4 +1,4 @@
-//! What densities of vectors and matrices share.
+//! What is checked of vectors and matrices that are given to a density.
 
 use super::family::Container;
 use super::quantity::Quantity;
@@ -6,39 +6,6 @@ use crate::function::Algebra;
 
 /// Sums and matrices that are given may be off by so much, as in Stan.
 const TOLERANCE: f64 = 1e-8;
-
-/// `log(sum(exp(x)))`, less the largest element.
-pub(super) fn log_sum_exp<'a, A: Algebra>(x: &[Quantity<'a, A>]) -> Quantity<'a, A> {
-    let Some((&first, rest)) = x.split_first() else {
-        unreachable!("the checker wants at least one category")
-    };
-    let largest = rest
-        .iter()
-        .fold(first, |largest, &x| largest.less(x).choose(x, largest));
-    // The derivative by the largest cancels; what is left is softmax.
-    largest + first.sum(x.iter().map(|&x| (x - largest).exp())).ln()
-}
-
-/// Cholesky factor of a matrix, read from its lower triangle, column by column;
-/// not a number unless positive definite.
-pub(super) fn cholesky<'a, A: Algebra>(
-    matrix: Container<'_, Quantity<'a, A>>,
-) -> Vec<Quantity<'a, A>> {
-    let n = matrix.rows;
-    let mut factor = matrix.elements.to_vec();
-    for j in 0..n {
-        for i in j..n {
-            let row = |i: usize| (0..j).map(|k| factor[i + k * n]).collect::<Vec<_>>();
-            let rest = matrix.at(i, j) - matrix.at(i, j).dot(&row(i), &row(j));
-            factor[i + j * n] = if i == j {
-                rest.sqrt()
-            } else {
-                rest / factor[j + j * n]
-            };
-        }
-    }
-    factor
-}
 
 /// 1 where the sum is 1.
 pub(super) fn adds_up_to_one<A: Algebra>(sum: Quantity<'_, A>) -> Quantity<'_, A> {

@@ -1,22 +1,33 @@
-//! The built-in functions of the language: names, values and derivatives.
+//! The built-in functions of the language: names, signatures, values and
+//! derivatives.
 //!
-//! This room knows numbers only. The checker asks it for signatures, the model
-//! builds expression graphs from its entries, the density evaluates them and
-//! their derivatives over blocks of rows. A scalar function is added by one
-//! entry in [`unary`]; a function of containers by one entry in [`catalogue`].
+//! This room knows numbers and types only. The checker asks [`catalogue`] for
+//! signatures, the model builds expression graphs from its entries, the density
+//! evaluates them and their derivatives over blocks of rows. A scalar function is
+//! added by one entry in [`unary`]; any other by one entry in [`catalogue`].
 
 mod algebra;
 pub mod catalogue;
+mod composed;
+mod kernel;
+pub mod linear;
 mod normal_tail;
 mod saddle_point;
 mod scaled_bessel;
+pub mod signature;
 pub mod special;
+mod types;
 pub mod unary;
 #[cfg(test)]
 mod unary_tests;
+pub mod unrolled;
 
 pub use algebra::{Algebra, Numbers, pick_by_comparison};
-pub use catalogue::{Builtin, Elementwise2, Reduction, Shaping, lookup, names};
+pub use catalogue::{Builtin, Function, Stages, lookup, names, overloads};
+pub use composed::root;
+pub use kernel::Kernel;
+pub use signature::{Pattern, Signature};
+pub use types::{Base, Type};
 pub use unary::{DerivativeUses, Unary, UnaryDefinition};
 
 /// `log(2 pi)/2`

@@ -1,5 +1,17 @@
 //! Special functions that the standard library and `libm` lack, in f64.
 
+mod bessel;
+mod incomplete;
+mod normal_quantile;
+mod owens_t;
+
+pub use bessel::{
+    log_modified_bessel_first_kind, modified_bessel_first_kind, modified_bessel_second_kind,
+};
+pub use incomplete::{beta_fraction, gamma_fractions};
+pub use normal_quantile::normal_quantile;
+pub use owens_t::owens_t;
+
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 /// `log(1 + exp(x))` without overflow.
@@ -44,15 +56,56 @@ pub fn inside(y: f64, low: f64, high: f64, derivative: f64) -> f64 {
     if low < y && y < high { derivative } else { 0.0 }
 }
 
-/// Standard normal distribution function, through `erfc` so that the lower
-/// tail keeps its relative accuracy.
-pub fn normal_cdf(x: f64) -> f64 {
-    0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
+/// Derivative of [`inv_logit`], also where the function itself rounds to 1.
+pub fn inv_logit_derivative(x: f64) -> f64 {
+    let e = (-x.abs()).exp();
+    e / ((1.0 + e) * (1.0 + e))
 }
 
-/// Standard normal density.
+/// `1 / sqrt(2)` to twice the digits of an f64: what the first part misses.
+const FRAC_1_SQRT_2_REST: f64 = -4.833_646_656_726_456e-17;
+
+/// Standard normal distribution function, through `erfc` so that the lower
+/// tail keeps its relative accuracy. There the rounding of `x / sqrt(2)` alone
+/// would cost as many ulps as `x` squared; its first-order effect is taken out.
+pub fn normal_cdf(x: f64) -> f64 {
+    let z = -x * FRAC_1_SQRT_2;
+    let value = 0.5 * libm::erfc(z);
+    if z.abs() > 30.0 {
+        return value;
+    }
+    let missed = (-x).mul_add(FRAC_1_SQRT_2, -z) - x * FRAC_1_SQRT_2_REST;
+    value - missed * (-z * z).exp() / PI.sqrt()
+}
+
+/// Standard normal density; the rounding of `x * x` is taken out as above.
 pub fn normal_density(x: f64) -> f64 {
-    (-0.5 * x * x).exp() / (2.0 * PI).sqrt()
+    let square = x * x;
+    let value = (-0.5 * square).exp() / (2.0 * PI).sqrt();
+    if value == 0.0 {
+        return value;
+    }
+    value * (1.0 - 0.5 * x.mul_add(x, -square))
+}
+
+/// `exp(-x * x)`, the rounding of `x * x` taken out.
+pub fn exp_minus_square(x: f64) -> f64 {
+    let square = x * x;
+    let value = (-square).exp();
+    if value == 0.0 {
+        return value;
+    }
+    value * (1.0 - x.mul_add(x, -square))
+}
+
+/// `1 - exp(-exp(x))`.
+pub fn inv_cloglog(x: f64) -> f64 {
+    -(-x.exp()).exp_m1()
+}
+
+/// Gamma function; infinity at 0, NaN at the negative integers.
+pub fn gamma(x: f64) -> f64 {
+    libm::tgamma(x)
 }
 
 /// Derivative of `lgamma`.
@@ -64,7 +117,8 @@ pub fn digamma(x: f64) -> f64 {
         return f64::NAN;
     }
     if x < 0.0 {
-        return digamma(1.0 - x) - PI / (PI * x).tan();
+        // The tangent has period pi: the distance to the nearest pole is exact.
+        return digamma(1.0 - x) - PI / (PI * (x - x.round())).tan();
     }
     let mut x = x;
     let mut shift = 0.0;
@@ -90,7 +144,7 @@ pub fn trigamma(x: f64) -> f64 {
         return f64::NAN;
     }
     if x < 0.0 {
-        let s = (PI * x).sin();
+        let s = (PI * (x - x.round())).sin();
         return PI * PI / (s * s) - trigamma(1.0 - x);
     }
     let mut x = x;
@@ -105,6 +159,32 @@ pub fn trigamma(x: f64) -> f64 {
             - w * (1.0 / 42.0
                 - w * (1.0 / 30.0 - w * (5.0 / 66.0 - w * (691.0 / 2730.0 - w * (7.0 / 6.0))))));
     shift + 1.0 / x + 0.5 * w + w / x * series
+}
+
+/// Derivative of `trigamma` (Abramowitz and Stegun 6.4.14; the derivative of
+/// the reflection 6.4.7).
+pub fn tetragamma(x: f64) -> f64 {
+    if x.is_nan() || x == f64::NEG_INFINITY || (x <= 0.0 && x == x.floor()) {
+        return f64::NAN;
+    }
+    if x < 0.0 {
+        let r = PI * (x - x.round());
+        let s = r.sin();
+        return -2.0 * PI * PI * PI * r.cos() / (s * s * s) + tetragamma(1.0 - x);
+    }
+    let mut x = x;
+    let mut shift = 0.0;
+    while x < 14.0 {
+        shift -= 2.0 / (x * x * x);
+        x += 1.0;
+    }
+    let w = 1.0 / (x * x);
+    // (2k + 1) B_2k, k = 1..7.
+    let series = 0.5
+        - w * (1.0 / 6.0
+            - w * (1.0 / 6.0
+                - w * (3.0 / 10.0 - w * (5.0 / 6.0 - w * (691.0 / 210.0 - w * 17.5)))));
+    shift - w - w / x - w * w * series
 }
 
 #[cfg(test)]

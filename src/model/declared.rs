@@ -201,16 +201,16 @@ fn something_between(
 fn blocks(variable: &Variable, joint: Joint, shape: &Shape) -> Bound<Blocks> {
     let blocks = Blocks::of(shape);
     let fail = |message: String| Err(BindError::new(variable.span, message));
-    let (name, keyword) = (&variable.name, joint.keyword());
+    let (name, keyword) = (&variable.name, joint.with_article());
     let needs_one = matches!(joint, Joint::Simplex | Joint::UnitVector | Joint::SumToZero);
     if needs_one && blocks.rows == 0 {
         return fail(format!(
-            "`{name}` has size 0, but a `{keyword}` has at least 1 element"
+            "`{name}` has size 0, but {keyword} has at least 1 element"
         ));
     }
     if joint == Joint::CholeskyFactorCov && blocks.rows < blocks.columns {
         return fail(format!(
-            "`{name}` has {} rows and {} columns, but a `{keyword}` has at least as many rows as columns",
+            "`{name}` has {} rows and {} columns, but {keyword} has at least as many rows as columns",
             blocks.rows, blocks.columns
         ));
     }
@@ -315,9 +315,9 @@ impl Tracer<'_> {
                     return Err(BindError::new(
                         variable.span,
                         format!(
-                            "`{}` is not a `{}`: {problem}",
+                            "`{}` is not {}: {problem}",
                             block_name(&variable.name, &value.shape, k),
-                            joint.keyword()
+                            joint.with_article()
                         ),
                     ));
                 }

@@ -7,15 +7,12 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::BindError;
 use super::constants::Constants;
-use super::constraint::{block_name, violation};
-use super::declared::bind_constants;
 use super::private::{Graphs, Scalar};
 use super::trace::{State, Tracer};
-use super::transform::Blocks;
 use super::value::{Data, Shape, Value};
-use crate::check::{Base, Checked, Role, Structure, VariableId};
+use super::{BindError, declared};
+use crate::check::{Base, Checked, Role, VariableId};
 use crate::syntax::Span;
 
 /// Draws in `transformed constants` come from this seed: a model is the same
@@ -132,9 +129,10 @@ impl<'a> Generator<'a> {
             self.random = random;
         }
         outcome?;
+        tracer.keep_promises(Role::GeneratedQuantity)?;
         let mut values = Vec::new();
         for (id, shape) in &self.quantities {
-            values.extend(quantity(&mut tracer, *id, shape)?);
+            values.extend(quantity(&tracer, *id, shape)?);
         }
         Ok(Generated {
             values,
@@ -145,7 +143,7 @@ impl<'a> Generator<'a> {
 
 /// Binds constants and runs `transformed constants`.
 pub(super) fn run_constants(tracer: &mut Tracer, constants: &Constants) -> Result<(), BindError> {
-    bind_constants(tracer, constants)?;
+    declared::bind_constants(tracer, constants)?;
     tracer.random = Some(ChaCha8Rng::seed_from_u64(SEED_OF_CONSTANTS));
     tracer.statements(&tracer.checked.transformed_constants)?;
     tracer.random = None;
@@ -153,7 +151,7 @@ pub(super) fn run_constants(tracer: &mut Tracer, constants: &Constants) -> Resul
 }
 
 /// The value of a generated quantity, in Stan's order.
-fn quantity(tracer: &mut Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f64>, BindError> {
+fn quantity(tracer: &Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f64>, BindError> {
     let variable = tracer.checked.variable(id);
     let fail = |message: String| BindError::new(variable.span, message);
     let name = &variable.name;
@@ -172,39 +170,6 @@ fn quantity(tracer: &mut Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f6
         .iter()
         .map(|&e| number(&tracer.graphs, variable.span, e))
         .collect::<Result<_, _>>()?;
-    for (bound, is_lower) in [(&variable.lower, true), (&variable.upper, false)] {
-        let Some(bound) = bound else { continue };
-        let limits = tracer.expression(bound)?;
-        let limits = limits.elements(&tracer.graphs);
-        for (i, &v) in numbers.iter().enumerate() {
-            let limit = limits[i % limits.len().max(1)];
-            let limit = number(&tracer.graphs, bound.span, limit)?;
-            // What is not a number is written out, as in Stan.
-            if if is_lower { v < limit } else { v > limit } {
-                return Err(BindError::new(
-                    variable.span,
-                    format!(
-                        "`{name}` is {v}, but its declared {} bound is {limit}",
-                        if is_lower { "lower" } else { "upper" }
-                    ),
-                ));
-            }
-        }
-    }
-    if let Structure::Joint(joint) = variable.structure
-        && !numbers.iter().any(|v| v.is_nan())
-    {
-        let blocks = Blocks::of(shape);
-        for (k, block) in numbers.chunks(blocks.length().max(1)).enumerate() {
-            if let Some(problem) = violation(joint, blocks, block) {
-                return Err(fail(format!(
-                    "`{}` is not a `{}`: {problem}",
-                    block_name(name, shape, k),
-                    joint.keyword()
-                )));
-            }
-        }
-    }
     if variable.ty.base == Base::Int
         && let Some(bad) = numbers.iter().find(|v| v.fract() != 0.0)
     {

@@ -8,10 +8,11 @@
 //! known from one number per place.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::public::{Binary, Bits, PublicGraph, PublicId};
 use crate::distribution::Algebra;
-use crate::function::{Unary, pick_by_comparison};
+use crate::function::{Kernel, Unary, pick_by_comparison, unrolled};
 
 /// Index of a node of the [`PrivateGraph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -193,6 +194,29 @@ impl Graphs {
             Scalar::Public(..) => true,
             Scalar::Private(id) => self.private.node(id).has_parameter,
         }
+    }
+
+    /// A function of whole vectors as one node; `None` where an element is
+    /// private.
+    fn public_kernel(
+        &mut self,
+        kernel: Kernel,
+        left: &[Scalar],
+        right: Option<&[Scalar]>,
+    ) -> Option<Vec<Scalar>> {
+        let all = left.iter().chain(right.unwrap_or_default());
+        if all.copied().any(Scalar::is_private) {
+            return None;
+        }
+        let left = self.assemble(left);
+        let right = right.map(|r| self.assemble(r));
+        let node = self.public.kernel(kernel, left, right);
+        Some(match self.public.constant_values(node) {
+            Some(values) => values.into_iter().map(Scalar::number).collect(),
+            None => (0..self.public.length(node) as u32)
+                .map(|i| Scalar::Public(node, i))
+                .collect(),
+        })
     }
 
     fn push_private(&mut self, op: PrivateOp) -> Scalar {
@@ -490,20 +514,21 @@ impl Algebra for Graphs {
         self.sum(&products)
     }
 
-    /// One lookup where the table is public, however many elements it has.
-    fn pick(&mut self, table: &[Scalar], first: usize, index: Scalar) -> Scalar {
+    /// One lookup where the table is public, however many elements it has: a record's
+    /// index has been proven to stay in it.
+    fn pick(&mut self, table: &[Scalar], part: Range<usize>, index: Scalar) -> Scalar {
         match (index, index.as_number()) {
             (_, Some(known)) => {
-                let at = first + (known.max(1.0) as usize - 1);
-                table[at.min(table.len() - 1)]
+                let at = part.start + (known.max(1.0) as usize - 1);
+                table[if part.contains(&at) { at } else { part.start }]
             }
             (Scalar::Private(id), None)
                 if !self.has_parameter(index) && !table.iter().any(|s| s.is_private()) =>
             {
                 let table = self.assemble(table);
-                self.gather(table, first as u32, vec![(1, id)])
+                self.gather(table, part.start as u32, vec![(1, id)])
             }
-            _ => pick_by_comparison(self, table, first, index),
+            _ => pick_by_comparison(self, &table[part], index),
         }
     }
 
@@ -544,6 +569,35 @@ impl Algebra for Graphs {
         }
         self.push_private(PrivateOp::Select(condition, a, b))
     }
+
+    fn log_sum_exp(&mut self, x: &[Scalar]) -> Scalar {
+        match self.public_kernel(Kernel::LogSumExp, x, None) {
+            Some(total) => total[0],
+            None => unrolled::log_sum_exp(self, x),
+        }
+    }
+
+    fn cholesky(&mut self, n: usize, matrix: &[Scalar]) -> Vec<Scalar> {
+        let kernel = Kernel::Cholesky { size: n as u32 };
+        self.public_kernel(kernel, matrix, None)
+            .unwrap_or_else(|| unrolled::cholesky(self, n, matrix))
+    }
+
+    fn solve_lower(
+        &mut self,
+        n: usize,
+        transposed: bool,
+        lower: &[Scalar],
+        right: &[Scalar],
+    ) -> Vec<Scalar> {
+        let kernel = Kernel::SolveLower {
+            size: n as u32,
+            columns: right.len().checked_div(n).unwrap_or(0) as u32,
+            transposed,
+        };
+        self.public_kernel(kernel, lower, Some(right))
+            .unwrap_or_else(|| unrolled::solve_lower(self, n, transposed, lower, right))
+    }
 }
 
 #[cfg(test)]
@@ -572,6 +626,25 @@ mod tests {
         assert_eq!(terms.len(), 3);
         assert_eq!(terms[1].scale.value(), -1.0);
         assert!(g.has_parameter(residual));
+    }
+
+    /// Of public scalars a function of whole vectors is a single node, of
+    /// constants a number, of private ones it is written out.
+    #[test]
+    fn functions_of_vectors_are_one_node_where_they_can_be() {
+        let (mut g, alpha, beta, x, y) = setup();
+        let nodes = g.public.nodes().len();
+        let total = g.log_sum_exp(&[alpha, beta, alpha]);
+        assert!(matches!(total, Scalar::Public(..)));
+        assert!(g.public.nodes().len() <= nodes + 2);
+        assert!(g.private.nodes().len() == 2);
+        assert!(g.log_sum_exp(&[alpha, x, y]).is_private());
+        let two = Scalar::number(2.0);
+        let four = Scalar::number(4.0);
+        assert_eq!(g.cholesky(1, &[four]), [two]);
+        assert_eq!(g.solve_lower(1, false, &[two], &[four]), [two]);
+        assert!(matches!(g.cholesky(1, &[alpha])[0], Scalar::Public(..)));
+        assert!(g.solve_lower(1, true, &[alpha], &[x])[0].is_private());
     }
 
     #[test]

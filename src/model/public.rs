@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::distribution::Algebra;
-use crate::function::Unary;
+use crate::function::{Kernel, Unary};
 
 /// An f64 that can be compared and hashed by its bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +37,10 @@ pub enum Binary {
     Power,
     Minimum,
     Maximum,
+    /// `atan2(left, right)`
+    ArcTangent,
+    /// The remainder of `left / right`, with the sign of `left`.
+    Modulus,
     Less,
     LessEqual,
     Equal,
@@ -67,6 +71,8 @@ impl Binary {
                     a
                 }
             }
+            Binary::ArcTangent => a.atan2(b),
+            Binary::Modulus => a % b,
             Binary::Less => f64::from(a < b),
             Binary::LessEqual => f64::from(a <= b),
             Binary::Equal => f64::from(a == b),
@@ -108,13 +114,11 @@ pub enum PublicOp {
     /// The elements at these positions.
     Take(PublicId, Vec<u32>),
     Concatenate(Vec<PublicId>),
-    /// Product of two matrices held column by column.
-    MatrixProduct {
+    /// A function of one or two whole vectors.
+    Kernel {
+        kernel: Kernel,
         left: PublicId,
-        right: PublicId,
-        rows: u32,
-        inner: u32,
-        columns: u32,
+        right: Option<PublicId>,
     },
 }
 
@@ -280,21 +284,30 @@ impl PublicGraph {
         self.push(PublicOp::Concatenate(parts.to_vec()), length)
     }
 
-    pub fn matrix_product(
-        &mut self,
-        left: PublicId,
-        right: PublicId,
-        (rows, inner, columns): (usize, usize, usize),
-    ) -> PublicId {
+    pub fn kernel(&mut self, kernel: Kernel, left: PublicId, right: Option<PublicId>) -> PublicId {
+        let length = kernel.output_length(self.length(left));
+        // Next to an empty operand the other does not count.
+        let empty = self.length(left) == 0 || right.is_some_and(|r| self.length(r) == 0);
+        let known = |graph: &Self, id: PublicId| match graph.constant_values(id) {
+            None if empty => Some(vec![0.0; graph.length(id)]),
+            values => values,
+        };
+        let operands = (
+            known(self, left),
+            right.map_or(Some(Vec::new()), |r| known(self, r)),
+        );
+        if let (Some(left), Some(right)) = operands {
+            let mut out = vec![0.0; length];
+            kernel.value(&left, &right, &mut out);
+            return self.constants(&out);
+        }
         self.push(
-            PublicOp::MatrixProduct {
+            PublicOp::Kernel {
+                kernel,
                 left,
                 right,
-                rows: rows as u32,
-                inner: inner as u32,
-                columns: columns as u32,
             },
-            rows * columns,
+            length,
         )
     }
 

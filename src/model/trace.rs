@@ -25,9 +25,9 @@ use super::value::{Data, Shape, Value};
 use crate::check::{Checked, Expr, Index, Role, Stack, Statement, StatementKind, Type, VariableId};
 use crate::syntax::{BinaryOperator, Span};
 
-/// Unrolled loops longer than this are refused rather than left to fill the
-/// memory.
-const MAX_ITERATIONS: usize = 10_000_000;
+/// More rounds of loops and calls of functions than this are refused rather than
+/// left to fill the memory.
+const MAX_STEPS: usize = 10_000_000;
 
 /// Likewise containers with more elements, and programs with more operations
 /// (each is some 200 bytes while the model is bound).
@@ -49,7 +49,7 @@ pub(super) struct Tracer<'a> {
     pub printed: Vec<String>,
     /// Where random numbers come from; none while the density is traced.
     pub random: Option<ChaCha8Rng>,
-    iterations: usize,
+    steps: usize,
     /// Conditions on parameters around this place.
     conditions: usize,
     /// Calls of user-defined functions around this place.
@@ -71,7 +71,7 @@ impl<'a> Tracer<'a> {
             column_names: Vec::new(),
             printed: Vec::new(),
             random: None,
-            iterations: 0,
+            steps: 0,
             conditions: 0,
             calls: 0,
             stack: Stack::here(),
@@ -217,12 +217,13 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn count_iteration(&mut self, span: Span) -> Traced<()> {
-        self.iterations += 1;
-        if self.iterations > MAX_ITERATIONS {
+    /// Counts a round of a loop or a call, so that what never ends is refused.
+    fn count_step(&mut self, span: Span, what: &str) -> Traced<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
             return Err(BindError::new(
                 span,
-                format!("the loops of this program run more than {MAX_ITERATIONS} times"),
+                format!("the {what} of this program run more than {MAX_STEPS} times"),
             ));
         }
         Ok(())

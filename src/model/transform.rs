@@ -15,8 +15,6 @@ mod cov_matrix;
 mod ordered;
 mod simplex;
 mod sum_to_zero;
-#[cfg(test)]
-mod tests;
 mod unit_vector;
 
 pub use affine::Affine;
@@ -141,9 +139,9 @@ impl Transform {
                     let name = || constraint::block_name(name, shape, k);
                     if let Some(problem) = constraint::violation(*joint, *blocks, block) {
                         return Err(format!(
-                            "`{}` is not a `{}`: {problem}",
+                            "`{}` is not {}: {problem}",
                             name(),
-                            joint.keyword()
+                            joint.with_article()
                         ));
                     }
                     let first = free.len();
@@ -169,9 +167,9 @@ impl Transform {
                     }
                     if free[first..].iter().any(|u| !u.is_finite()) {
                         return Err(format!(
-                            "`{}` lies on the boundary of what a `{}` may be, which the sampler cannot reach",
+                            "`{}` lies on the boundary of what {} may be, which the sampler cannot reach",
                             name(),
-                            joint.keyword()
+                            joint.with_article()
                         ));
                     }
                 }

@@ -288,7 +288,8 @@ fn what_no_crash_leaves_is_damage() {
 
 #[test]
 fn entries_that_contradict_others_are_refused() {
-    let cases: [(fn(&mut Text), &str); 6] = [
+    type Change = fn(&mut Text);
+    let cases: [(Change, &str); 6] = [
         (
             |t| t.settle(3, Outcome::Completed, 7),
             "no run that is under way",

@@ -36,7 +36,7 @@ use super::terms::Terms;
 /// let terms = Terms::new(budget, relation, "record", Accountant::Gaussian)?;
 /// let session = Session::in_memory(terms)?; // or Session::create("survey.ledger", terms)
 ///
-/// let events = [Event::parse("gaussian:clip=1,sigma=80,count=100", relation)?];
+/// let events = [Event::parse("gaussian:clip=1,sigma=55,count=100", relation)?];
 /// let request = Request { run: "first look", events: &events, relation, unit: "record" };
 /// let reservation = session.reserve(&request)?;
 /// reservation.meter().charge(0)?; // before each release

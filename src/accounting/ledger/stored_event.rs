@@ -132,7 +132,7 @@ mod tests {
                 let gaussian = Gaussian::of_clip("x", real(clip), relation, real(sigma)).unwrap();
                 let event = Event::Gaussian(gaussian.on_lattice(lattice).times(10));
                 let stored = back(&event, relation);
-                let mu = mu_of(&[stored.clone()]) / mu_of(std::slice::from_ref(&event));
+                let mu = mu_of(std::slice::from_ref(&stored)) / mu_of(std::slice::from_ref(&event));
                 assert!(mu >= Real::ONE && mu < Real::exact(1.0 + 1e-14), "{mu:?}");
                 assert!(total_variation_of(&[stored]) >= total_variation_of(&[event]));
             }

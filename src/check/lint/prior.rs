@@ -19,9 +19,13 @@ pub(super) fn lint(checked: &Checked, factors: &Factors, found: &mut Vec<Diagnos
                     format!("`{name}` has no prior, and its values have no bounds"),
                 )
                 .label("flat to infinity")
-                .help(format!(
-                    "say what is known before the data, for example `{name} ~ normal(0, 5);`: under noise the data alone may not hold it in place"
-                )),
+                .help(if variable.ty.dimensions() > 1 {
+                    "say what is known before the data: under noise the data alone may not hold it in place".to_string()
+                } else {
+                    format!(
+                        "say what is known before the data, for example `{name} ~ normal(0, 5);`: under noise the data alone may not hold it in place"
+                    )
+                }),
             );
         }
         several(checked, factors, id, found);
@@ -91,7 +95,7 @@ fn several(checked: &Checked, factors: &Factors, id: VariableId, found: &mut Vec
         .collect();
     let whole = |e: &&Expr| matches!(e.kind, ExprKind::Variable(_));
     if let [first, .., last] = statements[..]
-        && statements.iter().any(|e| whole(e))
+        && statements.iter().any(whole)
     {
         let name = &checked.variable(id).name;
         found.push(

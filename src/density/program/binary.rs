@@ -51,7 +51,18 @@ pub(in crate::density) fn pull_back_left(
         }),
         Binary::Minimum => each!(|a, x, y| if y < x { 0.0 } else { a }),
         Binary::Maximum => each!(|a, x, y| if y > x { 0.0 } else { a }),
-        _ => {}
+        Binary::ArcTangent => each!(|a: f64, x: f64, y: f64| if a == 0.0 {
+            0.0
+        } else {
+            a * y / (x * x + y * y)
+        }),
+        Binary::Modulus => each!(|a, _x: f64, _y: f64| a),
+        Binary::Less
+        | Binary::LessEqual
+        | Binary::Equal
+        | Binary::NotEqual
+        | Binary::And
+        | Binary::Or => {}
     }
 }
 
@@ -83,6 +94,21 @@ pub(in crate::density) fn pull_back_right(
         }),
         Binary::Minimum => each!(|a, x, y, _v: f64| if y < x { a } else { 0.0 }),
         Binary::Maximum => each!(|a, x, y, _v: f64| if y > x { a } else { 0.0 }),
-        _ => {}
+        Binary::ArcTangent => each!(|a: f64, x: f64, y: f64, _v: f64| if a == 0.0 {
+            0.0
+        } else {
+            -a * x / (x * x + y * y)
+        }),
+        Binary::Modulus => each!(|a: f64, x: f64, y: f64, _v: f64| if a == 0.0 {
+            0.0
+        } else {
+            -a * (x / y).trunc()
+        }),
+        Binary::Less
+        | Binary::LessEqual
+        | Binary::Equal
+        | Binary::NotEqual
+        | Binary::And
+        | Binary::Or => {}
     }
 }

@@ -1,10 +1,9 @@
 //! Expressions and operators: the value of each, its parts traced first.
 
 use super::super::BindError;
-use super::super::private::Scalar;
 use super::super::public::Binary;
 use super::super::value::{Data, Shape, Value};
-use super::{Traced, Tracer, check_length, same_sizes};
+use super::{Traced, Tracer, same_sizes};
 use crate::check::{Base, Expr, ExprKind, Truncation, Type};
 use crate::distribution::Algebra;
 use crate::function::Unary;
@@ -101,6 +100,24 @@ impl Tracer<'_> {
                 }
                 let (a, b) = (self.expression(then)?, self.expression(otherwise)?);
                 same_sizes(e.span, &a, &b)?;
+                if !c.is_private() && !a.is_private() && !b.is_private() && a.shape.length() > 1 {
+                    let condition = self.graphs.assemble(&[c]);
+                    let (then, otherwise) = (
+                        a.public_node(&mut self.graphs),
+                        b.public_node(&mut self.graphs),
+                    );
+                    let node = self
+                        .graphs
+                        .public
+                        .select_between(condition, then, otherwise);
+                    return Ok(Value {
+                        shape: Shape {
+                            ty: e.ty,
+                            sizes: a.shape.sizes,
+                        },
+                        data: Data::Public(node),
+                    });
+                }
                 let elements = a
                     .elements(&self.graphs)
                     .iter()
@@ -156,7 +173,7 @@ impl Tracer<'_> {
         })
     }
 
-    fn transpose(&mut self, value: Value, ty: Type) -> Traced<Value> {
+    pub(super) fn transpose(&mut self, value: Value, ty: Type) -> Traced<Value> {
         if ty != Type::MATRIX {
             return Ok(Value {
                 shape: Shape {
@@ -214,6 +231,8 @@ impl Tracer<'_> {
             Multiply if numbers => Binary::Multiply,
             Multiply => return self.matrix_product(span, left, right),
             Divide | IntegerDivide if ints => return self.integer_division(span, left, right),
+            Divide if !right.shape.ty.is_number() => return self.solve_right(span, left, right),
+            LeftDivide => return self.solve(span, left, right),
             Divide | ElementDivide => Binary::Divide,
             Power | ElementPower => Binary::Power,
             Less => Binary::Less,
@@ -232,8 +251,8 @@ impl Tracer<'_> {
                     self.elementwise(span, Binary::Multiply, &quotient, right, Type::INT)?;
                 return self.elementwise(span, Binary::Subtract, left, &product, Type::INT);
             }
-            IntegerDivide | LeftDivide => {
-                return Err(BindError::new(span, "this division is not supported"));
+            IntegerDivide => {
+                return Err(BindError::new(span, "`%/%` divides two ints"));
             }
         };
         let wider = if left.shape.ty.is_number() {
@@ -302,71 +321,5 @@ impl Tracer<'_> {
             Data::Public(self.graphs.public.binary(op, a, b))
         };
         Ok(Value { shape, data })
-    }
-
-    fn matrix_product(&mut self, span: Span, left: &Value, right: &Value) -> Traced<Value> {
-        let as_matrix = |v: &Value, column: bool| match v.shape.ty.base {
-            Base::Matrix => (v.shape.sizes[0], v.shape.sizes[1]),
-            _ if column => (v.shape.sizes[0], 1),
-            _ => (1, v.shape.sizes[0]),
-        };
-        let (rows, inner) = as_matrix(left, left.shape.ty == Type::VECTOR);
-        let (inner_right, columns) = as_matrix(right, right.shape.ty == Type::VECTOR);
-        if inner != inner_right {
-            return Err(BindError::new(
-                span,
-                format!("the product of {rows}x{inner} and {inner_right}x{columns} does not exist"),
-            ));
-        }
-        check_length(span, &[rows, inner.max(1), columns])?;
-        let shape = match (left.shape.ty.base, right.shape.ty.base) {
-            (Base::RowVector, Base::Vector) => Shape::scalar(Type::REAL),
-            (Base::Matrix, Base::Vector) => Shape {
-                ty: Type::VECTOR,
-                sizes: vec![rows],
-            },
-            (Base::RowVector, Base::Matrix) => Shape {
-                ty: Type::ROW_VECTOR,
-                sizes: vec![columns],
-            },
-            _ => Shape {
-                ty: Type::MATRIX,
-                sizes: vec![rows, columns],
-            },
-        };
-        let scalarwise = left.is_private()
-            || right.is_private()
-            || (left.is_constant() && right.is_constant())
-            || rows * inner * columns == 0;
-        if !scalarwise {
-            let a = left.public_node(&mut self.graphs);
-            let b = right.public_node(&mut self.graphs);
-            let node = self
-                .graphs
-                .public
-                .matrix_product(a, b, (rows, inner, columns));
-            return Ok(Value {
-                shape,
-                data: Data::Public(node),
-            });
-        }
-        let (a, b) = (left.elements(&self.graphs), right.elements(&self.graphs));
-        let mut elements = Vec::with_capacity(rows * columns);
-        for j in 0..columns {
-            for i in 0..rows {
-                let mut sum = Scalar::number(0.0);
-                for k in 0..inner {
-                    let product =
-                        self.graphs
-                            .binary(Binary::Multiply, a[i + k * rows], b[k + j * inner]);
-                    sum = self.graphs.binary(Binary::Add, sum, product);
-                }
-                elements.push(sum);
-            }
-        }
-        Ok(Value {
-            shape,
-            data: Data::of(elements),
-        })
     }
 }

@@ -78,7 +78,7 @@ impl Tracer<'_> {
                     next += 1;
                 }
                 // Up to the next way out, under one condition.
-                Reached::Where(live) => self.guarded(live, |tracer| {
+                Reached::Where(live) => self.guarded(statements[next].span, live, |tracer| {
                     while next < statements.len() && matches!(tracer.reached(), Reached::Yes) {
                         tracer.statement(&statements[next])?;
                         next += 1;
@@ -146,14 +146,16 @@ impl Tracer<'_> {
         self.state.ways_out.loop_ = no;
         self.state.ways_out.iteration = no;
         for step in steps {
-            self.count_iteration(span)?;
+            self.count_step(span, "loops")?;
             if !enter(self, step)? {
                 break;
             }
             match self.reached() {
                 Reached::Yes => self.statement(body)?,
                 Reached::No => break,
-                Reached::Where(live) => self.guarded(live, |tracer| tracer.statement(body))?,
+                Reached::Where(live) => {
+                    self.guarded(span, live, |tracer| tracer.statement(body))?
+                }
             }
             self.state.ways_out.iteration = no;
         }
@@ -259,9 +261,14 @@ impl Tracer<'_> {
     }
 
     /// Traces `body` under a condition: nothing that it does counts elsewhere.
-    fn guarded(&mut self, live: Scalar, body: impl FnOnce(&mut Self) -> Traced<()>) -> Traced<()> {
+    fn guarded(
+        &mut self,
+        span: Span,
+        live: Scalar,
+        body: impl FnOnce(&mut Self) -> Traced<()>,
+    ) -> Traced<()> {
         self.branch(
-            Span::default(),
+            span,
             live,
             |tracer| {
                 tracer.state.ways_out = WaysOut::none();

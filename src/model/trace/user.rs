@@ -34,6 +34,7 @@ impl Tracer<'_> {
                 ),
             ));
         }
+        self.count_step(span, "functions")?;
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             values.push(self.expression(argument)?);

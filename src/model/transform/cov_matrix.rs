@@ -9,7 +9,7 @@ use super::super::constraint::cholesky;
 use super::super::public::{Binary, PublicGraph, PublicId};
 use super::super::running_sum::{take, weighted_sum};
 use super::{Blocks, Constrained, cholesky_factor_cov};
-use crate::function::Algebra;
+use crate::function::{Algebra, Kernel};
 
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {
     let size = blocks.rows;
@@ -41,7 +41,13 @@ pub(super) fn times_own_transpose(g: &mut PublicGraph, l: PublicId, blocks: Bloc
             .collect();
         let left = take(g, l, &own);
         let right = take(g, l, &transposed);
-        products.push(g.matrix_product(left, right, (size, size, size)));
+        let side = size as u32;
+        let product = Kernel::MatrixProduct {
+            rows: side,
+            inner: side,
+            columns: side,
+        };
+        products.push(g.kernel(product, left, Some(right)));
     }
     g.concatenate(&products)
 }

@@ -5,7 +5,7 @@
 /// Algorithm AS 241, PPND16: M. J. Wichura (1988), *The percentage points of the
 /// normal distribution*, Applied Statistics 37(3). Three ratios of polynomials of
 /// degree 7: in `p - 1/2` for the centre, in sqrt(-ln p) for the tails.
-pub(super) fn normal_quantile(p: f64) -> f64 {
+pub fn normal_quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
         return q * ratio(&CENTRE, 0.180625 - q * q);
