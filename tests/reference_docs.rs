@@ -6,7 +6,7 @@ mod evaluation;
 use std::fmt::Write;
 use std::fs;
 
-use dpm::distribution::FAMILIES;
+use dpm::distribution::{FAMILIES, MOST_MASSES, has_cdf, sums_masses};
 use dpm::function::catalogue::{functions, synonyms};
 use dpm::function::{Builtin, Function, Pattern, Stages, overloads};
 use evaluation::root;
@@ -116,15 +116,19 @@ meanings are Stan's.
 or `int` stands, a container may, for as many statements; a `row_vector` of
 predictors may be a matrix with a row for each. Outside the support the log density
 is minus infinity; where an argument is outside its domain it is not a number.
-`name_rng(arguments)` draws, in `generated quantities`. Where there are `_lcdf`,
-`_lccdf` and `_cdf`, the logarithms of the probabilities to be at or below y and
-above it, and the first of these probabilities, `y ~ name(arguments) T[a, b];`
-truncates.
+`name_rng(arguments)` draws, in `generated quantities`.
+
+`name_lcdf(y | arguments)` is the log probability of at most `y`, `name_lccdf` that of
+more, `name_cdf` the former itself. Families that have them may be truncated:
+`y ~ name(arguments) T[a, b];`, either end left out, both included. Probabilities of
+counts such as `poisson` are sums over counts: their ends (and the `y` of `_lcdf`)
+must be known before sampling, and be `T[1, ]`, or between them at most MOST counts.
 
 | distribution | y | log density or mass |
 |---|---|---|
 ",
     );
+    page = page.replace("MOST", &MOST_MASSES.to_string());
     for family in FAMILIES {
         let _ = writeln!(
             page,
@@ -160,15 +164,19 @@ truncates.
             family.variate(),
             arguments(family.draw_arguments())
         );
-        if dpm::distribution::has_cdf(index) {
-            let arguments = format!("{} y{bar}{own}", family.variate());
+        if has_cdf(index) || sums_masses(index) {
             for ending in ["lcdf", "lccdf", "cdf"] {
-                let _ = writeln!(page, "- `real {name}_{ending}({arguments})`");
+                let _ = writeln!(
+                    page,
+                    "- `real {name}_{ending}({} y{bar}{own})`",
+                    family.variate()
+                );
             }
         }
+        page.push('\n');
         let mut domains = vec![family.support_in_words()];
         domains.extend(family.arguments().iter().map(|a| family.domain_in_words(a)));
-        let _ = writeln!(page, "\nWhere {}.", domains.join("; "));
+        let _ = writeln!(page, "Where {}.", domains.join("; "));
     }
     page
 }

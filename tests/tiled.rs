@@ -10,7 +10,7 @@
 mod evaluation;
 
 use dpm::density::Density;
-use dpm::distribution::{Domain, FAMILIES, Kind, has_cdf};
+use dpm::distribution::{Domain, FAMILIES, Kind, has_cdf, sums_masses};
 use dpm::function::{Type, Unary};
 use dpm::model::Constants;
 use evaluation::*;
@@ -81,6 +81,15 @@ fn every_distribution_as_likelihood_and_as_prior() {
             "transformed constants {{ {constants} int trials = 4; }}\nparameters {{ {unknown}\n{parameters}}}\nmodel {{ y ~ {name}({list}); }}"
         );
         works(&format!("{name} as prior"), &source);
+        if sums_masses(index) {
+            for ends in ["T[1, ]", "T[, 6]", "T[2, 6]"] {
+                let source = format!(
+                    "record {{ int<lower=2, upper=5> y; {trials} }}\nparameters {{\n{parameters}}}\nmodel {{ y ~ {name}({list}) {ends};
+                     target += {name}_lcdf(2 | {list}) - {name}_lccdf(0 | {list}); }}"
+                );
+                works(&format!("{name} in {ends}"), &source);
+            }
+        }
         if !family.is_scalar() || family.variate() != Kind::Real {
             continue;
         }

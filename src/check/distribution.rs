@@ -33,6 +33,11 @@ impl Checker {
         if let (Some(truncation), Some(ends)) = (truncation, ends) {
             self.may_be_truncated(truncation.span, name, family)?;
             checked_truncation = ends?;
+            if family.is_some_and(distribution::sums_masses) {
+                for end in checked_truncation.ends() {
+                    self.known_count(end, "the ends of a truncated count")?;
+                }
+            }
         }
         let right: Vec<&Expr> = arguments.iter().chain(checked_truncation.ends()).collect();
         if !variate.stage.is_private()
@@ -76,7 +81,7 @@ impl Checker {
 
     /// Refuses families whose distribution function has no closed form.
     fn may_be_truncated(&mut self, span: Span, name: &Ident, family: Option<usize>) -> Option<()> {
-        if family.is_some_and(distribution::has_cdf) {
+        if family.is_some_and(|f| distribution::has_cdf(f) || distribution::sums_masses(f)) {
             return Some(());
         }
         let what = format!("`{}` cannot be truncated", name.name);
@@ -84,9 +89,17 @@ impl Checker {
         None
     }
 
+    /// Probabilities of counts are sums, whose ends must be known.
+    fn known_count(&mut self, e: &Expr, what: &str) -> Option<()> {
+        if e.stage == Stage::Constant {
+            return Some(());
+        }
+        self.not_constant(e, what)
+    }
+
     fn no_distribution_function(&mut self, span: Span, what: String) {
         let with: Vec<_> = (0..FAMILIES.len())
-            .filter(|&f| distribution::has_cdf(f))
+            .filter(|&f| distribution::has_cdf(f) || distribution::sums_masses(f))
             .map(|f| format!("`{}`", FAMILIES[f].name()))
             .collect();
         self.report(
@@ -204,7 +217,9 @@ impl Checker {
                 arguments: checked,
             }));
         };
-        if !distribution::has_cdf(family) {
+        if distribution::sums_masses(family) {
+            self.known_count(&variate, "a distribution function of counts")?;
+        } else if !distribution::has_cdf(family) {
             self.no_distribution_function(name.span, format!("there is no `{}`", name.name));
             return None;
         }

@@ -56,8 +56,8 @@ pub(super) fn log_density_by_total<'a, A: Algebra>(
         + 0.5 * (alpha * (beta / total)).ln()
         - HALF_LOG_TWO_PI;
     let kernel = normaliser + minus_deviance(&left, &right);
-    let kernel = one.choose(at_zero(beta, alpha.ln()), kernel);
-    let kernel = zero.choose(at_zero(alpha, beta.ln()), kernel);
+    let kernel = one.choose(at_zero(1.0 - y, beta, alpha.ln()), kernel);
+    let kernel = zero.choose(at_zero(y, alpha, beta.ln()), kernel);
     let edge = log_rest + log;
     kernel - edge.unless(zero, 0.0).unless(one, 0.0)
         + y.support_from(y.constant(0.0))

@@ -28,6 +28,9 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [trials, alpha, beta]: [Quantity<'a, A>; 3],
 ) -> Quantity<'a, A> {
+    let support = y.support_from(y.constant(0.0)) + y.support_to(trials);
+    let y = y.at_least(0.0);
+    let y = trials.less(y).choose(trials, y);
     let failures = trials - y;
     let (some, others, n) = (
         y.at_least(1.0),
@@ -61,8 +64,7 @@ pub(super) fn log_density<'a, A: Algebra>(
         + trial_kernel
         + prior_kernel
         + log_binomial_at_mean(y, failures)
-        + y.support_from(y.constant(0.0))
-        + y.support_to(trials)
+        + support
         + alpha.domain_positive()
         + beta.domain_positive()
 }

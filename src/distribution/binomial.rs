@@ -24,6 +24,9 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [trials, theta]: [Quantity<'a, A>; 2],
 ) -> Quantity<'a, A> {
+    let support = y.support_from(y.constant(0.0)) + y.support_to(trials);
+    let y = y.at_least(0.0);
+    let y = trials.less(y).choose(trials, y);
     let failures = trials - y;
     let (rest, log, log_rest) = (1.0 - theta, theta.ln(), theta.ln_1m());
     let (some, others, n) = (
@@ -48,8 +51,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     let some_or_all = y.below(1.0).choose(trials * log_rest, all);
     some_or_all.unless(trials.below(1.0), 0.0)
         + log_binomial_at_mean(y, failures)
-        + y.support_from(y.constant(0.0))
-        + y.support_to(trials)
+        + support
         + domain_unit(theta)
 }
 

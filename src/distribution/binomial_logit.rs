@@ -29,6 +29,9 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [trials, alpha]: [Quantity<'a, A>; 2],
 ) -> Quantity<'a, A> {
+    let support = y.support_from(y.constant(0.0)) + y.support_to(trials);
+    let y = y.at_least(0.0);
+    let y = trials.less(y).choose(trials, y);
     let failures = trials - y;
     let n = trials.at_least(1.0);
     // The rarer outcome: so often, and at these log-odds.
@@ -51,10 +54,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     let far = n * (log_odds.ln_1p_exp() - part * log_odds - entropy);
     let is_near = weighted.less(y.constant(1.0).unless(rarer.below(1.0), -2.0));
     let deviance = is_near.choose(near, far);
-    -deviance.unless(trials.below(1.0), 0.0)
-        + log_binomial_at_mean(y, failures)
-        + y.support_from(y.constant(0.0))
-        + y.support_to(trials)
+    -deviance.unless(trials.below(1.0), 0.0) + log_binomial_at_mean(y, failures) + support
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {

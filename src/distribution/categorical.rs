@@ -28,7 +28,7 @@ pub(super) fn log_density<'a, A: Algebra>(
 ) -> Quantity<'a, A> {
     let y = y.number();
     let logs: Vec<_> = theta.elements.iter().map(|t| t.ln()).collect();
-    y.pick(&logs, 0)
+    y.pick(&logs, 0..logs.len())
         + y.support_from(y.constant(1.0))
         + y.support_to(y.constant(logs.len() as f64))
         + domain_simplex(theta.elements)

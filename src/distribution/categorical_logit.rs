@@ -26,9 +26,11 @@ pub(super) fn log_density<'a, A: Algebra>(
     [beta]: [Container<'_, Quantity<'a, A>>; 1],
 ) -> Quantity<'a, A> {
     let y = y.number();
-    let total = beta.elements[0].log_sum_exp(beta.elements);
+    let total = y.log_sum_exp(beta.elements);
     let logs: Vec<_> = beta.elements.iter().map(|&b| b - total).collect();
-    y.pick(&logs, 0) + y.support_from(y.constant(1.0)) + y.support_to(y.constant(logs.len() as f64))
+    y.pick(&logs, 0..logs.len())
+        + y.support_from(y.constant(1.0))
+        + y.support_to(y.constant(logs.len() as f64))
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {

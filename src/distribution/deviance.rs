@@ -87,11 +87,12 @@ pub(super) fn log_gamma_ratio<'a, A: Algebra>(x: Q<'a, A>, h: Q<'a, A>) -> Q<'a,
     part.below(1.0).choose(small, large) + h * x.ln() + (end.stirling_error() - x.stirling_error())
 }
 
-/// The log density at zero of a family that behaves as `y^(shape - 1)` there, with
-/// this value where the shape is 1.
-pub(super) fn at_zero<'a, A: Algebra>(shape: Q<'a, A>, value: Q<'a, A>) -> Q<'a, A> {
-    let infinite = value.constant(f64::INFINITY);
-    shape
-        .below(1.0)
-        .choose(infinite, value.unless(shape.above(1.0), f64::NEG_INFINITY))
+/// The log density at y = 0 of a family that behaves as `y^(shape - 1)` there, with
+/// this value where the shape is 1. Zero where y is below: that is for the support
+/// to say.
+pub(super) fn at_zero<'a, A: Algebra>(y: Q<'a, A>, shape: Q<'a, A>, value: Q<'a, A>) -> Q<'a, A> {
+    value
+        .unless(shape.above(1.0), f64::NEG_INFINITY)
+        .unless(shape.below(1.0), f64::INFINITY)
+        .unless(y.below(0.0), 0.0)
 }

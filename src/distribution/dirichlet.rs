@@ -40,7 +40,7 @@ pub(super) fn log_density<'a, A: Algebra>(
         let inside = y.unless(zero, 1.0);
         let log = inside.ln();
         let kernel = super::gamma::kernel(alpha, total * inside, log_total + log);
-        zero.choose(at_zero(alpha, log_total), kernel) - log
+        zero.choose(at_zero(y, alpha, log_total), kernel) - log
             + y.support_from(y.constant(0.0))
             + alpha.domain_positive()
     });

@@ -169,3 +169,73 @@ fn every_family_has_fixtures() {
         assert!(count >= 10, "{}: {count} rows", family.name);
     }
 }
+
+/// Values outside of a domain, in place of an element of it.
+fn outside(domain: Domain, row: &Row) -> Vec<f64> {
+    let of = |at: usize| row.given[at + 1].0[0];
+    let size = |letter: &str| {
+        let sized = FAMILIES[row.family].arguments.iter().zip(&row.given[1..]);
+        let sizes = sized.flat_map(|(a, g)| named_sizes(a.kind, &Container::vector(&g.0)));
+        sizes.into_iter().find(|s| s.0 == letter).expect("a size").1
+    };
+    match domain {
+        Domain::Positive => vec![-1.0, -1e300],
+        Domain::NonNegative | Domain::Counts => vec![-1.0],
+        Domain::Unit => vec![-0.5, 1.5, -1e300, 1e300],
+        Domain::Above(at) => vec![of(at) - 1.0],
+        Domain::From(at) => vec![of(at) - 1.0 - of(at).abs(), -1.0, 0.0],
+        Domain::Between(low, high) => {
+            let (low, high) = (of(low), of(high));
+            vec![low - 1.0 - 1e-3 * low.abs(), high + 1.0 + 1e-3 * high.abs()]
+        }
+        Domain::Binary => vec![-1.0, 2.0],
+        Domain::CountsTo(at) => vec![-1.0, of(at) + 1.0, of(at) + 1e6],
+        Domain::Categories(letter, more) => vec![0.0, -3.0, (size(letter) + more + 1) as f64],
+        Domain::Simplex => vec![-0.5, 7.0],
+        // Of every number, and of matrices, one element says nothing.
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn outside_the_support_the_density_is_zero() {
+    for row in density_rows() {
+        let family = FAMILIES[row.family];
+        for y in outside(family.support, &row) {
+            let mut given = row.given.clone();
+            given[0].0[0] = y;
+            let value = evaluate(&mut Numbers, &row, &given);
+            assert_eq!(
+                value,
+                f64::NEG_INFINITY,
+                "{}{:?}",
+                family.name,
+                given.iter().map(|g| &g.0).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+#[test]
+fn outside_their_domain_arguments_have_no_density() {
+    for row in density_rows() {
+        let family = FAMILIES[row.family];
+        for (k, argument) in family.arguments.iter().enumerate() {
+            // How many trials there were is checked with the counts.
+            if argument.kind == Kind::Int {
+                continue;
+            }
+            for x in outside(argument.domain, &row) {
+                let mut given = row.given.clone();
+                given[k + 1].0[0] = x;
+                let value = evaluate(&mut Numbers, &row, &given);
+                assert!(
+                    value.is_nan(),
+                    "{}{:?} is {value}",
+                    family.name,
+                    given.iter().map(|g| &g.0).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+}

@@ -29,7 +29,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     let inside = y.unless(zero, 1.0);
     let log = inside.ln();
     let kernel = kernel(alpha, beta * inside, log + beta.ln());
-    let at_zero = at_zero(alpha, beta.ln());
+    let at_zero = at_zero(y, alpha, beta.ln());
     zero.choose(at_zero, kernel) - log
         + y.support_from(y.constant(0.0))
         + alpha.domain_positive()

@@ -26,7 +26,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     [eta]: [Container<'_, Quantity<'a, A>>; 1],
 ) -> Quantity<'a, A> {
     let (n, eta) = (y.rows, eta.number());
-    let factor = y.elements[0].cholesky(y.rows, y.elements);
+    let factor = eta.cholesky(y);
     let logs = eta.sum((0..n).map(|i| factor[i + i * n].ln()));
     let diagonal = (0..n).map(|i| adds_up_to_one(y.at(i, i)).support());
     2.0 * (eta - 1.0) * logs

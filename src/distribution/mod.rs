@@ -68,7 +68,9 @@ mod weibull;
 pub use crate::function::{Algebra, Numbers};
 pub use draw::{DrawError, named_sizes};
 pub use family::{Argument, Container, Domain, Family, Kind};
-pub use truncation::log_truncation;
+pub use truncation::{
+    MOST_MASSES, log_count_truncation, log_probability_of_counts, log_truncation, sums_masses,
+};
 
 use quantity::Quantity;
 use rand::Rng;

@@ -29,7 +29,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Container<'_, Quantity<'a, A>>,
     [mu, sigma]: [Container<'_, Quantity<'a, A>>; 2],
 ) -> Quantity<'a, A> {
-    let factor = sigma.elements[0].cholesky(sigma.rows, sigma.elements);
+    let factor = sigma.elements[0].cholesky(sigma);
     let factor = Container {
         elements: &factor,
         ..sigma

@@ -39,7 +39,7 @@ pub(super) fn log_density<'a, A: Algebra>(
         .zip(mu.elements)
         .map(|(&y, &mu)| y - mu)
         .collect();
-    let z = first.solve_lower(l.elements, &deviations);
+    let z = first.solve_lower(l, &deviations);
     let logs = first.sum((0..n).map(|i| l.at(i, i).ln()));
     -0.5 * first.sum(z.iter().map(|z| z.squared())) - logs - n as f64 * HALF_LOG_TWO_PI
 }

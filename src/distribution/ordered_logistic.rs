@@ -30,7 +30,8 @@ pub(super) fn log_density<'a, A: Algebra>(
 ) -> Quantity<'a, A> {
     let (y, eta) = (y.number(), eta.number());
     let cutpoints = padded(eta, c.elements);
-    let (low, high) = (y.pick(&cutpoints, 0), y.pick(&cutpoints, 1));
+    let last = c.elements.len() + 1;
+    let (low, high) = (y.pick(&cutpoints, 0..last), y.pick(&cutpoints, 1..last + 1));
     // The last factor is of the two cutpoints alone.
     let gaps: Vec<_> = cutpoints
         .windows(2)
@@ -38,9 +39,9 @@ pub(super) fn log_density<'a, A: Algebra>(
         .collect();
     (eta - low).apply(Unary::LogInvLogit)
         + (high - eta).apply(Unary::LogInvLogit)
-        + y.pick(&gaps, 0)
+        + y.pick(&gaps, 0..last)
         + y.support_from(y.constant(1.0))
-        + y.support_to(y.constant(gaps.len() as f64))
+        + y.support_to(y.constant(last as f64))
         + domain_ordered(eta, c.elements)
 }
 

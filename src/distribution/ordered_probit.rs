@@ -28,14 +28,18 @@ pub(super) fn log_density<'a, A: Algebra>(
 ) -> Quantity<'a, A> {
     let (y, eta) = (y.number(), eta.number());
     let cutpoints = padded(eta, c.elements);
-    let (low, high) = (y.pick(&cutpoints, 0) - eta, y.pick(&cutpoints, 1) - eta);
+    let last = c.elements.len() + 1;
+    let (low, high) = (
+        y.pick(&cutpoints, 0..last) - eta,
+        y.pick(&cutpoints, 1..last + 1) - eta,
+    );
     // Both in the lower tail, where Phi keeps its relative accuracy.
     let flip = low.above(0.0);
     let (low, high) = (flip.choose(-high, low), flip.choose(-low, high));
     let (low, high) = (low.apply(Unary::LogPhi), high.apply(Unary::LogPhi));
     high + (low - high).ln_1m_exp()
         + y.support_from(y.constant(1.0))
-        + y.support_to(y.constant(cutpoints.len() as f64 - 1.0))
+        + y.support_to(y.constant(last as f64))
         + domain_ordered(eta, c.elements)
 }
 

@@ -1,9 +1,9 @@
 //! Numbers with which densities are written as they stand in a book.
 
 use std::cell::RefCell;
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::ops::{Add, Div, Mul, Neg, Range, Sub};
 
-use super::Algebra;
+use super::{Algebra, Container};
 use crate::function::Unary;
 
 /// A number in some [`Algebra`], with the operators of arithmetic.
@@ -130,54 +130,46 @@ impl<'a, A: Algebra> Quantity<'a, A> {
         self.unless(self.below(limit), limit)
     }
 
-    /// `table[first + self - 1]`; this is 1, 2, ...
-    pub fn pick(self, table: &[Self], first: usize) -> Self {
-        let table: Vec<_> = table.iter().map(|q| q.scalar).collect();
-        self.with(|a| a.pick(&table, first, self.scalar))
+    /// The element of this part of a table at this index, which is 1, 2, ...
+    pub fn pick(self, table: &[Self], part: Range<usize>) -> Self {
+        self.with(|a| a.pick(&scalars(table), part, self.scalar))
     }
 
     /// The sum of products of two vectors of one length, in this algebra.
     pub fn dot(self, left: &[Self], right: &[Self]) -> Self {
-        let scalars = |list: &[Self]| list.iter().map(|q| q.scalar).collect::<Vec<_>>();
         self.with(|a| a.dot(&scalars(left), &scalars(right)))
-    }
-
-    /// `log(sum(exp(x)))` of numbers of this algebra.
-    pub fn log_sum_exp(self, x: &[Self]) -> Self {
-        let x: Vec<_> = x.iter().map(|q| q.scalar).collect();
-        self.with(|a| a.log_sum_exp(&x))
-    }
-
-    /// The lower Cholesky factor of an `n` by `n` matrix, column by column; not a
-    /// number unless positive definite.
-    pub fn cholesky(self, n: usize, matrix: &[Self]) -> Vec<Self> {
-        let matrix: Vec<_> = matrix.iter().map(|q| q.scalar).collect();
-        let factor = self.algebra.borrow_mut().cholesky(n, &matrix);
-        self.of_all(factor)
-    }
-
-    /// `lower^-1 * right`, of numbers of this algebra.
-    pub fn solve_lower(self, lower: &[Self], right: &[Self]) -> Vec<Self> {
-        let scalars = |list: &[Self]| list.iter().map(|q| q.scalar).collect::<Vec<_>>();
-        let (lower, right) = (scalars(lower), scalars(right));
-        let solution = self
-            .algebra
-            .borrow_mut()
-            .solve_lower(right.len(), false, &lower, &right);
-        self.of_all(solution)
-    }
-
-    fn of_all(self, scalars: Vec<A::Scalar>) -> Vec<Self> {
-        scalars
-            .into_iter()
-            .map(|scalar| Quantity { scalar, ..self })
-            .collect()
     }
 
     /// The sum of numbers of this algebra.
     pub fn sum(self, terms: impl IntoIterator<Item = Self>) -> Self {
         let terms: Vec<_> = terms.into_iter().map(|q| q.scalar).collect();
         self.with(|a| a.sum(&terms))
+    }
+
+    /// `log(sum(exp(x)))`
+    pub fn log_sum_exp(self, x: &[Self]) -> Self {
+        self.with(|a| a.log_sum_exp(&scalars(x)))
+    }
+
+    /// The lower Cholesky factor of a matrix, column by column; read from its
+    /// lower triangle, and not a number unless positive definite.
+    pub fn cholesky(self, matrix: Container<'_, Self>) -> Vec<Self> {
+        let n = matrix.rows;
+        self.all(|a| a.cholesky(n, &scalars(matrix.elements)))
+    }
+
+    /// `lower^-1 * right`
+    pub fn solve_lower(self, lower: Container<'_, Self>, right: &[Self]) -> Vec<Self> {
+        let n = lower.rows;
+        self.all(|a| a.solve_lower(n, false, &scalars(lower.elements), &scalars(right)))
+    }
+
+    fn all(self, f: impl FnOnce(&mut A) -> Vec<A::Scalar>) -> Vec<Self> {
+        let found = f(&mut self.algebra.borrow_mut());
+        found
+            .into_iter()
+            .map(|scalar| Quantity { scalar, ..self })
+            .collect()
     }
 
     /// Zero where it is at or above the limit, else minus infinity. Support
@@ -207,6 +199,10 @@ impl<'a, A: Algebra> Quantity<'a, A> {
     pub fn domain_positive(self) -> Self {
         self.above(0.0).domain()
     }
+}
+
+fn scalars<A: Algebra>(list: &[Quantity<'_, A>]) -> Vec<A::Scalar> {
+    list.iter().map(|q| q.scalar).collect()
 }
 
 macro_rules! operators {

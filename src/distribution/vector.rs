@@ -1,4 +1,4 @@
-//! What densities of vectors and matrices share.
+//! What is checked of vectors and matrices that are given to a density.
 
 use super::family::Container;
 use super::quantity::Quantity;

@@ -29,7 +29,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     let log = y.unless(zero, 1.0).ln();
     let log_power = alpha * (log - sigma.ln());
     let kernel = alpha.ln() - 1.0 - log_power.exp_m1_minus();
-    zero.choose(at_zero(alpha, -sigma.ln()), kernel) - log
+    zero.choose(at_zero(y, alpha, -sigma.ln()), kernel) - log
         + y.support_from(y.constant(0.0))
         + alpha.domain_positive()
         + sigma.domain_positive()

@@ -1,5 +1,7 @@
 //! The arithmetic in which log densities are written.
 
+use std::ops::Range;
+
 use super::{Unary, unrolled};
 
 /// Arithmetic on some kind of scalar: plain numbers, or nodes of a graph.
@@ -78,48 +80,20 @@ pub trait Algebra {
         self.subtract(top, bottom)
     }
 
-    /// Zero where `lower <= variate`, else minus infinity. Support checks are
-    /// *added* to a log density, so that those that concern only the record
-    /// stand apart from the terms that change with the parameters.
-    fn support_from(&mut self, variate: Self::Scalar, lower: Self::Scalar) -> Self::Scalar {
-        let below = self.less(variate, lower);
-        let never = self.constant(f64::NEG_INFINITY);
-        let zero = self.constant(0.0);
-        self.select(below, never, zero)
-    }
-
-    /// Zero where `variate <= upper`, else minus infinity.
-    fn support_to(&mut self, variate: Self::Scalar, upper: Self::Scalar) -> Self::Scalar {
-        self.support_from(upper, variate)
-    }
-
-    /// Zero where `variate` is 0 or 1, else minus infinity.
-    fn support_binary(&mut self, variate: Self::Scalar) -> Self::Scalar {
-        let (zero, one) = (self.constant(0.0), self.constant(1.0));
-        let never = self.constant(f64::NEG_INFINITY);
-        let is_zero = self.equal(variate, zero);
-        let is_one = self.equal(variate, one);
-        let unless_one = self.select(is_one, zero, never);
-        self.select(is_zero, zero, unless_one)
-    }
-
-    /// Zero where `argument > 0`, else NaN: an argument outside its domain.
-    fn domain_positive(&mut self, argument: Self::Scalar) -> Self::Scalar {
-        let zero = self.constant(0.0);
-        let positive = self.less(zero, argument);
-        let undefined = self.constant(f64::NAN);
-        self.select(positive, zero, undefined)
-    }
-
     /// The number itself, where it is known already.
     fn known(&self, _a: Self::Scalar) -> Option<f64> {
         None
     }
 
-    /// `table[first + index - 1]`, `index` being 1, 2, ...; some element of the
-    /// table where it is not.
-    fn pick(&mut self, table: &[Self::Scalar], first: usize, index: Self::Scalar) -> Self::Scalar {
-        pick_by_comparison(self, table, first, index)
+    /// The element of this part of a table at `index`, which is 1, 2, ...; the
+    /// part's first element where there is no such one.
+    fn pick(
+        &mut self,
+        table: &[Self::Scalar],
+        part: Range<usize>,
+        index: Self::Scalar,
+    ) -> Self::Scalar {
+        pick_by_comparison(self, &table[part], index)
     }
 
     /// The sum of products, of vectors of one length.
@@ -173,23 +147,20 @@ pub trait Algebra {
     }
 }
 
-/// `table[first + index - 1]`, one comparison per element.
+/// [`Algebra::pick`] from a whole table, by one comparison per element.
 pub fn pick_by_comparison<A: Algebra + ?Sized>(
     a: &mut A,
     table: &[A::Scalar],
-    first: usize,
     index: A::Scalar,
 ) -> A::Scalar {
-    let Some((&last, others)) = table.split_last() else {
+    let Some((&default, others)) = table.split_first() else {
         return a.constant(f64::NAN);
     };
     others
         .iter()
         .enumerate()
-        .skip(first)
-        .rev()
-        .fold(last, |picked, (at, &element)| {
-            let here = a.constant((at - first + 1) as f64);
+        .fold(default, |picked, (k, &element)| {
+            let here = a.constant((k + 2) as f64);
             let is_here = a.equal(index, here);
             a.select(is_here, element, picked)
         })

@@ -8,6 +8,7 @@
 //! known from one number per place.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::public::{Binary, Bits, PublicGraph, PublicId};
 use crate::distribution::Algebra;
@@ -513,20 +514,21 @@ impl Algebra for Graphs {
         self.sum(&products)
     }
 
-    /// One lookup where the table is public, however many elements it has.
-    fn pick(&mut self, table: &[Scalar], first: usize, index: Scalar) -> Scalar {
+    /// One lookup where the table is public, however many elements it has: a record's
+    /// index has been proven to stay in it.
+    fn pick(&mut self, table: &[Scalar], part: Range<usize>, index: Scalar) -> Scalar {
         match (index, index.as_number()) {
             (_, Some(known)) => {
-                let at = first + (known.max(1.0) as usize - 1);
-                table[at.min(table.len() - 1)]
+                let at = part.start + (known.max(1.0) as usize - 1);
+                table[if part.contains(&at) { at } else { part.start }]
             }
             (Scalar::Private(id), None)
                 if !self.has_parameter(index) && !table.iter().any(|s| s.is_private()) =>
             {
                 let table = self.assemble(table);
-                self.gather(table, first as u32, vec![(1, id)])
+                self.gather(table, part.start as u32, vec![(1, id)])
             }
-            _ => pick_by_comparison(self, table, first, index),
+            _ => pick_by_comparison(self, &table[part], index),
         }
     }
 

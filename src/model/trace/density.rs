@@ -7,7 +7,9 @@ use super::super::public::PublicId;
 use super::super::value::{Data, Shape, Value};
 use super::{Traced, Tracer};
 use crate::check::{Base, Expr, ExprKind, StandsFor, Truncation, Type, stands_for};
-use crate::distribution::{self, Algebra, Container, Domain, FAMILIES, Kind, Tail, named_sizes};
+use crate::distribution::{
+    self, Algebra, Container, Domain, FAMILIES, Kind, Numbers, Tail, named_sizes,
+};
 use crate::syntax::Span;
 
 impl Tracer<'_> {
@@ -33,14 +35,30 @@ impl Tracer<'_> {
         if !FAMILIES[family].is_scalar() {
             return Ok(self.container_terms(family, &statements));
         }
-        let term = Density {
-            family,
-            lower: ends[0].is_some(),
-            upper: ends[1].is_some(),
+        let [lower, upper] = ends;
+        let ends = if distribution::sums_masses(family) {
+            let known = |end: &Option<Value>| end.as_ref()?.only(&self.graphs).as_number();
+            let (low, high) = (known(&lower), known(&upper));
+            if !self.counts_are_summed(family, low, high) {
+                return Err(too_many_counts(span, family));
+            }
+            Ends::Counts(low, high)
+        } else {
+            Ends::Given {
+                lower: lower.is_some(),
+                upper: upper.is_some(),
+            }
         };
         let mut values = values;
-        values.extend(ends.into_iter().flatten());
-        self.scalar_terms(&statements, &values, &term)
+        values.extend(lower.into_iter().chain(upper));
+        self.scalar_terms(&statements, &values, &Density { family, ends })
+    }
+
+    /// Whether the probability of a count between these ends can be had.
+    fn counts_are_summed(&self, family: usize, low: Option<f64>, high: Option<f64>) -> bool {
+        let arguments = vec![f64::NAN; FAMILIES[family].arguments().len()];
+        let ends = (low.unwrap_or(0.0), high);
+        distribution::log_probability_of_counts(family, &mut Numbers, ends, &arguments).is_some()
     }
 
     /// The terms of a log probability of one side, likewise.
@@ -53,7 +71,28 @@ impl Tracer<'_> {
     ) -> Traced<Value> {
         let values = self.values(variate, arguments)?;
         let statements = self.statements_of(span, family, &values)?;
-        self.scalar_terms(&statements, &values, &Probability { family, tail })
+        if !distribution::sums_masses(family) {
+            return self.scalar_terms(&statements, &values, &Probability { family, tail });
+        }
+        let known = |s: &Scalar| s.as_number().unwrap_or(f64::NAN);
+        for count in statements.given[0].elements.iter().map(known) {
+            let fits = match tail {
+                Tail::Lower => self.counts_are_summed(family, None, Some(count)),
+                Tail::Upper => self.counts_are_summed(family, Some(count + 1.0), None),
+            };
+            if !fits {
+                return Err(too_many_counts(span, family));
+            }
+        }
+        Ok(self.each(&statements, |graphs, given| {
+            let ends = match (tail, known(&given[0].elements[0])) {
+                (Tail::Lower, count) => (0.0, Some(count)),
+                (Tail::Upper, count) => (count + 1.0, None),
+            };
+            let arguments: Vec<_> = given[1..].iter().map(|c| c.elements[0]).collect();
+            distribution::log_probability_of_counts(family, graphs, ends, &arguments)
+                .unwrap_or(Scalar::number(f64::NAN))
+        }))
     }
 
     fn values(&mut self, variate: &Expr, arguments: &[Expr]) -> Traced<Vec<Value>> {
@@ -246,34 +285,60 @@ trait ScalarTerm {
     fn of<A: Algebra>(&self, algebra: &mut A, given: &[A::Scalar]) -> A::Scalar;
 }
 
-/// A log density, truncated at the ends that come after the arguments.
+/// A log density, truncated.
 struct Density {
     family: usize,
-    lower: bool,
-    upper: bool,
+    ends: Ends,
+}
+
+/// The ends of a truncation.
+enum Ends {
+    /// Come after the arguments, where they are there.
+    Given { lower: bool, upper: bool },
+    /// Numbers, of a count.
+    Counts(Option<f64>, Option<f64>),
 }
 
 impl ScalarTerm for Density {
     fn of<A: Algebra>(&self, algebra: &mut A, given: &[A::Scalar]) -> A::Scalar {
-        let (arguments, mut ends) = given[1..].split_at(FAMILIES[self.family].arguments().len());
+        let family = self.family;
+        let (arguments, ends) = given[1..].split_at(FAMILIES[family].arguments().len());
         let containers: Vec<_> = given.chunks(1).map(Container::vector).collect();
-        let [variate, of_arguments @ ..] = &containers[..=arguments.len()] else {
-            unreachable!("a variate is always given")
+        let of_arguments = &containers[1..=arguments.len()];
+        let density = distribution::log_density(family, algebra, &containers[0], of_arguments);
+        let truncation = match self.ends {
+            Ends::Given {
+                lower: false,
+                upper: false,
+            } => return density,
+            Ends::Given { lower, upper } => {
+                let first = ends.first().copied();
+                let last = ends.last().copied();
+                let ends = (first.filter(|_| lower), last.filter(|_| upper));
+                distribution::log_truncation(family, algebra, given[0], arguments, ends)
+            }
+            Ends::Counts(None, None) => return density,
+            Ends::Counts(low, high) => distribution::log_count_truncation(
+                family,
+                algebra,
+                given[0],
+                arguments,
+                (low, high),
+            ),
         };
-        let density = distribution::log_density(self.family, algebra, variate, of_arguments);
-        let mut next = |there: bool| {
-            let (&end, rest) = ends.split_first().filter(|_| there)?;
-            ends = rest;
-            Some(end)
-        };
-        let ends = (next(self.lower), next(self.upper));
-        if !self.lower && !self.upper {
-            return density;
-        }
-        let truncation =
-            distribution::log_truncation(self.family, algebra, given[0], arguments, ends);
         algebra.add(density, truncation)
     }
+}
+
+fn too_many_counts(span: Span, family: usize) -> BindError {
+    let name = FAMILIES[family].name();
+    let most = distribution::MOST_MASSES;
+    BindError::new(
+        span,
+        format!(
+            "a probability of `{name}` is a sum over counts: it can be had above zero, as in `T[1, ]`, or between two ends with at most {most} counts, as in `T[2, 100]`"
+        ),
+    )
 }
 
 /// The log probability of one side of the variate.
