@@ -108,9 +108,9 @@ fn long_lines_are_broken_where_they_belong_together() {
 
 #[test]
 fn numbers_fill_lines() {
-    let numbers = vec!["123456789"; 12].join(", ");
-    let nine = vec!["123456789"; 8].join(", ");
-    let three = vec!["123456789"; 4].join(", ");
+    let numbers = ["123456789"; 12].join(", ");
+    let nine = ["123456789"; 8].join(", ");
+    let three = ["123456789"; 4].join(", ");
     statements(
         &format!("x = [{numbers}];"),
         &format!("x = [\n  {nine},\n  {three}\n];"),
