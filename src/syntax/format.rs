@@ -12,7 +12,7 @@ mod print;
 mod source;
 
 use super::diagnostic::Diagnostic;
-use super::parse::parse;
+use super::parse::{LARGEST, parse};
 use super::tree::Span;
 use layout::Layout;
 use source::{Comment, Source};
@@ -45,6 +45,10 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
     if !same_words(&read, &Source::read(&text)) {
         return Err(vec![lost(source)]);
     }
+    if text.len() > LARGEST {
+        // Nested as deeply as it may be, all over, it would be mostly indent.
+        return Err(vec![too_large(source, text.len())]);
+    }
     if source.starts_with('\u{FEFF}') {
         text.insert(0, '\u{FEFF}');
     }
@@ -72,6 +76,18 @@ fn same_words(before: &Source<'_>, after: &Source<'_>) -> bool {
         tokens.map(|token| token.text.to_owned()).collect()
     };
     words(before) == words(after) && comments(before) == comments(after)
+}
+
+fn too_large(source: &str, size: usize) -> Diagnostic {
+    Diagnostic::error(
+        "S008",
+        Span::new(0, source.floor_char_boundary(1)),
+        format!(
+            "formatted, this program would have {size} bytes, and a program may have {LARGEST}"
+        ),
+    )
+    .label("nested too deeply for its length")
+    .help("give names to inner parts, in variables or functions of their own")
 }
 
 fn lost(source: &str) -> Diagnostic {

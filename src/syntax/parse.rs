@@ -105,7 +105,7 @@ const MOST_REPAIRS: usize = 50;
 
 /// A program is read again after each repair, and takes memory of a hundred times
 /// its size, so that more bytes than these are refused.
-const LARGEST: usize = 1_000_000;
+pub(super) const LARGEST: usize = 1_000_000;
 
 fn too_large(source: &str) -> Diagnostic {
     let first_line = source.find(['\n', '\r']).unwrap_or(0).min(80);

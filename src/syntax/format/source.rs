@@ -64,10 +64,14 @@ impl<'a> Source<'a> {
     pub(super) fn read(text: &'a str) -> Source<'a> {
         let (tokens, _) = tokens(text);
         let mut places = Vec::with_capacity(tokens.len() + 1);
+        let mut columns = Columns::of(text);
         let mut at = 0;
         let ends = tokens.iter().map(|token| token.span.start);
         for (index, end) in ends.chain([text.len()]).enumerate() {
-            places.push(place(text, at, end, index == 0, index == tokens.len()));
+            let (first, last) = (index == 0, index == tokens.len());
+            let mut place = place(text, at, end, &mut columns);
+            position(&mut place, first, last);
+            places.push(place);
             at = tokens.get(index).map_or(end, |token| token.span.end);
         }
         Source { tokens, places }
@@ -75,7 +79,7 @@ impl<'a> Source<'a> {
 }
 
 /// What stands in `text[start..end]`, between two tokens.
-fn place(text: &str, start: usize, end: usize, first: bool, last: bool) -> Place<'_> {
+fn place<'a>(text: &'a str, start: usize, end: usize, columns: &mut Columns<'a>) -> Place<'a> {
     let mut found = Place::default();
     let mut at = start;
     while at < end {
@@ -88,7 +92,7 @@ fn place(text: &str, start: usize, end: usize, first: bool, last: bool) -> Place
             let comment = &rest[..length.unwrap_or(rest.len())];
             found.comments.push(Comment {
                 text: comment,
-                column: column(text, at),
+                column: columns.at(at),
                 newlines: std::mem::take(&mut found.newlines),
                 position: Position::Inline,
             });
@@ -100,9 +104,6 @@ fn place(text: &str, start: usize, end: usize, first: bool, last: bool) -> Place
             found.newlines += usize::from(rest.starts_with(['\n', '\r']));
             at += rest.chars().next().map_or(1, char::len_utf8);
         }
-    }
-    if !found.comments.is_empty() {
-        position(&mut found, first, last);
     }
     found
 }
@@ -143,9 +144,35 @@ fn position(place: &mut Place<'_>, first: bool, last: bool) {
     }
 }
 
-fn column(text: &str, at: usize) -> usize {
-    let line = text[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
-    text[line..at].chars().filter(|&c| c != '\u{FEFF}').count()
+/// The columns of places that are asked for from the first to the last.
+struct Columns<'a> {
+    text: &'a str,
+    at: usize,
+    column: usize,
+}
+
+impl<'a> Columns<'a> {
+    fn of(text: &'a str) -> Self {
+        Columns {
+            text,
+            at: 0,
+            column: 0,
+        }
+    }
+
+    fn at(&mut self, place: usize) -> usize {
+        let between = &self.text[self.at..place];
+        let line = match between.rfind(['\n', '\r']) {
+            Some(end) => {
+                self.column = 0;
+                &between[end + 1..]
+            }
+            None => between,
+        };
+        self.column += line.chars().filter(|&c| c != '\u{FEFF}').count();
+        self.at = place;
+        self.column
+    }
 }
 
 #[cfg(test)]
