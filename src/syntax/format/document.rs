@@ -41,6 +41,24 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// A group that stands on one line but for what is inside its brackets.
+    pub(super) fn chain(parts: Vec<Document<'a>>) -> Self {
+        let content = Document::Sequence(parts);
+        Document::Group {
+            breaks: content.breaks_outside_of_groups(),
+            content: Box::new(content),
+        }
+    }
+
+    fn breaks_outside_of_groups(&self) -> bool {
+        match self {
+            Document::Group { .. } => false,
+            Document::Sequence(parts) => parts.iter().any(Document::breaks_outside_of_groups),
+            Document::Indent(content) => content.breaks_outside_of_groups(),
+            other => other.breaks(),
+        }
+    }
+
     fn breaks(&self) -> bool {
         match self {
             Document::Hard | Document::Blank => true,

@@ -34,7 +34,7 @@ impl<'a> Layout<'a> {
             }
             ExprKind::Binary { operator, .. } => {
                 let (first, rest) = self.chain(expr, *operator);
-                parts.push(Document::group(vec![first, Document::indent(rest)]));
+                parts.push(Document::chain(vec![first, Document::indent(rest)]));
             }
             ExprKind::Ternary {
                 condition,
@@ -89,7 +89,7 @@ impl<'a> Layout<'a> {
                     ExprKind::Binary { operator, .. } => {
                         let (first, rest) = layout.chain(only, *operator);
                         let rest = Document::Sequence(rest);
-                        parts.push(Document::group(vec![first, rest]));
+                        parts.push(Document::chain(vec![first, rest]));
                     }
                     _ => layout.expression(parts, only),
                 },
