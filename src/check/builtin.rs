@@ -140,7 +140,12 @@ impl Checker {
         )
         .label(format!("expected {wanted}, found `{}`", blamed.ty));
         let both_numbers = types.len() == 2 && types.iter().all(|ty| ty.is_number());
-        if blamed.ty == Type::MATRIX && wanted.contains("`vector`") {
+        let folds_record = types.len() == 1 && blamed.ty.is_number() && blamed.stage.is_private();
+        if folds_record && wanted.contains("`vector`") {
+            diagnostic = diagnostic.help(
+                "this is one record's own value, and nothing adds up over records: a mean, sum or size that is publicly known stands in `constants`",
+            );
+        } else if blamed.ty == Type::MATRIX && wanted.contains("`vector`") {
             diagnostic = diagnostic.help("flatten the matrix: `to_vector(...)`");
         } else if both_numbers && (name.name == "min" || name.name == "max") {
             diagnostic = diagnostic.help(format!("write `f{}` for two reals", name.name));

@@ -112,12 +112,6 @@ impl Checker {
         if expression.ty == Type::MATRIX && expected.contains("array of real") {
             diagnostic = diagnostic.help("flatten the matrix: `to_vector(...)`");
         }
-        let folds = message.contains(" folds ") || message.contains(" counts ");
-        if folds && expression.ty.is_number() && expression.stage.is_private() {
-            diagnostic = diagnostic.help(
-                "this is one record's own value, and nothing adds up over records: a mean, sum or size that is publicly known stands in `constants`",
-            );
-        }
         self.report(diagnostic);
         None
     }

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::data_file::{BadRows, DataSettings};
 use super::failure::Failure;
-use super::model_file::ModelFile;
+use super::model_file::{Examined, ModelFile};
 use super::{Common, pretty, print, say_always};
 use crate::check::{Expr, FunctionId, Stage, Statement, StatementKind};
 use crate::model::Model;
 use crate::privacy::Survey;
-use crate::syntax::line_column;
+use crate::syntax::{Diagnostic, Span, line_column};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -50,7 +50,16 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             "--columns, --unit and --on-bad-rows say how to read a data file: give it with --data",
         ));
     }
-    let file = ModelFile::read(&arguments.model, common)?;
+    let examined = Examined::read(&arguments.model)?;
+    let said = diagnostics_json(&examined);
+    if arguments.format == Format::Json && !examined.is_right() {
+        print(&pretty(&json!({
+            "model": examined.path.display().to_string(),
+            "ok": false,
+            "diagnostics": said,
+        })))?;
+    }
+    let file = examined.model_file(common)?;
     file.show_warnings(common);
     let mut found = Collector {
         file: &file,
@@ -90,6 +99,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     print(&match arguments.format {
         Format::Json => {
             let mut answer = json_of(&file, bound.as_ref(), &statements);
+            answer["diagnostics"] = said;
             if let Some((path, survey)) = &survey {
                 answer["data"] = data::json_of(path, survey);
             }
@@ -105,6 +115,36 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Some((_, survey)) => refuse_bad_rows(survey, arguments.reading.on_bad_rows),
         None => Ok(()),
     }
+}
+
+/// What is said of the program, for editors: lines and columns count from one,
+/// columns in characters, ends exclusive.
+fn diagnostics_json(examined: &Examined) -> Value {
+    let place = |span: Span| {
+        let (line, column) = line_column(&examined.source, span.start);
+        let (end_line, end_column) = line_column(&examined.source, span.end);
+        json!({"line": line, "column": column, "end_line": end_line, "end_column": end_column})
+    };
+    let of = |d: &Diagnostic| {
+        let notes = d.notes.iter().map(|(span, text)| {
+            let mut note = place(*span);
+            note["message"] = json!(text);
+            note
+        });
+        let mut said = json!({
+            "code": d.code,
+            "severity": if d.is_error() { "error" } else { "warning" },
+            "message": d.message,
+            "label": d.label,
+            "help": d.help,
+            "notes": notes.collect::<Vec<_>>(),
+        });
+        if let (Value::Object(said), Value::Object(place)) = (&mut said, place(d.span)) {
+            said.extend(place);
+        }
+        said
+    };
+    Value::Array(examined.diagnostics.iter().map(of).collect())
 }
 
 /// A file that a run would not load is bad input.

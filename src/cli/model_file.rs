@@ -16,9 +16,17 @@ pub(super) struct ModelFile {
     pub warnings: Vec<Diagnostic>,
 }
 
-impl ModelFile {
-    /// Reads, parses and checks; all errors of the file are in the failure.
-    pub fn read(path: &Path, common: &Common) -> Result<ModelFile, Failure> {
+/// A program, right or wrong, and everything that is said of it.
+pub(super) struct Examined {
+    pub path: PathBuf,
+    pub source: String,
+    pub diagnostics: Vec<Diagnostic>,
+    /// `None` when there is an error among the diagnostics.
+    checked: Option<Checked>,
+}
+
+impl Examined {
+    pub fn read(path: &Path) -> Result<Examined, Failure> {
         let source = std::fs::read_to_string(path).map_err(|e| {
             Failure::input(format!(
                 "cannot read the model `{}`: {e}. Expected a text file with a dpm program",
@@ -33,28 +41,43 @@ impl ModelFile {
             diagnostics.extend(result.diagnostics);
             checked = result.checked;
         }
-        if diagnostics.iter().any(Diagnostic::is_error) || checked.is_none() {
-            let rendered = render(
-                &diagnostics,
-                &source,
-                &path.display().to_string(),
-                common.color(),
-            );
+        let failed = diagnostics.iter().any(Diagnostic::is_error);
+        Ok(Examined {
+            path: path.to_path_buf(),
+            source,
+            diagnostics,
+            checked: checked.filter(|_| !failed),
+        })
+    }
+
+    pub fn is_right(&self) -> bool {
+        self.checked.is_some()
+    }
+
+    /// The program, if it is right; else a failure that shows what is wrong.
+    pub fn model_file(self, common: &Common) -> Result<ModelFile, Failure> {
+        let Some(checked) = self.checked else {
+            let name = self.path.display().to_string();
+            let rendered = render(&self.diagnostics, &self.source, &name, common.color());
             return Err(Failure::diagnostics(if rendered.is_empty() {
-                format!("error: `{}` is not a dpm program", path.display())
+                format!("error: `{name}` is not a dpm program")
             } else {
                 rendered
             }));
-        }
-        match checked {
-            Some(checked) => Ok(ModelFile {
-                path: path.to_path_buf(),
-                source,
-                checked,
-                warnings: diagnostics,
-            }),
-            None => Err(Failure::input("the model could not be read")),
-        }
+        };
+        Ok(ModelFile {
+            path: self.path,
+            source: self.source,
+            checked,
+            warnings: self.diagnostics,
+        })
+    }
+}
+
+impl ModelFile {
+    /// Reads, parses and checks; all errors of the file are in the failure.
+    pub fn read(path: &Path, common: &Common) -> Result<ModelFile, Failure> {
+        Examined::read(path)?.model_file(common)
     }
 
     /// Shows the warnings of the checker.

@@ -167,10 +167,7 @@ fn comments_stay_with_their_words() {
         "if (a) { // yes\nb = 1;\n} // done\n// otherwise\nelse // no\nc = 2;",
         "if (a) {  // yes\n  b = 1;\n}  // done\n// otherwise\nelse  // no\n  c = 2;",
     );
-    statements(
-        "x = [ // all\n1, 2] - y;",
-        "x = [  // all\n  1, 2\n] - y;",
-    );
+    statements("x = [ // all\n1, 2] - y;", "x = [  // all\n  1, 2\n] - y;");
     becomes("record { // a\n// b\n}", "record {  // a\n  // b\n}\n");
     becomes("record { /* a */ }", "record { /* a */ }\n");
     becomes(

@@ -1,0 +1,71 @@
+//! `dpm check --format json`: what editors read.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+#[test]
+fn a_wrong_program_gives_all_its_diagnostics() {
+    let (outcome, said) = check("record {\n  real é;\n  real x\n}\nmodel { y ~ normal(0, 1); }\n");
+    assert_eq!(outcome.status.code(), Some(2));
+    assert_eq!(said["ok"], false);
+    let diagnostics = said["diagnostics"].as_array().expect("a list");
+    let codes: Vec<&str> = diagnostics
+        .iter()
+        .filter_map(|d| d["code"].as_str())
+        .collect();
+    assert_eq!(codes, ["S004", "S002", "E0110", "E0101"]);
+    let semicolon = &diagnostics[1];
+    assert_eq!(semicolon["message"], "`;` is missing");
+    assert_eq!(semicolon["severity"], "error");
+    for (field, value) in [
+        ("line", 3),
+        ("column", 9),
+        ("end_line", 3),
+        ("end_column", 9),
+    ] {
+        assert_eq!(semicolon[field], value, "{field}");
+    }
+    // People read them all the same.
+    let shown = String::from_utf8_lossy(&outcome.stderr);
+    assert!(
+        shown.contains("error[S002]") && shown.contains("m.dpm:3:9"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_right_program_gives_its_warnings() {
+    let (outcome, said) = check(
+        "record {\n  real<lower=0, upper=1> x;\n}\nparameters {\n  real a;\n}\nmodel {\n  x ~ normal(a, 1);\n}\n",
+    );
+    assert_eq!(outcome.status.code(), Some(0));
+    assert_eq!(said["ok"], true);
+    let warning = &said["diagnostics"][0];
+    assert_eq!(
+        (&warning["code"], &warning["severity"]),
+        (&"W0111".into(), &"warning".into())
+    );
+    assert_eq!(
+        (&warning["line"], &warning["column"]),
+        (&5.into(), &8.into())
+    );
+    assert!(
+        warning["help"]
+            .as_str()
+            .is_some_and(|help| help.contains("a ~ "))
+    );
+}
+
+fn check(source: &str) -> (Output, Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("m.dpm"), source).expect("written");
+    let outcome = Command::new(env!("CARGO_BIN_EXE_dpm"))
+        .current_dir(folder.path())
+        .args(["check", "m.dpm", "--format", "json"])
+        .output()
+        .expect("dpm runs");
+    let said = serde_json::from_slice(&outcome.stdout).expect("JSON");
+    (outcome, said)
+}
