@@ -347,7 +347,16 @@ fn bad_models_are_explained() {
         ("none.dpm", &["cannot read the model `none.dpm`"]),
     ] {
         place.fails(&format!("sample {file} d.csv {SHORT}"), 2, words);
-        let checked = place.fails(&format!("check {file} --format json"), 2, words);
+        // What is wrong goes to standard output too, for editors.
+        let outcome = place.dpm(&format!("check {file} --format json"));
+        assert_eq!(outcome.code, 2, "{}", outcome.err);
+        if file == "none.dpm" {
+            assert_eq!(outcome.out, "");
+        } else {
+            let said: Value = serde_json::from_str(&outcome.out).expect("JSON");
+            assert_eq!(said["ok"], false, "{file}");
+        }
+        let checked = outcome.err;
         assert!(!checked.contains('\x1b'), "colours in a file: {checked}");
     }
     let coloured = place.fails("check syntax.dpm --color always", 2, &[]);
