@@ -65,6 +65,17 @@ pub mod privacy;
 pub mod sampler;
 pub mod syntax;
 
+// The attacks name the crate as others do.
+#[cfg(test)]
+#[path = "../tests/audit/attack/mod.rs"]
+mod attack;
+#[cfg(test)]
+extern crate self as dpm;
+#[cfg(test)]
+mod planted;
+#[cfg(test)]
+mod planted_tests;
+
 pub use accounting::{
     Budget, Event, Guarantee, LedgerError, Meter, Query, Real, Relation, Session, Terms, account,
 };

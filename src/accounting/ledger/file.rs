@@ -119,6 +119,10 @@ impl LedgerFile {
         chain: &mut Chain,
         decide: impl FnOnce(&Chain, u64, EntryHash) -> Result<Entry, LedgerError>,
     ) -> Result<(), LedgerError> {
+        #[cfg(test)]
+        if crate::planted::is(crate::planted::Planted::MissedEntry) {
+            return Ok(());
+        }
         let mut file = OpenOptions::new()
             .read(true)
             .append(true)
