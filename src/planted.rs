@@ -68,7 +68,7 @@ pub fn is_uncharged(what: &str) -> bool {
     static GRADIENTS: AtomicU64 = AtomicU64::new(0);
     is(Planted::UnchargedGradient)
         && what == "gradient"
-        && GRADIENTS.fetch_add(1, Ordering::SeqCst) % 3 == 0
+        && GRADIENTS.fetch_add(1, Ordering::SeqCst).is_multiple_of(3)
 }
 
 /// What takes the place of a released sum over `records` records.
