@@ -1,9 +1,10 @@
 //! From a budget back to mu and to sigma.
 
 use super::accountant::{
-    AccountError, Query, account, check_delta, check_epsilon, delta_unreachable, mu_of,
+    AccountError, Query, account, check_delta, check_epsilon, delta_unreachable,
 };
 use super::budget::Budget;
+use super::composition::Composition;
 use super::discrete::LatticeCurve;
 use super::event::{EventError, Relation};
 use super::event_text::Unscaled;
@@ -86,7 +87,7 @@ pub fn sigma_for_budget(
         .ok_or(CalibrateError::NoEvents)?;
     let mu = mu_for_budget(budget.epsilon(), budget.delta(), Real::ZERO)?;
     // mu is proportional to 1/sigma^2; sigma = the largest sensitivity is a unit.
-    let unit_mu = mu_of(&with(largest)?);
+    let unit_mu = Composition::new(&with(largest)?, relation)?.mu();
     let mut sigma = (largest * (unit_mu / Real::exact(mu)).sqrt()).to_f64_up();
     let query = Query::Epsilon {
         delta: budget.delta(),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 use super::real::Real;
+use super::subsampled::Subsampled;
 
 /// Which data sets are neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -74,14 +75,22 @@ pub enum EventError {
     LatticeTooCoarse(f64),
     #[error("a release on a lattice draws 0 coordinates; expected at least 1")]
     NoCoordinates,
+    #[error("rate is {0}; expected a number from 0 to 1")]
+    RateOutOfRange(f64),
+    #[error("a batch of {size} out of {rows} rows; expected no more than there are, and at least 1 row")]
+    BatchOutOfRange { size: u64, rows: u64 },
     #[error(
-        "unknown kind of event `{0}`; write it like `gaussian:sensitivity=1,sigma=2,count=100`"
+        "sampling without replacement under add-remove: a batch of fixed size tells how many \
+         records there are, and no accountant has a bound for it; use `--relation substitute`, or \
+         `poisson:`"
+    )]
+    WithoutReplacementAddRemove,
+    #[error(
+        "unknown kind of event `{0}`; write it like `gaussian:sensitivity=1,sigma=2,count=100`, \
+         `poisson:rate=0.01,clip=1,sigma=1,count=1000` or \
+         `without-replacement:rate=0.01,clip=1,sigma=1,count=1000`"
     )]
     UnknownKind(String),
-    #[error(
-        "`{0}` events are not supported yet; use `gaussian:`, which reads all rows at each release"
-    )]
-    NotSupportedYet(String),
     #[error("unknown key `{key}` in `{text}`; expected {expected}")]
     UnknownKey {
         key: String,
@@ -110,6 +119,11 @@ pub enum EventError {
          contribution and the relation makes the sensitivity of it"
     )]
     SensitivityTwice(String),
+    #[error(
+        "both `sigma` and `scale` are given in `{0}`; give one: `scale` says how many times the \
+         sigma looked for this event's is"
+    )]
+    SigmaTwice(String),
 }
 
 /// A number of like releases. Each accountant matches this exhaustively, so that a new
@@ -118,26 +132,33 @@ pub enum EventError {
 pub enum Event {
     /// A sum over all rows, plus Gaussian noise.
     Gaussian(Gaussian),
+    /// A sum over rows drawn anew for each release, plus Gaussian noise.
+    Subsampled(Subsampled),
 }
 
 impl Event {
     /// What is released, such as `gradient`.
     pub fn what(&self) -> &str {
-        match self {
-            Event::Gaussian(gaussian) => gaussian.what(),
-        }
+        self.release().what()
     }
 
     pub fn count(&self) -> u64 {
-        match self {
-            Event::Gaussian(gaussian) => gaussian.count(),
-        }
+        self.release().count()
     }
 
     /// The same releases, `count` times in all.
     pub fn times(self, count: u64) -> Event {
         match self {
             Event::Gaussian(gaussian) => Event::Gaussian(gaussian.times(count)),
+            Event::Subsampled(subsampled) => Event::Subsampled(subsampled.times(count)),
+        }
+    }
+
+    /// The sum and its noise, whatever rows are in it.
+    pub fn release(&self) -> &Gaussian {
+        match self {
+            Event::Gaussian(gaussian) => gaussian,
+            Event::Subsampled(subsampled) => subsampled.release(),
         }
     }
 }
@@ -279,21 +300,24 @@ impl Serialize for Event {
             sensitivity: Real,
             sigma: Real,
             clip: Option<Real>,
-            rate: Option<f64>,
+            rate: Real,
             count: u64,
             lattice: Option<Lattice>,
         }
-        match self {
-            Event::Gaussian(gaussian) => Shown {
-                kind: "gaussian",
-                what: &gaussian.what,
-                sensitivity: gaussian.sensitivity,
-                sigma: gaussian.sigma,
-                clip: gaussian.clip,
-                rate: Some(1.0),
-                count: gaussian.count,
-                lattice: gaussian.lattice,
-            },
+        let (kind, rate) = match self {
+            Event::Gaussian(_) => ("gaussian", Real::ONE),
+            Event::Subsampled(subsampled) => (subsampled.scheme().kind(), subsampled.rate()),
+        };
+        let release = self.release();
+        Shown {
+            kind,
+            what: &release.what,
+            sensitivity: release.sensitivity,
+            sigma: release.sigma,
+            clip: release.clip,
+            rate,
+            count: release.count,
+            lattice: release.lattice,
         }
         .serialize(serializer)
     }

@@ -11,14 +11,20 @@
 mod accountant;
 mod budget;
 mod calibrate;
+mod composition;
 mod discrete;
 mod elementary;
 mod event;
 mod event_text;
 mod gaussian;
+mod gaussian_accountant;
 mod ledger;
 mod mills;
+mod pld;
+mod rdp;
 mod real;
+mod subsampled;
+mod zcdp;
 
 pub use accountant::{AccountError, Accountant, Guarantee, GuaranteeBounds, Query, account};
 pub use budget::{Budget, BudgetError, Meter};
@@ -31,4 +37,8 @@ pub use ledger::{
     Damage, EntryHash, LedgerError, NotAHash, Outcome, Quote, Request, Reservation, RunRecord,
     Session, Statement, StoredEventError, Tally, Terms, TermsError,
 };
+pub use pld::PldDetails;
+pub use rdp::{RdpValue, rdp_curve};
 pub use real::{Real, RealError};
+pub use subsampled::{Scheme, Subsampled, batch_rate};
+pub use zcdp::Conversion;

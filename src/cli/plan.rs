@@ -138,7 +138,7 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
         ),
     ];
     for event in &plan.events {
-        let crate::accounting::Event::Gaussian(g) = event;
+        let g = event.release();
         lines.push(format!(
             "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity)",
             g.count(),

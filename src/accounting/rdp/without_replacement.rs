@@ -1,0 +1,104 @@
+//! The Gaussian mechanism on batches drawn without replacement, under substitute.
+//!
+//! With q = m/n, e(j) = j/(2 s^2) and s = sigma over the sensitivity (twice the clip
+//! bound), the divergence at integer order a is at most
+//!
+//! ```text
+//! 1/(a-1) ln(1 + sum over j = 2..a of C(a,j) q^j m_j)
+//! plain:      m_2 = min(4 (e^e(2) - 1), 2 e^e(2)),  m_j = 2 e^((j-1) e(j))
+//! tightened:  m_j = min(4 sqrt(B(2 floor(j/2)) B(2 ceil(j/2))), 2 e^((j-1) e(j))),  j > 2
+//! ```
+//!
+//! where B(l) = sum over i of (-1)^(l-i) C(l,i) e^((i-1) e(i)) is the l-th moment of
+//! dP/dQ - 1 under Q. The first is Theorem 9 of Wang, Balle and Kasiviswanathan (2019),
+//! as the theses use it; the second is their Theorem 27.
+
+use super::super::elementary::{exp, ln};
+use super::super::real::Real;
+use super::sum::{ln_binomials, ln_exp_m1, ln_one_plus_sum};
+
+/// Beyond this j the alternating sums B are no longer worth their time.
+const LAST_MOMENT: u64 = 256;
+
+/// Relative to the sum of the sizes of its terms, the rounding of B.
+const MOMENT_ERROR: Real = Real::exact(1e-26);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    Tightened,
+}
+
+pub(super) struct WithoutReplacement {
+    ln_rate: Real,
+    /// 1/(2 s^2)
+    unit: Real,
+    /// ln B(2), ln B(4), ...
+    ln_moments: Vec<Real>,
+}
+
+impl WithoutReplacement {
+    /// `rate` lies strictly between 0 and 1, `ratio` is sigma over the sensitivity.
+    pub(super) fn new(rate: Real, ratio: Real) -> WithoutReplacement {
+        WithoutReplacement {
+            ln_rate: ln(rate),
+            unit: (Real::ONE / ratio.square()).times_power_of_two(-1),
+            ln_moments: Vec::new(),
+        }
+    }
+
+    pub(super) fn divergence(&mut self, order: u64, form: Form) -> Real {
+        let mut terms = Vec::new();
+        for (j, ln_binomial) in (0..=order).zip(ln_binomials(order)).skip(2) {
+            let ln_factor = match form {
+                Form::Tightened if j > 2 && j <= LAST_MOMENT => {
+                    self.ln_plain(j).min(self.ln_tightened(j))
+                }
+                Form::Plain | Form::Tightened => self.ln_plain(j),
+            };
+            terms.push(ln_binomial + Real::from(j) * self.ln_rate + ln_factor);
+        }
+        ln_one_plus_sum(&terms) / Real::from(order - 1)
+    }
+
+    /// ln m_j of the plain form.
+    fn ln_plain(&self, j: u64) -> Real {
+        let ln_2 = ln(Real::exact(2.0));
+        let twice = ln_2 + self.exponent(j);
+        if j == 2 {
+            twice.min(ln_2.times_power_of_two(1) + ln_exp_m1(self.exponent(2)))
+        } else {
+            twice
+        }
+    }
+
+    /// ln of 4 sqrt(B(2 floor(j/2)) B(2 ceil(j/2))).
+    fn ln_tightened(&mut self, j: u64) -> Real {
+        let ln_4 = ln(Real::exact(4.0));
+        let (below, above) = (self.ln_moment(j / 2), self.ln_moment(j.div_ceil(2)));
+        ln_4 + (below + above).times_power_of_two(-1)
+    }
+
+    /// ln B(2 `half`), rounded up.
+    fn ln_moment(&mut self, half: u64) -> Real {
+        while (self.ln_moments.len() as u64) < half {
+            let order = 2 * (self.ln_moments.len() as u64 + 1);
+            let top = self.exponent(order);
+            let (mut sum, mut size) = (Real::ZERO, Real::ZERO);
+            for (i, ln_binomial) in (0..=order).zip(ln_binomials(order)) {
+                let term = exp(ln_binomial + self.exponent(i) - top);
+                size = size + term;
+                sum = if i % 2 == 0 { sum + term } else { sum - term };
+            }
+            let upper = sum.max(Real::ZERO) + size * MOMENT_ERROR;
+            self.ln_moments.push(ln(upper) + top);
+        }
+        let index = (half.max(1) - 1) as usize;
+        self.ln_moments.get(index).copied().unwrap_or(Real::ZERO)
+    }
+
+    /// (j - 1) e(j)
+    fn exponent(&self, j: u64) -> Real {
+        Real::from(j * j.saturating_sub(1)) * self.unit
+    }
+}
