@@ -165,6 +165,8 @@ pub enum AccountError {
         sensitivity: f64,
         expected: f64,
     },
+    #[error("the first level is {0}; expected a rho from 1e-100 to 1e40, such as 0.01")]
+    LevelOutOfRange(f64),
     #[error("order {order}; expected whole orders from 2 to {largest}, such as `2,4,8,16,32`")]
     OrderOutOfRange { order: u64, largest: u64 },
     #[error(
@@ -203,6 +205,16 @@ pub enum AccountError {
         total_variation: f64,
         smallest_delta: f64,
     },
+}
+
+impl AccountError {
+    /// Whether more noise, or fewer releases, would have given an answer.
+    pub(super) fn is_lack_of_noise(&self) -> bool {
+        matches!(
+            self,
+            AccountError::LossesTooLarge { .. } | AccountError::DeltaUnreachable { .. }
+        )
+    }
 }
 
 /// The privacy of all `events` together, by the accountant with the tightest bounds.
@@ -344,7 +356,7 @@ impl Serialize for Accountant {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::Lattice;
+    use super::super::event::{Gaussian, Lattice};
     use super::*;
 
     fn real(text: &str) -> Real {

@@ -41,18 +41,17 @@ impl<'a> Composition<'a> {
             }
         }
         // A release that is made no times must not be in anyone's way.
-        composition.full_data.retain(|gaussian| gaussian.count() > 0);
-        composition.sampled.retain(|subsampled| subsampled.release().count() > 0);
+        composition
+            .full_data
+            .retain(|gaussian| gaussian.count() > 0);
+        composition
+            .sampled
+            .retain(|subsampled| subsampled.release().count() > 0);
         Ok(composition)
     }
 
     pub(super) fn relation(&self) -> Relation {
         self.relation
-    }
-
-    /// Releases about all rows.
-    pub(super) fn full_data(&self) -> &[&'a Gaussian] {
-        &self.full_data
     }
 
     /// Releases about a random part of the rows.

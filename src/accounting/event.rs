@@ -77,7 +77,9 @@ pub enum EventError {
     NoCoordinates,
     #[error("rate is {0}; expected a number from 0 to 1")]
     RateOutOfRange(f64),
-    #[error("a batch of {size} out of {rows} rows; expected no more than there are, and at least 1 row")]
+    #[error(
+        "a batch of {size} out of {rows} rows; expected no more than there are, and at least 1 row"
+    )]
     BatchOutOfRange { size: u64, rows: u64 },
     #[error(
         "sampling without replacement under add-remove: a batch of fixed size tells how many \

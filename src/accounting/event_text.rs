@@ -142,9 +142,9 @@ impl Unscaled {
                 };
                 Event::Gaussian(gaussian.times(count))
             }
-            Kind::Poisson => {
-                Event::Subsampled(Subsampled::poisson(what, clip, relation, rate, sigma)?.times(count))
-            }
+            Kind::Poisson => Event::Subsampled(
+                Subsampled::poisson(what, clip, relation, rate, sigma)?.times(count),
+            ),
             Kind::WithoutReplacement => Event::Subsampled(
                 Subsampled::without_replacement(what, clip, relation, rate, sigma)?.times(count),
             ),

@@ -61,7 +61,11 @@ impl Subsampled {
             Relation::AddRemove => Scheme::PoissonAddRemove,
             Relation::Substitute => Scheme::PoissonSubstitute,
         };
-        Subsampled::new(scheme, rate.into(), Gaussian::of_clip(what, clip, relation, sigma)?)
+        Subsampled::new(
+            scheme,
+            rate.into(),
+            Gaussian::of_clip(what, clip, relation, sigma)?,
+        )
     }
 
     /// One release about a batch that is the share `rate` of all rows
@@ -161,7 +165,10 @@ mod tests {
     fn rates_outside_zero_to_one_are_refused() {
         for rate in [-1e-9, 1.0 + 1e-9, f64::NAN] {
             let event = Subsampled::poisson("x", 1.0, Relation::AddRemove, rate, 1.0);
-            assert!(matches!(event, Err(EventError::RateOutOfRange(_))), "{rate}");
+            assert!(
+                matches!(event, Err(EventError::RateOutOfRange(_))),
+                "{rate}"
+            );
         }
         assert_eq!(batch_rate(1, 4).unwrap().to_f64(), 0.25);
         assert!(batch_rate(5, 4).is_err() && batch_rate(0, 0).is_err());

@@ -15,9 +15,10 @@
 //! Bun and Steinke (2016), Proposition 1.3; Canonne, Kamath and Steinke (2020), "The
 //! discrete Gaussian for differential privacy", Corollary 13.
 
-use super::accountant::{AccountError, Accountant, Found, Guarantee, Query};
+use super::accountant::{AccountError, Accountant, Found, Guarantee, Query, check_query};
 use super::composition::Composition;
 use super::elementary::{ln, ln_1p};
+use super::event::{Event, Relation};
 use super::gaussian::ln_bounds;
 use super::real::Real;
 
@@ -42,20 +43,27 @@ pub(super) fn account(
     account_by(composition, query, Conversion::Tight)
 }
 
-/// The zCDP accountant with this conversion.
-pub(super) fn account_by(
+/// The privacy of all `events` together by zCDP, with this conversion.
+///
+/// # Errors
+///
+/// As [`Accountant::account`].
+pub fn zcdp_by(
+    conversion: Conversion,
+    events: &[Event],
+    relation: Relation,
+    query: Query,
+) -> Result<Guarantee, AccountError> {
+    check_query(query)?;
+    account_by(&Composition::new(events, relation)?, query, conversion)
+}
+
+fn account_by(
     composition: &Composition<'_>,
     query: Query,
     conversion: Conversion,
 ) -> Result<Guarantee, AccountError> {
-    if let Some(subsampled) = composition.sampled().first() {
-        return Err(AccountError::NoBound {
-            accountant: Accountant::Zcdp,
-            kind: subsampled.scheme().kind(),
-            relation: composition.relation(),
-            instead: "`rdp` or `pld`",
-        });
-    }
+    check_full_data(composition)?;
     let rho = composition.mu();
     let rho = rho + rho * ROUNDING_UP;
     let found = match query {
@@ -71,6 +79,19 @@ pub(super) fn account_by(
         },
     };
     Ok(Guarantee::new(Accountant::Zcdp, composition, found))
+}
+
+/// zCDP has no bound for a sample of the rows that is worth having.
+pub(super) fn check_full_data(composition: &Composition<'_>) -> Result<(), AccountError> {
+    match composition.sampled().first() {
+        Some(subsampled) => Err(AccountError::NoBound {
+            accountant: Accountant::Zcdp,
+            kind: subsampled.scheme().kind(),
+            relation: composition.relation(),
+            instead: "`rdp` or `pld`",
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Epsilon of rho-zCDP, rounded up.
@@ -129,7 +150,9 @@ fn best(of: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (-70.0, 70.0);
     const STEPS: i32 = 140;
     let value = |i: i32| at(low + (high - low) * f64::from(i) / f64::from(STEPS));
-    let start = (0..=STEPS).min_by(|&i, &j| value(i).total_cmp(&value(j))).unwrap_or(0);
+    let start = (0..=STEPS)
+        .min_by(|&i, &j| value(i).total_cmp(&value(j)))
+        .unwrap_or(0);
     let step = (high - low) / f64::from(STEPS);
     let middle = low + step * f64::from(start);
     (low, high) = (middle - step, middle + step);

@@ -2,7 +2,8 @@
 //!
 //! Node k of the grid stands for the loss offset + k h. Each loss belongs to the node
 //! next to it: its left half if it is smaller, its right half if it is larger, the
-//! midpoints between nodes being the borders. A [`Half`] keeps two numbers, from which
+//! midpoints between nodes being the borders; the outermost halves hold all losses of up
+//! to one step. A [`Half`] keeps two numbers, from which
 //! both the pessimistic and the optimistic distribution follow (`pmf.rs`).
 
 use super::normal::cdf;
@@ -41,7 +42,9 @@ impl Cells {
         let (low, high) = (-reach.below, reach.above + pair.shift);
         let offset = spike_offset(pair, step, low, high);
         let first = index_above(pair.loss(low) - offset, step)?;
-        let last = index_above(pair.loss(high) - offset, step)?.saturating_sub(1).max(first);
+        let last = index_above(pair.loss(high) - offset, step)?
+            .saturating_sub(1)
+            .max(first);
         let count = usize::try_from(last - first).ok()?.checked_add(1)?;
         if count > most {
             return None;
@@ -51,11 +54,7 @@ impl Cells {
         let (mut left, mut right) = (Vec::with_capacity(count), Vec::with_capacity(count));
         // All losses below the first node are within one step of it: none is beyond.
         let closed = node(first - 1) <= pair.least_loss();
-        let mut border = if closed {
-            f64::NEG_INFINITY
-        } else {
-            midpoint(first - 1)
-        };
+        let mut border = if closed { f64::NEG_INFINITY } else { low };
         let below = if closed {
             (f64::NEG_INFINITY, f64::NEG_INFINITY)
         } else {
@@ -63,7 +62,8 @@ impl Cells {
         };
         for k in first..=last {
             let loss = node(k);
-            let (at, next) = (pair.point(loss), midpoint(k));
+            let at = pair.point(loss);
+            let next = if k < last { midpoint(k) } else { high.max(at) };
             left.push(pair.half(border, at, Side::Left, loss));
             right.push(pair.half(at, next, Side::Right, loss));
             border = next;
@@ -83,7 +83,8 @@ impl Cells {
 
     /// The positive losses and their mirror images.
     fn symmetric(pair: &Pair, step: f64, reach: Reach, most: usize) -> Option<Cells> {
-        let last = index_above(pair.loss(reach.above + pair.shift), step)?.saturating_sub(1).max(0);
+        let high = reach.above + pair.shift;
+        let last = index_above(pair.loss(high), step)?.saturating_sub(1).max(0);
         let count = usize::try_from(last).ok()?.checked_mul(2)?.checked_add(1)?;
         if count > most {
             return None;
@@ -94,7 +95,12 @@ impl Cells {
         let (mut left, mut right) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for k in 0..=last {
             let loss = node(k);
-            let (at, next) = (pair.point(loss), pair.point((k as f64 + 0.5) * step));
+            let at = pair.point(loss);
+            let next = if k < last {
+                pair.point((k as f64 + 0.5) * step)
+            } else {
+                high.max(at)
+            };
             if k > 0 {
                 left.push(pair.half(border, at, Side::Left, loss));
             }
@@ -104,7 +110,9 @@ impl Cells {
         let above = pair.ln_tails(border, f64::INFINITY);
         let mirrored = |halves: &[Half], side: Side, from: i64| -> Vec<Half> {
             let numbered = halves.iter().rev().zip((from..=last).rev());
-            numbered.map(|(half, k)| half.mirrored(side, node(k))).collect()
+            numbered
+                .map(|(half, k)| half.mirrored(side, node(k)))
+                .collect()
         };
         let mut all_left = mirrored(&right, Side::Right, 0);
         let mut all_right = mirrored(&left, Side::Left, 1);
@@ -185,8 +193,7 @@ fn spike_offset(pair: &Pair, step: f64, low: f64, high: f64) -> f64 {
     if pair.rest <= 0.0 {
         return 0.0;
     }
-    // q (Phi(z - a)/Phi(z) - 1), so that the difference keeps its digits.
-    let merged = |z: f64| (pair.rate * (cdf(z - pair.shift) / cdf(z) - 1.0)).ln_1p();
+    let merged = |z: f64| pair.ln_rest_and_rate_times(cdf(z - pair.shift) / cdf(z));
     let excess = |z: f64| pair.loss(z) - merged(z) - 0.5 * step;
     // Below -36 the ratio of the two tails is no longer a number.
     let (mut below, mut above) = (low.max(-36.0), high);
@@ -207,4 +214,90 @@ fn spike_offset(pair: &Pair, step: f64, low: f64, high: f64) -> f64 {
     // A little above, so that the moment on the left is the larger one in spite of rounding.
     let node = merged(above) * (1.0 - 1e-12) + 1e-9 * step;
     node - (node / step).round() * step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pair::Kind;
+    use super::*;
+
+    const REACH: Reach = Reach {
+        below: 9.0,
+        above: 9.0,
+    };
+
+    fn pairs() -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        for kind in [
+            Kind::PoissonAddRemove,
+            Kind::PoissonSubstitute,
+            Kind::WithoutReplacementSubstitute,
+        ] {
+            for rate in [1e-6, 0.01, 0.4, 1.0 - 1e-9] {
+                for shift in [0.01, 0.7, 6.0] {
+                    pairs.push(Pair {
+                        kind,
+                        rate,
+                        rest: 1.0 - rate,
+                        shift,
+                    });
+                }
+            }
+        }
+        pairs
+    }
+
+    // Wrong here: mass is lost or counted twice, in either direction.
+    #[test]
+    fn all_mass_is_somewhere() {
+        for pair in pairs() {
+            for step in [0.3, 0.01, 1e-4] {
+                let step = step * pair.shift.min(1.0);
+                let cells = Cells::new(&pair, step, REACH, 1 << 22).unwrap();
+                let both = [cells.ln_mass(), cells.mirrored().ln_mass()];
+                assert!(
+                    both.iter().all(|ln| ln.abs() < 1e-11),
+                    "{pair:?} {step} {both:?}"
+                );
+            }
+        }
+    }
+
+    // Wrong here: a loss is rounded to the wrong side, or a moment has the wrong sign.
+    #[test]
+    fn moments_say_that_losses_lie_between_node_and_neighbour() {
+        for pair in pairs() {
+            let step = 0.01 * pair.shift.min(1.0);
+            let cells = Cells::new(&pair, step, REACH, 1 << 22).unwrap();
+            for (left, right) in cells.left.iter().zip(&cells.right) {
+                for (half, most) in [(left, step.exp_m1()), (right, -(-step).exp_m1())] {
+                    let rounding = 1e-12 * half.mass;
+                    let bounded = half.moment <= half.mass * most + rounding;
+                    assert!(half.moment >= 0.0 && bounded, "{pair:?} {half:?}");
+                }
+            }
+        }
+    }
+
+    // Wrong here: small rates, where a grid cannot tell losses apart, get no lower bound.
+    #[test]
+    fn a_spike_that_is_not_resolved_is_merged_without_error() {
+        let pair = Pair {
+            kind: Kind::PoissonAddRemove,
+            rate: 1e-6,
+            rest: 1.0 - 1e-6,
+            shift: 1.0,
+        };
+        let cells = Cells::new(&pair, 1e-3, REACH, 1 << 20).unwrap();
+        let (left, right) = (cells.left[0], cells.right[0]);
+        assert_eq!(cells.first, 0);
+        let (before, after) = (
+            left.moment * left.ln_scale.exp(),
+            right.moment * right.ln_scale.exp(),
+        );
+        assert!(
+            before >= after && before < after * (1.0 + 1e-2) + 1e-15,
+            "{before:e} {after:e}"
+        );
+    }
 }

@@ -215,17 +215,24 @@ impl Curve for PldCurve {
 
     fn shares(&self, epsilon: f64) -> Shares {
         let ln_delta = self.ln_delta_upper(epsilon);
+        if ln_delta == f64::NEG_INFINITY {
+            return Shares {
+                truncation: 0.0,
+                round_off: 0.0,
+            };
+        }
         let ln_unit = self.ln_scale - self.window.theta * epsilon - ln_delta;
         // The sum of the weights that D gives to masses of size one.
         let geometric = |rate: f64| -1.0 / (-rate * self.window.step).exp_m1();
         let (theta, size) = (self.window.theta, (1u64 << self.window.log_size) as f64);
         let weights = (geometric(theta) - geometric(1.0 + theta)).min(size);
         Shares {
-            truncation: self.missing(epsilon) * ln_unit.exp() + (self.ln_infinite - ln_delta).exp(),
-            round_off: self.mass_error * weights * ln_unit.exp() + self.rounding,
+            truncation: (self.missing(epsilon) * ln_unit.exp()
+                + (self.ln_infinite - ln_delta).exp())
+            .min(1.0),
+            round_off: (self.mass_error * weights * ln_unit.exp() + self.rounding).min(1.0),
         }
     }
-
 }
 
 impl PldCurve {
@@ -258,12 +265,22 @@ impl Sums {
     /// The sums of the upper and the lower masses, whose window starts at `turned`.
     fn both(composed: &Composed, turned: usize, step: f64, theta: f64) -> (Sums, Sums) {
         let error = composed.error;
-        let up = Sums::of(&composed.upper, turned, step, theta, |mass| (mass + error).max(0.0));
-        let down = Sums::of(&composed.lower, turned, step, theta, |mass| (mass - error).max(0.0));
+        let up = Sums::of(&composed.upper, turned, step, theta, |mass| {
+            (mass + error).max(0.0)
+        });
+        let down = Sums::of(&composed.lower, turned, step, theta, |mass| {
+            (mass - error).max(0.0)
+        });
         (up, down)
     }
 
-    fn of(circle: &[f64], turned: usize, step: f64, theta: f64, bound: impl Fn(f64) -> f64) -> Sums {
+    fn of(
+        circle: &[f64],
+        turned: usize,
+        step: f64,
+        theta: f64,
+        bound: impl Fn(f64) -> f64,
+    ) -> Sums {
         let (wrapped, straight) = circle.split_at(turned);
         let (mut d, mut e) = (0.0, 0.0);
         let fall = (-theta * step).exp();

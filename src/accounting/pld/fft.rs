@@ -55,48 +55,144 @@ impl Fft {
 
     /// X_j = sum of x_k e^(-2 pi i j k / n), X in bit-reversed order.
     pub(super) fn forward(&self, re: &mut [f64], im: &mut [f64]) {
-        let mut block = self.size;
-        for (cosine, sine) in self.cosines.iter().zip(&self.sines) {
-            for (re, im) in re.chunks_exact_mut(block).zip(im.chunks_exact_mut(block)) {
-                let (re_low, re_high) = re.split_at_mut(block / 2);
-                let (im_low, im_high) = im.split_at_mut(block / 2);
-                let low = re_low.iter_mut().zip(im_low);
-                let high = re_high.iter_mut().zip(im_high);
-                for (((a, b), (c, d)), (cos, sin)) in low.zip(high).zip(cosine.iter().zip(sine)) {
-                    let (x, y) = (*a - *c, *b - *d);
-                    *a += *c;
-                    *b += *d;
-                    *c = x * cos - y * sin;
-                    *d = x * sin + y * cos;
-                }
-            }
-            block /= 2;
-        }
-        sum_and_difference(re);
-        sum_and_difference(im);
+        self.forward_from(0, re, im);
     }
 
     /// The inverse of [`Fft::forward`] but for the factor 1/n.
     pub(super) fn backward(&self, re: &mut [f64], im: &mut [f64]) {
-        sum_and_difference(re);
-        sum_and_difference(im);
-        let mut block = 4;
-        for (cosine, sine) in self.cosines.iter().zip(&self.sines).rev() {
-            for (re, im) in re.chunks_exact_mut(block).zip(im.chunks_exact_mut(block)) {
-                let (re_low, re_high) = re.split_at_mut(block / 2);
-                let (im_low, im_high) = im.split_at_mut(block / 2);
-                let low = re_low.iter_mut().zip(im_low);
-                let high = re_high.iter_mut().zip(im_high);
-                for (((a, b), (c, d)), (cos, sin)) in low.zip(high).zip(cosine.iter().zip(sine)) {
-                    let (x, y) = (*c * cos + *d * sin, *d * cos - *c * sin);
-                    *c = *a - x;
-                    *d = *b - y;
-                    *a += x;
-                    *b += y;
-                }
+        self.backward_from(0, re, im);
+    }
+
+    /// The stages from the `level`-th on, of one block; two at a time, and depth first, so
+    /// that small blocks stay in the cache.
+    fn forward_from(&self, level: usize, re: &mut [f64], im: &mut [f64]) {
+        let (Some(outer), inner) = (self.stage(level), self.stage(level + 1)) else {
+            sum_and_difference(re);
+            sum_and_difference(im);
+            return;
+        };
+        let Some(inner) = inner else {
+            one_forward(re, im, outer);
+            sum_and_difference(re);
+            sum_and_difference(im);
+            return;
+        };
+        let quarter = re.len() / 4;
+        {
+            let ([a, b, c, d], [e, f, g, h]) = (quarters(re), quarters(im));
+            let (outer_re, outer_im) = (&outer.0[..quarter], &outer.1[..quarter]);
+            let (inner_re, inner_im) = (&inner.0[..quarter], &inner.1[..quarter]);
+            for j in 0..quarter {
+                let (cos, sin) = (outer_re[j], outer_im[j]);
+                let (s0, t0) = (a[j] + c[j], e[j] + g[j]);
+                let (s1, t1) = (b[j] + d[j], f[j] + h[j]);
+                let (x, y) = (a[j] - c[j], e[j] - g[j]);
+                let (d0, e0) = (x * cos - y * sin, x * sin + y * cos);
+                // The twiddle factor a quarter further on is -i times this one.
+                let (x, y) = (b[j] - d[j], f[j] - h[j]);
+                let (d1, e1) = (x * sin + y * cos, y * sin - x * cos);
+                let (cos, sin) = (inner_re[j], inner_im[j]);
+                a[j] = s0 + s1;
+                e[j] = t0 + t1;
+                let (x, y) = (s0 - s1, t0 - t1);
+                b[j] = x * cos - y * sin;
+                f[j] = x * sin + y * cos;
+                c[j] = d0 + d1;
+                g[j] = e0 + e1;
+                let (x, y) = (d0 - d1, e0 - e1);
+                d[j] = x * cos - y * sin;
+                h[j] = x * sin + y * cos;
             }
-            block *= 2;
         }
+        for (re, im) in re
+            .chunks_exact_mut(quarter)
+            .zip(im.chunks_exact_mut(quarter))
+        {
+            self.forward_from(level + 2, re, im);
+        }
+    }
+
+    fn backward_from(&self, level: usize, re: &mut [f64], im: &mut [f64]) {
+        let (Some(outer), inner) = (self.stage(level), self.stage(level + 1)) else {
+            sum_and_difference(re);
+            sum_and_difference(im);
+            return;
+        };
+        let Some(inner) = inner else {
+            sum_and_difference(re);
+            sum_and_difference(im);
+            one_backward(re, im, outer);
+            return;
+        };
+        let quarter = re.len() / 4;
+        for (re, im) in re
+            .chunks_exact_mut(quarter)
+            .zip(im.chunks_exact_mut(quarter))
+        {
+            self.backward_from(level + 2, re, im);
+        }
+        let ([a, b, c, d], [e, f, g, h]) = (quarters(re), quarters(im));
+        let (outer_re, outer_im) = (&outer.0[..quarter], &outer.1[..quarter]);
+        let (inner_re, inner_im) = (&inner.0[..quarter], &inner.1[..quarter]);
+        for j in 0..quarter {
+            let (cos, sin) = (inner_re[j], inner_im[j]);
+            let (x, y) = (b[j] * cos + f[j] * sin, f[j] * cos - b[j] * sin);
+            let (s0, t0) = (a[j] + x, e[j] + y);
+            let (s1, t1) = (a[j] - x, e[j] - y);
+            let (x, y) = (d[j] * cos + h[j] * sin, h[j] * cos - d[j] * sin);
+            let (d0, e0) = (c[j] + x, g[j] + y);
+            let (d1, e1) = (c[j] - x, g[j] - y);
+            let (cos, sin) = (outer_re[j], outer_im[j]);
+            let (x, y) = (d0 * cos + e0 * sin, e0 * cos - d0 * sin);
+            a[j] = s0 + x;
+            e[j] = t0 + y;
+            c[j] = s0 - x;
+            g[j] = t0 - y;
+            // Times the conjugate of -i times the factor.
+            let (x, y) = (d1 * sin - e1 * cos, e1 * sin + d1 * cos);
+            b[j] = s1 + x;
+            f[j] = t1 + y;
+            d[j] = s1 - x;
+            h[j] = t1 - y;
+        }
+    }
+
+    /// The twiddle factors of a stage.
+    fn stage(&self, level: usize) -> Option<(&[f64], &[f64])> {
+        Some((self.cosines.get(level)?, self.sines.get(level)?))
+    }
+}
+
+/// The four quarters of a block.
+fn quarters(values: &mut [f64]) -> [&mut [f64]; 4] {
+    let quarter = values.len() / 4;
+    let (low, high) = values.split_at_mut(2 * quarter);
+    let (a, b) = low.split_at_mut(quarter);
+    let (c, d) = high.split_at_mut(quarter);
+    [a, b, &mut c[..quarter], &mut d[..quarter]]
+}
+
+/// One stage on a block of 4.
+fn one_forward(re: &mut [f64], im: &mut [f64], (cosine, sine): (&[f64], &[f64])) {
+    let half = re.len() / 2;
+    for j in 0..half {
+        let (x, y) = (re[j] - re[j + half], im[j] - im[j + half]);
+        re[j] += re[j + half];
+        im[j] += im[j + half];
+        re[j + half] = x * cosine[j] - y * sine[j];
+        im[j + half] = x * sine[j] + y * cosine[j];
+    }
+}
+
+fn one_backward(re: &mut [f64], im: &mut [f64], (cosine, sine): (&[f64], &[f64])) {
+    let half = re.len() / 2;
+    for j in 0..half {
+        let (c, d) = (re[j + half], im[j + half]);
+        let (x, y) = (c * cosine[j] + d * sine[j], d * cosine[j] - c * sine[j]);
+        re[j + half] = re[j] - x;
+        im[j + half] = im[j] - y;
+        re[j] += x;
+        im[j] += y;
     }
 }
 
@@ -121,7 +217,11 @@ fn sum_and_difference(values: &mut [f64]) {
 /// e^(-2 pi i j / n) for 0 <= j < n/2, from an angle of at most pi/4.
 fn unit_root(j: usize, n: usize) -> (f64, f64) {
     let eighth = n / 8;
-    let (folds, rest) = if n >= 8 { (j / eighth, j % eighth) } else { (0, j) };
+    let (folds, rest) = if n >= 8 {
+        (j / eighth, j % eighth)
+    } else {
+        (0, j)
+    };
     let angle = |k: usize| 2.0 * PI * (k as f64 / n as f64);
     let (sin, cos) = if folds % 2 == 0 {
         angle(rest).sin_cos()
@@ -144,7 +244,9 @@ mod tests {
         let mut state = seed;
         (0..size)
             .map(|_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                state = state
+                    .wrapping_mul(6364136223846793005)
+                    .wrapping_add(1442695040888963407);
                 (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
             })
             .collect()

@@ -12,13 +12,13 @@
 //! ```
 //!
 //! is the largest there is: no data and no neighbours have a larger delta(eps), for any
-//! number of compositions. Proved for the first and third (Zhu, Dong and Wang 2022,
-//! Theorem 11 and Proposition 30); for the second it has been checked numerically only.
+//! number of compositions. Proved for the first and third (Zhu, Dong and Wang 2022);
+//! for the second it has been checked numerically only.
 //!
 //! Every loss grows with the point z, so a set of losses between two bounds is an
 //! interval of z, whose mass is a sum of normal masses.
 
-use super::normal::{ln_interval, narrow_interval, ln_density};
+use super::normal::{ln_density, ln_interval, narrow_interval};
 
 /// Which pair, in the direction "remove" where there are two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl Pair {
                 } else if loss > 30.0 {
                     loss - self.rate.ln() + (-self.rest * (-loss).exp()).ln_1p()
                 } else {
-                    ((loss.exp_m1() + self.rate).max(0.0) / self.rate).ln()
+                    (self.above_least(loss).max(0.0) / self.rate).ln()
                 };
                 (ln_ratio + 0.5 * a * a) / a
             }
@@ -204,7 +204,12 @@ impl Pair {
         };
         let difference = match self.kind {
             Kind::PoissonAddRemove | Kind::WithoutReplacementSubstitute => {
-                self.rate * (up.value() - base.value()) - excess(base)
+                self.rate * up.value()
+                    - if loss <= 30.0 {
+                        self.above_least(loss) * base.value()
+                    } else {
+                        base.times_exp(loss) - self.rest * base.value()
+                    }
             }
             Kind::PoissonSubstitute => {
                 self.rate * (up.value() - down.value())
@@ -249,6 +254,15 @@ impl Pair {
         super::fft::UNIT_ROUNDOFF * (256.0 + 8.0 * exponents)
     }
 
+    /// e^loss - (1 - q), from terms no larger than it takes.
+    fn above_least(&self, loss: f64) -> f64 {
+        if loss < -0.5 {
+            loss.exp() - self.rest
+        } else {
+            loss.exp_m1() + self.rate
+        }
+    }
+
     /// y = ln of the density of N(a, 1) over that of N(0, 1).
     fn ln_ratio(&self, z: f64) -> f64 {
         self.shift * (z - 0.5 * self.shift)
@@ -260,8 +274,19 @@ impl Pair {
             y
         } else if y > 30.0 {
             y + self.rate.ln() + (self.rest / self.rate * (-y).exp()).ln_1p()
+        } else if y < -0.5 {
+            self.ln_rest_and_rate_times(y.exp())
         } else {
             (self.rate * y.exp_m1()).ln_1p()
+        }
+    }
+
+    /// ln(1 - q + q x) for 0 <= x <= 1.
+    pub(super) fn ln_rest_and_rate_times(&self, x: f64) -> f64 {
+        if self.rate * (1.0 - x) > 0.5 {
+            (self.rest + self.rate * x).ln()
+        } else {
+            (self.rate * (x - 1.0)).ln_1p()
         }
     }
 

@@ -6,14 +6,15 @@ use super::curve::{CurveBuilder, PldCurve, Window};
 use super::pair::Reach;
 use super::pmf::TiltedPmf;
 use super::question::Question;
-use super::sketch::{Sketch, Span, composed, span, tilt_for_delta, tilt_for_epsilon};
+use super::sketch::{Sketch, Span, epsilon_near, least_tilt, ln_delta_near, span};
 use super::{GAP, LARGEST_SIZE, Part, PldDetails};
 
 /// How wide the bounds should be if that is cheap: absolute, and relative to epsilon.
 const WISHED_GAP: f64 = 4e-4;
 const WISHED_RELATIVE_GAP: f64 = 2e-4;
 
-/// 2 to these: the smallest transform, and the largest that is cheap.
+/// 2 to these: the smallest transform, and the largest that is cheap, over the distinct
+/// events.
 const SMALLEST_SIZE: u32 = 10;
 const CHEAP_SIZE: u32 = 16;
 
@@ -52,6 +53,8 @@ pub(super) struct Aim {
 struct Direction {
     mirrored: bool,
     theta: f64,
+    /// The tilt at the saddle point: how fast ln delta falls with epsilon.
+    steepness: f64,
     span: Span,
     /// Of each part: ln of E e^(theta loss), roughly.
     ln_moments: Vec<f64>,
@@ -134,18 +137,20 @@ impl Plan {
             Question::Epsilon { ln_delta, .. } => {
                 let ln_delta = ln_delta.max(LEAST_LN_DELTA);
                 let survey = Survey::new(parts, releases, ln_delta);
-                let theta = |sketches: &Vec<Sketch>| tilt_for_delta(sketches, ln_delta);
-                let thetas: Vec<f64> = survey.sketches.iter().map(theta).collect();
-                let leading = survey.sketches.first().zip(thetas.first());
-                let epsilon = leading.map_or(0.0, |(sketches, &theta)| composed(sketches, theta).mean);
-                Plan::of(survey, &thetas, releases, Aim { ln_delta, epsilon })
+                let epsilons = survey.sketches.iter();
+                let epsilon = epsilons
+                    .map(|sketches| epsilon_near(sketches, ln_delta))
+                    .fold(0.0, f64::max);
+                Plan::of(survey, releases, Aim { ln_delta, epsilon })
             }
             Question::Delta { epsilon, .. } => {
                 let estimate = |guess: f64| {
                     let survey = Survey::new(parts, releases, guess);
-                    let tilt = |sketches: &Vec<Sketch>| tilt_for_epsilon(sketches, *epsilon).1;
-                    let ln_deltas = survey.sketches.iter().map(tilt);
-                    ln_deltas.fold(f64::NEG_INFINITY, f64::max).max(LEAST_LN_DELTA)
+                    let one = |sketches: &Vec<Sketch>| ln_delta_near(sketches, *epsilon).0;
+                    let ln_deltas = survey.sketches.iter().map(one);
+                    ln_deltas
+                        .fold(f64::NEG_INFINITY, f64::max)
+                        .max(LEAST_LN_DELTA)
                 };
                 let aim = Aim {
                     ln_delta: fixed_point(estimate),
@@ -164,29 +169,33 @@ impl Plan {
             ..aim
         };
         let survey = Survey::new(parts, releases, aim.ln_delta);
-        let tilt = |sketches: &Vec<Sketch>| tilt_for_epsilon(sketches, aim.epsilon).0;
-        let thetas: Vec<f64> = survey.sketches.iter().map(tilt).collect();
-        Plan::of(survey, &thetas, releases, aim)
+        Plan::of(survey, releases, aim)
     }
 
-    fn of(survey: Survey, thetas: &[f64], releases: f64, aim: Aim) -> Result<Plan, AccountError> {
+    fn of(survey: Survey, releases: f64, aim: Aim) -> Result<Plan, AccountError> {
         let Survey {
             reaches,
             sides,
             sketches,
         } = survey;
-        // A direction whose losses never reach epsilon needs no tilt of its own.
-        let leading: f64 = thetas.first().copied().unwrap_or(0.0);
         let directions: Vec<Direction> = sides
             .iter()
             .zip(&sketches)
-            .zip(thetas)
-            .map(|((&mirrored, sketches), &theta)| {
-                let theta = theta.min(10.0 * (1.0 + leading));
+            .map(|(&mirrored, sketches)| {
+                let (_, steepness) = ln_delta_near(sketches, aim.epsilon);
+                let theta = least_tilt(sketches, aim.epsilon, aim.ln_delta, steepness);
                 Direction {
                     mirrored,
                     theta,
-                    span: span(sketches, theta),
+                    steepness,
+                    // A grid that makes the gap g adds about g d^2/(1 + steepness) to the
+                    // logarithm of the moment of rate d.
+                    span: span(
+                        sketches,
+                        theta,
+                        aim.epsilon,
+                        20.0 * (1.0 + steepness).sqrt(),
+                    ),
                     ln_moments: sketches.iter().map(|s| s.ln_moment(theta)).collect(),
                 }
             })
@@ -213,14 +222,18 @@ impl Plan {
     /// A step h adds a variance of about h^2/6 to each loss or takes h^2/12 from it, and
     /// a variance v moves epsilon by v (1 + theta)/2.
     pub(super) fn first_log_size(&self) -> u32 {
-        let theta = self.directions.first().map_or(0.0, |first| first.theta);
+        let theta = self.directions.first().map_or(0.0, |first| first.steepness);
         let log_size = |gap: f64| {
             let step = (8.0 * gap / (self.releases * (1.0 + theta))).sqrt();
-            (self.width / step.min(LARGEST_STEP)).log2().ceil().clamp(1.0, 60.0) as u32
+            (self.width / step.min(LARGEST_STEP))
+                .log2()
+                .ceil()
+                .clamp(1.0, 60.0) as u32
         };
         let wished = WISHED_GAP.min(WISHED_RELATIVE_GAP * self.aim.epsilon.max(1e-9));
         let needed = log_size(0.5 * GAP).max(SMALLEST_SIZE);
-        let wished = log_size(wished).min(CHEAP_SIZE);
+        let cheap = CHEAP_SIZE.saturating_sub(self.reaches.len().max(1).ilog2());
+        let wished = log_size(wished).min(cheap);
         needed.max(wished).min(LARGEST_SIZE)
     }
 
@@ -261,7 +274,15 @@ impl Plan {
                 builder.add(&pmf, part.count);
             }
         }
-        Ok(builders.into_iter().map(|(_, _, builder)| builder.finish()).collect())
+        Ok(builders
+            .into_iter()
+            .map(|(_, _, builder)| builder.finish())
+            .collect())
+    }
+
+    /// Makes the window twice as wide.
+    pub(super) fn widen(&mut self) {
+        self.width *= 2.0;
     }
 
     pub(super) fn aim(&self) -> Aim {

@@ -36,7 +36,10 @@
 
 use super::cells::Cells;
 use super::fft::UNIT_ROUNDOFF;
-use super::pair::Half;
+use super::pair::{Half, ln_sum};
+
+/// A tilted mass below this is not kept.
+const LEAST_MASS: f64 = 1e-300;
 
 /// Both distributions of one event, tilted.
 #[derive(Clone, Debug)]
@@ -95,14 +98,24 @@ impl TiltedPmf {
             *mass = *mass * scale * (1.0 + 4.0 * UNIT_ROUNDOFF);
         }
         for mass in &mut lower {
-            *mass = *mass * scale * (1.0 - 4.0 * UNIT_ROUNDOFF);
+            let scaled = *mass * scale * (1.0 - 4.0 * UNIT_ROUNDOFF);
+            *mass = if scaled > LEAST_MASS { scaled } else { 0.0 };
         }
+        let ln_scale = ln_guess + total.ln();
+        let lost = grid.trim(&mut upper);
+        let ln_lost = match lost {
+            Some((place, mass)) => {
+                let loss = cells.node(cells.first - 1 + place as i64);
+                mass.ln() + ln_scale - theta * loss
+            }
+            None => f64::NEG_INFINITY,
+        };
         TiltedPmf {
             first: cells.first - 1,
             upper,
             lower,
-            ln_scale: ln_guess + total.ln(),
-            ln_infinite: cells.above.0,
+            ln_scale,
+            ln_infinite: ln_sum(cells.above.0, ln_lost),
             offset: cells.offset,
             slip: cells.slip,
         }
@@ -116,7 +129,11 @@ fn tilted_nodes(cells: &Cells, theta: f64, ln_guess: f64) -> Vec<Node> {
             let tilt = theta * cells.node(k) - ln_guess;
             let factor = |half: &Half| (half.ln_scale + tilt).exp();
             let (l, r) = (factor(left), factor(right));
-            let scale = left.ln_scale.abs().min(1e4).max(right.ln_scale.abs().min(1e4));
+            let scale = left
+                .ln_scale
+                .abs()
+                .min(1e4)
+                .max(right.ln_scale.abs().min(1e4));
             Node {
                 left: l * left.mass,
                 right: r * right.mass,
@@ -153,7 +170,9 @@ impl Grid {
     }
 
     fn upper(&self, nodes: &[Node]) -> Vec<f64> {
-        let Grid { shrink, kappa, up, .. } = self;
+        let Grid {
+            shrink, kappa, up, ..
+        } = self;
         around(nodes)
             .map(|(previous, node, next)| {
                 let arriving = up * previous.after + shrink / up * next.before;
@@ -164,6 +183,31 @@ impl Grid {
                 (mass + size * (8.0 * UNIT_ROUNDOFF + error)).max(0.0)
             })
             .collect()
+    }
+
+    /// Rids the upper distribution of masses so small that they would slow every transform
+    /// down: at its low end they move up, and at its high end they go to infinity. Says how
+    /// much that was, as a tilted mass at a place.
+    fn trim(&self, masses: &mut [f64]) -> Option<(usize, f64)> {
+        let mut carried = 0.0;
+        for mass in masses.iter_mut() {
+            *mass += carried;
+            if *mass > LEAST_MASS {
+                break;
+            }
+            carried = *mass * self.up * (1.0 + 4.0 * UNIT_ROUNDOFF);
+            *mass = 0.0;
+        }
+        let mut lost = None;
+        for (place, mass) in masses.iter_mut().enumerate().rev() {
+            if *mass > LEAST_MASS {
+                break;
+            }
+            let carried = lost.map_or(0.0, |(_, lost)| lost / self.up);
+            lost = Some((place, (*mass + carried) * (1.0 + 4.0 * UNIT_ROUNDOFF)));
+            *mass = 0.0;
+        }
+        lost.filter(|(_, mass)| *mass > 0.0)
     }
 
     fn lower(&self, nodes: &[Node]) -> Vec<f64> {
@@ -178,7 +222,9 @@ impl Grid {
     }
 
     fn tangents(&self, nodes: &[Node]) -> Vec<f64> {
-        let Grid { shrink, kappa, up, .. } = self;
+        let Grid {
+            shrink, kappa, up, ..
+        } = self;
         around(nodes)
             .map(|(previous, node, next)| {
                 let lift = |node: Node| {
@@ -213,7 +259,8 @@ impl Grid {
             let next = &mut nodes[k];
             next.left += up * (node.left + node.right);
             // e^h (B + L) - L and e^h (R - A) - R
-            next.before += up * (grow * (node.before - node.after) + gain * (node.left + node.right)).max(0.0);
+            next.before +=
+                up * (grow * (node.before - node.after) + gain * (node.left + node.right)).max(0.0);
             next.error = next.error.max(node.error);
             nodes[k - 1] = Node::default();
         }
@@ -225,7 +272,9 @@ impl Grid {
             }
             let next = &mut nodes[k - 1];
             next.right += (node.left + node.right) / up;
-            next.after += (lose * (node.left + node.right) + shrink * (node.after - node.before)).max(0.0) / up;
+            next.after += (lose * (node.left + node.right) + shrink * (node.after - node.before))
+                .max(0.0)
+                / up;
             next.error = next.error.max(node.error);
             nodes[k] = Node::default();
         }
@@ -288,4 +337,106 @@ impl Grid {
 fn around(nodes: &[Node]) -> impl Iterator<Item = (Node, Node, Node)> {
     let at = move |k: Option<usize>| k.and_then(|k| nodes.get(k)).copied().unwrap_or_default();
     (0..nodes.len() + 2).map(move |k| (at(k.checked_sub(2)), at(k.checked_sub(1)), at(Some(k))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::curve::Curve;
+    use super::super::pair::{Kind, Pair, Reach};
+    use super::super::single::Single;
+    use super::*;
+
+    /// H at e^eps of masses at nodes.
+    fn hockey_stick(pmf: &TiltedPmf, masses: &[f64], step: f64, theta: f64, epsilon: f64) -> f64 {
+        let losses = (pmf.first..).map(|k| pmf.offset + k as f64 * step);
+        losses
+            .zip(masses)
+            .filter(|(loss, _)| *loss > epsilon)
+            .map(|(loss, mass)| {
+                mass * (pmf.ln_scale - theta * loss).exp() * -(epsilon - loss).exp_m1()
+            })
+            .sum()
+    }
+
+    // The statement that everything rests on: the two curves enclose the true one, at and
+    // between nodes, whatever the tilt. Wrong here: bounds that are none.
+    #[test]
+    fn the_true_curve_lies_between_the_two() {
+        for kind in [
+            Kind::PoissonAddRemove,
+            Kind::PoissonSubstitute,
+            Kind::WithoutReplacementSubstitute,
+        ] {
+            for (rate, shift, step) in [
+                (0.01, 1.0, 1e-2),
+                (0.01, 1.0, 1e-3),
+                (1e-6, 1.0, 1e-3),
+                (0.3, 0.2, 3e-3),
+                (0.999, 3.0, 0.1),
+                (0.2, 5.0, 0.02),
+            ] {
+                let pair = Pair {
+                    kind,
+                    rate,
+                    rest: 1.0 - rate,
+                    shift,
+                };
+                let reach = Reach {
+                    below: 9.0,
+                    above: 9.0,
+                };
+                let cells = Cells::new(&pair, step, reach, 1 << 20).unwrap();
+                for (curve, cells) in Single::both(&pair)
+                    .iter()
+                    .zip([cells.clone(), cells.mirrored()])
+                {
+                    for theta in [0.0, 3.0] {
+                        check(&TiltedPmf::new(&cells, theta, 0.1), curve, step, theta);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check(pmf: &TiltedPmf, curve: &Single, step: f64, theta: f64) {
+        let mut widest: f64 = 0.0;
+        for i in 0..400 {
+            let epsilon = 0.37 * step * f64::from(i * i) / 40.0;
+            let truth = curve.ln_delta_upper(epsilon).exp();
+            let rounding = 1e-13 + 1e-10 * truth;
+            let upper = hockey_stick(pmf, &pmf.upper, step, theta, epsilon) + pmf.ln_infinite.exp();
+            assert!(upper + rounding >= truth, "{epsilon} {upper:e} {truth:e}");
+            let truth = curve.ln_delta_lower(epsilon).exp();
+            let lower = hockey_stick(pmf, &pmf.lower, step, theta, epsilon);
+            assert!(lower <= truth + rounding, "{epsilon} {lower:e} {truth:e}");
+            widest = widest.max(upper - lower);
+        }
+        assert!(widest < 0.5 * step, "{widest:e} at a step of {step}");
+    }
+
+    // Wrong here: nodes of negative mass, which a density that bends within a step makes,
+    // are dropped as if they were zero; the lower curve would then be too high.
+    #[test]
+    fn leaving_out_a_negative_node_keeps_both_masses() {
+        let grid = Grid::new(0.1, 2.0);
+        let mut masses = vec![0.2, 0.5, -0.05, 0.3, 0.05];
+        let sums = |masses: &[f64]| -> (f64, f64) {
+            let loss = |k: usize| 0.1 * k as f64;
+            let p = masses
+                .iter()
+                .enumerate()
+                .map(|(k, m)| m * (-2.0 * loss(k)).exp());
+            let q = masses
+                .iter()
+                .enumerate()
+                .map(|(k, m)| m * (-3.0 * loss(k)).exp());
+            (p.sum(), q.sum())
+        };
+        let before = sums(&masses);
+        assert!(grid.convex_hull(&mut masses));
+        let after = sums(&masses);
+        assert!(masses.iter().all(|mass| *mass >= 0.0) && masses[2] == 0.0);
+        assert!((before.0 - after.0).abs() < 1e-14 && (before.1 - after.1).abs() < 1e-14);
+        assert!(!grid.convex_hull(&mut [-0.1, 0.5]));
+    }
 }

@@ -52,9 +52,12 @@ impl Question {
         details: &PldDetails,
     ) -> Result<PldBounds, AccountError> {
         let total_variation = match self {
-            Question::Epsilon { total_variation, .. } | Question::Delta { total_variation, .. } => {
-                *total_variation
+            Question::Epsilon {
+                total_variation, ..
             }
+            | Question::Delta {
+                total_variation, ..
+            } => *total_variation,
         };
         let both = Both {
             curves,
@@ -68,7 +71,15 @@ impl Question {
                 ..
             } => {
                 let Some(upper) = both.first_accepted(*ln_delta) else {
-                    return Err(delta_unreachable(*delta, total_variation, both.least_delta()));
+                    if total_variation <= Real::ZERO {
+                        let width = both.end();
+                        return Err(AccountError::LossesTooLarge { width });
+                    }
+                    return Err(delta_unreachable(
+                        *delta,
+                        total_variation,
+                        both.least_delta(),
+                    ));
                 };
                 let lower = both.last_refused(*ln_delta_above, upper);
                 Ok(PldBounds {
@@ -104,7 +115,7 @@ impl Question {
     /// Where to look next, if what was found says that the last aim was far off.
     pub(super) fn better_aim(&self, found: &PldBounds, last: Aim) -> Option<Aim> {
         match self {
-            Question::Epsilon { ln_delta, .. } => (found.details.gap > 30.0 * GAP).then(|| Aim {
+            Question::Epsilon { ln_delta, .. } => (found.details.gap > 30.0 * GAP).then_some(Aim {
                 ln_delta: *ln_delta,
                 epsilon: 0.5 * (found.lower + found.upper),
             }),
@@ -137,13 +148,19 @@ impl Both<'_> {
     }
 
     fn continuous_upper(&self, epsilon: f64) -> f64 {
-        let uppers = self.curves.iter().map(|curve| curve.ln_delta_upper(epsilon));
+        let uppers = self
+            .curves
+            .iter()
+            .map(|curve| curve.ln_delta_upper(epsilon));
         uppers.fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn ln_lower(&self, epsilon: f64) -> f64 {
-        let lowers = self.curves.iter().map(|curve| curve.ln_delta_lower(epsilon));
-        lowers.fold(f64::NEG_INFINITY, f64::max)
+        let lowers = self
+            .curves
+            .iter()
+            .map(|curve| curve.ln_delta_lower(epsilon));
+        lowers.fold(f64::NEG_INFINITY, f64::max).min(0.0)
     }
 
     /// The smallest epsilon >= 0 whose bound on ln delta is at most this one.
@@ -154,8 +171,12 @@ impl Both<'_> {
         }
         // With discrete noise the bound rises again at some point, so it is not enough to
         // look at the far end.
-        let end = self.curves.iter().map(|curve| curve.end()).fold(0.0, f64::max);
-        let steps = if self.ln_total_variation == f64::NEG_INFINITY { 1 } else { 2000 };
+        let end = self.end();
+        let steps = if self.ln_total_variation == f64::NEG_INFINITY {
+            1
+        } else {
+            2000
+        };
         let mut above = (1..=steps)
             .map(|i| end * f64::from(i) / f64::from(steps))
             .find(|epsilon| accepts(*epsilon))?;
@@ -201,8 +222,15 @@ impl Both<'_> {
         below
     }
 
+    fn end(&self) -> f64 {
+        self.curves
+            .iter()
+            .map(|curve| curve.end())
+            .fold(0.0, f64::max)
+    }
+
     fn least_delta(&self) -> f64 {
-        let end = self.curves.iter().map(|curve| curve.end()).fold(0.0, f64::max);
+        let end = self.end();
         let deltas = (0..=2000).map(|i| self.ln_upper(end * f64::from(i) / 2000.0));
         deltas.fold(0.0, f64::min).exp()
     }

@@ -33,7 +33,11 @@ impl Sketch {
     /// The losses under P, or with `mirrored` those of the pair (Q, P).
     pub(super) fn new(pair: &Pair, count: f64, reach: Reach, mirrored: bool) -> Sketch {
         // Steps of a quarter, or finer where the loss bends within one.
-        let fine = if pair.rest > 0.0 { 0.5 / pair.shift } else { 1.0 };
+        let fine = if pair.rest > 0.0 {
+            0.5 / pair.shift
+        } else {
+            1.0
+        };
         let span = reach.below + reach.above + pair.shift;
         let step = fine.min(0.25).max(span / 20_000.0);
         let steps = (span / step).ceil() as u32;
@@ -82,7 +86,11 @@ impl Sketch {
 
     fn cumulants(&self, theta: f64) -> Cumulants {
         let exponent = |&(loss, ln_weight): &(f64, f64)| theta * loss + ln_weight;
-        let top = self.points.iter().map(exponent).fold(f64::NEG_INFINITY, f64::max);
+        let top = self
+            .points
+            .iter()
+            .map(exponent)
+            .fold(f64::NEG_INFINITY, f64::max);
         let (mut sum, mut first, mut second) = (0.0, 0.0, 0.0);
         for point in &self.points {
             let weight = (exponent(point) - top).exp();
@@ -115,20 +123,33 @@ pub(super) fn composed(sketches: &[Sketch], theta: f64) -> Cumulants {
     total
 }
 
-/// The tilt that puts the bulk of the composed losses at `epsilon`; not negative. And ln
-/// delta there, roughly.
-pub(super) fn tilt_for_epsilon(sketches: &[Sketch], epsilon: f64) -> (f64, f64) {
+/// ln delta and the tilt at which the bulk of the composed losses is at `epsilon`, roughly.
+pub(super) fn ln_delta_near(sketches: &[Sketch], epsilon: f64) -> (f64, f64) {
     let theta = first_true(most_tilt(sketches), |theta| {
         composed(sketches, theta).mean >= epsilon
     });
-    (theta, composed(sketches, theta).ln_delta(theta, epsilon))
+    (composed(sketches, theta).ln_delta(theta, epsilon), theta)
 }
 
-/// The tilt that puts the bulk where delta is e^`ln_delta`.
-pub(super) fn tilt_for_delta(sketches: &[Sketch], ln_delta: f64) -> f64 {
-    first_true(most_tilt(sketches), |theta| {
+/// The epsilon at which delta is e^`ln_delta`, roughly.
+pub(super) fn epsilon_near(sketches: &[Sketch], ln_delta: f64) -> f64 {
+    let theta = first_true(most_tilt(sketches), |theta| {
         let cumulants = composed(sketches, theta);
         cumulants.ln_delta(theta, cumulants.mean) <= ln_delta
+    });
+    composed(sketches, theta).mean
+}
+
+/// The smallest tilt by which the round-off of the transforms is small beside delta.
+///
+/// It is of size e^(K - theta eps), which is smallest where the tilted mean is epsilon,
+/// at `most`. A smaller tilt leaves a narrower window.
+pub(super) fn least_tilt(sketches: &[Sketch], epsilon: f64, ln_delta: f64, most: f64) -> f64 {
+    // Round-off grows with the number of releases.
+    let releases: f64 = sketches.iter().map(|sketch| sketch.count).sum();
+    let ln_room = (16.0 - releases.ln()).clamp(1.0, 8.0);
+    first_true(most, |theta| {
+        composed(sketches, theta).value - theta * epsilon <= ln_delta + ln_room
     })
 }
 
@@ -151,16 +172,17 @@ pub(super) struct Decay {
     pub(super) round: f64,
 }
 
-/// All but about e^-20 of the composed, tilted losses.
-pub(super) fn span(sketches: &[Sketch], theta: f64) -> Span {
-    const LN_LEFT_OUT: f64 = -20.0;
+/// All but about e^-24 of the composed, tilted losses, for delta at `epsilon`, by bounds
+/// of rates up to `most`: the grid spoils the moments of larger rates.
+pub(super) fn span(sketches: &[Sketch], theta: f64, epsilon: f64, most: f64) -> Span {
+    const LN_LEFT_OUT: f64 = -24.0;
     let centre = composed(sketches, theta);
     let deviation = centre.variance.sqrt();
     let mut decay = Decay::default();
     let (mut low, mut high, mut round) = (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY);
     // Chernoff: P(loss > x) <= E e^(d loss) e^(-d x), for the best of some d.
     for power in -4..=12 {
-        let d = 2f64.powf(0.5 * f64::from(power)) / deviation;
+        let d = (2f64.powf(0.5 * f64::from(power)) / deviation).min(most);
         let below = composed(sketches, theta - d).value - centre.value;
         let from = -(below - LN_LEFT_OUT) / d;
         if from > low {
@@ -171,14 +193,14 @@ pub(super) fn span(sketches: &[Sketch], theta: f64) -> Span {
         if to < round {
             (round, decay.round) = (to, d);
         }
-        let to = (above - LN_LEFT_OUT + theta * centre.mean) / (d + theta);
+        let to = (above - LN_LEFT_OUT + theta * epsilon) / (d + theta);
         if to < high {
             (high, decay.missing) = (to, d);
         }
     }
     Span {
-        low,
-        width: (high - low).max(round - centre.mean),
+        low: low.min(epsilon),
+        width: (high - low.min(epsilon)).max(round - epsilon),
         decay,
     }
 }

@@ -33,7 +33,7 @@ use super::accountant::{AccountError, Accountant, Found, Guarantee, Query, delta
 use super::composition::{Composition, total_variation_of};
 use super::elementary::{exp, ln, ln_1p};
 use super::event::{Event, Relation};
-use super::gaussian::{exp_up, ln_bounds, smallest_accepted};
+use super::gaussian::{ln_bounds, smallest_accepted};
 use super::real::Real;
 use super::subsampled::{Scheme, Subsampled};
 use without_replacement::Form;
@@ -100,8 +100,8 @@ pub(super) fn account(
             (order, found)
         }
         Query::Delta { epsilon } => {
-            let (order, ln_upper) = curve
-                .best(|order, value| ln_delta_at(order, value, epsilon, total_variation))?;
+            let (order, ln_upper) =
+                curve.best(|order, value| ln_delta_at(order, value, epsilon, total_variation))?;
             let found = Found::Delta {
                 epsilon,
                 lower: None,
@@ -116,21 +116,26 @@ pub(super) fn account(
     })
 }
 
+/// What order `order` adds to the divergence to make an epsilon, rounded up; may be
+/// negative.
+pub(super) fn epsilon_of_no_divergence(order: u64, ln_delta: Real) -> Real {
+    let (a, t) = (Real::from(order), Real::from(order - 1));
+    let epsilon = -ln_1p(Real::ONE / t) - (ln_delta + ln(a)) / t;
+    epsilon + (ln_delta.abs() + a) * ROUNDING_UP
+}
+
 /// The smallest epsilon that order `order` gives for ln delta, rounded up.
 fn epsilon_at(order: u64, value: Real, ln_delta: Real, total_variation: Real) -> Option<Real> {
     if value <= Real::ZERO && total_variation <= Real::ZERO {
         return Some(Real::ZERO);
     }
     if total_variation <= Real::ZERO {
-        let (a, t) = (Real::from(order), Real::from(order - 1));
-        let epsilon = value - ln_1p(Real::ONE / t) - (ln_delta + ln(a)) / t;
-        let rounding = (value + ln_delta.abs() + Real::from(order)) * ROUNDING_UP;
-        return Some((epsilon + rounding).max(Real::ZERO));
+        let epsilon = value + value * ROUNDING_UP + epsilon_of_no_divergence(order, ln_delta);
+        return Some(epsilon.max(Real::ZERO));
     }
     // The term of discrete noise grows with epsilon, so the search starts where it is small.
-    let accepts = |epsilon: f64| {
-        ln_delta_at(order, value, Real::exact(epsilon), total_variation) <= ln_delta
-    };
+    let accepts =
+        |epsilon: f64| ln_delta_at(order, value, Real::exact(epsilon), total_variation) <= ln_delta;
     let start = epsilon_at(order, value, ln_delta, Real::ZERO)?.to_f64_up();
     let start = (start + 1e-6).max(1e-6);
     if !accepts(start) {
@@ -258,10 +263,7 @@ impl Curve {
     ///
     /// (a - 1) R(a) is convex for a true divergence, which makes the cost fall and then
     /// rise; for the bounds it need not be, and then the order found may not be the best.
-    fn best(
-        &mut self,
-        cost: impl Fn(u64, Real) -> Real,
-    ) -> Result<(u64, Real), AccountError> {
+    fn best(&mut self, cost: impl Fn(u64, Real) -> Real) -> Result<(u64, Real), AccountError> {
         let most = (MOST_TERMS / (self.parts.len() as u64).max(1)).clamp(256, LARGEST_ORDER);
         let mut at = |order: u64| -> Result<(u64, Real), AccountError> {
             let value = self.at(order)?;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! in the direction "remove", and no larger in the other (Mironov, Talwar and Zhang 2019,
-//! Theorems 4 and 5). The weights sum to one, so taking one from each exponential leaves
+//! section 3). The weights sum to one, so taking one from each exponential leaves
 //! 1 + a sum of positive terms from j = 2 on, which keeps its digits where q is small.
 
 use super::super::elementary::ln;
@@ -36,8 +36,9 @@ impl Poisson {
             .zip(ln_binomials(order))
             .skip(2)
             .map(|(j, ln_binomial)| {
-                let weight =
-                    ln_binomial + Real::from(order - j) * self.ln_rest + Real::from(j) * self.ln_rate;
+                let weight = ln_binomial
+                    + Real::from(order - j) * self.ln_rest
+                    + Real::from(j) * self.ln_rate;
                 let pairs = Real::from(j * (j - 1)).times_power_of_two(-1);
                 weight + ln_exp_m1(pairs / self.square)
             })

@@ -20,8 +20,12 @@ use super::sum::{ln_binomials, ln_exp_m1, ln_one_plus_sum};
 /// Beyond this j the alternating sums B are no longer worth their time.
 const LAST_MOMENT: u64 = 256;
 
-/// Relative to the sum of the sizes of its terms, the rounding of B.
+/// Relative to the sum of the sizes of its terms, the rounding of B as an alternating sum.
 const MOMENT_ERROR: Real = Real::exact(1e-26);
+
+/// Relative errors: of B as an alternating sum that is good enough, and of B as an integral.
+const FEW_DIGITS_LOST: Real = Real::exact(1e-14);
+const INTEGRAL_ERROR: Real = Real::exact(1e-9);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -83,22 +87,73 @@ impl WithoutReplacement {
     fn ln_moment(&mut self, half: u64) -> Real {
         while (self.ln_moments.len() as u64) < half {
             let order = 2 * (self.ln_moments.len() as u64 + 1);
-            let top = self.exponent(order);
-            let (mut sum, mut size) = (Real::ZERO, Real::ZERO);
-            for (i, ln_binomial) in (0..=order).zip(ln_binomials(order)) {
-                let term = exp(ln_binomial + self.exponent(i) - top);
-                size = size + term;
-                sum = if i % 2 == 0 { sum + term } else { sum - term };
-            }
-            let upper = sum.max(Real::ZERO) + size * MOMENT_ERROR;
-            self.ln_moments.push(ln(upper) + top);
+            let sum = self.ln_alternating_sum(order);
+            let ln_moment = sum.unwrap_or_else(|| self.ln_integral(order));
+            self.ln_moments.push(ln_moment);
         }
         let index = (half.max(1) - 1) as usize;
         self.ln_moments.get(index).copied().unwrap_or(Real::ZERO)
+    }
+
+    /// ln B as the alternating sum, unless its terms cancel.
+    fn ln_alternating_sum(&self, order: u64) -> Option<Real> {
+        let top = self.exponent(order);
+        let (mut sum, mut size) = (Real::ZERO, Real::ZERO);
+        for (i, ln_binomial) in (0..=order).zip(ln_binomials(order)) {
+            let term = exp(ln_binomial + self.exponent(i) - top);
+            size = size + term;
+            sum = if i % 2 == 0 { sum + term } else { sum - term };
+        }
+        let error = size * MOMENT_ERROR;
+        (error < sum * FEW_DIGITS_LOST).then(|| ln(sum + error) + top)
+    }
+
+    /// ln B as the mean of (e^(a z - a^2/2) - 1)^l over standard normal z, a = 1/s, whose
+    /// terms are positive for even l.
+    ///
+    /// The trapezoidal rule of step h errs by the transform of the integrand at multiples
+    /// of 2 pi/h, which is no more than e^(-2 pi^2/h^2) times the sum of the sizes of the
+    /// alternating terms, at most 2^l e^((l-1) e(l)).
+    fn ln_integral(&self, order: u64) -> Real {
+        let shift = (2.0 * self.unit.to_f64()).sqrt();
+        let l = order as f64;
+        let ln_sizes = l * std::f64::consts::LN_2 + self.exponent(order).to_f64();
+        let mut step: f64 = 0.25;
+        loop {
+            let ln_moment = trapezoidal(shift, l, step);
+            let needed = (std::f64::consts::TAU * std::f64::consts::PI
+                / (ln_sizes - ln_moment + 40.0))
+                .sqrt();
+            if step <= needed || step < 1e-3 {
+                return Real::exact(ln_moment) + INTEGRAL_ERROR;
+            }
+            step = 0.9 * needed;
+        }
     }
 
     /// (j - 1) e(j)
     fn exponent(&self, j: u64) -> Real {
         Real::from(j * j.saturating_sub(1)) * self.unit
     }
+}
+
+/// ln of the sum over z = k h of h phi(z) |e^(a z - a^2/2) - 1|^l.
+fn trapezoidal(shift: f64, l: f64, step: f64) -> f64 {
+    // Beyond 12 deviations from 0 and from a l, where the powers peak, little is left.
+    let reach = 12.0 + 2.0 * l.sqrt();
+    let (from, to) = (-reach, shift * l + reach);
+    let steps = ((to - from) / step).ceil() as u32;
+    let ln_term = |k: u32| {
+        let z = from + f64::from(k) * step;
+        let excess = (shift * (z - 0.5 * shift)).exp_m1().abs();
+        let ln_excess = if excess.is_finite() {
+            excess.ln()
+        } else {
+            shift * (z - 0.5 * shift)
+        };
+        -0.5 * z * z + l * ln_excess
+    };
+    let top = (0..=steps).map(ln_term).fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = (0..=steps).map(|k| (ln_term(k) - top).exp()).sum();
+    top + (sum * step).ln() - 0.5 * std::f64::consts::TAU.ln()
 }
