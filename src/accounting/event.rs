@@ -156,6 +156,14 @@ impl Event {
         }
     }
 
+    /// The same releases with continuous noise.
+    pub fn off_lattice(self) -> Event {
+        match self {
+            Event::Gaussian(gaussian) => Event::Gaussian(gaussian.off_lattice()),
+            Event::Subsampled(subsampled) => Event::Subsampled(subsampled.off_lattice()),
+        }
+    }
+
     /// The sum and its noise, whatever rows are in it.
     pub fn release(&self) -> &Gaussian {
         match self {
@@ -234,6 +242,14 @@ impl Gaussian {
     pub fn on_lattice(self, lattice: Lattice) -> Gaussian {
         Gaussian {
             lattice: Some(lattice),
+            ..self
+        }
+    }
+
+    /// The same, with continuous noise.
+    pub fn off_lattice(self) -> Gaussian {
+        Gaussian {
+            lattice: None,
             ..self
         }
     }
