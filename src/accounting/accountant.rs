@@ -210,7 +210,7 @@ pub enum AccountError {
 
 impl AccountError {
     /// Whether more noise, or fewer releases, would have given an answer.
-    pub(super) fn is_lack_of_noise(&self) -> bool {
+    pub fn is_lack_of_noise(&self) -> bool {
         matches!(
             self,
             AccountError::LossesTooLarge { .. } | AccountError::DeltaUnreachable { .. }

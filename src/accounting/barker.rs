@@ -64,7 +64,7 @@ impl Barker {
     ///
     /// # Errors
     ///
-    /// A batch of fewer than 3 rows, on which there is no bound,, or of more than there are.
+    /// A batch of fewer than 3 rows, on which there is no bound, or of more than there are.
     pub fn new(what: impl Into<String>, batch: u64, rows: u64) -> Result<Barker, EventError> {
         if batch < 3 || batch > rows {
             return Err(EventError::BarkerBatch { size: batch, rows });
@@ -83,6 +83,14 @@ impl Barker {
     pub fn on_lattice(self, lattice: Lattice) -> Barker {
         Barker {
             lattice: Some(lattice),
+            ..self
+        }
+    }
+
+    /// The same, with continuous noise.
+    pub fn off_lattice(self) -> Barker {
+        Barker {
+            lattice: None,
             ..self
         }
     }

@@ -125,7 +125,7 @@ pub fn sigma_for_budget(
     } else {
         1e-12
     };
-    smallest_sigma(
+    smallest_scale(
         largest.to_f64(),
         budget.epsilon().to_f64_down(),
         tolerance,
@@ -133,14 +133,18 @@ pub fn sigma_for_budget(
     )
 }
 
-/// The smallest sigma, to a relative `tolerance`, at which `epsilon`, which falls with
-/// it, is at most `target`; `unit` is a sigma of the right order.
-fn smallest_sigma(
+/// The smallest sigma (or scale of several), to a relative `tolerance`, at which
+/// `epsilon`, which falls with it, is at most `target`; `unit` is one of the right order.
+///
+/// # Errors
+///
+/// Those of `epsilon`, and [`CalibrateError::NoSigma`] when none is small enough.
+pub fn smallest_scale<E: From<CalibrateError>>(
     unit: f64,
     target: f64,
     tolerance: f64,
-    epsilon: impl Fn(f64) -> Result<f64, CalibrateError>,
-) -> Result<f64, CalibrateError> {
+    epsilon: impl Fn(f64) -> Result<f64, E>,
+) -> Result<f64, E> {
     const MOST: f64 = 1e12;
     let (mut refused, mut accepted) = (unit, unit);
     let mut above = epsilon(unit)?;
@@ -154,10 +158,10 @@ fn smallest_sigma(
             }
             (refused, above) = (accepted, below);
             if refused > MOST * unit {
-                return Err(CalibrateError::NoSigma {
+                return Err(E::from(CalibrateError::NoSigma {
                     sigma: refused,
                     epsilon: above,
-                });
+                }));
             }
         }
     } else {

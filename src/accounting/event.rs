@@ -177,6 +177,24 @@ impl Event {
         }
     }
 
+    /// The same releases with continuous noise.
+    pub fn off_lattice(self) -> Event {
+        match self {
+            Event::Gaussian(gaussian) => Event::Gaussian(gaussian.off_lattice()),
+            Event::Subsampled(subsampled) => Event::Subsampled(subsampled.off_lattice()),
+            Event::Barker(barker) => Event::Barker(barker.off_lattice()),
+        }
+    }
+
+    /// That its noise is drawn on a lattice, and how fine.
+    pub fn lattice(&self) -> Option<Lattice> {
+        match self {
+            Event::Gaussian(gaussian) => gaussian.lattice(),
+            Event::Subsampled(subsampled) => subsampled.release().lattice(),
+            Event::Barker(barker) => barker.lattice(),
+        }
+    }
+
     /// The sum and its noise, whatever rows are in it; none where the noise's variance is
     /// itself made of rows.
     pub fn release(&self) -> Option<&Gaussian> {
@@ -257,6 +275,14 @@ impl Gaussian {
     pub fn on_lattice(self, lattice: Lattice) -> Gaussian {
         Gaussian {
             lattice: Some(lattice),
+            ..self
+        }
+    }
+
+    /// The same, with continuous noise.
+    pub fn off_lattice(self) -> Gaussian {
+        Gaussian {
+            lattice: None,
             ..self
         }
     }

@@ -34,7 +34,9 @@ mod zcdp;
 pub use accountant::{AccountError, Accountant, Guarantee, GuaranteeBounds, Query, account};
 pub use barker::Barker;
 pub use budget::{Budget, BudgetError, Meter};
-pub use calibrate::{CalibrateError, most_repetitions, mu_for_budget, sigma_for_budget};
+pub use calibrate::{
+    CalibrateError, most_repetitions, mu_for_budget, sigma_for_budget, smallest_scale,
+};
 pub use discrete::{LatticeCurve, total_variation_of_draw};
 pub use event::{Event, EventError, Gaussian, Lattice, Relation};
 pub use event_text::Unscaled;

@@ -110,6 +110,14 @@ impl Subsampled {
         }
     }
 
+    /// The same, with continuous noise.
+    pub fn off_lattice(self) -> Subsampled {
+        Subsampled {
+            release: self.release.off_lattice(),
+            ..self
+        }
+    }
+
     /// The same release, `count` times in all.
     pub fn times(self, count: u64) -> Subsampled {
         Subsampled {

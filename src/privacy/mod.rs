@@ -8,6 +8,7 @@
 //! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes
 //! a record's place: its rows are summed before anything is clipped.
 
+pub mod barker;
 pub mod batch_penalty;
 mod gradient;
 mod load;
@@ -19,6 +20,7 @@ mod rows;
 mod subsampling;
 mod vault;
 
+pub use barker::{BarkerError, BarkerScale};
 pub use batch_penalty::{
     BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyQuery, BatchPenaltyScale,
 };

@@ -8,8 +8,10 @@
 use super::charge::Mechanism;
 use super::table::Table;
 use super::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};
+use crate::privacy::barker::BarkerScale;
 use crate::privacy::batch_penalty::{BatchPenaltyQuery, Formula, Moments};
 use crate::privacy::gradient::GradientScale;
+use crate::privacy::noise::DiscreteGaussian;
 use crate::privacy::noisy::Noisy;
 use crate::privacy::randomness::PrivateRng;
 use crate::privacy::subsampling::{Batch, Subsampling};
@@ -82,6 +84,36 @@ impl Vault {
             penalised: query.penalised(sum, noise),
             sigma: query.sigma(),
         }))
+    }
+
+    /// (n T/b) times a batch's sum of clipped log-likelihood ratios, plus noise of variance
+    /// 2 - s2, where s2 is the variance of that estimate over batches.
+    ///
+    /// # Privacy
+    ///
+    /// `accounting::Barker`, of which [`BarkerScale`] keeps what it counts on. Charged before
+    /// a row is read; the noise, whose width the rows decide, is drawn after.
+    pub fn noisy_barker(
+        &self,
+        from: &[f64],
+        to: &[f64],
+        scale: &BarkerScale,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<f64>, ReleaseError> {
+        charge.take_barker(scale, self.n as u64)?;
+        let moments = self.over_batch(Subsampling::FixedSize(scale.size()), rng, |batch| {
+            batch.sum_over_ratios(
+                &self.density,
+                [from, to],
+                1.0,
+                |moments: &mut Moments, after, before| scale.add(moments, after, before),
+                Moments::merge,
+            )
+        });
+        let (mean, sigma) = scale.release(&moments);
+        let noise = DiscreteGaussian::new(sigma)?.sample(rng);
+        Ok(Noisy::new(scale.real(mean + i128::from(noise))))
     }
 
     /// The gradient at `theta` of the log-likelihood of a batch, exact.

@@ -1,7 +1,7 @@
 //! Tests that try to break the releases about batches.
 
 use super::*;
-use crate::accounting::{Event, Gaussian, Lattice, Meter, Real, Relation, Subsampled};
+use crate::accounting::{Barker, Event, Gaussian, Lattice, Meter, Real, Relation, Subsampled};
 use crate::privacy::batch_penalty::{BatchPenaltyPlan, BatchPenaltyScale};
 use crate::privacy::subsampling::InclusionRate;
 use crate::privacy::vault::tests::{
@@ -322,6 +322,76 @@ fn batch_tests_carry_the_declared_noise() {
                 .is_err()
         );
     }
+}
+
+/// DP-Barker's test is charged as what it is, and its answer has the declared mean and
+/// variance: 6,000 tests on all of 8 records (so that the batch is the same each time), both
+/// within 6.5 sd (false alarm 2e-10); a noise of variance 2 whatever the rows would be 9 sd
+/// off, one of 1 twice as far.
+#[test]
+fn barkers_test_is_charged_and_carries_the_declared_noise() {
+    let density = density(MEAN);
+    let y: Vec<f64> = (0..8).map(|i| f64::from(i % 4) - 0.2).collect();
+    let rows = Rows::from_columns(
+        &density.model().columns,
+        vec![("y".into(), y.clone())],
+        OnBadRows::Error,
+    );
+    let vault = Vault::new(density, rows.unwrap_or_else(|e| panic!("{e}")));
+    let scale = BarkerScale::new(8, 8, 1.0).unwrap();
+    let (from, to) = ([0.0], [0.25]);
+    let x: Vec<f64> = y
+        .iter()
+        .map(|y| (y * 0.25 - 0.03125f64).clamp(-scale.clip(), scale.clip()))
+        .collect();
+    let sum: f64 = x.iter().sum();
+    let variance = x.iter().map(|x| (x - sum / 8.0).powi(2)).sum::<f64>();
+    assert!(variance > 0.2, "{variance}");
+
+    let lattice = Lattice::new(scale.lattice_ratio(), 1).unwrap();
+    let event = |batch, rows| {
+        Event::Barker(
+            Barker::new("test", batch, rows)
+                .unwrap()
+                .on_lattice(lattice),
+        )
+    };
+    let mut rng = PrivateRng::from_insecure_seed(915);
+    let draws = 6000;
+    let meter = Meter::new(vec![event(8, 8).times(draws)]);
+    let charge = Charge {
+        meter: &meter,
+        line: 0,
+    };
+    let (mut mean, mut square) = (0.0, 0.0);
+    for _ in 0..draws {
+        let noisy = vault
+            .noisy_barker(&from, &to, &scale, charge, &mut rng)
+            .unwrap();
+        let z = (noisy.get() - sum) / (2.0 - variance).sqrt();
+        mean += z;
+        square += z * z;
+    }
+    let n = draws as f64;
+    assert!(mean.abs() < 6.5 * n.sqrt(), "{mean}");
+    assert!((square - n).abs() < 6.5 * (2.0 * n).sqrt(), "{square}");
+
+    let mut refused = |event: Event| {
+        let meter = Meter::new(vec![event]);
+        let charge = Charge {
+            meter: &meter,
+            line: 0,
+        };
+        vault
+            .noisy_barker(&from, &to, &scale, charge, &mut rng)
+            .is_err()
+            && meter.spent().is_empty()
+    };
+    assert!(!refused(event(8, 8)));
+    assert!(refused(event(7, 8)) && refused(event(8, 9)));
+    assert!(refused(Event::Barker(Barker::new("test", 8, 8).unwrap())));
+    let gaussian = Gaussian::of_clip("all", 1.0, Relation::Substitute, 1e9).unwrap();
+    assert!(refused(Event::Gaussian(gaussian.on_lattice(lattice))));
 }
 
 /// The open sums are those that the releases add noise to.

@@ -1,6 +1,8 @@
 //! What a release does, and whether what was planned for it covers that.
 
 use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Relation, Scheme, batch_rate};
+use crate::privacy::barker::BarkerScale;
+use crate::privacy::noise::NoiseError;
 use crate::privacy::subsampling::Subsampling;
 
 /// Where a release is charged: a line of a meter.
@@ -21,6 +23,8 @@ pub enum ReleaseError {
     NotCovered { planned: String },
     #[error("line {line} of the meter does not exist; it has {lines}")]
     NoSuchLine { line: usize, lines: usize },
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
 }
 
 /// A sum and its noise, in lattice units.
@@ -44,7 +48,32 @@ impl Charge<'_> {
     /// rounding decides.
     pub(super) fn take(&self, mechanism: &Mechanism) -> Result<(), ReleaseError> {
         let event = self.planned()?;
-        if !(mechanism.rows_covered(event) && mechanism.noise_covered(event.release())) {
+        let noise_covered = |release| mechanism.noise_covered(release);
+        if !(mechanism.rows_covered(event) && event.release().is_some_and(noise_covered)) {
+            return Err(self.not_covered(event));
+        }
+        Ok(self.meter.charge(self.line)?)
+    }
+
+    /// Charges a test of DP-Barker on the `records` records there are: the planned event
+    /// must have the same batch, as many records and at least as coarse a lattice.
+    pub(super) fn take_barker(
+        &self,
+        scale: &BarkerScale,
+        records: u64,
+    ) -> Result<(), ReleaseError> {
+        let event = self.planned()?;
+        let lattice = Real::exact(scale.lattice_ratio());
+        let covered = match event {
+            Event::Barker(test) => {
+                scale.records() == records
+                    && test.rows() == records
+                    && test.batch() == scale.size()
+                    && test.lattice().is_some_and(|l| l.ratio() >= lattice)
+            }
+            Event::Gaussian(_) | Event::Subsampled(_) => false,
+        };
+        if !covered {
             return Err(self.not_covered(event));
         }
         Ok(self.meter.charge(self.line)?)
@@ -75,6 +104,7 @@ impl Mechanism {
         };
         match event {
             Event::Gaussian(_) => self.subsampling.is_all(),
+            Event::Barker(_) => false,
             Event::Subsampled(event) => {
                 let rate = match (self.subsampling, event.scheme()) {
                     (
