@@ -32,6 +32,12 @@ pub enum Planted {
     DividedByBatch,
     /// Every release of a generator carries the same noise.
     ReusedNoise,
+    /// Batches of a fixed size are accounted for as if each record were drawn by itself.
+    PoissonForBatch,
+    /// Of the two directions under add-remove, the accountant looks at "remove" alone.
+    RemoveAlone,
+    /// And at "add" alone.
+    AddAlone,
 }
 
 /// Names the error to plant.
@@ -77,4 +83,15 @@ pub fn released(sum: Vec<f64>, records: usize) -> Vec<f64> {
         return sum.iter().map(|s| s / records.max(1) as f64).collect();
     }
     sum
+}
+
+/// What is left of the two directions, "remove" first, or of the one that stands for both.
+pub fn directions<T>(mut both: Vec<T>) -> Vec<T> {
+    if is(Planted::RemoveAlone) {
+        both.truncate(1);
+    }
+    if is(Planted::AddAlone) && both.len() > 1 {
+        both.remove(0);
+    }
+    both
 }

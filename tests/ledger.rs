@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use dpm::accounting::{Accountant, Budget, LedgerError, Outcome, Request, Session, Terms};
 use dpm::{
-    Constants, Density, Draw, Event, Initial, Iterations, Model, Observer, OnBadRows, Plan,
-    PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows, Vault, sample_privately,
+    Constants, Density, Draw, Event, Iterations, Model, Observer, OnBadRows, Plan, PlanRequest,
+    PrivateRng, PrivateSettings, Real, Relation, Rows, Vault, sample_privately,
 };
 use serde_json::Value;
 
@@ -813,12 +813,7 @@ fn a_child_that_tells_of_its_releases() {
             unit: "record",
         };
         let reservation = session.reserve(&request).unwrap();
-        let settings = PrivateSettings {
-            num_warmup: 20,
-            initial: Initial::Random,
-            seed: 1,
-            noise: PrivateRng::from_os().unwrap(),
-        };
+        let settings = PrivateSettings::new(20, 1, PrivateRng::from_os().unwrap());
         sample_privately(&vault, &plan, reservation.meter(), &settings, &Aloud).unwrap();
         println!("over");
         reservation.complete().unwrap();

@@ -4,7 +4,7 @@ use dpm::accounting::Relation;
 
 use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
-use crate::attack::releases::{Release, noise_is_as_charged, releases_are_counted};
+use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
 
 #[test]
 fn noise_is_what_was_charged() {
@@ -15,6 +15,7 @@ fn noise_is_what_was_charged() {
             at: vec![0.1, 0.2, 0.3],
             clip: 0.7,
             tau: 2.0,
+            batch: Batch::All,
         };
         let log_ratio = |step: f64, tau| Release::LogRatio {
             from: vec![0.1, 0.2, 0.3],

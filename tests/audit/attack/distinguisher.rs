@@ -45,9 +45,12 @@ impl Found {
     /// The claim is contradicted.
     pub fn verdict(self, claim: &Claim) -> Result<Found, Broken> {
         if self.excess > 0.0 {
+            let claimed = claim.mu.map(|mu| format!(", and {mu:.4} is claimed"));
             return Err(Broken(format!(
-                "the claim is exceeded by {:.4} in delta: mu is at least {:.4}, and {:.4} is claimed",
-                self.excess, self.mu_lower, claim.mu
+                "the claim is exceeded by {:.4} in delta: mu is at least {:.4}{}",
+                self.excess,
+                self.mu_lower,
+                claimed.unwrap_or_default()
             )));
         }
         Ok(self)

@@ -26,7 +26,7 @@ pub fn file_covers_releases() -> Result<(), Broken> {
         chains,
         iterations: Iterations::Fixed(iterations),
         leapfrog_steps: steps,
-        step_size: 0.01,
+        step_size: Some(0.01),
         epsilon: Real::from(1.0),
         ..Audited::request(1)
     })
@@ -51,10 +51,8 @@ pub fn file_covers_releases() -> Result<(), Broken> {
         };
         let reservation = session.reserve(&request).unwrap_or_else(|e| panic!("{e}"));
         let settings = PrivateSettings {
-            num_warmup: 0,
             initial: Initial::Points(vec![vec![0.0]]),
-            seed: 1,
-            noise: PrivateRng::from_insecure_seed(run),
+            ..PrivateSettings::new(0, 1, PrivateRng::from_insecure_seed(run))
         };
         sample_privately(&vault, &plan, reservation.meter(), &settings, &())
             .unwrap_or_else(|e| panic!("{e}"));

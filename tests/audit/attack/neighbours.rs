@@ -208,6 +208,22 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
     (one, other)
 }
 
+/// Neighbours under substitute whose other rows all are as the replaced record is
+/// afterwards: a batch without the record has one of them in its place, so that it is
+/// seen at twice its bound whenever it is in.
+pub fn opposed_pair(model: &Model, others: usize) -> (Table, Table) {
+    let rows = |last: f64| {
+        let mut columns = vec![vec![0.3; others + 1]; model.columns.len()];
+        columns[0] = vec![-300.0; others];
+        columns[0].push(last);
+        Table {
+            columns,
+            units: None,
+        }
+    };
+    (rows(300.0), rows(-300.0))
+}
+
 /// Rows none of which counts.
 pub fn nothing(model: &Model) -> Table {
     Table {

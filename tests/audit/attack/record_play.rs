@@ -5,7 +5,7 @@ use dpm::PrivateRng;
 use dpm::accounting::Relation;
 
 use super::neighbours::{MODELS, model, ugly_pair};
-use super::releases::Release;
+use super::releases::{Batch, Release};
 use super::{Broken, Lcg};
 
 /// What many pairs showed.
@@ -126,6 +126,7 @@ fn random_release(kind: Kind, rng: &mut Lcg, dimension: usize) -> Release {
             at: from,
             clip: rng.of(&[1e-3, 1.0, 30.0, 1e6]),
             tau: rng.of(&[0.3, 3.0, 100.0]),
+            batch: Batch::All,
         },
         Kind::LogRatio => {
             // Near and far, so that bounds from 1e-9 nats to some tens are tried; with

@@ -1,8 +1,10 @@
 //! The vault's releases, asked through its public door under a plan made for them, and
 //! read back as the integers that they are.
 
-use dpm::accounting::{Event, Gaussian, Lattice, Meter, Real, Relation};
-use dpm::privacy::{Charge, GradientScale, PenaltyPlan, PenaltyScale, penalty};
+use dpm::accounting::{Event, Gaussian, Lattice, Meter, Real, Relation, Subsampled, batch_rate};
+use dpm::privacy::{
+    Charge, GradientScale, InclusionRate, PenaltyPlan, PenaltyScale, Subsampling, penalty,
+};
 use dpm::{PrivateRng, Vault};
 
 use super::Broken;
@@ -15,6 +17,7 @@ pub enum Release {
         at: Vec<f64>,
         clip: f64,
         tau: f64,
+        batch: Batch,
     },
     LogRatio {
         from: Vec<f64>,
@@ -24,6 +27,26 @@ pub enum Release {
         tau: f64,
         temperature: f64,
     },
+}
+
+/// Which records a release is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Batch {
+    All,
+    /// Each with this probability.
+    Poisson(f64),
+    /// So many out of the number of records.
+    FixedSize(u64, u64),
+}
+
+impl Batch {
+    fn subsampling(self) -> Subsampling {
+        match self {
+            Batch::All => Subsampling::All,
+            Batch::Poisson(rate) => Subsampling::Poisson(InclusionRate::new(rate).expect("a rate")),
+            Batch::FixedSize(size, _) => Subsampling::FixedSize(size),
+        }
+    }
 }
 
 /// An answer of the vault.
@@ -49,22 +72,37 @@ impl Release {
     /// The event that a plan would have for one such release, as `sampler::Plan` makes it.
     pub fn event(&self, relation: Relation) -> Event {
         let factor = factor(relation);
-        let event = match self {
-            Release::Gradient { at, clip, tau } => {
+        match self {
+            Release::Gradient {
+                at,
+                clip,
+                tau,
+                batch,
+            } => {
                 let scale = GradientScale::new(*clip, factor, *tau).expect("a scale");
-                Gaussian::of_clip("gradient", *clip, relation, scale.sigma()).map(|event| {
-                    let ratio = scale.lattice_ratio();
-                    event.on_lattice(Lattice::new(ratio, at.len() as u64).expect("a lattice"))
-                })
+                let (what, sigma) = ("gradient", scale.sigma());
+                let ratio = scale.lattice_ratio();
+                let lattice = Lattice::new(ratio, at.len() as u64).expect("a lattice");
+                let event = match *batch {
+                    Batch::All => Gaussian::of_clip(what, *clip, relation, sigma)
+                        .map(|event| Event::Gaussian(event.on_lattice(lattice))),
+                    Batch::Poisson(rate) => Subsampled::poisson(what, *clip, relation, rate, sigma)
+                        .map(|event| Event::Subsampled(event.on_lattice(lattice))),
+                    Batch::FixedSize(size, rows) => {
+                        let rate = batch_rate(size, rows).expect("a rate");
+                        Subsampled::without_replacement(what, *clip, relation, rate, sigma)
+                            .map(|event| Event::Subsampled(event.on_lattice(lattice)))
+                    }
+                };
+                event.expect("an event")
             }
             Release::LogRatio { clip, tau, .. } => {
                 let sigma = (f64::from(factor) * clip * tau).next_down();
-                Gaussian::of_clip("log-ratio", *clip, relation, sigma).map(|event| {
-                    event.on_lattice(Lattice::new(penalty::LATTICE_RATIO, 1).expect("a lattice"))
-                })
+                let event = Gaussian::of_clip("log-ratio", *clip, relation, sigma);
+                let lattice = Lattice::new(penalty::LATTICE_RATIO, 1).expect("a lattice");
+                Event::Gaussian(event.expect("an event").on_lattice(lattice))
             }
-        };
-        Event::Gaussian(event.expect("an event"))
+        }
     }
 
     /// Asks once. `None` where public numbers alone decide, and nothing is asked.
@@ -84,11 +122,19 @@ impl Release {
             meter: &meter,
             line: 0,
         };
-        let Event::Gaussian(release) = &event;
+        let release = event.release().expect("a sum and its noise");
         let (values, gamma, sigma, sensitivity) = match self {
-            Release::Gradient { at, clip, tau } => {
+            Release::Gradient {
+                at,
+                clip,
+                tau,
+                batch,
+            } => {
                 let scale = GradientScale::new(*clip, factor(relation), *tau).expect("a scale");
-                let noisy = vault.noisy_gradient(at, &scale, charge, rng);
+                let noisy = match batch.subsampling() {
+                    Subsampling::All => vault.noisy_gradient(at, &scale, charge, rng),
+                    some => vault.noisy_batch_gradient(at, &scale, some, charge, rng),
+                };
                 let values = noisy.expect("a release").into_inner();
                 let ratio = release.lattice().expect("a lattice").ratio().to_f64();
                 let gamma = release.sigma().to_f64() * ratio;
@@ -211,6 +257,7 @@ pub fn releases_are_counted(vault: &Vault, relation: Relation, times: u64) -> Re
         at: at.clone(),
         clip,
         tau: 2.0,
+        batch: Batch::All,
     };
     let meter = Meter::new(vec![release.event(relation).times(times)]);
     let charge = Charge {

@@ -6,6 +6,7 @@
 //! PRIVACY.md says they are; noise and acceptance are new each time.
 
 use dpm::accounting::{Event, Meter, Relation};
+use dpm::sampler::{self, Question};
 use dpm::{
     Initial, Iterations, Model, NoiseChoice, Plan, PlanRequest, PrivateRng, PrivateSettings, Real,
     Vault, sample_privately,
@@ -21,12 +22,12 @@ pub struct Audited {
     initial: Vec<f64>,
 }
 
-/// How a run of DP-HMC is to spend its mu.
+/// How a run is to spend its mu.
 #[derive(Debug, Clone, Copy)]
 pub struct Spending {
     /// The mu of Gaussian differential privacy of the whole run.
     pub mu: f64,
-    /// The share of mu^2 that goes to gradients.
+    /// The share of mu^2 that goes to gradients, where a sampler asks for ratios as well.
     pub gradients: f64,
     pub relation: Relation,
     pub chains: u64,
@@ -34,9 +35,10 @@ pub struct Spending {
 }
 
 impl Audited {
-    /// DP-HMC with one leapfrog step, so that each accepted draw gives away the gradient
-    /// it was made from, and with clip bounds so small that noise hardly ever rejects.
-    pub fn dp_hmc(spending: Spending) -> Audited {
+    /// The sampler of that name, with settings that give away as much as can be: one
+    /// leapfrog step, so that each accepted draw tells the gradient that it was made
+    /// from, and clip bounds so small that noise hardly ever rejects.
+    pub fn of(algorithm: &str, spending: Spending) -> Audited {
         let Spending {
             mu,
             gradients,
@@ -44,32 +46,40 @@ impl Audited {
             chains,
             iterations,
         } = spending;
-        let tau = |count: u64, share: f64| (count as f64 / share).sqrt() / mu;
-        let request = PlanRequest {
+        let request = |gradient, log_ratio| PlanRequest {
+            algorithm: sampler::lookup(algorithm).expect("a sampler"),
             relation,
             chains,
             iterations: Iterations::Fixed(iterations),
             leapfrog_steps: 1,
             noise: NoiseChoice::Multipliers {
-                gradient: tau(chains * (iterations + 1), gradients),
-                log_ratio: tau(chains * iterations, 1.0 - gradients),
+                gradient: Some(gradient),
+                log_ratio: Some(log_ratio),
             },
             ..Audited::request(1)
         };
+        // How often it asks for what, from a plan with any noise.
+        let plan = Plan::new(request(10.0, 10.0)).unwrap_or_else(|e| panic!("{e}"));
+        let tau = |question| {
+            let lines = plan.lines.iter();
+            let counts = lines
+                .filter(|line| line.line.question == question)
+                .map(|line| line.line.count);
+            let share = match question {
+                _ if plan.lines.len() == 1 => 1.0,
+                Question::Gradient => gradients,
+                Question::LogRatio => 1.0 - gradients,
+            };
+            (counts.sum::<u64>().max(1) as f64 / share).sqrt() / mu
+        };
+        let (gradient, log_ratio) = (tau(Question::Gradient), tau(Question::LogRatio));
         // The noise of a log-ratio has standard deviation `RATIO_NOISE` at a step of
         // length 1, and that of a gradient is a hundredth of it.
-        let NoiseChoice::Multipliers {
-            gradient,
-            log_ratio,
-        } = request.noise
-        else {
-            unreachable!("made above")
-        };
         let factor = relation.sensitivity(Real::ONE).to_f64();
         Audited::new(PlanRequest {
             clip_log_ratio: RATIO_NOISE / (factor * log_ratio),
             clip_gradient: RATIO_NOISE / 100.0 / (factor * gradient),
-            ..request
+            ..request(gradient, log_ratio)
         })
     }
 
@@ -78,7 +88,7 @@ impl Audited {
         let delta = "1e-6".parse().expect("a number");
         PlanRequest {
             chains: 1,
-            step_size: 1.0,
+            step_size: Some(1.0),
             ..PlanRequest::new(Real::from(1e4), delta, dimension)
         }
     }
@@ -113,10 +123,8 @@ impl Audited {
         let vault = &self.vaults[usize::from(other)];
         let meter = Meter::new(self.plan.events.clone());
         let settings = PrivateSettings {
-            num_warmup: 0,
             initial: Initial::Points(vec![self.initial.clone()]),
-            seed: SEED,
-            noise: PrivateRng::from_insecure_seed(run),
+            ..PrivateSettings::new(0, SEED, PrivateRng::from_insecure_seed(run))
         };
         let chains = sample_privately(vault, &self.plan, &meter, &settings, &())
             .unwrap_or_else(|e| panic!("{e}"));

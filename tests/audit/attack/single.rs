@@ -6,8 +6,8 @@ use dpm::accounting::{Event, Relation};
 
 use super::claim::Claim;
 use super::distinguisher::{Found, distinguish};
-use super::neighbours::{LINE, loud_pair, model};
-use super::releases::Release;
+use super::neighbours::{LINE, loud_pair, model, opposed_pair};
+use super::releases::{Batch, Release};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Single {
@@ -17,22 +17,26 @@ pub enum Single {
     LogRatio,
     /// The same with the two points exchanged.
     LogRatioBack,
+    /// About each record with probability 1/2.
+    PoissonGradient,
+    /// About one of two records.
+    FixedSizeGradient,
 }
 
 impl Single {
     fn release(self, tau: f64) -> Release {
         let (from, to) = (vec![0.1, 0.2, 0.3], vec![0.4, 0.1, 0.3]);
+        let gradient = |at, batch| Release::Gradient {
+            at,
+            clip: 0.5,
+            tau,
+            batch,
+        };
         match self {
-            Single::Gradient => Release::Gradient {
-                at: from,
-                clip: 0.5,
-                tau,
-            },
-            Single::GradientBeyond => Release::Gradient {
-                at: vec![1e5, 0.0, 0.0],
-                clip: 0.5,
-                tau,
-            },
+            Single::Gradient => gradient(from, Batch::All),
+            Single::GradientBeyond => gradient(vec![1e5, 0.0, 0.0], Batch::All),
+            Single::PoissonGradient => gradient(from, Batch::Poisson(0.5)),
+            Single::FixedSizeGradient => gradient(from, Batch::FixedSize(1, 2)),
             Single::LogRatio | Single::LogRatioBack => Release::LogRatio {
                 from: if self == Single::LogRatio {
                     from.clone()
@@ -52,7 +56,12 @@ impl Single {
 /// neighbours that are farthest apart.
 pub fn audit(releases: &[Single], relation: Relation, tau: f64, runs: u64) -> (Claim, Found) {
     let model = model(LINE);
-    let (one, other) = loud_pair(&model, relation, 3);
+    let (one, other) = match releases {
+        [Single::FixedSizeGradient, ..] => opposed_pair(&model, 1),
+        // Other rows that come and go would only hide the one.
+        [Single::PoissonGradient, ..] => loud_pair(&model, relation, 0),
+        _ => loud_pair(&model, relation, 3),
+    };
     let vaults = [one, other].map(|table| table.vault(&model));
     let releases: Vec<Release> = releases.iter().map(|single| single.release(tau)).collect();
     // The claim is about what is charged.
