@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use dpm::{
-    Constants, Density, Draw, Initial, Iterations, Meter, Model, Observer, OnBadRows, Phase, Plan,
+    Constants, Density, Draw, Iterations, Meter, Model, Observer, OnBadRows, Phase, Plan,
     PlanRequest, PrivateRng, PrivateSettings, Rows, Summary, Vault, sample_privately,
 };
 
@@ -74,12 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let meter = Meter::new(plan.events.clone());
     let observer = Accepted(std::sync::Mutex::new(0.0));
-    let settings = PrivateSettings {
-        num_warmup: 500,
-        initial: Initial::Random,
-        seed: 1,
-        noise: PrivateRng::from_os()?,
-    };
+    let settings = PrivateSettings::new(500, 1, PrivateRng::from_os()?);
     let chains = sample_privately(&vault, &plan, &meter, &settings, &observer)?;
 
     let draws: Vec<Vec<Vec<f64>>> = chains

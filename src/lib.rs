@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use dpm::{
-//!     Constants, Density, Initial, Iterations, Meter, Model, OnBadRows, Plan, PlanRequest,
+//!     Constants, Density, Iterations, Meter, Model, OnBadRows, Plan, PlanRequest,
 //!     PrivateRng, PrivateSettings, Rows, Vault, sample_privately,
 //! };
 //!
@@ -34,12 +34,7 @@
 //! })?;
 //! let meter = Meter::new(plan.events.clone());
 //!
-//! let settings = PrivateSettings {
-//!     num_warmup: 50,
-//!     initial: Initial::Random,
-//!     seed: 1,
-//!     noise: PrivateRng::from_os()?,
-//! };
+//! let settings = PrivateSettings::new(50, 1, PrivateRng::from_os()?);
 //! let chains = sample_privately(&vault, &plan, &meter, &settings, &())?;
 //! assert_eq!(chains.len(), 2);
 //! assert!(plan.epsilon() <= 5.0);
@@ -64,6 +59,17 @@ pub mod output;
 pub mod privacy;
 pub mod sampler;
 pub mod syntax;
+
+// The attacks name the crate as others do.
+#[cfg(test)]
+#[path = "../tests/audit/attack/mod.rs"]
+mod attack;
+#[cfg(test)]
+extern crate self as dpm;
+#[cfg(test)]
+mod planted;
+#[cfg(test)]
+mod planted_tests;
 
 pub use accounting::{
     Budget, Event, Guarantee, LedgerError, Meter, Query, Real, Relation, Session, Terms, account,

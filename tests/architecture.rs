@@ -83,6 +83,18 @@ fn nothing_stops_the_program_without_saying_why() {
     );
 }
 
+/// Errors can be planted in the library's unit tests, and nowhere else.
+#[test]
+fn planted_errors_are_compiled_for_tests_alone() {
+    refuse("src/", &["planted", "planted_tests", "DPM_PLANTED"]);
+    let vault = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/privacy/vault.rs");
+    let vault = fs::read_to_string(vault).expect("the vault");
+    assert!(
+        vault.contains("crate::planted::"),
+        "the word is another now"
+    );
+}
+
 /// Private rows can be neither shown, copied nor written out.
 #[test]
 fn rows_and_vault_cannot_leave() {

@@ -409,8 +409,24 @@ fn bad_settings_are_explained() {
             &["no sampler `zzz`; there are `dp-hmc`"],
         ),
         (
-            "--epsilon 1 --algorithm dp-penalty",
-            &["`dp-penalty` is not supported", "`dp-hmc`"],
+            "--epsilon 1 --algorithm dp-barker",
+            &["`dp-barker` is not supported", "`dp-hmc`"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-penalty --leapfrog-steps 3",
+            &["--leapfrog-steps means nothing", "--one-component"],
+        ),
+        (
+            "--epsilon 1 --guided-walk",
+            &["--guided-walk means nothing to `dp-hmc`"],
+        ),
+        (
+            "--algorithm rwmh --not-private --clip-gradient 2",
+            &["--clip-gradient means nothing to `rwmh`"],
+        ),
+        (
+            "--epsilon 1 --step-size 0.1 --target-acceptance 0.5",
+            &["--step-size fixes"],
         ),
         (
             "--algorithm dp-barker",
@@ -1110,7 +1126,9 @@ fn every_command_has_help_with_an_example() {
     );
     for command in commands {
         let help = place.succeeds(&format!("{command} --help")).out;
-        assert!(help.contains(&format!("Example: dpm {command} ")), "{help}");
+        let example = help.contains(&format!("Example: dpm {command} "))
+            || help.contains(&format!("Examples:\n  dpm {command} "));
+        assert!(example, "{help}");
         for flag in ["--color", "--quiet"] {
             assert!(help.contains(flag), "{help}");
         }

@@ -146,10 +146,10 @@ fn dp_hmc_on_the_papers_banana() {
         fresh_gradients: true,
         clip_gradient: 0.05,
         clip_log_ratio: 0.1,
-        step_size: 0.006,
+        step_size: Some(0.006),
         noise: NoiseChoice::Multipliers {
-            gradient: 0.55 * root_n,
-            log_ratio: 0.1 * root_n,
+            gradient: Some(0.55 * root_n),
+            log_ratio: Some(0.1 * root_n),
         },
         ..PlanRequest::new(
             "15".parse().expect("a number"),
@@ -162,10 +162,8 @@ fn dp_hmc_on_the_papers_banana() {
     // The truth plus normal deviates of the mean posterior sd, 0.547.
     let starts = [[0.3, 3.4], [-0.5, 2.6], [0.1, 2.3], [-0.2, 3.9]];
     let settings = PrivateSettings {
-        num_warmup: 446,
         initial: Initial::Points(starts.iter().map(|s| s.to_vec()).collect()),
-        seed: 1,
-        noise: PrivateRng::from_insecure_seed(1),
+        ..PrivateSettings::new(446, 1, PrivateRng::from_insecure_seed(1))
     };
     let meter = Meter::new(plan.events.clone());
     let chains = sample_privately(&vault, &plan, &meter, &settings, &());

@@ -1,11 +1,12 @@
 //! From a budget back to mu and to sigma.
 
 use super::accountant::{
-    AccountError, Query, account, check_delta, check_epsilon, delta_unreachable, mu_of,
+    AccountError, Accountant, Query, check_delta, check_epsilon, delta_unreachable,
 };
 use super::budget::Budget;
+use super::composition::Composition;
 use super::discrete::LatticeCurve;
-use super::event::{EventError, Relation};
+use super::event::{Event, EventError, Relation};
 use super::event_text::Unscaled;
 use super::gaussian::{GaussianCurve, exp_up, ln_bounds};
 use super::real::Real;
@@ -18,8 +19,15 @@ pub enum CalibrateError {
     Account(#[from] AccountError),
     #[error(transparent)]
     Event(#[from] EventError),
-    #[error("there is no event to find the noise for; give at least one `--event`")]
+    #[error("there is no event to find the noise for; give at least one `--event` without `sigma`")]
     NoEvents,
+    #[error(
+        "no noise keeps the budget: at sigma = {sigma:e} epsilon is still {epsilon}; the events \
+         whose sigma is given use it up"
+    )]
+    NoSigma { sigma: f64, epsilon: f64 },
+    #[error("{most} repetitions are still within the budget; these releases cost nothing")]
+    WithoutEnd { most: u64 },
 }
 
 /// The largest mu with delta(epsilon) <= delta, rounded down to an `f64` that the
@@ -65,39 +73,186 @@ pub fn mu_for_budget(
     Ok(f64::from_bits(below))
 }
 
-/// The smallest sigma, common to all `events`, that keeps them within `budget`, rounded
-/// up to an `f64` that the accountant accepts.
+/// The smallest sigma that keeps `events` within `budget`, rounded up to an `f64` that the
+/// accountant accepts: one number for all events that leave their noise open, each with
+/// its own scale; by the tightest accountant unless one is named.
+///
+/// To the last digit for full-data releases by the `gaussian` accountant, to 1e-6 of it by
+/// `pld`, and to 1e-12 otherwise.
 ///
 /// # Errors
 ///
-/// No events, or a budget that no noise in range keeps.
+/// No events to find noise for, or a budget that no noise keeps.
 pub fn sigma_for_budget(
     events: &[Unscaled],
     relation: Relation,
     budget: Budget,
+    accountant: Option<Accountant>,
 ) -> Result<f64, CalibrateError> {
-    let with = |sigma: Real| -> Result<Vec<_>, EventError> {
-        events.iter().map(|event| event.with_sigma(sigma)).collect()
-    };
-    let largest = events
-        .iter()
+    let open = || events.iter().filter(|event| event.is_unknown());
+    let largest = open()
         .map(Unscaled::sensitivity)
         .reduce(Real::max)
         .ok_or(CalibrateError::NoEvents)?;
-    let mu = mu_for_budget(budget.epsilon(), budget.delta(), Real::ZERO)?;
-    // mu is proportional to 1/sigma^2; sigma = the largest sensitivity is a unit.
-    let unit_mu = mu_of(&with(largest)?);
-    let mut sigma = (largest * (unit_mu / Real::exact(mu)).sqrt()).to_f64_up();
+    let with = |sigma: Real| -> Result<Vec<Event>, EventError> {
+        events.iter().map(|event| event.with_sigma(sigma)).collect()
+    };
+    let at_largest = with(largest)?;
+    let accountant = accountant.unwrap_or_else(|| Accountant::tightest(&at_largest));
     let query = Query::Epsilon {
         delta: budget.delta(),
     };
-    loop {
-        let guarantee = account(&with(Real::exact(sigma))?, relation, query)?;
-        if Real::exact(guarantee.epsilon) <= budget.epsilon() {
-            return Ok(sigma);
+    let epsilon = |sigma: Real| -> Result<f64, CalibrateError> {
+        match accountant.account(&with(sigma)?, relation, query) {
+            Ok(guarantee) => Ok(guarantee.epsilon),
+            Err(error) if error.is_lack_of_noise() => Ok(f64::INFINITY),
+            Err(error) => Err(error.into()),
         }
-        sigma = sigma.next_up();
+    };
+    let composition = Composition::new(&at_largest, relation)?;
+    let one_unknown = open().count() == events.len() && composition.reads_all_rows();
+    if accountant == Accountant::Gaussian && one_unknown {
+        let mu = mu_for_budget(budget.epsilon(), budget.delta(), Real::ZERO)?;
+        // mu is proportional to 1/sigma^2; sigma = the largest sensitivity is a unit.
+        let mut sigma = (largest * (composition.mu() / Real::exact(mu)).sqrt()).to_f64_up();
+        while Real::exact(epsilon(Real::exact(sigma))?) > budget.epsilon() {
+            sigma = sigma.next_up();
+        }
+        return Ok(sigma);
     }
+    let tolerance = if accountant == Accountant::Pld {
+        1e-6
+    } else {
+        1e-12
+    };
+    smallest_scale(
+        largest.to_f64(),
+        budget.epsilon().to_f64_down(),
+        tolerance,
+        |sigma| epsilon(Real::exact(sigma)),
+    )
+}
+
+/// The smallest sigma (or scale of several), to a relative `tolerance`, at which
+/// `epsilon`, which falls with it, is at most `target`; `unit` is one of the right order.
+///
+/// # Errors
+///
+/// Those of `epsilon`, and [`CalibrateError::NoSigma`] when none is small enough.
+pub fn smallest_scale<E: From<CalibrateError>>(
+    unit: f64,
+    target: f64,
+    tolerance: f64,
+    epsilon: impl Fn(f64) -> Result<f64, E>,
+) -> Result<f64, E> {
+    const MOST: f64 = 1e12;
+    let (mut refused, mut accepted) = (unit, unit);
+    let mut above = epsilon(unit)?;
+    let mut below;
+    if above > target {
+        loop {
+            accepted = 2.0 * refused;
+            below = epsilon(accepted)?;
+            if below <= target {
+                break;
+            }
+            (refused, above) = (accepted, below);
+            if refused > MOST * unit {
+                return Err(E::from(CalibrateError::NoSigma {
+                    sigma: refused,
+                    epsilon: above,
+                }));
+            }
+        }
+    } else {
+        below = above;
+        loop {
+            refused = 0.5 * accepted;
+            above = epsilon(refused)?;
+            if above > target {
+                break;
+            }
+            (accepted, below) = (refused, above);
+            if accepted * MOST < unit {
+                return Ok(accepted);
+            }
+        }
+    }
+    // By the chord in logarithms, kept away from the ends; halves where there is none.
+    let mut halve = false;
+    while accepted - refused > tolerance * accepted {
+        let chord = (above / target).ln() / (above / below).ln();
+        let share = if halve || !chord.is_finite() {
+            0.5
+        } else {
+            (chord * (1.0 + 0.1 * tolerance)).clamp(1e-3, 1.0 - 1e-3)
+        };
+        let before = accepted - refused;
+        let middle = refused * (accepted / refused).powf(share);
+        if middle <= refused || middle >= accepted {
+            break;
+        }
+        let found = epsilon(middle)?;
+        if found <= target {
+            (accepted, below) = (middle, found);
+        } else {
+            (refused, above) = (middle, found);
+        }
+        halve = accepted - refused > 0.5 * before;
+    }
+    Ok(accepted)
+}
+
+/// The largest number of times that all `events` together can be repeated within
+/// `budget`; 0 where not even once. By the tightest accountant unless one is named.
+///
+/// # Errors
+///
+/// No events, events that can be repeated for ever, or what the accountant refuses.
+///
+/// # Reference
+///
+/// Algorithm 2 of Räisä (2021), there for one accountant.
+pub fn most_repetitions(
+    events: &[Event],
+    relation: Relation,
+    budget: Budget,
+    accountant: Option<Accountant>,
+) -> Result<u64, CalibrateError> {
+    const MOST: u64 = 1_000_000_000_000;
+    if events.is_empty() {
+        return Err(CalibrateError::NoEvents);
+    }
+    let accountant = accountant.unwrap_or_else(|| Accountant::tightest(events));
+    let query = Query::Epsilon {
+        delta: budget.delta(),
+    };
+    let keeps = |times: u64| -> Result<bool, CalibrateError> {
+        let repeat = |event: &Event| event.clone().times(event.count().saturating_mul(times));
+        let repeated: Vec<Event> = events.iter().map(repeat).collect();
+        match accountant.account(&repeated, relation, query) {
+            Ok(guarantee) => Ok(Real::exact(guarantee.epsilon) <= budget.epsilon()),
+            Err(error) if error.is_lack_of_noise() => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    };
+    let (mut kept, mut exceeded) = (0, 1);
+    while keeps(exceeded)? {
+        kept = exceeded;
+        exceeded *= 2;
+        if exceeded > MOST {
+            return Err(CalibrateError::WithoutEnd { most: MOST });
+        }
+    }
+    while exceeded - kept > 1 {
+        let middle = kept + (exceeded - kept) / 2;
+        if keeps(middle)? {
+            kept = middle;
+        } else {
+            exceeded = middle;
+        }
+    }
+    Ok(kept)
 }
 
 /// Less than any event's mu.
@@ -105,7 +260,8 @@ const LEAST_MU: f64 = 1e-101;
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::{Event, Gaussian};
+    use super::super::accountant::account;
+    use super::super::event::Gaussian;
     use super::*;
 
     fn real(text: &str) -> Real {
@@ -177,7 +333,7 @@ mod tests {
             Unscaled::parse("gaussian:clip=1,count=100", Relation::Substitute).unwrap(),
             Unscaled::parse("gaussian:sensitivity=0.5,count=7", Relation::Substitute).unwrap(),
         ];
-        let sigma = sigma_for_budget(&events, Relation::Substitute, budget).unwrap();
+        let sigma = sigma_for_budget(&events, Relation::Substitute, budget, None).unwrap();
         let epsilon = |sigma: f64| {
             let with = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
             let events: Vec<Event> = events.iter().map(with).collect();
@@ -190,8 +346,72 @@ mod tests {
         };
         assert!(epsilon(sigma) <= 2.0 && epsilon(sigma * (1.0 - 1e-12)) > 2.0);
         assert_eq!(
-            sigma_for_budget(&[], Relation::Substitute, budget),
+            sigma_for_budget(&[], Relation::Substitute, budget, None),
             Err(CalibrateError::NoEvents)
         );
+    }
+
+    // Wrong here: noise for subsampled releases that its own accountant refuses, or more
+    // than is needed.
+    #[test]
+    fn sigma_of_mixed_events_is_tight_by_every_accountant() {
+        let budget = Budget::new(1.0, real("1e-5")).unwrap();
+        let relation = Relation::AddRemove;
+        let parse = |text| Unscaled::parse(text, relation).unwrap();
+        let events = [
+            parse("poisson:rate=0.01,clip=1,count=300"),
+            parse("gaussian:clip=1,scale=20"),
+            parse("gaussian:clip=1,sigma=30"),
+        ];
+        for accountant in [Accountant::Rdp, Accountant::Pld] {
+            let sigma = sigma_for_budget(&events, relation, budget, Some(accountant)).unwrap();
+            let epsilon = |sigma: f64| {
+                let with = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
+                let events: Vec<Event> = events.iter().map(with).collect();
+                let query = Query::Epsilon {
+                    delta: budget.delta(),
+                };
+                let guarantee = accountant.account(&events, relation, query).unwrap();
+                guarantee.epsilon
+            };
+            assert!(epsilon(sigma) <= 1.0 && epsilon(sigma * (1.0 - 1e-4)) > 1.0);
+        }
+        let hopeless = [parse("gaussian:clip=1,sigma=1"), parse("gaussian:clip=1")];
+        assert!(matches!(
+            sigma_for_budget(&hopeless, relation, budget, None),
+            Err(CalibrateError::NoSigma { .. })
+        ));
+    }
+
+    #[test]
+    fn one_repetition_more_than_the_most_exceeds_the_budget() {
+        let budget = Budget::new(1.0, real("1e-5")).unwrap();
+        let relation = Relation::AddRemove;
+        for texts in [
+            &["gaussian:clip=1,sigma=40"][..],
+            &[
+                "poisson:rate=0.02,clip=1,sigma=1.5",
+                "gaussian:clip=1,sigma=90",
+            ],
+        ] {
+            let parse = |text: &&str| Event::parse(text, relation).unwrap();
+            let events: Vec<Event> = texts.iter().map(parse).collect();
+            let most = most_repetitions(&events, relation, budget, None).unwrap();
+            let epsilon = |times: u64| {
+                let events: Vec<Event> = events.iter().map(|e| e.clone().times(times)).collect();
+                let query = Query::Epsilon {
+                    delta: budget.delta(),
+                };
+                account(&events, relation, query).unwrap().epsilon
+            };
+            assert!(most > 10 && epsilon(most) <= 1.0 && epsilon(most + 1) > 1.0);
+        }
+        let loud = [Event::parse("gaussian:clip=1,sigma=0.1", relation).unwrap()];
+        assert_eq!(most_repetitions(&loud, relation, budget, None), Ok(0));
+        let silent = [Event::parse("poisson:rate=0,clip=1,sigma=1", relation).unwrap()];
+        assert!(matches!(
+            most_repetitions(&silent, relation, budget, None),
+            Err(CalibrateError::WithoutEnd { .. })
+        ));
     }
 }

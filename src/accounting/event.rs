@@ -6,7 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
+use super::barker::Barker;
 use super::real::Real;
+use super::subsampled::Subsampled;
 
 /// Which data sets are neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,6 +33,10 @@ impl Relation {
     /// How far a sum moves between neighbours, for records of norm at most `clip`:
     /// 2 clip under substitute, clip under add/remove.
     pub fn sensitivity(self, clip: Real) -> Real {
+        #[cfg(test)]
+        if crate::planted::is(crate::planted::Planted::HalfSensitivity) {
+            return clip;
+        }
         match self {
             Relation::Substitute => clip + clip,
             Relation::AddRemove => clip,
@@ -74,14 +80,33 @@ pub enum EventError {
     LatticeTooCoarse(f64),
     #[error("a release on a lattice draws 0 coordinates; expected at least 1")]
     NoCoordinates,
+    #[error("rate is {0}; expected a number from 0 to 1")]
+    RateOutOfRange(f64),
     #[error(
-        "unknown kind of event `{0}`; write it like `gaussian:sensitivity=1,sigma=2,count=100`"
+        "a batch of {size} out of {rows} rows; expected no more than there are, and at least 1 row"
+    )]
+    BatchOutOfRange { size: u64, rows: u64 },
+    #[error(
+        "a Barker test on a batch of {size} out of {rows} rows; expected a batch of at least 3 rows, and of no more than there are"
+    )]
+    BarkerBatch { size: u64, rows: u64 },
+    #[error(
+        "a Barker test under add-remove: its batch has a fixed size and is accounted under substitute; use `--relation substitute`"
+    )]
+    BarkerAddRemove,
+    #[error(
+        "sampling without replacement under add-remove: a batch of fixed size tells how many \
+         records there are, and no accountant has a bound for it; use `--relation substitute`, or \
+         `poisson:`"
+    )]
+    WithoutReplacementAddRemove,
+    #[error(
+        "unknown kind of event `{0}`; write it like `gaussian:sensitivity=1,sigma=2,count=100`, \
+         `poisson:rate=0.01,clip=1,sigma=1,count=1000`, \
+         `without-replacement:rate=0.01,clip=1,sigma=1,count=1000` or \
+         `barker:batch=1000,rows=100000,count=500`"
     )]
     UnknownKind(String),
-    #[error(
-        "`{0}` events are not supported yet; use `gaussian:`, which reads all rows at each release"
-    )]
-    NotSupportedYet(String),
     #[error("unknown key `{key}` in `{text}`; expected {expected}")]
     UnknownKey {
         key: String,
@@ -110,6 +135,11 @@ pub enum EventError {
          contribution and the relation makes the sensitivity of it"
     )]
     SensitivityTwice(String),
+    #[error(
+        "both `sigma` and `scale` are given in `{0}`; give one: `scale` says how many times the \
+         sigma looked for this event's is"
+    )]
+    SigmaTwice(String),
 }
 
 /// A number of like releases. Each accountant matches this exhaustively, so that a new
@@ -118,6 +148,10 @@ pub enum EventError {
 pub enum Event {
     /// A sum over all rows, plus Gaussian noise.
     Gaussian(Gaussian),
+    /// A sum over rows drawn anew for each release, plus Gaussian noise.
+    Subsampled(Subsampled),
+    /// The acceptance test of DP-Barker, on batches drawn anew for each.
+    Barker(Barker),
 }
 
 impl Event {
@@ -125,12 +159,16 @@ impl Event {
     pub fn what(&self) -> &str {
         match self {
             Event::Gaussian(gaussian) => gaussian.what(),
+            Event::Subsampled(subsampled) => subsampled.release().what(),
+            Event::Barker(barker) => barker.what(),
         }
     }
 
     pub fn count(&self) -> u64 {
         match self {
             Event::Gaussian(gaussian) => gaussian.count(),
+            Event::Subsampled(subsampled) => subsampled.release().count(),
+            Event::Barker(barker) => barker.count(),
         }
     }
 
@@ -138,6 +176,36 @@ impl Event {
     pub fn times(self, count: u64) -> Event {
         match self {
             Event::Gaussian(gaussian) => Event::Gaussian(gaussian.times(count)),
+            Event::Subsampled(subsampled) => Event::Subsampled(subsampled.times(count)),
+            Event::Barker(barker) => Event::Barker(barker.times(count)),
+        }
+    }
+
+    /// The same releases with continuous noise.
+    pub fn off_lattice(self) -> Event {
+        match self {
+            Event::Gaussian(gaussian) => Event::Gaussian(gaussian.off_lattice()),
+            Event::Subsampled(subsampled) => Event::Subsampled(subsampled.off_lattice()),
+            Event::Barker(barker) => Event::Barker(barker.off_lattice()),
+        }
+    }
+
+    /// That its noise is drawn on a lattice, and how fine.
+    pub fn lattice(&self) -> Option<Lattice> {
+        match self {
+            Event::Gaussian(gaussian) => gaussian.lattice(),
+            Event::Subsampled(subsampled) => subsampled.release().lattice(),
+            Event::Barker(barker) => barker.lattice(),
+        }
+    }
+
+    /// The sum and its noise, whatever rows are in it; none where the noise's variance is
+    /// itself made of rows.
+    pub fn release(&self) -> Option<&Gaussian> {
+        match self {
+            Event::Gaussian(gaussian) => Some(gaussian),
+            Event::Subsampled(subsampled) => Some(subsampled.release()),
+            Event::Barker(_) => None,
         }
     }
 }
@@ -215,6 +283,14 @@ impl Gaussian {
         }
     }
 
+    /// The same, with continuous noise.
+    pub fn off_lattice(self) -> Gaussian {
+        Gaussian {
+            lattice: None,
+            ..self
+        }
+    }
+
     /// The same release, `count` times in all.
     pub fn times(self, count: u64) -> Gaussian {
         Gaussian { count, ..self }
@@ -279,23 +355,52 @@ impl Serialize for Event {
             sensitivity: Real,
             sigma: Real,
             clip: Option<Real>,
-            rate: Option<f64>,
+            rate: Real,
             count: u64,
             lattice: Option<Lattice>,
         }
-        match self {
-            Event::Gaussian(gaussian) => Shown {
-                kind: "gaussian",
-                what: &gaussian.what,
-                sensitivity: gaussian.sensitivity,
-                sigma: gaussian.sigma,
-                clip: gaussian.clip,
-                rate: Some(1.0),
-                count: gaussian.count,
-                lattice: gaussian.lattice,
-            },
+        /// Its noise has no one sigma.
+        #[derive(Serialize)]
+        struct ShownBarker<'a> {
+            kind: &'static str,
+            what: &'a str,
+            batch: u64,
+            rows: u64,
+            rate: Real,
+            count: u64,
+            lattice: Option<Lattice>,
         }
-        .serialize(serializer)
+        fn shown<'a>(kind: &'static str, release: &'a Gaussian, rate: Real) -> Shown<'a> {
+            Shown {
+                kind,
+                what: &release.what,
+                sensitivity: release.sensitivity,
+                sigma: release.sigma,
+                clip: release.clip,
+                rate,
+                count: release.count,
+                lattice: release.lattice,
+            }
+        }
+        match self {
+            Event::Gaussian(gaussian) => {
+                shown("gaussian", gaussian, Real::ONE).serialize(serializer)
+            }
+            Event::Subsampled(subsampled) => {
+                let kind = subsampled.scheme().kind();
+                shown(kind, subsampled.release(), subsampled.rate()).serialize(serializer)
+            }
+            Event::Barker(barker) => ShownBarker {
+                kind: "barker",
+                what: barker.what(),
+                batch: barker.batch(),
+                rows: barker.rows(),
+                rate: barker.rate(),
+                count: barker.count(),
+                lattice: barker.lattice(),
+            }
+            .serialize(serializer),
+        }
     }
 }
 

@@ -177,7 +177,7 @@ pub(super) fn exp_up(x: Real) -> f64 {
 }
 
 /// e^x rounded down.
-fn exp_down(x: Real) -> f64 {
+pub(super) fn exp_down(x: Real) -> f64 {
     exp_near(x, f64::next_down).max(0.0)
 }
 

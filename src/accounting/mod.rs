@@ -1,34 +1,54 @@
 //! Events, accountants, calibration and the budget of a run.
 //!
 //! A run is a list of [`Event`]s under one [`Relation`]. [`account`] says what they cost
-//! together, [`mu_for_budget`] and [`sigma_for_budget`] how much noise a [`Budget`]
-//! needs, and a [`Meter`] grants the planned releases one by one and no more. Bounds are
+//! together, [`mu_for_budget`], [`sigma_for_budget`] and [`most_repetitions`] how much
+//! noise a [`Budget`] needs or how many releases it allows, and a [`Meter`] grants the
+//! planned releases one by one and no more. Where the releases are chosen as answers come
+//! in, a [`Filter`] grants them and an [`Odometer`] says what they have cost. Bounds are
 //! rounded so that an upper one is never below the truth.
 //!
 //! Numbers are [`Real`]s, of about 31 digits: a privacy bound must hold where `f64` has
 //! lost its digits, and `1e-6` read from a user (`"1e-6".parse()`) is one millionth.
 
 mod accountant;
+mod barker;
 mod budget;
 mod calibrate;
+mod composition;
 mod discrete;
 mod elementary;
 mod event;
 mod event_text;
+mod filter;
 mod gaussian;
+mod gaussian_accountant;
 mod ledger;
 mod mills;
+mod odometer;
+mod pld;
+mod rdp;
 mod real;
+mod subsampled;
+mod zcdp;
 
 pub use accountant::{AccountError, Accountant, Guarantee, GuaranteeBounds, Query, account};
+pub use barker::Barker;
 pub use budget::{Budget, BudgetError, Meter};
-pub use calibrate::{CalibrateError, mu_for_budget, sigma_for_budget};
+pub use calibrate::{
+    CalibrateError, most_repetitions, mu_for_budget, sigma_for_budget, smallest_scale,
+};
 pub use discrete::{LatticeCurve, total_variation_of_draw};
 pub use event::{Event, EventError, Gaussian, Lattice, Relation};
 pub use event_text::Unscaled;
+pub use filter::{Filter, FilterError};
 pub use gaussian::{Bounds, GaussianCurve};
 pub use ledger::{
     Damage, EntryHash, LedgerError, NotAHash, Outcome, Quote, Request, Reservation, RunRecord,
     Session, Statement, StoredEventError, Tally, Terms, TermsError,
 };
+pub use odometer::Odometer;
+pub use pld::PldDetails;
+pub use rdp::{RdpValue, rdp_curve};
 pub use real::{Real, RealError};
+pub use subsampled::{Scheme, Subsampled, batch_rate};
+pub use zcdp::{Conversion, zcdp_by};

@@ -78,6 +78,11 @@ impl Real {
         }
     }
 
+    /// The bits of both parts, as a key.
+    pub(super) fn bits(self) -> [u64; 2] {
+        [self.high.to_bits(), self.low.to_bits()]
+    }
+
     pub fn is_finite(self) -> bool {
         self.high.is_finite() && self.low.is_finite()
     }

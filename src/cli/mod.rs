@@ -5,6 +5,7 @@
 //! usage or bad input, 3 a privacy budget refuses the run.
 
 mod account;
+mod calibrate;
 mod chains;
 mod check;
 mod data_file;
@@ -129,6 +130,8 @@ enum Command {
     Generate(generate::Arguments),
     /// The privacy budget of a data set, over all runs on it
     Ledger(ledger::Arguments),
+    /// The noise that a budget asks for, or the repetitions it allows
+    Calibrate(calibrate::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
 }
@@ -167,9 +170,10 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
-        Command::Account(arguments) => account::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments, common),
         Command::Ledger(arguments) => ledger::run(&arguments, common),
+        Command::Account(arguments) => account::run(&arguments, common),
+        Command::Calibrate(arguments) => calibrate::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments),
     }
 }

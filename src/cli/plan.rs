@@ -10,7 +10,7 @@ use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
 use super::{pretty, print};
-use crate::sampler::{Plan, lookup};
+use crate::sampler::{Plan, Question};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     /// Number of records the run would have (of units, if --unit is to be given)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
-    /// Sampler
+    /// Sampler, one of the private ones that `dpm sample --help` lists
     #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
     algorithm: String,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
@@ -45,8 +45,8 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    super::sample::known_algorithm(&arguments.algorithm)?;
-    if lookup(&arguments.algorithm).is_some_and(|a| !a.is_private) {
+    let algorithm = super::sample::known_algorithm(&arguments.algorithm)?;
+    if !algorithm.is_private() {
         return Err(Failure::input(format!(
             "`{}` releases exact values; there is nothing to plan",
             arguments.algorithm
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     if arguments.rows == 0 {
         return Err(Failure::input("--rows must be at least 1"));
     }
-    arguments.settings.check()?;
+    arguments.settings.check(algorithm)?;
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         // The plan of a run on private n must not depend on it.
         RelationChoice::AddRemove => None,
     };
-    let (plan, lengths) = settings.plan(n, model.dimension)?;
+    let (plan, lengths) = settings.plan(algorithm, n, model.dimension)?;
     let (_, delta, default) = settings.budget(n)?;
     if default {
         common.say(format!(
@@ -101,9 +101,10 @@ pub(super) fn json_of(plan: &Plan) -> Value {
     json!({
         "iterations_per_chain": plan.iterations_per_chain,
         "chains": plan.request.chains,
-        "leapfrog_steps": plan.request.leapfrog_steps,
-        "tau_gradient": plan.tau_gradient,
-        "tau_log_ratio": plan.tau_log_ratio,
+        "algorithm": plan.request.algorithm.name,
+        "leapfrog_steps": has_trajectories(plan).then_some(plan.request.leapfrog_steps),
+        "tau_gradient": plan.tau(Question::Gradient),
+        "tau_log_ratio": plan.tau(Question::LogRatio),
         "events": plan.events,
         "mu": plan.guarantee.mu,
         "epsilon": plan.epsilon(),
@@ -111,6 +112,13 @@ pub(super) fn json_of(plan: &Plan) -> Value {
         "relation": plan.request.relation.name(),
         "warnings": plan.warnings,
     })
+}
+
+fn has_trajectories(plan: &Plan) -> bool {
+    plan.request
+        .algorithm
+        .settings
+        .contains(&"--leapfrog-steps")
 }
 
 /// An epsilon for people.
@@ -127,8 +135,15 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
     let r = &plan.request;
     let mut lines = vec![
         format!(
-            "{} chains of {} iterations ({num_warmup} warm-up, {num_samples} kept), {} leapfrog steps each",
-            r.chains, plan.iterations_per_chain, r.leapfrog_steps
+            "{}: {} chains of {} iterations ({num_warmup} warm-up, {num_samples} kept){}",
+            r.algorithm.name,
+            r.chains,
+            plan.iterations_per_chain,
+            if has_trajectories(plan) {
+                format!(", {} leapfrog steps each", r.leapfrog_steps)
+            } else {
+                String::new()
+            }
         ),
         format!(
             "epsilon {} at delta {:e}, relation {}",
@@ -138,7 +153,10 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
         ),
     ];
     for event in &plan.events {
-        let crate::accounting::Event::Gaussian(g) = event;
+        let Some(g) = event.release() else {
+            lines.push(format!("  {:>8} x {}", event.count(), event.what()));
+            continue;
+        };
         lines.push(format!(
             "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity)",
             g.count(),

@@ -34,7 +34,7 @@ impl Spending<'_> {
 pub(super) struct Progress<'a> {
     bars: Vec<Bar>,
     spending: Option<Spending<'a>>,
-    /// When epsilon was last worked out: it takes a millisecond.
+    /// The epsilon last worked out, and when to do so again.
     refreshed: Mutex<(Instant, String)>,
     _screen: MultiProgress,
 }
@@ -92,9 +92,12 @@ impl<'a> Progress<'a> {
         let Ok(mut refreshed) = self.refreshed.lock() else {
             return String::new();
         };
-        if refreshed.1.is_empty() || refreshed.0.elapsed() > Duration::from_millis(500) {
+        if refreshed.1.is_empty() || Instant::now() > refreshed.0 {
+            let started = Instant::now();
             let epsilon = spending.epsilon().unwrap_or(f64::NAN);
-            *refreshed = (Instant::now(), format!("epsilon {epsilon:.3}"));
+            // A millisecond for releases of all rows, up to a second for batches.
+            let pause = Duration::from_millis(500).max(20 * started.elapsed());
+            *refreshed = (Instant::now() + pause, format!("epsilon {epsilon:.3}"));
         }
         refreshed.1.clone()
     }

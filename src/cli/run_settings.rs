@@ -5,8 +5,8 @@ use clap::ValueEnum;
 use super::failure::Failure;
 use crate::accounting::{Real, Relation};
 use crate::sampler::{
-    DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
-    DEFAULT_STEP_SIZE, Iterations, NoiseChoice, Plan, PlanRequest,
+    Algorithm, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES,
+    DEFAULT_SPLIT, Iterations, NoiseChoice, Plan, PlanRequest,
 };
 
 /// Neighbouring data sets.
@@ -79,34 +79,30 @@ pub(super) struct RunSettings {
     /// Leapfrog steps per iteration [default: 5 private; 10, at most, not private]
     #[arg(long, allow_negative_numbers = true, value_name = "L")]
     pub leapfrog_steps: Option<u64>,
-    /// Largest leapfrog step, unconstrained scale [default: 0.05 private, adapted not private]
+    /// Largest leapfrog step, or standard deviation of a proposal, unconstrained scale; fixed where private, the first one otherwise [default: adapted in warm-up]
     #[arg(long, allow_negative_numbers = true, value_name = "ETA")]
     pub step_size: Option<f64>,
-    /// Bound on the l2 norm of one record's gradient (of one unit, summed over its rows, where --unit is given)
-    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_CLIP, value_name = "B")]
-    pub clip_gradient: f64,
-    /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance
-    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_CLIP, value_name = "B")]
-    pub clip_log_ratio: f64,
-    /// Share of the budget that goes to gradients
-    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_SPLIT, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
-    pub noise_split: f64,
+    /// Bound on the l2 norm of one record's gradient (of one unit, summed over its rows, where --unit is given) [default: 3]
+    #[arg(long, allow_negative_numbers = true, value_name = "B")]
+    pub clip_gradient: Option<f64>,
+    /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance [default: 3]
+    #[arg(long, allow_negative_numbers = true, value_name = "B")]
+    pub clip_log_ratio: Option<f64>,
+    /// Share of the budget that goes to gradients, the rest to log-ratios [default: 0.5]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
+    pub noise_split: Option<f64>,
     /// Noise multiplier of gradients, in units of their sensitivity
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "TAU",
-        requires = "tau_log_ratio"
-    )]
+    #[arg(long, allow_negative_numbers = true, value_name = "TAU")]
     pub tau_gradient: Option<f64>,
     /// Noise multiplier of log-ratios, in units of their sensitivity
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "TAU",
-        requires = "tau_gradient"
-    )]
+    #[arg(long, allow_negative_numbers = true, value_name = "TAU")]
     pub tau_log_ratio: Option<f64>,
+    /// Propose a change of one coordinate at a time
+    #[arg(long)]
+    pub one_component: bool,
+    /// Propose one coordinate at a time, in the direction that was accepted last
+    #[arg(long)]
+    pub guided_walk: bool,
     /// Draw the first gradient of every trajectory anew, as the paper does
     #[arg(long)]
     pub fresh_gradients: bool,
@@ -120,6 +116,27 @@ pub(super) struct RunSettings {
 pub(super) struct Lengths {
     pub num_warmup: u64,
     pub num_samples: u64,
+}
+
+/// A flag that the sampler would not look at is a mistake of its user.
+pub(super) fn refuse_foreign(
+    algorithm: &Algorithm,
+    given: &[(&'static str, bool)],
+) -> Result<(), Failure> {
+    let foreign = given
+        .iter()
+        .find(|(flag, given)| *given && !algorithm.settings.contains(flag));
+    let Some((flag, _)) = foreign else {
+        return Ok(());
+    };
+    let own = match algorithm.settings {
+        [] => String::new(),
+        settings => format!(" It has {}", settings.join(", ")),
+    };
+    Err(Failure::input(format!(
+        "{flag} means nothing to `{}`: leave it out.{own}",
+        algorithm.name
+    )))
 }
 
 impl RunSettings {
@@ -162,8 +179,24 @@ impl RunSettings {
         Ok((epsilon, delta, default))
     }
 
+    /// The flags of particular samplers, and whether each was given.
+    pub fn particular(&self) -> Vec<(&'static str, bool)> {
+        vec![
+            ("--leapfrog-steps", self.leapfrog_steps.is_some()),
+            ("--fresh-gradients", self.fresh_gradients),
+            ("--clip-gradient", self.clip_gradient.is_some()),
+            ("--clip-log-ratio", self.clip_log_ratio.is_some()),
+            ("--noise-split", self.noise_split.is_some()),
+            ("--tau-gradient", self.tau_gradient.is_some()),
+            ("--tau-log-ratio", self.tau_log_ratio.is_some()),
+            ("--one-component", self.one_component),
+            ("--guided-walk", self.guided_walk),
+        ]
+    }
+
     /// What is wrong whatever the model and the data.
-    pub fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self, algorithm: &Algorithm) -> Result<(), Failure> {
+        refuse_foreign(algorithm, &self.particular())?;
         for (flag, value) in [
             ("--chains", self.chains),
             (
@@ -226,35 +259,41 @@ impl RunSettings {
     ///
     /// `n`: the number of records where it is public; `dimension`: unconstrained
     /// coordinates.
-    pub fn plan(&self, n: Option<u64>, dimension: usize) -> Result<(Plan, Lengths), Failure> {
+    pub fn plan(
+        &self,
+        algorithm: &'static Algorithm,
+        n: Option<u64>,
+        dimension: usize,
+    ) -> Result<(Plan, Lengths), Failure> {
         let (epsilon, delta, _) = self.budget(n)?;
         let lengths = self.lengths(DEFAULT_SAMPLES)?;
         let noise = match (self.tau_gradient, self.tau_log_ratio) {
-            (Some(gradient), Some(log_ratio)) => NoiseChoice::Multipliers {
+            (None, None) => NoiseChoice::FromBudget {
+                split: self.noise_split.unwrap_or(DEFAULT_SPLIT),
+            },
+            (gradient, log_ratio) => NoiseChoice::Multipliers {
                 gradient,
                 log_ratio,
             },
-            _ => NoiseChoice::FromBudget {
-                split: self.noise_split,
-            },
         };
         let request = PlanRequest {
-            epsilon,
-            delta,
+            algorithm,
             relation: self.relation.into(),
             chains: self.chains,
             iterations: match lengths {
                 Some(l) => Iterations::Fixed(l.num_warmup.saturating_add(l.num_samples)),
                 None => Iterations::Max,
             },
+            noise,
+            temperature: self.power(n)?,
+            clip_gradient: self.clip_gradient.unwrap_or(DEFAULT_CLIP),
+            clip_log_ratio: self.clip_log_ratio.unwrap_or(DEFAULT_CLIP),
+            step_size: self.step_size,
             leapfrog_steps: self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS),
             fresh_gradients: self.fresh_gradients,
-            clip_gradient: self.clip_gradient,
-            clip_log_ratio: self.clip_log_ratio,
-            noise,
-            dimension: dimension as u64,
-            temperature: self.power(n)?,
-            step_size: self.step_size.unwrap_or(DEFAULT_STEP_SIZE),
+            one_component: self.one_component,
+            guided_walk: self.guided_walk,
+            ..PlanRequest::new(epsilon, delta, dimension)
         };
         let plan = Plan::new(request).map_err(|e| {
             if e.is_refusal() {

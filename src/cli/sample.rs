@@ -1,5 +1,6 @@
 //! `dpm sample`: the main job.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -11,18 +12,19 @@ use super::log_prob::unconstrained_point;
 use super::model_file::ModelFile;
 use super::plan::figure;
 use super::progress::{Progress, Spending};
-use super::run_settings::{Lengths, RelationChoice, RunSettings};
+use super::run_settings::{Lengths, RelationChoice, RunSettings, refuse_foreign};
 use super::summary::marked_csv;
 use super::{Common, pretty, say_always};
-use crate::accounting::{Accountant, Meter};
+use crate::accounting::Meter;
 use crate::density::Density;
 use crate::diagnostics::Summary;
 use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
 use crate::output::{PrivateRun, RECORD, RunDirectory, not_private_report, private_report};
 use crate::privacy::{NotPrivate, PrivateRng, Vault};
 use crate::sampler::{
-    self, ALGORITHMS, Chain, DEFAULT_MAX_DEPTH, Initial, MetricForm, NonPrivateSettings, Phase,
-    PrivateSettings, SampleError, sample_exactly, sample_privately,
+    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, MetricForm, NoiseChoice,
+    NonPrivateSettings, Phase, PrivateSettings, Question, SampleError, sample_exactly,
+    sample_privately,
 };
 use crate::syntax::did_you_mean;
 
@@ -45,9 +47,7 @@ impl From<MetricChoice> for MetricForm {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6 --temperature 100 --chains 2\n\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json."
-)]
+#[command(after_help = after_help())]
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
@@ -56,7 +56,7 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// Sampler: dp-hmc, or without privacy nuts, hmc, rwmh
+    /// Sampler, see the list below
     #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
     algorithm: String,
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
@@ -64,13 +64,13 @@ pub(super) struct Arguments {
     not_private: bool,
     #[command(flatten)]
     settings: RunSettings,
-    /// Without privacy: what warm-up estimates of the posterior's scales [default: diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
+    /// What warm-up estimates of the posterior's scales [default: unit where private, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
     #[arg(long, value_enum, value_name = "FORM")]
     metric: Option<MetricChoice>,
     /// Without privacy: most doublings of a nuts trajectory [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     max_depth: Option<u32>,
-    /// Without privacy: mean acceptance that warm-up aims at [default: 0.8; rwmh 0.234]
+    /// Mean acceptance that warm-up aims at [default: dp-hmc 0.5, dp-penalty 0.3, nuts and hmc 0.8, rwmh 0.234]
     #[arg(long, value_name = "P")]
     target_acceptance: Option<f64>,
     /// The budget of these data, as made by `dpm ledger create`: the run is charged to it, or refused
@@ -111,8 +111,27 @@ pub(super) struct Arguments {
     overwrite: bool,
 }
 
+fn after_help() -> String {
+    let mut text = String::from(
+        "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6 --temperature 100 --chains 2\n\nSamplers, and the flags that each has beside the common ones:\n",
+    );
+    for algorithm in ALGORITHMS {
+        let _ = write!(
+            text,
+            "  {}: {}\n      {}\n",
+            algorithm.name,
+            algorithm.summary,
+            algorithm.settings.join(" ")
+        );
+    }
+    text.push_str(
+        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json.",
+    );
+    text
+}
+
 /// Errors for unknown and future samplers.
-pub(super) fn known_algorithm(name: &str) -> Result<&'static sampler::Algorithm, Failure> {
+pub(super) fn known_algorithm(name: &str) -> Result<&'static Algorithm, Failure> {
     if let Some(algorithm) = sampler::lookup(name) {
         return Ok(algorithm);
     }
@@ -139,7 +158,7 @@ fn list_of_algorithms() -> String {
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let algorithm = known_algorithm(&arguments.algorithm)?;
-    check_usage(arguments, algorithm.is_private)?;
+    check_usage(arguments, algorithm)?;
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
@@ -162,14 +181,15 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         place: &place,
         account,
     };
-    if algorithm.is_private {
-        job.private()
+    if algorithm.is_private() {
+        job.private(algorithm)
     } else {
         job.not_private(algorithm)
     }
 }
 
-fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
+fn check_usage(arguments: &Arguments, algorithm: &Algorithm) -> Result<(), Failure> {
+    let is_private = algorithm.is_private();
     if is_private && arguments.not_private {
         return Err(Failure::input(format!(
             "`{}` is private; --not-private goes with `--algorithm hmc`",
@@ -204,19 +224,19 @@ fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
             "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out",
         ));
     }
-    let reference_only = [
-        ("--metric", arguments.metric.is_some()),
-        ("--max-depth", arguments.max_depth.is_some()),
-        ("--target-acceptance", arguments.target_acceptance.is_some()),
-    ];
-    if let Some((flag, _)) = reference_only
-        .iter()
-        .find(|(_, given)| is_private && *given)
+    refuse_foreign(
+        algorithm,
+        &[
+            ("--metric", arguments.metric.is_some()),
+            ("--max-depth", arguments.max_depth.is_some()),
+            ("--target-acceptance", arguments.target_acceptance.is_some()),
+        ],
+    )?;
+    if is_private && arguments.target_acceptance.is_some() && arguments.settings.step_size.is_some()
     {
-        return Err(Failure::input(format!(
-            "{flag} belongs to the samplers without privacy: leave it out for `{}`",
-            arguments.algorithm
-        )));
+        return Err(Failure::input(
+            "--target-acceptance adapts the step size, which --step-size fixes: leave one of them out",
+        ));
     }
     if arguments
         .target_acceptance
@@ -229,7 +249,7 @@ fn check_usage(arguments: &Arguments, is_private: bool) -> Result<(), Failure> {
     if arguments.thin == 0 {
         return Err(Failure::input("--thin must be at least 1"));
     }
-    arguments.settings.check()
+    arguments.settings.check(algorithm)
 }
 
 fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
@@ -295,14 +315,14 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn private(&self) -> Result<(), Failure> {
+    fn private(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
         let n = match settings.relation {
             RelationChoice::Substitute => Some(self.vault.n() as u64),
             RelationChoice::AddRemove => None,
         };
         let (epsilon, delta, default_delta) = settings.budget(n)?;
-        let (plan, lengths) = settings.plan(n, self.vault.density().dimension())?;
+        let (plan, lengths) = settings.plan(algorithm, n, self.vault.density().dimension())?;
         if default_delta {
             self.common.say(format!(
                 "delta was not given: taking 0.1 / number of {} = {:.3e}",
@@ -332,6 +352,11 @@ impl Job<'_> {
             initial: self.initial.clone(),
             seed: self.arguments.seed,
             noise,
+            metric: self
+                .arguments
+                .metric
+                .map_or(MetricForm::Unit, MetricForm::from),
+            target_acceptance: self.arguments.target_acceptance,
         };
         // Charged and on the disk before a row is asked about.
         let unit = self.arguments.reading.unit().unwrap_or(RECORD);
@@ -383,7 +408,7 @@ impl Job<'_> {
             epsilon_spent: spent,
             relation: plan.request.relation.name(),
             unit: self.arguments.reading.unit(),
-            accountant: Accountant::Gaussian.name(),
+            accountant: plan.guarantee.accountant.name(),
             proved: plan.guarantee.proved,
             mu: plan.guarantee.mu,
             events: &plan.events,
@@ -392,6 +417,11 @@ impl Job<'_> {
             secure_noise,
             tempered: plan.request.temperature != 1.0,
         });
+        let used = |flag: &str| algorithm.settings.contains(&flag);
+        let split = match plan.request.noise {
+            NoiseChoice::FromBudget { split } if used("--noise-split") => Some(split),
+            _ => None,
+        };
         let mut config = self.config(lengths, plan.request.chains);
         merge(
             &mut config,
@@ -399,15 +429,17 @@ impl Job<'_> {
                 "epsilon": epsilon.to_f64(),
                 "delta": delta.to_f64(),
                 "relation": plan.request.relation.name(),
-                "leapfrog_steps": plan.request.leapfrog_steps,
+                "leapfrog_steps": used("--leapfrog-steps").then_some(plan.request.leapfrog_steps),
+                "one_component": plan.request.one_component,
+                "guided_walk": plan.request.guided_walk,
                 "ledger": self.arguments.ledger.as_ref().map(|p| p.display().to_string()),
-                "accountant": Accountant::Gaussian.name(),
+                "accountant": plan.guarantee.accountant.name(),
                 "step_size": plan.request.step_size,
-                "noise_split": settings.tau_gradient.is_none().then_some(settings.noise_split),
-                "clip_gradient": plan.request.clip_gradient,
-                "clip_log_ratio": plan.request.clip_log_ratio,
-                "tau_gradient": plan.tau_gradient,
-                "tau_log_ratio": plan.tau_log_ratio,
+                "noise_split": split,
+                "clip_gradient": used("--clip-gradient").then_some(plan.request.clip_gradient),
+                "clip_log_ratio": used("--clip-log-ratio").then_some(plan.request.clip_log_ratio),
+                "tau_gradient": plan.tau(Question::Gradient),
+                "tau_log_ratio": plan.tau(Question::LogRatio),
                 "fresh_gradients": plan.request.fresh_gradients,
                 "insecure_noise_seed": self.arguments.insecure_noise_seed,
             }),
@@ -438,7 +470,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn not_private(&self, algorithm: &'static sampler::Algorithm) -> Result<(), Failure> {
+    fn not_private(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
         let dimension = self.vault.density().dimension();
         let metric = self.arguments.metric.map_or_else(
@@ -544,7 +576,7 @@ impl Job<'_> {
             "metric": a.metric.map(|m| metric_name(m.into())),
             "max_depth": a.max_depth,
             "target_acceptance": a.target_acceptance,
-            "private": sampler::lookup(&a.algorithm).is_some_and(|x| x.is_private)
+            "private": sampler::lookup(&a.algorithm).is_some_and(Algorithm::is_private)
                 && a.insecure_noise_seed.is_none(),
             "version": env!("CARGO_PKG_VERSION"),
         })
@@ -565,7 +597,8 @@ impl Job<'_> {
             RunDirectory::create(self.place, self.arguments.overwrite).map_err(Failure::run)?;
         // How long a private run took depends on the number of records, which may
         // be private, and on the computer; it is nobody's business.
-        let is_private = sampler::lookup(&self.arguments.algorithm).is_none_or(|a| a.is_private);
+        let is_private =
+            sampler::lookup(&self.arguments.algorithm).is_none_or(Algorithm::is_private);
         let timing = |chain: &Chain| match is_private {
             true => Timing {
                 warmup: 0.0,

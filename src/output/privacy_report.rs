@@ -39,7 +39,7 @@ pub struct PrivateRun<'a> {
     pub unit: Option<&'a str>,
     pub accountant: &'a str,
     pub proved: bool,
-    pub mu: f64,
+    pub mu: Option<f64>,
     /// The schedule that was charged.
     pub events: &'a [Event],
     /// How many of each event's releases took place.

@@ -8,6 +8,8 @@
 //! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes
 //! a record's place: its rows are summed before anything is clipped.
 
+pub mod barker;
+pub mod batch_penalty;
 mod gradient;
 mod load;
 pub mod noise;
@@ -15,8 +17,13 @@ mod noisy;
 pub mod penalty;
 mod randomness;
 mod rows;
+mod subsampling;
 mod vault;
 
+pub use barker::{BarkerError, BarkerScale};
+pub use batch_penalty::{
+    BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyQuery, BatchPenaltyScale,
+};
 pub use gradient::{GradientScale, ScaleError};
 pub use load::{
     ColumnSurvey, LoadError, OnBadRows, Places, Survey, UnitSurvey, load_csv, load_csv_by_unit,
@@ -26,4 +33,5 @@ pub use noisy::Noisy;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
 pub use rows::Rows;
+pub use subsampling::{InclusionRate, RateError, Subsampling};
 pub use vault::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};

@@ -114,7 +114,8 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
 
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
             let bound = i128::from(scale.bound());
-            let sums = [&a, &b, &c].map(|v| v.clipped_gradient_sum(&from, &scale));
+            let sums =
+                [&a, &b, &c].map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
             let replaced = squared_distance(&sums[0], &sums[1]);
             assert!(
                 replaced <= 4 * bound * bound,
@@ -145,7 +146,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
             }
             mutants += 1;
             let [a, c] = [&original, &others].map(|t| t.vault_by_row(source));
-            let sums = [&a, &c].map(|v| v.clipped_gradient_sum(&from, &scale));
+            let sums = [&a, &c].map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
             mutant_gradients += usize::from(squared_distance(&sums[0], &sums[1]) > bound * bound);
             let ratios = [&a, &c].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
             mutant_ratios += usize::from((ratios[0] - ratios[1]).abs() > limit);
@@ -186,8 +187,8 @@ fn permuted_rows_give_the_same_integers() {
             // The finest lattice there is: the last bits of a sum are on it.
             let scale = GradientScale::new(clip, 2, 1e-3).unwrap();
             assert_eq!(
-                a.clipped_gradient_sum(&from, &scale),
-                b.clipped_gradient_sum(&from, &scale)
+                a.table.clipped_gradient_sum(&a.density, &from, &scale),
+                b.table.clipped_gradient_sum(&b.density, &from, &scale)
             );
             let query = weak_query(clip);
             assert_eq!(
@@ -229,8 +230,12 @@ fn units_of_one_row_are_records() {
         for clip in [0.01, 1.0, 100.0] {
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
             assert_eq!(
-                units.clipped_gradient_sum(&from, &scale),
-                records.clipped_gradient_sum(&from, &scale)
+                units
+                    .table
+                    .clipped_gradient_sum(&units.density, &from, &scale),
+                records
+                    .table
+                    .clipped_gradient_sum(&records.density, &from, &scale)
             );
             let query = weak_query(clip);
             assert_eq!(
@@ -273,7 +278,9 @@ fn a_unit_is_its_rows_together() {
             keys: vec![key as u64; size],
         };
         let alone = unit.vault(source);
-        let own = alone.clipped_gradient_sum(&theta, &scale);
+        let own = alone
+            .table
+            .clipped_gradient_sum(&alone.density, &theta, &scale);
         assert!(squared_distance(&own, &[0, 0]) <= i128::from(scale.bound()).pow(2));
         for (sum, part) in sums.iter_mut().zip(own) {
             *sum += part;
@@ -282,8 +289,12 @@ fn a_unit_is_its_rows_together() {
         // Alone and unclipped, a unit is the sum of its rows.
         let by_row = unit.vault_by_row(source);
         let (whole, rows) = (
-            alone.clipped_gradient_sum(&theta, &wide),
-            by_row.clipped_gradient_sum(&theta, &wide),
+            alone
+                .table
+                .clipped_gradient_sum(&alone.density, &theta, &wide),
+            by_row
+                .table
+                .clipped_gradient_sum(&by_row.density, &theta, &wide),
         );
         for (a, b) in whole.iter().zip(&rows) {
             // Each row is truncated by less than one lattice step, and float sums
@@ -303,7 +314,12 @@ fn a_unit_is_its_rows_together() {
     assert!((3..sizes.len()).contains(&clipped), "{clipped}");
     let together = all.vault(source);
     assert_eq!(together.n(), sizes.len());
-    assert_eq!(together.clipped_gradient_sum(&theta, &scale), sums);
+    assert_eq!(
+        together
+            .table
+            .clipped_gradient_sum(&together.density, &theta, &scale),
+        sums
+    );
     assert_eq!(
         together.clipped_log_ratio_sum(&theta, &to, 1.0, &weak_query(2.0)),
         ratios
@@ -328,8 +344,8 @@ fn missing_rows_keep_their_unit_counted() {
     let scale = GradientScale::new(0.7, 2, 5.0).unwrap();
     let theta = [0.3, -0.8];
     assert_eq!(
-        a.clipped_gradient_sum(&theta, &scale),
-        b.clipped_gradient_sum(&theta, &scale)
+        a.table.clipped_gradient_sum(&a.density, &theta, &scale),
+        b.table.clipped_gradient_sum(&b.density, &theta, &scale)
     );
     let permission = NotPrivate::acknowledged();
     assert_eq!(a.exact(&theta, permission), b.exact(&theta, permission));

@@ -1,20 +1,22 @@
 //! Rows go in; charged, noisy sums come out.
 
+mod batch;
+mod charge;
+mod table;
 mod units;
 
-use rayon::prelude::*;
+pub use charge::{Charge, ReleaseError};
+
+use charge::Mechanism;
+use table::{CompensatedSum, Table};
 
 use super::gradient::GradientScale;
 use super::noisy::Noisy;
-use super::penalty::{PenaltyQuery, quantise};
+use super::penalty::PenaltyQuery;
 use super::randomness::PrivateRng;
 use super::rows::Rows;
-use crate::accounting::{BudgetError, Event, Meter, Real};
-use crate::density::{BLOCK, Density};
-
-/// Blocks per unit of parallel work. Fixed, so that float sums of the
-/// non-private path do not depend on the number of threads either.
-const BLOCKS_PER_TASK: usize = 16;
+use super::subsampling::Subsampling;
+use crate::density::Density;
 
 /// The private data, behind one door.
 ///
@@ -22,15 +24,9 @@ const BLOCKS_PER_TASK: usize = 16;
 /// release, each charged first.
 pub struct Vault {
     density: Density,
-    /// What the row program reads, `[columns][n]`.
-    columns: Vec<Vec<f64>>,
-    /// Which records have a likelihood: false for missing values and for
-    /// records that are impossible under every parameter.
-    counts: Vec<bool>,
+    table: Table,
     /// The number of privacy units: of records, unless rows share units.
     n: usize,
-    /// Where rows share units, the end of each unit's rows; all of them count.
-    units: Option<Vec<usize>>,
     /// Sum of what the parameters do not change; for the non-private path only.
     constant: f64,
 }
@@ -43,66 +39,6 @@ pub struct LogRatio {
     pub penalised: f64,
     /// Standard deviation of the noise, nats.
     pub sigma: f64,
-}
-
-/// Where a release is charged: a line of a meter.
-#[derive(Clone, Copy)]
-pub struct Charge<'a> {
-    pub meter: &'a Meter,
-    pub line: usize,
-}
-
-/// Why a release did not happen.
-#[derive(Debug, thiserror::Error)]
-pub enum ReleaseError {
-    #[error(transparent)]
-    Budget(#[from] BudgetError),
-    #[error(
-        "the planned event `{planned}` does not cover this release: plan it with the same clip bound, relation and noise, and with the lattice of the noise"
-    )]
-    NotCovered { planned: String },
-    #[error("line {line} of the meter does not exist; it has {lines}")]
-    NoSuchLine { line: usize, lines: usize },
-}
-
-/// What a release does, in lattice units.
-struct Mechanism {
-    /// How often the clip bound one record's change can move the sum.
-    factor: u8,
-    sensitivity: u64,
-    sigma: u64,
-    coordinates: u64,
-}
-
-impl Charge<'_> {
-    /// Charges the release, if the planned event covers it: the same relation,
-    /// at least this sensitivity in units of the noise, at least this coarse a
-    /// lattice and this many coordinates. Exact: no rounding decides.
-    fn take(&self, mechanism: &Mechanism) -> Result<(), ReleaseError> {
-        let planned = self.meter.planned();
-        let Some(Event::Gaussian(event)) = planned.get(self.line) else {
-            return Err(ReleaseError::NoSuchLine {
-                line: self.line,
-                lines: planned.len(),
-            });
-        };
-        let sigma = Real::from(mechanism.sigma);
-        let same_relation = event.clip().is_some_and(|clip| {
-            event.sensitivity() == clip * Real::from(u64::from(mechanism.factor))
-        });
-        let enough_noise =
-            Real::from(mechanism.sensitivity) * event.sigma() <= event.sensitivity() * sigma;
-        let lattice = event.lattice().is_some_and(|lattice| {
-            lattice.ratio() * sigma >= Real::from(1u64)
-                && lattice.coordinates() >= mechanism.coordinates
-        });
-        if !(same_relation && enough_noise && lattice) {
-            return Err(ReleaseError::NotCovered {
-                planned: event.what().to_string(),
-            });
-        }
-        Ok(self.meter.charge(self.line)?)
-    }
 }
 
 /// Says that exact values may leave the vault, because the user asked for a
@@ -140,10 +76,12 @@ impl Vault {
         });
         Vault {
             density,
-            columns,
-            counts,
+            table: Table {
+                columns,
+                counts,
+                units,
+            },
             n: rows.n(),
-            units,
             constant: constant.value(),
         }
     }
@@ -177,20 +115,7 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        charge.take(&Mechanism {
-            factor: scale.sensitivity_factor(),
-            sensitivity: scale.sensitivity(),
-            sigma: scale.sigma_units(),
-            coordinates: theta.len() as u64,
-        })?;
-        let noise: Vec<i64> = theta.iter().map(|_| scale.noise().sample(rng)).collect();
-        let sum = self.clipped_gradient_sum(theta, scale);
-        let released = sum
-            .iter()
-            .zip(noise)
-            .map(|(&s, k)| scale.real(s + i128::from(k)))
-            .collect();
-        Ok(Noisy::new(released))
+        self.noisy_batch_gradient(theta, scale, Subsampling::All, charge, rng)
     }
 
     /// The sum of the records' clipped log-likelihood ratios between two
@@ -216,8 +141,12 @@ impl Vault {
             sensitivity: query.sensitivity().unsigned_abs(),
             sigma: query.sigma_units(),
             coordinates: 1,
+            subsampling: Subsampling::All,
+            records: self.n as u64,
         })?;
         let noise = query.noise().sample(rng);
+        #[cfg(test)]
+        let noise = crate::planted::noise(vec![noise], query.noise(), rng)[0];
         let sum = self.clipped_log_ratio_sum(from, to, temperature, query);
         Ok(Noisy::new(LogRatio {
             penalised: query.penalised_ratio(sum, noise),
@@ -228,78 +157,14 @@ impl Vault {
     /// Log-likelihood (nats, with all constants) and its gradient with respect
     /// to the interface, both exact.
     pub fn exact(&self, theta: &[f64], _: NotPrivate) -> (f64, Vec<f64>) {
-        let program = self.density.row_program();
-        let z = self.density.interface(theta).z;
-        let parts: Vec<(CompensatedSum, Vec<f64>)> = self
-            .tasks()
-            .into_par_iter()
-            .map(|blocks| {
-                let mut scratch = program.scratch(&z, 0);
-                let mut gradient = vec![0.0; z.len()];
-                let mut total = CompensatedSum::default();
-                for start in blocks {
-                    let (columns, counts) = self.block(start);
-                    program.forward(&columns, counts.len(), &mut scratch);
-                    let terms = program.output(0, &columns, counts.len(), &scratch);
-                    for (&term, &keep) in terms.iter().zip(counts) {
-                        if keep {
-                            total.add(term);
-                        }
-                    }
-                    program.add_interface_gradient(&columns, counts, &mut scratch, &mut gradient);
-                }
-                (total, gradient)
-            })
-            .collect();
+        let (log_likelihood, gradient) = self.table.exact(&self.density, theta);
         let mut total = CompensatedSum::default();
         total.add(self.constant);
-        let mut gradient = vec![0.0; z.len()];
-        for (term, part) in parts {
-            total.add(term.value());
-            for (g, p) in gradient.iter_mut().zip(part) {
-                *g += p;
-            }
-        }
+        total.add(log_likelihood);
         (total.value(), gradient)
     }
 
-    /// The integer sum that [`Vault::noisy_gradient`] adds noise to.
-    fn clipped_gradient_sum(&self, theta: &[f64], scale: &GradientScale) -> Vec<i128> {
-        if let Some(ends) = &self.units {
-            return self.unit_gradient_sum(theta, scale, ends);
-        }
-        let program = self.density.row_program();
-        let z = self.density.interface(theta).z;
-        let jacobian = self.density.interface_jacobian(theta);
-        let dimension = theta.len();
-        let parts: Vec<Vec<i128>> = self
-            .tasks()
-            .into_par_iter()
-            .map(|blocks| {
-                let mut scratch = program.scratch(&z, dimension);
-                let mut integers = vec![0; dimension * BLOCK];
-                let mut sum = vec![0; dimension];
-                for start in blocks {
-                    let (columns, counts) = self.block(start);
-                    let gradients =
-                        program.gradients(&columns, counts.len(), &jacobian, &mut scratch);
-                    scale.add_clipped(gradients, counts, &mut integers, &mut sum);
-                }
-                sum
-            })
-            .collect();
-        let mut total = vec![0i128; dimension];
-        for part in parts {
-            for (t, p) in total.iter_mut().zip(part) {
-                *t += p;
-            }
-        }
-        total
-    }
-
-    /// The integer sum that [`Vault::noisy_log_ratio`] adds noise to. Each
-    /// record's log-likelihood is put on the lattice first, so that the ratio
-    /// is antisymmetric to the bit.
+    /// The integer sum that [`Vault::noisy_log_ratio`] adds noise to.
     fn clipped_log_ratio_sum(
         &self,
         from: &[f64],
@@ -307,81 +172,13 @@ impl Vault {
         temperature: f64,
         query: &PenaltyQuery,
     ) -> i128 {
-        if let Some(ends) = &self.units {
-            return self.unit_log_ratio_sum(from, to, temperature, query, ends);
-        }
-        let program = self.density.row_program();
-        let z_from = self.density.interface(from).z;
-        let z_to = self.density.interface(to).z;
-        self.tasks()
-            .into_par_iter()
-            .map(|blocks| {
-                let mut at_from = program.scratch(&z_from, 0);
-                let mut at_to = program.scratch(&z_to, 0);
-                let mut sum = 0i128;
-                for start in blocks {
-                    let (columns, counts) = self.block(start);
-                    let rows = counts.len();
-                    program.forward(&columns, rows, &mut at_from);
-                    program.forward(&columns, rows, &mut at_to);
-                    let before = program.output(0, &columns, rows, &at_from);
-                    let after = program.output(0, &columns, rows, &at_to);
-                    for i in 0..rows {
-                        if counts[i] {
-                            sum += i128::from(query.clip(
-                                quantise(temperature * after[i]),
-                                quantise(temperature * before[i]),
-                            ));
-                        }
-                    }
-                }
-                sum
-            })
-            .sum()
-    }
-
-    /// First records of the blocks, in tasks.
-    fn tasks(&self) -> Vec<Vec<usize>> {
-        let starts: Vec<usize> = (0..self.counts.len()).step_by(BLOCK).collect();
-        starts
-            .chunks(BLOCKS_PER_TASK)
-            .map(<[usize]>::to_vec)
-            .collect()
-    }
-
-    fn block(&self, start: usize) -> (Vec<&[f64]>, &[bool]) {
-        let end = (start + BLOCK).min(self.counts.len());
-        let columns = self.columns.iter().map(|c| &c[start..end]).collect();
-        (columns, &self.counts[start..end])
-    }
-}
-
-/// A float sum whose rounding does not grow with the number of terms (Neumaier
-/// 1974): differences of log densities are small beside the densities.
-#[derive(Debug, Clone, Copy, Default)]
-struct CompensatedSum {
-    sum: f64,
-    lost: f64,
-}
-
-impl CompensatedSum {
-    fn add(&mut self, term: f64) {
-        let next = self.sum + term;
-        self.lost += if self.sum.abs() >= term.abs() {
-            (self.sum - next) + term
-        } else {
-            (term - next) + self.sum
-        };
-        self.sum = next;
-    }
-
-    fn value(self) -> f64 {
-        // An infinite sum has no rounding to compensate.
-        if self.sum.is_finite() {
-            self.sum + self.lost
-        } else {
-            self.sum
-        }
+        self.table.sum_over_ratios(
+            &self.density,
+            [from, to],
+            temperature,
+            |sum, after, before| *sum += i128::from(query.clip(after, before)),
+            |a: i128, b| a + b,
+        )
     }
 }
 

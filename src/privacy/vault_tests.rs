@@ -165,7 +165,8 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
 
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
             let bound = i128::from(scale.bound());
-            let sums = [&a, &b, &c].map(|v| v.clipped_gradient_sum(&from, &scale));
+            let sums =
+                [&a, &b, &c].map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
             let replaced = squared_distance(&sums[0], &sums[1]);
             assert!(
                 replaced <= 4 * bound * bound,
@@ -218,8 +219,8 @@ fn permuted_rows_give_the_same_integers() {
         );
         let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
         assert_eq!(
-            a.clipped_gradient_sum(&from, &scale),
-            b.clipped_gradient_sum(&from, &scale)
+            a.table.clipped_gradient_sum(&a.density, &from, &scale),
+            b.table.clipped_gradient_sum(&b.density, &from, &scale)
         );
         let query = query(2, 0.5);
         assert_eq!(
@@ -239,8 +240,8 @@ fn missing_values_add_nothing() {
     let theta = [0.3, -0.8];
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
     assert_eq!(
-        a.clipped_gradient_sum(&theta, &scale),
-        b.clipped_gradient_sum(&theta, &scale)
+        a.table.clipped_gradient_sum(&a.density, &theta, &scale),
+        b.table.clipped_gradient_sum(&b.density, &theta, &scale)
     );
     let permission = NotPrivate::acknowledged();
     assert_eq!(a.exact(&theta, permission), b.exact(&theta, permission));
@@ -276,7 +277,9 @@ fn unclipped_sums_are_the_exact_gradient() {
         let (from_value, adjoint) = vault.exact(&theta, NotPrivate::acknowledged());
         let (_, with) = vault.density().pull_back(&theta, &adjoint);
         let (_, prior) = vault.density().pull_back(&theta, &[]);
-        let sum = vault.clipped_gradient_sum(&theta, &scale);
+        let sum = vault
+            .table
+            .clipped_gradient_sum(&vault.density, &theta, &scale);
         for ((s, w), p) in sum.iter().zip(&with).zip(&prior) {
             let exact = w - p;
             let error = (scale.real(*s) - exact).abs();
@@ -339,7 +342,8 @@ fn releases_carry_the_declared_noise() {
     let mut rng = PrivateRng::from_insecure_seed(7);
     let theta = [0.1, 0.2];
     let exact: Vec<f64> = vault
-        .clipped_gradient_sum(&theta, &scale)
+        .table
+        .clipped_gradient_sum(&vault.density, &theta, &scale)
         .iter()
         .map(|&s| scale.real(s))
         .collect();

@@ -8,7 +8,6 @@
 
 use super::*;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal, StandardNormal};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -39,13 +38,13 @@ impl Oracle for Gaussian {
         -0.25 * theta[0] * theta[0]
     }
 
-    fn gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+    fn gradient(&mut self, _: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
         self.gradients += 1;
         let noise: f64 = StandardNormal.sample(&mut self.rng);
         Ok(vec![-theta[0] + self.sigma_gradient * noise])
     }
 
-    fn log_ratio(&mut self, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
+    fn log_ratio(&mut self, _: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
         self.ratios += 1;
         let mut exact = 0.25 * (from[0] * from[0] - to[0] * to[0]);
         let sigma = self.sigma_ratio_per_distance * (from[0] - to[0]).abs();
@@ -101,7 +100,7 @@ fn simulate(fresh: bool, mutant: Mutant) -> Moments {
         let mut jitter = Jitter::new(&mut rng);
         let mut state = init(vec![0.5], &mut oracle);
         for i in 0..iterations {
-            let (next, info) = step(state, &mut oracle, &settings, &mut jitter, &mut rng).unwrap();
+            let (next, info) = step(&state, &mut oracle, &settings, &mut jitter, &mut rng).unwrap();
             state = next;
             if i >= warmup {
                 let x = state.theta[0];

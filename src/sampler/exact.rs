@@ -4,35 +4,11 @@ use rand::{Rng, RngExt};
 
 use super::adaptation::{Covariance, DualAveraging, Windows};
 use super::hamiltonian::{Info, State, reasonable_step};
-use super::metric::Metric;
+use super::metric::{Metric, MetricForm};
 use super::oracle::{ExactOracle, SampleError};
 use super::run::{Chain, Draw, Initial, Observer, Phase, Recorder, in_parallel, public_rng, start};
 use super::{Algorithm, hmc, nuts, rwmh};
 use crate::privacy::{NotPrivate, Vault};
-
-/// Dimensions up to which `hmc` estimates a dense metric unless it is told.
-const DENSE_METRIC_UP_TO: usize = 50;
-
-/// The form of the metric that warm-up estimates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricForm {
-    Unit,
-    Diagonal,
-    Dense,
-}
-
-impl MetricForm {
-    /// What a sampler estimates unless it is told: Stan's diagonal for `nuts`; for
-    /// the others, whose trajectories do not adapt their length, the dense one
-    /// where the dimension allows.
-    pub fn default_of(algorithm: &Algorithm, dimension: usize) -> MetricForm {
-        if algorithm.name == nuts::ALGORITHM.name || dimension > DENSE_METRIC_UP_TO {
-            MetricForm::Diagonal
-        } else {
-            MetricForm::Dense
-        }
-    }
-}
 
 /// Settings of the samplers without privacy.
 #[derive(Debug, Clone)]

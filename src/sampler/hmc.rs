@@ -7,16 +7,17 @@
 
 use rand::{Rng, RngExt};
 
-use super::Algorithm;
 use super::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
 use super::metric::Metric;
 use super::oracle::ExactOracle;
+use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "hmc",
     summary: "Hamiltonian Monte Carlo without noise (NOT PRIVATE)",
-    is_private: false,
+    kind: Kind::Exact,
     columns: &["n_leapfrog__", "energy__"],
+    settings: &["--leapfrog-steps", "--metric", "--target-acceptance"],
 };
 
 /// One iteration with step `h` and at most `leapfrog_steps` steps.

@@ -4,9 +4,35 @@
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::Algorithm;
+
+/// Dimensions up to which `hmc` estimates a dense metric unless it is told.
+const DENSE_METRIC_UP_TO: usize = 50;
+
+/// The form of the metric that warm-up estimates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricForm {
+    Unit,
+    Diagonal,
+    Dense,
+}
+
+impl MetricForm {
+    /// What a sampler estimates unless it is told: Stan's diagonal for `nuts`; for
+    /// the others, whose trajectories do not adapt their length, the dense one
+    /// where the dimension allows.
+    pub fn default_of(algorithm: &Algorithm, dimension: usize) -> MetricForm {
+        if algorithm.name == super::nuts::ALGORITHM.name || dimension > DENSE_METRIC_UP_TO {
+            MetricForm::Diagonal
+        } else {
+            MetricForm::Dense
+        }
+    }
+}
+
 /// M^-1, in the forms that Stan knows.
 #[derive(Debug, Clone)]
-pub(super) enum Metric {
+pub enum Metric {
     Unit,
     Diagonal(Vec<f64>),
     /// Covariance by rows, and its lower Cholesky factor by rows.
@@ -21,6 +47,18 @@ impl Metric {
     pub fn dense(covariance: Vec<f64>, dimension: usize) -> Option<Metric> {
         let factor = cholesky(&covariance, dimension)?;
         Some(Metric::Dense { covariance, factor })
+    }
+
+    /// Standard deviation of coordinate `j`: the root of M^-1's entry.
+    pub fn deviation(&self, j: usize) -> f64 {
+        match self {
+            Metric::Unit => 1.0,
+            Metric::Diagonal(variances) => variances[j].sqrt(),
+            Metric::Dense { covariance, factor } => {
+                let d = (factor.len() as f64).sqrt() as usize;
+                covariance[j * d + j].sqrt()
+            }
+        }
     }
 
     /// p ~ N(0, M).

@@ -5,6 +5,7 @@
 
 mod adaptation;
 mod dp_hmc;
+mod dp_penalty;
 mod exact;
 mod hamiltonian;
 mod hmc;
@@ -13,35 +14,133 @@ mod metric;
 mod nuts;
 mod oracle;
 mod plan;
+mod request;
 mod run;
 mod rwmh;
+mod schedule;
+mod warmup;
 
-pub use exact::{MetricForm, NonPrivateSettings, sample_exactly};
+use rand_chacha::ChaCha8Rng;
+
+pub use exact::{NonPrivateSettings, sample_exactly};
+pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
-pub use oracle::{ExactOracle, Oracle, PrivateOracle, SampleError};
-pub use plan::{
+pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
+pub use plan::{Plan, PlanError};
+pub use request::{
     DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
-    DEFAULT_STEP_SIZE, Iterations, NoiseChoice, Plan, PlanError, PlanRequest,
+    Iterations, NoiseChoice, PlanRequest,
 };
 pub use run::{Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately};
+pub use schedule::{Line, Noise, PlannedLine, Question, Scale};
 
-/// What the plan needs to know about a sampler, without any data.
+/// A sampler, as the command line and the planner see it.
 #[derive(Debug)]
 pub struct Algorithm {
     /// The name after `--algorithm`.
     pub name: &'static str,
     /// One line for `--help`.
     pub summary: &'static str,
-    /// Whether its draws are differentially private.
-    pub is_private: bool,
+    pub kind: Kind,
     /// What it writes beside the draws, after acceptance, step size and
     /// divergence; names end in `__`, as in Stan.
     pub columns: &'static [&'static str],
+    /// The flags of `dpm sample` that it looks at, beside those that every sampler
+    /// has.
+    pub settings: &'static [&'static str],
+}
+
+impl Algorithm {
+    /// Whether its draws are differentially private.
+    pub fn is_private(&self) -> bool {
+        matches!(self.kind, Kind::Private(_))
+    }
+}
+
+/// Where a sampler gets its answers from.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// Charged, noisy releases of the vault.
+    Private(&'static dyn Sampler),
+    /// Exact values: NOT PRIVATE.
+    Exact,
+}
+
+/// A sampler whose every look at the data is a release.
+pub trait Sampler: Sync + std::fmt::Debug {
+    /// What `iterations` of each chain release, all chains together. Needs no data,
+    /// and none may be looked at: the run is charged for exactly this.
+    fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError>;
+
+    /// What can be told beforehand to make the run useless, in words.
+    fn warnings(&self, plan: &Plan) -> Vec<String>;
+
+    /// The step size of a run that gives none (unconstrained scale).
+    fn default_step_size(&self, request: &PlanRequest) -> f64;
+
+    /// The mean acceptance that warm-up aims at by changing the step size, for
+    /// samplers that accept and reject.
+    fn target_acceptance(&self) -> Option<f64>;
+
+    /// A chain at `theta` (unconstrained scale), before its first step.
+    fn chain(
+        &self,
+        plan: &Plan,
+        theta: Vec<f64>,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker>;
+}
+
+/// The state of one chain.
+pub trait Walker {
+    /// One iteration.
+    fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError>;
+
+    /// Where the chain is, on the unconstrained scale.
+    fn theta(&self) -> &[f64];
+
+    /// Takes over what warm-up has learnt from released values.
+    fn tune(&mut self, step_size: f64, metric: &Metric);
+}
+
+/// What one iteration says of itself; all of it follows from released values.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// min(1, e^log a).
+    pub accept_stat: f64,
+    pub accepted: bool,
+    pub step_size: f64,
+    /// The sampler's own columns ([`Algorithm::columns`]).
+    pub columns: Vec<f64>,
+}
+
+impl Step {
+    /// A proposal that was rejected without a test.
+    fn rejected(step_size: f64) -> Step {
+        Step {
+            accept_stat: 0.0,
+            accepted: false,
+            step_size,
+            columns: Vec::new(),
+        }
+    }
+
+    /// A proposal that was tested with log probability `log_a`.
+    fn tested(log_a: f64, accepted: bool, step_size: f64) -> Step {
+        Step {
+            accept_stat: log_a.exp().min(1.0),
+            accepted,
+            step_size,
+            columns: Vec::new(),
+        }
+    }
 }
 
 /// Every sampler, the default first.
 pub static ALGORITHMS: &[Algorithm] = &[
     dp_hmc::ALGORITHM,
+    dp_penalty::ALGORITHM,
     nuts::ALGORITHM,
     hmc::ALGORITHM,
     rwmh::ALGORITHM,
@@ -49,7 +148,6 @@ pub static ALGORITHMS: &[Algorithm] = &[
 
 /// Samplers that are part of the design but not of this version.
 pub const NOT_SUPPORTED_YET: &[&str] = &[
-    "dp-penalty",
     "dp-barker",
     "dp-sghmc",
     "dp-sgld",

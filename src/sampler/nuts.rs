@@ -11,16 +11,17 @@
 
 use rand::{Rng, RngExt};
 
-use super::Algorithm;
 use super::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
 use super::metric::Metric;
 use super::oracle::ExactOracle;
+use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "nuts",
     summary: "the no-U-turn sampler, as in Stan, without noise (NOT PRIVATE)",
-    is_private: false,
+    kind: Kind::Exact,
     columns: &["treedepth__", "n_leapfrog__", "energy__"],
+    settings: &["--metric", "--max-depth", "--target-acceptance"],
 };
 
 /// Doublings of a trajectory, at most; Stan's default.

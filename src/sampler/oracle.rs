@@ -1,9 +1,11 @@
 //! What a sampler may ask.
 
+use super::plan::Plan;
+use super::schedule::Scale;
+use crate::accounting::Meter;
 use crate::density::Density;
 use crate::privacy::{
-    Charge, GradientScale, NotPrivate, PenaltyError, PenaltyPlan, PenaltyScale, PrivateRng,
-    ReleaseError, Vault, noise,
+    Charge, NotPrivate, PenaltyError, PenaltyPlan, PrivateRng, ReleaseError, Vault, noise,
 };
 
 /// A run that cannot go on.
@@ -21,6 +23,10 @@ pub enum SampleError {
     NoInitialPoint,
     #[error("the initial point has a log density that is not finite; choose another with --init")]
     BadInitialPoint,
+    #[error("the plan has no line {line} of that kind: the sampler asks what it did not plan")]
+    NotPlanned { line: usize },
+    #[error("`{0}` is not private: it has no plan to run under")]
+    NotPrivate(&'static str),
     #[error("interrupted")]
     Interrupted,
 }
@@ -36,7 +42,7 @@ pub enum Ratio {
 }
 
 /// The questions of the private samplers. Prior and Jacobian are public and
-/// exact; the likelihood is noisy and charged.
+/// exact; the likelihood is noisy and charged to a line of the plan.
 pub trait Oracle {
     fn dimension(&self) -> usize;
 
@@ -44,11 +50,11 @@ pub trait Oracle {
     fn log_prior(&mut self, theta: &[f64]) -> f64;
 
     /// T (sum of clipped gradients + noise) + gradient of the log prior.
-    fn gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError>;
+    fn gradient(&mut self, line: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError>;
 
     /// The noisy log-likelihood ratio from `from` to `to`, less half its noise
     /// variance.
-    fn log_ratio(&mut self, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError>;
+    fn log_ratio(&mut self, line: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError>;
 
     /// True with probability min(1, exp(`log_probability`)).
     fn accept(&mut self, log_probability: f64) -> bool;
@@ -56,18 +62,37 @@ pub trait Oracle {
 
 /// The vault, asked under a fixed plan.
 pub struct PrivateOracle<'a> {
-    pub vault: &'a Vault,
-    /// Where gradients are charged.
-    pub gradients: Charge<'a>,
-    /// Where log-ratios are charged.
-    pub log_ratios: Charge<'a>,
-    pub gradient_scale: GradientScale,
-    pub penalty_scale: PenaltyScale,
-    /// b_l: bound on one record's log-ratio per unit of distance.
-    pub clip_log_ratio: f64,
-    /// T: the power to which the likelihood is raised.
-    pub temperature: f64,
-    pub rng: PrivateRng,
+    vault: &'a Vault,
+    plan: &'a Plan,
+    meter: &'a Meter,
+    rng: PrivateRng,
+}
+
+impl<'a> PrivateOracle<'a> {
+    /// `meter` must have been made from the plan's events; `rng` is the source of the
+    /// noise.
+    pub fn new(vault: &'a Vault, plan: &'a Plan, meter: &'a Meter, rng: PrivateRng) -> Self {
+        PrivateOracle {
+            vault,
+            plan,
+            meter,
+            rng,
+        }
+    }
+
+    /// What a line asks, and where it is charged.
+    fn line(&self, line: usize) -> Result<(Scale, Charge<'a>), SampleError> {
+        let planned = self
+            .plan
+            .lines
+            .get(line)
+            .ok_or(SampleError::NotPlanned { line })?;
+        let charge = Charge {
+            meter: self.meter,
+            line,
+        };
+        Ok((planned.scale, charge))
+    }
 }
 
 impl Oracle for PrivateOracle<'_> {
@@ -79,24 +104,32 @@ impl Oracle for PrivateOracle<'_> {
         self.vault.density().log_prior(theta)
     }
 
-    fn gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+    fn gradient(&mut self, line: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+        let (Scale::Gradient(scale), charge) = self.line(line)? else {
+            return Err(SampleError::NotPlanned { line });
+        };
         let likelihood = self
             .vault
-            .noisy_gradient(theta, &self.gradient_scale, self.gradients, &mut self.rng)?
+            .noisy_gradient(theta, &scale, charge, &mut self.rng)?
             .into_inner();
         let (_, prior) = self.vault.density().pull_back(theta, &[]);
+        let temperature = self.plan.request.temperature;
         Ok(prior
             .iter()
             .zip(likelihood)
-            .map(|(p, l)| p + self.temperature * l)
+            .map(|(p, l)| p + temperature * l)
             .collect())
     }
 
-    fn log_ratio(&mut self, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
+    fn log_ratio(&mut self, line: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
+        let (Scale::LogRatio(scale), charge) = self.line(line)? else {
+            return Err(SampleError::NotPlanned { line });
+        };
+        let request = &self.plan.request;
         // The bound is on T times the log-ratio: the tempered likelihood is what
         // is put on the lattice. The distance is symmetric to the bit.
-        let bound = self.temperature * self.clip_log_ratio * distance(from, to);
-        let query = match self.penalty_scale.plan(bound)? {
+        let bound = request.temperature * request.clip_log_ratio * distance(from, to);
+        let query = match scale.plan(bound)? {
             PenaltyPlan::Query(query) => query,
             PenaltyPlan::Skip => return Ok(Ratio::Penalised(0.0)),
             PenaltyPlan::Refuse => return Ok(Ratio::Refused),
@@ -104,9 +137,9 @@ impl Oracle for PrivateOracle<'_> {
         let released = self.vault.noisy_log_ratio(
             from,
             to,
-            self.temperature,
+            request.temperature,
             &query,
-            self.log_ratios,
+            charge,
             &mut self.rng,
         )?;
         Ok(Ratio::Penalised(released.get().penalised))
@@ -152,9 +185,10 @@ impl ExactOracle<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
+    use crate::accounting::Real;
     use crate::model::{Constants, Model};
-    use crate::privacy::{OnBadRows, Rows, penalty};
+    use crate::privacy::{OnBadRows, Rows};
+    use crate::sampler::{Iterations, PlanRequest, PlannedLine};
 
     /// With next to no noise, the private answers are the exact tempered ones: a
     /// wrong sign, a temperature forgotten or squared, a prior counted n times or
@@ -173,39 +207,26 @@ mod tests {
         let rows = Rows::from_columns(&model.columns, vec![("y".into(), y)], OnBadRows::Error);
         let vault = Vault::new(Density::new(model), rows.unwrap_or_else(|e| panic!("{e}")));
         let (clip, tau, temperature) = (40.0, 0.001, 0.25);
-        let gradient_scale = GradientScale::new(clip, 2, tau).unwrap();
-        let event = |what: &str, sigma: f64, ratio: f64, coordinates: u64| {
-            let lattice = Lattice::new(ratio, coordinates).unwrap();
-            let event = Gaussian::of_clip(what, clip, Relation::Substitute, sigma).unwrap();
-            Event::Gaussian(event.on_lattice(lattice).times(10))
-        };
-        let meter = Meter::new(vec![
-            event(
-                "gradient",
-                gradient_scale.sigma(),
-                gradient_scale.lattice_ratio(),
-                2,
-            ),
-            event(
-                "ratio",
-                (2.0 * clip * tau).next_down(),
-                penalty::LATTICE_RATIO,
-                1,
-            ),
-        ]);
-        let charge = |line| Charge {
-            meter: &meter,
-            line,
-        };
-        let mut private = PrivateOracle {
-            vault: &vault,
-            gradients: charge(0),
-            log_ratios: charge(1),
-            gradient_scale,
-            penalty_scale: PenaltyScale::new(2, tau).unwrap(),
+        // No budget has room for so little noise: settle the lines of an affordable
+        // plan anew.
+        let mut plan = Plan::new(PlanRequest {
+            chains: 1,
+            iterations: Iterations::Fixed(10),
+            leapfrog_steps: 1,
+            clip_gradient: clip,
             clip_log_ratio: clip,
             temperature,
-            rng: PrivateRng::from_insecure_seed(5),
+            ..PlanRequest::new(Real::from(1.0), Real::from(0.5), 2)
+        })
+        .unwrap();
+        let loud = |line: &PlannedLine| PlannedLine::new(&line.line, tau, &plan.request).unwrap();
+        plan.lines = plan.lines.iter().map(loud).collect();
+        plan.events = plan.lines.iter().map(|line| line.event.clone()).collect();
+        let meter = Meter::new(plan.events.clone());
+        let rng = PrivateRng::from_insecure_seed(5);
+        let mut private = PrivateOracle::new(&vault, &plan, &meter, rng);
+        let Scale::Gradient(gradient_scale) = plan.lines[0].scale else {
+            panic!("gradients come first")
         };
         let exact = ExactOracle {
             vault: &vault,
@@ -216,11 +237,11 @@ mod tests {
             let (at_from, gradient) = exact.log_density(&from);
             let (at_to, _) = exact.log_density(&to);
             let noise = 6.0 * temperature * gradient_scale.sigma();
-            for (ours, exact) in private.gradient(&from).unwrap().iter().zip(&gradient) {
+            for (ours, exact) in private.gradient(0, &from).unwrap().iter().zip(&gradient) {
                 assert!((ours - exact).abs() < noise, "{ours} {exact} {noise}");
             }
             let prior = private.log_prior(&to) - private.log_prior(&from);
-            let Ratio::Penalised(ratio) = private.log_ratio(&from, &to).unwrap() else {
+            let Ratio::Penalised(ratio) = private.log_ratio(1, &from, &to).unwrap() else {
                 panic!("a short step")
             };
             // The noise of the ratio is at least 1/16 nat, see the lattice.

@@ -1,102 +1,27 @@
 //! What a private run will release, and what that costs, before any data.
 
+use super::request::{Iterations, NoiseChoice, PlanRequest};
+use super::schedule::{Line, Noise, PlannedLine, Question, factor};
+use super::{Kind, Sampler};
 use crate::accounting::{
-    AccountError, Budget, Event, EventError, Gaussian, Guarantee, GuaranteeBounds, Lattice, Query,
-    Real, Relation, account, mu_for_budget, total_variation_of_draw,
+    AccountError, Budget, CalibrateError, Event, EventError, Guarantee, GuaranteeBounds, Query,
+    Real, account, mu_for_budget, smallest_scale, total_variation_of_draw,
 };
-use crate::privacy::{GradientScale, PenaltyError, PenaltyScale, ScaleError, penalty};
+use crate::privacy::{PenaltyError, ScaleError};
 
-/// Chains of a private run that does not say how many.
-pub const DEFAULT_CHAINS: u64 = 4;
-/// Sampling iterations per chain; as many again are warm-up.
-pub const DEFAULT_SAMPLES: u64 = 500;
-pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
-/// Clip bounds on gradients and on log-ratios per unit of distance: generous for
-/// a regression with a handful of covariates of size one.
-pub const DEFAULT_CLIP: f64 = 3.0;
-/// Half of the budget for gradients.
-pub const DEFAULT_SPLIT: f64 = 0.5;
-/// Largest leapfrog step, unconstrained scale.
-pub const DEFAULT_STEP_SIZE: f64 = 0.05;
-
-/// How much noise there is to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NoiseChoice {
-    /// As much as the budget needs for the given number of iterations;
-    /// `split` is the share of the budget that goes to gradients.
-    FromBudget { split: f64 },
-    /// These noise multipliers, in units of the sensitivity (the paper's tau).
-    Multipliers { gradient: f64, log_ratio: f64 },
-}
-
-/// How many iterations one chain runs, warm-up included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Iterations {
-    Fixed(u64),
-    /// As many as the budget allows; needs [`NoiseChoice::Multipliers`].
-    Max,
-}
-
-/// The settings that a plan follows from. None of them depends on a row.
-#[derive(Debug, Clone)]
-pub struct PlanRequest {
-    pub epsilon: Real,
-    pub delta: Real,
-    pub relation: Relation,
-    pub chains: u64,
-    pub iterations: Iterations,
-    /// L
-    pub leapfrog_steps: u64,
-    pub fresh_gradients: bool,
-    /// b_g: bound on the l2 norm of one record's gradient.
-    pub clip_gradient: f64,
-    /// b_l: bound on one record's log-ratio per unit of distance.
-    pub clip_log_ratio: f64,
-    pub noise: NoiseChoice,
-    /// Number of unconstrained coordinates.
-    pub dimension: u64,
-    /// T, the power of the likelihood: n0 / n, or 1.
-    pub temperature: f64,
-    /// eta: the largest step.
-    pub step_size: f64,
-}
-
-impl PlanRequest {
-    /// The defaults of `dpm sample` for a model with `dimension` unconstrained
-    /// coordinates.
-    pub fn new(epsilon: Real, delta: Real, dimension: usize) -> Self {
-        PlanRequest {
-            epsilon,
-            delta,
-            relation: Relation::Substitute,
-            chains: DEFAULT_CHAINS,
-            iterations: Iterations::Fixed(2 * DEFAULT_SAMPLES),
-            leapfrog_steps: DEFAULT_LEAPFROG_STEPS,
-            fresh_gradients: false,
-            clip_gradient: DEFAULT_CLIP,
-            clip_log_ratio: DEFAULT_CLIP,
-            noise: NoiseChoice::FromBudget {
-                split: DEFAULT_SPLIT,
-            },
-            dimension: dimension as u64,
-            temperature: 1.0,
-            step_size: DEFAULT_STEP_SIZE,
-        }
-    }
-}
+/// To this relative precision the noise of subsampled releases is found.
+const TOLERANCE: f64 = 1e-4;
 
 /// A run that fits its budget.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub request: PlanRequest,
     pub iterations_per_chain: u64,
-    pub tau_gradient: f64,
-    pub tau_log_ratio: f64,
-    /// Gradients first, then log-ratios.
+    /// What is released, in the order of the meter's lines.
+    pub lines: Vec<PlannedLine>,
+    /// What is charged: the lines' events.
     pub events: Vec<Event>,
     pub guarantee: Guarantee,
-    pub gradient_scale: GradientScale,
-    pub penalty_scale: PenaltyScale,
     /// What makes the run less useful than its user may hope.
     pub warnings: Vec<String>,
 }
@@ -134,6 +59,8 @@ pub enum PlanError {
     #[error(transparent)]
     Account(#[from] AccountError),
     #[error(transparent)]
+    Calibrate(#[from] CalibrateError),
+    #[error(transparent)]
     InvalidBudget(#[from] crate::accounting::BudgetError),
 }
 
@@ -144,47 +71,134 @@ impl PlanError {
     }
 }
 
+/// How the noise multipliers of lines follow from one another.
+#[derive(Debug, Clone, Copy)]
+enum Multipliers {
+    Given {
+        gradient: Option<f64>,
+        log_ratio: Option<f64>,
+    },
+    /// So many times the lines' own weights.
+    Scaled(f64),
+}
+
+impl Multipliers {
+    fn tau(self, line: &Line) -> Result<f64, PlanError> {
+        match (self, line.noise) {
+            (
+                Multipliers::Given {
+                    gradient,
+                    log_ratio,
+                },
+                noise,
+            ) => {
+                let (tau, flag) = match line.question {
+                    Question::Gradient => (gradient, "--tau-gradient"),
+                    Question::LogRatio => (log_ratio, "--tau-log-ratio"),
+                };
+                match (tau, noise) {
+                    (Some(tau), Noise::AtLeast(least)) if tau < least => {
+                        Err(PlanError::Settings(format!(
+                            "{flag} is {tau}, but the dynamics need noise of at least {least:.4} times the sensitivity: give more, or a smaller --step-size"
+                        )))
+                    }
+                    (Some(tau), _) => Ok(tau),
+                    (None, Noise::AtLeast(least)) => Ok(least),
+                    (None, Noise::Share(_)) => Err(PlanError::Settings(format!(
+                        "{flag} is missing: give the noise multiplier of each kind of release, or of none"
+                    ))),
+                }
+            }
+            (Multipliers::Scaled(scale), Noise::Share(share)) => {
+                Ok(scale * (line.count as f64 / share).sqrt())
+            }
+            (Multipliers::Scaled(scale), Noise::AtLeast(least)) => Ok(least * scale.max(1.0)),
+        }
+    }
+}
+
 impl Plan {
-    /// Makes the plan of a DP-HMC run.
-    ///
-    /// Cost of k iterations per chain over c chains (ALGORITHMS.md):
-    /// mu = c (k / (2 tau_l^2) + (k L + 1) / (2 tau_g^2)), with k (L + 1)
-    /// gradients when each trajectory starts from a fresh one.
+    /// Makes the plan of a private run: its sampler says what it asks in so many
+    /// iterations, and the noise, or the number of iterations, follows from the
+    /// budget.
     ///
     /// Errors: settings out of range; a budget that the run would exceed.
     pub fn new(request: PlanRequest) -> Result<Plan, PlanError> {
+        let Kind::Private(sampler) = request.algorithm.kind else {
+            return Err(PlanError::Settings(format!(
+                "`{}` is not private; there is no budget to plan for",
+                request.algorithm.name
+            )));
+        };
         check_settings(&request)?;
         Budget::new(request.epsilon, request.delta)?;
+        let draft = Draft {
+            request: &request,
+            sampler,
+        };
         match (request.noise, request.iterations) {
-            (NoiseChoice::FromBudget { split }, Iterations::Fixed(k)) => {
-                from_budget(request, split, k)
+            (NoiseChoice::FromBudget { split }, _) if !(split > 0.0 && split < 1.0) => {
+                Err(PlanError::Settings(
+                    "--noise-split is a share of the budget, above 0 and below 1".into(),
+                ))
             }
-            (NoiseChoice::FromBudget { .. }, Iterations::Max) => Err(PlanError::Settings(
-                "`--iterations max` needs the noise multipliers: give --tau-gradient and --tau-log-ratio".into(),
-            )),
+            (NoiseChoice::FromBudget { .. }, Iterations::Fixed(k)) => draft.within_budget(k),
+            (NoiseChoice::FromBudget { .. }, Iterations::Max) => {
+                let lines = sampler.lines(&request, 1)?;
+                if lines.iter().any(|l| matches!(l.noise, Noise::Share(_))) {
+                    return Err(PlanError::Settings(
+                        "`--iterations max` needs the noise multipliers of what the sampler releases: give --tau-gradient, --tau-log-ratio, or both".into(),
+                    ));
+                }
+                draft.most_iterations(Multipliers::Scaled(1.0))
+            }
             (
                 NoiseChoice::Multipliers {
                     gradient,
                     log_ratio,
                 },
-                Iterations::Fixed(k),
-            ) => match assemble(&request, gradient, log_ratio, k)? {
-                Some(plan) => Ok(plan),
-                None => Err(refusal(&request, gradient, log_ratio, k)?),
-            },
-            (
-                NoiseChoice::Multipliers {
+                iterations,
+            ) => {
+                let given = Multipliers::Given {
                     gradient,
                     log_ratio,
-                },
-                Iterations::Max,
-            ) => most_iterations(request, gradient, log_ratio),
+                };
+                match iterations {
+                    Iterations::Max => draft.most_iterations(given),
+                    Iterations::Fixed(k) => match draft.assemble(given, k)? {
+                        Some(plan) => Ok(plan),
+                        None => Err(draft.refusal(given, k)?),
+                    },
+                }
+            }
         }
     }
 
     /// Upper bound on epsilon at the plan's delta.
     pub fn epsilon(&self) -> f64 {
         upper_epsilon(&self.guarantee)
+    }
+
+    /// The noise multiplier of the first line that asks `question`.
+    pub fn tau(&self, question: Question) -> Option<f64> {
+        let asks = |line: &&PlannedLine| line.line.question == question;
+        self.lines.iter().find(asks).map(|line| line.tau)
+    }
+
+    /// Standard deviation of the gradient noise, after tempering; 0 where no gradient
+    /// is asked for.
+    pub(super) fn gradient_noise(&self) -> f64 {
+        let r = &self.request;
+        let tau = self.tau(Question::Gradient).unwrap_or(0.0);
+        f64::from(factor(r.relation)) * r.temperature * r.clip_gradient * tau
+    }
+
+    /// Standard deviation of the noise of one log-ratio per unit of distance, nats,
+    /// after tempering; 0 where none is asked for.
+    pub(super) fn log_ratio_noise(&self) -> f64 {
+        let r = &self.request;
+        let tau = self.tau(Question::LogRatio).unwrap_or(0.0);
+        f64::from(factor(r.relation)) * r.temperature * r.clip_log_ratio * tau
     }
 }
 
@@ -210,7 +224,7 @@ fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
     if r.dimension == 0 {
         return fail("the model has no parameters to sample");
     }
-    if !(r.step_size > 0.0 && r.step_size.is_finite()) {
+    if r.step_size.is_some_and(|h| !(h > 0.0 && h.is_finite())) {
         return fail("--step-size must be a positive number");
     }
     if !(r.temperature > 0.0 && r.temperature <= 1.0) {
@@ -219,233 +233,201 @@ fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn gradients_per_chain(r: &PlanRequest, k: u64) -> Result<u64, PlanError> {
-    let count = if r.fresh_gradients {
-        r.leapfrog_steps
-            .checked_add(1)
-            .and_then(|l| l.checked_mul(k))
-    } else {
-        r.leapfrog_steps
-            .checked_mul(k)
-            .and_then(|n| n.checked_add(1))
-    };
-    count
-        .and_then(|n| n.checked_mul(r.chains).map(|_| n))
-        .filter(|&n| n < 1 << 50)
-        .ok_or_else(|| PlanError::Settings("the run is too long to be counted".into()))
+/// A plan in the making.
+struct Draft<'a> {
+    request: &'a PlanRequest,
+    sampler: &'static dyn Sampler,
 }
 
-fn factor(relation: Relation) -> u8 {
-    match relation {
-        Relation::Substitute => 2,
-        Relation::AddRemove => 1,
+impl Draft<'_> {
+    fn query(&self) -> Query {
+        Query::Epsilon {
+            delta: self.request.delta,
+        }
     }
-}
 
-fn from_budget(r: PlanRequest, split: f64, k: u64) -> Result<Plan, PlanError> {
-    if !(split > 0.0 && split < 1.0) {
-        return Err(PlanError::Settings(
-            "--noise-split is a share of the budget, above 0 and below 1".into(),
-        ));
+    fn lines(&self, multipliers: Multipliers, k: u64) -> Result<Vec<PlannedLine>, PlanError> {
+        self.sampler
+            .lines(self.request, k)?
+            .iter()
+            .map(|line| PlannedLine::new(line, multipliers.tau(line)?, self.request))
+            .collect()
     }
-    let gradients = (gradients_per_chain(&r, k)? * r.chains) as f64;
-    let ratios = (k * r.chains) as f64;
-    let gradient_ratio =
-        GradientScale::new(r.clip_gradient, factor(r.relation), 1.0)?.lattice_ratio();
-    let total_variation = Real::from(gradients * r.dimension as f64)
-        * total_variation_of_draw(Real::from(gradient_ratio))
-        + Real::from(ratios) * total_variation_of_draw(Real::from(penalty::LATTICE_RATIO));
-    let mu = mu_for_budget(r.epsilon, r.delta, total_variation)
-        .map_err(|e| lattice_limit(e.into(), &r))?;
-    let tau_gradient = (gradients / (2.0 * split * mu)).sqrt();
-    let tau_log_ratio = (ratios / (2.0 * (1.0 - split) * mu)).sqrt();
-    // Rounding may leave the plan a hair above its budget: widen the noise
-    // until the accountant, which has the last word, agrees.
-    for doubling in 0..20 {
-        let widen = 1.0 + 1e-14 * f64::from(1 << doubling);
-        if let Some(plan) = assemble(&r, tau_gradient * widen, tau_log_ratio * widen, k)? {
+
+    /// The plan, or `None` when it does not fit the budget.
+    fn assemble(&self, multipliers: Multipliers, k: u64) -> Result<Option<Plan>, PlanError> {
+        let lines = self.lines(multipliers, k)?;
+        let events: Vec<Event> = lines.iter().map(|line| line.event.clone()).collect();
+        let guarantee = match account(&events, self.request.relation, self.query()) {
+            Ok(guarantee) => guarantee,
+            Err(error) if error.is_lack_of_noise() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if Real::from(upper_epsilon(&guarantee)) > self.request.epsilon {
+            return Ok(None);
+        }
+        let mut plan = Plan {
+            request: self.request.clone(),
+            iterations_per_chain: k,
+            lines,
+            events,
+            guarantee,
+            warnings: Vec::new(),
+        };
+        plan.warnings = self.sampler.warnings(&plan);
+        Ok(Some(plan))
+    }
+
+    /// As much noise as `k` iterations per chain need.
+    fn within_budget(&self, k: u64) -> Result<Plan, PlanError> {
+        let lines = self.lines(Multipliers::Scaled(1.0), k)?;
+        let needs_no_search = lines
+            .iter()
+            .any(|line| matches!(line.line.noise, Noise::AtLeast(_)));
+        if needs_no_search && let Some(plan) = self.assemble(Multipliers::Scaled(1.0), k)? {
             return Ok(plan);
         }
-    }
-    Err(PlanError::NoIteration)
-}
-
-fn most_iterations(r: PlanRequest, gradient: f64, log_ratio: f64) -> Result<Plan, PlanError> {
-    let plan_for = |k| assemble(&r, gradient, log_ratio, k);
-    let Some(mut best) = plan_for(1)? else {
-        return Err(refusal(&r, gradient, log_ratio, 1)?);
-    };
-    let mut too_many = 2u64;
-    while too_many < 1 << 40 {
-        match plan_for(too_many)? {
-            Some(plan) => best = plan,
-            None => break,
-        }
-        too_many *= 2;
-    }
-    while too_many - best.iterations_per_chain > 1 {
-        let middle = best.iterations_per_chain.midpoint(too_many);
-        match plan_for(middle)? {
-            Some(plan) => best = plan,
-            None => too_many = middle,
-        }
-    }
-    Ok(best)
-}
-
-/// Why the budget refuses these iterations.
-fn refusal(r: &PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<PlanError, PlanError> {
-    // With continuous noise: the term for the lattice may be what makes every
-    // epsilon too small, and this says how far off the budget is at least.
-    let (_, _, events) = releases(r, tau_g, tau_l, k, false)?;
-    let query = Query::Epsilon { delta: r.delta };
-    let guarantee = account(&events, r.relation, query)?;
-    let (requested, budget) = (upper_epsilon(&guarantee), r.epsilon.to_f64());
-    if requested <= budget {
-        let (_, _, events) = releases(r, tau_g, tau_l, k, true)?;
-        return Ok(match account(&events, r.relation, query) {
-            Err(error) => lattice_limit(error.into(), r),
-            Ok(_) => PlanError::NoIteration,
+        let scale = self.closed_form(&lines)?;
+        let exact = lines.iter().all(|line| {
+            matches!(line.line.noise, Noise::Share(_)) && matches!(line.event, Event::Gaussian(_))
         });
+        let scale = if exact { scale } else { self.search(scale, k)? };
+        // Rounding may leave the plan a hair above its budget: widen the noise
+        // until the accountant, which has the last word, agrees.
+        for doubling in 0..20 {
+            let widen = 1.0 + 1e-14 * f64::from(1 << doubling);
+            if let Some(plan) = self.assemble(Multipliers::Scaled(scale * widen), k)? {
+                return Ok(plan);
+            }
+        }
+        Err(PlanError::NoIteration)
     }
-    Ok(PlanError::Budget {
-        requested,
-        budget,
-        delta: r.delta.to_f64(),
-        short: requested - budget,
-    })
-}
 
-/// Says which epsilon noise on a lattice can account for.
-fn lattice_limit(error: PlanError, r: &PlanRequest) -> PlanError {
-    let PlanError::Account(AccountError::DeltaUnreachable {
-        total_variation, ..
-    }) = error
-    else {
-        return error;
-    };
-    let delta = r.delta.to_f64();
-    PlanError::Lattice {
-        epsilon: r.epsilon.to_f64(),
-        delta,
-        total_variation,
-        most: (delta / total_variation).ln().floor(),
+    /// The scale at which releases of all rows, each with its share, take up the
+    /// budget: with tau^2 = s^2 count / share, mu = sum of count / (2 tau^2) is
+    /// 1 / (2 s^2), the shares adding up to one.
+    fn closed_form(&self, lines: &[PlannedLine]) -> Result<f64, PlanError> {
+        let total_variation = lines
+            .iter()
+            .filter_map(|line| {
+                let lattice = line.event.lattice()?;
+                let draws = line.line.count as f64 * lattice.coordinates() as f64;
+                Some(Real::from(draws) * total_variation_of_draw(lattice.ratio()))
+            })
+            .fold(Real::ZERO, |sum, term| sum + term);
+        let mu = mu_for_budget(self.request.epsilon, self.request.delta, total_variation)
+            .map_err(|e| self.lattice_limit(e.into()))?;
+        Ok(1.0 / (2.0 * mu).sqrt())
     }
-}
 
-/// The plan, or `None` when it does not fit the budget.
-fn assemble(r: &PlanRequest, tau_g: f64, tau_l: f64, k: u64) -> Result<Option<Plan>, PlanError> {
-    let (gradient_scale, penalty_scale, events) = releases(r, tau_g, tau_l, k, true)?;
-    let guarantee = match account(&events, r.relation, Query::Epsilon { delta: r.delta }) {
-        Ok(guarantee) => guarantee,
-        Err(AccountError::DeltaUnreachable { .. }) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    if Real::from(upper_epsilon(&guarantee)) > r.epsilon {
-        return Ok(None);
+    /// The smallest scale that keeps the budget, near `first`.
+    fn search(&self, first: f64, k: u64) -> Result<f64, PlanError> {
+        let lines = self.sampler.lines(self.request, k)?;
+        let epsilon = |scale: f64| -> Result<f64, PlanError> {
+            let events = lines
+                .iter()
+                .map(|line| {
+                    let tau = Multipliers::Scaled(scale).tau(line)?;
+                    Ok(PlannedLine::new(line, tau, self.request)?.event)
+                })
+                .collect::<Result<Vec<Event>, PlanError>>()?;
+            match account(&events, self.request.relation, self.query()) {
+                Ok(guarantee) => Ok(upper_epsilon(&guarantee)),
+                Err(error) if error.is_lack_of_noise() => Ok(f64::INFINITY),
+                Err(error) => Err(error.into()),
+            }
+        };
+        smallest_scale(first, self.request.epsilon.to_f64(), TOLERANCE, epsilon)
     }
-    Ok(Some(Plan {
-        iterations_per_chain: k,
-        tau_gradient: tau_g,
-        tau_log_ratio: tau_l,
-        events,
-        guarantee,
-        gradient_scale,
-        penalty_scale,
-        warnings: warnings(r, tau_g, tau_l),
-        request: r.clone(),
-    }))
-}
 
-/// What k iterations per chain release: gradients, then log-ratios.
-fn releases(
-    r: &PlanRequest,
-    tau_g: f64,
-    tau_l: f64,
-    k: u64,
-    on_lattice: bool,
-) -> Result<(GradientScale, PenaltyScale, Vec<Event>), PlanError> {
-    let factor = factor(r.relation);
-    let gradient_scale = GradientScale::new(r.clip_gradient, factor, tau_g)?;
-    let penalty_scale = PenaltyScale::new(factor, tau_l)?;
-    if !(r.clip_log_ratio > 0.0 && r.clip_log_ratio.is_finite()) {
-        return Err(PlanError::Settings(
-            "--clip-log-ratio must be a positive number".into(),
-        ));
+    /// The longest run that the budget allows.
+    fn most_iterations(&self, multipliers: Multipliers) -> Result<Plan, PlanError> {
+        let plan_for = |k| self.assemble(multipliers, k);
+        let Some(mut best) = plan_for(1)? else {
+            return Err(self.refusal(multipliers, 1)?);
+        };
+        let mut too_many = 2u64;
+        while too_many < 1 << 40 {
+            match plan_for(too_many)? {
+                Some(plan) => best = plan,
+                None => break,
+            }
+            too_many *= 2;
+        }
+        while too_many - best.iterations_per_chain > 1 {
+            let middle = best.iterations_per_chain.midpoint(too_many);
+            match plan_for(middle)? {
+                Some(plan) => best = plan,
+                None => too_many = middle,
+            }
+        }
+        Ok(best)
     }
-    // sigma per unit of distance; the float product may round up, so take the
-    // number below.
-    let sigma = (f64::from(factor) * r.clip_log_ratio * tau_l).next_down();
-    let mut gradient = Gaussian::of_clip(
-        "gradient",
-        r.clip_gradient,
-        r.relation,
-        gradient_scale.sigma(),
-    )?;
-    let mut log_ratio = Gaussian::of_clip(
-        "log-ratio per unit of distance",
-        r.clip_log_ratio,
-        r.relation,
-        sigma,
-    )?;
-    if on_lattice {
-        gradient = gradient.on_lattice(Lattice::new(gradient_scale.lattice_ratio(), r.dimension)?);
-        log_ratio = log_ratio.on_lattice(Lattice::new(penalty::LATTICE_RATIO, 1)?);
-    }
-    let events = vec![
-        Event::Gaussian(gradient.times(gradients_per_chain(r, k)? * r.chains)),
-        Event::Gaussian(log_ratio.times(k * r.chains)),
-    ];
-    Ok((gradient_scale, penalty_scale, events))
-}
 
-/// Says beforehand what cannot work.
-fn warnings(r: &PlanRequest, tau_g: f64, tau_l: f64) -> Vec<String> {
-    let mut warnings = Vec::new();
-    // A trajectory driven by gradient noise alone is about this long: momenta
-    // of size 1 over L steps, jittered to half the step on average.
-    let d = r.dimension as f64;
-    let typical = 0.5 * r.step_size * r.leapfrog_steps as f64 * d.sqrt();
-    let factor = f64::from(factor(r.relation));
-    let sigma = factor * r.temperature * r.clip_log_ratio * tau_l * typical;
-    if sigma > 2.0 {
-        warnings.push(format!(
-            "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller --step-size, fewer iterations or chains, a larger epsilon, or --temperature"
-        ));
+    /// Why the budget refuses these iterations.
+    fn refusal(&self, multipliers: Multipliers, k: u64) -> Result<PlanError, PlanError> {
+        let r = self.request;
+        let lines = self.lines(multipliers, k)?;
+        // With continuous noise: the term for the lattice may be what makes every
+        // epsilon too small, and this says how far off the budget is at least.
+        let continuous: Vec<Event> = lines
+            .iter()
+            .map(|line| line.event.clone().off_lattice())
+            .collect();
+        let guarantee = account(&continuous, r.relation, self.query())?;
+        let (requested, budget) = (upper_epsilon(&guarantee), r.epsilon.to_f64());
+        if requested <= budget {
+            let events: Vec<Event> = lines.into_iter().map(|line| line.event).collect();
+            return Ok(match account(&events, r.relation, self.query()) {
+                Err(error) => self.lattice_limit(error.into()),
+                Ok(_) => PlanError::NoIteration,
+            });
+        }
+        Ok(PlanError::Budget {
+            requested,
+            budget,
+            delta: r.delta.to_f64(),
+            short: requested - budget,
+        })
     }
-    let gradient_noise = factor * r.temperature * r.clip_gradient * tau_g;
-    let kick = 0.5 * r.step_size * gradient_noise;
-    if kick > 2.0 {
-        warnings.push(format!(
-            "gradient noise (standard deviation {gradient_noise:.1}) changes the momentum by about {kick:.1} per step, more than the momentum itself: the dynamics will be mostly noise"
-        ));
+
+    /// Says which epsilon noise on a lattice can account for.
+    fn lattice_limit(&self, error: PlanError) -> PlanError {
+        let PlanError::Account(AccountError::DeltaUnreachable {
+            total_variation, ..
+        }) = error
+        else {
+            return error;
+        };
+        let delta = self.request.delta.to_f64();
+        PlanError::Lattice {
+            epsilon: self.request.epsilon.to_f64(),
+            delta,
+            total_variation,
+            most: (delta / total_variation).ln().floor(),
+        }
     }
-    warnings
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounting::Relation;
 
     fn paper_banana() -> PlanRequest {
         let root = 100_000f64.sqrt();
         PlanRequest {
-            epsilon: Real::from(15.0),
-            delta: "1e-6".parse().unwrap(),
-            relation: Relation::Substitute,
-            chains: 4,
             iterations: Iterations::Max,
             leapfrog_steps: 25,
             fresh_gradients: true,
             clip_gradient: 0.05,
             clip_log_ratio: 0.1,
             noise: NoiseChoice::Multipliers {
-                gradient: 0.55 * root,
-                log_ratio: 0.10 * root,
+                gradient: Some(0.55 * root),
+                log_ratio: Some(0.10 * root),
             },
-            dimension: 2,
-            temperature: 1.0,
-            step_size: 0.006,
+            step_size: Some(0.006),
+            ..PlanRequest::new(Real::from(15.0), "1e-6".parse().unwrap(), 2)
         }
     }
 
@@ -459,8 +441,8 @@ mod tests {
         let gaussian = Plan::new(PlanRequest {
             leapfrog_steps: 12,
             noise: NoiseChoice::Multipliers {
-                gradient: 0.25 * 100_000f64.sqrt(),
-                log_ratio: 0.1 * 100_000f64.sqrt(),
+                gradient: Some(0.25 * 100_000f64.sqrt()),
+                log_ratio: Some(0.1 * 100_000f64.sqrt()),
             },
             clip_gradient: 10.0,
             clip_log_ratio: 6.0,
@@ -478,8 +460,8 @@ mod tests {
         let costly = PlanRequest {
             iterations: Iterations::Fixed(1000),
             noise: NoiseChoice::Multipliers {
-                gradient: 1.0,
-                log_ratio: 1.0,
+                gradient: Some(1.0),
+                log_ratio: Some(1.0),
             },
             ..paper_banana()
         };

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::dp_hmc;
-use super::jitter::Jitter;
-use super::metric::Metric;
+use super::Kind;
+use super::metric::MetricForm;
 use super::oracle::{PrivateOracle, SampleError};
 use super::plan::Plan;
+use super::warmup::Warmup;
 use crate::accounting::Meter;
 use crate::density::Density;
-use crate::privacy::{Charge, PrivateRng, Vault};
+use crate::privacy::{PrivateRng, Vault};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
@@ -79,6 +79,25 @@ pub struct PrivateSettings {
     pub seed: u64,
     /// The root of the private randomness: noise and accept draws.
     pub noise: PrivateRng,
+    /// What warm-up estimates of the posterior's scales, from released draws.
+    pub metric: MetricForm,
+    /// The mean acceptance that warm-up aims at where no step size was given; `None`:
+    /// the sampler's own.
+    pub target_acceptance: Option<f64>,
+}
+
+impl PrivateSettings {
+    /// Random initial points, a step size that is adapted, the identity as metric.
+    pub fn new(num_warmup: u64, seed: u64, noise: PrivateRng) -> Self {
+        PrivateSettings {
+            num_warmup,
+            initial: Initial::Random,
+            seed,
+            noise,
+            metric: MetricForm::Unit,
+            target_acceptance: None,
+        }
+    }
 }
 
 /// Runs the planned chains, each release charged to `meter`, which must have
@@ -94,45 +113,52 @@ pub fn sample_privately(
     run: &PrivateSettings,
     observer: &impl Observer,
 ) -> Result<Vec<Chain>, SampleError> {
-    let settings = dp_hmc::Settings {
-        step_size: plan.request.step_size,
-        leapfrog_steps: plan.request.leapfrog_steps as usize,
-        fresh_gradients: plan.request.fresh_gradients,
-        metric: Metric::Unit,
+    let request = &plan.request;
+    let Kind::Private(sampler) = request.algorithm.kind else {
+        return Err(SampleError::NotPrivate(request.algorithm.name));
     };
-    let chains = plan.request.chains as usize;
+    let chains = request.chains as usize;
     in_parallel(chains, observer, |chain, stop| {
         let mut rng = public_rng(run.seed, chain);
-        let mut oracle = PrivateOracle {
-            vault,
-            gradients: Charge { meter, line: 0 },
-            log_ratios: Charge { meter, line: 1 },
-            gradient_scale: plan.gradient_scale,
-            penalty_scale: plan.penalty_scale,
-            clip_log_ratio: plan.request.clip_log_ratio,
-            temperature: plan.request.temperature,
-            rng: run.noise.fork(chain as u64)?,
-        };
+        let noise = run.noise.fork(chain as u64)?;
+        let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
         let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
-        let mut jitter = Jitter::new(&mut rng);
-        let mut state = dp_hmc::init(theta, &mut oracle);
+        let mut warmup = Warmup::new(
+            run.num_warmup,
+            theta.len(),
+            request
+                .step_size
+                .unwrap_or_else(|| sampler.default_step_size(request)),
+            match request.step_size {
+                None => run.target_acceptance.or(sampler.target_acceptance()),
+                Some(_) => None,
+            },
+            run.metric,
+        );
+        let mut walker = sampler.chain(plan, theta, &mut oracle, &mut rng);
         let mut recorder = Recorder::new(chain, run.num_warmup, observer);
         for iteration in 0..plan.iterations_per_chain {
             if stop() {
                 return Err(SampleError::Interrupted);
             }
-            let (next, info) = dp_hmc::step(state, &mut oracle, &settings, &mut jitter, &mut rng)?;
-            state = next;
+            let step = walker.step(&mut oracle, &mut rng)?;
+            if warmup.is_needed() && iteration < run.num_warmup {
+                warmup.learn(iteration as usize, walker.theta(), step.accept_stat);
+                if iteration + 1 == run.num_warmup {
+                    warmup.finish();
+                }
+                walker.tune(warmup.step_size(), warmup.metric());
+            }
             recorder.record(
                 iteration,
-                info.accepted,
+                step.accepted,
                 Draw {
                     phase: Phase::Sampling,
-                    accept_stat: info.accept_stat,
-                    step_size: info.step_size,
+                    accept_stat: step.accept_stat,
+                    step_size: step.step_size,
                     divergent: false,
-                    sampler: Vec::new(),
-                    values: vault.density().outputs(&state.theta),
+                    sampler: step.columns,
+                    values: vault.density().outputs(walker.theta()),
                 },
             );
         }

@@ -8,16 +8,17 @@
 
 use rand::{Rng, RngExt};
 
-use super::Algorithm;
 use super::hamiltonian::{Info, State};
 use super::metric::Metric;
 use super::oracle::ExactOracle;
+use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "rwmh",
     summary: "random-walk Metropolis without noise (NOT PRIVATE)",
-    is_private: false,
+    kind: Kind::Exact,
     columns: &[],
+    settings: &["--metric", "--target-acceptance"],
 };
 
 /// The acceptance that warm-up aims at.

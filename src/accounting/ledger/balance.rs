@@ -28,13 +28,15 @@
 
 use serde::Serialize;
 
-use super::super::accountant::{AccountError, Accountant, Query, mu_of, total_variation_of};
+use super::super::accountant::AccountError;
 use super::super::budget::Budget;
 use super::super::calibrate::mu_for_budget;
+use super::super::composition::Composition;
 use super::super::discrete::LatticeCurve;
 use super::super::elementary::exp;
 use super::super::event::{Event, Relation};
 use super::super::gaussian::{GaussianCurve, ln_bounds};
+use super::super::gaussian_accountant;
 use super::super::real::Real;
 
 /// The share of delta that is set aside for noise on a lattice: 2^-20.
@@ -46,27 +48,22 @@ const LIKE_THE_FIRST: f64 = 1000.0;
 /// What a run costs, as the filter counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
-    mu: Real,
-    total_variation: Real,
+    pub mu: Real,
+    pub total_variation: Real,
 }
 
 impl Cost {
-    pub fn of(events: &[Event]) -> Cost {
-        Cost {
-            mu: mu_of(events),
-            total_variation: total_variation_of(events),
-        }
-    }
-
-    /// The cost of events that come from outside.
-    ///
     /// # Errors
     ///
-    /// Events that the accountant does not take, or of another relation.
-    pub fn checked(events: &[Event], relation: Relation) -> Result<Cost, AccountError> {
-        let query = Query::Delta { epsilon: Real::ONE };
-        Accountant::Gaussian.account(events, relation, query)?;
-        Ok(Cost::of(events))
+    /// Events of another relation, and samples of the rows: the Gaussian accountant has no
+    /// bound for those.
+    pub fn of(events: &[Event], relation: Relation) -> Result<Cost, AccountError> {
+        let composition = Composition::new(events, relation)?;
+        gaussian_accountant::check(&composition)?;
+        Ok(Cost {
+            mu: composition.mu(),
+            total_variation: composition.total_variation(),
+        })
     }
 }
 

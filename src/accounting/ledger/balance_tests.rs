@@ -1,4 +1,5 @@
-use super::super::super::event::{Gaussian, Lattice};
+use super::super::super::accountant::{Accountant, Query};
+use super::super::super::event::{Gaussian, Lattice, Relation};
 use super::*;
 
 fn budget(epsilon: &str) -> Budget {
@@ -19,7 +20,7 @@ fn run(multiplier: f64, count: u64, ratio: f64) -> Vec<Event> {
 const FINE: f64 = 9.094947017729282e-13; // 2^-40
 
 fn cost(multiplier: f64, count: u64, ratio: f64) -> Cost {
-    Cost::of(&run(multiplier, count, ratio))
+    Cost::of(&run(multiplier, count, ratio), Relation::Substitute).unwrap()
 }
 
 fn accounted(events: &[Event]) -> f64 {
@@ -82,7 +83,7 @@ fn a_quote_adds_up_and_says_what_still_fits() {
 fn a_first_run_that_just_fits_by_itself_fits() {
     for epsilon in ["0.1", "1", "15"] {
         let budget = budget(epsilon);
-        let draws = total_variation_of(&run(1.0, 1000, FINE));
+        let draws = cost(1.0, 1000, FINE).total_variation;
         let mu = mu_for_budget(budget.epsilon(), budget.delta(), draws).unwrap();
         let multiplier = (500.0 / mu).sqrt() * (1.0 + 1e-15);
         let mut balance = Balance::new(budget);
@@ -162,7 +163,7 @@ fn adaptive_runs_never_pass_the_budget() {
             let scale = 4f64.powf(f64::from(misses) + 3.0 * uniform());
             let multiplier = 5.0 / epsilon.parse::<f64>().unwrap() * (count as f64).sqrt() * scale;
             let events = run(multiplier, count, FINE);
-            let after = balance.with(Cost::of(&events));
+            let after = balance.with(Cost::of(&events, Relation::Substitute).unwrap());
             runs += 1;
             if after.holds() {
                 balance = after;

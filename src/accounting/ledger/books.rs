@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::super::accountant::AccountError;
 use super::super::event::Event;
 use super::balance::{Balance, Cost};
 use super::entry::{Entry, FORMAT, Opening, Outcome};
@@ -79,6 +80,8 @@ pub(super) enum EntryError {
         number: usize,
         source: StoredEventError,
     },
+    #[error(transparent)]
+    Account(#[from] AccountError),
     #[error("it is a second first line")]
     SecondOpening,
     #[error("it settles entry {0}, which is no run that is under way")]
@@ -128,7 +131,7 @@ impl Books {
                             })
                     })
                     .collect::<Result<Vec<_>, _>>()?;
-                let cost = Cost::of(&events);
+                let cost = Cost::of(&events, self.terms.relation())?;
                 self.balance.charge(cost);
                 self.tally.runs += 1;
                 let counts = events.iter().map(Event::count).collect();

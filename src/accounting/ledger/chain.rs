@@ -97,6 +97,16 @@ impl Chain {
             end: line.len() as u64 + 1,
             tail: Tail::Whole,
         };
+        // Later, what has been read may be ahead of the head: a crash came between the
+        // two. But no head was ever written that does not cover the first line.
+        if let Some(head) = head
+            && head.bytes < chain.end
+        {
+            return Err(Damage::NotAsTheHeadSays {
+                number: head.entries,
+            }
+            .into());
+        }
         chain.read_on(file, head)?;
         Ok(chain)
     }

@@ -441,14 +441,14 @@ fn check(request: &Request, terms: &Terms) -> Result<Cost, LedgerError> {
         });
     }
     let relation = terms.relation();
-    Cost::checked(request.events, relation)?;
+    Cost::of(request.events, relation)?;
     // What is charged is what the file will say, which may be a hair more.
     let stored: Result<Vec<Event>, _> = request
         .events
         .iter()
         .map(|event| StoredEvent::of(event, relation).event(relation))
         .collect();
-    Ok(Cost::of(&stored.map_err(LedgerError::Event)?))
+    Ok(Cost::of(&stored.map_err(LedgerError::Event)?, relation)?)
 }
 
 pub(super) fn opening(terms: &Terms, id: String) -> Opening {

@@ -3,22 +3,52 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::barker::Barker;
 use super::super::event::{Event, EventError, Gaussian, Lattice, Relation};
 use super::super::real::Real;
+use super::super::subsampled::{Scheme, Subsampled};
 
 /// What a line of a ledger holds of an [`Event`]. Numbers are the `f64` that their
 /// decimals name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum StoredEvent {
-    Gaussian {
-        what: String,
-        clip: Option<f64>,
-        sensitivity: f64,
-        sigma: f64,
-        lattice: Option<StoredLattice>,
-        count: u64,
-    },
+    /// About all rows.
+    Gaussian(StoredRelease),
+    /// About rows that are each in with this probability.
+    Poisson(StoredSample),
+    /// About a batch of this share of all rows.
+    WithoutReplacement(StoredSample),
+    /// An acceptance test of DP-Barker.
+    Barker(StoredBarker),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredBarker {
+    what: String,
+    batch: u64,
+    rows: u64,
+    lattice: Option<StoredLattice>,
+    count: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredSample {
+    rate: f64,
+    release: StoredRelease,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredRelease {
+    what: String,
+    clip: Option<f64>,
+    sensitivity: f64,
+    sigma: f64,
+    lattice: Option<StoredLattice>,
+    count: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,65 +72,126 @@ pub enum StoredEventError {
 }
 
 impl StoredEvent {
-    /// Sensitivity, clip and lattice are rounded up and sigma down, where they are no
-    /// `f64`; a run's are.
+    /// Sensitivity, clip, rate and lattice are rounded up and sigma down, where they are
+    /// no `f64`; a run's are.
     pub fn of(event: &Event, relation: Relation) -> StoredEvent {
         match event {
             Event::Gaussian(gaussian) => {
-                let clip = gaussian.clip().map(Real::to_f64_up);
-                let sensitivity = match clip {
-                    Some(clip) => relation.sensitivity(Real::exact(clip)),
-                    None => gaussian.sensitivity(),
-                };
-                StoredEvent::Gaussian {
-                    what: gaussian.what().to_owned(),
-                    clip,
-                    sensitivity: sensitivity.to_f64_up(),
-                    sigma: gaussian.sigma().to_f64_down(),
-                    lattice: gaussian.lattice().map(|lattice| StoredLattice {
-                        ratio: lattice.ratio().to_f64_up(),
-                        coordinates: lattice.coordinates(),
-                    }),
-                    count: gaussian.count(),
+                StoredEvent::Gaussian(StoredRelease::of(gaussian, relation))
+            }
+            Event::Subsampled(subsampled) => {
+                let release = StoredRelease::of(subsampled.release(), relation);
+                let rate = subsampled.rate().to_f64_up().min(1.0);
+                let sample = StoredSample { rate, release };
+                match subsampled.scheme() {
+                    Scheme::PoissonAddRemove | Scheme::PoissonSubstitute => {
+                        StoredEvent::Poisson(sample)
+                    }
+                    Scheme::WithoutReplacementSubstitute => StoredEvent::WithoutReplacement(sample),
                 }
             }
+            Event::Barker(barker) => StoredEvent::Barker(StoredBarker {
+                what: barker.what().to_owned(),
+                batch: barker.batch(),
+                rows: barker.rows(),
+                lattice: barker.lattice().map(StoredLattice::of),
+                count: barker.count(),
+            }),
         }
     }
 
     pub fn event(&self, relation: Relation) -> Result<Event, StoredEventError> {
         match self {
-            StoredEvent::Gaussian {
-                what,
-                clip,
-                sensitivity,
-                sigma,
-                lattice,
-                count,
-            } => {
-                let gaussian = match *clip {
-                    Some(clip) => Gaussian::of_clip(what, clip, relation, *sigma)?,
-                    None => Gaussian::of_sensitivity(what, *sensitivity, *sigma)?,
+            StoredEvent::Gaussian(release) => Ok(Event::Gaussian(release.gaussian(relation)?)),
+            StoredEvent::Poisson(sample) => sample.event(relation, Subsampled::poisson),
+            StoredEvent::WithoutReplacement(sample) => {
+                sample.event(relation, Subsampled::without_replacement)
+            }
+            StoredEvent::Barker(test) => {
+                let barker = Barker::new(&test.what, test.batch, test.rows)?;
+                let barker = match test.lattice {
+                    Some(l) => barker.on_lattice(Lattice::new(l.ratio, l.coordinates)?),
+                    None => barker,
                 };
-                if gaussian.sensitivity() != Real::exact(*sensitivity) {
-                    return Err(StoredEventError::Relation {
-                        clip: clip.unwrap_or(f64::NAN),
-                        sensitivity: *sensitivity,
-                        relation,
-                    });
-                }
-                let gaussian = match lattice {
-                    Some(l) => gaussian.on_lattice(Lattice::new(l.ratio, l.coordinates)?),
-                    None => gaussian,
-                };
-                Ok(Event::Gaussian(gaussian.times(*count)))
+                Ok(Event::Barker(barker.times(test.count)))
             }
         }
     }
 }
 
+impl StoredLattice {
+    fn of(lattice: Lattice) -> StoredLattice {
+        StoredLattice {
+            ratio: lattice.ratio().to_f64_up(),
+            coordinates: lattice.coordinates(),
+        }
+    }
+}
+
+impl StoredSample {
+    fn event(
+        &self,
+        relation: Relation,
+        make: impl Fn(String, f64, Relation, f64, f64) -> Result<Subsampled, EventError>,
+    ) -> Result<Event, StoredEventError> {
+        let release = self.release.gaussian(relation)?;
+        // Without a clip bound there is no saying what a sample costs.
+        let clip = self.release.clip.unwrap_or(f64::NAN);
+        let sample = make(
+            self.release.what.clone(),
+            clip,
+            relation,
+            self.rate,
+            self.release.sigma,
+        )?;
+        let sample = match release.lattice() {
+            Some(lattice) => sample.on_lattice(lattice),
+            None => sample,
+        };
+        Ok(Event::Subsampled(sample.times(release.count())))
+    }
+}
+
+impl StoredRelease {
+    fn of(gaussian: &Gaussian, relation: Relation) -> StoredRelease {
+        let clip = gaussian.clip().map(Real::to_f64_up);
+        let sensitivity = match clip {
+            Some(clip) => relation.sensitivity(Real::exact(clip)),
+            None => gaussian.sensitivity(),
+        };
+        StoredRelease {
+            what: gaussian.what().to_owned(),
+            clip,
+            sensitivity: sensitivity.to_f64_up(),
+            sigma: gaussian.sigma().to_f64_down(),
+            lattice: gaussian.lattice().map(StoredLattice::of),
+            count: gaussian.count(),
+        }
+    }
+
+    fn gaussian(&self, relation: Relation) -> Result<Gaussian, StoredEventError> {
+        let gaussian = match self.clip {
+            Some(clip) => Gaussian::of_clip(&self.what, clip, relation, self.sigma)?,
+            None => Gaussian::of_sensitivity(&self.what, self.sensitivity, self.sigma)?,
+        };
+        if gaussian.sensitivity() != Real::exact(self.sensitivity) {
+            return Err(StoredEventError::Relation {
+                clip: self.clip.unwrap_or(f64::NAN),
+                sensitivity: self.sensitivity,
+                relation,
+            });
+        }
+        let gaussian = match self.lattice {
+            Some(l) => gaussian.on_lattice(Lattice::new(l.ratio, l.coordinates)?),
+            None => gaussian,
+        };
+        Ok(gaussian.times(self.count))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::super::accountant::{mu_of, total_variation_of};
+    use super::super::balance::Cost;
     use super::*;
 
     fn back(event: &Event, relation: Relation) -> Event {
@@ -122,6 +213,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn samples_come_back_too() {
+        let samples = [
+            Subsampled::poisson("a", 0.1, Relation::AddRemove, 0.01, 3.5),
+            Subsampled::poisson("b", 2.0, Relation::Substitute, 1.0, 0.7),
+            Subsampled::without_replacement("c", 3.0, Relation::Substitute, 0.5, 9.0),
+        ];
+        for sample in samples {
+            let sample = sample.unwrap().times(17);
+            let relation = sample.scheme().relation();
+            let event = Event::Subsampled(sample);
+            assert_eq!(back(&event, relation), event);
+        }
+        let sample = Subsampled::without_replacement("c", 3.0, Relation::Substitute, 0.5, 9.0);
+        let stored = StoredEvent::of(&Event::Subsampled(sample.unwrap()), Relation::Substitute);
+        assert!(stored.event(Relation::AddRemove).is_err());
+    }
+
     // Wrong here: what is charged would be less than what is released.
     #[test]
     fn other_numbers_cost_a_little_more_and_never_less() {
@@ -132,9 +241,11 @@ mod tests {
                 let gaussian = Gaussian::of_clip("x", real(clip), relation, real(sigma)).unwrap();
                 let event = Event::Gaussian(gaussian.on_lattice(lattice).times(10));
                 let stored = back(&event, relation);
-                let mu = mu_of(std::slice::from_ref(&stored)) / mu_of(std::slice::from_ref(&event));
+                let cost = |event: &Event| Cost::of(std::slice::from_ref(event), relation);
+                let (stored, event) = (cost(&stored).unwrap(), cost(&event).unwrap());
+                let mu = stored.mu / event.mu;
                 assert!(mu >= Real::ONE && mu < Real::exact(1.0 + 1e-14), "{mu:?}");
-                assert!(total_variation_of(&[stored]) >= total_variation_of(&[event]));
+                assert!(stored.total_variation >= event.total_variation);
             }
         }
     }

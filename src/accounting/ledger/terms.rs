@@ -29,7 +29,8 @@ pub enum TermsError {
     Unit(String),
     #[error(
         "the accountant `{0}` cannot keep a ledger: runs on a ledger are chosen one after another, \
-         and it is sound only for schedules that are fixed beforehand; use `gaussian`"
+         which needs a filter, and only `gaussian` has one here (`pld` has none at all); use \
+         `gaussian`"
     )]
     Accountant(String),
 }
@@ -55,6 +56,9 @@ impl Terms {
         }
         match accountant {
             Accountant::Gaussian => {}
+            Accountant::Zcdp | Accountant::Rdp | Accountant::Pld => {
+                return Err(TermsError::Accountant(accountant.name().to_owned()));
+            }
         }
         Ok(Terms {
             budget: Budget::new(

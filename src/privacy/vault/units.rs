@@ -15,13 +15,12 @@
 //! they stand on the lattice. Either way the order of rows in a file, the blocks and
 //! the threads leave no trace.
 
-use rayon::prelude::*;
 use std::ops::Range;
 
-use super::{BLOCKS_PER_TASK, Vault};
+use super::table::{BLOCKS_PER_TASK, Table, merged};
 use crate::density::{BLOCK, Density};
 use crate::privacy::gradient::GradientScale;
-use crate::privacy::penalty::{PenaltyQuery, quantise, within_lattice};
+use crate::privacy::penalty::{quantise, within_lattice};
 use crate::privacy::rows::Units;
 
 const ALL: [bool; BLOCK] = [true; BLOCK];
@@ -49,103 +48,92 @@ pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut [Vec<f64>]) -> 
     ends
 }
 
-impl Vault {
+impl Table {
     /// The integer sum over units; `ends` has the end of each unit's rows.
     pub(super) fn unit_gradient_sum(
         &self,
+        density: &Density,
         theta: &[f64],
         scale: &GradientScale,
         ends: &[usize],
+        add: impl Fn(Vec<i128>, Vec<i128>) -> Vec<i128>,
     ) -> Vec<i128> {
-        let density: &Density = &self.density;
         let program = density.row_program();
         let z = density.interface(theta).z;
         let jacobian = density.interface_jacobian(theta);
         let dimension = theta.len();
-        let parts: Vec<Vec<i128>> = tasks(ends)
-            .into_par_iter()
-            .map(|units| {
-                let mut scratch = program.scratch(&z, dimension);
-                let mut lanes = Lanes::new(dimension, scale);
-                let rows = rows_of(&units, ends);
-                let mut unit = units.start;
-                for start in rows.clone().step_by(BLOCK) {
-                    let count = BLOCK.min(rows.end - start);
-                    let columns = self.columns_of(start..start + count);
-                    let gradients = program.gradients(&columns, count, &jacobian, &mut scratch);
-                    let mut row = 0;
-                    while row < count {
-                        let first = row;
-                        let mut lane_of = [0; BLOCK];
-                        while row < count && lanes.used < BLOCK {
-                            lane_of[row] = lanes.used;
-                            row += 1;
-                            if start + row == ends[unit] {
-                                unit += 1;
-                                lanes.used += 1;
-                            }
-                        }
-                        lanes.add(gradients, first..row, &lane_of);
-                        if lanes.used == BLOCK {
-                            lanes.empty();
+        let part = |units: Range<usize>| {
+            let mut scratch = program.scratch(&z, dimension);
+            let mut lanes = Lanes::new(dimension, scale);
+            let rows = rows_of(&units, ends);
+            let mut unit = units.start;
+            for start in rows.clone().step_by(BLOCK) {
+                let count = BLOCK.min(rows.end - start);
+                let columns = self.columns_of(start..start + count);
+                let gradients = program.gradients(&columns, count, &jacobian, &mut scratch);
+                let mut row = 0;
+                while row < count {
+                    let first = row;
+                    let mut lane_of = [0; BLOCK];
+                    while row < count && lanes.used < BLOCK {
+                        lane_of[row] = lanes.used;
+                        row += 1;
+                        if start + row == ends[unit] {
+                            unit += 1;
+                            lanes.used += 1;
                         }
                     }
+                    lanes.add(gradients, first..row, &lane_of);
+                    if lanes.used == BLOCK {
+                        lanes.empty();
+                    }
                 }
-                lanes.empty();
-                lanes.total
-            })
-            .collect();
-        let mut total = vec![0i128; dimension];
-        for part in parts {
-            for (t, p) in total.iter_mut().zip(part) {
-                *t += p;
             }
-        }
-        total
+            lanes.empty();
+            lanes.total
+        };
+        merged(tasks(ends), part, add).unwrap_or_else(|| vec![0; dimension])
     }
 
-    /// The integer sum over units; `ends` has the end of each unit's rows.
-    pub(super) fn unit_log_ratio_sum(
+    /// [`Table::sum_over_ratios`] over units, from the interfaces at the two points;
+    /// `ends` has the end of each unit's rows.
+    pub(super) fn unit_sum_over_ratios<S: Default + Send>(
         &self,
-        from: &[f64],
-        to: &[f64],
+        density: &Density,
+        [z_from, z_to]: [&[f64]; 2],
         temperature: f64,
-        query: &PenaltyQuery,
         ends: &[usize],
-    ) -> i128 {
-        let program = self.density.row_program();
-        let z_from = self.density.interface(from).z;
-        let z_to = self.density.interface(to).z;
-        tasks(ends)
-            .into_par_iter()
-            .map(|units| {
-                let mut at_from = program.scratch(&z_from, 0);
-                let mut at_to = program.scratch(&z_to, 0);
-                let rows = rows_of(&units, ends);
-                let mut unit = units.start;
-                let (mut before, mut after) = (0i128, 0i128);
-                let mut sum = 0i128;
-                for start in rows.clone().step_by(BLOCK) {
-                    let count = BLOCK.min(rows.end - start);
-                    let columns = self.columns_of(start..start + count);
-                    program.forward(&columns, count, &mut at_from);
-                    program.forward(&columns, count, &mut at_to);
-                    let current = program.output(0, &columns, count, &at_from);
-                    let proposed = program.output(0, &columns, count, &at_to);
-                    for row in 0..count {
-                        before += i128::from(quantise(temperature * current[row]));
-                        after += i128::from(quantise(temperature * proposed[row]));
-                        if start + row + 1 == ends[unit] {
-                            let clipped = query.clip(within_lattice(after), within_lattice(before));
-                            sum += i128::from(clipped);
-                            (before, after) = (0, 0);
-                            unit += 1;
-                        }
+        add: impl Fn(&mut S, i64, i64) + Sync,
+        merge: impl Fn(S, S) -> S,
+    ) -> S {
+        let program = density.row_program();
+        let part = |units: Range<usize>| {
+            let mut at_from = program.scratch(z_from, 0);
+            let mut at_to = program.scratch(z_to, 0);
+            let rows = rows_of(&units, ends);
+            let mut unit = units.start;
+            let (mut before, mut after) = (0i128, 0i128);
+            let mut sum = S::default();
+            for start in rows.clone().step_by(BLOCK) {
+                let count = BLOCK.min(rows.end - start);
+                let columns = self.columns_of(start..start + count);
+                program.forward(&columns, count, &mut at_from);
+                program.forward(&columns, count, &mut at_to);
+                let current = program.output(0, &columns, count, &at_from);
+                let proposed = program.output(0, &columns, count, &at_to);
+                for row in 0..count {
+                    before += i128::from(quantise(temperature * current[row]));
+                    after += i128::from(quantise(temperature * proposed[row]));
+                    if start + row + 1 == ends[unit] {
+                        add(&mut sum, within_lattice(after), within_lattice(before));
+                        (before, after) = (0, 0);
+                        unit += 1;
                     }
                 }
-                sum
-            })
-            .sum()
+            }
+            sum
+        };
+        merged(tasks(ends), part, merge).unwrap_or_default()
     }
 
     fn columns_of(&self, rows: Range<usize>) -> Vec<&[f64]> {

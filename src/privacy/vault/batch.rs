@@ -1,0 +1,213 @@
+//! Releases about a random part of the records, and the same sums without noise for
+//! runs that are not private.
+//!
+//! Each draws its batch from the private generator after it is charged. The batch stays
+//! in the vault, and so does its size: whatever it is, one gathered table is summed and
+//! noise is added.
+
+use super::charge::Mechanism;
+use super::table::Table;
+use super::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};
+use crate::privacy::barker::BarkerScale;
+use crate::privacy::batch_penalty::{BatchPenaltyQuery, Formula, Moments};
+use crate::privacy::gradient::GradientScale;
+use crate::privacy::noise::DiscreteGaussian;
+use crate::privacy::noisy::Noisy;
+use crate::privacy::randomness::PrivateRng;
+use crate::privacy::subsampling::{Batch, Subsampling};
+
+impl Vault {
+    /// The sum of clipped gradients at `theta` over a batch (unconstrained scale), plus
+    /// noise. It is not divided by the rate.
+    ///
+    /// # Privacy
+    ///
+    /// A Gaussian mechanism with discrete noise on the batch: [`GradientScale`] has the
+    /// sensitivity of a record that is in. Charged, and the noise drawn, before a row
+    /// is read.
+    pub fn noisy_batch_gradient(
+        &self,
+        theta: &[f64],
+        scale: &GradientScale,
+        subsampling: Subsampling,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
+        charge.take(&Mechanism {
+            factor: scale.sensitivity_factor(),
+            sensitivity: scale.sensitivity(),
+            sigma: scale.sigma_units(),
+            coordinates: theta.len() as u64,
+            subsampling,
+            records: self.n as u64,
+        })?;
+        let noise: Vec<i64> = theta.iter().map(|_| scale.noise().sample(rng)).collect();
+        #[cfg(test)]
+        let noise = crate::planted::noise(noise, scale.noise(), rng);
+        let sum = self.over_batch(subsampling, rng, |batch| {
+            batch.clipped_gradient_sum(&self.density, theta, scale)
+        });
+        let released = sum
+            .iter()
+            .zip(noise)
+            .map(|(&s, k)| scale.real(s + i128::from(k)))
+            .collect();
+        #[cfg(test)]
+        let released = crate::planted::released(released, self.n);
+        Ok(Noisy::new(released))
+    }
+
+    /// What the penalty test compares, from a batch: F + noise - sigma^2/2.
+    ///
+    /// # Privacy
+    ///
+    /// A Gaussian mechanism with discrete noise on the batch; sensitivity and sigma of F
+    /// are those of `query`, in the fixed proportion 1 : tau. Charged, and the noise
+    /// drawn, before a row is read.
+    pub fn noisy_batch_log_ratio(
+        &self,
+        from: &[f64],
+        to: &[f64],
+        query: &BatchPenaltyQuery,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<LogRatio>, ReleaseError> {
+        charge.take(&Mechanism {
+            factor: query.sensitivity_factor(),
+            sensitivity: query.sensitivity(),
+            sigma: query.sigma_units(),
+            coordinates: 1,
+            subsampling: query.subsampling(),
+            records: self.n as u64,
+        })?;
+        let noise = query.noise().sample(rng);
+        #[cfg(test)]
+        let noise = crate::planted::noise(vec![noise], query.noise(), rng)[0];
+        let sum = self.over_batch(query.subsampling(), rng, |batch| {
+            self.batch_penalty_sum(batch, [from, to], query)
+        });
+        Ok(Noisy::new(LogRatio {
+            penalised: query.penalised(sum, noise),
+            sigma: query.sigma(),
+        }))
+    }
+
+    /// (n T/b) times a batch's sum of clipped log-likelihood ratios, plus noise of variance
+    /// 2 - s2, where s2 is the variance of that estimate over batches.
+    ///
+    /// # Privacy
+    ///
+    /// `accounting::Barker`, of which [`BarkerScale`] keeps what it counts on. Charged before
+    /// a row is read; the noise, whose width the rows decide, is drawn after.
+    pub fn noisy_barker(
+        &self,
+        from: &[f64],
+        to: &[f64],
+        scale: &BarkerScale,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<f64>, ReleaseError> {
+        charge.take_barker(scale, self.n as u64)?;
+        let moments = self.over_batch(Subsampling::FixedSize(scale.size()), rng, |batch| {
+            batch.sum_over_ratios(
+                &self.density,
+                [from, to],
+                1.0,
+                |moments: &mut Moments, after, before| scale.add(moments, after, before),
+                Moments::merge,
+            )
+        });
+        let (mean, sigma) = scale.release(&moments);
+        let noise = DiscreteGaussian::new(sigma)?.sample(rng);
+        Ok(Noisy::new(scale.real(mean + i128::from(noise))))
+    }
+
+    /// The gradient at `theta` of the log-likelihood of a batch, exact.
+    pub fn batch_gradient(
+        &self,
+        theta: &[f64],
+        subsampling: Subsampling,
+        _: NotPrivate,
+        rng: &mut PrivateRng,
+    ) -> Vec<f64> {
+        let (_, adjoint) =
+            self.over_batch(subsampling, rng, |batch| batch.exact(&self.density, theta));
+        let (_, posterior) = self.density.pull_back(theta, &adjoint);
+        let (_, prior) = self.density.pull_back(theta, &[]);
+        posterior.iter().zip(prior).map(|(p, q)| p - q).collect()
+    }
+
+    /// The sum that [`Vault::noisy_batch_gradient`] adds noise to.
+    pub fn clipped_batch_gradient(
+        &self,
+        theta: &[f64],
+        scale: &GradientScale,
+        subsampling: Subsampling,
+        _: NotPrivate,
+        rng: &mut PrivateRng,
+    ) -> Vec<f64> {
+        let sum = self.over_batch(subsampling, rng, |batch| {
+            batch.clipped_gradient_sum(&self.density, theta, scale)
+        });
+        sum.iter().map(|&units| scale.real(units)).collect()
+    }
+
+    /// What `sum` makes of a batch, drawn and gathered here. That a fixed size is not above
+    /// the number of records has been checked by the charge.
+    fn over_batch<R>(
+        &self,
+        subsampling: Subsampling,
+        rng: &mut PrivateRng,
+        sum: impl FnOnce(&Table) -> R,
+    ) -> R {
+        let batch = match subsampling {
+            Subsampling::Poisson(rate) if !subsampling.is_all() => {
+                Batch::poisson(rate, self.n, rng)
+            }
+            Subsampling::FixedSize(size) => Batch::fixed_size(size as usize, self.n, rng),
+            Subsampling::All | Subsampling::Poisson(_) => return sum(&self.table),
+        };
+        sum(&self.table.gather(&batch))
+    }
+
+    /// F in lattice units.
+    pub(super) fn batch_penalty_sum(
+        &self,
+        batch: &Table,
+        points: [&[f64]; 2],
+        query: &BatchPenaltyQuery,
+    ) -> i128 {
+        match query.formula() {
+            Formula::Separable { slope, curvature } => batch.sum_over_ratios(
+                &self.density,
+                points,
+                1.0,
+                |sum, after, before| {
+                    let x = query.clip(after, before);
+                    *sum += i128::from(query.value(x, slope, curvature));
+                },
+                |a: i128, b| a + b,
+            ),
+            Formula::Moments {
+                unit,
+                mean,
+                variance,
+                size,
+            } => batch
+                .sum_over_ratios(
+                    &self.density,
+                    points,
+                    1.0,
+                    |moments: &mut Moments, after, before| {
+                        moments.add(query.clip(after, before), unit);
+                    },
+                    Moments::merge,
+                )
+                .value(mean, variance, size),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "batch_tests.rs"]
+mod tests;

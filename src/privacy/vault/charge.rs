@@ -1,0 +1,144 @@
+//! What a release does, and whether what was planned for it covers that.
+
+use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Relation, Scheme, batch_rate};
+use crate::privacy::barker::BarkerScale;
+use crate::privacy::noise::NoiseError;
+use crate::privacy::subsampling::Subsampling;
+
+/// Where a release is charged: a line of a meter.
+#[derive(Clone, Copy)]
+pub struct Charge<'a> {
+    pub meter: &'a Meter,
+    pub line: usize,
+}
+
+/// Why a release did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum ReleaseError {
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    #[error(
+        "the planned event `{planned}` does not cover this release: plan it with the same clip bound, relation, batches and noise, and with the lattice of the noise"
+    )]
+    NotCovered { planned: String },
+    #[error("line {line} of the meter does not exist; it has {lines}")]
+    NoSuchLine { line: usize, lines: usize },
+    #[error(transparent)]
+    Noise(#[from] NoiseError),
+}
+
+/// A sum and its noise, in lattice units.
+pub(super) struct Mechanism {
+    /// How often the clip bound one record's change can move the sum.
+    pub factor: u8,
+    pub sensitivity: u64,
+    pub sigma: u64,
+    pub coordinates: u64,
+    /// Which records are in the sum.
+    pub subsampling: Subsampling,
+    /// The number of records to draw from; read under substitute only, where it is
+    /// public.
+    pub records: u64,
+}
+
+impl Charge<'_> {
+    /// Charges the release, if the planned event covers it: the same relation and way
+    /// of drawing batches, at least this rate, at least this sensitivity in units of
+    /// the noise, at least this coarse a lattice and this many coordinates. Exact: no
+    /// rounding decides.
+    pub(super) fn take(&self, mechanism: &Mechanism) -> Result<(), ReleaseError> {
+        let event = self.planned()?;
+        let noise_covered = |release| mechanism.noise_covered(release);
+        if !(mechanism.rows_covered(event) && event.release().is_some_and(noise_covered)) {
+            return Err(self.not_covered(event));
+        }
+        #[cfg(test)]
+        if crate::planted::is_uncharged(event.what()) {
+            return Ok(());
+        }
+        Ok(self.meter.charge(self.line)?)
+    }
+
+    /// Charges a test of DP-Barker on the `records` records there are: the planned event
+    /// must have the same batch, as many records and at least as coarse a lattice.
+    pub(super) fn take_barker(
+        &self,
+        scale: &BarkerScale,
+        records: u64,
+    ) -> Result<(), ReleaseError> {
+        let event = self.planned()?;
+        let lattice = Real::exact(scale.lattice_ratio());
+        let covered = match event {
+            Event::Barker(test) => {
+                scale.records() == records
+                    && test.rows() == records
+                    && test.batch() == scale.size()
+                    && test.lattice().is_some_and(|l| l.ratio() >= lattice)
+            }
+            Event::Gaussian(_) | Event::Subsampled(_) => false,
+        };
+        if !covered {
+            return Err(self.not_covered(event));
+        }
+        Ok(self.meter.charge(self.line)?)
+    }
+
+    fn planned(&self) -> Result<&Event, ReleaseError> {
+        let planned = self.meter.planned();
+        planned.get(self.line).ok_or(ReleaseError::NoSuchLine {
+            line: self.line,
+            lines: planned.len(),
+        })
+    }
+
+    fn not_covered(&self, event: &Event) -> ReleaseError {
+        ReleaseError::NotCovered {
+            planned: event.what().to_string(),
+        }
+    }
+}
+
+impl Mechanism {
+    /// Whether the event counts on as many records, drawn in the same way. A release
+    /// about all records is also what is planned as a batch of rate 1.
+    fn rows_covered(&self, event: &Event) -> bool {
+        let relation = match self.factor {
+            1 => Relation::AddRemove,
+            _ => Relation::Substitute,
+        };
+        match event {
+            Event::Gaussian(_) => self.subsampling.is_all(),
+            Event::Barker(_) => false,
+            Event::Subsampled(event) => {
+                let rate = match (self.subsampling, event.scheme()) {
+                    (
+                        Subsampling::Poisson(rate),
+                        Scheme::PoissonAddRemove | Scheme::PoissonSubstitute,
+                    ) => rate.rate(),
+                    (Subsampling::FixedSize(size), Scheme::WithoutReplacementSubstitute) => {
+                        match batch_rate(size, self.records) {
+                            Ok(rate) => rate,
+                            Err(_) => return false,
+                        }
+                    }
+                    (Subsampling::All, _) => Real::ONE,
+                    _ => return false,
+                };
+                event.scheme().relation() == relation && event.rate() >= rate
+            }
+        }
+    }
+
+    fn noise_covered(&self, event: &Gaussian) -> bool {
+        let sigma = Real::from(self.sigma);
+        let same_relation = event
+            .clip()
+            .is_some_and(|clip| event.sensitivity() == clip * Real::from(u64::from(self.factor)));
+        let enough_noise =
+            Real::from(self.sensitivity) * event.sigma() <= event.sensitivity() * sigma;
+        let lattice = event.lattice().is_some_and(|lattice| {
+            lattice.ratio() * sigma >= Real::ONE && lattice.coordinates() >= self.coordinates
+        });
+        same_relation && enough_noise && lattice
+    }
+}

@@ -1,0 +1,233 @@
+//! Private rows, and integer sums over them: the whole table, or a batch gathered
+//! from it.
+
+use rayon::prelude::*;
+
+use crate::density::{BLOCK, Density};
+use crate::privacy::gradient::GradientScale;
+use crate::privacy::penalty::quantise;
+use crate::privacy::subsampling::Batch;
+
+/// Blocks per unit of parallel work. Fixed, so that float sums of the
+/// non-private path do not depend on the number of threads either.
+pub(super) const BLOCKS_PER_TASK: usize = 16;
+
+/// What the row program reads, and which rows belong together.
+pub(super) struct Table {
+    /// `[columns][rows]`
+    pub columns: Vec<Vec<f64>>,
+    /// Which records have a likelihood: false for missing values and for
+    /// records that are impossible under every parameter.
+    pub counts: Vec<bool>,
+    /// Where rows share units, the end of each unit's rows; all of them count.
+    pub units: Option<Vec<usize>>,
+}
+
+impl Table {
+    /// The rows of the units of a batch; those past the last unit with rows have none.
+    pub fn gather(&self, batch: &Batch) -> Table {
+        let mut rows = Vec::new();
+        let units = match &self.units {
+            None => {
+                rows.extend(batch.members().take_while(|&row| row < self.counts.len()));
+                None
+            }
+            Some(ends) => {
+                let mut gathered = Vec::new();
+                for unit in batch.members().take_while(|&unit| unit < ends.len()) {
+                    let start = unit.checked_sub(1).map_or(0, |before| ends[before]);
+                    rows.extend(start..ends[unit]);
+                    gathered.push(rows.len());
+                }
+                Some(gathered)
+            }
+        };
+        Table {
+            columns: self
+                .columns
+                .iter()
+                .map(|column| rows.iter().map(|&row| column[row]).collect())
+                .collect(),
+            counts: rows.iter().map(|&row| self.counts[row]).collect(),
+            units,
+        }
+    }
+
+    /// The sum of clipped gradients at `theta`, in lattice units.
+    pub fn clipped_gradient_sum(
+        &self,
+        density: &Density,
+        theta: &[f64],
+        scale: &GradientScale,
+    ) -> Vec<i128> {
+        let dimension = theta.len();
+        let add = |mut total: Vec<i128>, part: Vec<i128>| {
+            for (t, p) in total.iter_mut().zip(part) {
+                *t += p;
+            }
+            total
+        };
+        if let Some(ends) = &self.units {
+            return self.unit_gradient_sum(density, theta, scale, ends, add);
+        }
+        let program = density.row_program();
+        let z = density.interface(theta).z;
+        let jacobian = density.interface_jacobian(theta);
+        let part = |blocks: Vec<usize>| {
+            let mut scratch = program.scratch(&z, dimension);
+            let mut integers = vec![0; dimension * BLOCK];
+            let mut sum = vec![0; dimension];
+            for start in blocks {
+                let (columns, counts) = self.block(start);
+                let gradients = program.gradients(&columns, counts.len(), &jacobian, &mut scratch);
+                scale.add_clipped(gradients, counts, &mut integers, &mut sum);
+            }
+            sum
+        };
+        merged(self.tasks(), part, add).unwrap_or_else(|| vec![0; dimension])
+    }
+
+    /// What `add` makes of the log-likelihoods of each record (of each unit, summed over its
+    /// rows) at `to` and at `from`, times `temperature`, on the lattice of
+    /// [`quantise`]: first put there, so that what is made of their difference can be
+    /// antisymmetric to the bit.
+    pub fn sum_over_ratios<S: Default + Send>(
+        &self,
+        density: &Density,
+        [from, to]: [&[f64]; 2],
+        temperature: f64,
+        add: impl Fn(&mut S, i64, i64) + Sync,
+        merge: impl Fn(S, S) -> S,
+    ) -> S {
+        let z_from = density.interface(from).z;
+        let z_to = density.interface(to).z;
+        if let Some(ends) = &self.units {
+            return self.unit_sum_over_ratios(
+                density,
+                [&z_from, &z_to],
+                temperature,
+                ends,
+                add,
+                merge,
+            );
+        }
+        let program = density.row_program();
+        let part = |blocks: Vec<usize>| {
+            let mut at_from = program.scratch(&z_from, 0);
+            let mut at_to = program.scratch(&z_to, 0);
+            let mut sum = S::default();
+            for start in blocks {
+                let (columns, counts) = self.block(start);
+                let rows = counts.len();
+                program.forward(&columns, rows, &mut at_from);
+                program.forward(&columns, rows, &mut at_to);
+                let before = program.output(0, &columns, rows, &at_from);
+                let after = program.output(0, &columns, rows, &at_to);
+                for i in 0..rows {
+                    if counts[i] {
+                        add(
+                            &mut sum,
+                            quantise(temperature * after[i]),
+                            quantise(temperature * before[i]),
+                        );
+                    }
+                }
+            }
+            sum
+        };
+        merged(self.tasks(), part, merge).unwrap_or_default()
+    }
+
+    /// The log-likelihood (nats) and its gradient with respect to the interface, exact.
+    pub fn exact(&self, density: &Density, theta: &[f64]) -> (f64, Vec<f64>) {
+        let program = density.row_program();
+        let z = density.interface(theta).z;
+        let part = |blocks: Vec<usize>| {
+            let mut scratch = program.scratch(&z, 0);
+            let mut gradient = vec![0.0; z.len()];
+            let mut total = CompensatedSum::default();
+            for start in blocks {
+                let (columns, counts) = self.block(start);
+                program.forward(&columns, counts.len(), &mut scratch);
+                let terms = program.output(0, &columns, counts.len(), &scratch);
+                for (&term, &keep) in terms.iter().zip(counts) {
+                    if keep {
+                        total.add(term);
+                    }
+                }
+                program.add_interface_gradient(&columns, counts, &mut scratch, &mut gradient);
+            }
+            (total, gradient)
+        };
+        let merge = |(mut total, mut gradient): (CompensatedSum, Vec<f64>),
+                     next: (CompensatedSum, Vec<f64>)| {
+            total.add(next.0.value());
+            for (g, p) in gradient.iter_mut().zip(next.1) {
+                *g += p;
+            }
+            (total, gradient)
+        };
+        let sum = merged(self.tasks(), part, merge);
+        sum.map_or((0.0, vec![0.0; z.len()]), |(total, gradient)| {
+            (total.value(), gradient)
+        })
+    }
+
+    /// First records of the blocks, in tasks.
+    fn tasks(&self) -> Vec<Vec<usize>> {
+        let starts: Vec<usize> = (0..self.counts.len()).step_by(BLOCK).collect();
+        starts
+            .chunks(BLOCKS_PER_TASK)
+            .map(<[usize]>::to_vec)
+            .collect()
+    }
+
+    fn block(&self, start: usize) -> (Vec<&[f64]>, &[bool]) {
+        let end = (start + BLOCK).min(self.counts.len());
+        let columns = self.columns.iter().map(|c| &c[start..end]).collect();
+        (columns, &self.counts[start..end])
+    }
+}
+
+/// The tasks' parts, merged in the order of the tasks; `None` without tasks. A single
+/// task, such as a small batch, stays on the thread that asks.
+pub(super) fn merged<T: Send, S: Send>(
+    mut tasks: Vec<T>,
+    part: impl Fn(T) -> S + Sync,
+    merge: impl Fn(S, S) -> S,
+) -> Option<S> {
+    if tasks.len() < 2 {
+        return tasks.pop().map(part);
+    }
+    let parts: Vec<S> = tasks.into_par_iter().map(&part).collect();
+    parts.into_iter().reduce(merge)
+}
+
+/// A float sum whose rounding does not grow with the number of terms (Neumaier
+/// 1974): differences of log densities are small beside the densities.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CompensatedSum {
+    sum: f64,
+    lost: f64,
+}
+
+impl CompensatedSum {
+    pub fn add(&mut self, term: f64) {
+        let next = self.sum + term;
+        self.lost += if self.sum.abs() >= term.abs() {
+            (self.sum - next) + term
+        } else {
+            (term - next) + self.sum
+        };
+        self.sum = next;
+    }
+
+    pub fn value(self) -> f64 {
+        // An infinite sum has no rounding to compensate.
+        if self.sum.is_finite() {
+            self.sum + self.lost
+        } else {
+            self.sum
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! DP-penalty: random-walk Metropolis with a penalty test, whole, one coordinate at
+//! a time, or as a guided walk.
+//!
+//! Yildirim and Ermis 2019, "Exact MCMC with differentially private moves"; one
+//! coordinate and the guided walk: Räisä 2021, "Differentially private Markov chain
+//! Monte Carlo" (thesis), after Gustafson 1998, "A guided walk Metropolis
+//! algorithm". In the notation of ALGORITHMS.md, per iteration:
+//!
+//! ```text
+//! t = theta + h N(0, M^-1)                                    whole
+//! t_j = theta_j + h m_j N(0, 1),   j uniform                  one component
+//! t_j = theta_j + dir_j h m_j |N(0, 1)|,   j uniform          guided walk
+//! log a = T R(theta, t) + q(t) - q(theta) - T^2 s^2 / 2
+//! accept with probability min(1, e^log a);  the guided walk flips dir_j on rejection
+//! ```
+//!
+//! h is the step size and m_j = sqrt((M^-1)_jj), 1 unless a metric is learnt.
+//!
+//! # Cost
+//!
+//! k iterations release k log-ratios: mu = k / (2 tau_l^2). Noise follows the
+//! proposal's length, so that one coordinate at a time has sqrt(d) times less of it.
+//!
+//! # What it leaves invariant
+//!
+//! Exactly the (clipped) posterior: the noise of the test is compensated by its
+//! penalty (see [`crate::privacy::penalty`]). The guided walk is a chain on (theta,
+//! dir) with dir uniform and independent: its move to (t, -dir_j) is its own inverse
+//! and passes the same test, and the flip of dir_j that follows every iteration
+//! leaves the uniform distribution as it is. A rejection without a question (a
+//! proposal of density zero, or so long that noise would drown the test) is
+//! symmetric in the two points or depends on public values, and flips like any
+//! other.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::metric::Metric;
+use super::oracle::{Oracle, Ratio, SampleError};
+use super::plan::{Plan, PlanError};
+use super::request::PlanRequest;
+use super::schedule::{Line, Noise, Question, over_chains};
+use super::{Algorithm, Kind, Sampler, Step, Walker};
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "dp-penalty",
+    summary: "random-walk Metropolis with a penalty test, whole or one coordinate at a time (Yildirim and Ermis 2019)",
+    kind: Kind::Private(&DpPenalty),
+    columns: &[],
+    settings: &[
+        "--step-size",
+        "--clip-log-ratio",
+        "--tau-log-ratio",
+        "--one-component",
+        "--guided-walk",
+        "--metric",
+        "--target-acceptance",
+    ],
+};
+
+const LOG_RATIOS: usize = 0;
+
+#[derive(Debug)]
+struct DpPenalty;
+
+impl Sampler for DpPenalty {
+    fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
+        Ok(vec![Line {
+            what: "log-ratio per unit of distance",
+            question: Question::LogRatio,
+            noise: Noise::Share(1.0),
+            count: over_chains(Some(iterations), request.chains)?,
+        }])
+    }
+
+    fn warnings(&self, plan: &Plan) -> Vec<String> {
+        let r = &plan.request;
+        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
+        let coordinates = match Move::of(r) {
+            Move::Whole => r.dimension as f64,
+            Move::OneComponent | Move::GuidedWalk => 1.0,
+        };
+        let typical = step_size * coordinates.sqrt();
+        let sigma = plan.log_ratio_noise() * typical;
+        if sigma <= 2.0 {
+            return Vec::new();
+        }
+        vec![format!(
+            "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller --step-size, --one-component, fewer iterations or chains, a larger epsilon, or --temperature"
+        )]
+    }
+
+    fn default_step_size(&self, _: &PlanRequest) -> f64 {
+        0.05
+    }
+
+    /// About what a random walk wants in few dimensions (Roberts, Gelman and Gilks
+    /// 1997), and what a penalty of 1 nat leaves of it.
+    fn target_acceptance(&self) -> Option<f64> {
+        Some(0.3)
+    }
+
+    fn chain(
+        &self,
+        plan: &Plan,
+        theta: Vec<f64>,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker> {
+        let r = &plan.request;
+        let direction = theta.iter().map(|_| rng.random()).collect();
+        Box::new(Chain {
+            kind: Move::of(r),
+            step_size: r.step_size.unwrap_or_else(|| self.default_step_size(r)),
+            metric: Metric::Unit,
+            log_prior: oracle.log_prior(&theta),
+            theta,
+            forward: direction,
+        })
+    }
+}
+
+/// How a proposal is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Move {
+    Whole,
+    OneComponent,
+    GuidedWalk,
+}
+
+impl Move {
+    fn of(request: &PlanRequest) -> Move {
+        match (request.guided_walk, request.one_component) {
+            (true, _) => Move::GuidedWalk,
+            (false, true) => Move::OneComponent,
+            (false, false) => Move::Whole,
+        }
+    }
+}
+
+struct Chain {
+    kind: Move,
+    /// h
+    step_size: f64,
+    metric: Metric,
+    theta: Vec<f64>,
+    /// log prior + log Jacobian at theta.
+    log_prior: f64,
+    /// The guided walk's directions: up or down.
+    forward: Vec<bool>,
+}
+
+impl Chain {
+    /// A proposal, and the coordinate that it changes where it is one.
+    fn propose(&self, rng: &mut ChaCha8Rng) -> (Vec<f64>, usize) {
+        let (h, d) = (self.step_size, self.theta.len());
+        let mut proposal = self.theta.clone();
+        if self.kind == Move::Whole {
+            // M^-1 p for p ~ N(0, M) is N(0, M^-1).
+            let direction = self.metric.velocity(&self.metric.momentum(d, rng));
+            for (t, v) in proposal.iter_mut().zip(direction) {
+                *t += h * v;
+            }
+            return (proposal, 0);
+        }
+        let j = rng.random_range(0..d);
+        let z: f64 = StandardNormal.sample(rng);
+        let z = match (self.kind, self.forward[j]) {
+            (Move::GuidedWalk, true) => z.abs(),
+            (Move::GuidedWalk, false) => -z.abs(),
+            _ => z,
+        };
+        proposal[j] += h * self.metric.deviation(j) * z;
+        (proposal, j)
+    }
+}
+
+impl Walker for Chain {
+    fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
+        let h = self.step_size;
+        let (proposal, j) = self.propose(rng);
+        let log_prior = oracle.log_prior(&proposal);
+        let mut step = Step::rejected(h);
+        if log_prior.is_finite()
+            && let Ratio::Penalised(ratio) = oracle.log_ratio(LOG_RATIOS, &self.theta, &proposal)?
+        {
+            let log_a = ratio + log_prior - self.log_prior;
+            step = Step::tested(log_a, oracle.accept(log_a), h);
+        }
+        if step.accepted {
+            self.theta = proposal;
+            self.log_prior = log_prior;
+        } else if self.kind == Move::GuidedWalk {
+            self.forward[j] = !self.forward[j];
+        }
+        Ok(step)
+    }
+
+    fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    fn tune(&mut self, step_size: f64, metric: &Metric) {
+        self.step_size = step_size;
+        self.metric = metric.clone();
+    }
+}

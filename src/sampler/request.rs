@@ -1,0 +1,98 @@
+//! The settings of a run that is made of releases.
+
+use super::{Algorithm, dp_hmc};
+use crate::accounting::{Real, Relation};
+
+/// Chains of a private run that does not say how many.
+pub const DEFAULT_CHAINS: u64 = 4;
+/// Sampling iterations per chain; as many again are warm-up.
+pub const DEFAULT_SAMPLES: u64 = 500;
+pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
+/// Clip bounds on gradients and on log-ratios per unit of distance: generous for
+/// a regression with a handful of covariates of size one.
+pub const DEFAULT_CLIP: f64 = 3.0;
+/// Half of the budget for gradients.
+pub const DEFAULT_SPLIT: f64 = 0.5;
+
+/// How much noise there is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NoiseChoice {
+    /// As much as the budget needs for the given number of iterations;
+    /// `split` is the share of the budget that goes to gradients, where a sampler
+    /// asks for log-ratios as well.
+    FromBudget { split: f64 },
+    /// These noise multipliers, in units of the sensitivity (the paper's tau); a
+    /// sampler needs those of what it asks for.
+    Multipliers {
+        gradient: Option<f64>,
+        log_ratio: Option<f64>,
+    },
+}
+
+/// How many iterations one chain runs, warm-up included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iterations {
+    Fixed(u64),
+    /// As many as the budget allows; needs noise that does not itself depend on the
+    /// budget, such as [`NoiseChoice::Multipliers`].
+    Max,
+}
+
+/// The settings that a plan follows from. None of them depends on a row. A sampler
+/// looks at those that [`Algorithm::settings`] lists.
+#[derive(Debug, Clone)]
+pub struct PlanRequest {
+    pub algorithm: &'static Algorithm,
+    pub epsilon: Real,
+    pub delta: Real,
+    pub relation: Relation,
+    pub chains: u64,
+    pub iterations: Iterations,
+    pub noise: NoiseChoice,
+    /// Number of unconstrained coordinates.
+    pub dimension: u64,
+    /// T, the power of the likelihood: n0 / n, or 1.
+    pub temperature: f64,
+    /// b_g: bound on the l2 norm of one record's gradient.
+    pub clip_gradient: f64,
+    /// b_l: bound on one record's log-ratio per unit of distance.
+    pub clip_log_ratio: f64,
+    /// Largest leapfrog step eta, or standard deviation of a proposal; unconstrained
+    /// scale. `None`: the sampler's own, adapted where it adapts.
+    pub step_size: Option<f64>,
+    /// L
+    pub leapfrog_steps: u64,
+    /// Draw the first gradient of every trajectory anew.
+    pub fresh_gradients: bool,
+    /// Propose a change of one coordinate at a time.
+    pub one_component: bool,
+    /// Propose one coordinate, in the direction that was accepted last.
+    pub guided_walk: bool,
+}
+
+impl PlanRequest {
+    /// The defaults of `dpm sample` for a model with `dimension` unconstrained
+    /// coordinates.
+    pub fn new(epsilon: Real, delta: Real, dimension: usize) -> Self {
+        PlanRequest {
+            algorithm: &dp_hmc::ALGORITHM,
+            epsilon,
+            delta,
+            relation: Relation::Substitute,
+            chains: DEFAULT_CHAINS,
+            iterations: Iterations::Fixed(2 * DEFAULT_SAMPLES),
+            noise: NoiseChoice::FromBudget {
+                split: DEFAULT_SPLIT,
+            },
+            dimension: dimension as u64,
+            temperature: 1.0,
+            clip_gradient: DEFAULT_CLIP,
+            clip_log_ratio: DEFAULT_CLIP,
+            step_size: None,
+            leapfrog_steps: DEFAULT_LEAPFROG_STEPS,
+            fresh_gradients: false,
+            one_component: false,
+            guided_walk: false,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Data sets that differ in one unit, and the models that read them.
+
+use dpm::accounting::Relation;
+use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
+
+use super::Lcg;
+
+/// Models whose records move the sums through all kinds of interface: shared scalars, a
+/// linear predictor, a gather. The last has more coordinates than a record has numbers.
+pub const MODELS: [&str; 4] = [
+    "record { int<lower=0, upper=1> y; real x; }
+     parameters { real a; real b; }
+     model { a ~ normal(0, 1); y ~ bernoulli_logit(a + b * x); }",
+    "record { real y; int<lower=1, upper=3> g; }
+     parameters { vector[3] raw; real m; real<lower=0> s; }
+     model { vector[3] a = m + s * raw; raw ~ normal(0, 1); y ~ student_t(4, a[g], s); }",
+    "record { int<lower=0> y; real x; }
+     parameters { vector[2] b; }
+     model { y ~ poisson_log(b[1] + square(b[2]) * x + b[2] * exp(-x * b[1])); }",
+    "record { real<lower=-5, upper=5> y; real<lower=-1, upper=1> x; }
+     parameters { vector[8] b; real<lower=0> s; }
+     model { b ~ normal(0, 3); s ~ exponential(1);
+       y ~ normal(b[1] + b[2] * x + b[3] * square(x) + b[4] * sin(3 * x) + b[5] * cos(3 * x)
+         + b[6] * sin(6 * x) + b[7] * cos(6 * x) + b[8] * exp(x), s); }",
+];
+
+/// Rows of a table: a value per column and row, and the unit of each row where rows
+/// share units.
+#[derive(Clone)]
+pub struct Table {
+    pub columns: Vec<Vec<f64>>,
+    pub units: Option<Vec<u64>>,
+}
+
+impl Table {
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, Vec::len)
+    }
+
+    fn picked(&self, rows: &[usize]) -> Table {
+        let of = |column: &Vec<f64>| rows.iter().map(|&row| column[row]).collect();
+        Table {
+            columns: self.columns.iter().map(of).collect(),
+            units: self
+                .units
+                .as_ref()
+                .map(|units| rows.iter().map(|&row| units[row]).collect()),
+        }
+    }
+
+    pub fn with(&self, other: &Table) -> Table {
+        let mut all = self.clone();
+        for (column, more) in all.columns.iter_mut().zip(&other.columns) {
+            column.extend(more);
+        }
+        if let (Some(units), Some(more)) = (&mut all.units, &other.units) {
+            units.extend(more);
+        }
+        all
+    }
+
+    /// The same rows in another order.
+    pub fn shuffled(&self, rng: &mut Lcg) -> Table {
+        let mut order: Vec<usize> = (0..self.rows()).collect();
+        for i in (1..order.len()).rev() {
+            order.swap(i, rng.below(i + 1));
+        }
+        self.picked(&order)
+    }
+
+    /// The vault with these rows in it.
+    pub fn vault(&self, model: &Model) -> Vault {
+        let named = model.columns.iter().zip(&self.columns);
+        let named = named.map(|(c, values)| (c.name.clone(), values.clone()));
+        // Bad rows are masked, so that the ugliest values get as far as they can.
+        let rows = Rows::from_columns(&model.columns, named.collect(), OnBadRows::Skip)
+            .unwrap_or_else(|e| panic!("{e}"));
+        let rows = match &self.units {
+            None => rows,
+            Some(units) => rows.by_unit(units).unwrap_or_else(|e| panic!("{e}")),
+        };
+        Vault::new(Density::new(model.clone()), rows)
+    }
+}
+
+pub fn model(source: &str) -> Model {
+    Model::from_source(source, &Constants::none()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Rows with the worst values that a file can hold among them, each its own unit, or
+/// all of `unit`.
+pub fn ugly_rows(rng: &mut Lcg, model: &Model, rows: usize, unit: Option<u64>) -> Table {
+    let mut columns: Vec<Vec<f64>> = vec![Vec::with_capacity(rows); model.columns.len()];
+    for row in 0..rows {
+        // A duplicate of the row before, now and then.
+        let again = row > 0 && rng.below(5) == 0;
+        for (column, into) in model.columns.iter().zip(&mut columns) {
+            let value = if again {
+                into[row - 1]
+            } else {
+                ugly_value(rng, column.is_int, column.lower, column.upper)
+            };
+            into.push(value);
+        }
+    }
+    Table {
+        columns,
+        units: unit.map(|unit| vec![unit; rows]),
+    }
+}
+
+fn ugly_value(rng: &mut Lcg, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> f64 {
+    const UGLY: [f64; 14] = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        -1e308,
+        5e-324,
+        -2e-310,
+        -0.0,
+        1e15,
+        1e-300,
+        710.0,
+        -745.5,
+        1e154,
+        -9007199254740993.0,
+    ];
+    match (is_int, lower, upper) {
+        (true, Some(a), Some(b)) => match rng.below(12) {
+            0 => f64::NAN,
+            1 => b + 1.0,
+            _ => a + rng.below((b - a) as usize + 1) as f64,
+        },
+        (true, ..) => rng.of(&[0.0, 1.0, 2.0, 7.0, 1e9, f64::NAN, -1.0, 0.5]),
+        (_, Some(a), Some(b)) if rng.below(3) == 0 => rng.of(&[a, b, 2.0 * b, f64::NAN, 1e308]),
+        _ if rng.below(4) == 0 => rng.of(&UGLY),
+        _ => 6.0 * rng.uniform() - 3.0,
+    }
+}
+
+/// Two neighbours under `relation`, the second with one unit replaced, or without it.
+/// The rows are their own units, or a unit has up to nine.
+pub fn ugly_pair(
+    rng: &mut Lcg,
+    model: &Model,
+    relation: Relation,
+    shared_units: bool,
+) -> (Table, Table) {
+    // Sometimes nothing but the one unit is there that counts: then the rest is a row
+    // of missing values, since a table must have a row.
+    let others = [0, 1, 3, 5][rng.below(4)];
+    let unit = |number: u64| shared_units.then_some(number);
+    let some = |rng: &mut Lcg| if shared_units { 1 + rng.below(9) } else { 1 };
+    let mut rest = Table {
+        columns: vec![vec![f64::NAN]; model.columns.len()],
+        units: shared_units.then(|| vec![99]),
+    };
+    for other in 0..others {
+        let rows = some(rng);
+        rest = rest.with(&ugly_rows(rng, model, rows, unit(other)));
+    }
+    let rows = some(rng);
+    let one = rest.with(&ugly_rows(rng, model, rows, unit(50)));
+    let other = match relation {
+        Relation::AddRemove => rest,
+        Relation::Substitute => {
+            let rows = some(rng);
+            rest.with(&ugly_rows(rng, model, rows, unit(50)))
+        }
+    };
+    (one, other.shuffled(rng))
+}
+
+/// A mean with a wide prior: whatever its record says, it says at full strength, since
+/// clip bounds in the audits are far below what `y` at its bounds gives. (Much wider
+/// bounds would take the log-likelihood to the end of its lattice, where nothing moves.)
+pub const MEAN: &str = "record { real<lower=-300, upper=300> y; }
+    parameters { real m; }
+    model { m ~ normal(0, 100); y ~ normal(m, 1); }";
+
+/// As `MEAN`, in three coordinates of different weight.
+pub const LINE: &str = "record { real<lower=-300, upper=300> y; real<lower=-1, upper=1> x; }
+    parameters { real a; real b; real c; }
+    model { a ~ normal(0, 100); b ~ normal(0, 100); c ~ normal(0, 100);
+      y ~ normal(a + b * x + c * square(x), 1); }";
+
+/// Neighbours as far apart as there are: one record at its upper bound, and at its lower
+/// one, or not there. Of the other rows `calm` are ordinary, and one has no values.
+pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Table) {
+    let row = |y: f64| -> Vec<f64> {
+        let of_column = |i: usize| if i == 0 { y } else { 0.3 };
+        (0..model.columns.len()).map(of_column).collect()
+    };
+    let table = |rows: &[Vec<f64>]| Table {
+        columns: (0..model.columns.len())
+            .map(|c| rows.iter().map(|row| row[c]).collect())
+            .collect(),
+        units: None,
+    };
+    let mut rest = vec![row(f64::NAN)];
+    rest.extend((0..calm).map(|i| row(0.2 - 0.1 * i as f64)));
+    let one = table(&[&rest[..], &[row(300.0)]].concat());
+    let other = match relation {
+        Relation::Substitute => table(&[&rest[..], &[row(-300.0)]].concat()),
+        Relation::AddRemove => table(&rest),
+    };
+    (one, other)
+}
+
+/// Neighbours under substitute whose other rows all are as the replaced record is
+/// afterwards: a batch without the record has one of them in its place, so that it is
+/// seen at twice its bound whenever it is in.
+pub fn opposed_pair(model: &Model, others: usize) -> (Table, Table) {
+    let rows = |last: f64| {
+        let mut columns = vec![vec![0.3; others + 1]; model.columns.len()];
+        columns[0] = vec![-300.0; others];
+        columns[0].push(last);
+        Table {
+            columns,
+            units: None,
+        }
+    };
+    (rows(300.0), rows(-300.0))
+}
+
+/// Rows none of which counts.
+pub fn nothing(model: &Model) -> Table {
+    Table {
+        columns: vec![vec![f64::NAN; 3]; model.columns.len()],
+        units: None,
+    }
+}

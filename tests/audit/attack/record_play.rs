@@ -1,0 +1,149 @@
+//! Record-play: the same release, with identical randomness, on two neighbouring data
+//! sets. The noise cancels, and what is left is how far one unit moved the sum.
+
+use dpm::PrivateRng;
+use dpm::accounting::Relation;
+
+use super::neighbours::{MODELS, model, ugly_pair};
+use super::releases::{Batch, Release};
+use super::{Broken, Lcg};
+
+/// What many pairs showed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Played {
+    /// Pairs about which the vault was asked.
+    pub pairs: u64,
+    /// Pairs about which public numbers decided, without asking.
+    pub skipped: u64,
+    /// The largest distance, as a share of the charged sensitivity: near 1, or the pairs
+    /// try too little.
+    pub closest: f64,
+    /// Pairs that moved the sum by less than a tenth of the sensitivity, though by
+    /// something: no clip was active.
+    pub gentle: u64,
+}
+
+/// What is released in a record-play.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Gradient,
+    LogRatio,
+}
+
+/// Plays until `pairs` pairs of ugly neighbours have been asked about.
+///
+/// # Errors
+///
+/// Of the first pair that moves an answer by more than is charged, whose answers are off
+/// the charged lattice, whose charges or whose use of the private generator differ, or
+/// whose answer depends on the order of the rows.
+pub fn play(
+    kind: Kind,
+    relation: Relation,
+    shared_units: bool,
+    pairs: u64,
+) -> Result<Played, Broken> {
+    let mut rng = Lcg::new(17 + 2 * kind as u64 + u64::from(shared_units));
+    let models = MODELS.map(model);
+    let mut played = Played::default();
+    let mut pair = 0;
+    while played.pairs < pairs {
+        pair += 1;
+        let model = &models[pair as usize % models.len()];
+        let (one, other) = ugly_pair(&mut rng, model, relation, shared_units);
+        let again = one.shuffled(&mut rng);
+        let vaults = [&one, &other, &again].map(|table| table.vault(model));
+        let dimension = vaults[0].density().dimension();
+        let release = random_release(kind, &mut rng, dimension);
+        let mut answers = Vec::with_capacity(3);
+        for vault in &vaults {
+            // Identical randomness.
+            let mut noise = PrivateRng::from_insecure_seed(pair);
+            answers.push(
+                release
+                    .ask(vault, relation, &mut noise)
+                    .map_err(|broken| Broken(format!("pair {pair}, {release:?}: {broken}")))?,
+            );
+        }
+        let broken = |why: String| Err(Broken(format!("pair {pair}, {release:?}: {why}")));
+        let [a, b, same] = answers.as_slice() else {
+            return broken("three answers".to_owned());
+        };
+        let (Some(a), Some(b), Some(same)) = (a, b, same) else {
+            // Public numbers decided, so they decide for all.
+            if answers.iter().any(Option::is_some) {
+                return broken("whether it is asked depends on the rows".to_owned());
+            }
+            played.skipped += 1;
+            continue;
+        };
+        if a.units != same.units {
+            return broken("the order of rows shows".to_owned());
+        }
+        if (&a.charged, a.next_bits) != (&b.charged, b.next_bits) {
+            return broken("charges, or draws of the private generator, differ".to_owned());
+        }
+        if a.charged != [1] {
+            return broken(format!("one release is charged as {:?}", a.charged));
+        }
+        if (a.sigma, a.sensitivity) != (b.sigma, b.sensitivity) {
+            return broken("noise or sensitivity depends on the rows".to_owned());
+        }
+        let square: i128 = a
+            .units
+            .iter()
+            .zip(&b.units)
+            .map(|(x, y)| (x - y) * (x - y))
+            .sum();
+        // Below 2^106, so exact to 2^-53 of itself: less than the last unit of the bound
+        // matters only where the bound is met to a part in 10^15.
+        let distance = (square as f64).sqrt();
+        if distance > a.sensitivity * (1.0 + 4.0 * f64::EPSILON) {
+            return broken(format!(
+                "one unit moves the sum by {distance} lattice units, and {} are charged",
+                a.sensitivity
+            ));
+        }
+        let share = distance / a.sensitivity;
+        played.pairs += 1;
+        played.closest = played.closest.max(share);
+        played.gentle += u64::from(square > 0 && share < 0.1);
+    }
+    Ok(played)
+}
+
+fn random_release(kind: Kind, rng: &mut Lcg, dimension: usize) -> Release {
+    // Now and then far out, where densities are at their ends.
+    let width = rng.of(&[1.0, 4.0, 60.0]);
+    let mut point = || -> Vec<f64> {
+        (0..dimension)
+            .map(|_| width * (rng.uniform() - 0.5))
+            .collect()
+    };
+    let (from, to) = (point(), point());
+    match kind {
+        Kind::Gradient => Release::Gradient {
+            at: from,
+            clip: rng.of(&[1e-3, 1.0, 30.0, 1e6]),
+            tau: rng.of(&[0.3, 3.0, 100.0]),
+            batch: Batch::All,
+        },
+        Kind::LogRatio => {
+            // Near and far, so that bounds from 1e-9 nats to some tens are tried; with
+            // more, sums would not fit the digits of the answer.
+            let near = rng.of(&[1.0, 0.1, 1e-9]);
+            let to: Vec<f64> = from
+                .iter()
+                .zip(&to)
+                .map(|(a, b)| a + near * (b - a) / width)
+                .collect();
+            Release::LogRatio {
+                from,
+                to,
+                clip: rng.of(&[1e-3, 1.0, 10.0]),
+                tau: rng.of(&[0.01, 0.1]),
+                temperature: rng.of(&[1.0, 0.03]),
+            }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The vault's releases, asked through its public door under a plan made for them, and
+//! read back as the integers that they are.
+
+use dpm::accounting::{Event, Gaussian, Lattice, Meter, Real, Relation, Subsampled, batch_rate};
+use dpm::privacy::{
+    Charge, GradientScale, InclusionRate, PenaltyPlan, PenaltyScale, Subsampling, penalty,
+};
+use dpm::{PrivateRng, Vault};
+
+use super::Broken;
+
+/// A kind of release, with its public numbers. A new one is a variant here and an arm in
+/// [`Release::ask`]; every attack on single releases then covers it.
+#[derive(Debug, Clone)]
+pub enum Release {
+    Gradient {
+        at: Vec<f64>,
+        clip: f64,
+        tau: f64,
+        batch: Batch,
+    },
+    LogRatio {
+        from: Vec<f64>,
+        to: Vec<f64>,
+        /// Bound on one record's ratio, nats per unit of distance.
+        clip: f64,
+        tau: f64,
+        temperature: f64,
+    },
+}
+
+/// Which records a release is about.
+#[derive(Debug, Clone, Copy)]
+pub enum Batch {
+    All,
+    /// Each with this probability.
+    Poisson(f64),
+    /// So many out of the number of records.
+    FixedSize(u64, u64),
+}
+
+impl Batch {
+    fn subsampling(self) -> Subsampling {
+        match self {
+            Batch::All => Subsampling::All,
+            Batch::Poisson(rate) => Subsampling::Poisson(InclusionRate::new(rate).expect("a rate")),
+            Batch::FixedSize(size, _) => Subsampling::FixedSize(size),
+        }
+    }
+}
+
+/// An answer of the vault.
+pub struct Answer {
+    /// In lattice units, which the answer must be whole numbers of.
+    pub units: Vec<i128>,
+    /// sigma of the noise in lattice units, as the charge has it.
+    pub sigma: f64,
+    /// How far neighbours may be apart in lattice units, in l2 norm, as the charge has it.
+    pub sensitivity: f64,
+    /// How many of each planned event were charged.
+    pub charged: Vec<u64>,
+    /// What the private generator would give next: whether as much was drawn from it.
+    pub next_bits: u64,
+}
+
+/// How many clip bounds apart neighbours are said to be.
+fn factor(relation: Relation) -> u8 {
+    relation.sensitivity(Real::ONE).to_f64() as u8
+}
+
+impl Release {
+    /// The event that a plan would have for one such release, as `sampler::Plan` makes it.
+    pub fn event(&self, relation: Relation) -> Event {
+        let factor = factor(relation);
+        match self {
+            Release::Gradient {
+                at,
+                clip,
+                tau,
+                batch,
+            } => {
+                let scale = GradientScale::new(*clip, factor, *tau).expect("a scale");
+                let (what, sigma) = ("gradient", scale.sigma());
+                let ratio = scale.lattice_ratio();
+                let lattice = Lattice::new(ratio, at.len() as u64).expect("a lattice");
+                let event = match *batch {
+                    Batch::All => Gaussian::of_clip(what, *clip, relation, sigma)
+                        .map(|event| Event::Gaussian(event.on_lattice(lattice))),
+                    Batch::Poisson(rate) => Subsampled::poisson(what, *clip, relation, rate, sigma)
+                        .map(|event| Event::Subsampled(event.on_lattice(lattice))),
+                    Batch::FixedSize(size, rows) => {
+                        let rate = batch_rate(size, rows).expect("a rate");
+                        Subsampled::without_replacement(what, *clip, relation, rate, sigma)
+                            .map(|event| Event::Subsampled(event.on_lattice(lattice)))
+                    }
+                };
+                event.expect("an event")
+            }
+            Release::LogRatio { clip, tau, .. } => {
+                let sigma = (f64::from(factor) * clip * tau).next_down();
+                let event = Gaussian::of_clip("log-ratio", *clip, relation, sigma);
+                let lattice = Lattice::new(penalty::LATTICE_RATIO, 1).expect("a lattice");
+                Event::Gaussian(event.expect("an event").on_lattice(lattice))
+            }
+        }
+    }
+
+    /// Asks once. `None` where public numbers alone decide, and nothing is asked.
+    ///
+    /// # Errors
+    ///
+    /// The answer is not on the lattice that was charged.
+    pub fn ask(
+        &self,
+        vault: &Vault,
+        relation: Relation,
+        rng: &mut PrivateRng,
+    ) -> Result<Option<Answer>, Broken> {
+        let event = self.event(relation);
+        let meter = Meter::new(vec![event.clone()]);
+        let charge = Charge {
+            meter: &meter,
+            line: 0,
+        };
+        let release = event.release().expect("a sum and its noise");
+        let (values, gamma, sigma, sensitivity) = match self {
+            Release::Gradient {
+                at,
+                clip,
+                tau,
+                batch,
+            } => {
+                let scale = GradientScale::new(*clip, factor(relation), *tau).expect("a scale");
+                let noisy = match batch.subsampling() {
+                    Subsampling::All => vault.noisy_gradient(at, &scale, charge, rng),
+                    some => vault.noisy_batch_gradient(at, &scale, some, charge, rng),
+                };
+                let values = noisy.expect("a release").into_inner();
+                let ratio = release.lattice().expect("a lattice").ratio().to_f64();
+                let gamma = release.sigma().to_f64() * ratio;
+                let sensitivity = release.sensitivity().to_f64() / gamma;
+                (values, gamma, 1.0 / ratio, sensitivity)
+            }
+            Release::LogRatio {
+                from,
+                to,
+                clip,
+                tau,
+                temperature,
+            } => {
+                let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
+                let distance = from.iter().zip(to).map(square).sum::<f64>().sqrt();
+                let bound = temperature * clip * distance;
+                let scale = PenaltyScale::new(factor(relation), *tau).expect("a scale");
+                let PenaltyPlan::Query(query) = scale.plan(bound).expect("a plan") else {
+                    return Ok(None);
+                };
+                let noisy = vault.noisy_log_ratio(from, to, *temperature, &query, charge, rng);
+                let noisy = noisy.expect("a release").into_inner();
+                // Half a lattice unit, since the penalty is half a variance.
+                let gamma = 0.5f64.powi(penalty::J as i32 + 1);
+                let sensitivity = f64::from(factor(relation)) * bound / gamma;
+                let sigma = noisy.sigma / gamma;
+                let charged = (release.sensitivity() / release.sigma()).to_f64();
+                if sensitivity / sigma > charged * (1.0 + 1e-12) {
+                    return Err(Broken(format!(
+                        "a ratio of sensitivity {sensitivity} has noise {sigma}, and {charged} \
+                         times the noise is what is charged"
+                    )));
+                }
+                (vec![noisy.penalised], gamma, sigma, sensitivity)
+            }
+        };
+        let mut units = Vec::with_capacity(values.len());
+        for value in values {
+            // Multiplied by gamma and divided again: off by two roundings, or by none
+            // where gamma is a power of 2.
+            let unit = value / gamma;
+            let rounding = match self {
+                Release::Gradient { .. } => unit.abs() * 2f64.powi(-51),
+                Release::LogRatio { .. } => 0.0,
+            };
+            if unit.abs() >= 2f64.powi(53) || rounding >= 0.1 {
+                panic!("{unit} units are too many to be read back");
+            }
+            if (unit - unit.round()).abs() > rounding {
+                return Err(Broken(format!(
+                    "the answer {value:e} is {unit} lattice units, and no whole number of them"
+                )));
+            }
+            units.push(unit.round() as i128);
+        }
+        Ok(Some(Answer {
+            units,
+            sigma,
+            sensitivity,
+            charged: meter.counts(),
+            next_bits: rng.next_u64(),
+        }))
+    }
+}
+
+/// Asks `times` times about rows of which none counts, so that what comes back is noise,
+/// and compares its variance with what was charged, and the number of charges.
+///
+/// Chi-square with `times` degrees of freedom or more, within 6.5 standard deviations: a
+/// false alarm has probability below 1e-9; with 4,000 draws, a sigma 10 % off is 4
+/// deviations farther.
+///
+/// # Errors
+///
+/// There is less noise than was charged, or more.
+pub fn noise_is_as_charged(
+    release: &Release,
+    vault: &Vault,
+    relation: Relation,
+    times: u64,
+) -> Result<(), Broken> {
+    let mut rng = PrivateRng::from_insecure_seed(5);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for _ in 0..times {
+        let Some(answer) = release.ask(vault, relation, &mut rng)? else {
+            return Err(Broken("nothing was asked".to_owned()));
+        };
+        // The penalty, known to all, is taken off a log-ratio: half a variance, in half
+        // lattice units.
+        let penalty = match release {
+            Release::Gradient { .. } => 0.0,
+            Release::LogRatio { .. } => {
+                answer.sigma * answer.sigma * 0.5f64.powi(penalty::J as i32 + 2)
+            }
+        };
+        for units in answer.units {
+            sum += ((units as f64 + penalty) / answer.sigma).powi(2);
+            count += 1.0;
+        }
+    }
+    let deviations = (sum - count) / (2.0 * count).sqrt();
+    if deviations.abs() > 6.5 {
+        return Err(Broken(format!(
+            "the noise has {:.4} times the charged standard deviation",
+            (sum / count).sqrt()
+        )));
+    }
+    Ok(())
+}
+
+/// Makes `times` releases on one meter.
+///
+/// # Errors
+///
+/// The meter has not counted them all.
+pub fn releases_are_counted(vault: &Vault, relation: Relation, times: u64) -> Result<(), Broken> {
+    let clip = 1.0;
+    let at = vec![0.1; vault.density().dimension()];
+    let release = Release::Gradient {
+        at: at.clone(),
+        clip,
+        tau: 2.0,
+        batch: Batch::All,
+    };
+    let meter = Meter::new(vec![release.event(relation).times(times)]);
+    let charge = Charge {
+        meter: &meter,
+        line: 0,
+    };
+    let scale = GradientScale::new(clip, factor(relation), 2.0).expect("a scale");
+    let mut rng = PrivateRng::from_insecure_seed(6);
+    let mut made = 0;
+    while made < 2 * times && vault.noisy_gradient(&at, &scale, charge, &mut rng).is_ok() {
+        made += 1;
+    }
+    if made != times || meter.counts() != [times] {
+        return Err(Broken(format!(
+            "of {times} planned releases {made} were made, and {:?} charged",
+            meter.counts()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! What is charged is what is released: noise, number, file.
+
+use dpm::accounting::Relation;
+
+use crate::attack::ledger::file_covers_releases;
+use crate::attack::neighbours::{LINE, model, nothing};
+use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
+
+#[test]
+fn noise_is_what_was_charged() {
+    let model = model(LINE);
+    let vault = nothing(&model).vault(&model);
+    for relation in Relation::ALL {
+        let gradient = Release::Gradient {
+            at: vec![0.1, 0.2, 0.3],
+            clip: 0.7,
+            tau: 2.0,
+            batch: Batch::All,
+        };
+        let log_ratio = |step: f64, tau| Release::LogRatio {
+            from: vec![0.1, 0.2, 0.3],
+            to: vec![0.1, 0.2, 0.3 + step],
+            clip: 0.7,
+            tau,
+            temperature: 0.5,
+        };
+        // The last is so short that the lattice needs more noise than was planned.
+        for release in [gradient, log_ratio(0.3, 2.0), log_ratio(1e-4, 2.0)] {
+            noise_is_as_charged(&release, &vault, relation, 4000)
+                .unwrap_or_else(|broken| panic!("{relation}, {release:?}: {broken}"));
+        }
+    }
+}
+
+#[test]
+fn every_release_is_counted() {
+    let model = model(LINE);
+    let vault = nothing(&model).vault(&model);
+    for relation in Relation::ALL {
+        releases_are_counted(&vault, relation, 50).unwrap_or_else(|broken| panic!("{broken}"));
+    }
+}
+
+#[test]
+fn the_ledger_covers_what_was_released() {
+    file_covers_releases().unwrap_or_else(|broken| panic!("{broken}"));
+}

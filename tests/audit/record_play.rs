@@ -1,0 +1,37 @@
+//! One unit moves no answer by more than is charged.
+
+use dpm::accounting::Relation;
+
+use crate::attack::record_play::{Kind, Played, play};
+
+fn all(pairs: u64) {
+    for kind in [Kind::Gradient, Kind::LogRatio] {
+        for relation in Relation::ALL {
+            for shared_units in [false, true] {
+                let found = play(kind, relation, shared_units, pairs);
+                let what = format!("{kind:?}, {relation}, units of several rows: {shared_units}");
+                let Played {
+                    pairs: asked,
+                    skipped,
+                    closest,
+                    gentle,
+                } = found.unwrap_or_else(|broken| panic!("{what}: {broken}"));
+                println!("{what}: {asked} pairs, closest {closest:.6}, {gentle} gentle");
+                assert!(asked == pairs && skipped < pairs / 5, "{what}: {skipped}");
+                assert!(closest > 0.99, "{what}: {closest}");
+                assert!(gentle > pairs / 50, "{what}: {gentle}");
+            }
+        }
+    }
+}
+
+#[test]
+fn neighbours_are_no_farther_apart_than_is_charged() {
+    all(400);
+}
+
+#[test]
+#[ignore = "10,000 pairs per release, relation and kind of unit"]
+fn ten_thousand_pairs_of_neighbours_are_no_farther_apart_than_is_charged() {
+    all(10_000);
+}
