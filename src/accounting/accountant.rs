@@ -101,15 +101,16 @@ impl Accountant {
 
     /// The accountant with the tightest bounds for such events.
     pub fn tightest(events: &[Event]) -> Accountant {
-        let all_rows = |event: &Event| match event {
-            Event::Gaussian(_) => true,
-            Event::Subsampled(_) => false,
+        let takes = |event: &Event| match event {
+            Event::Gaussian(_) => Accountant::Gaussian,
+            Event::Subsampled(_) => Accountant::Pld,
+            Event::Barker(_) => Accountant::Rdp,
         };
-        if events.iter().all(all_rows) {
-            Accountant::Gaussian
-        } else {
-            Accountant::Pld
-        }
+        let one_takes = |accountant| events.iter().any(|event| takes(event) == accountant);
+        [Accountant::Rdp, Accountant::Pld]
+            .into_iter()
+            .find(|&accountant| one_takes(accountant))
+            .unwrap_or(Accountant::Gaussian)
     }
 
     /// The privacy of all `events` together.
@@ -142,7 +143,7 @@ pub enum AccountError {
     #[error("unknown accountant `{0}`; expected `gaussian`, `zcdp`, `rdp` or `pld`")]
     UnknownAccountant(String),
     #[error(
-        "the `{accountant}` accountant has no bound for {kind} sampling under {relation}; use {instead}"
+        "the `{accountant}` accountant has no bound for `{kind}` releases under {relation}; use {instead}"
     )]
     NoBound {
         accountant: Accountant,

@@ -1,8 +1,9 @@
 //! What the accountants read: the releases, sorted by how they draw rows.
 
 use super::accountant::AccountError;
+use super::barker::Barker;
 use super::discrete::total_variation_of_draw;
-use super::event::{Event, Gaussian, Relation};
+use super::event::{Event, Gaussian, Lattice, Relation};
 use super::real::Real;
 use super::subsampled::Subsampled;
 
@@ -15,6 +16,7 @@ pub(super) struct Composition<'a> {
     relation: Relation,
     full_data: Vec<&'a Gaussian>,
     sampled: Vec<&'a Subsampled>,
+    barker: Vec<&'a Barker>,
 }
 
 impl<'a> Composition<'a> {
@@ -26,6 +28,7 @@ impl<'a> Composition<'a> {
             relation,
             full_data: Vec::new(),
             sampled: Vec::new(),
+            barker: Vec::new(),
         };
         for event in events {
             check_relation(event, relation)?;
@@ -38,6 +41,7 @@ impl<'a> Composition<'a> {
                     composition.sampled.push(subsampled);
                 }
                 Event::Subsampled(_) => {}
+                Event::Barker(barker) => composition.barker.push(barker),
             }
         }
         // A release that is made no times must not be in anyone's way.
@@ -47,6 +51,7 @@ impl<'a> Composition<'a> {
         composition
             .sampled
             .retain(|subsampled| subsampled.release().count() > 0);
+        composition.barker.retain(|barker| barker.count() > 0);
         Ok(composition)
     }
 
@@ -59,8 +64,24 @@ impl<'a> Composition<'a> {
         &self.sampled
     }
 
+    /// Acceptance tests of DP-Barker.
+    pub(super) fn barker(&self) -> &[&'a Barker] {
+        &self.barker
+    }
+
     pub(super) fn reads_all_rows(&self) -> bool {
-        self.sampled.is_empty()
+        self.not_about_all_rows().is_none()
+    }
+
+    /// What kind of release there is that is not Gaussian noise on a sum over all rows.
+    pub(super) fn not_about_all_rows(&self) -> Option<&'static str> {
+        let sampled = self.sampled.first().map(|event| event.scheme().kind());
+        sampled.or(self.not_gaussian())
+    }
+
+    /// What kind of release there is whose noise is not Gaussian of a known sigma.
+    pub(super) fn not_gaussian(&self) -> Option<&'static str> {
+        self.barker.first().map(|_| "barker")
     }
 
     /// Sum of count D^2 / (2 sigma^2) over the releases about all rows.
@@ -79,15 +100,23 @@ impl<'a> Composition<'a> {
     pub(super) fn total_variation(&self) -> Real {
         let sampled = self.sampled.iter().map(|subsampled| subsampled.release());
         let releases = self.full_data.iter().copied().chain(sampled);
-        releases.fold(Real::ZERO, |sum, release| sum + total_variation_of(release))
+        let sum = releases.fold(Real::ZERO, |sum, release| sum + total_variation_of(release));
+        let tests = self.barker.iter();
+        tests.fold(sum, |sum, test| {
+            sum + total_variation_of_draws(test.lattice(), test.count())
+        })
     }
 }
 
 /// Of all draws of one event.
 pub(super) fn total_variation_of(release: &Gaussian) -> Real {
-    match release.lattice() {
+    total_variation_of_draws(release.lattice(), release.count())
+}
+
+pub(super) fn total_variation_of_draws(lattice: Option<Lattice>, count: u64) -> Real {
+    match lattice {
         Some(lattice) => {
-            let draws = Real::from(lattice.coordinates()) * Real::from(release.count());
+            let draws = Real::from(lattice.coordinates()) * Real::from(count);
             draws * total_variation_of_draw(lattice.ratio())
         }
         None => Real::ZERO,
@@ -97,18 +126,25 @@ pub(super) fn total_variation_of(release: &Gaussian) -> Real {
 /// A sensitivity below what the relation makes of the clip bound would claim too much,
 /// and so would the accounting of a scheme under another relation.
 fn check_relation(event: &Event, relation: Relation) -> Result<(), AccountError> {
-    let release = event.release();
-    if let Event::Subsampled(subsampled) = event
-        && subsampled.scheme().relation() != relation
+    let planned = match event {
+        Event::Gaussian(_) => None,
+        Event::Subsampled(subsampled) => {
+            let scheme = subsampled.scheme();
+            Some((scheme.kind(), scheme.relation()))
+        }
+        Event::Barker(_) => Some(("barker", Relation::Substitute)),
+    };
+    if let Some((kind, planned)) = planned
+        && planned != relation
     {
         return Err(AccountError::SchemeMismatch {
-            what: release.what().to_owned(),
-            kind: subsampled.scheme().kind(),
-            planned: subsampled.scheme().relation(),
+            what: event.what().to_owned(),
+            kind,
+            planned,
             relation,
         });
     }
-    let Some(clip) = release.clip() else {
+    let Some((release, clip)) = event.release().and_then(|r| Some((r, r.clip()?))) else {
         return Ok(());
     };
     let expected = relation.sensitivity(clip);

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
+use super::barker::Barker;
 use super::real::Real;
 use super::subsampled::Subsampled;
 
@@ -82,6 +83,14 @@ pub enum EventError {
     )]
     BatchOutOfRange { size: u64, rows: u64 },
     #[error(
+        "a Barker test on a batch of {size} out of {rows} rows; expected a batch of at least 3 rows, and of no more than there are"
+    )]
+    BarkerBatch { size: u64, rows: u64 },
+    #[error(
+        "a Barker test under add-remove: its batch has a fixed size and is accounted under substitute; use `--relation substitute`"
+    )]
+    BarkerAddRemove,
+    #[error(
         "sampling without replacement under add-remove: a batch of fixed size tells how many \
          records there are, and no accountant has a bound for it; use `--relation substitute`, or \
          `poisson:`"
@@ -89,8 +98,9 @@ pub enum EventError {
     WithoutReplacementAddRemove,
     #[error(
         "unknown kind of event `{0}`; write it like `gaussian:sensitivity=1,sigma=2,count=100`, \
-         `poisson:rate=0.01,clip=1,sigma=1,count=1000` or \
-         `without-replacement:rate=0.01,clip=1,sigma=1,count=1000`"
+         `poisson:rate=0.01,clip=1,sigma=1,count=1000`, \
+         `without-replacement:rate=0.01,clip=1,sigma=1,count=1000` or \
+         `barker:batch=1000,rows=100000,count=500`"
     )]
     UnknownKind(String),
     #[error("unknown key `{key}` in `{text}`; expected {expected}")]
@@ -136,16 +146,26 @@ pub enum Event {
     Gaussian(Gaussian),
     /// A sum over rows drawn anew for each release, plus Gaussian noise.
     Subsampled(Subsampled),
+    /// The acceptance test of DP-Barker, on batches drawn anew for each.
+    Barker(Barker),
 }
 
 impl Event {
     /// What is released, such as `gradient`.
     pub fn what(&self) -> &str {
-        self.release().what()
+        match self {
+            Event::Gaussian(gaussian) => gaussian.what(),
+            Event::Subsampled(subsampled) => subsampled.release().what(),
+            Event::Barker(barker) => barker.what(),
+        }
     }
 
     pub fn count(&self) -> u64 {
-        self.release().count()
+        match self {
+            Event::Gaussian(gaussian) => gaussian.count(),
+            Event::Subsampled(subsampled) => subsampled.release().count(),
+            Event::Barker(barker) => barker.count(),
+        }
     }
 
     /// The same releases, `count` times in all.
@@ -153,6 +173,7 @@ impl Event {
         match self {
             Event::Gaussian(gaussian) => Event::Gaussian(gaussian.times(count)),
             Event::Subsampled(subsampled) => Event::Subsampled(subsampled.times(count)),
+            Event::Barker(barker) => Event::Barker(barker.times(count)),
         }
     }
 
@@ -161,14 +182,17 @@ impl Event {
         match self {
             Event::Gaussian(gaussian) => Event::Gaussian(gaussian.off_lattice()),
             Event::Subsampled(subsampled) => Event::Subsampled(subsampled.off_lattice()),
+            Event::Barker(barker) => Event::Barker(barker.off_lattice()),
         }
     }
 
-    /// The sum and its noise, whatever rows are in it.
-    pub fn release(&self) -> &Gaussian {
+    /// The sum and its noise, whatever rows are in it; none where the noise's variance is
+    /// itself made of rows.
+    pub fn release(&self) -> Option<&Gaussian> {
         match self {
-            Event::Gaussian(gaussian) => gaussian,
-            Event::Subsampled(subsampled) => subsampled.release(),
+            Event::Gaussian(gaussian) => Some(gaussian),
+            Event::Subsampled(subsampled) => Some(subsampled.release()),
+            Event::Barker(_) => None,
         }
     }
 }
@@ -322,22 +346,48 @@ impl Serialize for Event {
             count: u64,
             lattice: Option<Lattice>,
         }
-        let (kind, rate) = match self {
-            Event::Gaussian(_) => ("gaussian", Real::ONE),
-            Event::Subsampled(subsampled) => (subsampled.scheme().kind(), subsampled.rate()),
-        };
-        let release = self.release();
-        Shown {
-            kind,
-            what: &release.what,
-            sensitivity: release.sensitivity,
-            sigma: release.sigma,
-            clip: release.clip,
-            rate,
-            count: release.count,
-            lattice: release.lattice,
+        /// Its noise has no one sigma.
+        #[derive(Serialize)]
+        struct ShownBarker<'a> {
+            kind: &'static str,
+            what: &'a str,
+            batch: u64,
+            rows: u64,
+            rate: Real,
+            count: u64,
+            lattice: Option<Lattice>,
         }
-        .serialize(serializer)
+        fn shown<'a>(kind: &'static str, release: &'a Gaussian, rate: Real) -> Shown<'a> {
+            Shown {
+                kind,
+                what: &release.what,
+                sensitivity: release.sensitivity,
+                sigma: release.sigma,
+                clip: release.clip,
+                rate,
+                count: release.count,
+                lattice: release.lattice,
+            }
+        }
+        match self {
+            Event::Gaussian(gaussian) => {
+                shown("gaussian", gaussian, Real::ONE).serialize(serializer)
+            }
+            Event::Subsampled(subsampled) => {
+                let kind = subsampled.scheme().kind();
+                shown(kind, subsampled.release(), subsampled.rate()).serialize(serializer)
+            }
+            Event::Barker(barker) => ShownBarker {
+                kind: "barker",
+                what: barker.what(),
+                batch: barker.batch(),
+                rows: barker.rows(),
+                rate: barker.rate(),
+                count: barker.count(),
+                lattice: barker.lattice(),
+            }
+            .serialize(serializer),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Events as they are written on the command line:
 //! `gaussian:sensitivity=1,sigma=2,count=100`,
-//! `poisson:rate=0.01,clip=1,sigma=1,count=1000`.
+//! `poisson:rate=0.01,clip=1,sigma=1,count=1000`, `barker:batch=1000,rows=100000,count=500`.
 
+use super::barker::Barker;
 use super::event::{Event, EventError, Gaussian, Relation};
 use super::real::Real;
 use super::subsampled::Subsampled;
@@ -16,10 +17,10 @@ impl Event {
     /// Numbers are taken as the decimals that they are, not as the nearest `f64`.
     pub fn parse(text: &str, relation: Relation) -> Result<Event, EventError> {
         let settings = Settings::read(text, false)?;
-        let Some(sigma) = settings.sigma else {
+        if settings.kind != Kind::Barker && settings.sigma.is_none() {
             return Err(settings.missing("sigma", "the noise's standard deviation"));
-        };
-        Unscaled::of(&settings, relation)?.with_noise(sigma)
+        }
+        Unscaled::of(&settings, relation)?.with_sigma(Real::ONE)
     }
 }
 
@@ -29,18 +30,21 @@ enum Kind {
     Gaussian,
     Poisson,
     WithoutReplacement,
+    Barker,
 }
 
 impl Kind {
-    const ALL: [(&str, Kind); 3] = [
+    const ALL: [(&str, Kind); 4] = [
         ("gaussian", Kind::Gaussian),
         ("poisson", Kind::Poisson),
         ("without-replacement", Kind::WithoutReplacement),
+        ("barker", Kind::Barker),
     ];
 
     /// The keys that an event of this kind takes, for messages.
     fn keys(self, calibrated: bool) -> &'static str {
         match (self, calibrated) {
+            (Kind::Barker, _) => "batch, rows, count",
             (Kind::Gaussian, false) => "sensitivity or clip, sigma, count",
             (_, false) => "rate, clip, sigma, count",
             (Kind::Gaussian, true) => {
@@ -56,6 +60,8 @@ impl Kind {
 pub struct Unscaled {
     kind: Kind,
     rate: Real,
+    /// Size of the batch, and number of rows.
+    barker: Option<(u64, u64)>,
     clip: Option<Real>,
     sensitivity: Real,
     relation: Relation,
@@ -80,6 +86,9 @@ impl Unscaled {
     }
 
     fn of(settings: &Settings<'_>, relation: Relation) -> Result<Unscaled, EventError> {
+        if settings.kind == Kind::Barker {
+            return Unscaled::barker(settings, relation);
+        }
         let sensitivity = match (settings.sensitivity, settings.clip) {
             (Some(_), Some(_)) => {
                 return Err(EventError::SensitivityTwice(settings.text.to_owned()));
@@ -113,10 +122,34 @@ impl Unscaled {
         Ok(Unscaled {
             kind: settings.kind,
             rate,
+            barker: None,
             clip: settings.clip,
             sensitivity,
             relation,
             noise,
+            count: settings.count.unwrap_or(1),
+        })
+    }
+
+    /// Its noise is not to be chosen.
+    fn barker(settings: &Settings<'_>, relation: Relation) -> Result<Unscaled, EventError> {
+        if relation == Relation::AddRemove {
+            return Err(EventError::BarkerAddRemove);
+        }
+        let Some(batch) = settings.batch else {
+            return Err(settings.missing("batch", "the number of rows in each test"));
+        };
+        let Some(rows) = settings.rows else {
+            return Err(settings.missing("rows", "the number of rows in all"));
+        };
+        Ok(Unscaled {
+            kind: Kind::Barker,
+            rate: Barker::new("", batch, rows)?.rate(),
+            barker: Some((batch, rows)),
+            clip: None,
+            sensitivity: Real::ONE,
+            relation,
+            noise: Noise::Known(Real::ONE),
             count: settings.count.unwrap_or(1),
         })
     }
@@ -131,11 +164,17 @@ impl Unscaled {
 
     fn with_noise(&self, sigma: Real) -> Result<Event, EventError> {
         let what = "release";
+        if let Some((batch, rows)) = self.barker {
+            return Ok(Event::Barker(
+                Barker::new(what, batch, rows)?.times(self.count),
+            ));
+        }
         // `of` has made sure of a clip bound wherever the kind needs one.
         let clip = self.clip.unwrap_or(self.sensitivity);
         let (relation, rate, count) = (self.relation, self.rate, self.count);
         Ok(match self.kind {
-            Kind::Gaussian => {
+            // Dealt with above.
+            Kind::Barker | Kind::Gaussian => {
                 let gaussian = match self.clip {
                     Some(clip) => Gaussian::of_clip(what, clip, relation, sigma)?,
                     None => Gaussian::of_sensitivity(what, self.sensitivity, sigma)?,
@@ -174,6 +213,8 @@ struct Settings<'a> {
     clip: Option<Real>,
     sigma: Option<Real>,
     scale: Option<Real>,
+    batch: Option<u64>,
+    rows: Option<u64>,
     count: Option<u64>,
 }
 
@@ -192,6 +233,8 @@ impl<'a> Settings<'a> {
             clip: None,
             sigma: None,
             scale: None,
+            batch: None,
+            rows: None,
             count: None,
         };
         for part in rest
@@ -211,15 +254,20 @@ impl<'a> Settings<'a> {
     }
 
     fn set(&mut self, key: &str, value: &str, calibrated: bool) -> Result<(), EventError> {
-        let sampled = self.kind != Kind::Gaussian;
+        let sampled = matches!(self.kind, Kind::Poisson | Kind::WithoutReplacement);
+        let barker = self.kind == Kind::Barker;
         let repeated = match key {
+            "batch" if barker => self.batch.replace(self.whole(key, value)?).is_some(),
+            "rows" if barker => self.rows.replace(self.whole(key, value)?).is_some(),
             "rate" if sampled => self.rate.replace(self.share(key, value)?).is_some(),
-            "sensitivity" if !sampled => {
+            "sensitivity" if self.kind == Kind::Gaussian => {
                 self.sensitivity.replace(self.number(key, value)?).is_some()
             }
-            "clip" => self.clip.replace(self.number(key, value)?).is_some(),
-            "sigma" => self.sigma.replace(self.number(key, value)?).is_some(),
-            "scale" if calibrated => self.scale.replace(self.number(key, value)?).is_some(),
+            "clip" if !barker => self.clip.replace(self.number(key, value)?).is_some(),
+            "sigma" if !barker => self.sigma.replace(self.number(key, value)?).is_some(),
+            "scale" if calibrated && !barker => {
+                self.scale.replace(self.number(key, value)?).is_some()
+            }
             "count" => self.count.replace(self.whole(key, value)?).is_some(),
             _ => {
                 return Err(EventError::UnknownKey {
@@ -286,7 +334,7 @@ mod tests {
     fn the_command_line_form_is_read() {
         let read = |text| match Event::parse(text, Relation::Substitute).unwrap() {
             Event::Gaussian(gaussian) => gaussian,
-            Event::Subsampled(_) => unreachable!(),
+            _ => unreachable!(),
         };
         let event = read("gaussian:sensitivity=1,sigma=2,count=100");
         assert_eq!(event.sensitivity().to_f64(), 1.0);
@@ -328,6 +376,10 @@ mod tests {
             ),
             ("without-replacement:rate=0.01,clip=1", "`sigma` is missing"),
             ("gaussian:clip=1,scale=2,sigma=1", "unknown key `scale`"),
+            ("barker:batch=10,rows=5", "a batch of 10 out of 5 rows"),
+            ("barker:rows=5", "`batch` is missing"),
+            ("barker:batch=10", "`rows` is missing"),
+            ("barker:batch=10,rows=50,sigma=1", "unknown key `sigma`"),
             ("laplace:sigma=1", "unknown kind of event `laplace`"),
         ] {
             let message = Event::parse(text, Relation::Substitute)
@@ -341,7 +393,7 @@ mod tests {
     fn sampled_events_are_read() {
         let read = |text, relation| match Event::parse(text, relation).unwrap() {
             Event::Subsampled(event) => event,
-            Event::Gaussian(_) => unreachable!(),
+            _ => unreachable!(),
         };
         let text = "poisson:rate=0.01,clip=1,sigma=2,count=1000";
         let event = read(text, Relation::AddRemove);
@@ -357,6 +409,27 @@ mod tests {
         assert_eq!(
             Event::parse(text, Relation::AddRemove),
             Err(EventError::WithoutReplacementAddRemove)
+        );
+    }
+
+    #[test]
+    fn a_barker_test_is_read() {
+        let text = "barker:batch=1000,rows=100000,count=7";
+        let Event::Barker(event) = Event::parse(text, Relation::Substitute).unwrap() else {
+            unreachable!()
+        };
+        assert_eq!(
+            (event.batch(), event.rows(), event.count()),
+            (1000, 100_000, 7)
+        );
+        assert!(
+            !Unscaled::parse(text, Relation::Substitute)
+                .unwrap()
+                .is_unknown()
+        );
+        assert_eq!(
+            Event::parse(text, Relation::AddRemove),
+            Err(EventError::BarkerAddRemove)
         );
     }
 

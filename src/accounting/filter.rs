@@ -26,7 +26,7 @@ use super::calibrate::mu_for_budget;
 use super::composition::Composition;
 use super::event::{Event, Relation};
 use super::gaussian::ln_bounds;
-use super::rdp::{epsilon_of_no_divergence, rdp_curve};
+use super::rdp::{epsilon_of_no_divergence, rdp_curve, total_variation_beside};
 use super::real::Real;
 use super::zcdp::{Conversion, epsilon_of_rho};
 
@@ -167,11 +167,7 @@ impl Filter {
             Kind::Rdp { order } => {
                 let curve = rdp_curve(events, self.relation, &[order])?;
                 let cost = curve.first().map_or(Real::ZERO, |value| value.tightened);
-                let sampled = composition.sampled().first();
-                (
-                    cost,
-                    sampled.map_or(Real::ZERO, |_| composition.total_variation()),
-                )
+                (cost, total_variation_beside(&composition))
             }
         };
         // The sum is rounded up, whatever the number of charges.

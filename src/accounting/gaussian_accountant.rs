@@ -17,13 +17,17 @@ pub(super) fn account(
 
 /// That all releases are about all rows.
 pub(super) fn check(composition: &Composition<'_>) -> Result<(), AccountError> {
-    match composition.sampled().first() {
+    match composition.not_about_all_rows() {
         None => Ok(()),
-        Some(subsampled) => Err(AccountError::NoBound {
+        Some(kind) => Err(AccountError::NoBound {
             accountant: Accountant::Gaussian,
-            kind: subsampled.scheme().kind(),
+            kind,
             relation: composition.relation(),
-            instead: "`pld`",
+            instead: if kind == "barker" {
+                "`rdp`"
+            } else {
+                "`pld` or `rdp`"
+            },
         }),
     }
 }

@@ -11,6 +11,7 @@
 //! lost its digits, and `1e-6` read from a user (`"1e-6".parse()`) is one millionth.
 
 mod accountant;
+mod barker;
 mod budget;
 mod calibrate;
 mod composition;
@@ -31,6 +32,7 @@ mod subsampled;
 mod zcdp;
 
 pub use accountant::{AccountError, Accountant, Guarantee, GuaranteeBounds, Query, account};
+pub use barker::Barker;
 pub use budget::{Budget, BudgetError, Meter};
 pub use calibrate::{
     CalibrateError, most_repetitions, mu_for_budget, sigma_for_budget, smallest_scale,

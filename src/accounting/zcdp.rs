@@ -83,12 +83,16 @@ fn account_by(
 
 /// zCDP has no bound for a sample of the rows that is worth having.
 pub(super) fn check_full_data(composition: &Composition<'_>) -> Result<(), AccountError> {
-    match composition.sampled().first() {
-        Some(subsampled) => Err(AccountError::NoBound {
+    match composition.not_about_all_rows() {
+        Some(kind) => Err(AccountError::NoBound {
             accountant: Accountant::Zcdp,
-            kind: subsampled.scheme().kind(),
+            kind,
             relation: composition.relation(),
-            instead: "`rdp` or `pld`",
+            instead: if kind == "barker" {
+                "`rdp`"
+            } else {
+                "`pld` or `rdp`"
+            },
         }),
         None => Ok(()),
     }

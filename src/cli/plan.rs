@@ -153,7 +153,10 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
         ),
     ];
     for event in &plan.events {
-        let g = event.release();
+        let Some(g) = event.release() else {
+            lines.push(format!("  {:>8} x {}", event.count(), event.what()));
+            continue;
+        };
         lines.push(format!(
             "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity)",
             g.count(),

@@ -310,7 +310,7 @@ impl Draft<'_> {
         let total_variation = lines
             .iter()
             .filter_map(|line| {
-                let lattice = line.event.release().lattice()?;
+                let lattice = line.event.release()?.lattice()?;
                 let draws = line.line.count as f64 * lattice.coordinates() as f64;
                 Some(Real::from(draws) * total_variation_of_draw(lattice.ratio()))
             })

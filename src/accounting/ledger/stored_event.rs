@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::super::barker::Barker;
 use super::super::event::{Event, EventError, Gaussian, Lattice, Relation};
 use super::super::real::Real;
 use super::super::subsampled::{Scheme, Subsampled};
@@ -18,6 +19,18 @@ pub(super) enum StoredEvent {
     Poisson(StoredSample),
     /// About a batch of this share of all rows.
     WithoutReplacement(StoredSample),
+    /// An acceptance test of DP-Barker.
+    Barker(StoredBarker),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredBarker {
+    what: String,
+    batch: u64,
+    rows: u64,
+    lattice: Option<StoredLattice>,
+    count: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,10 +75,12 @@ impl StoredEvent {
     /// Sensitivity, clip, rate and lattice are rounded up and sigma down, where they are
     /// no `f64`; a run's are.
     pub fn of(event: &Event, relation: Relation) -> StoredEvent {
-        let release = StoredRelease::of(event.release(), relation);
         match event {
-            Event::Gaussian(_) => StoredEvent::Gaussian(release),
+            Event::Gaussian(gaussian) => {
+                StoredEvent::Gaussian(StoredRelease::of(gaussian, relation))
+            }
             Event::Subsampled(subsampled) => {
+                let release = StoredRelease::of(subsampled.release(), relation);
                 let rate = subsampled.rate().to_f64_up().min(1.0);
                 let sample = StoredSample { rate, release };
                 match subsampled.scheme() {
@@ -75,6 +90,13 @@ impl StoredEvent {
                     Scheme::WithoutReplacementSubstitute => StoredEvent::WithoutReplacement(sample),
                 }
             }
+            Event::Barker(barker) => StoredEvent::Barker(StoredBarker {
+                what: barker.what().to_owned(),
+                batch: barker.batch(),
+                rows: barker.rows(),
+                lattice: barker.lattice().map(StoredLattice::of),
+                count: barker.count(),
+            }),
         }
     }
 
@@ -85,6 +107,23 @@ impl StoredEvent {
             StoredEvent::WithoutReplacement(sample) => {
                 sample.event(relation, Subsampled::without_replacement)
             }
+            StoredEvent::Barker(test) => {
+                let barker = Barker::new(&test.what, test.batch, test.rows)?;
+                let barker = match test.lattice {
+                    Some(l) => barker.on_lattice(Lattice::new(l.ratio, l.coordinates)?),
+                    None => barker,
+                };
+                Ok(Event::Barker(barker.times(test.count)))
+            }
+        }
+    }
+}
+
+impl StoredLattice {
+    fn of(lattice: Lattice) -> StoredLattice {
+        StoredLattice {
+            ratio: lattice.ratio().to_f64_up(),
+            coordinates: lattice.coordinates(),
         }
     }
 }
@@ -125,10 +164,7 @@ impl StoredRelease {
             clip,
             sensitivity: sensitivity.to_f64_up(),
             sigma: gaussian.sigma().to_f64_down(),
-            lattice: gaussian.lattice().map(|lattice| StoredLattice {
-                ratio: lattice.ratio().to_f64_up(),
-                coordinates: lattice.coordinates(),
-            }),
+            lattice: gaussian.lattice().map(StoredLattice::of),
             count: gaussian.count(),
         }
     }

@@ -136,6 +136,14 @@ pub(super) fn account(
         let found = gaussian_accountant::found(composition, query)?;
         return Ok(Guarantee::new(Accountant::Pld, composition, found));
     }
+    if let Some(kind) = composition.not_gaussian() {
+        return Err(AccountError::NoBound {
+            accountant: Accountant::Pld,
+            kind,
+            relation: composition.relation(),
+            instead: "`rdp`",
+        });
+    }
     let total_variation = composition.total_variation();
     let parts = parts(composition.sampled(), composition.mu())?;
     let bounds = bounds(&parts, query, total_variation)?;

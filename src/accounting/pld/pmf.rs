@@ -36,9 +36,10 @@
 
 use super::cells::Cells;
 use super::fft::UNIT_ROUNDOFF;
-use super::pair::{Half, ln_sum};
+use super::pair::Half;
 
-/// A tilted mass below this is not kept.
+/// The least tilted mass: what is smaller is raised to it in the upper distribution and left
+/// out of the lower one. Numbers that underflow are none, and slow every transform down.
 const LEAST_MASS: f64 = 1e-300;
 
 /// Both distributions of one event, tilted.
@@ -95,27 +96,19 @@ impl TiltedPmf {
         let total: f64 = upper.iter().sum();
         let scale = 1.0 / total;
         for mass in &mut upper {
-            *mass = *mass * scale * (1.0 + 4.0 * UNIT_ROUNDOFF);
+            *mass = (*mass * scale * (1.0 + 4.0 * UNIT_ROUNDOFF)).max(LEAST_MASS);
         }
         for mass in &mut lower {
             let scaled = *mass * scale * (1.0 - 4.0 * UNIT_ROUNDOFF);
             *mass = if scaled > LEAST_MASS { scaled } else { 0.0 };
         }
         let ln_scale = ln_guess + total.ln();
-        let lost = grid.trim(&mut upper);
-        let ln_lost = match lost {
-            Some((place, mass)) => {
-                let loss = cells.node(cells.first - 1 + place as i64);
-                mass.ln() + ln_scale - theta * loss
-            }
-            None => f64::NEG_INFINITY,
-        };
         TiltedPmf {
             first: cells.first - 1,
             upper,
             lower,
             ln_scale,
-            ln_infinite: ln_sum(cells.above.0, ln_lost),
+            ln_infinite: cells.above.0,
             offset: cells.offset,
             slip: cells.slip,
         }
@@ -183,31 +176,6 @@ impl Grid {
                 (mass + size * (8.0 * UNIT_ROUNDOFF + error)).max(0.0)
             })
             .collect()
-    }
-
-    /// Rids the upper distribution of masses so small that they would slow every transform
-    /// down: at its low end they move up, and at its high end they go to infinity. Says how
-    /// much that was, as a tilted mass at a place.
-    fn trim(&self, masses: &mut [f64]) -> Option<(usize, f64)> {
-        let mut carried = 0.0;
-        for mass in masses.iter_mut() {
-            *mass += carried;
-            if *mass > LEAST_MASS {
-                break;
-            }
-            carried = *mass * self.up * (1.0 + 4.0 * UNIT_ROUNDOFF);
-            *mass = 0.0;
-        }
-        let mut lost = None;
-        for (place, mass) in masses.iter_mut().enumerate().rev() {
-            if *mass > LEAST_MASS {
-                break;
-            }
-            let carried = lost.map_or(0.0, |(_, lost)| lost / self.up);
-            lost = Some((place, (*mass + carried) * (1.0 + 4.0 * UNIT_ROUNDOFF)));
-            *mass = 0.0;
-        }
-        lost.filter(|(_, mass)| *mass > 0.0)
     }
 
     fn lower(&self, nodes: &[Node]) -> Vec<f64> {

@@ -4,8 +4,9 @@
 //! ```text
 //! all rows:             a/(2 s^2), s = sigma over the sensitivity
 //! Poisson, add/remove:  exact at integer orders (`poisson.rs`)
-//! without replacement,  two upper bounds at integer orders (`without_replacement.rs`)
-//!   substitute:
+//! without replacement,  two upper bounds at integer orders (`part_of_rows.rs`),
+//!   and Poisson, substitute
+//! DP-Barker's test:     the first of them, on its own divergence (`../barker.rs`)
 //! ```
 //!
 //! The moments accountant of Abadi et al. (2016) is the second at integer orders, its
@@ -23,20 +24,20 @@
 //! Mironov (2017) for the composition; Canonne, Kamath and Steinke (2020), Proposition 12,
 //! for the conversion.
 
+mod part_of_rows;
 mod poisson;
 mod sum;
-mod without_replacement;
 
 use std::collections::BTreeMap;
 
 use super::accountant::{AccountError, Accountant, Found, Guarantee, Query, delta_unreachable};
-use super::composition::{Composition, total_variation_of};
+use super::composition::{Composition, total_variation_of, total_variation_of_draws};
 use super::elementary::{exp, ln, ln_1p};
 use super::event::{Event, Relation};
 use super::gaussian::{ln_bounds, smallest_accepted};
 use super::real::Real;
 use super::subsampled::{Scheme, Subsampled};
-use without_replacement::Form;
+use part_of_rows::{Form, PartOfRows};
 
 /// The largest order; and the largest sum over distinct events of terms at one order.
 const LARGEST_ORDER: u64 = 1 << 14;
@@ -60,14 +61,14 @@ pub struct RdpValue {
 ///
 /// # Errors
 ///
-/// Orders below 2 or above 16384, or sampling that the `rdp` accountant has no bound for.
+/// Orders below 2 or above 16384, or events of another relation.
 pub fn rdp_curve(
     events: &[Event],
     relation: Relation,
     orders: &[u64],
 ) -> Result<Vec<RdpValue>, AccountError> {
     let composition = Composition::new(events, relation)?;
-    let mut curve = Curve::new(&composition)?;
+    let mut curve = Curve::new(&composition);
     orders.iter().map(|&order| curve.at(order)).collect()
 }
 
@@ -75,7 +76,7 @@ pub(super) fn account(
     composition: &Composition<'_>,
     query: Query,
 ) -> Result<Guarantee, AccountError> {
-    let mut curve = Curve::new(composition)?;
+    let mut curve = Curve::new(composition);
     let total_variation = curve.total_variation;
     let (order, found) = match query {
         Query::Epsilon { delta } => {
@@ -116,6 +117,19 @@ pub(super) fn account(
     })
 }
 
+/// What discrete noise adds beside the divergence: nothing where that is known for it.
+pub(super) fn total_variation_beside(composition: &Composition<'_>) -> Real {
+    let sampled = composition.sampled().iter();
+    let poisson = sampled.filter(|event| event.scheme() == Scheme::PoissonAddRemove);
+    let sum = poisson.fold(Real::ZERO, |sum, event| {
+        sum + total_variation_of(event.release())
+    });
+    let tests = composition.barker().iter();
+    tests.fold(sum, |sum, test| {
+        sum + total_variation_of_draws(test.lattice(), test.count())
+    })
+}
+
 /// What order `order` adds to the divergence to make an epsilon, rounded up; may be
 /// negative.
 pub(super) fn epsilon_of_no_divergence(order: u64, ln_delta: Real) -> Real {
@@ -126,6 +140,9 @@ pub(super) fn epsilon_of_no_divergence(order: u64, ln_delta: Real) -> Real {
 
 /// The smallest epsilon that order `order` gives for ln delta, rounded up.
 fn epsilon_at(order: u64, value: Real, ln_delta: Real, total_variation: Real) -> Option<Real> {
+    if !value.is_finite() {
+        return None;
+    }
     if value <= Real::ZERO && total_variation <= Real::ZERO {
         return Some(Real::ZERO);
     }
@@ -146,6 +163,9 @@ fn epsilon_at(order: u64, value: Real, ln_delta: Real, total_variation: Real) ->
 
 /// ln delta that order `order` gives for epsilon, rounded up.
 fn ln_delta_at(order: u64, value: Real, epsilon: Real, total_variation: Real) -> Real {
+    if !value.is_finite() {
+        return Real::ZERO;
+    }
     let (a, t) = (Real::from(order), Real::from(order - 1));
     let ln_delta = if value <= Real::ZERO {
         Real::exact(f64::NEG_INFINITY)
@@ -186,19 +206,15 @@ struct Part {
 
 enum Sampling {
     Poisson(poisson::Poisson),
-    WithoutReplacement(Box<without_replacement::WithoutReplacement>),
+    PartOfRows(Box<PartOfRows>),
 }
 
 impl Curve {
-    fn new(composition: &Composition<'_>) -> Result<Curve, AccountError> {
-        let mut total_variation = Real::ZERO;
+    fn new(composition: &Composition<'_>) -> Curve {
         let mut counts: BTreeMap<[u64; 5], (&Subsampled, Real)> = BTreeMap::new();
         for &event in composition.sampled() {
             let release = event.release();
             let count = Real::from(release.count());
-            if event.scheme() == Scheme::PoissonAddRemove {
-                total_variation = total_variation + total_variation_of(release);
-            }
             let (ratio, rate) = (release.sigma() / release.sensitivity(), event.rate());
             let [a, b] = ratio.bits();
             let [c, d] = rate.bits();
@@ -206,21 +222,25 @@ impl Curve {
             let sum = entry.or_insert((event, Real::ZERO));
             sum.1 = sum.1 + count;
         }
-        let parts = counts
+        let mut parts: Vec<Part> = counts
             .into_values()
-            .map(|(event, count)| {
-                Ok(Part {
-                    sampling: sampling_of(event)?,
-                    count,
-                })
+            .map(|(event, count)| Part {
+                sampling: sampling_of(event),
+                count,
             })
-            .collect::<Result<Vec<_>, AccountError>>()?;
-        Ok(Curve {
+            .collect();
+        for &test in composition.barker() {
+            parts.push(Part {
+                sampling: Sampling::PartOfRows(Box::new(PartOfRows::barker(test))),
+                count: Real::from(test.count()),
+            });
+        }
+        Curve {
             full_data_mu: composition.mu(),
             parts,
-            total_variation,
+            total_variation: total_variation_beside(composition),
             known: BTreeMap::new(),
-        })
+        }
     }
 
     fn at(&mut self, order: u64) -> Result<RdpValue, AccountError> {
@@ -235,21 +255,32 @@ impl Curve {
         }
         let all_rows = self.full_data_mu * Real::from(order);
         let (mut value, mut tightened) = (all_rows, all_rows);
+        let mut known = true;
         for part in &mut self.parts {
-            let (one, one_tightened) = match &mut part.sampling {
+            let one = match &mut part.sampling {
                 Sampling::Poisson(poisson) => {
                     let one = poisson.divergence(order);
-                    (one, one)
+                    Some((one, one))
                 }
-                Sampling::WithoutReplacement(batches) => {
-                    let plain = batches.divergence(order, Form::Plain);
-                    (plain, batches.divergence(order, Form::Tightened).min(plain))
+                Sampling::PartOfRows(release) => {
+                    let plain = release.divergence(order, Form::Plain);
+                    plain.zip(release.divergence(order, Form::Tightened))
                 }
             };
-            value = value + part.count * one;
-            tightened = tightened + part.count * one_tightened;
+            if let Some((plain, smaller)) = one {
+                value = value + part.count * plain;
+                tightened = tightened + part.count * smaller.min(plain);
+            } else {
+                known = false;
+            }
         }
-        let up = |value: Real| value + value * ROUNDING_UP;
+        let up = |value: Real| {
+            if known {
+                value + value * ROUNDING_UP
+            } else {
+                Real::exact(f64::INFINITY)
+            }
+        };
         let found = RdpValue {
             order,
             value: up(value),
@@ -312,22 +343,13 @@ impl Curve {
     }
 }
 
-fn sampling_of(event: &Subsampled) -> Result<Sampling, AccountError> {
+fn sampling_of(event: &Subsampled) -> Sampling {
     let release = event.release();
     let ratio = release.sigma() / release.sensitivity();
     match event.scheme() {
-        Scheme::PoissonAddRemove => Ok(Sampling::Poisson(poisson::Poisson::new(
-            event.rate(),
-            ratio,
-        ))),
-        Scheme::WithoutReplacementSubstitute => Ok(Sampling::WithoutReplacement(Box::new(
-            without_replacement::WithoutReplacement::new(event.rate(), ratio),
-        ))),
-        Scheme::PoissonSubstitute => Err(AccountError::NoBound {
-            accountant: Accountant::Rdp,
-            kind: event.scheme().kind(),
-            relation: event.scheme().relation(),
-            instead: "`pld`, which has a bound that is verified numerically",
-        }),
+        Scheme::PoissonAddRemove => Sampling::Poisson(poisson::Poisson::new(event.rate(), ratio)),
+        Scheme::WithoutReplacementSubstitute | Scheme::PoissonSubstitute => {
+            Sampling::PartOfRows(Box::new(PartOfRows::gaussian(event.rate(), ratio)))
+        }
     }
 }
