@@ -258,12 +258,12 @@ fn registered(
     }
 }
 
+/// From a start to where the chain ends.
+type Run = Box<dyn Fn(Vec<f64>, &mut Toy, &mut ChaCha8Rng) -> Vec<f64>>;
+
 /// The samplers whose target is exact, with steps at which the noise of a test is of
 /// the order of a nat.
-fn exact_samplers() -> Vec<(
-    &'static str,
-    Box<dyn Fn(Vec<f64>, &mut Toy, &mut ChaCha8Rng) -> Vec<f64>>,
-)> {
+fn exact_samplers() -> Vec<(&'static str, Run)> {
     let hmc = |fresh_gradients| {
         registered("dp-hmc", move |request| PlanRequest {
             step_size: Some(0.4),
