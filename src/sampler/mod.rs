@@ -9,6 +9,8 @@ mod dp_penalty;
 mod exact;
 mod hamiltonian;
 mod hmc;
+#[cfg(test)]
+mod invariance_tests;
 mod jitter;
 mod metric;
 mod nuts;
