@@ -7,6 +7,7 @@
 //! each planted error moves the variance by several times the tolerance.
 
 use super::*;
+use crate::sampler::invariance_tests::{ALLOWED, MODELS, Planted, Toy, deviation};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Normal, StandardNormal};
 
@@ -154,4 +155,40 @@ fn planted_errors_are_caught() {
         let caught = m.mean.abs() >= 0.1 || (m.variance - 1.0).abs() >= 0.1;
         assert!(caught, "mean {} variance {}", m.mean, m.variance);
     }
+}
+
+/// A chain that rejects must go on with the gradient of where it is. Planted: it goes
+/// on with the last one that it was given, that of the rejected point.
+#[test]
+fn a_stale_gradient_after_rejection_is_caught() {
+    let settings = Settings {
+        step_size: 0.4,
+        leapfrog_steps: 3,
+        fresh_gradients: false,
+        metric: Metric::Unit,
+    };
+    let run = |stale: bool| {
+        let settings = settings.clone();
+        move |theta: Vec<f64>, toy: &mut Toy, rng: &mut ChaCha8Rng| {
+            let mut jitter = Jitter::new(rng);
+            let mut state = init(theta, toy);
+            for _ in 0..10 {
+                let (next, info) = step(&state, toy, &settings, &mut jitter, rng).unwrap();
+                state = next;
+                if stale && !info.accepted {
+                    state.gradient = Some(toy.last_gradient.clone());
+                }
+            }
+            state.theta
+        }
+    };
+    let worst = |stale| {
+        MODELS
+            .map(|model| deviation(model, Planted::Nothing, 20_000, run(stale)))
+            .into_iter()
+            .fold(0.0, f64::max)
+    };
+    let (right, wrong) = (worst(false), worst(true));
+    assert!(right < ALLOWED, "{right:.1}");
+    assert!(wrong > 2.0 * ALLOWED, "{wrong:.1}");
 }
