@@ -171,6 +171,11 @@ pub enum AccountError {
     #[error("order {order}; expected whole orders from 2 to {largest}, such as `2,4,8,16,32`")]
     OrderOutOfRange { order: u64, largest: u64 },
     #[error(
+        "the Rényi divergence of order {order} of these releases is infinite; use a smaller order, \
+         or larger batches"
+    )]
+    NoDivergence { order: u64 },
+    #[error(
         "the releases `{what}`, by {kind} sampling, were planned for {planned}; under {relation} \
          the same sampling costs something else"
     )]

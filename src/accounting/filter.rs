@@ -2,52 +2,28 @@
 //!
 //! A [`Meter`](super::Meter) grants what was planned. A filter is for runs without a plan:
 //! each next release, with its noise and its sampling, may depend on all answers so far, and
-//! the filter refuses the first one that would exceed the budget. What a sum over releases
-//! bounds under any such choices is little: a sum of mu for Gaussian releases about all
-//! rows, a sum of rho, a sum of Rényi divergences at one order that was fixed beforehand.
-//! Each is a running sum, so a charge takes constant time.
-//!
-//! There is no filter of privacy loss distributions. For parameters chosen as the run goes,
-//! comparing the convolution of the losses so far with a budget does not bound the privacy
-//! of the whole; `pld` therefore takes a list of events and nothing that grows.
-//!
-//! # Reference
-//!
-//! Feldman and Zrnic (2021), "Individual privacy accounting via a Rényi filter",
-//! for a fixed order and so for zCDP; Koskela, Tobaben and Honkela (2023), "Individual
-//! privacy accounting with Gaussian differential privacy", for the Gaussian
-//! filter.
+//! the filter refuses the first one that would exceed the budget. It keeps the running sum
+//! of a [`Measure`], so a charge takes constant time.
 
 use thiserror::Error;
 
 use super::accountant::AccountError;
 use super::budget::Budget;
-use super::calibrate::mu_for_budget;
-use super::composition::Composition;
 use super::event::{Event, Relation};
-use super::gaussian::ln_bounds;
-use super::rdp::{epsilon_of_no_divergence, rdp_curve, total_variation_beside};
+use super::measure::Measure;
+use super::rdp::rdp_curve;
 use super::real::Real;
-use super::zcdp::{Conversion, epsilon_of_rho};
 
 /// A budget that is spent release by release, in any order and by any choice.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    kind: Kind,
+    measure: Measure,
     relation: Relation,
     allowed: Real,
     spent: Real,
     /// What discrete noise may add in total variation, and has added.
     allowed_variation: Real,
     spent_variation: Real,
-}
-
-/// What is summed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    Gaussian,
-    Zcdp,
-    Rdp { order: u64 },
 }
 
 /// Why a filter refuses a release, or cannot be made.
@@ -72,78 +48,44 @@ pub enum FilterError {
          finer lattice, or set more aside"
     )]
     TooCoarse { what: String },
-    #[error("{0}")]
-    NotForSampling(&'static str),
     #[error(
-        "order {order} leaves nothing of the budget: its conversion alone costs more than epsilon; \
-         use a larger order"
+        "nothing of the budget is left for a sum of {unit}: the discrete noise, or the order's \
+         conversion, takes all of epsilon and delta; use a larger order or a finer lattice"
     )]
-    NothingLeft { order: u64 },
+    NothingLeft { unit: &'static str },
 }
 
 impl Filter {
-    /// For Gaussian releases about all rows: the sum of D^2/(2 sigma^2) stays below the mu
-    /// of `budget`, of which `total_variation` is set aside for discrete noise.
+    /// The sum of `measure` stays below what keeps `budget`, of which `total_variation` is
+    /// set aside for discrete noise: all of it that the releases will draw, as
+    /// [`total_variation_of_draw`](super::total_variation_of_draw) says. `zcdp` needs none.
     ///
     /// # Errors
     ///
-    /// A budget that the discrete noise alone takes up.
-    pub fn gaussian(
+    /// An order that is out of range, or a budget that the order or the discrete noise alone
+    /// takes up.
+    pub fn new(
+        measure: Measure,
         budget: Budget,
         relation: Relation,
         total_variation: Real,
     ) -> Result<Filter, FilterError> {
-        let mu = mu_for_budget(budget.epsilon(), budget.delta(), total_variation)?;
-        let filter = Filter::new(Kind::Gaussian, relation, Real::exact(mu));
+        if let Some(order) = measure.order() {
+            rdp_curve(&[], relation, &[order])?;
+        }
+        let allowed = measure
+            .most(budget, total_variation)
+            .ok_or(FilterError::NothingLeft {
+                unit: measure.unit(),
+            })?;
         Ok(Filter {
-            allowed_variation: total_variation,
-            ..filter
-        })
-    }
-
-    /// For Gaussian releases about all rows, by zCDP; discrete noise costs nothing more.
-    pub fn zcdp(budget: Budget, relation: Relation) -> Filter {
-        let ln_delta = ln_bounds(budget.delta()).lower;
-        let keeps = |rho: f64| {
-            epsilon_of_rho(Real::exact(rho), ln_delta, Conversion::Tight) <= budget.epsilon()
-        };
-        let (mut below, mut above) = (0u64, 1e61f64.to_bits());
-        while above - below > 1 {
-            let middle = below + (above - below) / 2;
-            if keeps(f64::from_bits(middle)) {
-                below = middle;
-            } else {
-                above = middle;
-            }
-        }
-        Filter::new(Kind::Zcdp, relation, Real::exact(f64::from_bits(below)))
-    }
-
-    /// For releases about all rows and about samples, by their Rényi divergence at an order
-    /// that is fixed now.
-    ///
-    /// # Errors
-    ///
-    /// An order that is out of range, or too small for this budget.
-    pub fn rdp(budget: Budget, relation: Relation, order: u64) -> Result<Filter, FilterError> {
-        rdp_curve(&[], relation, &[order])?;
-        let ln_delta = ln_bounds(budget.delta()).lower;
-        let allowed = budget.epsilon() - epsilon_of_no_divergence(order, ln_delta);
-        if allowed <= Real::ZERO {
-            return Err(FilterError::NothingLeft { order });
-        }
-        Ok(Filter::new(Kind::Rdp { order }, relation, allowed))
-    }
-
-    fn new(kind: Kind, relation: Relation, allowed: Real) -> Filter {
-        Filter {
-            kind,
+            measure,
             relation,
             allowed,
             spent: Real::ZERO,
-            allowed_variation: Real::ZERO,
+            allowed_variation: total_variation,
             spent_variation: Real::ZERO,
-        }
+        })
     }
 
     /// Charges all releases of `event`, before a row is read.
@@ -153,30 +95,17 @@ impl Filter {
     /// They would exceed the budget, or are of a kind that this filter has no bound for;
     /// nothing is charged then.
     pub fn charge(&mut self, event: &Event) -> Result<(), FilterError> {
-        let events = std::slice::from_ref(event);
-        let composition = Composition::new(events, self.relation)?;
-        let (cost, variation) = match self.kind {
-            Kind::Gaussian | Kind::Zcdp if !composition.reads_all_rows() => {
-                return Err(FilterError::NotForSampling(
-                    "this filter takes releases about all rows; for a sample of them use the \
-                     Rényi filter",
-                ));
-            }
-            Kind::Gaussian => (composition.mu(), composition.total_variation()),
-            Kind::Zcdp => (composition.mu(), Real::ZERO),
-            Kind::Rdp { order } => {
-                let curve = rdp_curve(events, self.relation, &[order])?;
-                let cost = curve.first().map_or(Real::ZERO, |value| value.tightened);
-                (cost, total_variation_beside(&composition))
-            }
-        };
+        let cost = self
+            .measure
+            .cost(std::slice::from_ref(event), self.relation)?;
+        let (cost, variation) = (cost.amount, cost.total_variation);
         // The sum is rounded up, whatever the number of charges.
         let spent = (self.spent + cost) * ROUNDING_UP;
         let remaining = self.allowed - self.spent;
         if spent > self.allowed {
             return Err(FilterError::Exceeded {
                 what: event.what().to_owned(),
-                unit: self.unit(),
+                unit: self.measure.unit(),
                 requested: cost.to_f64(),
                 spent: self.spent.to_f64(),
                 remaining: remaining.to_f64(),
@@ -204,13 +133,8 @@ impl Filter {
         self.allowed
     }
 
-    /// The unit: mu, rho, or Rényi divergence.
-    pub fn unit(&self) -> &'static str {
-        match self.kind {
-            Kind::Gaussian => "mu",
-            Kind::Zcdp => "rho",
-            Kind::Rdp { .. } => "Rényi divergence",
-        }
+    pub fn measure(&self) -> Measure {
+        self.measure
     }
 }
 
@@ -255,15 +179,16 @@ mod tests {
         };
         let full = |sigma: u64| format!("gaussian:clip=1,sigma={sigma}");
         let sampled = |sigma: u64| format!("poisson:rate=0.05,clip=1,sigma=1.{sigma},count=3");
-        let mut filter = Filter::gaussian(budget, relation, Real::ZERO).unwrap();
+        let mut filter = Filter::new(Measure::Gaussian, budget, relation, Real::ZERO).unwrap();
         let spent = epsilon(Accountant::Gaussian, &run(&mut filter, full));
         assert!(spent <= 2.0 && spent > 1.8, "{spent}");
-        let mut filter = Filter::zcdp(budget, relation);
+        let mut filter = Filter::new(Measure::Zcdp, budget, relation, Real::ZERO).unwrap();
         let spent = epsilon(Accountant::Zcdp, &run(&mut filter, full));
         assert!(spent <= 2.0 && spent > 1.8, "{spent}");
         let mut best: f64 = 0.0;
         for order in [8, 10, 12, 14, 16] {
-            let mut filter = Filter::rdp(budget, relation, order).unwrap();
+            let mut filter =
+                Filter::new(Measure::Rdp { order }, budget, relation, Real::ZERO).unwrap();
             let spent = epsilon(Accountant::Rdp, &run(&mut filter, sampled));
             assert!(spent <= 2.0 && filter.spent() <= filter.allowed());
             best = best.max(spent);
@@ -276,10 +201,10 @@ mod tests {
         let budget = Budget::new(2.0, 1e-6).unwrap();
         let relation = Relation::AddRemove;
         let sampled = event("poisson:rate=0.05,clip=1,sigma=2", relation);
-        let mut filter = Filter::zcdp(budget, relation);
+        let mut filter = Filter::new(Measure::Zcdp, budget, relation, Real::ZERO).unwrap();
         assert!(matches!(
             filter.charge(&sampled),
-            Err(FilterError::NotForSampling(_))
+            Err(FilterError::Account(AccountError::NoBound { .. }))
         ));
         assert_eq!(filter.spent(), Real::ZERO);
         let other = event("gaussian:clip=1,sigma=2", Relation::Substitute);
@@ -288,9 +213,9 @@ mod tests {
             Err(FilterError::Account(_))
         ));
         assert!(matches!(
-            Filter::rdp(budget, relation, 2),
-            Err(FilterError::NothingLeft { order: 2 })
+            Filter::new(Measure::Rdp { order: 2 }, budget, relation, Real::ZERO),
+            Err(FilterError::NothingLeft { .. })
         ));
-        assert!(Filter::rdp(budget, relation, 1).is_err());
+        assert!(Filter::new(Measure::Rdp { order: 1 }, budget, relation, Real::ZERO).is_err());
     }
 }

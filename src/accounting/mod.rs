@@ -23,6 +23,7 @@ mod filter;
 mod gaussian;
 mod gaussian_accountant;
 mod ledger;
+mod measure;
 mod mills;
 mod odometer;
 mod pld;
@@ -46,6 +47,7 @@ pub use ledger::{
     Damage, EntryHash, LedgerError, NotAHash, Outcome, Quote, Request, Reservation, RunRecord,
     Session, Statement, StoredEventError, Tally, Terms, TermsError,
 };
+pub use measure::Measure;
 pub use odometer::Odometer;
 pub use pld::PldDetails;
 pub use rdp::{RdpValue, rdp_curve};

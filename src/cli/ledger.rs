@@ -59,9 +59,12 @@ struct Create {
     /// Whose data are protected: `record`, or the column that runs give to --unit
     #[arg(long, value_name = "NAME", default_value = "record")]
     unit: String,
-    /// Accountant
+    /// gaussian or zcdp for runs that read all rows; rdp also for runs that read samples
     #[arg(long, default_value = "gaussian", value_name = "NAME")]
     accountant: Accountant,
+    /// The order that rdp adds up at, fixed for all runs; one that suits the budget unless given
+    #[arg(long, value_name = "A")]
+    order: Option<u64>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -131,16 +134,21 @@ impl Create {
     fn run(&self, common: &Common) -> Result<(), Failure> {
         let budget = Budget::new(self.epsilon, self.delta).map_err(Failure::input)?;
         let terms = Terms::new(budget, self.relation.into(), &self.unit, self.accountant)
+            .and_then(|terms| match self.order {
+                Some(order) => terms.with_order(order),
+                None => Ok(terms),
+            })
             .map_err(Failure::input)?;
         let session = Session::create(&self.ledger, &terms)?;
         let statement = session.statement()?;
         common.say(format!(
-            "made {}: epsilon {} at delta {:e} for one `{}` under {}, for all runs together",
+            "made {}: epsilon {} at delta {:e} for one `{}` under {}, for all runs together, accountant {}",
             self.ledger.display(),
             statement.epsilon,
             statement.delta,
             statement.unit.escape_debug(),
             statement.relation,
+            name_of(&statement),
         ));
         common.say(
             "give it to every run on these data with --ledger, and keep its .head file beside it",
@@ -262,6 +270,14 @@ impl Evidence {
     }
 }
 
+/// The accountant, with its order.
+fn name_of(statement: &Statement) -> String {
+    match statement.order {
+        Some(order) => format!("{} at order {order}", statement.accountant),
+        None => statement.accountant.to_string(),
+    }
+}
+
 fn notes(statement: &Statement) -> Vec<String> {
     let mut notes = Vec::new();
     if statement.torn_tail {
@@ -299,7 +315,7 @@ fn describe(statement: &Statement, history: &[RunRecord]) -> Result<String, Fail
             "for one `{}` under {}, accountant {}",
             s.unit.escape_debug(),
             s.relation,
-            s.accountant
+            name_of(s)
         )?;
         writeln!(
             text,

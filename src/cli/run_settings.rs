@@ -106,6 +106,26 @@ pub(super) struct RunSettings {
     /// Draw the first gradient of every trajectory anew, as the paper does
     #[arg(long)]
     pub fresh_gradients: bool,
+    /// Probability of a record (or unit) to be in a batch [default: 0.01 for the stochastic-gradient samplers, all records for dp-penalty]
+    #[arg(long, allow_negative_numbers = true, value_name = "R")]
+    pub batch_rate: Option<Real>,
+    /// Records (or units) in a batch of fixed size, drawn without replacement [default: 1000 for dp-barker, all records for dp-penalty]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "B",
+        conflicts_with = "batch_rate"
+    )]
+    pub batch_size: Option<u64>,
+    /// Steps fall like 1 / iteration^P, in blocks; 0 for constant steps [default: 0; 1/3 for the sghmc samplers]
+    #[arg(long, allow_negative_numbers = true, value_name = "P")]
+    pub step_decay: Option<f64>,
+    /// Friction per unit of time, A of sgnht and F of sghmc [default: 0.1 / first step]
+    #[arg(long, allow_negative_numbers = true, value_name = "F")]
+    pub friction: Option<f64>,
+    /// B of sghmc: the variance of the batches' own noise per unit of time, a public guess [default: 0]
+    #[arg(long, allow_negative_numbers = true, value_name = "B")]
+    pub noise_estimate: Option<f64>,
     /// Temper: raise the likelihood to the power N0 / number of records (of units, where --unit is given)
     #[arg(long, allow_negative_numbers = true, value_name = "N0")]
     pub temperature: Option<f64>,
@@ -189,6 +209,11 @@ impl RunSettings {
             ("--noise-split", self.noise_split.is_some()),
             ("--tau-gradient", self.tau_gradient.is_some()),
             ("--tau-log-ratio", self.tau_log_ratio.is_some()),
+            ("--batch-rate", self.batch_rate.is_some()),
+            ("--batch-size", self.batch_size.is_some()),
+            ("--step-decay", self.step_decay.is_some()),
+            ("--friction", self.friction.is_some()),
+            ("--noise-estimate", self.noise_estimate.is_some()),
             ("--one-component", self.one_component),
             ("--guided-walk", self.guided_walk),
         ]
@@ -265,37 +290,8 @@ impl RunSettings {
         n: Option<u64>,
         dimension: usize,
     ) -> Result<(Plan, Lengths), Failure> {
-        let (epsilon, delta, _) = self.budget(n)?;
         let lengths = self.lengths(DEFAULT_SAMPLES)?;
-        let noise = match (self.tau_gradient, self.tau_log_ratio) {
-            (None, None) => NoiseChoice::FromBudget {
-                split: self.noise_split.unwrap_or(DEFAULT_SPLIT),
-            },
-            (gradient, log_ratio) => NoiseChoice::Multipliers {
-                gradient,
-                log_ratio,
-            },
-        };
-        let request = PlanRequest {
-            algorithm,
-            relation: self.relation.into(),
-            chains: self.chains,
-            iterations: match lengths {
-                Some(l) => Iterations::Fixed(l.num_warmup.saturating_add(l.num_samples)),
-                None => Iterations::Max,
-            },
-            noise,
-            temperature: self.power(n)?,
-            clip_gradient: self.clip_gradient.unwrap_or(DEFAULT_CLIP),
-            clip_log_ratio: self.clip_log_ratio.unwrap_or(DEFAULT_CLIP),
-            step_size: self.step_size,
-            leapfrog_steps: self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS),
-            fresh_gradients: self.fresh_gradients,
-            one_component: self.one_component,
-            guided_walk: self.guided_walk,
-            ..PlanRequest::new(epsilon, delta, dimension)
-        };
-        let plan = Plan::new(request).map_err(|e| {
+        let plan = Plan::new(self.request(algorithm, n, dimension, lengths)?).map_err(|e| {
             if e.is_refusal() {
                 Failure::budget(e)
             } else {
@@ -307,5 +303,74 @@ impl RunSettings {
             None => self.split(plan.iterations_per_chain)?,
         };
         Ok((plan, lengths))
+    }
+
+    /// What is asked of the planner; the arguments are those of [`plan`](Self::plan).
+    fn request(
+        &self,
+        algorithm: &'static Algorithm,
+        n: Option<u64>,
+        dimension: usize,
+        lengths: Option<Lengths>,
+    ) -> Result<PlanRequest, Failure> {
+        let (epsilon, delta, _) = self.budget(n)?;
+        let noise = match (self.tau_gradient, self.tau_log_ratio) {
+            (None, None) => NoiseChoice::FromBudget {
+                split: self.noise_split.unwrap_or(DEFAULT_SPLIT),
+            },
+            (gradient, log_ratio) => NoiseChoice::Multipliers {
+                gradient,
+                log_ratio,
+            },
+        };
+        Ok(PlanRequest {
+            noise,
+            iterations: match lengths {
+                Some(l) => Iterations::Fixed(l.num_warmup.saturating_add(l.num_samples)),
+                None => Iterations::Max,
+            },
+            ..self.dynamics(algorithm, n, PlanRequest::new(epsilon, delta, dimension))?
+        })
+    }
+
+    /// A stochastic-gradient run without privacy, on `n` records.
+    pub fn open_request(
+        &self,
+        algorithm: &'static Algorithm,
+        n: u64,
+        dimension: usize,
+    ) -> Result<PlanRequest, Failure> {
+        // There is no budget: what the request says of one is not looked at.
+        let unbounded = PlanRequest::new(Real::ONE, Real::ONE, dimension);
+        self.dynamics(algorithm, Some(n), unbounded)
+    }
+
+    /// `request` with everything that does not concern budget, noise and iterations.
+    fn dynamics(
+        &self,
+        algorithm: &'static Algorithm,
+        n: Option<u64>,
+        request: PlanRequest,
+    ) -> Result<PlanRequest, Failure> {
+        Ok(PlanRequest {
+            algorithm,
+            relation: self.relation.into(),
+            chains: self.chains,
+            temperature: self.power(n)?,
+            clip_gradient: self.clip_gradient.unwrap_or(DEFAULT_CLIP),
+            clip_log_ratio: self.clip_log_ratio.unwrap_or(DEFAULT_CLIP),
+            step_size: self.step_size,
+            leapfrog_steps: self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS),
+            fresh_gradients: self.fresh_gradients,
+            one_component: self.one_component,
+            guided_walk: self.guided_walk,
+            records: n,
+            batch_rate: self.batch_rate,
+            batch_size: self.batch_size,
+            step_decay: self.step_decay,
+            friction: self.friction,
+            noise_estimate: self.noise_estimate.unwrap_or(0.0),
+            ..request
+        })
     }
 }

@@ -20,11 +20,11 @@ use crate::density::Density;
 use crate::diagnostics::Summary;
 use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
 use crate::output::{PrivateRun, RECORD, RunDirectory, not_private_report, private_report};
-use crate::privacy::{NotPrivate, PrivateRng, Vault};
+use crate::privacy::{NotPrivate, PrivateRng, Subsampling, Vault};
 use crate::sampler::{
-    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, MetricForm, NoiseChoice,
-    NonPrivateSettings, Phase, PrivateSettings, Question, SampleError, sample_exactly,
-    sample_privately,
+    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
+    NonPrivateSettings, OpenSettings, Phase, Plan, PrivateSettings, Question, SampleError,
+    sample_exactly, sample_openly, sample_privately,
 };
 use crate::syntax::did_you_mean;
 
@@ -130,16 +130,10 @@ fn after_help() -> String {
     text
 }
 
-/// Errors for unknown and future samplers.
+/// The sampler of that name.
 pub(super) fn known_algorithm(name: &str) -> Result<&'static Algorithm, Failure> {
     if let Some(algorithm) = sampler::lookup(name) {
         return Ok(algorithm);
-    }
-    if sampler::NOT_SUPPORTED_YET.contains(&name) {
-        return Err(Failure::input(format!(
-            "the sampler `{name}` is not supported by this version; there are {}",
-            list_of_algorithms()
-        )));
     }
     let known = ALGORITHMS.iter().map(|a| a.name);
     let hint = did_you_mean(name, known)
@@ -181,10 +175,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         place: &place,
         account,
     };
-    if algorithm.is_private() {
-        job.private(algorithm)
-    } else {
-        job.not_private(algorithm)
+    match algorithm.kind {
+        Kind::Private(_) => job.private(algorithm),
+        Kind::Exact => job.not_private(algorithm),
+        Kind::Open(_) => job.open(algorithm),
     }
 }
 
@@ -430,6 +424,11 @@ impl Job<'_> {
                 "delta": delta.to_f64(),
                 "relation": plan.request.relation.name(),
                 "leapfrog_steps": used("--leapfrog-steps").then_some(plan.request.leapfrog_steps),
+                "batch_rate": used("--batch-rate").then(|| batch_rate(&plan)).flatten(),
+                "batch_size": used("--batch-size").then(|| batch_size(&plan)).flatten(),
+                "step_decay": plan.request.step_decay,
+                "friction": plan.request.friction,
+                "noise_estimate": used("--noise-estimate").then_some(plan.request.noise_estimate),
                 "one_component": plan.request.one_component,
                 "guided_walk": plan.request.guided_walk,
                 "ledger": self.arguments.ledger.as_ref().map(|p| p.display().to_string()),
@@ -548,6 +547,59 @@ impl Job<'_> {
                 "warning: {divergent} divergent trajectories; a smaller --step-size or another parametrisation may help"
             ));
         }
+        say_always("NOT PRIVATE: do not publish these draws");
+        Ok(())
+    }
+
+    /// A stochastic-gradient sampler without privacy.
+    fn open(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
+        let settings = &self.arguments.settings;
+        let Some(lengths) = settings.lengths(1000)? else {
+            return Err(Failure::input(
+                "`--iterations max` asks how much a privacy budget allows; give a number",
+            ));
+        };
+        let dimension = self.vault.density().dimension();
+        let request = settings.open_request(algorithm, self.vault.n() as u64, dimension)?;
+        say_always("NOT PRIVATE: this run uses exact values of the data");
+        let progress = Progress::new(
+            request.chains as usize,
+            lengths.num_warmup + lengths.num_samples,
+            None,
+            self.common,
+        );
+        let run = OpenSettings {
+            request,
+            clipped: settings.clip_gradient.is_some(),
+            num_warmup: lengths.num_warmup,
+            num_samples: lengths.num_samples,
+            initial: self.initial.clone(),
+            seed: self.arguments.seed,
+        };
+        let chains = sample_openly(self.vault, &run, NotPrivate::acknowledged(), &progress);
+        progress.clear();
+        let chains = chains.map_err(failed_run)?;
+        let report = not_private_report(&self.arguments.algorithm);
+        let mut config = self.config(lengths, settings.chains);
+        let request = &run.request;
+        let used = |flag: &str| algorithm.settings.contains(&flag);
+        merge(
+            &mut config,
+            json!({
+                "leapfrog_steps": used("--leapfrog-steps").then_some(request.leapfrog_steps),
+                "step_size": request.step_size,
+                "step_decay": request.step_decay,
+                "friction": request.friction,
+                "noise_estimate": used("--noise-estimate").then_some(request.noise_estimate),
+                "batch_rate": request.batch_rate,
+                "clip_gradient": run.clipped.then_some(request.clip_gradient),
+            }),
+        );
+        let keys = vec![
+            ("privacy_private".to_string(), "false".to_string()),
+            ("privacy_note".into(), "NOT_PRIVATE".into()),
+        ];
+        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)?;
         say_always("NOT PRIVATE: do not publish these draws");
         Ok(())
     }
@@ -718,9 +770,29 @@ fn metric_name(form: MetricForm) -> &'static str {
     }
 }
 
+/// The rate of a plan's Poisson batches.
+fn batch_rate(plan: &Plan) -> Option<f64> {
+    plan.lines
+        .iter()
+        .find_map(|line| match line.line.subsampling {
+            Subsampling::Poisson(rate) => Some(rate.rate().to_f64()),
+            Subsampling::All | Subsampling::FixedSize(_) => None,
+        })
+}
+
+/// The size of a plan's batches of fixed size.
+fn batch_size(plan: &Plan) -> Option<u64> {
+    plan.lines
+        .iter()
+        .find_map(|line| match line.line.subsampling {
+            Subsampling::FixedSize(size) => Some(size),
+            Subsampling::All | Subsampling::Poisson(_) => None,
+        })
+}
+
 fn failed_run(error: SampleError) -> Failure {
     match error {
-        SampleError::BadInitialPoint => Failure::input(error),
+        SampleError::BadInitialPoint | SampleError::Plan(_) => Failure::input(error),
         _ => Failure::run(error),
     }
 }

@@ -41,6 +41,7 @@ use super::plan::{Plan, PlanError};
 use super::request::{NoiseChoice, PlanRequest};
 use super::schedule::{Line, Noise, Question, over_chains};
 use super::{Algorithm, Kind, Sampler, Step, Walker};
+use crate::privacy::Subsampling;
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-hmc",
@@ -86,12 +87,14 @@ impl Sampler for DpHmc {
                 question: Question::Gradient,
                 noise: Noise::Share(split),
                 count: over_chains(gradients, request.chains)?,
+                subsampling: Subsampling::All,
             },
             Line {
                 what: "log-ratio per unit of distance",
                 question: Question::LogRatio,
                 noise: Noise::Share(1.0 - split),
                 count: over_chains(Some(iterations), request.chains)?,
+                subsampling: Subsampling::All,
             },
         ])
     }
@@ -104,7 +107,7 @@ impl Sampler for DpHmc {
         // of size 1 over L steps, jittered to half the step on average.
         let d = r.dimension as f64;
         let typical = 0.5 * step_size * r.leapfrog_steps as f64 * d.sqrt();
-        let sigma = plan.log_ratio_noise() * typical;
+        let sigma = plan.log_ratio_noise(typical);
         if sigma > 2.0 {
             warnings.push(format!(
                 "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller --step-size, fewer iterations or chains, a larger epsilon, or --temperature"

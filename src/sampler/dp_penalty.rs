@@ -21,9 +21,19 @@
 //! k iterations release k log-ratios: mu = k / (2 tau_l^2). Noise follows the
 //! proposal's length, so that one coordinate at a time has sqrt(d) times less of it.
 //!
+//! With batches (`--batch-rate`, or `--batch-size` for the thesis's form) k releases are
+//! about batches, each with the noise of [`crate::privacy::batch_penalty`], whose bound has
+//! T b_l ||t - theta|| / r in it: the charge falls with the rate, and so does the number of
+//! records looked at, while noise per nat of the ratio grows.
+//!
 //! # What it leaves invariant
 //!
-//! Exactly the (clipped) posterior: the noise of the test is compensated by its
+//! With batches, approximately the posterior: the error of a batch is only nearly normal.
+//! On a conjugate normal mean (1,000 records, batches of rate 0.1; `stochastic_tests`) the
+//! stationary variance is within 3% of the exact one where the batch's error has standard
+//! deviation 0.7 nats, and its penalty left out would widen it.
+//!
+//! Otherwise exactly the (clipped) posterior: the noise of the test is compensated by its
 //! penalty (see [`crate::privacy::penalty`]). The guided walk is a chain on (theta,
 //! dir) with dir uniform and independent: its move to (t, -dir_j) is its own inverse
 //! and passes the same test, and the flip of dir_j that follows every iteration
@@ -42,6 +52,7 @@ use super::plan::{Plan, PlanError};
 use super::request::PlanRequest;
 use super::schedule::{Line, Noise, Question, over_chains};
 use super::{Algorithm, Kind, Sampler, Step, Walker};
+use crate::privacy::Subsampling;
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-penalty",
@@ -50,6 +61,8 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     columns: &[],
     settings: &[
         "--step-size",
+        "--batch-rate",
+        "--batch-size",
         "--clip-log-ratio",
         "--tau-log-ratio",
         "--one-component",
@@ -66,11 +79,26 @@ struct DpPenalty;
 
 impl Sampler for DpPenalty {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
+        let subsampling = match (request.batch_rate, request.batch_size) {
+            (None, None) => Subsampling::All,
+            (Some(_), None) => request.poisson_batches()?,
+            (None, Some(size)) => Subsampling::FixedSize(size),
+            (Some(_), Some(_)) => {
+                return Err(PlanError::Settings(
+                    "--batch-rate and --batch-size are two ways to draw batches: give one".into(),
+                ));
+            }
+        };
+        let what = match subsampling {
+            Subsampling::All => "log-ratio per unit of distance",
+            _ => "minibatch log-ratio per unit of its bound",
+        };
         Ok(vec![Line {
-            what: "log-ratio per unit of distance",
+            what,
             question: Question::LogRatio,
             noise: Noise::Share(1.0),
             count: over_chains(Some(iterations), request.chains)?,
+            subsampling,
         }])
     }
 
@@ -82,7 +110,7 @@ impl Sampler for DpPenalty {
             Move::OneComponent | Move::GuidedWalk => 1.0,
         };
         let typical = step_size * coordinates.sqrt();
-        let sigma = plan.log_ratio_noise() * typical;
+        let sigma = plan.log_ratio_noise(typical);
         if sigma <= 2.0 {
             return Vec::new();
         }

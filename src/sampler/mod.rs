@@ -4,8 +4,13 @@
 //! one: one file, one line in [`ALGORITHMS`].
 
 mod adaptation;
+mod barker_correction;
+mod dp_barker;
 mod dp_hmc;
 mod dp_penalty;
+mod dp_sghmc;
+mod dp_sgld;
+mod dp_sgnht;
 mod exact;
 mod hamiltonian;
 mod hmc;
@@ -14,12 +19,14 @@ mod invariance_tests;
 mod jitter;
 mod metric;
 mod nuts;
+mod open;
 mod oracle;
 mod plan;
 mod request;
 mod run;
 mod rwmh;
 mod schedule;
+mod stochastic;
 mod warmup;
 
 use rand_chacha::ChaCha8Rng;
@@ -27,11 +34,12 @@ use rand_chacha::ChaCha8Rng;
 pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
+pub use open::{OpenSettings, sample_openly};
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
 pub use plan::{Plan, PlanError};
 pub use request::{
-    DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
-    Iterations, NoiseChoice, PlanRequest,
+    DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
+    DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations, NoiseChoice, PlanRequest,
 };
 pub use run::{Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately};
 pub use schedule::{Line, Noise, PlannedLine, Question, Scale};
@@ -66,6 +74,8 @@ pub enum Kind {
     Private(&'static dyn Sampler),
     /// Exact values: NOT PRIVATE.
     Exact,
+    /// Exact gradients of batches, with the noise of the dynamics: NOT PRIVATE.
+    Open(&'static dyn stochastic::Dynamics),
 }
 
 /// A sampler whose every look at the data is a release.
@@ -143,20 +153,17 @@ impl Step {
 pub static ALGORITHMS: &[Algorithm] = &[
     dp_hmc::ALGORITHM,
     dp_penalty::ALGORITHM,
+    dp_barker::ALGORITHM,
+    dp_sgld::ALGORITHM,
+    dp_sgnht::ALGORITHM,
+    dp_sghmc::ALGORITHM,
     nuts::ALGORITHM,
     hmc::ALGORITHM,
     rwmh::ALGORITHM,
-];
-
-/// Samplers that are part of the design but not of this version.
-pub const NOT_SUPPORTED_YET: &[&str] = &[
-    "dp-barker",
-    "dp-sghmc",
-    "dp-sgld",
-    "dp-sgnht",
-    "sghmc",
-    "sgld",
-    "sgnht",
+    dp_sgld::OPEN,
+    dp_sgnht::OPEN,
+    dp_sghmc::OPEN,
+    dp_sghmc::NAIVE,
 ];
 
 /// The sampler of that name.

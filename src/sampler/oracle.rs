@@ -1,11 +1,13 @@
 //! What a sampler may ask.
 
+use super::barker_correction;
 use super::plan::Plan;
-use super::schedule::Scale;
+use super::schedule::{PlannedLine, Scale};
 use crate::accounting::Meter;
 use crate::density::Density;
 use crate::privacy::{
-    Charge, NotPrivate, PenaltyError, PenaltyPlan, PrivateRng, ReleaseError, Vault, noise,
+    BatchPenaltyError, BatchPenaltyPlan, Charge, NotPrivate, PenaltyError, PenaltyPlan, PrivateRng,
+    ReleaseError, ScaleError, Vault, noise,
 };
 
 /// A run that cannot go on.
@@ -15,6 +17,10 @@ pub enum SampleError {
     Release(#[from] ReleaseError),
     #[error(transparent)]
     Penalty(#[from] PenaltyError),
+    #[error(transparent)]
+    BatchPenalty(#[from] BatchPenaltyError),
+    #[error(transparent)]
+    Scale(#[from] ScaleError),
     #[error(transparent)]
     Randomness(#[from] crate::privacy::RandomnessError),
     #[error(
@@ -27,6 +33,10 @@ pub enum SampleError {
     NotPlanned { line: usize },
     #[error("`{0}` is not private: it has no plan to run under")]
     NotPrivate(&'static str),
+    #[error("`{0}` is not a stochastic-gradient sampler without privacy")]
+    NotOpen(&'static str),
+    #[error(transparent)]
+    Plan(#[from] Box<super::plan::PlanError>),
     #[error("interrupted")]
     Interrupted,
 }
@@ -49,12 +59,27 @@ pub trait Oracle {
     /// Log prior plus log Jacobian at `theta` (unconstrained scale, nats).
     fn log_prior(&mut self, theta: &[f64]) -> f64;
 
-    /// T (sum of clipped gradients + noise) + gradient of the log prior.
+    /// T (sum of clipped gradients + noise) + gradient of the log prior; the sum over a
+    /// batch is scaled up to all records, noise included.
     fn gradient(&mut self, line: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError>;
 
     /// The noisy log-likelihood ratio from `from` to `to`, less half its noise
     /// variance.
     fn log_ratio(&mut self, line: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError>;
+
+    /// The outcome of Barker's test of the proposal `to`, whose log prior is larger than that
+    /// of `from` by `prior_ratio`, where it has batches for that: true with a probability of about 1/(1 + e^-x), where x is
+    /// the log posterior ratio.
+    fn barker(
+        &mut self,
+        line: usize,
+        from: &[f64],
+        to: &[f64],
+        prior_ratio: f64,
+    ) -> Result<bool, SampleError> {
+        let _ = (from, to, prior_ratio);
+        Err(SampleError::NotPlanned { line })
+    }
 
     /// True with probability min(1, exp(`log_probability`)).
     fn accept(&mut self, log_probability: f64) -> bool;
@@ -81,7 +106,7 @@ impl<'a> PrivateOracle<'a> {
     }
 
     /// What a line asks, and where it is charged.
-    fn line(&self, line: usize) -> Result<(Scale, Charge<'a>), SampleError> {
+    fn line(&self, line: usize) -> Result<(&'a PlannedLine, Charge<'a>), SampleError> {
         let planned = self
             .plan
             .lines
@@ -91,7 +116,7 @@ impl<'a> PrivateOracle<'a> {
             meter: self.meter,
             line,
         };
-        Ok((planned.scale, charge))
+        Ok((planned, charge))
     }
 }
 
@@ -105,27 +130,45 @@ impl Oracle for PrivateOracle<'_> {
     }
 
     fn gradient(&mut self, line: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
-        let (Scale::Gradient(scale), charge) = self.line(line)? else {
+        let (planned, charge) = self.line(line)?;
+        let Scale::Gradient(scale) = planned.scale else {
             return Err(SampleError::NotPlanned { line });
         };
+        let batches = planned.line.subsampling;
         let likelihood = self
             .vault
-            .noisy_gradient(theta, &scale, charge, &mut self.rng)?
+            .noisy_batch_gradient(theta, &scale, batches, charge, &mut self.rng)?
             .into_inner();
         let (_, prior) = self.vault.density().pull_back(theta, &[]);
-        let temperature = self.plan.request.temperature;
+        let request = &self.plan.request;
+        let factor = request.temperature * planned.line.weight(request);
         Ok(prior
             .iter()
             .zip(likelihood)
-            .map(|(p, l)| p + temperature * l)
+            .map(|(p, l)| p + factor * l)
             .collect())
     }
 
     fn log_ratio(&mut self, line: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
-        let (Scale::LogRatio(scale), charge) = self.line(line)? else {
-            return Err(SampleError::NotPlanned { line });
-        };
+        let (planned, charge) = self.line(line)?;
         let request = &self.plan.request;
+        let scale = match planned.scale {
+            Scale::LogRatio(scale) => scale,
+            Scale::BatchLogRatio(scale) => {
+                let query = match scale.plan(request.clip_log_ratio * distance(from, to))? {
+                    BatchPenaltyPlan::Query(query) => query,
+                    BatchPenaltyPlan::Skip => return Ok(Ratio::Penalised(0.0)),
+                    BatchPenaltyPlan::Refuse => return Ok(Ratio::Refused),
+                };
+                let released =
+                    self.vault
+                        .noisy_batch_log_ratio(from, to, &query, charge, &mut self.rng)?;
+                return Ok(Ratio::Penalised(released.get().penalised));
+            }
+            Scale::Gradient(_) | Scale::Barker(_) => {
+                return Err(SampleError::NotPlanned { line });
+            }
+        };
         // The bound is on T times the log-ratio: the tempered likelihood is what
         // is put on the lattice. The distance is symmetric to the bit.
         let bound = request.temperature * request.clip_log_ratio * distance(from, to);
@@ -143,6 +186,24 @@ impl Oracle for PrivateOracle<'_> {
             &mut self.rng,
         )?;
         Ok(Ratio::Penalised(released.get().penalised))
+    }
+
+    fn barker(
+        &mut self,
+        line: usize,
+        from: &[f64],
+        to: &[f64],
+        prior_ratio: f64,
+    ) -> Result<bool, SampleError> {
+        let (planned, charge) = self.line(line)?;
+        let Scale::Barker(scale) = planned.scale else {
+            return Err(SampleError::NotPlanned { line });
+        };
+        let released = self
+            .vault
+            .noisy_barker(from, to, &scale, charge, &mut self.rng)?;
+        let correction = barker_correction::draw(&mut self.rng);
+        Ok(released.get() + prior_ratio + correction > 0.0)
     }
 
     fn accept(&mut self, log_probability: f64) -> bool {

@@ -1,13 +1,15 @@
 //! What a private run will release, and what that costs, before any data.
 
 use super::request::{Iterations, NoiseChoice, PlanRequest};
-use super::schedule::{Line, Noise, PlannedLine, Question, factor};
+use super::schedule::{Line, Noise, PlannedLine, Question, Scale, factor};
 use super::{Kind, Sampler};
 use crate::accounting::{
     AccountError, Budget, CalibrateError, Event, EventError, Guarantee, GuaranteeBounds, Query,
     Real, account, mu_for_budget, smallest_scale, total_variation_of_draw,
 };
-use crate::privacy::{PenaltyError, ScaleError};
+use crate::privacy::{
+    BarkerError, BatchPenaltyError, BatchPenaltyPlan, PenaltyError, RateError, ScaleError,
+};
 
 /// To this relative precision the noise of subsampled releases is found.
 const TOLERANCE: f64 = 1e-4;
@@ -55,6 +57,12 @@ pub enum PlanError {
     #[error(transparent)]
     Penalty(#[from] PenaltyError),
     #[error(transparent)]
+    BatchPenalty(#[from] BatchPenaltyError),
+    #[error(transparent)]
+    Barker(#[from] BarkerError),
+    #[error(transparent)]
+    Rate(#[from] RateError),
+    #[error(transparent)]
     Event(#[from] EventError),
     #[error(transparent)]
     Account(#[from] AccountError),
@@ -95,6 +103,7 @@ impl Multipliers {
                 let (tau, flag) = match line.question {
                     Question::Gradient => (gradient, "--tau-gradient"),
                     Question::LogRatio => (log_ratio, "--tau-log-ratio"),
+                    Question::Barker => (None, "no multiplier"),
                 };
                 match (tau, noise) {
                     (Some(tau), Noise::AtLeast(least)) if tau < least => {
@@ -102,6 +111,7 @@ impl Multipliers {
                             "{flag} is {tau}, but the dynamics need noise of at least {least:.4} times the sensitivity: give more, or a smaller --step-size"
                         )))
                     }
+                    (_, Noise::Fixed) => Ok(1.0),
                     (Some(tau), _) => Ok(tau),
                     (None, Noise::AtLeast(least)) => Ok(least),
                     (None, Noise::Share(_)) => Err(PlanError::Settings(format!(
@@ -113,6 +123,7 @@ impl Multipliers {
                 Ok(scale * (line.count as f64 / share).sqrt())
             }
             (Multipliers::Scaled(scale), Noise::AtLeast(least)) => Ok(least * scale.max(1.0)),
+            (Multipliers::Scaled(_), Noise::Fixed) => Ok(1.0),
         }
     }
 }
@@ -193,12 +204,23 @@ impl Plan {
         f64::from(factor(r.relation)) * r.temperature * r.clip_gradient * tau
     }
 
-    /// Standard deviation of the noise of one log-ratio per unit of distance, nats,
-    /// after tempering; 0 where none is asked for.
-    pub(super) fn log_ratio_noise(&self) -> f64 {
+    /// Standard deviation of the noise of one log-ratio over a `distance`, nats, after
+    /// tempering; 0 where none is asked for, and infinite where it would be refused.
+    pub(super) fn log_ratio_noise(&self, distance: f64) -> f64 {
         let r = &self.request;
-        let tau = self.tau(Question::LogRatio).unwrap_or(0.0);
-        f64::from(factor(r.relation)) * r.temperature * r.clip_log_ratio * tau
+        let noise = |line: &PlannedLine| match line.scale {
+            Scale::LogRatio(_) => {
+                let sensitivity = f64::from(factor(r.relation)) * r.clip_log_ratio * distance;
+                Some(r.temperature * sensitivity * line.tau)
+            }
+            Scale::BatchLogRatio(scale) => match scale.plan(r.clip_log_ratio * distance) {
+                Ok(BatchPenaltyPlan::Query(query)) => Some(query.sigma()),
+                Ok(BatchPenaltyPlan::Skip) => Some(0.0),
+                Ok(BatchPenaltyPlan::Refuse) | Err(_) => Some(f64::INFINITY),
+            },
+            Scale::Gradient(_) | Scale::Barker(_) => None,
+        };
+        self.lines.iter().find_map(noise).unwrap_or(0.0)
     }
 }
 
@@ -210,7 +232,7 @@ pub(crate) fn upper_epsilon(guarantee: &Guarantee) -> f64 {
     }
 }
 
-fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
+pub(super) fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
     let fail = |message: &str| Err(PlanError::Settings(message.to_string()));
     if r.chains == 0 {
         return fail("--chains must be at least 1");
@@ -281,13 +303,20 @@ impl Draft<'_> {
     /// As much noise as `k` iterations per chain need.
     fn within_budget(&self, k: u64) -> Result<Plan, PlanError> {
         let lines = self.lines(Multipliers::Scaled(1.0), k)?;
-        let needs_no_search = lines
-            .iter()
-            .any(|line| matches!(line.line.noise, Noise::AtLeast(_)));
-        if needs_no_search && let Some(plan) = self.assemble(Multipliers::Scaled(1.0), k)? {
-            return Ok(plan);
+        let any = |kind: fn(&Noise) -> bool| lines.iter().any(|line| kind(&line.line.noise));
+        if !any(|noise| matches!(noise, Noise::Share(_))) {
+            if let Some(plan) = self.assemble(Multipliers::Scaled(1.0), k)? {
+                return Ok(plan);
+            }
+            if !any(|noise| matches!(noise, Noise::AtLeast(_))) {
+                return Err(self.refusal(Multipliers::Scaled(1.0), k)?);
+            }
         }
-        let scale = self.closed_form(&lines)?;
+        let scale = if any(|noise| matches!(noise, Noise::Share(_))) {
+            self.closed_form(&lines)?
+        } else {
+            2.0
+        };
         let exact = lines.iter().all(|line| {
             matches!(line.line.noise, Noise::Share(_)) && matches!(line.event, Event::Gaussian(_))
         });

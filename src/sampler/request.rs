@@ -1,7 +1,9 @@
 //! The settings of a run that is made of releases.
 
+use super::plan::PlanError;
 use super::{Algorithm, dp_hmc};
 use crate::accounting::{Real, Relation};
+use crate::privacy::{InclusionRate, Subsampling};
 
 /// Chains of a private run that does not say how many.
 pub const DEFAULT_CHAINS: u64 = 4;
@@ -13,6 +15,11 @@ pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
 pub const DEFAULT_CLIP: f64 = 3.0;
 /// Half of the budget for gradients.
 pub const DEFAULT_SPLIT: f64 = 0.5;
+
+/// Share of the records in a Poisson batch.
+pub const DEFAULT_BATCH_RATE: &str = "0.01";
+/// Records in a batch of fixed size, or all of them.
+pub const DEFAULT_BATCH_SIZE: u64 = 1000;
 
 /// How much noise there is to be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,6 +75,20 @@ pub struct PlanRequest {
     pub one_component: bool,
     /// Propose one coordinate, in the direction that was accepted last.
     pub guided_walk: bool,
+    /// n, where it is public.
+    pub records: Option<u64>,
+    /// r: the probability of a record to be in a batch. `None`: the sampler's own.
+    pub batch_rate: Option<Real>,
+    /// b: records in a batch of fixed size. `None`: the sampler's own.
+    pub batch_size: Option<u64>,
+    /// The power of 1/t by which steps get smaller; 0 for constant steps. `None`: the
+    /// sampler's own.
+    pub step_decay: Option<f64>,
+    /// Friction of the samplers with momentum that need one, per unit of time. `None`:
+    /// the sampler's own.
+    pub friction: Option<f64>,
+    /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
+    pub noise_estimate: f64,
 }
 
 impl PlanRequest {
@@ -93,6 +114,21 @@ impl PlanRequest {
             fresh_gradients: false,
             one_component: false,
             guided_walk: false,
+            records: None,
+            batch_rate: None,
+            batch_size: None,
+            step_decay: None,
+            friction: None,
+            noise_estimate: 0.0,
         }
+    }
+
+    /// Poisson batches of the rate asked for, or of [`DEFAULT_BATCH_RATE`].
+    pub(super) fn poisson_batches(&self) -> Result<Subsampling, PlanError> {
+        let rate = match self.batch_rate {
+            Some(rate) => rate,
+            None => DEFAULT_BATCH_RATE.parse().unwrap_or(Real::ONE),
+        };
+        Ok(Subsampling::Poisson(InclusionRate::new(rate)?))
     }
 }

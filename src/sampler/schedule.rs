@@ -2,8 +2,10 @@
 
 use super::plan::PlanError;
 use super::request::PlanRequest;
-use crate::accounting::{Event, Gaussian, Lattice, Relation};
-use crate::privacy::{GradientScale, PenaltyScale, penalty};
+use crate::accounting::{Barker, Event, Gaussian, Lattice, Relation, Subsampled, batch_rate};
+use crate::privacy::{
+    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, Subsampling, penalty,
+};
 
 /// What a line of the schedule asks of the vault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +13,11 @@ pub enum Question {
     /// The sum of the records' clipped gradients.
     Gradient,
     /// The sum of the records' clipped log-likelihood ratios between two points.
-    /// Clip bound and noise are per unit of distance between them.
+    /// Clip bound and noise are per unit of distance between them; of a batch, in units of
+    /// the bound.
     LogRatio,
+    /// DP-Barker's test of a batch.
+    Barker,
 }
 
 /// What decides how much noise the releases of a line get.
@@ -23,6 +28,8 @@ pub enum Noise {
     /// The noise that the dynamics need anyway, as a multiple of the sensitivity;
     /// more, if the budget asks for it.
     AtLeast(f64),
+    /// What is released says how much.
+    Fixed,
 }
 
 /// So many like releases.
@@ -34,22 +41,27 @@ pub struct Line {
     pub noise: Noise,
     /// How often, over all chains.
     pub count: u64,
+    /// Which records each release is about.
+    pub subsampling: Subsampling,
 }
 
 impl Line {
-    /// Bound on one record's share of the sum.
-    pub fn clip(&self, request: &PlanRequest) -> f64 {
-        match self.question {
-            Question::Gradient => request.clip_gradient,
-            Question::LogRatio => request.clip_log_ratio,
-        }
-    }
-
     /// Numbers drawn for one release.
     pub fn coordinates(&self, request: &PlanRequest) -> u64 {
         match self.question {
             Question::Gradient => request.dimension,
-            Question::LogRatio => 1,
+            Question::LogRatio | Question::Barker => 1,
+        }
+    }
+
+    /// What a batch's sum is multiplied with to estimate that of all records.
+    pub fn weight(&self, request: &PlanRequest) -> f64 {
+        match self.subsampling {
+            Subsampling::All => 1.0,
+            Subsampling::Poisson(rate) => 1.0 / rate.rate().to_f64(),
+            Subsampling::FixedSize(size) => {
+                request.records.map_or(f64::NAN, |n| n as f64 / size as f64)
+            }
         }
     }
 }
@@ -59,6 +71,8 @@ impl Line {
 pub enum Scale {
     Gradient(GradientScale),
     LogRatio(PenaltyScale),
+    BatchLogRatio(BatchPenaltyScale),
+    Barker(BarkerScale),
 }
 
 /// A line whose noise is settled.
@@ -79,34 +93,103 @@ impl PlannedLine {
         tau: f64,
         request: &PlanRequest,
     ) -> Result<PlannedLine, PlanError> {
-        let factor = factor(request.relation);
-        let clip = line.clip(request);
-        let (scale, sigma, ratio) = match line.question {
+        let coordinates = line.coordinates(request);
+        let (scale, event) = match line.question {
             Question::Gradient => {
-                let scale = GradientScale::new(clip, factor, tau)?;
-                (Scale::Gradient(scale), scale.sigma(), scale.lattice_ratio())
+                let factor = factor(request.relation);
+                let scale = GradientScale::new(request.clip_gradient, factor, tau)?;
+                let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
+                let event = line.event(request.clip_gradient, scale.sigma(), lattice, request)?;
+                (Scale::Gradient(scale), event)
             }
-            Question::LogRatio => {
-                if !(clip > 0.0 && clip.is_finite()) {
-                    return Err(PlanError::Settings(
-                        "--clip-log-ratio must be a positive number".into(),
-                    ));
-                }
-                let scale = PenaltyScale::new(factor, tau)?;
-                // Per unit of distance; the float product may round up, so take the
-                // number below.
-                let sigma = (f64::from(factor) * clip * tau).next_down();
-                (Scale::LogRatio(scale), sigma, penalty::LATTICE_RATIO)
-            }
+            Question::LogRatio => line.log_ratio(tau, request)?,
+            Question::Barker => line.barker(request)?,
         };
-        let lattice = Lattice::new(ratio, line.coordinates(request))?;
-        let release = Gaussian::of_clip(line.what, clip, request.relation, sigma)?;
         Ok(PlannedLine {
             line: line.clone(),
             tau,
             scale,
-            event: Event::Gaussian(release.on_lattice(lattice).times(line.count)),
+            event: event.times(line.count),
         })
+    }
+}
+
+impl Line {
+    /// A sum of vectors of norm at most `clip`, with noise `sigma`.
+    fn event(
+        &self,
+        clip: f64,
+        sigma: f64,
+        lattice: Lattice,
+        request: &PlanRequest,
+    ) -> Result<Event, PlanError> {
+        let (what, relation) = (self.what, request.relation);
+        Ok(match self.subsampling {
+            Subsampling::All => {
+                let release = Gaussian::of_clip(what, clip, relation, sigma)?;
+                Event::Gaussian(release.on_lattice(lattice))
+            }
+            Subsampling::Poisson(rate) => {
+                let release = Subsampled::poisson(what, clip, relation, rate.rate(), sigma)?;
+                Event::Subsampled(release.on_lattice(lattice))
+            }
+            Subsampling::FixedSize(size) => {
+                let rate = batch_rate(size, public_records(request)?)?;
+                let release = Subsampled::without_replacement(what, clip, relation, rate, sigma)?;
+                Event::Subsampled(release.on_lattice(lattice))
+            }
+        })
+    }
+
+    fn log_ratio(&self, tau: f64, request: &PlanRequest) -> Result<(Scale, Event), PlanError> {
+        let clip = request.clip_log_ratio;
+        if !(clip > 0.0 && clip.is_finite()) {
+            return Err(PlanError::Settings(
+                "--clip-log-ratio must be a positive number".into(),
+            ));
+        }
+        let (t, factor) = (request.temperature, factor(request.relation));
+        let scale = match self.subsampling {
+            Subsampling::All => {
+                let scale = PenaltyScale::new(factor, tau)?;
+                // Per unit of distance; the float product may round up, so take the
+                // number below.
+                let sigma = (f64::from(factor) * clip * tau).next_down();
+                let lattice = Lattice::new(penalty::LATTICE_RATIO, 1u64)?;
+                let event = self.event(clip, sigma, lattice, request)?;
+                return Ok((Scale::LogRatio(scale), event));
+            }
+            Subsampling::Poisson(rate) => BatchPenaltyScale::poisson(rate, t, factor, tau)?,
+            Subsampling::FixedSize(size) => {
+                BatchPenaltyScale::fixed_size(size, public_records(request)?, t, tau)?
+            }
+        };
+        let lattice = Lattice::new(scale.lattice_ratio(), 1u64)?;
+        let event = self.event(1.0, f64::from(factor) * tau, lattice, request)?;
+        Ok((Scale::BatchLogRatio(scale), event))
+    }
+
+    fn barker(&self, request: &PlanRequest) -> Result<(Scale, Event), PlanError> {
+        let records = public_records(request)?;
+        let Subsampling::FixedSize(size) = self.subsampling else {
+            return Err(PlanError::Settings(
+                "DP-Barker needs batches of a fixed size: give --batch-size".into(),
+            ));
+        };
+        let scale = BarkerScale::new(size, records, request.temperature)?;
+        let lattice = Lattice::new(scale.lattice_ratio(), 1u64)?;
+        let test = Barker::new(self.what, size, records)?.on_lattice(lattice);
+        Ok((Scale::Barker(scale), Event::Barker(test)))
+    }
+}
+
+/// n, where batches of a fixed size are drawn.
+fn public_records(request: &PlanRequest) -> Result<u64, PlanError> {
+    match (request.relation, request.records) {
+        (Relation::Substitute, Some(n)) => Ok(n),
+        _ => Err(PlanError::Settings(
+            "batches of a fixed size need a public number of records, which is private under add-remove: use `--relation substitute`, or --batch-rate where the sampler has it".into(),
+        )),
     }
 }
 

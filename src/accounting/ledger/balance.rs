@@ -9,34 +9,28 @@
 //!
 //! Full-data Gaussian releases have a filter without loss: as long as the sum of mu =
 //! D^2/(2 sigma^2) never passes M, all releases together are as private as one Gaussian
-//! mechanism with mu = M. The noise really drawn is within total variation T of theirs,
-//! T being the sum over all draws, also where they are chosen as one goes. So, with M
-//! and T fixed beforehand, everything is (eps, delta)-private for
+//! mechanism with mu = M. The same holds for sums of rho, and of Rényi divergences at an
+//! order that was fixed beforehand (`../measure.rs`). The noise really drawn is within total
+//! variation T of theirs, T being the sum over all draws, also where they are chosen as one
+//! goes. So, with M and T fixed beforehand, everything is (eps, delta)-private for
 //! delta = delta_M(eps) + (1 + e^eps) T.
 //!
 //! Both must be fixed: a rule that lets T grow on those paths where M does not could be
 //! played. T is the *allowance*: 2^-20 of delta, or room for a thousand runs like the
 //! first if those need more, or exactly what the first run needs if it fits only that
 //! way. The first run's schedule depends on no release, so the choice is fixed as well.
-//! M is then the largest mu that keeps the budget.
+//! M is then the largest sum that keeps the budget.
 //!
 //! # Reference
 //!
-//! Smith and Thakurta (2022), *Fully adaptive composition for Gaussian differential
-//! privacy*, Theorem 1, for the filter; Rogers, Roth, Ullman and Vadhan (2016) for
-//! filters as such; `discrete` for the term of the noise.
+//! Rogers, Roth, Ullman and Vadhan (2016) for filters as such; `measure` for ours;
+//! `discrete` for the term of the noise.
 
 use serde::Serialize;
 
-use super::super::accountant::AccountError;
 use super::super::budget::Budget;
-use super::super::calibrate::mu_for_budget;
-use super::super::composition::Composition;
-use super::super::discrete::LatticeCurve;
 use super::super::elementary::exp;
-use super::super::event::{Event, Relation};
-use super::super::gaussian::{GaussianCurve, ln_bounds};
-use super::super::gaussian_accountant;
+use super::super::measure::{Cost, Measure};
 use super::super::real::Real;
 
 /// The share of delta that is set aside for noise on a lattice: 2^-20.
@@ -44,28 +38,6 @@ const ALLOWED_SHARE: i32 = -20;
 
 /// How many runs like the first the allowance has room for, where they need more.
 const LIKE_THE_FIRST: f64 = 1000.0;
-
-/// What a run costs, as the filter counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Cost {
-    pub mu: Real,
-    pub total_variation: Real,
-}
-
-impl Cost {
-    /// # Errors
-    ///
-    /// Events of another relation, and samples of the rows: the Gaussian accountant has no
-    /// bound for those.
-    pub fn of(events: &[Event], relation: Relation) -> Result<Cost, AccountError> {
-        let composition = Composition::new(events, relation)?;
-        gaussian_accountant::check(&composition)?;
-        Ok(Cost {
-            mu: composition.mu(),
-            total_variation: composition.total_variation(),
-        })
-    }
-}
 
 /// The price of a run on a budget, in epsilon at the budget's delta. Epsilons do not add
 /// up: `requested` is what the run adds to what is spent.
@@ -93,11 +65,13 @@ pub struct Quote {
     pub fits: bool,
 }
 
-/// The filter of a budget with the Gaussian accountant.
+/// The filter of a budget.
 #[derive(Clone, Debug)]
 pub(super) struct Balance {
+    measure: Measure,
     budget: Budget,
-    mu: Real,
+    /// The sum of the measure.
+    amount: Real,
     total_variation: Real,
     /// T, once a run has been charged.
     allowance: Option<Real>,
@@ -106,10 +80,11 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    pub fn new(budget: Budget) -> Balance {
+    pub fn new(measure: Measure, budget: Budget) -> Balance {
         Balance {
+            measure,
             budget,
-            mu: Real::ZERO,
+            amount: Real::ZERO,
             total_variation: Real::ZERO,
             allowance: None,
             charged: 0,
@@ -119,8 +94,8 @@ impl Balance {
     /// Charges a run, whether it fits or not: what stands in a ledger has happened.
     pub fn charge(&mut self, cost: Cost) {
         self.allowance = Some(self.allowance_with(cost));
-        self.mu = self.mu + cost.mu;
-        self.total_variation = self.total_variation + cost.total_variation;
+        self.amount = (self.amount + cost.amount) * ROUNDING_UP;
+        self.total_variation = (self.total_variation + cost.total_variation) * ROUNDING_UP;
         self.charged += 1;
     }
 
@@ -128,19 +103,19 @@ impl Balance {
     pub fn lift(&mut self, cost: Cost) {
         self.charged -= 1;
         if self.charged == 0 {
-            *self = Balance::new(self.budget);
+            *self = Balance::new(self.measure, self.budget);
             return;
         }
         // A difference may be rounded below the truth, by less than this.
         let less = |sum: Real, part: Real| (sum - part).max(Real::ZERO) + sum * Real::exact(1e-30);
-        self.mu = less(self.mu, cost.mu);
+        self.amount = less(self.amount, cost.amount);
         self.total_variation = less(self.total_variation, cost.total_variation);
     }
 
     /// Upper bound on the epsilon of everything charged, at the budget's delta.
     pub fn spent(&self) -> f64 {
         match self.allowance {
-            Some(allowance) => self.epsilon(self.mu, allowance),
+            Some(allowance) => self.epsilon(self.amount, allowance),
             None => 0.0,
         }
     }
@@ -148,7 +123,7 @@ impl Balance {
     /// Whether what is charged keeps the budget.
     pub fn holds(&self) -> bool {
         self.allowance.is_none_or(|allowance| {
-            self.total_variation <= allowance && self.keeps(self.mu, allowance)
+            self.total_variation <= allowance && self.keeps(self.amount, allowance)
         })
     }
 
@@ -164,7 +139,7 @@ impl Balance {
     pub fn quote(&self, cost: Cost) -> Quote {
         let after = self.with(cost);
         let total = self.budget.epsilon().to_f64();
-        let alone = Balance::new(self.budget).with(cost).spent();
+        let alone = Balance::new(self.measure, self.budget).with(cost).spent();
         let (spent, fits) = (self.spent(), after.holds());
         let spent_after = if after.passes_allowance() {
             f64::INFINITY
@@ -199,15 +174,21 @@ impl Balance {
     /// fits; to about 1e-6.
     pub fn room(&self) -> f64 {
         let allowance = self.allowance.unwrap_or(self.least_allowance());
-        let (epsilon, delta) = (self.budget.epsilon(), self.budget.delta());
-        let left = match mu_for_budget(epsilon, delta, allowance) {
-            Ok(most) => Real::exact(most) - self.mu,
-            Err(_) => Real::ZERO,
+        let left = match self.measure.most(self.budget, allowance) {
+            Some(most) => most - self.amount,
+            None => Real::ZERO,
         };
         if left <= Real::ZERO || self.total_variation > allowance {
             return 0.0;
         }
-        GaussianCurve::new(left).epsilon(delta).lower
+        // Without the allowance, which the whole ledger has once.
+        let run = Cost {
+            amount: left,
+            total_variation: Real::ZERO,
+        };
+        self.measure
+            .epsilon(run, self.budget.delta())
+            .unwrap_or(f64::INFINITY)
     }
 
     /// Whether the draws were more, or coarser, than T has room for.
@@ -223,7 +204,7 @@ impl Balance {
         }
         let like = cost.total_variation * Real::exact(LIKE_THE_FIRST);
         let usual = self.least_allowance().max(like);
-        if !self.keeps(cost.mu, usual) && self.keeps(cost.mu, cost.total_variation) {
+        if !self.keeps(cost.amount, usual) && self.keeps(cost.amount, cost.total_variation) {
             cost.total_variation
         } else {
             usual
@@ -237,29 +218,28 @@ impl Balance {
         share * decay / (Real::ONE + decay)
     }
 
-    /// Whether mu and T are (epsilon, delta)-private for the budget's.
-    fn keeps(&self, mu: Real, allowance: Real) -> bool {
-        let curve = curve(mu, allowance);
-        let target = ln_bounds(self.budget.delta()).lower;
-        let epsilon = self.budget.epsilon();
-        if curve.ln_delta_upper(epsilon) <= target {
-            return true;
-        }
-        // The bound rises again where T dominates; a smaller epsilon does as well.
-        let best = Real::exact(curve.epsilon_of_smallest_delta());
-        best < epsilon && curve.ln_delta_upper(best) <= target
+    /// Whether a sum up to `amount`, and T, are (epsilon, delta)-private for the budget's.
+    fn keeps(&self, amount: Real, allowance: Real) -> bool {
+        let cost = Cost {
+            amount,
+            total_variation: allowance,
+        };
+        self.measure.keeps(cost, self.budget)
     }
 
-    fn epsilon(&self, mu: Real, allowance: Real) -> f64 {
-        curve(mu, allowance)
-            .epsilon_upper(self.budget.delta())
+    fn epsilon(&self, amount: Real, allowance: Real) -> f64 {
+        let cost = Cost {
+            amount,
+            total_variation: allowance,
+        };
+        self.measure
+            .epsilon(cost, self.budget.delta())
             .unwrap_or(f64::INFINITY)
     }
 }
 
-fn curve(mu: Real, allowance: Real) -> LatticeCurve {
-    LatticeCurve::new(GaussianCurve::new(mu), allowance)
-}
+/// More than the rounding of one sum.
+const ROUNDING_UP: Real = Real::from_parts(1.0, 1e-31);
 
 #[cfg(test)]
 #[path = "balance_tests.rs"]

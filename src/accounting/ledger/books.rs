@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::super::accountant::AccountError;
 use super::super::event::Event;
-use super::balance::{Balance, Cost};
+use super::super::measure::Cost;
+use super::balance::Balance;
 use super::entry::{Entry, FORMAT, Opening, Outcome};
 use super::hash::EntryHash;
 use super::stored_event::StoredEventError;
@@ -99,7 +100,7 @@ impl Books {
         }
         let terms = Terms::of(&opening)?;
         Ok(Books {
-            balance: Balance::new(terms.budget()),
+            balance: Balance::new(terms.measure(), terms.budget()),
             terms,
             opening,
             tally: Tally::default(),
@@ -131,7 +132,7 @@ impl Books {
                             })
                     })
                     .collect::<Result<Vec<_>, _>>()?;
-                let cost = Cost::of(&events, self.terms.relation())?;
+                let cost = self.terms.measure().cost(&events, self.terms.relation())?;
                 self.balance.charge(cost);
                 self.tally.runs += 1;
                 let counts = events.iter().map(Event::count).collect();

@@ -69,6 +69,9 @@ pub(super) struct Opening {
     pub relation: Relation,
     pub unit: String,
     pub accountant: String,
+    /// The order, of `rdp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<u64>,
     pub software: String,
 }
 

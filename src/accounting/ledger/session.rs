@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::super::accountant::Accountant;
 use super::super::budget::Meter;
 use super::super::event::{Event, Relation};
-use super::balance::{Balance, Cost, Quote};
+use super::super::measure::Cost;
+use super::balance::{Balance, Quote};
 use super::books::{RunRecord, Tally};
 use super::chain::{Chain, Tail};
 use super::entry::{Entry, FORMAT, Opening, Outcome, today};
@@ -80,6 +81,9 @@ pub struct Statement {
     pub relation: Relation,
     pub unit: String,
     pub accountant: Accountant,
+    /// The order, of `rdp`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<u64>,
     /// Upper bound on the epsilon of all runs together, at `delta`. Infinite if there
     /// is none.
     pub spent: f64,
@@ -330,6 +334,7 @@ impl State {
             relation: terms.relation(),
             unit: terms.unit().to_owned(),
             accountant: terms.accountant(),
+            order: terms.measure().order(),
             spent,
             remaining: (epsilon - spent).max(0.0),
             room: balance.room(),
@@ -441,14 +446,15 @@ fn check(request: &Request, terms: &Terms) -> Result<Cost, LedgerError> {
         });
     }
     let relation = terms.relation();
-    Cost::of(request.events, relation)?;
+    terms.measure().cost(request.events, relation)?;
     // What is charged is what the file will say, which may be a hair more.
     let stored: Result<Vec<Event>, _> = request
         .events
         .iter()
         .map(|event| StoredEvent::of(event, relation).event(relation))
         .collect();
-    Ok(Cost::of(&stored.map_err(LedgerError::Event)?, relation)?)
+    let stored = stored.map_err(LedgerError::Event)?;
+    Ok(terms.measure().cost(&stored, relation)?)
 }
 
 pub(super) fn opening(terms: &Terms, id: String) -> Opening {
@@ -461,6 +467,7 @@ pub(super) fn opening(terms: &Terms, id: String) -> Opening {
         relation: terms.relation(),
         unit: terms.unit().to_owned(),
         accountant: terms.accountant().name().to_owned(),
+        order: terms.measure().order(),
         software: format!("dpm {}", env!("CARGO_PKG_VERSION")),
     }
 }

@@ -191,7 +191,8 @@ impl StoredRelease {
 
 #[cfg(test)]
 mod tests {
-    use super::super::balance::Cost;
+    use super::super::super::measure::Measure;
+
     use super::*;
 
     fn back(event: &Event, relation: Relation) -> Event {
@@ -241,13 +242,22 @@ mod tests {
                 let gaussian = Gaussian::of_clip("x", real(clip), relation, real(sigma)).unwrap();
                 let event = Event::Gaussian(gaussian.on_lattice(lattice).times(10));
                 let stored = back(&event, relation);
-                let cost = |event: &Event| Cost::of(std::slice::from_ref(event), relation);
+                let cost =
+                    |event: &Event| Measure::Gaussian.cost(std::slice::from_ref(event), relation);
                 let (stored, event) = (cost(&stored).unwrap(), cost(&event).unwrap());
-                let mu = stored.mu / event.mu;
+                let mu = stored.amount / event.amount;
                 assert!(mu >= Real::ONE && mu < Real::exact(1.0 + 1e-14), "{mu:?}");
                 assert!(stored.total_variation >= event.total_variation);
             }
         }
+    }
+
+    #[test]
+    fn a_barker_test_comes_back() {
+        let lattice = Lattice::new(0.001, 1).unwrap();
+        let test = Barker::new("accept", 1000, 100_000).unwrap();
+        let event = Event::Barker(test.on_lattice(lattice).times(70));
+        assert_eq!(back(&event, Relation::Substitute), event);
     }
 
     #[test]

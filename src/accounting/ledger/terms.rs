@@ -3,6 +3,8 @@
 use super::super::accountant::Accountant;
 use super::super::budget::{Budget, BudgetError};
 use super::super::event::Relation;
+use super::super::measure::Measure;
+use super::super::rdp::LARGEST_ORDER;
 use super::super::real::{Real, RealError};
 use super::entry::Opening;
 
@@ -12,7 +14,7 @@ pub struct Terms {
     budget: Budget,
     relation: Relation,
     unit: String,
-    accountant: Accountant,
+    measure: Measure,
 }
 
 /// Terms that make no sense.
@@ -29,10 +31,17 @@ pub enum TermsError {
     Unit(String),
     #[error(
         "the accountant `{0}` cannot keep a ledger: runs on a ledger are chosen one after another, \
-         which needs a filter, and only `gaussian` has one here (`pld` has none at all); use \
-         `gaussian`"
+         which needs a filter, and `pld` has none; use `gaussian` or `zcdp` where all runs read all \
+         rows, or `rdp`"
     )]
     Accountant(String),
+    #[error("order {order}; expected a whole order from 2 to {largest}, and only with `rdp`")]
+    Order { order: u64, largest: u64 },
+    #[error(
+        "order {order} leaves nothing of this budget: its conversion alone takes all of epsilon; \
+         use a larger order"
+    )]
+    NothingLeft { order: u64 },
 }
 
 impl Terms {
@@ -54,21 +63,35 @@ impl Terms {
         if !is_name {
             return Err(TermsError::Unit(unit.to_owned()));
         }
-        match accountant {
-            Accountant::Gaussian => {}
-            Accountant::Zcdp | Accountant::Rdp | Accountant::Pld => {
-                return Err(TermsError::Accountant(accountant.name().to_owned()));
-            }
-        }
+        let budget = Budget::new(
+            decimal(budget.epsilon().to_f64())?,
+            decimal(budget.delta().to_f64())?,
+        )?;
+        let measure = Measure::of(accountant, budget)
+            .ok_or_else(|| TermsError::Accountant(accountant.name().to_owned()))?;
         Ok(Terms {
-            budget: Budget::new(
-                decimal(budget.epsilon().to_f64())?,
-                decimal(budget.delta().to_f64())?,
-            )?,
+            budget,
             relation,
             unit: unit.to_owned(),
-            accountant,
+            measure,
         })
+    }
+
+    /// The same with another order of `rdp`, which holds for all runs.
+    ///
+    /// # Errors
+    ///
+    /// Another accountant, an order out of range, or one that leaves nothing of the budget.
+    pub fn with_order(self, order: u64) -> Result<Terms, TermsError> {
+        let largest = LARGEST_ORDER;
+        if self.accountant() != Accountant::Rdp || !(2..=largest).contains(&order) {
+            return Err(TermsError::Order { order, largest });
+        }
+        let measure = Measure::Rdp { order };
+        if measure.most(self.budget, Real::ZERO).is_none() {
+            return Err(TermsError::NothingLeft { order });
+        }
+        Ok(Terms { measure, ..self })
     }
 
     pub(super) fn of(opening: &Opening) -> Result<Terms, TermsError> {
@@ -77,7 +100,11 @@ impl Terms {
             .accountant
             .parse()
             .map_err(|_| TermsError::Accountant(opening.accountant.clone()))?;
-        Terms::new(budget, opening.relation, &opening.unit, accountant)
+        let terms = Terms::new(budget, opening.relation, &opening.unit, accountant)?;
+        match opening.order {
+            Some(order) => terms.with_order(order),
+            None => Ok(terms),
+        }
     }
 
     pub fn budget(&self) -> Budget {
@@ -93,7 +120,12 @@ impl Terms {
     }
 
     pub fn accountant(&self) -> Accountant {
-        self.accountant
+        self.measure.accountant()
+    }
+
+    /// What the budget adds up.
+    pub fn measure(&self) -> Measure {
+        self.measure
     }
 }
 

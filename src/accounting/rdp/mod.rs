@@ -40,7 +40,7 @@ use super::subsampled::{Scheme, Subsampled};
 use part_of_rows::{Form, PartOfRows};
 
 /// The largest order; and the largest sum over distinct events of terms at one order.
-const LARGEST_ORDER: u64 = 1 << 14;
+pub(super) const LARGEST_ORDER: u64 = 1 << 14;
 const MOST_TERMS: u64 = 400_000;
 
 /// Covers the rounding of sums and products.
@@ -70,6 +70,16 @@ pub fn rdp_curve(
     let composition = Composition::new(events, relation)?;
     let mut curve = Curve::new(&composition);
     orders.iter().map(|&order| curve.at(order)).collect()
+}
+
+/// The tightened divergence at one order.
+pub(super) fn divergence(composition: &Composition<'_>, order: u64) -> Result<Real, AccountError> {
+    let value = Curve::new(composition).at(order)?.tightened;
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err(AccountError::NoDivergence { order })
+    }
 }
 
 pub(super) fn account(
@@ -139,7 +149,12 @@ pub(super) fn epsilon_of_no_divergence(order: u64, ln_delta: Real) -> Real {
 }
 
 /// The smallest epsilon that order `order` gives for ln delta, rounded up.
-fn epsilon_at(order: u64, value: Real, ln_delta: Real, total_variation: Real) -> Option<Real> {
+pub(super) fn epsilon_at(
+    order: u64,
+    value: Real,
+    ln_delta: Real,
+    total_variation: Real,
+) -> Option<Real> {
     if !value.is_finite() {
         return None;
     }
@@ -162,7 +177,7 @@ fn epsilon_at(order: u64, value: Real, ln_delta: Real, total_variation: Real) ->
 }
 
 /// ln delta that order `order` gives for epsilon, rounded up.
-fn ln_delta_at(order: u64, value: Real, epsilon: Real, total_variation: Real) -> Real {
+pub(super) fn ln_delta_at(order: u64, value: Real, epsilon: Real, total_variation: Real) -> Real {
     if !value.is_finite() {
         return Real::ZERO;
     }

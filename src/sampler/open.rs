@@ -1,0 +1,159 @@
+//! The stochastic-gradient samplers without privacy: the same dynamics on exact gradients of
+//! batches, with the noise that they need and no more.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::Kind;
+use super::oracle::{Oracle, Ratio, SampleError};
+use super::plan::{PlanError, check_settings};
+use super::request::PlanRequest;
+use super::run::{Chain, Draw, Initial, Observer, Phase, Recorder, in_parallel, public_rng, start};
+use super::schedule::{Line, Noise, factor};
+use super::stochastic::{Dynamics, Steps, lines};
+use crate::privacy::{GradientScale, NotPrivate, PrivateRng, Vault};
+
+/// A run of `sgld`, `sgnht`, `sghmc` or `naive-sghmc`.
+#[derive(Debug, Clone)]
+pub struct OpenSettings {
+    /// Budget and noise multipliers are not looked at.
+    pub request: PlanRequest,
+    /// Whether gradients are clipped to the request's bound.
+    pub clipped: bool,
+    pub num_warmup: u64,
+    pub num_samples: u64,
+    pub initial: Initial,
+    /// Fixes everything.
+    pub seed: u64,
+}
+
+/// Runs a stochastic-gradient sampler without privacy. Everything it gives is NOT PRIVATE.
+///
+/// Errors: settings out of range, no initial point, an interrupt.
+pub fn sample_openly(
+    vault: &Vault,
+    settings: &OpenSettings,
+    permission: NotPrivate,
+    observer: &impl Observer,
+) -> Result<Vec<Chain>, SampleError> {
+    let request = &settings.request;
+    let Kind::Open(dynamics) = request.algorithm.kind else {
+        return Err(SampleError::NotOpen(request.algorithm.name));
+    };
+    let iterations = settings.num_warmup + settings.num_samples;
+    let schedule = schedule(request, dynamics, iterations).map_err(Box::new)?;
+    let scale = settings
+        .clipped
+        .then(|| GradientScale::new(request.clip_gradient, 1, 1.0))
+        .transpose()?;
+    let batches = PrivateRng::from_insecure_seed(settings.seed);
+    in_parallel(request.chains as usize, observer, |chain, stop| {
+        let mut rng = public_rng(settings.seed, chain);
+        let mut noise = ChaCha8Rng::seed_from_u64(settings.seed);
+        noise.set_stream(u64::MAX - chain as u64);
+        let theta = start(&settings.initial, chain, vault.density(), &mut rng)?;
+        let mut oracle = OpenOracle {
+            vault,
+            permission,
+            request,
+            lines: &schedule,
+            scale,
+            batches: batches.fork(chain as u64)?,
+            noise,
+        };
+        let steps = Steps::new(dynamics, request, iterations);
+        let mut walker = dynamics.walker(request, steps, theta, &mut rng);
+        let mut recorder = Recorder::new(chain, settings.num_warmup, observer);
+        for iteration in 0..iterations {
+            if stop() {
+                return Err(SampleError::Interrupted);
+            }
+            let step = walker.step(&mut oracle, &mut rng)?;
+            recorder.record(
+                iteration,
+                step.accepted,
+                Draw {
+                    phase: Phase::Sampling,
+                    accept_stat: step.accept_stat,
+                    step_size: step.step_size,
+                    divergent: !step.accepted,
+                    sampler: step.columns,
+                    values: vault.density().outputs(walker.theta()),
+                },
+            );
+        }
+        Ok(recorder.finish())
+    })
+}
+
+fn schedule(
+    request: &PlanRequest,
+    dynamics: &dyn Dynamics,
+    iterations: u64,
+) -> Result<Vec<Line>, PlanError> {
+    check_settings(request)?;
+    lines(dynamics, request, iterations)
+}
+
+/// Exact gradients of batches, with the lines' noise.
+struct OpenOracle<'a> {
+    vault: &'a Vault,
+    permission: NotPrivate,
+    request: &'a PlanRequest,
+    lines: &'a [Line],
+    /// Where gradients are clipped.
+    scale: Option<GradientScale>,
+    batches: PrivateRng,
+    noise: ChaCha8Rng,
+}
+
+impl Oracle for OpenOracle<'_> {
+    fn dimension(&self) -> usize {
+        self.vault.density().dimension()
+    }
+
+    fn log_prior(&mut self, theta: &[f64]) -> f64 {
+        self.vault.density().log_prior(theta)
+    }
+
+    fn gradient(&mut self, line: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+        let planned = self
+            .lines
+            .get(line)
+            .ok_or(SampleError::NotPlanned { line })?;
+        let (batches, rng) = (planned.subsampling, &mut self.batches);
+        let sum = match &self.scale {
+            None => self
+                .vault
+                .batch_gradient(theta, batches, self.permission, rng),
+            Some(scale) => {
+                self.vault
+                    .clipped_batch_gradient(theta, scale, batches, self.permission, rng)
+            }
+        };
+        let request = self.request;
+        let weight = request.temperature * planned.weight(request);
+        let sd = match planned.noise {
+            Noise::AtLeast(tau) => {
+                tau * f64::from(factor(request.relation)) * request.clip_gradient
+            }
+            Noise::Share(_) | Noise::Fixed => 0.0,
+        };
+        let (_, prior) = self.vault.density().pull_back(theta, &[]);
+        let mut gradient = Vec::with_capacity(prior.len());
+        for (p, l) in prior.iter().zip(sum) {
+            let z: f64 = StandardNormal.sample(&mut self.noise);
+            gradient.push(p + weight * (l + sd * z));
+        }
+        Ok(gradient)
+    }
+
+    fn log_ratio(&mut self, line: usize, _: &[f64], _: &[f64]) -> Result<Ratio, SampleError> {
+        Err(SampleError::NotPlanned { line })
+    }
+
+    fn accept(&mut self, _: f64) -> bool {
+        false
+    }
+}
