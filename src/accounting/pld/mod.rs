@@ -26,6 +26,7 @@ mod pair;
 mod plan;
 mod pmf;
 mod question;
+mod rough;
 mod single;
 mod sketch;
 
@@ -43,6 +44,7 @@ use curve::Curve;
 use pair::{Kind, Pair};
 use plan::Plan;
 use question::Question;
+use rough::Rough;
 use single::Single;
 
 /// How wide the bounds may be in epsilon.
@@ -181,7 +183,7 @@ pub(super) fn account(
 ///
 /// Losses that cannot be put on a grid, or a delta that discrete noise does not reach.
 fn bounds(parts: &[Part], query: Query, total_variation: Real) -> Result<PldBounds, AccountError> {
-    let question = Question::new(query, total_variation);
+    let question = Question::new(query, total_variation, Rough::new(parts));
     if let [Part { pair, count: 1 }] = parts {
         let curves = Single::both(pair);
         let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
