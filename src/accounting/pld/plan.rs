@@ -280,6 +280,12 @@ impl Plan {
             .collect())
     }
 
+    /// What transforms of that size, and what goes with them, take: in points.
+    pub(super) fn work(&self, log_size: u32) -> f64 {
+        let transforms = self.directions.len() as f64 * (self.reaches.len() as f64 + 2.0);
+        transforms * 2f64.powi(log_size as i32)
+    }
+
     /// Makes the window twice as wide.
     pub(super) fn widen(&mut self) {
         self.width *= 2.0;

@@ -161,7 +161,7 @@ impl Both<'_> {
             .curves
             .iter()
             .map(|curve| curve.ln_delta_upper(epsilon));
-        let upper = uppers.fold(f64::NEG_INFINITY, f64::max);
+        let upper = uppers.reduce(f64::max).unwrap_or(0.0);
         upper.min(self.rough.ln_delta_upper(epsilon))
     }
 
