@@ -26,6 +26,7 @@ mod pair;
 mod plan;
 mod pmf;
 mod question;
+mod rough;
 mod single;
 mod sketch;
 
@@ -37,12 +38,14 @@ use super::accountant::{AccountError, Accountant, Found, Guarantee, Query};
 use super::composition::Composition;
 use super::gaussian::exp_down;
 use super::gaussian_accountant;
+use super::rdp;
 use super::real::Real;
 use super::subsampled::{Scheme, Subsampled};
 use curve::Curve;
 use pair::{Kind, Pair};
 use plan::Plan;
 use question::Question;
+use rough::Rough;
 use single::Single;
 
 /// How wide the bounds may be in epsilon.
@@ -55,8 +58,10 @@ const LARGEST_SIZE: u32 = 21;
 const MOST_EVENTS: usize = 10_000;
 const MOST_RELEASES: f64 = 1e12;
 
-/// How often bounds that are too wide are looked at again.
+/// How often bounds that are too wide are looked at again, and how much work they are worth,
+/// in points of transforms: a few seconds.
 const MOST_ROUNDS: usize = 8;
+const MOST_WORK: f64 = 2e7;
 
 /// The bounds that the accountant found, and what they rest on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,6 +110,22 @@ impl PldBounds {
     }
 }
 
+impl PldBounds {
+    /// Takes the upper bound of another accountant if it is lower.
+    fn lower_upper_to(&mut self, query: Query, other: &Guarantee) {
+        let upper = match query {
+            Query::Epsilon { .. } => other.epsilon,
+            Query::Delta { .. } => other.ln_delta,
+        };
+        if upper < self.upper {
+            self.upper = upper.max(self.lower);
+            if let Query::Epsilon { .. } = query {
+                self.details.gap = self.upper - self.lower;
+            }
+        }
+    }
+}
+
 impl PldDetails {
     /// No grid and no transform.
     const EXACT: PldDetails = PldDetails {
@@ -146,7 +167,12 @@ pub(super) fn account(
     }
     let total_variation = composition.total_variation();
     let parts = parts(composition.sampled(), composition.mu())?;
-    let bounds = bounds(&parts, query, total_variation)?;
+    let mut bounds = bounds(&parts, query, total_variation)?;
+    if !(bounds.details.gap <= GAP)
+        && let Ok(other) = rdp::account(composition, query)
+    {
+        bounds.lower_upper_to(query, &other);
+    }
     let continuous = total_variation <= Real::ZERO;
     let found = match query {
         Query::Epsilon { delta } => Found::Epsilon {
@@ -181,7 +207,7 @@ pub(super) fn account(
 ///
 /// Losses that cannot be put on a grid, or a delta that discrete noise does not reach.
 fn bounds(parts: &[Part], query: Query, total_variation: Real) -> Result<PldBounds, AccountError> {
-    let question = Question::new(query, total_variation);
+    let question = Question::new(query, total_variation, Rough::new(parts));
     if let [Part { pair, count: 1 }] = parts {
         let curves = Single::both(pair);
         #[cfg(test)]
@@ -189,16 +215,36 @@ fn bounds(parts: &[Part], query: Query, total_variation: Real) -> Result<PldBoun
         let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
         return question.answer(&curves, &PldDetails::EXACT);
     }
-    let mut plan = Plan::new(parts, &question)?;
+    // What holds without a grid is the answer where there is no good one.
+    let rough = question.answer(&[], &PldDetails::EXACT);
+    match on_grids(parts, &question) {
+        Ok(found) => Ok(rough.map_or(found, |rough| found.and(&rough))),
+        Err(error) => rough.map_err(|_| error),
+    }
+}
+
+/// Bounds by transforms, on finer grids until they are close.
+fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountError> {
+    let mut plan = Plan::new(parts, question)?;
     let mut log_size = plan.first_log_size();
     let mut best: Option<PldBounds> = None;
-    let mut widened = 0;
+    let (mut widened, mut work) = (0, 0.0);
     for _ in 0..MOST_ROUNDS {
-        let curves = plan.curves(parts, log_size)?;
-        #[cfg(test)]
-        let curves = crate::planted::directions(curves);
-        let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
-        let found = question.answer(&curves, &plan.details(log_size))?;
+        work += plan.work(log_size);
+        if best.is_some() && work > MOST_WORK {
+            break;
+        }
+        let found = plan.curves(parts, log_size).and_then(|curves| {
+            #[cfg(test)]
+            let curves = crate::planted::directions(curves);
+            let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
+            question.answer(&curves, &plan.details(log_size))
+        });
+        let found = match (found, best) {
+            (Ok(found), _) => found,
+            (Err(_), Some(best)) => return Ok(best),
+            (Err(error), None) => return Err(error),
+        };
         let improved = best.is_none_or(|best| found.details.gap < 0.7 * best.details.gap);
         let narrowest = best.map_or(found, |best| best.and(&found));
         best = Some(narrowest);
@@ -207,7 +253,10 @@ fn bounds(parts: &[Part], query: Query, total_variation: Real) -> Result<PldBoun
             break;
         }
         if let Some(aim) = question.better_aim(&found, plan.aim()) {
-            plan = Plan::near(parts, aim)?;
+            plan = match Plan::near(parts, aim) {
+                Ok(plan) => plan,
+                Err(_) => break,
+            };
             log_size = plan.first_log_size();
         } else if log_size >= LARGEST_SIZE {
             break;

@@ -5,7 +5,7 @@ use super::cells::Cells;
 use super::curve::{CurveBuilder, PldCurve, Window};
 use super::pair::Reach;
 use super::pmf::TiltedPmf;
-use super::question::Question;
+use super::question::{Asked, Question};
 use super::sketch::{Sketch, Span, epsilon_near, least_tilt, ln_delta_near, span};
 use super::{GAP, LARGEST_SIZE, Part, PldDetails};
 
@@ -25,7 +25,7 @@ const LEAST_STEP: f64 = 1e-11;
 const LARGEST_STEP: f64 = 0.5;
 
 /// The most nodes of one event.
-const MOST_NODES: usize = 1 << 23;
+const MOST_NODES: usize = 1 << 22;
 
 /// Below this ln delta is not looked for.
 const LEAST_LN_DELTA: f64 = -2000.0;
@@ -133,8 +133,8 @@ impl Plan {
     /// A plan for a question of which nothing is known yet.
     pub(super) fn new(parts: &[Part], question: &Question) -> Result<Plan, AccountError> {
         let releases: f64 = parts.iter().map(|part| part.count as f64).sum();
-        match question {
-            Question::Epsilon { ln_delta, .. } => {
+        match &question.asked {
+            Asked::Epsilon { ln_delta, .. } => {
                 let ln_delta = ln_delta.max(LEAST_LN_DELTA);
                 let survey = Survey::new(parts, releases, ln_delta);
                 let epsilons = survey.sketches.iter();
@@ -143,7 +143,7 @@ impl Plan {
                     .fold(0.0, f64::max);
                 Plan::of(survey, releases, Aim { ln_delta, epsilon })
             }
-            Question::Delta { epsilon, .. } => {
+            Asked::Delta { epsilon, .. } => {
                 let estimate = |guess: f64| {
                     let survey = Survey::new(parts, releases, guess);
                     let one = |sketches: &Vec<Sketch>| ln_delta_near(sketches, *epsilon).0;
@@ -278,6 +278,12 @@ impl Plan {
             .into_iter()
             .map(|(_, _, builder)| builder.finish())
             .collect())
+    }
+
+    /// What transforms of that size, and what goes with them, take: in points.
+    pub(super) fn work(&self, log_size: u32) -> f64 {
+        let transforms = self.directions.len() as f64 * (self.reaches.len() as f64 + 2.0);
+        transforms * 2f64.powi(log_size as i32)
     }
 
     /// Makes the window twice as wide.

@@ -6,10 +6,16 @@ use super::super::real::Real;
 use super::curve::Curve;
 use super::pair::ln_sum;
 use super::plan::Aim;
+use super::rough::Rough;
 use super::{GAP, PldBounds, PldDetails};
 
 /// What is asked, in the accountant's own numbers.
-pub(super) enum Question {
+pub(super) struct Question {
+    pub(super) asked: Asked,
+    rough: Rough,
+}
+
+pub(super) enum Asked {
     Epsilon {
         delta: Real,
         /// ln delta, rounded down and up.
@@ -26,23 +32,24 @@ pub(super) enum Question {
 }
 
 impl Question {
-    pub(super) fn new(query: Query, total_variation: Real) -> Question {
-        match query {
+    pub(super) fn new(query: Query, total_variation: Real, rough: Rough) -> Question {
+        let asked = match query {
             Query::Epsilon { delta } => {
                 let ln_delta = ln_bounds(delta);
-                Question::Epsilon {
+                Asked::Epsilon {
                     delta,
                     ln_delta: ln_delta.lower.to_f64_down(),
                     ln_delta_above: ln_delta.upper.to_f64_up(),
                     total_variation,
                 }
             }
-            Query::Delta { epsilon } => Question::Delta {
+            Query::Delta { epsilon } => Asked::Delta {
                 epsilon: epsilon.to_f64_down(),
                 epsilon_above: epsilon.to_f64_up(),
                 total_variation,
             },
-        }
+        };
+        Question { asked, rough }
     }
 
     /// The bounds; `details` says how the curves were made.
@@ -51,20 +58,21 @@ impl Question {
         curves: &[&dyn Curve],
         details: &PldDetails,
     ) -> Result<PldBounds, AccountError> {
-        let total_variation = match self {
-            Question::Epsilon {
+        let total_variation = match &self.asked {
+            Asked::Epsilon {
                 total_variation, ..
             }
-            | Question::Delta {
+            | Asked::Delta {
                 total_variation, ..
             } => *total_variation,
         };
         let both = Both {
             curves,
+            rough: &self.rough,
             ln_total_variation: total_variation.to_f64_up().ln(),
         };
-        match self {
-            Question::Epsilon {
+        match &self.asked {
+            Asked::Epsilon {
                 delta,
                 ln_delta,
                 ln_delta_above,
@@ -88,7 +96,7 @@ impl Question {
                     details: both.details(details, upper, upper - lower),
                 })
             }
-            Question::Delta {
+            Asked::Delta {
                 epsilon,
                 epsilon_above,
                 ..
@@ -114,12 +122,12 @@ impl Question {
 impl Question {
     /// Where to look next, if what was found says that the last aim was far off.
     pub(super) fn better_aim(&self, found: &PldBounds, last: Aim) -> Option<Aim> {
-        match self {
-            Question::Epsilon { ln_delta, .. } => (found.details.gap > 30.0 * GAP).then_some(Aim {
+        match &self.asked {
+            Asked::Epsilon { ln_delta, .. } => (found.details.gap > 30.0 * GAP).then_some(Aim {
                 ln_delta: *ln_delta,
                 epsilon: 0.5 * (found.lower + found.upper),
             }),
-            Question::Delta { epsilon, .. } => {
+            Asked::Delta { epsilon, .. } => {
                 let nearer = found.upper < last.ln_delta - 0.5 && found.upper.is_finite();
                 nearer.then_some(Aim {
                     ln_delta: found.upper,
@@ -133,6 +141,7 @@ impl Question {
 /// The curves of all directions; delta is the largest.
 struct Both<'a> {
     curves: &'a [&'a dyn Curve],
+    rough: &'a Rough,
     ln_total_variation: f64,
 }
 
@@ -152,7 +161,8 @@ impl Both<'_> {
             .curves
             .iter()
             .map(|curve| curve.ln_delta_upper(epsilon));
-        uppers.fold(f64::NEG_INFINITY, f64::max)
+        let upper = uppers.reduce(f64::max).unwrap_or(0.0);
+        upper.min(self.rough.ln_delta_upper(epsilon))
     }
 
     fn ln_lower(&self, epsilon: f64) -> f64 {
@@ -160,7 +170,8 @@ impl Both<'_> {
             .curves
             .iter()
             .map(|curve| curve.ln_delta_lower(epsilon));
-        lowers.fold(f64::NEG_INFINITY, f64::max).min(0.0)
+        let rough = self.rough.ln_delta_lower(epsilon);
+        lowers.fold(rough, f64::max).min(0.0)
     }
 
     /// The smallest epsilon >= 0 whose bound on ln delta is at most this one.
@@ -177,9 +188,10 @@ impl Both<'_> {
         } else {
             2000
         };
-        let mut above = (1..=steps)
-            .map(|i| end * f64::from(i) / f64::from(steps))
-            .find(|epsilon| accepts(*epsilon))?;
+        let near = (1..=steps).map(|i| end * f64::from(i) / f64::from(steps));
+        // Beyond the grid the rough bound goes on falling.
+        let far = (1..=200).map(|i| end.max(1e-9) * 2f64.powi(i));
+        let mut above = near.chain(far).find(|epsilon| accepts(*epsilon))?;
         let mut below = 0.0;
         while let Some(middle) = between(below, above) {
             if accepts(middle) {
