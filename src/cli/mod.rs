@@ -119,7 +119,7 @@ enum Command {
     /// Write models in the one form that all have
     Fmt(fmt::Arguments),
     /// What a run would release and cost, without any data
-    Plan(plan::Arguments),
+    Plan(Box<plan::Arguments>),
     /// Log density and gradient at given points (NOT PRIVATE)
     LogProb(log_prob::Arguments),
     /// Describe a model as JSON

@@ -168,9 +168,8 @@ pub(super) fn account(
     let total_variation = composition.total_variation();
     let parts = parts(composition.sampled(), composition.mu())?;
     let mut bounds = bounds(&parts, query, total_variation)?;
-    if !(bounds.details.gap <= GAP)
-        && let Ok(other) = rdp::account(composition, query)
-    {
+    let wide = bounds.details.gap.is_nan() || bounds.details.gap > GAP;
+    if wide && let Ok(other) = rdp::account(composition, query) {
         bounds.lower_upper_to(query, &other);
     }
     let continuous = total_variation <= Real::ZERO;

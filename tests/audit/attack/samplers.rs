@@ -69,6 +69,7 @@ impl Audited {
                 _ if plan.lines.len() == 1 => 1.0,
                 Question::Gradient => gradients,
                 Question::LogRatio => 1.0 - gradients,
+                Question::Barker => unreachable!("the noise of Barker's test is fixed"),
             };
             (counts.sum::<u64>().max(1) as f64 / share).sqrt() / mu
         };
