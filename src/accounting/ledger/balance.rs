@@ -94,8 +94,8 @@ impl Balance {
     /// Charges a run, whether it fits or not: what stands in a ledger has happened.
     pub fn charge(&mut self, cost: Cost) {
         self.allowance = Some(self.allowance_with(cost));
-        self.amount = (self.amount + cost.amount) * ROUNDING_UP;
-        self.total_variation = (self.total_variation + cost.total_variation) * ROUNDING_UP;
+        self.amount = sum_up(self.amount, cost.amount);
+        self.total_variation = sum_up(self.total_variation, cost.total_variation);
         self.charged += 1;
     }
 
@@ -236,6 +236,14 @@ impl Balance {
             .epsilon(cost, self.budget.delta())
             .unwrap_or(f64::INFINITY)
     }
+}
+
+/// A sum rounded up. To add to nothing rounds nothing: a first run that fits exactly fits.
+fn sum_up(sum: Real, part: Real) -> Real {
+    if sum <= Real::ZERO {
+        return part;
+    }
+    (sum + part) * ROUNDING_UP
 }
 
 /// More than the rounding of one sum.

@@ -61,7 +61,7 @@ const MOST_RELEASES: f64 = 1e12;
 /// How often bounds that are too wide are looked at again, and how much work they are worth,
 /// in points of transforms: a few seconds.
 const MOST_ROUNDS: usize = 8;
-const MOST_WORK: f64 = 2e7;
+const MOST_WORK: f64 = 6e7;
 
 /// The bounds that the accountant found, and what they rest on.
 #[derive(Clone, Copy, Debug, PartialEq)]
