@@ -15,7 +15,7 @@ fn a_wrong_program_gives_all_its_diagnostics() {
         .iter()
         .filter_map(|d| d["code"].as_str())
         .collect();
-    assert_eq!(codes, ["S004", "S002", "E0110", "E0101"]);
+    assert_eq!(codes, ["S004", "S002", "E0101", "E0110"]);
     let semicolon = &diagnostics[1];
     assert_eq!(semicolon["message"], "`;` is missing");
     assert_eq!(semicolon["severity"], "error");

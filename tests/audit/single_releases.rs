@@ -73,7 +73,7 @@ fn releases_about_batches_lose_no_more_than_they_claim() {
         (Single::PoissonGradient, Relation::Substitute, 0.25),
         (Single::FixedSizeGradient, Relation::Substitute, 0.25),
     ] {
-        let (claim, found) = audit(&[single], relation, tau, 5_000);
+        let (claim, found) = audit(&[single], relation, tau, 10_000);
         let what = format!("{single:?}, {relation}");
         println!("{what}: within {:.3} in delta", -found.excess);
         let found = found

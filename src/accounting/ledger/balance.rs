@@ -36,8 +36,9 @@ use super::super::real::Real;
 /// The share of delta that is set aside for noise on a lattice: 2^-20.
 const ALLOWED_SHARE: i32 = -20;
 
-/// How many runs like the first the allowance has room for, where they need more.
-const LIKE_THE_FIRST: f64 = 1000.0;
+/// How many runs like the first the allowance has room for, where they need more; and for
+/// the rounding of their sum.
+const LIKE_THE_FIRST: Real = Real::from_parts(1000.0, 1e-24);
 
 /// The price of a run on a budget, in epsilon at the budget's delta. Epsilons do not add
 /// up: `requested` is what the run adds to what is spent.
@@ -202,7 +203,7 @@ impl Balance {
         if let Some(allowance) = self.allowance {
             return allowance;
         }
-        let like = cost.total_variation * Real::exact(LIKE_THE_FIRST);
+        let like = cost.total_variation * LIKE_THE_FIRST;
         let usual = self.least_allowance().max(like);
         if !self.keeps(cost.amount, usual) && self.keeps(cost.amount, cost.total_variation) {
             cost.total_variation

@@ -23,8 +23,9 @@ use super::claim::Claim;
 /// The probability that an audit of a sound mechanism says that it is broken.
 pub const FALSE_ALARM: f64 = 1e-8;
 
-/// How many thresholds of the statistic are tried, in the tails and in the middle.
-const THRESHOLDS: [f64; 3] = [0.1, 0.5, 0.9];
+/// Where thresholds of the statistic are tried: in the middle, in the tails, and, for
+/// mixtures, whose loss is only seen where the other side hardly ever is, far out.
+const THRESHOLDS: [f64; 5] = [0.01, 0.1, 0.5, 0.9, 0.99];
 
 /// Numbers farther than this from the median, in units of the spread, tell of something
 /// else than noise (a rejected proposal, say) and are taken as missing.
