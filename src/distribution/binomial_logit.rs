@@ -6,8 +6,8 @@ use super::deviance::log_binomial_at_mean;
 use super::draw::{self, DrawError, numbers};
 use super::quantity::Quantity;
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
-use crate::function::Unary;
 use crate::function::special::inv_logit;
+use crate::function::{Form, Unary};
 
 pub(super) static FAMILY: Family = Family {
     name: "binomial_logit",
@@ -53,7 +53,9 @@ pub(super) fn log_density<'a, A: Algebra>(
     let entropy = -part * observed - rest.ln();
     let far = n * (log_odds.ln_1p_exp() - part * log_odds - entropy);
     let is_near = weighted.less(y.constant(1.0).unless(rarer.below(1.0), -2.0));
-    let deviance = is_near.choose(near, far);
+    let deviance = is_near
+        .choose(near, far)
+        .noted(Form::BinomialDevianceByLogOdds, [rarer, n, log_odds]);
     -deviance.unless(trials.below(1.0), 0.0) + log_binomial_at_mean(y, failures) + support
 }
 

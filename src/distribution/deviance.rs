@@ -7,7 +7,7 @@
 //! Stirling's errors and deviances they lose none.
 
 use super::quantity::Quantity;
-use crate::function::{Algebra, HALF_LOG_TWO_PI};
+use crate::function::{Algebra, Form, HALF_LOG_TWO_PI};
 
 type Q<'a, A> = Quantity<'a, A>;
 
@@ -59,7 +59,10 @@ pub(super) fn log_poisson<'a, A: Algebra>(y: Q<'a, A>, rate: Q<'a, A>) -> Q<'a, 
     let none = y.below(1.0);
     let count = y.at_least(1.0);
     let deviance = poisson_deviance(count, rate, rate.ln() - count.ln());
-    log_poisson_at_mean(count).unless(none, 0.0) - none.choose(rate, deviance)
+    let deviance = none
+        .choose(rate, deviance)
+        .noted(Form::PoissonDeviance, [y, rate]);
+    log_poisson_at_mean(count).unless(none, 0.0) - deviance
 }
 
 /// The log of a binomial coefficient times `p^y (1 - p)^m`, p being y/(y + m): what

@@ -6,6 +6,7 @@ use super::deviance::log_poisson_at_mean;
 use super::draw::{self, DrawError, numbers};
 use super::quantity::Quantity;
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
+use crate::function::Form;
 
 pub(super) static FAMILY: Family = Family {
     name: "poisson_log",
@@ -25,8 +26,10 @@ pub(super) fn log_density<'a, A: Algebra>(
     let none = y.below(1.0);
     let count = y.at_least(1.0);
     let deviance = count * (alpha - count.ln()).exp_m1_minus();
-    log_poisson_at_mean(count).unless(none, 0.0) - none.choose(alpha.exp(), deviance)
-        + y.support_from(y.constant(0.0))
+    let deviance = none
+        .choose(alpha.exp(), deviance)
+        .noted(Form::PoissonDevianceByLog, [y, alpha]);
+    log_poisson_at_mean(count).unless(none, 0.0) - deviance + y.support_from(y.constant(0.0))
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Range, Sub};
 
 use super::{Algebra, Container};
-use crate::function::Unary;
+use crate::function::{Form, Unary};
 
 /// A number in some [`Algebra`], with the operators of arithmetic.
 pub(super) struct Quantity<'a, A: Algebra> {
@@ -38,6 +38,15 @@ impl<'a, A: Algebra> Quantity<'a, A> {
     /// The number itself, where it is known already.
     pub fn known(self) -> Option<f64> {
         self.algebra.borrow().known(self.scalar)
+    }
+
+    /// The same number, with a note of what it is; see [`Algebra::note`].
+    pub fn noted<const N: usize>(self, form: Form, arguments: [Self; N]) -> Self {
+        let arguments = arguments.map(|a| a.scalar);
+        self.algebra
+            .borrow_mut()
+            .note(self.scalar, form, &arguments);
+        self
     }
 
     pub fn apply(self, function: Unary) -> Self {

@@ -5,7 +5,7 @@ use rand::Rng;
 use super::draw::{self, DrawError, numbers, standard_normal};
 use super::quantity::Quantity;
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
-use crate::function::HALF_LOG_TWO_PI;
+use crate::function::{Form, HALF_LOG_TWO_PI};
 
 pub(super) static FAMILY: Family = Family {
     name: "student_t",
@@ -41,6 +41,7 @@ pub(super) fn log_density<'a, A: Algebra>(
         ratio.below(1.0).choose(near, plain)
     };
     let gammas = x * (0.5 / x).ln_1p_minus() + ((x + 0.5).stirling_error() - x.stirling_error());
+    let kernel = kernel.noted(Form::StudentKernel, [nu, z2]);
     gammas - HALF_LOG_TWO_PI - sigma.ln() - kernel + nu.domain_positive()
 }
 

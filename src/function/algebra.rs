@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Unary, unrolled};
+use super::{Form, Unary, unrolled};
 
 /// Arithmetic on some kind of scalar: plain numbers, or nodes of a graph.
 ///
@@ -84,6 +84,9 @@ pub trait Algebra {
     fn known(&self, _a: Self::Scalar) -> Option<f64> {
         None
     }
+
+    /// Says that `value` is this form of `arguments`, for whoever bounds derivatives.
+    fn note(&mut self, _value: Self::Scalar, _form: Form, _arguments: &[Self::Scalar]) {}
 
     /// The element of this part of a table at `index`, which is 1, 2, ...; the
     /// part's first element where there is no such one.

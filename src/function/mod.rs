@@ -9,6 +9,7 @@
 mod algebra;
 pub mod catalogue;
 mod composed;
+mod form;
 mod kernel;
 pub mod linear;
 mod normal_tail;
@@ -25,6 +26,7 @@ pub mod unrolled;
 pub use algebra::{Algebra, Numbers, pick_by_comparison};
 pub use catalogue::{Builtin, Function, Stages, lookup, names, overloads};
 pub use composed::root;
+pub use form::Form;
 pub use kernel::Kernel;
 pub use signature::{Pattern, Signature};
 pub use types::{Base, Type};

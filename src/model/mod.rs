@@ -16,6 +16,7 @@ mod interval;
 mod private;
 mod public;
 mod running_sum;
+mod sensitivity;
 mod trace;
 mod transform;
 mod value;
@@ -26,13 +27,14 @@ pub use private::{
     Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
 };
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
+pub use sensitivity::{Bound, Derived, Missing, Need, NeedKind, Sensitivity, StatementSensitivity};
 pub use transform::{Affine, Blocks, Bounds, Transform};
 pub use value::Shape;
 
 use crate::check::{Checked, Role, on_deep_stack};
 use crate::distribution::Algebra;
 use crate::syntax::{Diagnostic, Span};
-use trace::Tracer;
+use trace::{LikelihoodStatement, Tracer};
 
 /// A program and its constants do not fit together. Points into the source.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -124,6 +126,9 @@ pub struct Model {
     pub likelihood: Scalar,
     /// The part of one record's log-likelihood that no parameter changes.
     pub record_constant: Scalar,
+    /// Terms of one record's log-likelihood, all of them, as statements added them.
+    likelihood_terms: Vec<Scalar>,
+    likelihood_statements: Vec<LikelihoodStatement>,
     /// Constants in the file that the model does not declare.
     pub extra_constants: Vec<String>,
     /// What `print` statements said, a line each.
@@ -197,13 +202,14 @@ impl Model {
         let Tracer {
             mut graphs,
             prior,
-            likelihood,
+            likelihood: likelihood_terms,
+            likelihood_statements,
             state,
             printed,
             ..
         } = tracer;
         let prior = graphs.sum(&prior);
-        let (mut likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood);
+        let (mut likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood_terms);
         // Where a parameter led to `reject` there is no density, and nothing of
         // what was computed on the way matters.
         let nowhere = Scalar::number(f64::NEG_INFINITY);
@@ -221,6 +227,8 @@ impl Model {
             jacobian,
             likelihood,
             record_constant,
+            likelihood_terms,
+            likelihood_statements,
             extra_constants,
             printed,
         };

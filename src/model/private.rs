@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::public::{Binary, Bits, PublicGraph, PublicId};
 use crate::distribution::Algebra;
-use crate::function::{Kernel, Unary, pick_by_comparison, unrolled};
+use crate::function::{Form, Kernel, Unary, pick_by_comparison, unrolled};
 
 /// Index of a node of the [`PrivateGraph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,6 +87,7 @@ pub struct PrivateNode {
 pub struct PrivateGraph {
     nodes: Vec<PrivateNode>,
     known: HashMap<PrivateOp, PrivateId>,
+    forms: HashMap<PrivateId, (Form, Vec<Scalar>)>,
 }
 
 impl PrivateGraph {
@@ -96,6 +97,12 @@ impl PrivateGraph {
 
     pub fn node(&self, id: PrivateId) -> &PrivateNode {
         &self.nodes[id.0 as usize]
+    }
+
+    /// What a node was noted to be, and of which arguments.
+    pub fn form(&self, id: PrivateId) -> Option<(Form, &[Scalar])> {
+        let (form, arguments) = self.forms.get(&id)?;
+        Some((*form, arguments))
     }
 
     fn push(&mut self, op: PrivateOp, has_parameter: bool) -> Scalar {
@@ -489,6 +496,20 @@ impl Algebra for Graphs {
         a.as_number()
     }
 
+    fn note(&mut self, value: Scalar, form: Form, arguments: &[Scalar]) {
+        let Scalar::Private(id) = value else { return };
+        // Arguments stand before what is made of them. One that came back
+        // simplified to an argument, or to what that is made of, has nothing to say.
+        let before = arguments.iter().all(|a| match a {
+            Scalar::Private(argument) => *argument < id,
+            Scalar::Number(_) | Scalar::Public(..) => true,
+        });
+        if before {
+            let noted = || (form, arguments.to_vec());
+            self.private.forms.entry(id).or_insert_with(noted);
+        }
+    }
+
     fn sum(&mut self, terms: &[Scalar]) -> Scalar {
         if terms.len() < 4 || terms.iter().any(|s| s.is_private()) {
             let zero = Scalar::number(0.0);
@@ -573,7 +594,11 @@ impl Algebra for Graphs {
     fn log_sum_exp(&mut self, x: &[Scalar]) -> Scalar {
         match self.public_kernel(Kernel::LogSumExp, x, None) {
             Some(total) => total[0],
-            None => unrolled::log_sum_exp(self, x),
+            None => {
+                let total = unrolled::log_sum_exp(self, x);
+                self.note(total, Form::LogSumExp, x);
+                total
+            }
         }
     }
 

@@ -42,6 +42,8 @@ pub(super) struct Tracer<'a> {
     pub prior: Vec<Scalar>,
     /// Terms of one record's log-likelihood.
     pub likelihood: Vec<Scalar>,
+    /// The statements that add to it, each with all terms that it added.
+    pub likelihood_statements: Vec<LikelihoodStatement>,
     /// What each record column may hold, for indices, and what it is called.
     pub columns: Vec<Interval>,
     pub column_names: Vec<String>,
@@ -57,6 +59,15 @@ pub(super) struct Tracer<'a> {
     stack: Stack,
 }
 
+/// A statement of the program that adds to each record's log-likelihood.
+#[derive(Debug, Clone)]
+pub(super) struct LikelihoodStatement {
+    pub span: Span,
+    /// What it adds; `false` marks a term that a condition on parameters may leave
+    /// out.
+    pub terms: Vec<(Scalar, bool)>,
+}
+
 type Traced<T> = Result<T, BindError>;
 
 impl<'a> Tracer<'a> {
@@ -67,6 +78,7 @@ impl<'a> Tracer<'a> {
             state: State::new(checked.variables.len()),
             prior: Vec::new(),
             likelihood: Vec::new(),
+            likelihood_statements: Vec::new(),
             columns: Vec::new(),
             column_names: Vec::new(),
             printed: Vec::new(),
@@ -120,7 +132,7 @@ impl<'a> Tracer<'a> {
             StatementKind::Target { value } => {
                 let private = value.stage.is_private();
                 let value = self.expression(value)?;
-                self.add_to_target(private, &value);
+                self.add_to_target(statement.span, private, &value);
                 Ok(())
             }
             StatementKind::Sampling {
@@ -133,7 +145,7 @@ impl<'a> Tracer<'a> {
                 let private = variate.stage.is_private() || all.any(|a| a.stage.is_private());
                 let value =
                     self.log_density(statement.span, *family, variate, arguments, truncation)?;
-                self.add_to_target(private, &value);
+                self.add_to_target(statement.span, private, &value);
                 Ok(())
             }
             StatementKind::ForRange {
@@ -265,10 +277,23 @@ impl<'a> Tracer<'a> {
     /// `private` is the stage of the statement: it alone says whether the term
     /// counts once, or once per record. `for (x in [1, age]) target += b * x;`
     /// counts both of its terms once per record.
-    fn add_to_target(&mut self, private: bool, value: &Value) {
+    fn add_to_target(&mut self, span: Span, private: bool, value: &Value) {
         if private {
             let elements = value.elements(&self.graphs);
             self.likelihood.extend(elements.iter());
+            let certain = self.conditions == 0;
+            let terms = elements.iter().map(|&term| (term, certain));
+            match self
+                .likelihood_statements
+                .iter_mut()
+                .find(|s| s.span == span)
+            {
+                Some(statement) => statement.terms.extend(terms),
+                None => self.likelihood_statements.push(LikelihoodStatement {
+                    span,
+                    terms: terms.collect(),
+                }),
+            }
         } else if value.shape.length() > 0 {
             let node = value.public_node(&mut self.graphs);
             let sum = self.graphs.public.sum_of(node);

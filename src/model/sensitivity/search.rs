@@ -1,0 +1,259 @@
+//! Branch and bound: the largest gradient norm over all records and parameters.
+//!
+//! The bound of one cell is loose where a quantity occurs twice. Halves of a cell
+//! have tighter bounds, and the larger of the two bounds the whole; so the cell with
+//! the largest bound is halved again and again. However few halvings there are, what
+//! comes out is a bound.
+//!
+//! # Reference
+//!
+//! Moore, Kearfott and Cloud 2009, *Introduction to Interval Analysis*, chapter 11.
+
+use super::private_half::{Cell, Norm, Problem};
+use super::range::Range;
+
+/// How far to look.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// Evaluations of cells.
+    evaluations: usize,
+}
+
+impl Effort {
+    /// About a tenth of a second.
+    pub fn full(problem: &Problem<'_>) -> Effort {
+        Effort {
+            evaluations: (2_000_000 / problem.size().max(1)).clamp(100, 6000),
+        }
+    }
+
+    /// To see whether there is a bound at all.
+    pub fn little() -> Effort {
+        Effort { evaluations: 60 }
+    }
+}
+
+/// What a cell can be halved in.
+#[derive(Debug, Clone, Copy)]
+enum Variable {
+    Column { index: usize, whole: bool },
+    Coordinate(usize),
+    Place(usize),
+}
+
+/// More variables than this are not tried.
+const MOST_VARIABLES: usize = 24;
+
+/// Halvings in a row that may leave the bound as it is.
+const PATIENCE: u32 = 3;
+
+/// Less than this share is no progress.
+const PROGRESS: f64 = 1e-3;
+
+struct Open {
+    cell: Cell,
+    norm: Norm,
+    /// Halvings in a row without progress.
+    stuck: u32,
+}
+
+/// An upper bound of the gradient's norm over the whole cell, with its parts where it
+/// is largest. `whole` says of each column whether it holds whole numbers only.
+pub fn largest_norm(problem: &Problem<'_>, whole: &[bool], all: Cell, effort: Effort) -> Norm {
+    let nothing = Norm {
+        norm: 0.0,
+        parts: Vec::new(),
+    };
+    let Some(norm) = problem.norm(&all) else {
+        return nothing;
+    };
+    let variables = variables(problem, whole);
+    let mut open = vec![Open {
+        cell: all,
+        norm,
+        stuck: 0,
+    }];
+    let mut left = effort.evaluations;
+    loop {
+        let Some(worst) =
+            (0..open.len()).max_by(|&a, &b| open[a].norm.norm.total_cmp(&open[b].norm.norm))
+        else {
+            return nothing;
+        };
+        let bound = open[worst].norm.norm;
+        let patience = if bound.is_finite() {
+            PATIENCE
+        } else {
+            PATIENCE * MOST_VARIABLES as u32
+        };
+        if left == 0 || bound == 0.0 || open[worst].stuck > patience {
+            return open.swap_remove(worst).norm;
+        }
+        let parent = open.swap_remove(worst);
+        match halve(problem, &variables, &parent, &mut left) {
+            Some(halves) => open.extend(halves),
+            None => return parent.norm,
+        }
+    }
+}
+
+fn variables(problem: &Problem<'_>, whole: &[bool]) -> Vec<Variable> {
+    let places = (0..problem.places.len().min(8)).map(Variable::Place);
+    let columns = problem.columns().map(|index| Variable::Column {
+        index,
+        whole: whole[index],
+    });
+    // Elements of a long vector are looked up, each alike.
+    let coordinates = problem
+        .parameters()
+        .filter(|&(_, length)| length <= MOST_VARIABLES)
+        .flat_map(|(offset, length)| (offset..offset + length).map(Variable::Coordinate));
+    places
+        .chain(coordinates.take(MOST_VARIABLES / 2))
+        .chain(columns)
+        .take(MOST_VARIABLES)
+        .collect()
+}
+
+/// The halves in the variable in which they are best: by the larger of the two, and
+/// where that is no better than the whole, by both together.
+fn halve(
+    problem: &Problem<'_>,
+    variables: &[Variable],
+    parent: &Open,
+    left: &mut usize,
+) -> Option<Vec<Open>> {
+    let bound = parent.norm.norm;
+    let mut best: Option<(f64, f64, Vec<(Cell, Norm)>)> = None;
+    // Where nothing is finite yet, one variable after the other.
+    let turn = (!bound.is_finite()).then(|| parent.stuck as usize % variables.len().max(1));
+    for k in 0..variables.len() {
+        if *left == 0 {
+            break;
+        }
+        let at = turn.map_or(k, |turn| (turn + k) % variables.len());
+        let Some(cells) = split(&parent.cell, variables[at]) else {
+            continue;
+        };
+        *left = left.saturating_sub(2);
+        let halves: Vec<(Cell, Norm)> = cells
+            .into_iter()
+            .filter_map(|cell| {
+                let norm = problem.norm(&cell)?;
+                Some((cell, norm))
+            })
+            .collect();
+        // A half lies within the whole, whatever rounding made of it.
+        let norms = || halves.iter().map(|h| h.1.norm.min(bound));
+        let largest = norms().fold(0.0, f64::max);
+        let sum: f64 = norms().sum();
+        if best.as_ref().is_none_or(|b| {
+            (largest, sum) < (b.0 * (1.0 - 1e-12), b.1) || (largest <= b.0 && sum < b.1)
+        }) {
+            best = Some((largest, sum, halves));
+        }
+        if turn.is_some() {
+            break;
+        }
+    }
+    let (largest, _, halves) = best?;
+    let stuck = if largest < bound * (1.0 - PROGRESS) {
+        0
+    } else {
+        parent.stuck + 1
+    };
+    Some(
+        halves
+            .into_iter()
+            .map(|(cell, norm)| Open {
+                cell,
+                norm: if norm.norm > bound {
+                    parent.norm.clone()
+                } else {
+                    norm
+                },
+                stuck,
+            })
+            .collect(),
+    )
+}
+
+fn split(cell: &Cell, variable: Variable) -> Option<[Cell; 2]> {
+    let (range, whole) = match variable {
+        Variable::Column { index, whole } => (cell.columns[index], whole),
+        Variable::Coordinate(k) => (cell.theta[k], false),
+        Variable::Place(k) => (cell.places[k], false),
+    };
+    let parts = parts(range, whole)?;
+    Some(parts.map(|part| {
+        let mut cell = cell.clone();
+        match variable {
+            Variable::Column { index, .. } => cell.columns[index] = part,
+            Variable::Coordinate(k) => cell.theta[k] = part,
+            Variable::Place(k) => cell.places[k] = part,
+        }
+        cell
+    }))
+}
+
+/// Two parts that cover the range; `None` where it is too small.
+fn parts(range: Range, whole: bool) -> Option<[Range; 2]> {
+    let Range { low, high } = range;
+    let middle = middle(low, high);
+    if whole {
+        let middle = middle.floor();
+        let next = middle + 1.0;
+        return (low <= middle && next <= high && middle < next)
+            .then(|| [Range::new(low, middle), Range::new(next, high)]);
+    }
+    (low < middle && middle < high).then(|| [Range::new(low, middle), Range::new(middle, high)])
+}
+
+/// Doubling where there is no end, halving where there is one.
+fn middle(low: f64, high: f64) -> f64 {
+    if high <= 0.0 && low < 0.0 {
+        return -middle(-high, -low);
+    }
+    match (low.is_infinite(), high.is_infinite()) {
+        (true, true) | (true, false) => 0.0,
+        (false, true) if low < 0.0 => 0.0,
+        (false, true) if low < 1.0 => 1.0,
+        (false, true) => 2.0 * low,
+        (false, false) if low > 0.0 && high / low > 64.0 => low.sqrt() * high.sqrt(),
+        (false, false) => 0.5 * low + 0.5 * high,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_a_range() {
+        let range = |a, b| Range::new(a, b);
+        assert_eq!(
+            parts(range(1.0, 4.0), true),
+            Some([range(1.0, 2.0), range(3.0, 4.0)])
+        );
+        assert_eq!(parts(range(3.0, 3.0), true), None);
+        assert_eq!(
+            parts(range(0.0, 1.0), true),
+            Some([range(0.0, 0.0), range(1.0, 1.0)])
+        );
+        assert_eq!(
+            parts(range(-1.0, 0.0), true),
+            Some([range(-1.0, -1.0), range(0.0, 0.0)])
+        );
+        let infinity = f64::INFINITY;
+        assert_eq!(
+            parts(Range::ALL, false),
+            Some([range(-infinity, 0.0), range(0.0, infinity)])
+        );
+        assert_eq!(
+            parts(range(-infinity, -4.0), false),
+            Some([range(-infinity, -8.0), range(-8.0, -4.0)])
+        );
+        let two = parts(range(1e-6, 1e6), false).expect("two parts");
+        assert!((two[0].high - 1.0).abs() < 1e-9 && two[0].high == two[1].low);
+    }
+}
