@@ -1,24 +1,28 @@
 //! Adjoints as ranges, and what pulls them back through one operation.
 
-use super::range::Range;
+use super::range::{Range, root_up};
 use super::slope;
 use crate::function::{Form, Unary};
 use crate::model::Binary;
 
-/// The derivative of the result with respect to a node, and that times the node's
-/// own value: the derivative with respect to its logarithm. Each may be bounded
-/// where the other is not. `log(sigma)` has the slope 1/sigma in sigma, but 1 in log
-/// sigma, whatever sigma is; through `sigma = exp(u)` the second is what is wanted.
+/// The derivative of the result with respect to a node; that times the node's own
+/// value, which is the derivative with respect to its logarithm; and that times what
+/// the value lacks to one. Each may be bounded where the others are not. `log(sigma)`
+/// has the slope 1/sigma in sigma, but 1 in log sigma, whatever sigma is; through
+/// `sigma = exp(u)` the second is what is wanted. Likewise the third for a chance
+/// that comes from `inv_logit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjoint {
     pub plain: Range,
     pub scaled: Range,
+    pub rest: Range,
 }
 
 impl Adjoint {
     pub const ZERO: Adjoint = Adjoint {
         plain: Range::ZERO,
         scaled: Range::ZERO,
+        rest: Range::ZERO,
     };
 
     /// From the derivative alone, of a node with these values.
@@ -26,6 +30,22 @@ impl Adjoint {
         Adjoint {
             plain,
             scaled: plain.multiply(value),
+            rest: plain.multiply(Range::ONE.subtract(value)),
+        }
+    }
+
+    /// The same, narrowed by what is known of the derivative times the value.
+    fn with_scaled(self, scaled: Range) -> Adjoint {
+        Adjoint {
+            scaled: self.scaled.both(scaled),
+            ..self
+        }
+    }
+
+    fn with_rest(self, rest: Range) -> Adjoint {
+        Adjoint {
+            rest: self.rest.both(rest),
+            ..self
         }
     }
 
@@ -37,6 +57,7 @@ impl Adjoint {
         Adjoint {
             plain: self.plain.add(other.plain),
             scaled: self.scaled.add(other.scaled),
+            rest: self.rest.add(other.rest),
         }
     }
 
@@ -44,20 +65,22 @@ impl Adjoint {
         Adjoint {
             plain: self.plain.hull(other.plain),
             scaled: self.scaled.hull(other.scaled),
+            rest: self.rest.hull(other.rest),
         }
     }
 
-    /// Each of the two narrowed by what the other says, for these values.
+    /// Each of the three narrowed by what the others say, for these values.
     pub fn settled(self, value: Range) -> Adjoint {
-        let plain = if value.contains(0.0) {
-            self.plain
-        } else {
-            self.plain.both(self.scaled.divide(value))
-        };
-        Adjoint {
-            plain,
-            scaled: self.scaled.both(plain.multiply(value)),
+        let mut plain = self.plain;
+        let lack = Range::ONE.subtract(value);
+        for (product, factor) in [(self.scaled, value), (self.rest, lack)] {
+            if !factor.contains(0.0) {
+                plain = plain.both(product.divide(factor));
+            }
         }
+        Adjoint::of(plain, value)
+            .with_scaled(self.scaled)
+            .with_rest(self.rest)
     }
 }
 
@@ -66,67 +89,42 @@ pub fn through_unary(function: Unary, x: Range, y: Range, a: Adjoint) -> Adjoint
     if a.is_zero() {
         return Adjoint::ZERO;
     }
+    let two = Range::point(2.0);
     let plain = a.plain.multiply(slope::derivative(function, x, y));
-    let scaled = plain.multiply(x);
-    let found = Adjoint { plain, scaled };
-    let better = match function {
-        Unary::Negate => Adjoint {
-            plain,
-            scaled: a.scaled,
-        },
+    match function {
+        Unary::Negate => Adjoint::of(plain, x).with_scaled(a.scaled),
         // x f'(x) = 2 y; and |f'(x)| = 2 sqrt(y), so that |plain| is twice the
         // geometric mean of the two that come in.
         Unary::Square => {
             let product = a.plain.abs().multiply(a.scaled.abs());
-            let mean = value_of_root(product.high);
-            Adjoint {
-                plain: Range::symmetric((2.0 * mean).next_up()),
-                scaled: a.scaled.multiply(Range::point(2.0)),
-            }
+            let mean = root_up(product.high);
+            let plain = plain.both(Range::symmetric((2.0 * mean).next_up()));
+            Adjoint::of(plain, x).with_scaled(a.scaled.multiply(two))
         }
         // x f'(x) = y/2
-        Unary::Sqrt => Adjoint {
-            plain,
-            scaled: a.scaled.multiply(Range::point(0.5)),
-        },
+        Unary::Sqrt => Adjoint::of(plain, x).with_scaled(a.scaled.multiply(Range::point(0.5))),
         // x f'(x) = -y, f'(x) = -y^2
-        Unary::Inverse => Adjoint {
-            plain: a.scaled.multiply(y).negate(),
-            scaled: a.scaled.negate(),
-        },
+        Unary::Inverse => {
+            let plain = plain.both(a.scaled.multiply(y).negate());
+            Adjoint::of(plain, x).with_scaled(a.scaled.negate())
+        }
         // f' = y
-        Unary::Exp | Unary::PositiveExp => Adjoint {
-            plain: a.scaled,
-            scaled: a.scaled.multiply(x),
-        },
+        Unary::Exp | Unary::PositiveExp => Adjoint::of(plain.both(a.scaled), x),
         // f' = y (1 - y)
         Unary::InvLogit | Unary::OpenInvLogit => {
-            let rest = Range::ONE.subtract(y).at_least(0.0);
-            let plain = a.scaled.multiply(rest);
-            Adjoint {
-                plain,
-                scaled: plain.multiply(x),
+            let lack = Range::ONE.subtract(y).at_least(0.0);
+            let plain = plain.both(a.scaled.multiply(lack)).both(a.rest.multiply(y));
+            Adjoint::of(plain, x)
+        }
+        // (1 - x) f'(x) = -1
+        Unary::Log1m => Adjoint::of(plain, x).with_rest(a.plain.negate()),
+        _ => {
+            let found = Adjoint::of(plain, x);
+            match slope::scaled_derivative(function, x) {
+                Some(slope) => found.with_scaled(a.plain.multiply(slope)),
+                None => found,
             }
         }
-        _ => match slope::scaled_derivative(function, x) {
-            Some(slope) => Adjoint {
-                plain,
-                scaled: a.plain.multiply(slope),
-            },
-            None => found,
-        },
-    };
-    Adjoint {
-        plain: found.plain.both(better.plain),
-        scaled: found.scaled.both(better.scaled),
-    }
-}
-
-fn value_of_root(x: f64) -> f64 {
-    if x.is_nan() {
-        f64::INFINITY
-    } else {
-        super::range::root_up(x)
     }
 }
 
@@ -135,62 +133,61 @@ pub fn through_binary(op: Binary, a: Range, b: Range, y: Range, of: Adjoint) -> 
     if of.is_zero() {
         return [Adjoint::ZERO; 2];
     }
-    let Adjoint { plain, scaled } = of;
+    let Adjoint {
+        plain,
+        scaled,
+        rest,
+    } = of;
     let none = Adjoint::ZERO;
     match op {
         Binary::Add => {
-            let [mut left, mut right] = [Adjoint::of(plain, a), Adjoint::of(plain, b)];
+            let [left, right] = [Adjoint::of(plain, a), Adjoint::of(plain, b)];
             // Both of one sign: each is a share of the sum.
-            let same_sign = |a: Range, b: Range| a.low >= 0.0 && b.low >= 0.0;
-            if same_sign(a, b) {
-                left.scaled = left.scaled.both(scaled.multiply(slope::share(a, b)));
-                right.scaled = right.scaled.both(scaled.multiply(slope::share(b, a)));
-            } else if same_sign(a.negate(), b.negate()) {
-                let (a, b) = (a.negate(), b.negate());
-                left.scaled = left.scaled.both(scaled.multiply(slope::share(a, b)));
-                right.scaled = right.scaled.both(scaled.multiply(slope::share(b, a)));
+            let (positive, negative) =
+                (a.low >= 0.0 && b.low >= 0.0, a.high <= 0.0 && b.high <= 0.0);
+            if !(positive || negative) {
+                return [left, right];
             }
-            [left, right]
+            let (a, b) = (a.abs(), b.abs());
+            [
+                left.with_scaled(scaled.multiply(slope::share(a, b))),
+                right.with_scaled(scaled.multiply(slope::share(b, a))),
+            ]
         }
-        Binary::Subtract => [Adjoint::of(plain, a), Adjoint::of(plain.negate(), b)],
+        Binary::Subtract => {
+            let right = Adjoint::of(plain.negate(), b);
+            // y = 1 - b lacks b to one.
+            let right = if a == Range::ONE {
+                right.with_scaled(rest.negate()).with_rest(scaled.negate())
+            } else {
+                right
+            };
+            [Adjoint::of(plain, a), right]
+        }
         Binary::Multiply => [
-            Adjoint {
-                plain: plain.multiply(b),
-                scaled,
-            },
-            Adjoint {
-                plain: plain.multiply(a),
-                scaled,
-            },
+            Adjoint::of(plain.multiply(b), a).with_scaled(scaled),
+            Adjoint::of(plain.multiply(a), b).with_scaled(scaled),
         ],
-        Binary::Divide => [
-            Adjoint {
-                plain: plain.divide(b),
-                scaled,
-            },
-            Adjoint {
-                plain: scaled.divide(b).both(plain.multiply(y).divide(b)).negate(),
-                scaled: scaled.negate(),
-            },
-        ],
+        Binary::Divide => {
+            let by_divisor = scaled.divide(b).both(plain.multiply(y).divide(b));
+            [
+                Adjoint::of(plain.divide(b), a).with_scaled(scaled),
+                Adjoint::of(by_divisor.negate(), b).with_scaled(scaled.negate()),
+            ]
+        }
         // a^b: a d/da = b y, d/db = y log(a), for a > 0.
         Binary::Power if a.low > 0.0 => {
             let by_exponent = scaled.multiply(slope::value(Unary::Log, a));
+            let by_base = scaled.multiply(b);
             [
-                Adjoint {
-                    plain: scaled.multiply(b).divide(a),
-                    scaled: scaled.multiply(b),
-                },
+                Adjoint::of(by_base.divide(a), a).with_scaled(by_base),
                 Adjoint::of(by_exponent, b),
             ]
         }
         Binary::Power if b.is_point() && whole_power(b.low) => {
-            let power = power(a, b.low - 1.0);
+            let by_base = plain.multiply(b).multiply(power(a, b.low - 1.0));
             [
-                Adjoint {
-                    plain: plain.multiply(b).multiply(power),
-                    scaled: scaled.multiply(b),
-                },
+                Adjoint::of(by_base, a).with_scaled(scaled.multiply(b)),
                 none,
             ]
         }
@@ -272,6 +269,31 @@ pub fn binary_value(op: Binary, a: Range, b: Range) -> Range {
     }
 }
 
+/// What a condition says of one of the numbers that it compares: the range of
+/// `branch` where the condition has this outcome. `x < 1 ? 1 : x` is at least 1.
+pub fn under<T: PartialEq>(
+    comparison: Option<(Binary, [T; 2])>,
+    holds: bool,
+    branch: &T,
+    of: impl Fn(&T) -> Range,
+) -> Range {
+    let range = of(branch);
+    let Some((Binary::Less | Binary::LessEqual, [left, right])) = comparison else {
+        return range;
+    };
+    // Whichever is the smaller of the two.
+    let (small, large) = if holds { (left, right) } else { (right, left) };
+    let mut narrowed = range;
+    if *branch == small {
+        narrowed.high = narrowed.high.min(of(&large).high);
+    }
+    if *branch == large {
+        narrowed.low = narrowed.low.max(of(&small).low);
+    }
+    // Never taken: whatever.
+    if narrowed.is_empty() { range } else { narrowed }
+}
+
 /// Powers that are products.
 fn whole_power(exponent: f64) -> bool {
     exponent.fract() == 0.0 && (0.0..=64.0).contains(&exponent)
@@ -309,10 +331,8 @@ pub fn through_form(form: Form, arguments: &[Range], of: Adjoint) -> Option<Vec<
             let slope = Range::ONE.subtract(y_seen.divide(rate));
             vec![
                 Adjoint::ZERO,
-                Adjoint {
-                    plain: plain.multiply(slope),
-                    scaled: plain.multiply(rate.subtract(y_seen)),
-                },
+                Adjoint::of(plain.multiply(slope), rate)
+                    .with_scaled(plain.multiply(rate.subtract(y_seen))),
             ]
         }
         // d/d alpha = n inv_logit(alpha) - y, between -n and n since 0 <= y <= n
@@ -336,10 +356,8 @@ pub fn through_form(form: Form, arguments: &[Range], of: Adjoint) -> Option<Vec<
                 .subtract(half.divide(nu).multiply(share));
             vec![
                 Adjoint::of(plain.multiply(by_nu), nu),
-                Adjoint {
-                    plain: plain.multiply(half.divide(nu.add(z2))),
-                    scaled: plain.multiply(half.multiply(share)),
-                },
+                Adjoint::of(plain.multiply(half.divide(nu.add(z2))), z2)
+                    .with_scaled(plain.multiply(half.multiply(share))),
             ]
         }
         _ => return None,

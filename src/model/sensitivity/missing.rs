@@ -30,8 +30,8 @@ pub struct Need {
     pub upper: bool,
     /// The constraint that it has in place of bounds, as for `ordered`.
     constraint: Option<String>,
-    /// Its lower bound is there, but nothing keeps it away from it.
-    has_lower: bool,
+    /// Which bounds it has already, too far out.
+    declared: (bool, bool),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,47 +68,68 @@ impl fmt::Display for Need {
         if let Some(constraint) = &self.constraint {
             return write!(f, "cannot be {constraint}, which no bounds can be given to");
         }
+        let lower = if self.declared.0 {
+            "a larger `lower`"
+        } else {
+            "a `lower`"
+        };
+        let upper = if self.declared.1 {
+            "a smaller `upper`"
+        } else {
+            "an `upper`"
+        };
         match (self.lower, self.upper) {
-            (true, true) if self.has_lower => {
-                write!(f, "needs a larger `lower`, and an `upper`")
+            (true, true) if self.declared == (false, false) => {
+                write!(f, "needs `lower` and `upper`")
             }
-            (true, false) if self.has_lower => write!(f, "needs a larger `lower`"),
-            (true, true) => write!(f, "needs `lower` and `upper`"),
-            (true, false) => write!(f, "needs a `lower`"),
-            _ => write!(f, "needs an `upper`"),
+            (true, true) => write!(f, "needs {lower} and {upper}"),
+            (true, false) => write!(f, "needs {lower}"),
+            _ => write!(f, "needs {upper}"),
         }
     }
 }
 
-/// A bound that is not declared, and might be.
-#[derive(Debug, Clone, Copy)]
-enum Side {
-    /// Both sides of a column.
-    Column(usize),
-    /// Coordinates `offset .. offset + length` from below.
-    Below(usize, usize),
-    Above(usize, usize),
+/// One end of what a column or a parameter's coordinates may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Side {
+    of: Source,
+    is_lower: bool,
 }
 
-/// Where coordinates are kept while a bound is tried.
-const REACH: f64 = 4.0;
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source {
+    Column(usize),
+    /// `offset`, `length`
+    Coordinates(usize, usize),
+}
+
+/// How far from zero, or from an end that is declared, coordinates and columns are
+/// kept while a bound is tried.
+const REACH: f64 = 0.25;
 
 /// Why the problem's bound is infinite.
 pub fn missing(model: &Model, problem: &Problem<'_>) -> Missing {
-    let mut sides: Vec<Side> = Vec::new();
+    let coordinates = || {
+        problem
+            .parameters()
+            .map(|(offset, length)| Source::Coordinates(offset, length))
+    };
+    // Whole numbers between bounds are as far from trouble as they can be.
+    let columns = || {
+        problem.columns().filter_map(|c| {
+            let column = &model.columns[c];
+            let closed = column.is_int && column.lower.is_some() && column.upper.is_some();
+            (!closed).then_some(Source::Column(c))
+        })
+    };
+    let side = |is_lower: bool| move |of: Source| Side { of, is_lower };
     // What is taken away first is asked for last.
-    for (offset, length) in problem.parameters() {
-        sides.push(Side::Above(offset, length));
-    }
-    for (offset, length) in problem.parameters() {
-        sides.push(Side::Below(offset, length));
-    }
-    for c in problem.columns() {
-        let column = &model.columns[c];
-        if column.lower.is_none() || column.upper.is_none() {
-            sides.push(Side::Column(c));
-        }
-    }
+    let mut sides: Vec<Side> = coordinates()
+        .map(side(false))
+        .chain(coordinates().map(side(true)))
+        .chain(columns().map(side(false)))
+        .chain(columns().map(side(true)))
+        .collect();
     let bounded = |sides: &[Side]| {
         let cell = with(model, problem, sides);
         largest_norm(problem, &model.whole(), cell, Effort::little())
@@ -138,25 +159,18 @@ pub fn missing(model: &Model, problem: &Problem<'_>) -> Missing {
 }
 
 fn with(model: &Model, problem: &Problem<'_>, sides: &[Side]) -> Cell {
-    let mut cell = model.all(problem);
+    let all = model.all(problem);
+    let mut cell = all.clone();
     for side in sides {
-        match *side {
-            Side::Column(c) => {
-                let Range { low, high } = cell.columns[c];
-                cell.columns[c] = match (low.is_finite(), high.is_finite()) {
-                    (true, _) => Range::new(low, low + 1.0),
-                    (_, true) => Range::new(high - 1.0, high),
-                    _ => Range::new(0.0, 1.0),
-                };
+        match side.of {
+            Source::Column(c) => {
+                let end = inward(all.columns[c], side.is_lower);
+                set(&mut cell.columns[c], side.is_lower, end);
             }
-            Side::Below(offset, length) => {
+            Source::Coordinates(offset, length) => {
                 for range in &mut cell.theta[offset..offset + length] {
-                    range.low = -REACH;
-                }
-            }
-            Side::Above(offset, length) => {
-                for range in &mut cell.theta[offset..offset + length] {
-                    range.high = REACH;
+                    let end = if side.is_lower { -REACH } else { REACH };
+                    set(range, side.is_lower, end);
                 }
             }
         }
@@ -164,44 +178,57 @@ fn with(model: &Model, problem: &Problem<'_>, sides: &[Side]) -> Cell {
     cell
 }
 
+fn set(range: &mut Range, is_lower: bool, end: f64) {
+    if is_lower {
+        range.low = end;
+    } else {
+        range.high = end;
+    }
+}
+
+/// An end moved inward, or put near to the other, or to zero.
+fn inward(Range { low, high }: Range, is_lower: bool) -> f64 {
+    let step = REACH * (high - low).min(1.0);
+    match (low.is_finite(), high.is_finite(), is_lower) {
+        (true, _, true) => low + step,
+        (_, true, false) => high - step,
+        (true, _, false) => low + 1.0,
+        (_, true, true) => high - 1.0,
+        (_, _, true) => -1.0,
+        (_, _, false) => 1.0,
+    }
+}
+
 fn needs(model: &Model, sides: &[Side]) -> Vec<Need> {
+    let has = |of: Source, is_lower: bool| sides.contains(&Side { of, is_lower });
     let mut needs: Vec<Need> = Vec::new();
-    for c in sides.iter().filter_map(|side| match side {
-        Side::Column(c) => Some(*c),
-        _ => None,
-    }) {
-        let column = &model.columns[c];
-        if needs.iter().any(|n| n.name == column.variable) {
+    for (c, column) in model.columns.iter().enumerate() {
+        let (lower, upper) = (has(Source::Column(c), true), has(Source::Column(c), false));
+        let known = needs.iter().any(|n| n.name == column.variable);
+        if !(lower || upper) || known {
             continue;
         }
         needs.push(Need {
             kind: NeedKind::Column,
             name: column.variable.clone(),
-            lower: column.lower.is_none(),
-            upper: column.upper.is_none(),
+            lower,
+            upper,
             constraint: None,
-            has_lower: false,
+            declared: (column.lower.is_some(), column.upper.is_some()),
         });
     }
     for parameter in &model.parameters {
-        let at = |side: &Side| match *side {
-            Side::Below(offset, _) if offset == parameter.offset => (true, false),
-            Side::Above(offset, _) if offset == parameter.offset => (false, true),
-            _ => (false, false),
-        };
-        let (low, high) = sides
-            .iter()
-            .map(at)
-            .fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1));
+        let of = Source::Coordinates(parameter.offset, parameter.free_length);
+        let (low, high) = (has(of, true), has(of, false));
         if parameter.free_length == 0 || !(low || high) {
             continue;
         }
-        let (lower, upper) = match &parameter.transform {
+        let declared = match &parameter.transform {
             Transform::Bounds(b) => (b.lower.is_some(), b.upper.is_some()),
             _ => (false, false),
         };
-        // A coordinate falls where the parameter rises only below an upper bound.
-        let (low, high) = if upper && !lower {
+        // Below an upper bound alone, the parameter rises as its coordinate falls.
+        let (lower, upper) = if declared == (false, true) {
             (high, low)
         } else {
             (low, high)
@@ -214,10 +241,10 @@ fn needs(model: &Model, sides: &[Side]) -> Vec<Need> {
         needs.push(Need {
             kind: NeedKind::Parameter,
             name: parameter.name.clone(),
-            lower: low,
-            upper: high,
+            lower,
+            upper,
             constraint,
-            has_lower: lower && low,
+            declared,
         });
     }
     needs

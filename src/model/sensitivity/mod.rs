@@ -27,8 +27,8 @@ mod slope;
 
 pub use missing::{Missing, Need, NeedKind};
 
-use super::private::Scalar;
 use super::Model;
+use super::private::Scalar;
 use crate::function::{Form, Unary};
 use crate::syntax::Span;
 use private_half::{Cell, Norm, Problem};
@@ -108,7 +108,7 @@ impl Model {
 
     fn derive(&self, terms: &[(Scalar, bool)]) -> Derived {
         let problem = Problem::new(&self.graphs, terms);
-        let Norm { norm, parts } = largest_norm(
+        let Norm { norm, parts, .. } = largest_norm(
             &problem,
             &self.whole(),
             self.all(&problem),

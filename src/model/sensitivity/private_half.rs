@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::adjoint::{Adjoint, binary_value, through_binary, through_form, through_unary};
+use super::adjoint::{Adjoint, binary_value, through_binary, through_form, through_unary, under};
 use super::public_half::{Lookup, PublicHalf, Values, VectorAdjoint, truth};
 use super::range::{Range, root_up, sum_up};
 use super::slope;
 use crate::function::{Form, Unary};
-use crate::model::{Graphs, PrivateId, PrivateOp, PublicId, Scalar, operands};
+use crate::model::{Binary, Graphs, PrivateId, PrivateOp, PublicId, Scalar, operands};
 
 /// What records and parameters may be, and what follows from it is asked.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub struct Norm {
     pub norm: f64,
     /// Per parameter's offset, the norm of its part.
     pub parts: Vec<(usize, f64)>,
+    /// The ranges of the places in the cell.
+    pub places: Vec<Range>,
 }
 
 /// The conditions under which an adjoint counts, outermost first.
@@ -172,6 +174,7 @@ impl<'a> Problem<'a> {
                 .into_iter()
                 .map(|(offset, square)| (offset, root_up(square)))
                 .collect(),
+            places: self.places.iter().map(|id| values[id.0 as usize]).collect(),
         })
     }
 
@@ -180,6 +183,17 @@ impl<'a> Problem<'a> {
             Scalar::Number(bits) => Range::constant(bits.value()),
             Scalar::Public(id, i) => public[id.0 as usize][i as usize],
             Scalar::Private(id) => values[id.0 as usize],
+        }
+    }
+
+    /// The comparison that a condition is.
+    fn comparison(&self, condition: Scalar) -> Option<(Binary, [Scalar; 2])> {
+        let Scalar::Private(id) = condition else {
+            return None;
+        };
+        match self.graphs.private.node(id).op {
+            PrivateOp::Binary(op, a, b) => Some((op, [a, b])),
+            _ => None,
         }
     }
 
@@ -193,11 +207,16 @@ impl<'a> Problem<'a> {
                 PrivateOp::Column(c) => cell.columns[*c as usize],
                 PrivateOp::Unary(f, a) => slope::value(*f, of(*a)),
                 PrivateOp::Binary(op, a, b) => binary_value(*op, of(*a), of(*b)),
-                PrivateOp::Select(c, a, b) => match truth(of(*c)) {
-                    Some(true) => of(*a),
-                    Some(false) => of(*b),
-                    None => of(*a).hull(of(*b)),
-                },
+                PrivateOp::Select(c, a, b) => {
+                    let compared = || self.comparison(*c);
+                    let then = || under(compared(), true, a, |&s| of(s));
+                    let otherwise = || under(compared(), false, b, |&s| of(s));
+                    match truth(of(*c)) {
+                        Some(true) => then(),
+                        Some(false) => otherwise(),
+                        None => then().hull(otherwise()),
+                    }
+                }
                 PrivateOp::Linear(terms) => terms.iter().fold(Range::ZERO, |sum, term| {
                     let mut product = Range::constant(term.scale.value());
                     if let Some((node, i)) = term.parameter {

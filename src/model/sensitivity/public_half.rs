@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::adjoint::{Adjoint, binary_value, through_binary, through_form, through_unary};
+use super::adjoint::{Adjoint, binary_value, through_binary, through_form, through_unary, under};
 use super::range::{Range, root_up, square_up, sum_up};
 use super::slope;
 use crate::function::{Form, Kernel};
@@ -146,11 +146,16 @@ impl<'a> PublicHalf<'a> {
                     .collect(),
                 PublicOp::Select(c, a, b) => (0..length)
                     .map(|i| {
-                        let (a, b) = (at(of(*a), i), at(of(*b), i));
+                        let compared = || match self.graph.node(*c).op {
+                            PublicOp::Binary(op, left, right) => Some((op, [left, right])),
+                            _ => None,
+                        };
+                        let then = || under(compared(), true, a, |&n| at(of(n), i));
+                        let otherwise = || under(compared(), false, b, |&n| at(of(n), i));
                         match truth(at(of(*c), i)) {
-                            Some(true) => a,
-                            Some(false) => b,
-                            None => a.hull(b),
+                            Some(true) => then(),
+                            Some(false) => otherwise(),
+                            None => then().hull(otherwise()),
                         }
                     })
                     .collect(),

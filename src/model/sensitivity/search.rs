@@ -44,8 +44,8 @@ enum Variable {
 /// More variables than this are not tried.
 const MOST_VARIABLES: usize = 24;
 
-/// Halvings in a row that may leave the bound as it is.
-const PATIENCE: u32 = 3;
+/// Halvings in a row that may leave the bound as it is, for each variable.
+const PATIENCE: usize = 2;
 
 /// Less than this share is no progress.
 const PROGRESS: f64 = 1e-3;
@@ -54,7 +54,22 @@ struct Open {
     cell: Cell,
     norm: Norm,
     /// Halvings in a row without progress.
-    stuck: u32,
+    stuck: usize,
+    /// How often it was halved in each variable.
+    halved: Vec<u32>,
+}
+
+impl Open {
+    fn new((mut cell, norm): (Cell, Norm), stuck: usize, halved: Vec<u32>) -> Open {
+        // Halves of what the place can be, not of everything.
+        cell.places.clone_from(&norm.places);
+        Open {
+            cell,
+            norm,
+            stuck,
+            halved,
+        }
+    }
 }
 
 /// An upper bound of the gradient's norm over the whole cell, with its parts where it
@@ -63,16 +78,13 @@ pub fn largest_norm(problem: &Problem<'_>, whole: &[bool], all: Cell, effort: Ef
     let nothing = Norm {
         norm: 0.0,
         parts: Vec::new(),
+        places: Vec::new(),
     };
     let Some(norm) = problem.norm(&all) else {
         return nothing;
     };
     let variables = variables(problem, whole);
-    let mut open = vec![Open {
-        cell: all,
-        norm,
-        stuck: 0,
-    }];
+    let mut open = vec![Open::new((all, norm), 0, vec![0; variables.len()])];
     let mut left = effort.evaluations;
     loop {
         let Some(worst) =
@@ -81,11 +93,7 @@ pub fn largest_norm(problem: &Problem<'_>, whole: &[bool], all: Cell, effort: Ef
             return nothing;
         };
         let bound = open[worst].norm.norm;
-        let patience = if bound.is_finite() {
-            PATIENCE
-        } else {
-            PATIENCE * MOST_VARIABLES as u32
-        };
+        let patience = PATIENCE * variables.len();
         if left == 0 || bound == 0.0 || open[worst].stuck > patience {
             return open.swap_remove(worst).norm;
         }
@@ -115,8 +123,8 @@ fn variables(problem: &Problem<'_>, whole: &[bool]) -> Vec<Variable> {
         .collect()
 }
 
-/// The halves in the variable in which they are best: by the larger of the two, and
-/// where that is no better than the whole, by both together.
+/// The halves in the variable in which they are best; where none is any better than
+/// the whole, in the one that has been halved least.
 fn halve(
     problem: &Problem<'_>,
     variables: &[Variable],
@@ -124,15 +132,14 @@ fn halve(
     left: &mut usize,
 ) -> Option<Vec<Open>> {
     let bound = parent.norm.norm;
-    let mut best: Option<(f64, f64, Vec<(Cell, Norm)>)> = None;
-    // Where nothing is finite yet, one variable after the other.
-    let turn = (!bound.is_finite()).then(|| parent.stuck as usize % variables.len().max(1));
-    for k in 0..variables.len() {
-        if *left == 0 {
-            break;
+    let mut best: Option<Halves> = None;
+    for (k, &variable) in variables.iter().enumerate() {
+        // Where nothing is finite yet, there is no telling which is best.
+        let least = |k: usize| parent.halved.iter().all(|&h| parent.halved[k] <= h);
+        if *left == 0 || !bound.is_finite() && best.is_some() && !least(k) {
+            continue;
         }
-        let at = turn.map_or(k, |turn| (turn + k) % variables.len());
-        let Some(cells) = split(&parent.cell, variables[at]) else {
+        let Some(cells) = split(&parent.cell, variable) else {
             continue;
         };
         *left = left.saturating_sub(2);
@@ -145,37 +152,61 @@ fn halve(
             .collect();
         // A half lies within the whole, whatever rounding made of it.
         let norms = || halves.iter().map(|h| h.1.norm.min(bound));
-        let largest = norms().fold(0.0, f64::max);
-        let sum: f64 = norms().sum();
-        if best.as_ref().is_none_or(|b| {
-            (largest, sum) < (b.0 * (1.0 - 1e-12), b.1) || (largest <= b.0 && sum < b.1)
-        }) {
-            best = Some((largest, sum, halves));
-        }
-        if turn.is_some() {
-            break;
+        let found = Halves {
+            variable: k,
+            largest: norms().fold(0.0, f64::max),
+            sum: norms().sum(),
+            halved: parent.halved[k],
+            halves,
+        };
+        if best
+            .as_ref()
+            .is_none_or(|best| found.is_better(best, bound))
+        {
+            best = Some(found);
         }
     }
-    let (largest, _, halves) = best?;
-    let stuck = if largest < bound * (1.0 - PROGRESS) {
+    let best = best?;
+    let stuck = if best.progresses(bound) {
         0
     } else {
         parent.stuck + 1
     };
+    let mut halved = parent.halved.clone();
+    halved[best.variable] += 1;
+    let within = |norm: Norm| Norm {
+        norm: norm.norm.min(bound),
+        ..norm
+    };
+    let halves = best.halves.into_iter();
     Some(
         halves
-            .into_iter()
-            .map(|(cell, norm)| Open {
-                cell,
-                norm: if norm.norm > bound {
-                    parent.norm.clone()
-                } else {
-                    norm
-                },
-                stuck,
-            })
+            .map(|(cell, norm)| Open::new((cell, within(norm)), stuck, halved.clone()))
             .collect(),
     )
+}
+
+struct Halves {
+    variable: usize,
+    /// The larger bound of the two, and the sum of both.
+    largest: f64,
+    sum: f64,
+    halved: u32,
+    halves: Vec<(Cell, Norm)>,
+}
+
+impl Halves {
+    fn progresses(&self, bound: f64) -> bool {
+        self.largest < bound * (1.0 - PROGRESS)
+    }
+
+    fn is_better(&self, other: &Halves, bound: f64) -> bool {
+        match (self.progresses(bound), other.progresses(bound)) {
+            (true, true) => self.largest < other.largest,
+            (own, others) if own != others => own,
+            _ => (self.halved, self.sum) < (other.halved, other.sum),
+        }
+    }
 }
 
 fn split(cell: &Cell, variable: Variable) -> Option<[Cell; 2]> {
