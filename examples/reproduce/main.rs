@@ -10,6 +10,7 @@
 //! points follow from the repeat's number; noise comes from the operating system, so
 //! that other runs give other numbers from the same distribution.
 
+mod chain;
 mod experiment;
 mod posterior;
 
