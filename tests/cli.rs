@@ -409,9 +409,38 @@ fn bad_settings_are_explained() {
             &["no sampler `zzz`; there are `dp-hmc`"],
         ),
         (
-            "--epsilon 1 --algorithm dp-barker",
-            &["`dp-barker` is not supported", "`dp-hmc`"],
+            "--epsilon 1 --algorithm dp-barker --batch-size 301",
+            &["301", "out of 300 records"],
         ),
+        (
+            "--epsilon 1 --delta 1e-6 --algorithm dp-barker --relation add-remove",
+            &["fixed size", "`--relation substitute`"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-barker --batch-rate 0.1",
+            &["--batch-rate means nothing to `dp-barker`", "--batch-size"],
+        ),
+        (
+            "--epsilon 1 --delta 1e-6 --algorithm dp-sgld --relation add-remove",
+            &["--step-size", "give one"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-penalty --batch-rate 1.5",
+            &["1.5"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-sghmc --friction 0",
+            &["--friction", "positive"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-sghmc --friction 1 --noise-estimate 2",
+            &["--noise-estimate is 2", "below the friction, 1"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-sgnht --step-decay 2",
+            &["--step-decay", "from 0"],
+        ),
+        ("--algorithm clipped-hmc", &["no privacy", "--not-private"]),
         (
             "--epsilon 1 --algorithm dp-penalty --leapfrog-steps 3",
             &["--leapfrog-steps means nothing", "--one-component"],
@@ -428,10 +457,7 @@ fn bad_settings_are_explained() {
             "--epsilon 1 --step-size 0.1 --target-acceptance 0.5",
             &["--step-size fixes"],
         ),
-        (
-            "--algorithm dp-barker",
-            &["`dp-barker` is not supported", "`hmc`"],
-        ),
+        ("--algorithm dp-barker", &["--epsilon", "how private"]),
         ("--algorithm hmc", &["no privacy", "--not-private"]),
         (
             "--epsilon 1 --algorithm hmc --not-private",

@@ -10,7 +10,7 @@ use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
 use super::{pretty, print};
-use crate::accounting::Event;
+use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question};
 
 #[derive(Debug, clap::Args)]
@@ -153,23 +153,34 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             r.relation
         ),
     ];
-    for event in &plan.events {
+    for (event, planned) in plan.events.iter().zip(&plan.lines) {
+        let batches = batches(planned.line.subsampling);
         let Some(g) = event.release() else {
-            lines.push(format!("  {:>8} x {}", event.count(), event.what()));
+            lines.push(format!(
+                "  {:>8} x {}{batches}",
+                event.count(),
+                event.what()
+            ));
             continue;
         };
         lines.push(format!(
-            "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity){}",
+            "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity){batches}",
             g.count(),
             g.what(),
             g.clip().map_or(f64::NAN, |c| c.to_f64()),
             g.sigma().to_f64(),
             g.sigma().to_f64() / g.sensitivity().to_f64(),
-            match event {
-                Event::Subsampled(batch) => format!(", batches of {} of the records", batch.rate()),
-                Event::Gaussian(_) | Event::Barker(_) => String::new(),
-            },
         ));
     }
     lines
+}
+
+fn batches(subsampling: Subsampling) -> String {
+    match subsampling {
+        Subsampling::All => String::new(),
+        Subsampling::Poisson(rate) => {
+            format!(", batches of each record with probability {}", rate.rate())
+        }
+        Subsampling::FixedSize(size) => format!(", batches of {size} records"),
+    }
 }

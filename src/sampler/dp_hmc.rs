@@ -34,6 +34,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
+use super::clipped::Reference;
 use super::jitter::Jitter;
 use super::metric::Metric;
 use super::oracle::{Oracle, Ratio, SampleError};
@@ -57,6 +58,21 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         "--noise-split",
         "--tau-gradient",
         "--tau-log-ratio",
+        "--metric",
+        "--target-acceptance",
+    ],
+};
+
+pub(super) const CLIPPED: Algorithm = Algorithm {
+    name: "clipped-hmc",
+    summary: "dp-hmc's dynamics on clipped values without noise (NOT PRIVATE), for what clipping alone does",
+    kind: Kind::Clipped(&DpHmc),
+    columns: &[],
+    settings: &[
+        "--step-size",
+        "--leapfrog-steps",
+        "--clip-gradient",
+        "--clip-log-ratio",
         "--metric",
         "--target-acceptance",
     ],
@@ -140,7 +156,18 @@ impl Sampler for DpHmc {
         oracle: &mut dyn Oracle,
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        let r = &plan.request;
+        self.walker(&plan.request, theta, oracle, rng)
+    }
+}
+
+impl Reference for DpHmc {
+    fn walker(
+        &self,
+        r: &PlanRequest,
+        theta: Vec<f64>,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker> {
         Box::new(Chain {
             settings: Settings {
                 step_size: r.step_size.unwrap_or_else(|| self.default_step_size(r)),
@@ -151,6 +178,11 @@ impl Sampler for DpHmc {
             jitter: Jitter::new(rng),
             state: init(theta, oracle),
         })
+    }
+
+    /// As of exact HMC: there is no penalty.
+    fn acceptance(&self) -> f64 {
+        0.8
     }
 }
 

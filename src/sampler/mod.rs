@@ -5,6 +5,9 @@
 
 mod adaptation;
 mod barker_correction;
+#[cfg(test)]
+mod bias_tests;
+mod clipped;
 mod dp_barker;
 mod dp_hmc;
 mod dp_penalty;
@@ -31,6 +34,7 @@ mod warmup;
 
 use rand_chacha::ChaCha8Rng;
 
+pub use clipped::{ClippedSettings, sample_clipped};
 pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
@@ -76,6 +80,8 @@ pub enum Kind {
     Exact,
     /// Exact gradients of batches, with the noise of the dynamics: NOT PRIVATE.
     Open(&'static dyn stochastic::Dynamics),
+    /// Clipped as by a private sampler, without its noise: NOT PRIVATE.
+    Clipped(&'static dyn clipped::Reference),
 }
 
 /// A sampler whose every look at the data is a release.
@@ -164,6 +170,8 @@ pub static ALGORITHMS: &[Algorithm] = &[
     dp_sgnht::OPEN,
     dp_sghmc::OPEN,
     dp_sghmc::NAIVE,
+    dp_hmc::CLIPPED,
+    dp_penalty::CLIPPED,
 ];
 
 /// The sampler of that name.

@@ -31,13 +31,15 @@ pub struct Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error(
-        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use larger noise multipliers, fewer iterations or chains, or `--iterations max`"
+        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use {advice}fewer iterations or chains, or `--iterations max`"
     )]
     Budget {
         requested: f64,
         budget: f64,
         delta: f64,
         short: f64,
+        /// What else there is to change.
+        advice: &'static str,
     },
     #[error("not one iteration fits this budget: use larger noise multipliers or fewer chains")]
     NoIteration,
@@ -397,6 +399,12 @@ impl Draft<'_> {
     fn refusal(&self, multipliers: Multipliers, k: u64) -> Result<PlanError, PlanError> {
         let r = self.request;
         let lines = self.lines(multipliers, k)?;
+        let noise_is_fixed = lines.iter().any(|line| line.line.noise == Noise::Fixed);
+        let advice = if noise_is_fixed {
+            "a smaller --batch-size, "
+        } else {
+            "larger noise multipliers, "
+        };
         // With continuous noise: the term for the lattice may be what makes every
         // epsilon too small, and this says how far off the budget is at least.
         let continuous: Vec<Event> = lines
@@ -417,6 +425,7 @@ impl Draft<'_> {
             budget,
             delta: r.delta.to_f64(),
             short: requested - budget,
+            advice,
         })
     }
 
