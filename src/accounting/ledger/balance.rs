@@ -202,7 +202,7 @@ impl Balance {
         if let Some(allowance) = self.allowance {
             return allowance;
         }
-        let like = cost.total_variation * Real::exact(LIKE_THE_FIRST);
+        let like = cost.total_variation * Real::exact(LIKE_THE_FIRST) * ROOM_FOR_ROUNDING;
         let usual = self.least_allowance().max(like);
         if !self.keeps(cost.amount, usual) && self.keeps(cost.amount, cost.total_variation) {
             cost.total_variation
@@ -245,6 +245,9 @@ fn sum_up(sum: Real, part: Real) -> Real {
     }
     (sum + part) * ROUNDING_UP
 }
+
+/// More than the rounding of a thousand sums.
+const ROOM_FOR_ROUNDING: Real = Real::from_parts(1.0, 1e-27);
 
 /// More than the rounding of one sum.
 const ROUNDING_UP: Real = Real::from_parts(1.0, 1e-31);
