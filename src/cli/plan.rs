@@ -14,9 +14,14 @@ use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question};
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6"
-)]
+#[command(after_help = "\
+Prints what a run would release, with its noise, and what that noise means for the chain:
+the standard deviation of the acceptance test's noise for a typical proposal, and that of
+a gradient beside the most that all records pull together. Warns of what cannot work.
+
+Examples:
+  dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
+  dpm plan models/adult_income.dpm --rows 48842 --epsilon 4 --delta 1e-6 --tau-gradient 500 --tau-log-ratio 300 --iterations max")]
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
@@ -111,8 +116,40 @@ pub(super) fn json_of(plan: &Plan) -> Value {
         "epsilon": plan.epsilon(),
         "delta": plan.request.delta.to_f64(),
         "relation": plan.request.relation.name(),
+        "predicted": predicted(plan),
         "warnings": plan.warnings,
     })
+}
+
+/// The noise in terms of the posterior: what of it can be told without data.
+fn predicted(plan: &Plan) -> Value {
+    let proposal = plan.typical_proposal();
+    let gradient = plan.gradient_and_noise();
+    json!({
+        "proposal_distance": proposal.map(|(distance, _)| distance),
+        "log_ratio_noise_sd": proposal.map(|(_, noise)| noise).filter(|noise| noise.is_finite()),
+        "gradient_noise_sd": gradient.map(|(noise, _)| noise),
+        "gradient_longest": gradient.and_then(|(_, longest)| longest),
+    })
+}
+
+fn describe_predicted(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some((distance, noise)) = plan.typical_proposal() {
+        lines.push(format!(
+            "  a proposal at distance {distance:.2e} is tested with noise of sd {noise:.3} nats (above 2 almost everything is rejected)"
+        ));
+    }
+    if let Some((noise, longest)) = plan.gradient_and_noise() {
+        let records = match longest {
+            Some(longest) => format!("; all records together pull by at most {longest:.4e}"),
+            None => String::new(),
+        };
+        lines.push(format!(
+            "  a gradient has noise of sd {noise:.4e} on each coordinate{records}"
+        ));
+    }
+    lines
 }
 
 fn has_trajectories(plan: &Plan) -> bool {
@@ -172,6 +209,7 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             g.sigma().to_f64() / g.sensitivity().to_f64(),
         ));
     }
+    lines.extend(describe_predicted(plan));
     lines
 }
 

@@ -119,10 +119,7 @@ impl Sampler for DpHmc {
         let r = &plan.request;
         let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
         let mut warnings = Vec::new();
-        // A trajectory driven by gradient noise alone is about this long: momenta
-        // of size 1 over L steps, jittered to half the step on average.
-        let d = r.dimension as f64;
-        let typical = 0.5 * step_size * r.leapfrog_steps as f64 * d.sqrt();
+        let typical = self.typical_distance(r).unwrap_or(0.0);
         let sigma = plan.log_ratio_noise(typical);
         if sigma > 2.0 {
             warnings.push(format!(
@@ -141,6 +138,12 @@ impl Sampler for DpHmc {
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
         0.05
+    }
+
+    /// Momenta of size 1 over L steps, jittered to half the step on average.
+    fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
+        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
+        Some(0.5 * step_size * r.leapfrog_steps as f64 * (r.dimension as f64).sqrt())
     }
 
     /// Below the 0.65 to 0.8 of exact HMC, since the penalty alone rejects: with a

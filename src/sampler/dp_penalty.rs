@@ -123,12 +123,7 @@ impl Sampler for DpPenalty {
 
     fn warnings(&self, plan: &Plan) -> Vec<String> {
         let r = &plan.request;
-        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
-        let coordinates = match Move::of(r) {
-            Move::Whole => r.dimension as f64,
-            Move::OneComponent | Move::GuidedWalk => 1.0,
-        };
-        let typical = step_size * coordinates.sqrt();
+        let typical = self.typical_distance(r).unwrap_or(0.0);
         let sigma = plan.log_ratio_noise(typical);
         if sigma <= 2.0 {
             return Vec::new();
@@ -140,6 +135,15 @@ impl Sampler for DpPenalty {
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
         0.05
+    }
+
+    fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
+        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
+        let coordinates = match Move::of(r) {
+            Move::Whole => r.dimension as f64,
+            Move::OneComponent | Move::GuidedWalk => 1.0,
+        };
+        Some(step_size * coordinates.sqrt())
     }
 
     /// About what a random walk wants in few dimensions (Roberts, Gelman and Gilks

@@ -96,6 +96,12 @@ pub trait Sampler: Sync + std::fmt::Debug {
     /// The step size of a run that gives none (unconstrained scale).
     fn default_step_size(&self, request: &PlanRequest) -> f64;
 
+    /// How far a proposal goes whose answers are all noise, about (unconstrained scale);
+    /// none for samplers whose steps do not depend on a noisy log-ratio.
+    fn typical_distance(&self, _: &PlanRequest) -> Option<f64> {
+        None
+    }
+
     /// The mean acceptance that warm-up aims at by changing the step size, for
     /// samplers that accept and reject.
     fn target_acceptance(&self) -> Option<f64>;

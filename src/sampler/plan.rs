@@ -9,6 +9,7 @@ use crate::accounting::{
 };
 use crate::privacy::{
     BarkerError, BatchPenaltyError, BatchPenaltyPlan, PenaltyError, RateError, ScaleError,
+    Subsampling,
 };
 
 /// To this relative precision the noise of subsampled releases is found.
@@ -196,6 +197,31 @@ impl Plan {
     pub fn tau(&self, question: Question) -> Option<f64> {
         let asks = |line: &&PlannedLine| line.line.question == question;
         self.lines.iter().find(asks).map(|line| line.tau)
+    }
+
+    /// How far a typical proposal goes, and the standard deviation of the noise of its
+    /// acceptance test, in nats; none where nothing is accepted by a noisy log-ratio.
+    pub fn typical_proposal(&self) -> Option<(f64, f64)> {
+        self.tau(Question::LogRatio)?;
+        let Kind::Private(sampler) = self.request.algorithm.kind else {
+            return None;
+        };
+        let distance = sampler.typical_distance(&self.request)?;
+        Some((distance, self.log_ratio_noise(distance)))
+    }
+
+    /// Standard deviation of the noise on each coordinate of a gradient over all records,
+    /// and the length that their clipped gradients have at most together, where their
+    /// number is public; both after tempering.
+    pub fn gradient_and_noise(&self) -> Option<(f64, Option<f64>)> {
+        let asks = |line: &&PlannedLine| line.line.question == Question::Gradient;
+        let line = self.lines.iter().find(asks)?;
+        if !matches!(line.line.subsampling, Subsampling::All) {
+            return None;
+        }
+        let r = &self.request;
+        let longest = |n: u64| r.temperature * r.clip_gradient * n as f64;
+        Some((self.gradient_noise(), r.records.map(longest)))
     }
 
     /// Standard deviation of the gradient noise, after tempering; 0 where no gradient

@@ -63,6 +63,9 @@ const MOST_RELEASES: f64 = 1e12;
 const MOST_ROUNDS: usize = 8;
 const MOST_WORK: f64 = 6e7;
 
+/// How often another aim may bring nothing.
+const MOST_MISSES: usize = 4;
+
 /// The bounds that the accountant found, and what they rest on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PldBounds {
@@ -127,6 +130,9 @@ impl PldBounds {
 }
 
 impl PldDetails {
+    /// How wide the bounds are at most where the grid can be made fine enough, in epsilon.
+    pub const AIM: f64 = GAP;
+
     /// No grid and no transform.
     const EXACT: PldDetails = PldDetails {
         grid: 0.0,
@@ -227,7 +233,7 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
     let mut plan = Plan::new(parts, question)?;
     let mut log_size = plan.first_log_size();
     let mut best: Option<PldBounds> = None;
-    let (mut widened, mut work) = (0, 0.0);
+    let (mut widened, mut missed, mut work) = (0, 0, 0.0);
     for _ in 0..MOST_ROUNDS {
         work += plan.work(log_size);
         if best.is_some() && work > MOST_WORK {
@@ -251,7 +257,9 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
         if missing <= 1.0 {
             break;
         }
-        if let Some(aim) = question.better_aim(&found, plan.aim()) {
+        missed += usize::from(!improved);
+        let aim = question.better_aim(&found, plan.aim());
+        if let Some(aim) = aim.filter(|_| missed < MOST_MISSES) {
             plan = match Plan::near(parts, aim) {
                 Ok(plan) => plan,
                 Err(_) => break,
