@@ -437,7 +437,7 @@ impl Job<'_> {
                 "guided_walk": plan.request.guided_walk,
                 "ledger": self.arguments.ledger.as_ref().map(|p| p.display().to_string()),
                 "accountant": plan.guarantee.accountant.name(),
-                "step_size": plan.request.step_size,
+                "step_size": plan.step_size(),
                 "noise_split": split,
                 "clip_gradient": used("--clip-gradient").then_some(plan.request.clip_gradient),
                 "clip_log_ratio": used("--clip-log-ratio").then_some(plan.request.clip_log_ratio),

@@ -61,9 +61,10 @@ pub fn sample_clipped(
     };
     check_settings(request).map_err(Box::new)?;
     let factor = factor(request.relation);
-    // The noise multiplier decides how fine the lattices are, and nothing else.
+    // There is no noise: its multiplier decides how fine the lattice of gradients is, and how
+    // long a proposal may be before noise would drown its test, which is never.
     let gradients = GradientScale::new(request.clip_gradient, factor, 1.0)?;
-    let log_ratios = PenaltyScale::new(factor, 1.0)?;
+    let log_ratios = PenaltyScale::new(factor, 2f64.powi(-100))?;
     let root = PrivateRng::from_insecure_seed(settings.seed);
     in_parallel(request.chains as usize, observer, |chain, stop| {
         let mut rng = public_rng(settings.seed, chain);

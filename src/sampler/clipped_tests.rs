@@ -35,7 +35,7 @@ fn moments(algorithm: &str, clip: f64) -> (f64, f64) {
             ..PlanRequest::new(Real::ONE, Real::ONE, 1)
         },
         num_warmup: 500,
-        num_samples: 4000,
+        num_samples: 2000,
         initial: Initial::Random,
         metric: MetricForm::Unit,
         target_acceptance: None,
@@ -59,7 +59,7 @@ fn moments(algorithm: &str, clip: f64) -> (f64, f64) {
 }
 
 // If it failed: without noise and with bounds that clip nothing, the samplers would not
-// follow the posterior; or would not clip. 8,000 draws with an autocorrelation time below 20
+// follow the posterior; or would not clip. 4,000 draws with an autocorrelation time below 10
 // have standard errors of 0.005 in the mean and 0.0007 in the variance: allowed is six times
 // that. The posterior is N(3, 0.01); clipped at 2, a record counts for no more than one 2
 // away, and the mean is about 1.2.

@@ -29,6 +29,7 @@
 //! (`bias_tests`; a normal mean, 100 out of 400 records, 5 posterior standard deviations from
 //! it): the log-odds are off by 0.00, 0.01 and 0.45 at steps of 0.1, 0.2 and 0.4 posterior
 //! standard deviations, where c is 5, 2.5 and 1.2 standard deviations of the log-ratios.
+//! The variance of chains with such steps is 1.02, 1.16 and 1.63 times the exact one.
 //!
 //! # Errata of the sources
 //!

@@ -31,9 +31,9 @@
 //! With batches, approximately the posterior: the error of a batch is only nearly normal.
 //! On a conjugate normal mean (`bias_tests`), with proposals of half a posterior standard
 //! deviation, the variance is 1.01 times the exact one for Poisson batches of 100 out of 400
-//! records, whose error has a standard deviation of 0.87 nats, and 1.19 times for 10 out of
+//! records, whose error has a standard deviation of 0.87 nats, and 1.20 times for 10 out of
 //! 100 (1.5 nats). The form of a fixed size takes the batch as drawn with replacement, which
-//! makes its penalty too large by 1/(1 - b/n): 0.95 and 1.11 times. Without a penalty for the
+//! makes its penalty too large by 1/(1 - b/n): 0.93 and 1.11 times. Without a penalty for the
 //! batch's error the first would be 1.45.
 //!
 //! Otherwise exactly the (clipped) posterior: the noise of the test is compensated by its

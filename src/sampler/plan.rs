@@ -193,6 +193,21 @@ impl Plan {
         upper_epsilon(&self.guarantee)
     }
 
+    /// The (first) step size, unconstrained scale, unless warm-up is to find one.
+    pub fn step_size(&self) -> Option<f64> {
+        let Kind::Private(sampler) = self.request.algorithm.kind else {
+            return None;
+        };
+        match sampler.target_acceptance() {
+            Some(_) => self.request.step_size,
+            None => Some(
+                self.request
+                    .step_size
+                    .unwrap_or_else(|| sampler.default_step_size(&self.request)),
+            ),
+        }
+    }
+
     /// The noise multiplier of the first line that asks `question`.
     pub fn tau(&self, question: Question) -> Option<f64> {
         let asks = |line: &&PlannedLine| line.line.question == question;

@@ -217,9 +217,9 @@ fn without_penalty(oracle: NormalMean) -> NormalMean {
 #[test]
 fn batches_bias_the_penalty_test_as_documented() {
     let measured = variance("dp-penalty", 0.5, &mut small(false), 300_000);
-    measured.must_be_about(1.19);
+    measured.must_be_about(1.20);
     measured.must_not_be(1.0);
-    for (fixed, documented) in [(false, 1.02), (true, 0.97)] {
+    for (fixed, documented) in [(false, 1.02), (true, 0.91)] {
         let measured = variance("dp-penalty", 1.0, &mut large(fixed), 120_000);
         eprintln!("penalty {fixed} {measured:?}");
         measured.must_be_about(documented);
@@ -234,12 +234,12 @@ fn batches_bias_the_penalty_test_as_documented() {
 fn batches_bias_the_penalty_test_by_these_numbers() {
     for (mut oracle, step, documented) in [
         (small(false), 0.25, 1.06),
-        (small(false), 0.5, 1.19),
+        (small(false), 0.5, 1.20),
         (small(true), 0.5, 1.11),
         (large(false), 0.5, 1.01),
         (large(false), 1.0, 1.02),
-        (large(true), 0.5, 0.95),
-        (large(true), 1.0, 0.97),
+        (large(true), 0.5, 0.93),
+        (large(true), 1.0, 0.91),
     ] {
         let measured = variance("dp-penalty", step, &mut oracle, 2_000_000);
         eprintln!("{} {} {step} {measured:?}", oracle.y.len(), oracle.fixed);
@@ -291,7 +291,7 @@ fn the_log_odds_of_barkers_test_are_off_as_documented() {
 #[test]
 #[ignore = "half a minute"]
 fn barkers_test_biases_the_variance_by_these_numbers() {
-    for (step, documented) in [(0.1, 1.02), (0.2, 1.13), (0.4, 1.64)] {
+    for (step, documented) in [(0.1, 1.02), (0.2, 1.16), (0.4, 1.63)] {
         let mut oracle = NormalMean {
             fixed: true,
             ..NormalMean::new(400, 0.25)

@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::batches::NormalMean;
+use super::batches_tests::NormalMean;
 use super::{Measured, request, run};
 use crate::sampler::dp_sghmc::{NaiveSghmc, Sghmc};
 use crate::sampler::dp_sgld::Sgld;
@@ -188,8 +188,8 @@ fn thermostat(h: f64, heat: Heat, steps: usize) -> ([Measured; 3], Measured, Mea
 }
 
 // If it failed: the thermostat would follow the wrong momentum, or the noise would not be
-// N(0, 2 A h). Standard errors are below 0.5%, 2% of friction; the old momentum raises xi
-// by 10% and halved noise halves it.
+// N(0, 2 A h). Standard errors are below 0.5%, 2% of friction; the old momentum breaks the
+// last balance by 5%, halved noise by half.
 #[test]
 fn the_thermostat_keeps_its_balances() {
     let more = Heat {

@@ -5,8 +5,8 @@
 //! of them, a false-alarm rate below 4e-8 for each comparison (Student's t with 99 degrees
 //! of freedom), 2e-6 for the forty or so that are made here if seeds were drawn anew.
 
-mod batches;
-mod dynamics;
+mod batches_tests;
+mod dynamics_tests;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
