@@ -220,9 +220,15 @@ fn bounds(parts: &[Part], query: Query, total_variation: Real) -> Result<PldBoun
         let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
         return question.answer(&curves, &PldDetails::EXACT);
     }
+    let found = on_grids(parts, &question);
+    if let Ok(found) = found
+        && found.details.gap <= GAP
+    {
+        return Ok(found);
+    }
     // What holds without a grid is the answer where there is no good one.
     let rough = question.answer(&[], &PldDetails::EXACT);
-    match on_grids(parts, &question) {
+    match found {
         Ok(found) => Ok(rough.map_or(found, |rough| found.and(&rough))),
         Err(error) => rough.map_err(|_| error),
     }
@@ -243,7 +249,7 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
             #[cfg(test)]
             let curves = crate::planted::directions(curves);
             let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
-            question.answer(&curves, &plan.details(log_size))
+            question.answer_by_curves(&curves, &plan.details(log_size))
         });
         let found = match (found, best) {
             (Ok(found), _) => found,
