@@ -1,12 +1,10 @@
 //! One unit moves no answer by more than is charged.
 
-use dpm::accounting::Relation;
-
 use crate::attack::record_play::{Kind, Played, play};
 
 fn all(pairs: u64) {
-    for kind in [Kind::Gradient, Kind::LogRatio] {
-        for relation in Relation::ALL {
+    for kind in Kind::ALL {
+        for &relation in kind.relations() {
             for shared_units in [false, true] {
                 let found = play(kind, relation, shared_units, pairs);
                 let what = format!("{kind:?}, {relation}, units of several rows: {shared_units}");
@@ -18,8 +16,10 @@ fn all(pairs: u64) {
                 } = found.unwrap_or_else(|broken| panic!("{what}: {broken}"));
                 println!("{what}: {asked} pairs, closest {closest:.6}, {gentle} gentle");
                 assert!(asked == pairs && skipped < pairs / 5, "{what}: {skipped}");
-                assert!(closest > 0.99, "{what}: {closest}");
-                assert!(gentle > pairs / 50, "{what}: {gentle}");
+                if kind != Kind::Barker {
+                    assert!(closest > 0.99, "{what}: {closest}");
+                    assert!(gentle > pairs / 50, "{what}: {gentle}");
+                }
             }
         }
     }
