@@ -1,6 +1,17 @@
 //! One unit moves no answer by more than is charged.
 
+use dpm::accounting::Relation;
+
 use crate::attack::record_play::{Kind, Played, play};
+use crate::attack::samplers::{Audited, Spending, VARIANTS};
+
+const SPENDING: Spending = Spending {
+    mu: 1.0,
+    gradients: 0.5,
+    relation: Relation::Substitute,
+    chains: 1,
+    iterations: 2,
+};
 
 fn all(pairs: u64) {
     for kind in Kind::ALL {
@@ -21,6 +32,19 @@ fn all(pairs: u64) {
                     assert!(gentle > pairs / 50, "{what}: {gentle}");
                 }
             }
+        }
+    }
+}
+
+/// A sampler that releases something else is played as well.
+#[test]
+fn every_release_of_a_sampler_is_played() {
+    for variant in &VARIANTS {
+        let audited = Audited::variant(variant, SPENDING);
+        for planned in &audited.plan.lines {
+            let kind = Kind::of(planned.line.question, planned.line.subsampling);
+            assert!(Kind::ALL.contains(&kind), "{kind:?}");
+            assert!(kind.relations().contains(&SPENDING.relation), "{kind:?}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What is claimed: the largest delta at each epsilon, as the program's own accountant
 //! has it for the events that were charged.
 
+use statrs::distribution::{ContinuousCDF, Normal};
+
 use dpm::accounting::{Event, Query, Real, Relation, account};
 
 /// A bound on the privacy profile: for neighbours D and D', in either order,
@@ -35,6 +37,14 @@ impl Claim {
             .map(|epsilon| Ok((epsilon, at(epsilon)?.delta)))
             .collect::<Result<_, String>>()?;
         Ok(Claim { curve, mu })
+    }
+
+    /// The mu of Gaussian differential privacy that has the claimed delta at epsilon 0: the
+    /// claimed mu itself where there is one, and for others something to measure an audit by.
+    pub fn mu_at_zero(&self) -> f64 {
+        let delta = self.curve.first().map_or(1.0, |&(_, delta)| delta);
+        // delta = 2 Phi(mu/2) - 1
+        2.0 * Normal::standard().inverse_cdf(0.5 + 0.5 * delta)
     }
 
     /// By how much a test of "D" against "D'" with at most this false-positive and

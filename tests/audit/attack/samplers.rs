@@ -148,7 +148,9 @@ impl Audited {
         // The noise of a log-ratio has standard deviation `RATIO_NOISE` at a step of
         // length 1, and that of a gradient is a hundredth of it.
         let factor = relation.sensitivity(Real::ONE).to_f64();
-        let weight = lines().map(|line| line.weight(&drafted)).fold(1.0, f64::max);
+        let weight = lines()
+            .map(|line| line.weight(&drafted))
+            .fold(1.0, f64::max);
         // What the dynamics need falls with the clip bound.
         let needed = |noise| match noise {
             Noise::AtLeast(least) => Some(1.01 * least / gradient * drafted.clip_gradient),
