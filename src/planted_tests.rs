@@ -16,7 +16,7 @@ use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
 use crate::attack::record_play::{Kind, play};
 use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
-use crate::attack::samplers::{Audited, Spending};
+use crate::attack::samplers::{Audited, Spending, VARIANTS};
 use crate::attack::single::{Single, audit};
 use crate::planted::{Planted, VARIABLE};
 
@@ -126,7 +126,7 @@ const WHOLE_RUN: (&str, Attack) = ("black box, whole run", || {
         chains: 1,
         iterations: 4,
     };
-    let audited = Audited::of("dp-hmc", spending);
+    let audited = Audited::variant(&VARIANTS[0], spending);
     let claim = audited.claim();
     let found = distinguish(&claim, 20_000, |other, run| audited.transcript(other, run));
     found.verdict(&claim).map(|_| ())

@@ -1,8 +1,6 @@
 //! What is claimed: the largest delta at each epsilon, as the program's own accountant
 //! has it for the events that were charged.
 
-use statrs::distribution::{ContinuousCDF, Normal};
-
 use dpm::accounting::{Event, Query, Real, Relation, account};
 
 /// A bound on the privacy profile: for neighbours D and D', in either order,
@@ -39,27 +37,30 @@ impl Claim {
         Ok(Claim { curve, mu })
     }
 
-    /// The mu of Gaussian differential privacy that has the claimed delta at epsilon 0: the
-    /// claimed mu itself where there is one, and for others something to measure an audit by.
-    pub fn mu_at_zero(&self) -> f64 {
-        let delta = self.curve.first().map_or(1.0, |&(_, delta)| delta);
-        // delta = 2 Phi(mu/2) - 1
-        2.0 * Normal::standard().inverse_cdf(0.5 + 0.5 * delta)
-    }
-
     /// By how much a test of "D" against "D'" with at most this false-positive and
     /// false-negative rate contradicts the claim; 0 or less if it does not.
+    pub fn excess(&self, fpr: f64, fnr: f64) -> f64 {
+        let seen = self.seen(fpr, fnr);
+        seen.map(|(seen, delta)| seen - delta)
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Which share of the claimed delta the test sees, at the epsilon where it is largest:
+    /// above 1 where the claim is contradicted.
+    pub fn share(&self, fpr: f64, fnr: f64) -> f64 {
+        let seen = self.seen(fpr, fnr);
+        seen.map(|(seen, delta)| seen / delta).fold(0.0, f64::max)
+    }
+
+    /// The delta that the test has seen, and the claimed one, at each epsilon.
     ///
     /// The set S on which the test says D has P(S) >= 1 - fnr and P'(S) <= fpr, and its
     /// complement P'(S^c) >= 1 - fpr and P(S^c) <= fnr.
-    pub fn excess(&self, fpr: f64, fnr: f64) -> f64 {
-        self.curve
-            .iter()
-            .map(|(epsilon, delta)| {
-                let one = 1.0 - fnr - epsilon.exp() * fpr;
-                let other = 1.0 - fpr - epsilon.exp() * fnr;
-                one.max(other) - delta
-            })
-            .fold(f64::NEG_INFINITY, f64::max)
+    fn seen(&self, fpr: f64, fnr: f64) -> impl Iterator<Item = (f64, f64)> {
+        self.curve.iter().map(move |(epsilon, delta)| {
+            let one = 1.0 - fnr - epsilon.exp() * fpr;
+            let other = 1.0 - fpr - epsilon.exp() * fnr;
+            (one.max(other), *delta)
+        })
     }
 }

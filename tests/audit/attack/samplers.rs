@@ -97,11 +97,6 @@ pub struct Spending {
 }
 
 impl Audited {
-    /// The sampler of that name, all records in each release.
-    pub fn of(algorithm: &'static str, spending: Spending) -> Audited {
-        Audited::variant(&variant(algorithm, "", |_| {}), spending)
-    }
-
     /// With settings that give away as much as can be: one leapfrog step, so that each
     /// accepted draw tells the gradient that it was made from; clip bounds so small that
     /// noise hardly ever rejects, or, where the noise drives the dynamics, that it is no

@@ -56,8 +56,10 @@ impl Single {
             records,
         };
         match self {
-            Single::PoissonLogRatio => ratio(from, to, Batch::Poisson(0.5)),
-            Single::FixedSizeLogRatio => ratio(from, to, Batch::FixedSize(2, 3)),
+            // In the direction in which the penalty for the batch's variance adds to what a
+            // record does.
+            Single::PoissonLogRatio => ratio(to, from, Batch::Poisson(0.5)),
+            Single::FixedSizeLogRatio => ratio(to, from, Batch::FixedSize(2, 3)),
             Single::Barker => barker(from, to, 12),
             Single::BarkerBatch => barker(from, to, 16),
             Single::Gradient => gradient(from, Batch::All),
