@@ -459,7 +459,14 @@ impl Job<'_> {
         if !secure_noise {
             keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
         }
-        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)?;
+        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)
+            .inspect_err(|_| {
+                if charge.is_some() {
+                    say_always(
+                        "warning: the draws are made but could not be written; the run stays charged to the ledger, and another one is charged anew",
+                    );
+                }
+            })?;
         if secure_noise {
             self.common.say(format!(
                 "epsilon spent {} of {} at delta {:e}",
