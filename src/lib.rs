@@ -63,6 +63,10 @@ pub mod syntax;
 // The attacks name the crate as others do.
 #[cfg(test)]
 #[path = "../tests/audit/attack/mod.rs"]
+#[expect(
+    dead_code,
+    reason = "tests/audit uses all of it, src/planted_tests.rs a part"
+)]
 mod attack;
 #[cfg(test)]
 extern crate self as dpm;

@@ -16,7 +16,7 @@ use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
 use crate::attack::record_play::{Kind, play};
 use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
-use crate::attack::samplers::{Audited, Spending};
+use crate::attack::samplers::{Audited, Spending, VARIANTS};
 use crate::attack::single::{Single, audit};
 use crate::planted::{Planted, VARIABLE};
 
@@ -26,7 +26,7 @@ const ATTACK: &str = "DPM_ATTACK";
 type Attack = fn() -> Result<(), Broken>;
 
 /// The attacks, quick versions of what `tests/audit` does.
-const ATTACKS: [(&str, Attack); 12] = [
+const ATTACKS: [(&str, Attack); 13] = [
     ("record-play of gradients, substitute", || {
         play(Kind::Gradient, Relation::Substitute, false, 200).map(|_| ())
     }),
@@ -35,6 +35,14 @@ const ATTACKS: [(&str, Attack); 12] = [
     }),
     ("record-play of ratios, substitute", || {
         play(Kind::LogRatio, Relation::Substitute, false, 200).map(|_| ())
+    }),
+    ("record-play of batches", || {
+        for kind in Kind::ALL {
+            for &relation in kind.relations() {
+                play(kind, relation, false, 60)?;
+            }
+        }
+        Ok(())
     }),
     ("noise", noise),
     ("both directions", both_directions),
@@ -45,7 +53,7 @@ const ATTACKS: [(&str, Attack); 12] = [
     }),
     ("ledger", file_covers_releases),
     ("black box, one gradient", || {
-        let (claim, found) = audit(&[Single::Gradient], Relation::Substitute, 1.0 / 3.0, 50_000);
+        let (claim, found) = audit(&[Single::Gradient], Relation::Substitute, 1.0 / 3.0, 12_000);
         found.verdict(&claim).map(|_| ())
     }),
     ("black box, two gradients", || {
@@ -118,7 +126,7 @@ const WHOLE_RUN: (&str, Attack) = ("black box, whole run", || {
         chains: 1,
         iterations: 4,
     };
-    let audited = Audited::of("dp-hmc", spending);
+    let audited = Audited::variant(&VARIANTS[0], spending);
     let claim = audited.claim();
     let found = distinguish(&claim, 20_000, |other, run| audited.transcript(other, run));
     found.verdict(&claim).map(|_| ())
@@ -244,7 +252,10 @@ fn an_uncharged_gradient_is_found_in_the_draws_of_whole_runs() {
 fn division_by_the_batch_size_is_found() {
     is_found(
         Planted::DividedByBatch,
-        &["record-play of gradients, add-remove"],
+        &[
+            "record-play of gradients, add-remove",
+            "record-play of batches",
+        ],
     );
 }
 

@@ -409,9 +409,38 @@ fn bad_settings_are_explained() {
             &["no sampler `zzz`; there are `dp-hmc`"],
         ),
         (
-            "--epsilon 1 --algorithm dp-barker",
-            &["`dp-barker` is not supported", "`dp-hmc`"],
+            "--epsilon 1 --algorithm dp-barker --batch-size 301",
+            &["301", "out of 300 records"],
         ),
+        (
+            "--epsilon 1 --delta 1e-6 --algorithm dp-barker --relation add-remove",
+            &["fixed size", "`--relation substitute`"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-barker --batch-rate 0.1",
+            &["--batch-rate means nothing to `dp-barker`", "--batch-size"],
+        ),
+        (
+            "--epsilon 1 --delta 1e-6 --algorithm dp-sgld --relation add-remove",
+            &["--step-size", "give one"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-penalty --batch-rate 1.5",
+            &["1.5"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-sghmc --friction 0",
+            &["--friction", "positive"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-sghmc --friction 1 --noise-estimate 2",
+            &["--noise-estimate is 2", "below the friction, 1"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-sgnht --step-decay 2",
+            &["--step-decay", "from 0"],
+        ),
+        ("--algorithm clipped-hmc", &["no privacy", "--not-private"]),
         (
             "--epsilon 1 --algorithm dp-penalty --leapfrog-steps 3",
             &["--leapfrog-steps means nothing", "--one-component"],
@@ -428,10 +457,7 @@ fn bad_settings_are_explained() {
             "--epsilon 1 --step-size 0.1 --target-acceptance 0.5",
             &["--step-size fixes"],
         ),
-        (
-            "--algorithm dp-barker",
-            &["`dp-barker` is not supported", "`hmc`"],
-        ),
+        ("--algorithm dp-barker", &["--epsilon", "how private"]),
         ("--algorithm hmc", &["no privacy", "--not-private"]),
         (
             "--epsilon 1 --algorithm hmc --not-private",
@@ -727,6 +753,135 @@ fn seeds_fix_the_draws_whatever_the_threads() {
     assert_ne!(draws("one"), draws("noise"));
     assert_ne!(draws("one"), draws("secure"));
     assert_ne!(draws("secure"), draws("again"));
+}
+
+/// Every sampler, and the ones with flags of their own again.
+fn samplers() -> Vec<(&'static dpm::sampler::Algorithm, &'static str)> {
+    let all = dpm::sampler::ALGORITHMS.iter().map(|a| {
+        let batches = a.settings.contains(&"--batch-rate") && a.name != "dp-penalty";
+        (a, if batches { "--batch-rate 0.1" } else { "" })
+    });
+    let more = [
+        ("dp-hmc", "--fresh-gradients"),
+        ("dp-penalty", "--one-component"),
+        ("dp-penalty", "--guided-walk"),
+        ("dp-penalty", "--batch-rate 0.2"),
+        ("dp-penalty", "--batch-size 50 --one-component"),
+        ("dp-sgld", "--batch-rate 0.1 --step-decay 0.33"),
+        (
+            "dp-sgnht",
+            "--batch-rate 0.1 --step-decay 0.33 --friction 20",
+        ),
+        (
+            "dp-sghmc",
+            "--batch-rate 0.1 --step-decay 0 --leapfrog-steps 3",
+        ),
+        ("sgld", "--clip-gradient 1 --batch-rate 0.1"),
+        ("clipped-rwmh", "--guided-walk --clip-log-ratio 1"),
+    ];
+    let named = |(name, flags)| (dpm::sampler::lookup(name).expect("a sampler"), flags);
+    all.chain(more.map(named)).collect()
+}
+
+// If it failed: a sampler would not run as planned, would be charged or reported as something
+// else, would write draws that depend on threads, or would take no notice of --init.
+#[test]
+fn every_sampler_runs_as_planned_and_reports_it() {
+    let place = Place::new();
+    place.write("init.json", r#"{"alpha": 1, "beta": 0.5}"#);
+    for (i, (algorithm, flags)) in samplers().into_iter().enumerate() {
+        let lengths = "--chains 2 --num-warmup 6 --num-samples 12 --temperature 30";
+        let budget = "--epsilon 3 --delta 1e-4";
+        let (noise, permission) = match algorithm.is_private() {
+            true => ("--insecure-noise-seed 11", budget),
+            false => ("", "--not-private"),
+        };
+        let settings = format!("--algorithm {} {flags} {lengths}", algorithm.name);
+        let run = |out: &str, more: &str| {
+            place.succeeds(&format!(
+                "sample m.dpm d.csv {settings} {permission} --seed 7 --out {out} --overwrite {more}"
+            ))
+        };
+        let outcome = run("one", &format!("{noise} --threads 1 --init init.json"));
+        assert!(outcome.err.contains("NOT PRIVATE"), "{settings}");
+        run("two", &format!("{noise} --threads 2 --init init.json"));
+        // All private samplers start at the same place.
+        let starts = !algorithm.is_private() || algorithm.name == "dp-hmc";
+        if starts {
+            run("free", noise);
+        }
+        for chain in ["chain-1.csv", "chain-2.csv"] {
+            let one = place.untimed(&format!("one/{chain}"));
+            assert_eq!(one, place.untimed(&format!("two/{chain}")), "{settings}");
+            if starts {
+                assert_ne!(one, place.untimed(&format!("free/{chain}")), "{settings}");
+            }
+            assert!(one.contains("NOT_PRIVATE"), "{settings}");
+            assert!(one.contains(&format!("# dpm_algorithm = {}\n", algorithm.name)));
+            assert_eq!(place.draws(&format!("one/{chain}")).len(), 12, "{settings}");
+            for column in algorithm.columns {
+                assert!(one.contains(column), "{settings}: no {column}");
+            }
+        }
+        assert!(
+            place.read("one/summary.csv").contains("NOT_PRIVATE"),
+            "{settings}"
+        );
+        let config = place.json("one/config.json");
+        assert_eq!(config["algorithm"], algorithm.name);
+        assert_eq!(config["private"], false, "{settings}");
+        assert_eq!(
+            place.json("one/privacy.json")["private"],
+            false,
+            "{settings}"
+        );
+        if !algorithm.is_private() {
+            continue;
+        }
+        // With noise from the system, on a ledger.
+        let ledger = format!("l{i}.json");
+        place.succeeds(&format!(
+            "ledger create {ledger} --epsilon 30 --delta 1e-3 --accountant rdp"
+        ));
+        let charged = place.succeeds(&format!(
+            "sample m.dpm d.csv {settings} {budget} --ledger {ledger} --out charged --overwrite"
+        ));
+        assert!(charged.err.contains("this run adds"), "{}", charged.err);
+        let report = place.json("charged/privacy.json");
+        assert_eq!(report["private"], true, "{settings}");
+        assert!(
+            report["epsilon_spent"]
+                .as_f64()
+                .is_some_and(|e| e > 0.0 && e <= 3.0)
+        );
+        assert_eq!(report["ledger"]["name"], ledger.as_str(), "{settings}");
+        let plan = place.succeeds(&format!(
+            "plan m.dpm --rows 300 {settings} {budget} --format json"
+        ));
+        let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
+        assert_eq!(plan["epsilon"], report["epsilon_spent"], "{settings}");
+        let counts = |json: &Value| -> Vec<u64> {
+            let events = json["events"].as_array().expect("a list");
+            events.iter().filter_map(|e| e["count"].as_u64()).collect()
+        };
+        assert_eq!(counts(&plan), counts(&report), "{settings}");
+        assert!(!counts(&plan).is_empty(), "{settings}");
+        place.succeeds(&format!("ledger verify {ledger}"));
+    }
+    // A ledger whose accountant has no bound for batches says what would.
+    place.succeeds("ledger create g.json --epsilon 10 --delta 1e-3");
+    place.fails(
+        "sample m.dpm d.csv --algorithm dp-sgld --epsilon 1 --delta 1e-4 --ledger g.json --out no",
+        2,
+        &["`gaussian`", "--accountant rdp"],
+    );
+    // What does not fit a sampler's fixed noise is not to be had by multipliers.
+    let refused = place.fails(
+        "sample m.dpm d.csv --algorithm dp-barker --epsilon 0.1 --delta 1e-6 --out no",
+        3,
+        &["--batch-size", "`--iterations max`"],
+    );
+    assert!(!refused.contains("multipliers"), "{refused}");
 }
 
 #[test]

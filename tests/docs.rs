@@ -42,3 +42,18 @@ fn programs(text: &str) -> Vec<(usize, String)> {
     assert!(open.is_none(), "a program that does not end");
     found
 }
+
+#[test]
+fn every_sampler_has_a_section_and_every_section_a_sampler() {
+    let text = read(&root().join("docs/samplers.md"));
+    let sections: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .filter(|title| !title.contains(' '))
+        .collect();
+    let registered: Vec<&str> = dpm::sampler::ALGORITHMS.iter().map(|a| a.name).collect();
+    for name in &registered {
+        assert!(sections.contains(name), "docs/samplers.md: no `{name}`");
+    }
+    assert_eq!(sections.len(), registered.len(), "{sections:?}");
+}

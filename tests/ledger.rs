@@ -536,7 +536,7 @@ fn fill(place: &Place, limit: u64, room: u64) {
 
 /// A run that can write no file past this many blocks of 512 bytes.
 #[cfg(unix)]
-fn limited(place: &Place, blocks: u64) -> Command {
+fn limited(place: &Place, blocks: u64, arguments: &str) -> Command {
     let mut limited = Command::new("sh");
     limited
         .args([
@@ -544,7 +544,7 @@ fn limited(place: &Place, blocks: u64) -> Command {
             &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""),
         ])
         .arg(env!("CARGO_BIN_EXE_dpm"))
-        .args(format!("{RUN} --epsilon 1").split_whitespace())
+        .args(arguments.split_whitespace())
         .current_dir(place.0.path())
         // Some shells count blocks of 1024 bytes otherwise.
         .env("POSIXLY_CORRECT", "1");
@@ -562,7 +562,7 @@ fn a_full_disk_refuses_the_run_and_leaves_the_ledger_sound() {
         let place = Place::with_ledger("2");
         fill(&place, limit, room);
         let before = place.read("l");
-        let mut limited = limited(&place, BLOCKS);
+        let mut limited = limited(&place, BLOCKS, &format!("{RUN} --epsilon 1"));
         for tries in 1..=2 {
             let run = outcomes(&mut limited);
             assert_eq!(run.code, 1, "{room}: {}", run.err);
@@ -653,7 +653,7 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
     };
     assert!(first + line < 512 * 64);
     fill(&place, 512 * 64, line + 20);
-    let run = outcomes(&mut limited(&place, 64));
+    let run = outcomes(&mut limited(&place, 64, &format!("{RUN} --epsilon 1")));
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
         run.err.contains("could not note how the run ended"),
@@ -667,6 +667,35 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
         verified.out
     );
     assert!(verified.out.contains("cut short while"), "{}", verified.out);
+}
+
+// A disk with room for the ledger and none for the draws: they are lost, and the charge is
+// not. Wrong here: a user who believes that nothing was spent.
+#[cfg(unix)]
+#[test]
+fn draws_that_cannot_be_written_stay_charged() {
+    let place = Place::with_ledger("2");
+    let long = format!("{RUN} --epsilon 1").replace("--num-samples 40", "--num-samples 400");
+    let run = outcomes(&mut limited(&place, 16, &long));
+    assert_eq!(run.code, 1, "{}", run.err);
+    for words in [
+        "stays charged to the ledger",
+        "cannot write `",
+        "choose another place with --out",
+    ] {
+        assert!(run.err.contains(words), "no `{words}` in: {}", run.err);
+    }
+    assert!(!place.path("m-run").exists());
+    let left = fs::read_dir(place.0.path()).unwrap();
+    let left = left.filter(|file| {
+        let name = file.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with(".dpm-run-")
+    });
+    assert_eq!(left.count(), 0, "half a run is left behind");
+    let show = place.show();
+    assert_eq!(show["runs"]["completed"], 1);
+    assert!(show["spent"].as_f64().unwrap() > 0.999);
+    place.succeeds("ledger verify l");
 }
 
 /// What is known of a ledger after runs were killed on it.
@@ -769,6 +798,62 @@ fn runs_killed_at_random_moments_stay_charged() {
 #[ignore = "200 killed runs: a minute"]
 fn two_hundred_runs_killed_at_random_moments_stay_charged() {
     kill_runs(200, 2);
+}
+
+/// Kills pairs of runs that race for one ledger, each at a moment of its own.
+fn kill_racing_runs(times: u32, seed: u64) {
+    let place = Place::with_ledger("10");
+    let begun = Instant::now();
+    place.succeeds(&format!("{RUN} --epsilon 0.3 --out whole"));
+    let whole = begun.elapsed();
+    let mut random = Lcg(seed);
+    let (mut before, mut both) = (survey(&place), 0);
+    for i in 0..times {
+        let out = |run: u32| format!("run-{}", 2 * i + run);
+        let mut runs = [0, 1].map(|run| {
+            let arguments = format!("{RUN} --epsilon 0.3 --out {} --quiet", out(run));
+            place.command(&arguments).spawn().expect("dpm starts")
+        });
+        for run in &mut runs {
+            std::thread::sleep(whole.mul_f64(random.uniform()));
+            run.kill().expect("killed, or over");
+        }
+        let codes = runs.map(|mut run| run.wait().unwrap().code());
+        // Neither killed by us nor done: the other's end must be nobody else's failure.
+        assert!(
+            codes.iter().all(|c| matches!(c, None | Some(0))),
+            "{codes:?}"
+        );
+        let after = survey(&place);
+        let published = [0, 1]
+            .map(|run| place.path(&format!("{}/privacy.json", out(run))).exists())
+            .map(u64::from);
+        let (charged, completed) = (after.runs - before.runs, after.completed - before.completed);
+        assert!(charged <= 2 && completed <= charged, "pair {i}");
+        assert!(
+            published[0] + published[1] <= completed,
+            "pair {i}: published without a charge"
+        );
+        assert_eq!(after.spent > before.spent, charged > 0);
+        both += u32::from(charged == 2);
+        before = after;
+    }
+    println!(
+        "{times} pairs: {} runs charged, {both} times both",
+        before.runs
+    );
+    assert!(both > 0);
+}
+
+#[test]
+fn racing_runs_that_are_killed_stay_charged() {
+    kill_racing_runs(8, 5);
+}
+
+#[test]
+#[ignore = "100 pairs of killed runs: half a minute"]
+fn a_hundred_pairs_of_racing_runs_that_are_killed_stay_charged() {
+    kill_racing_runs(100, 6);
 }
 
 /// Says aloud when an iteration, and with it its releases, is over.

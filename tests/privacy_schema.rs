@@ -157,6 +157,20 @@ fn reports() -> Vec<(&'static str, Value)> {
         ("add-remove", format!("{private} --relation add-remove")),
         ("by person", format!("{private} --unit person")),
         ("tempered", format!("{private} --temperature 10")),
+        (
+            "Poisson samples",
+            format!(
+                "{private} --relation add-remove --algorithm dp-sgld --batch-rate 0.1 --step-size 0.01"
+            ),
+        ),
+        (
+            "batches",
+            format!("{run} --epsilon 5 --delta 1e-6 --algorithm dp-penalty --batch-size 20"),
+        ),
+        (
+            "Barker's test",
+            format!("{run} --epsilon 30 --delta 1e-2 --algorithm dp-barker --batch-size 150"),
+        ),
         ("from a seed", format!("{private} --insecure-noise-seed 1")),
         (
             "without noise",
@@ -191,6 +205,17 @@ fn what_runs_write_is_what_the_schema_says() {
         let statement = of(name)["statement"].as_str().expect("a sentence");
         assert!(statement.starts_with("NOT PRIVATE"), "{statement}");
     }
+
+    for (name, kind) in [
+        ("Poisson samples", "poisson"),
+        ("batches", "without-replacement"),
+        ("Barker's test", "barker"),
+    ] {
+        assert_eq!(of(name)["events"][0]["kind"], kind, "{name}");
+    }
+    let mut mixed = of("Barker's test").clone();
+    mixed["events"][0]["sigma"] = json!(1);
+    assert!(is_valid(&mixed).is_err());
 
     // Wrong below: the schema would take anything.
     for path in [

@@ -7,11 +7,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use dpm::diagnostics::{mmd, quantile, r_hat};
-use dpm::{
-    Initial, Iterations, Meter, NoiseChoice, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings,
-    Real, sample_privately,
-};
+use dpm::{Iterations, Meter, NoiseChoice, Plan, PlanRequest, PrivateRng, Real};
 
+use crate::chain::run_chains;
 use crate::posterior::{N, Posterior};
 
 const CHAINS: u64 = 4;
@@ -118,6 +116,8 @@ struct Outcome {
     mmd: f64,
     mean_error: f64,
     acceptance: f64,
+    /// Share of the records' log-ratios that were clipped, over all proposals.
+    clipped: f64,
     r_hat: f64,
     seconds: f64,
 }
@@ -130,25 +130,16 @@ fn one_run(
 ) -> Result<Outcome, Box<dyn Error>> {
     let problem = posterior.problem(repeat, CHAINS as usize)?;
     let plan = setting.plan(epsilon, problem.vault.density().dimension())?;
-    let settings = PrivateSettings {
-        initial: Initial::Points(problem.starts),
-        ..PrivateSettings::new(
-            plan.iterations_per_chain / 2,
-            repeat,
-            PrivateRng::from_os()?,
-        )
-    };
     let meter = Meter::new(plan.events.clone());
     let started = Instant::now();
-    let chains = sample_privately(&problem.vault, &plan, &meter, &settings, &())?;
+    let chains = run_chains(&problem, &plan, &meter, repeat, &PrivateRng::from_os()?)?;
     let seconds = started.elapsed().as_secs_f64();
-    let kept: Vec<Vec<Vec<f64>>> = chains
-        .iter()
-        .map(|chain| {
-            let sampled = chain.draws.iter().filter(|d| d.phase == Phase::Sampling);
-            sampled.map(|d| d.values.clone()).collect()
-        })
-        .collect();
+    let half = plan.iterations_per_chain as usize / 2;
+    let kept: Vec<Vec<Vec<f64>>> = chains.iter().map(|c| c.draws[half..].to_vec()).collect();
+    let share = |count: fn(&crate::chain::Chain) -> u64, of: u64| {
+        chains.iter().map(count).sum::<u64>() as f64 / of as f64
+    };
+    let proposals = CHAINS * plan.iterations_per_chain;
     let pooled = kept.concat();
     let d = pooled.first().map_or(0, Vec::len);
     let mean = |points: &[Vec<f64>], j: usize| {
@@ -171,7 +162,8 @@ fn one_run(
         iterations: plan.iterations_per_chain,
         mmd: mmd(&pooled, &problem.reference, repeat),
         mean_error,
-        acceptance: chains.iter().map(|c| c.acceptance).sum::<f64>() / CHAINS as f64,
+        acceptance: share(|c| c.accepted, proposals),
+        clipped: share(|c| c.clipped, proposals * N as u64),
         r_hat: worst,
         seconds,
     })
@@ -190,7 +182,7 @@ pub fn run(
     if !path.exists() {
         fs::write(
             &path,
-            "sampler,epsilon,repeat,iterations_per_chain,mmd,mean_error,acceptance,r_hat,seconds\n",
+            "sampler,epsilon,repeat,iterations_per_chain,mmd,mean_error,acceptance,clipped,r_hat,seconds\n",
         )?;
     }
     let epsilons = if epsilons.is_empty() {
@@ -211,8 +203,8 @@ pub fn run(
                 }
                 let o = one_run(experiment.posterior, setting, epsilon, repeat)?;
                 let line = format!(
-                    "{key}{},{:.4},{:.5},{:.4},{:.3},{:.1}\n",
-                    o.iterations, o.mmd, o.mean_error, o.acceptance, o.r_hat, o.seconds
+                    "{key}{},{:.4},{:.5},{:.4},{:.4},{:.3},{:.1}\n",
+                    o.iterations, o.mmd, o.mean_error, o.acceptance, o.clipped, o.r_hat, o.seconds
                 );
                 OpenOptions::new()
                     .append(true)
@@ -227,28 +219,33 @@ pub fn run(
 
 /// Medians and quartiles of the table's runs.
 fn summary(path: &Path) -> Result<(), Box<dyn Error>> {
-    let mut groups: Vec<(String, Vec<f64>, Vec<f64>)> = Vec::new();
+    // MMD, acceptance and share clipped of each sampler and budget.
+    let mut groups: Vec<(String, [Vec<f64>; 3])> = Vec::new();
     for row in csv::Reader::from_path(path)?.records() {
         let row = row?;
         let key = format!("{:10} {:>5}", &row[0], &row[1]);
-        let (mmd, acceptance) = (row[4].parse()?, row[6].parse()?);
-        match groups.iter_mut().find(|(k, ..)| *k == key) {
-            Some((_, mmds, acceptances)) => {
-                mmds.push(mmd);
-                acceptances.push(acceptance);
-            }
-            None => groups.push((key, vec![mmd], vec![acceptance])),
+        let at = groups
+            .iter()
+            .position(|(k, _)| *k == key)
+            .unwrap_or_else(|| {
+                groups.push((key, Default::default()));
+                groups.len() - 1
+            });
+        for (column, values) in [4, 6, 7].into_iter().zip(&mut groups[at].1) {
+            values.push(row[column].parse()?);
         }
     }
-    println!("sampler    epsilon  runs  MMD median [quartiles]  acceptance");
-    for (key, mmds, acceptances) in groups {
+    println!("sampler    epsilon  runs  MMD median [quartiles]  acceptance  clipped");
+    for (key, [mmds, acceptances, clipped]) in groups {
+        let quantile = |x: &Vec<f64>, p: f64| quantile(std::slice::from_ref(x), p);
         println!(
-            "{key} {:>7}  {:.3} [{:.3}, {:.3}]    {:.2}",
+            "{key} {:>7}  {:.3} [{:.3}, {:.3}]    {:.2}        {:.3}",
             mmds.len(),
-            quantile(std::slice::from_ref(&mmds), 0.5),
-            quantile(std::slice::from_ref(&mmds), 0.25),
-            quantile(std::slice::from_ref(&mmds), 0.75),
-            quantile(std::slice::from_ref(&acceptances), 0.5),
+            quantile(&mmds, 0.5),
+            quantile(&mmds, 0.25),
+            quantile(&mmds, 0.75),
+            quantile(&acceptances, 0.5),
+            quantile(&clipped, 0.5),
         );
     }
     Ok(())

@@ -12,6 +12,10 @@ use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
 /// Records of each model.
 pub const N: usize = 100_000;
 
+/// How bent the banana is, and the variances of one record.
+const BEND: f64 = 20.0;
+const BANANA_VARIANCES: [f64; 2] = [2000.0, 2500.0];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Posterior {
     /// Two normal means, the second along a parabola of the first.
@@ -28,9 +32,48 @@ pub struct Problem {
     /// The true parameters plus normal deviates of the mean posterior sd, one point a
     /// chain.
     pub starts: Vec<Vec<f64>>,
+    pub records: Records,
+}
+
+/// The records outside of the vault, as normal variables with a mean that follows from
+/// theta and a known precision: what it takes to see how many log-ratios are clipped.
+/// Only data that were made up may be looked at like this.
+pub struct Records {
+    posterior: Posterior,
+    columns: Vec<Vec<f64>>,
+    precision: Vec<Vec<f64>>,
+}
+
+impl Records {
+    /// How many log-ratios from `from` to `to` are larger than `bound`, in nats.
+    pub fn beyond(&self, from: &[f64], to: &[f64], bound: f64) -> usize {
+        // l(to) - l(from) = (m' - m)' P (x - (m + m')/2)
+        let (m, m_to) = (self.posterior.mean(from), self.posterior.mean(to));
+        let step: Vec<f64> = m_to.iter().zip(&m).map(|(b, a)| b - a).collect();
+        let weights: Vec<f64> = self.precision.iter().map(|row| dot(row, &step)).collect();
+        let middle: Vec<f64> = m_to
+            .iter()
+            .zip(&m)
+            .map(|(b, a)| f64::midpoint(*a, *b))
+            .collect();
+        let constant = dot(&weights, &middle);
+        let ratio = |i: usize| {
+            let terms = self.columns.iter().zip(&weights);
+            terms.map(|(column, w)| w * column[i]).sum::<f64>() - constant
+        };
+        (0..N).filter(|&i| ratio(i).abs() > bound).count()
+    }
 }
 
 impl Posterior {
+    /// The mean of a record.
+    fn mean(self, theta: &[f64]) -> Vec<f64> {
+        match self {
+            Posterior::Banana => vec![theta[0], theta[1] + BEND * theta[0] * theta[0]],
+            Posterior::Gauss => theta.to_vec(),
+        }
+    }
+
     fn model(self) -> &'static str {
         match self {
             Posterior::Banana => "paper_banana_d2",
@@ -54,11 +97,19 @@ impl Posterior {
         match self {
             Posterior::Banana => {
                 let (columns, mean) = banana_data(&folder)?;
+                let records = Records {
+                    posterior: self,
+                    columns: columns.iter().map(|(_, c)| c.clone()).collect(),
+                    precision: vec![
+                        vec![1.0 / BANANA_VARIANCES[0], 0.0],
+                        vec![0.0, 1.0 / BANANA_VARIANCES[1]],
+                    ],
+                };
                 let rows = Rows::from_columns(&model.columns, columns, OnBadRows::Error)?;
-                let a = 20.0;
+                let a = BEND;
                 // theta_1 ~ N(m_1, v_1 / n), theta_2 + a theta_1^2 ~ N(m_2, v_2 / n): the
                 // prior's variance, 1e6, is as good as none.
-                let variances = [2000.0 / N as f64, 2500.0 / N as f64];
+                let variances = BANANA_VARIANCES.map(|v| v / N as f64);
                 let draw = |rng: &mut ChaCha8Rng| {
                     let first = mean[0] + variances[0].sqrt() * normal(rng);
                     let bend = mean[1] + variances[1].sqrt() * normal(rng);
@@ -74,6 +125,7 @@ impl Posterior {
                     vault: Vault::new(Density::new(model), rows),
                     reference: (0..1000).map(|_| draw(&mut of_draws)).collect(),
                     starts: starts(&[0.0, 3.0], sd, chains, &mut of_starts),
+                    records,
                 })
             }
             Posterior::Gauss => {
@@ -93,6 +145,11 @@ impl Posterior {
                     .iter()
                     .map(|c| c.iter().sum::<f64>() / N as f64)
                     .collect();
+                let records = Records {
+                    posterior: self,
+                    columns: columns.clone(),
+                    precision: precision(&factor),
+                };
                 let named = columns
                     .into_iter()
                     .enumerate()
@@ -111,6 +168,7 @@ impl Posterior {
                         .map(|_| correlated(&factor, &mean, scale, &mut of_draws))
                         .collect(),
                     starts: starts(&truth, sd, chains, &mut of_starts),
+                    records,
                 })
             }
         }
@@ -135,6 +193,30 @@ fn banana_data(folder: &Path) -> Result<(Columns, Vec<f64>), Box<dyn Error>> {
         .collect();
     let named = ["x1", "x2"].map(str::to_string).into_iter().zip(columns);
     Ok((named.collect(), mean))
+}
+
+/// The inverse of L L'.
+fn precision(factor: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let d = factor.len();
+    // Column k of L^-1, by forward substitution.
+    let inverse: Vec<Vec<f64>> = (0..d)
+        .map(|k| {
+            let mut x = vec![0.0; d];
+            for i in k..d {
+                let unit = if i == k { 1.0 } else { 0.0 };
+                x[i] = (unit - dot(&factor[i], &x)) / factor[i][i];
+            }
+            x
+        })
+        .collect();
+    let entry = |i: usize, j: usize| dot(&inverse[i], &inverse[j]);
+    (0..d)
+        .map(|i| (0..d).map(|j| entry(i, j)).collect())
+        .collect()
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {

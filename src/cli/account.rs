@@ -8,7 +8,8 @@ use super::failure::Failure;
 use super::run_settings::RelationChoice;
 use super::{Common, pretty, print};
 use crate::accounting::{
-    Accountant, Conversion, Event, Guarantee, Query, RdpValue, Real, Relation, rdp_curve, zcdp_by,
+    Accountant, Conversion, Event, Guarantee, GuaranteeBounds, PldDetails, Query, RdpValue, Real,
+    Relation, rdp_curve, zcdp_by,
 };
 
 const HELP: &str = "\
@@ -19,6 +20,7 @@ Accountants, and what they take:
             substitute) and DP-Barker's tests; an upper bound by the best order
   pld       also Poisson samples and batches; lower and upper bounds by Fourier
             transforms, at most 1e-3 of epsilon apart unless said otherwise
+            (with a warning, where so fine a grid would be too large)
 
 Without --accountant it is the tightest: gaussian if all rows are read, rdp with
 DP-Barker's tests, else pld. The pair of distributions that pld uses for Poisson
@@ -30,7 +32,13 @@ Examples:
   dpm account --event poisson:rate=0.01,clip=1,sigma=1,count=1000 --relation add-remove --delta 1e-5
   dpm account --event without-replacement:rate=0.01,clip=1,sigma=2,count=1000 --relation substitute --epsilon 1
   dpm account --events schedule.txt --relation add-remove --delta 1e-5
-  dpm account --event poisson:rate=0.01,clip=1,sigma=1,count=1000 --relation add-remove --epsilon 0.5,1,2,4 --format table";
+  dpm account --event poisson:rate=0.01,clip=1,sigma=2 --relation add-remove --delta 1e-5 --accountant rdp --rdp-orders 2,8,32
+  dpm account --event poisson:rate=0.01,clip=1,sigma=1,count=1000 --relation add-remove --epsilon 0.5,1,2,4 --format table
+
+Noise that changes from step to step, here that of Table 6.3 of Lode (2019), with TJ = 2000:
+  awk 'BEGIN { for (t = 1; t <= 200; t++)
+    printf \"poisson:rate=0.01,clip=1,sigma=%.17g,count=10\\n\", sqrt(2 / (3 * t^(-1/3) * 0.49)) }' |
+    dpm account --events - --relation add-remove --delta 1e-3,1e-4,1e-5,1e-6 --format table";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -162,6 +170,9 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     if let Some(guarantee) = guarantees.first() {
         say_what_is_not_proved(guarantee, common);
     }
+    for guarantee in &guarantees {
+        say_how_wide(guarantee, common);
+    }
     match arguments.format {
         Format::Csv => return print(&csv(&guarantees)),
         Format::Table => return print(&table(&guarantees)),
@@ -264,6 +275,23 @@ pub(super) fn say_what_is_not_proved(guarantee: &Guarantee, common: &Common) {
     if let Some(reason) = guarantee.not_proved {
         common.say(format!("warning: {reason}"));
     }
+}
+
+/// Bounds that are wider than the accountant aims at say so to people too.
+fn say_how_wide(guarantee: &Guarantee, common: &Common) {
+    let Some(pld) = guarantee.pld.filter(|pld| pld.gap > PldDetails::AIM) else {
+        return;
+    };
+    let (what, at, number) = match guarantee.bounds {
+        GuaranteeBounds::Epsilon { .. } => ("epsilon", "delta", guarantee.delta),
+        GuaranteeBounds::Delta { .. } => ("delta", "epsilon", guarantee.epsilon),
+    };
+    common.say(format!(
+        "warning: the bounds on {what} at {at} {number:e} hold, and are {:.2e} of epsilon \
+         apart, not {}: closer ones would need a larger grid",
+        pld.gap,
+        PldDetails::AIM
+    ));
 }
 
 fn text_of(path: &str) -> Result<String, Failure> {

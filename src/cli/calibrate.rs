@@ -13,11 +13,14 @@ use crate::accounting::{
 const HELP: &str = "\
 Leave sigma out of the events whose noise is looked for. Several of them share it;
 scale=2 makes an event's sigma twice that. Events with a sigma keep it.
+--find count is the largest number of iterations of a schedule (Algorithm 2 of
+Räisä 2021): give the releases of one iteration, each with its sigma.
 
 Examples:
   dpm calibrate --event gaussian:sensitivity=1,count=100 --relation substitute --epsilon 1 --delta 1e-6
   dpm calibrate --event poisson:rate=0.01,clip=1,count=1000 --relation add-remove --epsilon 1 --delta 1e-5
-  dpm calibrate --find count --event poisson:rate=0.01,clip=1,sigma=2 --relation add-remove --epsilon 1 --delta 1e-5";
+  dpm calibrate --find count --event poisson:rate=0.01,clip=1,sigma=2 --relation add-remove --epsilon 1 --delta 1e-5
+  dpm calibrate --find count --event gaussian:clip=3,sigma=700,count=20 --event gaussian:clip=3,sigma=300,count=4 --relation substitute --epsilon 1 --delta 1e-6";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]

@@ -10,8 +10,8 @@ use super::plan::figure;
 use super::run_settings::RelationChoice;
 use super::{Common, pretty, print};
 use crate::accounting::{
-    Accountant, Budget, EntryHash, LedgerError, Outcome, Quote, Real, Request, Reservation,
-    RunRecord, Session, Statement, Terms,
+    AccountError, Accountant, Budget, EntryHash, LedgerError, Outcome, Quote, Real, Request,
+    Reservation, RunRecord, Session, Statement, Terms,
 };
 use crate::output::RunLedger;
 use crate::sampler::Plan;
@@ -117,6 +117,10 @@ impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Failure {
         match error {
             LedgerError::Refused(_) => Failure::budget(error),
+            // A ledger cannot change its accountant.
+            LedgerError::Account(AccountError::NoBound { .. }) => Failure::input(format!(
+                "{error}. A ledger keeps the accountant it was made with: one for runs on batches is made with `dpm ledger create LEDGER --accountant rdp`"
+            )),
             LedgerError::Relation { .. }
             | LedgerError::Unit { .. }
             | LedgerError::Account(_)

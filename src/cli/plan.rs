@@ -10,13 +10,18 @@ use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
 use super::{pretty, print};
-use crate::accounting::Event;
+use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question};
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example: dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6"
-)]
+#[command(after_help = "\
+Prints what a run would release, with its noise, and what that noise means for the chain:
+the standard deviation of the acceptance test's noise for a typical proposal, and that of
+a gradient beside the most that all records pull together. Warns of what cannot work.
+
+Examples:
+  dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
+  dpm plan models/adult_income.dpm --rows 48842 --epsilon 4 --delta 1e-6 --tau-gradient 500 --tau-log-ratio 300 --iterations max")]
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
@@ -111,8 +116,40 @@ pub(super) fn json_of(plan: &Plan) -> Value {
         "epsilon": plan.epsilon(),
         "delta": plan.request.delta.to_f64(),
         "relation": plan.request.relation.name(),
+        "predicted": predicted(plan),
         "warnings": plan.warnings,
     })
+}
+
+/// The noise in terms of the posterior: what of it can be told without data.
+fn predicted(plan: &Plan) -> Value {
+    let proposal = plan.typical_proposal();
+    let gradient = plan.gradient_and_noise();
+    json!({
+        "proposal_distance": proposal.map(|(distance, _)| distance),
+        "log_ratio_noise_sd": proposal.map(|(_, noise)| noise).filter(|noise| noise.is_finite()),
+        "gradient_noise_sd": gradient.map(|(noise, _)| noise),
+        "gradient_longest": gradient.and_then(|(_, longest)| longest),
+    })
+}
+
+fn describe_predicted(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some((distance, noise)) = plan.typical_proposal() {
+        lines.push(format!(
+            "  a proposal at distance {distance:.2e} is tested with noise of sd {noise:.3} nats (above 2 almost everything is rejected)"
+        ));
+    }
+    if let Some((noise, longest)) = plan.gradient_and_noise() {
+        let records = match longest {
+            Some(longest) => format!("; all records together pull by at most {longest:.4e}"),
+            None => String::new(),
+        };
+        lines.push(format!(
+            "  a gradient has noise of sd {noise:.4e} on each coordinate{records}"
+        ));
+    }
+    lines
 }
 
 fn has_trajectories(plan: &Plan) -> bool {
@@ -153,23 +190,35 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             r.relation
         ),
     ];
-    for event in &plan.events {
+    for (event, planned) in plan.events.iter().zip(&plan.lines) {
+        let batches = batches(planned.line.subsampling);
         let Some(g) = event.release() else {
-            lines.push(format!("  {:>8} x {}", event.count(), event.what()));
+            lines.push(format!(
+                "  {:>8} x {}{batches}",
+                event.count(),
+                event.what()
+            ));
             continue;
         };
         lines.push(format!(
-            "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity){}",
+            "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity){batches}",
             g.count(),
             g.what(),
             g.clip().map_or(f64::NAN, |c| c.to_f64()),
             g.sigma().to_f64(),
             g.sigma().to_f64() / g.sensitivity().to_f64(),
-            match event {
-                Event::Subsampled(batch) => format!(", batches of {} of the records", batch.rate()),
-                Event::Gaussian(_) | Event::Barker(_) => String::new(),
-            },
         ));
     }
+    lines.extend(describe_predicted(plan));
     lines
+}
+
+fn batches(subsampling: Subsampling) -> String {
+    match subsampling {
+        Subsampling::All => String::new(),
+        Subsampling::Poisson(rate) => {
+            format!(", batches of each record with probability {}", rate.rate())
+        }
+        Subsampling::FixedSize(size) => format!(", batches of {size} records"),
+    }
 }

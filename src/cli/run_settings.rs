@@ -333,8 +333,8 @@ impl RunSettings {
         })
     }
 
-    /// A stochastic-gradient run without privacy, on `n` records.
-    pub fn open_request(
+    /// A run of a private sampler's dynamics without privacy, on `n` records.
+    pub fn reference_request(
         &self,
         algorithm: &'static Algorithm,
         n: u64,

@@ -22,9 +22,9 @@ use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
 use crate::output::{PrivateRun, RECORD, RunDirectory, not_private_report, private_report};
 use crate::privacy::{NotPrivate, PrivateRng, Subsampling, Vault};
 use crate::sampler::{
-    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
-    NonPrivateSettings, OpenSettings, Phase, Plan, PrivateSettings, Question, SampleError,
-    sample_exactly, sample_openly, sample_privately,
+    self, ALGORITHMS, Algorithm, Chain, ClippedSettings, DEFAULT_MAX_DEPTH, Initial, Kind,
+    MetricForm, NoiseChoice, NonPrivateSettings, OpenSettings, Phase, Plan, PrivateSettings,
+    Question, SampleError, sample_clipped, sample_exactly, sample_openly, sample_privately,
 };
 use crate::syntax::did_you_mean;
 
@@ -64,13 +64,13 @@ pub(super) struct Arguments {
     not_private: bool,
     #[command(flatten)]
     settings: RunSettings,
-    /// What warm-up estimates of the posterior's scales [default: unit where private, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
+    /// What warm-up estimates of the posterior's scales [default: unit where private or clipped, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
     #[arg(long, value_enum, value_name = "FORM")]
     metric: Option<MetricChoice>,
     /// Without privacy: most doublings of a nuts trajectory [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     max_depth: Option<u32>,
-    /// Mean acceptance that warm-up aims at [default: dp-hmc 0.5, dp-penalty 0.3, nuts and hmc 0.8, rwmh 0.234]
+    /// Mean acceptance that warm-up aims at [default: dp-hmc 0.5, dp-penalty 0.3, dp-barker 0.25, nuts and (clipped-)hmc 0.8, (clipped-)rwmh 0.234]
     #[arg(long, value_name = "P")]
     target_acceptance: Option<f64>,
     /// The budget of these data, as made by `dpm ledger create`: the run is charged to it, or refused
@@ -178,7 +178,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     match algorithm.kind {
         Kind::Private(_) => job.private(algorithm),
         Kind::Exact => job.not_private(algorithm),
-        Kind::Open(_) => job.open(algorithm),
+        Kind::Open(_) | Kind::Clipped(_) => job.reference(algorithm),
     }
 }
 
@@ -226,7 +226,11 @@ fn check_usage(arguments: &Arguments, algorithm: &Algorithm) -> Result<(), Failu
             ("--target-acceptance", arguments.target_acceptance.is_some()),
         ],
     )?;
-    if is_private && arguments.target_acceptance.is_some() && arguments.settings.step_size.is_some()
+    // The others take the step size as a first one.
+    let fixes_steps = matches!(algorithm.kind, Kind::Private(_) | Kind::Clipped(_));
+    if fixes_steps
+        && arguments.target_acceptance.is_some()
+        && arguments.settings.step_size.is_some()
     {
         return Err(Failure::input(
             "--target-acceptance adapts the step size, which --step-size fixes: leave one of them out",
@@ -433,7 +437,7 @@ impl Job<'_> {
                 "guided_walk": plan.request.guided_walk,
                 "ledger": self.arguments.ledger.as_ref().map(|p| p.display().to_string()),
                 "accountant": plan.guarantee.accountant.name(),
-                "step_size": plan.request.step_size,
+                "step_size": plan.step_size(),
                 "noise_split": split,
                 "clip_gradient": used("--clip-gradient").then_some(plan.request.clip_gradient),
                 "clip_log_ratio": used("--clip-log-ratio").then_some(plan.request.clip_log_ratio),
@@ -455,7 +459,14 @@ impl Job<'_> {
         if !secure_noise {
             keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
         }
-        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)?;
+        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)
+            .inspect_err(|_| {
+                if charge.is_some() {
+                    say_always(
+                        "warning: the draws are made but could not be written; the run stays charged to the ledger, and another one is charged anew",
+                    );
+                }
+            })?;
         if secure_noise {
             self.common.say(format!(
                 "epsilon spent {} of {} at delta {:e}",
@@ -551,38 +562,62 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// A stochastic-gradient sampler without privacy.
-    fn open(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
+    /// A private sampler's dynamics without privacy.
+    fn reference(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
-        let Some(lengths) = settings.lengths(1000)? else {
+        let Some(Lengths {
+            num_warmup,
+            num_samples,
+        }) = settings.lengths(1000)?
+        else {
             return Err(Failure::input(
                 "`--iterations max` asks how much a privacy budget allows; give a number",
             ));
         };
         let dimension = self.vault.density().dimension();
-        let request = settings.open_request(algorithm, self.vault.n() as u64, dimension)?;
+        let request = settings.reference_request(algorithm, self.vault.n() as u64, dimension)?;
         say_always("NOT PRIVATE: this run uses exact values of the data");
-        let progress = Progress::new(
-            request.chains as usize,
-            lengths.num_warmup + lengths.num_samples,
-            None,
-            self.common,
-        );
-        let run = OpenSettings {
-            request,
-            clipped: settings.clip_gradient.is_some(),
-            num_warmup: lengths.num_warmup,
-            num_samples: lengths.num_samples,
-            initial: self.initial.clone(),
-            seed: self.arguments.seed,
-        };
-        let chains = sample_openly(self.vault, &run, NotPrivate::acknowledged(), &progress);
-        progress.clear();
-        let chains = chains.map_err(failed_run)?;
-        let report = not_private_report(&self.arguments.algorithm);
-        let mut config = self.config(lengths, settings.chains);
-        let request = &run.request;
+        let chains = request.chains as usize;
+        let progress = Progress::new(chains, num_warmup + num_samples, None, self.common);
+        let (initial, seed) = (self.initial.clone(), self.arguments.seed);
+        let permission = NotPrivate::acknowledged();
         let used = |flag: &str| algorithm.settings.contains(&flag);
+        // The stochastic-gradient samplers clip where a bound is given.
+        let clipped =
+            matches!(algorithm.kind, Kind::Clipped(_)) || settings.clip_gradient.is_some();
+        let run = if let Kind::Clipped(_) = algorithm.kind {
+            let run = ClippedSettings {
+                request: request.clone(),
+                num_warmup,
+                num_samples,
+                initial,
+                metric: self
+                    .arguments
+                    .metric
+                    .map_or(MetricForm::Unit, MetricForm::from),
+                target_acceptance: self.arguments.target_acceptance,
+                seed,
+            };
+            sample_clipped(self.vault, &run, permission, &progress)
+        } else {
+            let run = OpenSettings {
+                request: request.clone(),
+                clipped,
+                num_warmup,
+                num_samples,
+                initial,
+                seed,
+            };
+            sample_openly(self.vault, &run, permission, &progress)
+        };
+        progress.clear();
+        let chains = run.map_err(failed_run)?;
+        let report = not_private_report(&self.arguments.algorithm);
+        let lengths = Lengths {
+            num_warmup,
+            num_samples,
+        };
+        let mut config = self.config(lengths, settings.chains);
         merge(
             &mut config,
             json!({
@@ -592,7 +627,11 @@ impl Job<'_> {
                 "friction": request.friction,
                 "noise_estimate": used("--noise-estimate").then_some(request.noise_estimate),
                 "batch_rate": request.batch_rate,
-                "clip_gradient": run.clipped.then_some(request.clip_gradient),
+                "clip_gradient": (used("--clip-gradient") && clipped)
+                    .then_some(request.clip_gradient),
+                "clip_log_ratio": used("--clip-log-ratio").then_some(request.clip_log_ratio),
+                "one_component": request.one_component,
+                "guided_walk": request.guided_walk,
             }),
         );
         let keys = vec![

@@ -164,6 +164,18 @@ impl Vault {
         (total.value(), gradient)
     }
 
+    /// The sum that [`Vault::noisy_log_ratio`] adds noise to, nats.
+    pub fn clipped_log_ratio(
+        &self,
+        from: &[f64],
+        to: &[f64],
+        temperature: f64,
+        query: &PenaltyQuery,
+        _: NotPrivate,
+    ) -> f64 {
+        query.ratio(self.clipped_log_ratio_sum(from, to, temperature, query), 0)
+    }
+
     /// The integer sum that [`Vault::noisy_log_ratio`] adds noise to.
     fn clipped_log_ratio_sum(
         &self,

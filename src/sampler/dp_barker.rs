@@ -10,8 +10,8 @@
 //! accept if (n T/b) sum r_i + q(t) - q(theta) + N(0, 2 - s2) + V_corr > 0
 //! ```
 //!
-//! Barker's test accepts with probability 1/(1 + e^-x) for a log posterior ratio x, that is if x plus
-//! a standard logistic variable is above 0. The error of the batch is nearly N(0, s2), so
+//! Barker's test accepts with probability 1/(1 + e^-x) for a log posterior ratio x, that is
+//! if x plus a standard logistic variable is above 0. The error of the batch is nearly N(0, s2), so
 //! with N(0, 2 - s2) it is nearly N(0, 2), and V_corr makes that nearly logistic.
 //!
 //! # Cost
@@ -25,7 +25,11 @@
 //! Approximately the posterior to the power T. V_corr is off by at most 0.0084 in the
 //! log-odds for |x| <= 10 (`barker_correction`), which is how far detailed balance is off; the
 //! batch's error is only nearly normal; its variance is estimated; and a log-ratio above c,
-//! which is small unless T is (3e-4 nats at n = 10^5, b = 1000, T = 1), is clipped.
+//! which is small unless T is (3e-4 nats at n = 10^5, b = 1000, T = 1), is clipped. Measured
+//! (`bias_tests`; a normal mean, 100 out of 400 records, 5 posterior standard deviations from
+//! it): the log-odds are off by 0.00, 0.01 and 0.45 at steps of 0.1, 0.2 and 0.4 posterior
+//! standard deviations, where c is 5, 2.5 and 1.2 standard deviations of the log-ratios.
+//! The variance of chains with such steps is 1.02, 1.16 and 1.63 times the exact one.
 //!
 //! # Errata of the sources
 //!

@@ -34,6 +34,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
+use super::clipped::Reference;
 use super::jitter::Jitter;
 use super::metric::Metric;
 use super::oracle::{Oracle, Ratio, SampleError};
@@ -57,6 +58,21 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         "--noise-split",
         "--tau-gradient",
         "--tau-log-ratio",
+        "--metric",
+        "--target-acceptance",
+    ],
+};
+
+pub(super) const CLIPPED: Algorithm = Algorithm {
+    name: "clipped-hmc",
+    summary: "dp-hmc's dynamics on clipped values without noise (NOT PRIVATE), for what clipping alone does",
+    kind: Kind::Clipped(&DpHmc),
+    columns: &[],
+    settings: &[
+        "--step-size",
+        "--leapfrog-steps",
+        "--clip-gradient",
+        "--clip-log-ratio",
         "--metric",
         "--target-acceptance",
     ],
@@ -103,10 +119,7 @@ impl Sampler for DpHmc {
         let r = &plan.request;
         let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
         let mut warnings = Vec::new();
-        // A trajectory driven by gradient noise alone is about this long: momenta
-        // of size 1 over L steps, jittered to half the step on average.
-        let d = r.dimension as f64;
-        let typical = 0.5 * step_size * r.leapfrog_steps as f64 * d.sqrt();
+        let typical = self.typical_distance(r).unwrap_or(0.0);
         let sigma = plan.log_ratio_noise(typical);
         if sigma > 2.0 {
             warnings.push(format!(
@@ -127,6 +140,12 @@ impl Sampler for DpHmc {
         0.05
     }
 
+    /// Momenta of size 1 over L steps, jittered to half the step on average.
+    fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
+        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
+        Some(0.5 * step_size * r.leapfrog_steps as f64 * (r.dimension as f64).sqrt())
+    }
+
     /// Below the 0.65 to 0.8 of exact HMC, since the penalty alone rejects: with a
     /// noise of 1 nat 0.62 of the proposals are accepted at best.
     fn target_acceptance(&self) -> Option<f64> {
@@ -140,7 +159,18 @@ impl Sampler for DpHmc {
         oracle: &mut dyn Oracle,
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        let r = &plan.request;
+        self.walker(&plan.request, theta, oracle, rng)
+    }
+}
+
+impl Reference for DpHmc {
+    fn walker(
+        &self,
+        r: &PlanRequest,
+        theta: Vec<f64>,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker> {
         Box::new(Chain {
             settings: Settings {
                 step_size: r.step_size.unwrap_or_else(|| self.default_step_size(r)),
@@ -151,6 +181,11 @@ impl Sampler for DpHmc {
             jitter: Jitter::new(rng),
             state: init(theta, oracle),
         })
+    }
+
+    /// As of exact HMC: there is no penalty.
+    fn acceptance(&self) -> f64 {
+        0.8
     }
 }
 

@@ -29,7 +29,7 @@
 //! # What it leaves invariant
 //!
 //! Approximately the (clipped) posterior, as eta goes to 0 and with B the batches' noise.
-//! Measured on a standard normal in 2 dimensions, F = 1 (`stochastic_tests`): at eta = 0.1
+//! Measured on a standard normal in 2 dimensions, F = 1 (`bias_tests`): at eta = 0.1
 //! the variance is 0.99 of the exact one for J = 20 and 0.96 for J = 5. Noise of variance V
 //! in the gradients, beside the release's, heats the posterior by up to 1 + eta V/(2 F)
 //! unless B = eta V/2.

@@ -23,9 +23,9 @@
 //! Approximately the (clipped) posterior. xi settles where the kinetic energy is right, so
 //! that the noise of batches, whose size nobody has to know, heats nothing; this is exact
 //! for noise that does not depend on theta, as h goes to 0. Measured on a standard normal
-//! in 2 dimensions with A = 1 (`stochastic_tests`): at h = 0.1 and 0.05 the variance is 0.96
-//! and 0.98 of the exact one, with further noise of variance 10 in the gradients 0.93 and
-//! 0.97. In few dimensions a thermostat may not be ergodic at small A.
+//! in 2 dimensions with A = 1 (`bias_tests`): at h = 0.1 and 0.05 the variance is 0.95
+//! and 0.98 of the exact one, with further noise of variance 10 in the gradients 0.92 and
+//! 0.98; exactly it is 1 - E xi theta p. In few dimensions a thermostat may not be ergodic at small A.
 //!
 //! # Errata of the sources
 //!

@@ -5,6 +5,9 @@
 
 mod adaptation;
 mod barker_correction;
+#[cfg(test)]
+mod bias_tests;
+mod clipped;
 mod dp_barker;
 mod dp_hmc;
 mod dp_penalty;
@@ -31,6 +34,7 @@ mod warmup;
 
 use rand_chacha::ChaCha8Rng;
 
+pub use clipped::{ClippedSettings, sample_clipped};
 pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
@@ -76,6 +80,8 @@ pub enum Kind {
     Exact,
     /// Exact gradients of batches, with the noise of the dynamics: NOT PRIVATE.
     Open(&'static dyn stochastic::Dynamics),
+    /// Clipped as by a private sampler, without its noise: NOT PRIVATE.
+    Clipped(&'static dyn clipped::Reference),
 }
 
 /// A sampler whose every look at the data is a release.
@@ -89,6 +95,12 @@ pub trait Sampler: Sync + std::fmt::Debug {
 
     /// The step size of a run that gives none (unconstrained scale).
     fn default_step_size(&self, request: &PlanRequest) -> f64;
+
+    /// How far a proposal goes whose answers are all noise, about (unconstrained scale);
+    /// none for samplers whose steps do not depend on a noisy log-ratio.
+    fn typical_distance(&self, _: &PlanRequest) -> Option<f64> {
+        None
+    }
 
     /// The mean acceptance that warm-up aims at by changing the step size, for
     /// samplers that accept and reject.
@@ -164,6 +176,8 @@ pub static ALGORITHMS: &[Algorithm] = &[
     dp_sgnht::OPEN,
     dp_sghmc::OPEN,
     dp_sghmc::NAIVE,
+    dp_hmc::CLIPPED,
+    dp_penalty::CLIPPED,
 ];
 
 /// The sampler of that name.

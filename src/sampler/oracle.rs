@@ -35,6 +35,8 @@ pub enum SampleError {
     NotPrivate(&'static str),
     #[error("`{0}` is not a stochastic-gradient sampler without privacy")]
     NotOpen(&'static str),
+    #[error("`{0}` is not a sampler on clipped values without noise")]
+    NotClipped(&'static str),
     #[error(transparent)]
     Plan(#[from] Box<super::plan::PlanError>),
     #[error("interrupted")]
@@ -68,8 +70,8 @@ pub trait Oracle {
     fn log_ratio(&mut self, line: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError>;
 
     /// The outcome of Barker's test of the proposal `to`, whose log prior is larger than that
-    /// of `from` by `prior_ratio`, where it has batches for that: true with a probability of about 1/(1 + e^-x), where x is
-    /// the log posterior ratio.
+    /// of `from` by `prior_ratio`: true with a probability of about 1/(1 + e^-x), where x is the
+    /// log posterior ratio. An oracle without batches for it has no such line.
     fn barker(
         &mut self,
         line: usize,

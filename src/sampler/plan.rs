@@ -9,6 +9,7 @@ use crate::accounting::{
 };
 use crate::privacy::{
     BarkerError, BatchPenaltyError, BatchPenaltyPlan, PenaltyError, RateError, ScaleError,
+    Subsampling,
 };
 
 /// To this relative precision the noise of subsampled releases is found.
@@ -31,13 +32,15 @@ pub struct Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     #[error(
-        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use larger noise multipliers, fewer iterations or chains, or `--iterations max`"
+        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use {advice}fewer iterations or chains, or `--iterations max`"
     )]
     Budget {
         requested: f64,
         budget: f64,
         delta: f64,
         short: f64,
+        /// What else there is to change.
+        advice: &'static str,
     },
     #[error("not one iteration fits this budget: use larger noise multipliers or fewer chains")]
     NoIteration,
@@ -190,10 +193,50 @@ impl Plan {
         upper_epsilon(&self.guarantee)
     }
 
+    /// The (first) step size, unconstrained scale, unless warm-up is to find one.
+    pub fn step_size(&self) -> Option<f64> {
+        let Kind::Private(sampler) = self.request.algorithm.kind else {
+            return None;
+        };
+        match sampler.target_acceptance() {
+            Some(_) => self.request.step_size,
+            None => Some(
+                self.request
+                    .step_size
+                    .unwrap_or_else(|| sampler.default_step_size(&self.request)),
+            ),
+        }
+    }
+
     /// The noise multiplier of the first line that asks `question`.
     pub fn tau(&self, question: Question) -> Option<f64> {
         let asks = |line: &&PlannedLine| line.line.question == question;
         self.lines.iter().find(asks).map(|line| line.tau)
+    }
+
+    /// How far a typical proposal goes, and the standard deviation of the noise of its
+    /// acceptance test, in nats; none where nothing is accepted by a noisy log-ratio.
+    pub fn typical_proposal(&self) -> Option<(f64, f64)> {
+        self.tau(Question::LogRatio)?;
+        let Kind::Private(sampler) = self.request.algorithm.kind else {
+            return None;
+        };
+        let distance = sampler.typical_distance(&self.request)?;
+        Some((distance, self.log_ratio_noise(distance)))
+    }
+
+    /// Standard deviation of the noise on each coordinate of a gradient over all records,
+    /// and the length that their clipped gradients have at most together, where their
+    /// number is public; both after tempering.
+    pub fn gradient_and_noise(&self) -> Option<(f64, Option<f64>)> {
+        let asks = |line: &&PlannedLine| line.line.question == Question::Gradient;
+        let line = self.lines.iter().find(asks)?;
+        if !matches!(line.line.subsampling, Subsampling::All) {
+            return None;
+        }
+        let r = &self.request;
+        let longest = |n: u64| r.temperature * r.clip_gradient * n as f64;
+        Some((self.gradient_noise(), r.records.map(longest)))
     }
 
     /// Standard deviation of the gradient noise, after tempering; 0 where no gradient
@@ -397,6 +440,12 @@ impl Draft<'_> {
     fn refusal(&self, multipliers: Multipliers, k: u64) -> Result<PlanError, PlanError> {
         let r = self.request;
         let lines = self.lines(multipliers, k)?;
+        let noise_is_fixed = lines.iter().any(|line| line.line.noise == Noise::Fixed);
+        let advice = if noise_is_fixed {
+            "a smaller --batch-size, "
+        } else {
+            "larger noise multipliers, "
+        };
         // With continuous noise: the term for the lattice may be what makes every
         // epsilon too small, and this says how far off the budget is at least.
         let continuous: Vec<Event> = lines
@@ -417,6 +466,7 @@ impl Draft<'_> {
             budget,
             delta: r.delta.to_f64(),
             short: requested - budget,
+            advice,
         })
     }
 

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::Kind;
 use super::metric::MetricForm;
-use super::oracle::{PrivateOracle, SampleError};
+use super::oracle::{Oracle, PrivateOracle, SampleError};
 use super::plan::Plan;
 use super::warmup::Warmup;
+use super::{Kind, Walker};
 use crate::accounting::Meter;
 use crate::density::Density;
 use crate::privacy::{PrivateRng, Vault};
@@ -123,7 +123,7 @@ pub fn sample_privately(
         let noise = run.noise.fork(chain as u64)?;
         let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
         let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
-        let mut warmup = Warmup::new(
+        let warmup = Warmup::new(
             run.num_warmup,
             theta.len(),
             request
@@ -136,15 +136,49 @@ pub fn sample_privately(
             run.metric,
         );
         let mut walker = sampler.chain(plan, theta, &mut oracle, &mut rng);
-        let mut recorder = Recorder::new(chain, run.num_warmup, observer);
-        for iteration in 0..plan.iterations_per_chain {
+        let recorder = Recorder::new(chain, run.num_warmup, observer);
+        Course {
+            walker: walker.as_mut(),
+            oracle: &mut oracle,
+            density: vault.density(),
+            warmup,
+            recorder,
+        }
+        .run(plan.iterations_per_chain, &mut rng, stop)
+    })
+}
+
+/// A chain that is about to go.
+pub(super) struct Course<'a, O: Observer> {
+    pub walker: &'a mut dyn Walker,
+    pub oracle: &'a mut dyn Oracle,
+    pub density: &'a Density,
+    pub warmup: Warmup,
+    pub recorder: Recorder<'a, O>,
+}
+
+impl<O: Observer> Course<'_, O> {
+    pub fn run(
+        self,
+        iterations: u64,
+        rng: &mut ChaCha8Rng,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Chain, SampleError> {
+        let Course {
+            walker,
+            oracle,
+            density,
+            mut warmup,
+            mut recorder,
+        } = self;
+        for iteration in 0..iterations {
             if stop() {
                 return Err(SampleError::Interrupted);
             }
-            let step = walker.step(&mut oracle, &mut rng)?;
-            if warmup.is_needed() && iteration < run.num_warmup {
+            let step = walker.step(oracle, rng)?;
+            if warmup.is_needed() && iteration < recorder.num_warmup {
                 warmup.learn(iteration as usize, walker.theta(), step.accept_stat);
-                if iteration + 1 == run.num_warmup {
+                if iteration + 1 == recorder.num_warmup {
                     warmup.finish();
                 }
                 walker.tune(warmup.step_size(), warmup.metric());
@@ -158,12 +192,12 @@ pub fn sample_privately(
                     step_size: step.step_size,
                     divergent: false,
                     sampler: step.columns,
-                    values: vault.density().outputs(walker.theta()),
+                    values: density.outputs(walker.theta()),
                 },
             );
         }
         Ok(recorder.finish())
-    })
+    }
 }
 
 /// One thread per chain; the first error wins, in order of chains.

@@ -257,5 +257,36 @@ pub(super) fn followed(finite: bool, h: f64, columns: Vec<f64>) -> Step {
 }
 
 #[cfg(test)]
-#[path = "stochastic_tests.rs"]
-mod tests;
+mod tests {
+    use super::super::dp_sghmc::Sghmc;
+    use super::*;
+    use crate::accounting::Real;
+
+    // If it failed: an iteration would have no step or two, or the noise of a step that it
+    // does not make.
+    #[test]
+    fn blocks_cover_all_iterations_with_nearly_the_steps_of_the_formula() {
+        for (decay, most) in [(1.0 / 3.0, 40), (1.0, 40), (0.0, 1)] {
+            let request = PlanRequest {
+                step_size: Some(0.1),
+                step_decay: Some(decay),
+                ..PlanRequest::new(Real::ONE, Real::from(1e-6), 2)
+            };
+            let k = 100_000;
+            let mut steps = Steps::new(&Sghmc, &request, k);
+            assert!(steps.blocks.len() <= most, "{}", steps.blocks.len());
+            let counted: u64 = steps.blocks.iter().map(|b| b.iterations).sum();
+            assert_eq!(counted, k);
+            for t in 1..=k {
+                let (line, block) = steps.next();
+                assert_eq!(block, steps.blocks[line]);
+                assert!((block.first..block.first + block.iterations).contains(&t));
+                let over = block.step / (0.1 * (t as f64).powf(-decay));
+                assert!(
+                    (1.0 - 1e-12..=2f64.powf(decay / 2.0)).contains(&over),
+                    "{t} {over}"
+                );
+            }
+        }
+    }
+}

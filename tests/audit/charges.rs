@@ -25,7 +25,30 @@ fn noise_is_what_was_charged() {
             temperature: 0.5,
         };
         // The last is so short that the lattice needs more noise than was planned.
-        for release in [gradient, log_ratio(0.3, 2.0), log_ratio(1e-4, 2.0)] {
+        let mut releases = vec![gradient, log_ratio(0.3, 2.0), log_ratio(1e-4, 2.0)];
+        for batch in [Batch::Poisson(0.5), Batch::FixedSize(2, 3)] {
+            if matches!(
+                (batch, relation),
+                (Batch::FixedSize(..), Relation::AddRemove)
+            ) {
+                continue;
+            }
+            releases.push(Release::Gradient {
+                at: vec![0.1, 0.2, 0.3],
+                clip: 0.7,
+                tau: 2.0,
+                batch,
+            });
+            releases.push(Release::BatchLogRatio {
+                from: vec![0.1, 0.2, 0.3],
+                to: vec![0.1, 0.2, 0.6],
+                clip: 0.7,
+                tau: 2.0,
+                temperature: 0.5,
+                batch,
+            });
+        }
+        for release in releases {
             noise_is_as_charged(&release, &vault, relation, 4000)
                 .unwrap_or_else(|broken| panic!("{relation}, {release:?}: {broken}"));
         }

@@ -16,10 +16,17 @@
 //!
 //! whose mean over j is at most (2/n) ||B|| sum_i T_i E_i by Cauchy and Schwarz: a bound
 //! on the error of each mass. Powers add a relative 3u per factor, (1/n) sum |prod| <=
-//! ||B||/sqrt(n), and the inverse transform gamma ||prod||/sqrt(n).
+//! ||B||/sqrt(n), and the inverse transform gamma ||prod||/sqrt(n). The square of a
+//! number below [`ROOT_OF_VANISHING`] is taken for zero, which changes no mass by as much as
+//! [`VANISHED`].
 
 use super::fft::{Fft, UNIT_ROUNDOFF, partner};
 use super::pmf::TiltedPmf;
+
+/// Numbers smaller than this have squares that are taken for zero, and so have the powers
+/// that those go into: most of a long schedule's do, and numbers that underflow are slow.
+const ROOT_OF_VANISHING: f64 = 1e-80;
+const VANISHED: f64 = 1e-150;
 
 /// The composition of tilted distributions, around a circle of `size` nodes.
 pub(super) struct Composed {
@@ -126,7 +133,7 @@ impl Composer {
         Composed {
             upper: self.re,
             lower: self.im,
-            error: bound * (transforms + powers + inverse) + 1e-290,
+            error: bound * (transforms + powers + inverse) + VANISHED,
         }
     }
 }
@@ -166,8 +173,11 @@ fn complex_power(base: [f64; 2], exponent: u64) -> [f64; 2] {
         if left & 1 == 1 {
             result = times(result, base);
         }
-        base = times(base, base);
         left >>= 1;
+        if left > 0 && base[0].abs().max(base[1].abs()) < ROOT_OF_VANISHING {
+            return [0.0, 0.0];
+        }
+        base = times(base, base);
     }
     result
 }
@@ -179,8 +189,11 @@ fn power(base: f64, exponent: u64) -> f64 {
         if left & 1 == 1 {
             result *= base;
         }
-        base *= base;
         left >>= 1;
+        if left > 0 && base < ROOT_OF_VANISHING {
+            return 0.0;
+        }
+        base *= base;
     }
     result
 }

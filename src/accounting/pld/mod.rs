@@ -63,6 +63,9 @@ const MOST_RELEASES: f64 = 1e12;
 const MOST_ROUNDS: usize = 8;
 const MOST_WORK: f64 = 6e7;
 
+/// How often another aim may bring nothing.
+const MOST_MISSES: usize = 4;
+
 /// The bounds that the accountant found, and what they rest on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct PldBounds {
@@ -127,6 +130,9 @@ impl PldBounds {
 }
 
 impl PldDetails {
+    /// How wide the bounds are at most where the grid can be made fine enough, in epsilon.
+    pub const AIM: f64 = GAP;
+
     /// No grid and no transform.
     const EXACT: PldDetails = PldDetails {
         grid: 0.0,
@@ -214,9 +220,15 @@ fn bounds(parts: &[Part], query: Query, total_variation: Real) -> Result<PldBoun
         let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
         return question.answer(&curves, &PldDetails::EXACT);
     }
+    let found = on_grids(parts, &question);
+    if let Ok(found) = found
+        && found.details.gap <= GAP
+    {
+        return Ok(found);
+    }
     // What holds without a grid is the answer where there is no good one.
     let rough = question.answer(&[], &PldDetails::EXACT);
-    match on_grids(parts, &question) {
+    match found {
         Ok(found) => Ok(rough.map_or(found, |rough| found.and(&rough))),
         Err(error) => rough.map_err(|_| error),
     }
@@ -227,7 +239,7 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
     let mut plan = Plan::new(parts, question)?;
     let mut log_size = plan.first_log_size();
     let mut best: Option<PldBounds> = None;
-    let (mut widened, mut work) = (0, 0.0);
+    let (mut widened, mut missed, mut work) = (0, 0, 0.0);
     for _ in 0..MOST_ROUNDS {
         work += plan.work(log_size);
         if best.is_some() && work > MOST_WORK {
@@ -237,7 +249,7 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
             #[cfg(test)]
             let curves = crate::planted::directions(curves);
             let curves: Vec<&dyn Curve> = curves.iter().map(|curve| curve as &dyn Curve).collect();
-            question.answer(&curves, &plan.details(log_size))
+            question.answer_by_curves(&curves, &plan.details(log_size))
         });
         let found = match (found, best) {
             (Ok(found), _) => found,
@@ -251,7 +263,9 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
         if missing <= 1.0 {
             break;
         }
-        if let Some(aim) = question.better_aim(&found, plan.aim()) {
+        missed += usize::from(!improved);
+        let aim = question.better_aim(&found, plan.aim());
+        if let Some(aim) = aim.filter(|_| missed < MOST_MISSES) {
             plan = match Plan::near(parts, aim) {
                 Ok(plan) => plan,
                 Err(_) => break,

@@ -62,6 +62,14 @@ pub(super) struct PartOfRows {
     release: Release,
     /// ln B(2), ln B(4), ...
     ln_moments: Vec<Real>,
+    /// ln m_j of both forms for j = 2, 3, ..., as far as they are finite.
+    ln_factors: Vec<LnFactor>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct LnFactor {
+    plain: Real,
+    tightened: Real,
 }
 
 /// The release about a part that is known.
@@ -81,6 +89,7 @@ impl PartOfRows {
             ln_rate: ln(rate),
             release: Release::Gaussian { unit },
             ln_moments: Vec::new(),
+            ln_factors: Vec::new(),
         }
     }
 
@@ -89,19 +98,32 @@ impl PartOfRows {
             ln_rate: ln(test.rate()),
             release: Release::Barker(test.clone()),
             ln_moments: Vec::new(),
+            ln_factors: Vec::new(),
         }
     }
 
     /// The divergence, or none where there is no bound on it.
     pub(super) fn divergence(&mut self, order: u64, form: Form) -> Option<Real> {
-        let mut terms = Vec::new();
-        for (j, ln_binomial) in (0..=order).zip(ln_binomials(order)).skip(2) {
-            let ln_factor = match form {
-                Form::Tightened if j > 2 => self.ln_plain(j)?.min(self.ln_tightened(j)),
-                Form::Plain | Form::Tightened => self.ln_plain(j)?,
+        for j in self.ln_factors.len() as u64 + 2..=order {
+            let plain = self.ln_plain(j)?;
+            let tightened = if j > 2 {
+                plain.min(self.ln_tightened(j))
+            } else {
+                plain
             };
-            terms.push(ln_binomial + Real::from(j) * self.ln_rate + ln_factor);
+            self.ln_factors.push(LnFactor { plain, tightened });
         }
+        let binomials = (0..=order).zip(ln_binomials(order)).skip(2);
+        let terms: Vec<Real> = binomials
+            .zip(&self.ln_factors)
+            .map(|((j, ln_binomial), factor)| {
+                let ln_factor = match form {
+                    Form::Plain => factor.plain,
+                    Form::Tightened => factor.tightened,
+                };
+                ln_binomial + Real::from(j) * self.ln_rate + ln_factor
+            })
+            .collect();
         let amplified = ln_one_plus_sum(&terms) / Real::from(order - 1);
         Some(match form {
             Form::Plain => amplified,

@@ -19,6 +19,8 @@ pub(super) struct Poisson {
     ln_rest: Real,
     /// s^2
     square: Real,
+    /// ln(e^((j^2 - j)/(2 s^2)) - 1) for j = 2, 3, ...
+    ln_excesses: Vec<Real>,
 }
 
 impl Poisson {
@@ -28,19 +30,23 @@ impl Poisson {
             ln_rate: ln(rate),
             ln_rest: ln(Real::ONE - rate),
             square: ratio.square(),
+            ln_excesses: Vec::new(),
         }
     }
 
-    pub(super) fn divergence(&self, order: u64) -> Real {
-        let terms: Vec<Real> = (0..=order)
-            .zip(ln_binomials(order))
-            .skip(2)
-            .map(|(j, ln_binomial)| {
+    pub(super) fn divergence(&mut self, order: u64) -> Real {
+        for j in self.ln_excesses.len() as u64 + 2..=order {
+            let pairs = Real::from(j * (j - 1)).times_power_of_two(-1);
+            self.ln_excesses.push(ln_exp_m1(pairs / self.square));
+        }
+        let binomials = (0..=order).zip(ln_binomials(order)).skip(2);
+        let terms: Vec<Real> = binomials
+            .zip(&self.ln_excesses)
+            .map(|((j, ln_binomial), &ln_excess)| {
                 let weight = ln_binomial
                     + Real::from(order - j) * self.ln_rest
                     + Real::from(j) * self.ln_rate;
-                let pairs = Real::from(j * (j - 1)).times_power_of_two(-1);
-                weight + ln_exp_m1(pairs / self.square)
+                weight + ln_excess
             })
             .collect();
         ln_one_plus_sum(&terms) / Real::from(order - 1)

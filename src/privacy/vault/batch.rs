@@ -109,13 +109,7 @@ impl Vault {
     ) -> Result<Noisy<f64>, ReleaseError> {
         charge.take_barker(scale, self.n as u64)?;
         let moments = self.over_batch(Subsampling::FixedSize(scale.size()), rng, |batch| {
-            batch.sum_over_ratios(
-                &self.density,
-                [from, to],
-                1.0,
-                |moments: &mut Moments, after, before| scale.add(moments, after, before),
-                Moments::merge,
-            )
+            self.barker_moments(batch, [from, to], scale)
         });
         let (mean, sigma) = scale.release(&moments);
         let noise = DiscreteGaussian::new(sigma)?.sample(rng);
@@ -168,6 +162,22 @@ impl Vault {
             Subsampling::All | Subsampling::Poisson(_) => return sum(&self.table),
         };
         sum(&self.table.gather(&batch))
+    }
+
+    /// What [`BarkerScale::release`] makes mean and noise of.
+    pub(super) fn barker_moments(
+        &self,
+        batch: &Table,
+        points: [&[f64]; 2],
+        scale: &BarkerScale,
+    ) -> Moments {
+        batch.sum_over_ratios(
+            &self.density,
+            points,
+            1.0,
+            |moments: &mut Moments, after, before| scale.add(moments, after, before),
+            Moments::merge,
+        )
     }
 
     /// F in lattice units.

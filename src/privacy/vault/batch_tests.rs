@@ -23,11 +23,12 @@ fn rate(rate: f64) -> InclusionRate {
 /// Record-play with the same batch in both worlds: 10^4 pairs for each model, release and
 /// relation, ugly values included. A batch has record i of a table of 600 in one world,
 /// record j in its place or nothing in the other. The integer sums never differ by more
-/// than the declared sensitivity, and come close to it.
+/// than the declared sensitivity, nor mean and variance of DP-Barker's test by more than is
+/// counted on, and come close to it.
 #[test]
 fn neighbours_batches_differ_by_at_most_the_sensitivity() {
     let mut rng = Lcg(21);
-    let mut closest = [0.0f64; 4];
+    let mut closest = [0.0f64; 6];
     let n = 5;
     for source in MODELS {
         let d = density(source);
@@ -78,11 +79,28 @@ fn neighbours_batches_differ_by_at_most_the_sensitivity() {
                 assert!(moved.abs() <= most, "form {form}, pair {pair} of {source}");
                 closest[form + 1] = closest[form + 1].max(moved.abs() as f64 / most as f64);
             }
+
+            // `accounting::Barker` counts on means 2/sqrt(b) and variances 4(b-1)/b^2 apart.
+            let temperature = [1e-3, 0.1, 1.0][pair % 3];
+            let test = BarkerScale::new(n as u64, 20, temperature).unwrap();
+            let [(a, sigma_a), (b, sigma_b)] = [&tables[0], &tables[1]]
+                .map(|t| test.release(&all.barker_moments(t, [&from, &to], &test)));
+            let (unit, size) = (test.lattice_ratio(), n as f64);
+            let mean = (a - b).abs() as f64 * unit / (2.0 / size.sqrt());
+            let variance = |sigma: u64| (sigma as f64 * unit).powi(2);
+            let apart = (variance(sigma_a) - variance(sigma_b)).abs();
+            let apart = apart / (4.0 * (size - 1.0) / (size * size));
+            assert!(mean <= 1.0 && apart <= 1.0, "pair {pair} of {source}");
+            assert!(variance(sigma_a.min(sigma_b)) >= 1.0);
+            closest[4] = closest[4].max(mean);
+            closest[5] = closest[5].max(apart);
         }
     }
     assert!(closest[0] > 0.99 && closest[2] > 0.99, "{closest:?}");
     // max f - min f is less than twice max |f|; a batch of 5 rarely has the other four at one end.
     assert!(closest[1] > 0.7 && closest[3] > 0.7, "{closest:?}");
+    // 0.99 of what is counted on, and its square; the latter for opposite ends, as before.
+    assert!(closest[4] > 0.98 && closest[5] > 0.7, "{closest:?}");
 }
 
 const MEAN: &str =

@@ -39,17 +39,28 @@ impl Claim {
 
     /// By how much a test of "D" against "D'" with at most this false-positive and
     /// false-negative rate contradicts the claim; 0 or less if it does not.
+    pub fn excess(&self, fpr: f64, fnr: f64) -> f64 {
+        let seen = self.seen(fpr, fnr);
+        seen.map(|(seen, delta)| seen - delta)
+            .fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Which share of the claimed delta the test sees, at the epsilon where it is largest:
+    /// above 1 where the claim is contradicted.
+    pub fn share(&self, fpr: f64, fnr: f64) -> f64 {
+        let seen = self.seen(fpr, fnr);
+        seen.map(|(seen, delta)| seen / delta).fold(0.0, f64::max)
+    }
+
+    /// The delta that the test has seen, and the claimed one, at each epsilon.
     ///
     /// The set S on which the test says D has P(S) >= 1 - fnr and P'(S) <= fpr, and its
     /// complement P'(S^c) >= 1 - fpr and P(S^c) <= fnr.
-    pub fn excess(&self, fpr: f64, fnr: f64) -> f64 {
-        self.curve
-            .iter()
-            .map(|(epsilon, delta)| {
-                let one = 1.0 - fnr - epsilon.exp() * fpr;
-                let other = 1.0 - fpr - epsilon.exp() * fnr;
-                one.max(other) - delta
-            })
-            .fold(f64::NEG_INFINITY, f64::max)
+    fn seen(&self, fpr: f64, fnr: f64) -> impl Iterator<Item = (f64, f64)> {
+        self.curve.iter().map(move |(epsilon, delta)| {
+            let one = 1.0 - fnr - epsilon.exp() * fpr;
+            let other = 1.0 - fpr - epsilon.exp() * fnr;
+            (one.max(other), *delta)
+        })
     }
 }

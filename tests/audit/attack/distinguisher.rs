@@ -38,6 +38,8 @@ pub struct Found {
     pub mu_lower: f64,
     /// By how much the claim is contradicted, in delta; negative where it holds.
     pub excess: f64,
+    /// The largest share of a claimed delta that is seen.
+    pub share: f64,
 }
 
 impl Found {
@@ -83,6 +85,7 @@ pub fn distinguish(
     let mut found = Found {
         mu_lower: f64::NEG_INFINITY,
         excess: f64::NEG_INFINITY,
+        share: 0.0,
     };
     for share in THRESHOLDS {
         // Between the two, and seen in training alone.
@@ -101,6 +104,7 @@ pub fn distinguish(
             .mu_lower
             .max(-normal.inverse_cdf(fpr) - normal.inverse_cdf(fnr));
         found.excess = found.excess.max(claim.excess(fpr, fnr));
+        found.share = found.share.max(claim.share(fpr, fnr));
     }
     found
 }

@@ -1,5 +1,7 @@
 //! Data sets that differ in one unit, and the models that read them.
 
+use std::collections::BTreeSet;
+
 use dpm::accounting::Relation;
 use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
 
@@ -35,6 +37,13 @@ pub struct Table {
 impl Table {
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, Vec::len)
+    }
+
+    /// The number of units.
+    pub fn records(&self) -> u64 {
+        let units = self.units.as_ref();
+        let distinct = units.map(|units| units.iter().collect::<BTreeSet<_>>().len());
+        distinct.unwrap_or(self.rows()) as u64
     }
 
     fn picked(&self, rows: &[usize]) -> Table {
@@ -139,8 +148,9 @@ fn ugly_value(rng: &mut Lcg, is_int: bool, lower: Option<f64>, upper: Option<f64
     }
 }
 
-/// Two neighbours under `relation`, the second with one unit replaced, or without it.
-/// The rows are their own units, or a unit has up to nine.
+/// Two neighbours under `relation`, the second with one unit replaced, or without it; the
+/// other units have the same places in both. The rows are their own units, or a unit has up
+/// to nine.
 pub fn ugly_pair(
     rng: &mut Lcg,
     model: &Model,
@@ -169,7 +179,23 @@ pub fn ugly_pair(
             rest.with(&ugly_rows(rng, model, rows, unit(50)))
         }
     };
-    (one, other.shuffled(rng))
+    (one, other)
+}
+
+/// Rows none of which counts, and one as loud as there is; the second has it replaced.
+pub fn lone_pair(model: &Model, others: usize) -> (Table, Table) {
+    let rows = |last: f64| {
+        let mut columns = vec![vec![f64::NAN; others]; model.columns.len()];
+        for column in &mut columns {
+            column.push(0.3);
+        }
+        columns[0][others] = last;
+        Table {
+            columns,
+            units: None,
+        }
+    };
+    (rows(300.0), rows(-300.0))
 }
 
 /// A mean with a wide prior: whatever its record says, it says at full strength, since

@@ -3,6 +3,8 @@
 
 use dpm::PrivateRng;
 use dpm::accounting::Relation;
+use dpm::privacy::Subsampling;
+use dpm::sampler::Question;
 
 use super::neighbours::{MODELS, model, ugly_pair};
 use super::releases::{Batch, Release};
@@ -28,9 +30,59 @@ pub struct Played {
 pub enum Kind {
     Gradient,
     LogRatio,
+    PoissonGradient,
+    FixedSizeGradient,
+    PoissonLogRatio,
+    FixedSizeLogRatio,
+    Barker,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 7] = [
+        Kind::Gradient,
+        Kind::LogRatio,
+        Kind::PoissonGradient,
+        Kind::FixedSizeGradient,
+        Kind::PoissonLogRatio,
+        Kind::FixedSizeLogRatio,
+        Kind::Barker,
+    ];
+
+    /// What a line of a sampler's schedule releases.
+    pub fn of(question: Question, subsampling: Subsampling) -> Kind {
+        match (question, subsampling) {
+            (Question::Gradient, Subsampling::All) => Kind::Gradient,
+            (Question::Gradient, Subsampling::Poisson(_)) => Kind::PoissonGradient,
+            (Question::Gradient, Subsampling::FixedSize(_)) => Kind::FixedSizeGradient,
+            (Question::LogRatio, Subsampling::All) => Kind::LogRatio,
+            (Question::LogRatio, Subsampling::Poisson(_)) => Kind::PoissonLogRatio,
+            (Question::LogRatio, Subsampling::FixedSize(_)) => Kind::FixedSizeLogRatio,
+            (Question::Barker, _) => Kind::Barker,
+        }
+    }
+
+    /// Under which it can be released at all.
+    pub fn relations(self) -> &'static [Relation] {
+        match self {
+            Kind::FixedSizeGradient | Kind::FixedSizeLogRatio | Kind::Barker => {
+                &[Relation::Substitute]
+            }
+            _ => &Relation::ALL,
+        }
+    }
+
+    /// Whether it is about records that are drawn by their places.
+    fn is_of_batch(self) -> bool {
+        !matches!(self, Kind::Gradient | Kind::LogRatio)
+    }
 }
 
 /// Plays until `pairs` pairs of ugly neighbours have been asked about.
+///
+/// Batches are drawn by place. So the neighbours' other records stay in theirs, and the same
+/// are drawn; the rows of a unit may be in any order nevertheless, and so may all rows where
+/// all are read. DP-Barker's test has noise whose width is a function of rows, so that
+/// answers cannot be compared; its charges are, and `vault::batch` compares its integers.
 ///
 /// # Errors
 ///
@@ -50,11 +102,17 @@ pub fn play(
     while played.pairs < pairs {
         pair += 1;
         let model = &models[pair as usize % models.len()];
-        let (one, other) = ugly_pair(&mut rng, model, relation, shared_units);
-        let again = one.shuffled(&mut rng);
+        let (one, mut other) = ugly_pair(&mut rng, model, relation, shared_units);
+        let mut again = one.clone();
+        if shared_units || !kind.is_of_batch() {
+            other = other.shuffled(&mut rng);
+            again = one.shuffled(&mut rng);
+        }
         let vaults = [&one, &other, &again].map(|table| table.vault(model));
         let dimension = vaults[0].density().dimension();
-        let release = random_release(kind, &mut rng, dimension);
+        let Some(release) = random_release(kind, &mut rng, dimension, one.records()) else {
+            continue;
+        };
         let mut answers = Vec::with_capacity(3);
         for vault in &vaults {
             // Identical randomness.
@@ -77,17 +135,24 @@ pub fn play(
             played.skipped += 1;
             continue;
         };
-        if a.units != same.units {
+        if (&a.units, a.next_bits) != (&same.units, same.next_bits) {
             return broken("the order of rows shows".to_owned());
         }
-        if (&a.charged, a.next_bits) != (&b.charged, b.next_bits) {
-            return broken("charges, or draws of the private generator, differ".to_owned());
+        if a.charged != b.charged {
+            return broken("charges differ".to_owned());
         }
         if a.charged != [1] {
             return broken(format!("one release is charged as {:?}", a.charged));
         }
-        if (a.sigma, a.sensitivity) != (b.sigma, b.sensitivity) {
+        played.pairs += 1;
+        if a.noise != b.noise {
             return broken("noise or sensitivity depends on the rows".to_owned());
+        }
+        let Some(noise) = a.noise else {
+            continue;
+        };
+        if a.next_bits != b.next_bits {
+            return broken("draws of the private generator differ".to_owned());
         }
         let square: i128 = a
             .units
@@ -98,21 +163,21 @@ pub fn play(
         // Below 2^106, so exact to 2^-53 of itself: less than the last unit of the bound
         // matters only where the bound is met to a part in 10^15.
         let distance = (square as f64).sqrt();
-        if distance > a.sensitivity * (1.0 + 4.0 * f64::EPSILON) {
+        if distance > noise.sensitivity * (1.0 + 4.0 * f64::EPSILON) {
             return broken(format!(
                 "one unit moves the sum by {distance} lattice units, and {} are charged",
-                a.sensitivity
+                noise.sensitivity
             ));
         }
-        let share = distance / a.sensitivity;
-        played.pairs += 1;
+        let share = distance / noise.sensitivity;
         played.closest = played.closest.max(share);
         played.gentle += u64::from(square > 0 && share < 0.1);
     }
     Ok(played)
 }
 
-fn random_release(kind: Kind, rng: &mut Lcg, dimension: usize) -> Release {
+/// `None` where there are too few `records` for it.
+fn random_release(kind: Kind, rng: &mut Lcg, dimension: usize, records: u64) -> Option<Release> {
     // Now and then far out, where densities are at their ends.
     let width = rng.of(&[1.0, 4.0, 60.0]);
     let mut point = || -> Vec<f64> {
@@ -121,29 +186,54 @@ fn random_release(kind: Kind, rng: &mut Lcg, dimension: usize) -> Release {
             .collect()
     };
     let (from, to) = (point(), point());
-    match kind {
-        Kind::Gradient => Release::Gradient {
+    // Near and far, so that bounds from 1e-9 nats to some tens are tried; with more, sums
+    // would not fit the digits of the answer.
+    let mut step = || {
+        let near = rng.of(&[1.0, 0.1, 1e-9]);
+        let towards = |(a, b): (&f64, &f64)| a + near * (b - a) / width;
+        from.iter().zip(&to).map(towards).collect::<Vec<f64>>()
+    };
+    Some(match kind {
+        Kind::Gradient | Kind::PoissonGradient | Kind::FixedSizeGradient => Release::Gradient {
             at: from,
             clip: rng.of(&[1e-3, 1.0, 30.0, 1e6]),
             tau: rng.of(&[0.3, 3.0, 100.0]),
-            batch: Batch::All,
+            batch: random_batch(kind, rng, records, 1),
         },
-        Kind::LogRatio => {
-            // Near and far, so that bounds from 1e-9 nats to some tens are tried; with
-            // more, sums would not fit the digits of the answer.
-            let near = rng.of(&[1.0, 0.1, 1e-9]);
-            let to: Vec<f64> = from
-                .iter()
-                .zip(&to)
-                .map(|(a, b)| a + near * (b - a) / width)
-                .collect();
-            Release::LogRatio {
-                from,
-                to,
-                clip: rng.of(&[1e-3, 1.0, 10.0]),
-                tau: rng.of(&[0.01, 0.1]),
-                temperature: rng.of(&[1.0, 0.03]),
-            }
+        Kind::LogRatio => Release::LogRatio {
+            to: step(),
+            from,
+            clip: rng.of(&[1e-3, 1.0, 10.0]),
+            tau: rng.of(&[0.01, 0.1]),
+            temperature: rng.of(&[1.0, 0.03]),
+        },
+        Kind::PoissonLogRatio | Kind::FixedSizeLogRatio => Release::BatchLogRatio {
+            to: step(),
+            from,
+            clip: rng.of(&[1e-3, 1.0, 10.0]),
+            tau: rng.of(&[0.3, 1.0]),
+            temperature: rng.of(&[1.0, 0.03]),
+            batch: random_batch(kind, rng, records, 2),
+        },
+        Kind::Barker if records < 3 => return None,
+        Kind::Barker => Release::Barker {
+            to: step(),
+            from,
+            temperature: rng.of(&[1.0, 0.03]),
+            size: 3 + rng.below(records as usize - 2) as u64,
+            records,
+        },
+    })
+}
+
+/// With at least so many records, if it is of a fixed size.
+fn random_batch(kind: Kind, rng: &mut Lcg, records: u64, least: u64) -> Batch {
+    match kind {
+        Kind::PoissonGradient | Kind::PoissonLogRatio => Batch::Poisson(rng.of(&[0.3, 0.7, 1.0])),
+        Kind::FixedSizeGradient | Kind::FixedSizeLogRatio => {
+            let room = (records + 1 - least) as usize;
+            Batch::FixedSize(least + rng.below(room) as u64, records)
         }
+        _ => Batch::All,
     }
 }

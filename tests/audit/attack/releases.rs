@@ -1,9 +1,12 @@
 //! The vault's releases, asked through its public door under a plan made for them, and
 //! read back as the integers that they are.
 
-use dpm::accounting::{Event, Gaussian, Lattice, Meter, Real, Relation, Subsampled, batch_rate};
+use dpm::accounting::{
+    Barker, Event, Gaussian, Lattice, Meter, Real, Relation, Subsampled, batch_rate,
+};
 use dpm::privacy::{
-    Charge, GradientScale, InclusionRate, PenaltyPlan, PenaltyScale, Subsampling, penalty,
+    BarkerScale, BatchPenaltyPlan, BatchPenaltyScale, Charge, GradientScale, InclusionRate,
+    PenaltyPlan, PenaltyScale, Subsampling, penalty,
 };
 use dpm::{PrivateRng, Vault};
 
@@ -27,6 +30,22 @@ pub enum Release {
         tau: f64,
         temperature: f64,
     },
+    BatchLogRatio {
+        from: Vec<f64>,
+        to: Vec<f64>,
+        clip: f64,
+        tau: f64,
+        temperature: f64,
+        batch: Batch,
+    },
+    /// DP-Barker's test on a batch of `size` out of `records`.
+    Barker {
+        from: Vec<f64>,
+        to: Vec<f64>,
+        temperature: f64,
+        size: u64,
+        records: u64,
+    },
 }
 
 /// Which records a release is about.
@@ -47,20 +66,65 @@ impl Batch {
             Batch::FixedSize(size, _) => Subsampling::FixedSize(size),
         }
     }
+
+    fn event(
+        self,
+        what: &str,
+        clip: f64,
+        relation: Relation,
+        sigma: f64,
+        lattice: Lattice,
+    ) -> Event {
+        let event = match self {
+            Batch::All => Gaussian::of_clip(what, clip, relation, sigma)
+                .map(|event| Event::Gaussian(event.on_lattice(lattice))),
+            Batch::Poisson(rate) => Subsampled::poisson(what, clip, relation, rate, sigma)
+                .map(|event| Event::Subsampled(event.on_lattice(lattice))),
+            Batch::FixedSize(size, records) => {
+                let rate = batch_rate(size, records).expect("a rate");
+                Subsampled::without_replacement(what, clip, relation, rate, sigma)
+                    .map(|event| Event::Subsampled(event.on_lattice(lattice)))
+            }
+        };
+        event.expect("an event")
+    }
+
+    fn penalty(self, temperature: f64, factor: u8, tau: f64) -> BatchPenaltyScale {
+        let scale = match self {
+            Batch::All => panic!("a log-ratio of all rows is no batch's"),
+            Batch::Poisson(rate) => {
+                let rate = InclusionRate::new(rate).expect("a rate");
+                BatchPenaltyScale::poisson(rate, temperature, factor, tau)
+            }
+            Batch::FixedSize(size, records) => {
+                BatchPenaltyScale::fixed_size(size, records, temperature, tau)
+            }
+        };
+        scale.expect("a scale")
+    }
 }
 
 /// An answer of the vault.
 pub struct Answer {
     /// In lattice units, which the answer must be whole numbers of.
     pub units: Vec<i128>,
-    /// sigma of the noise in lattice units, as the charge has it.
-    pub sigma: f64,
-    /// How far neighbours may be apart in lattice units, in l2 norm, as the charge has it.
-    pub sensitivity: f64,
+    /// `None` where the width of the noise is a function of rows.
+    pub noise: Option<Noise>,
     /// How many of each planned event were charged.
     pub charged: Vec<u64>,
     /// What the private generator would give next: whether as much was drawn from it.
     pub next_bits: u64,
+}
+
+/// What the charge says of a sum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// In lattice units.
+    pub sigma: f64,
+    /// How far neighbours may be apart in lattice units, in l2 norm.
+    pub sensitivity: f64,
+    /// What is still taken off the answer, in lattice units: known to all.
+    pub penalty: f64,
 }
 
 /// How many clip bounds apart neighbours are said to be.
@@ -83,24 +147,36 @@ impl Release {
                 let (what, sigma) = ("gradient", scale.sigma());
                 let ratio = scale.lattice_ratio();
                 let lattice = Lattice::new(ratio, at.len() as u64).expect("a lattice");
-                let event = match *batch {
-                    Batch::All => Gaussian::of_clip(what, *clip, relation, sigma)
-                        .map(|event| Event::Gaussian(event.on_lattice(lattice))),
-                    Batch::Poisson(rate) => Subsampled::poisson(what, *clip, relation, rate, sigma)
-                        .map(|event| Event::Subsampled(event.on_lattice(lattice))),
-                    Batch::FixedSize(size, rows) => {
-                        let rate = batch_rate(size, rows).expect("a rate");
-                        Subsampled::without_replacement(what, *clip, relation, rate, sigma)
-                            .map(|event| Event::Subsampled(event.on_lattice(lattice)))
-                    }
-                };
-                event.expect("an event")
+                batch.event(what, *clip, relation, sigma, lattice)
             }
             Release::LogRatio { clip, tau, .. } => {
                 let sigma = (f64::from(factor) * clip * tau).next_down();
                 let event = Gaussian::of_clip("log-ratio", *clip, relation, sigma);
                 let lattice = Lattice::new(penalty::LATTICE_RATIO, 1).expect("a lattice");
                 Event::Gaussian(event.expect("an event").on_lattice(lattice))
+            }
+            Release::BatchLogRatio {
+                tau,
+                temperature,
+                batch,
+                ..
+            } => {
+                let scale = batch.penalty(*temperature, factor, *tau);
+                let lattice = Lattice::new(scale.lattice_ratio(), 1).expect("a lattice");
+                // In units of its bound, whatever that is.
+                let sigma = f64::from(factor) * tau;
+                batch.event("log-ratio", 1.0, relation, sigma, lattice)
+            }
+            Release::Barker {
+                temperature,
+                size,
+                records,
+                ..
+            } => {
+                let scale = BarkerScale::new(*size, *records, *temperature).expect("a scale");
+                let lattice = Lattice::new(scale.lattice_ratio(), 1).expect("a lattice");
+                let test = Barker::new("test", *size, *records).expect("an event");
+                Event::Barker(test.on_lattice(lattice))
             }
         }
     }
@@ -122,8 +198,10 @@ impl Release {
             meter: &meter,
             line: 0,
         };
-        let release = event.release().expect("a sum and its noise");
-        let (values, gamma, sigma, sensitivity) = match self {
+        let sum = || event.release().expect("a sum and its noise");
+        // The answer, what is to be added to it, its lattice, and what floats may have cost
+        // it relative to its size.
+        let (values, penalty, gamma, rounding, noise) = match self {
             Release::Gradient {
                 at,
                 clip,
@@ -136,10 +214,15 @@ impl Release {
                     some => vault.noisy_batch_gradient(at, &scale, some, charge, rng),
                 };
                 let values = noisy.expect("a release").into_inner();
-                let ratio = release.lattice().expect("a lattice").ratio().to_f64();
-                let gamma = release.sigma().to_f64() * ratio;
-                let sensitivity = release.sensitivity().to_f64() / gamma;
-                (values, gamma, 1.0 / ratio, sensitivity)
+                let ratio = sum().lattice().expect("a lattice").ratio().to_f64();
+                let gamma = sum().sigma().to_f64() * ratio;
+                let noise = Noise {
+                    sigma: 1.0 / ratio,
+                    sensitivity: sum().sensitivity().to_f64() / gamma,
+                    penalty: 0.0,
+                };
+                // Multiplied by gamma and divided again: off by two roundings.
+                (values, 0.0, gamma, 2f64.powi(-51), Some(noise))
             }
             Release::LogRatio {
                 from,
@@ -148,9 +231,7 @@ impl Release {
                 tau,
                 temperature,
             } => {
-                let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
-                let distance = from.iter().zip(to).map(square).sum::<f64>().sqrt();
-                let bound = temperature * clip * distance;
+                let bound = temperature * clip * distance(from, to);
                 let scale = PenaltyScale::new(factor(relation), *tau).expect("a scale");
                 let PenaltyPlan::Query(query) = scale.plan(bound).expect("a plan") else {
                     return Ok(None);
@@ -159,27 +240,64 @@ impl Release {
                 let noisy = noisy.expect("a release").into_inner();
                 // Half a lattice unit, since the penalty is half a variance.
                 let gamma = 0.5f64.powi(penalty::J as i32 + 1);
-                let sensitivity = f64::from(factor(relation)) * bound / gamma;
-                let sigma = noisy.sigma / gamma;
-                let charged = (release.sensitivity() / release.sigma()).to_f64();
-                if sensitivity / sigma > charged * (1.0 + 1e-12) {
+                let noise = Noise {
+                    sigma: noisy.sigma / gamma,
+                    sensitivity: f64::from(factor(relation)) * bound / gamma,
+                    penalty: 0.5 * noisy.sigma * noisy.sigma / gamma,
+                };
+                let charged = (sum().sensitivity() / sum().sigma()).to_f64();
+                if noise.sensitivity / noise.sigma > charged * (1.0 + 1e-12) {
                     return Err(Broken(format!(
-                        "a ratio of sensitivity {sensitivity} has noise {sigma}, and {charged} \
-                         times the noise is what is charged"
+                        "a ratio with {noise:?} is charged as one of {charged} times the noise"
                     )));
                 }
-                (vec![noisy.penalised], gamma, sigma, sensitivity)
+                // A power of 2 costs nothing, and the penalty stays in: with it taken out,
+                // numbers might not fit their digits.
+                (vec![noisy.penalised], 0.0, gamma, 0.0, Some(noise))
+            }
+            Release::BatchLogRatio {
+                from,
+                to,
+                clip,
+                tau,
+                temperature,
+                batch,
+            } => {
+                let scale = batch.penalty(*temperature, factor(relation), *tau);
+                let bound = clip * distance(from, to);
+                let BatchPenaltyPlan::Query(query) = scale.plan(bound).expect("a plan") else {
+                    return Ok(None);
+                };
+                let noisy = vault.noisy_batch_log_ratio(from, to, &query, charge, rng);
+                let noisy = noisy.expect("a release").into_inner();
+                let ratio = sum().lattice().expect("a lattice").ratio().to_f64();
+                let noise = Noise {
+                    sigma: 1.0 / ratio,
+                    sensitivity: (sum().sensitivity() / sum().sigma()).to_f64() / ratio,
+                    penalty: 0.0,
+                };
+                let (values, gamma) = (vec![noisy.penalised], noisy.sigma * ratio);
+                // Multiplied, less the penalty, and the same backwards: four roundings.
+                let penalty = 0.5 * noisy.sigma * noisy.sigma;
+                (values, penalty, gamma, 2f64.powi(-51), Some(noise))
+            }
+            Release::Barker {
+                from,
+                to,
+                temperature,
+                size,
+                records,
+            } => {
+                let scale = BarkerScale::new(*size, *records, *temperature).expect("a scale");
+                let noisy = vault.noisy_barker(from, to, &scale, charge, rng);
+                let value = noisy.expect("a release").into_inner();
+                (vec![value], 0.0, scale.lattice_ratio(), 0.0, None)
             }
         };
         let mut units = Vec::with_capacity(values.len());
         for value in values {
-            // Multiplied by gamma and divided again: off by two roundings, or by none
-            // where gamma is a power of 2.
-            let unit = value / gamma;
-            let rounding = match self {
-                Release::Gradient { .. } => unit.abs() * 2f64.powi(-51),
-                Release::LogRatio { .. } => 0.0,
-            };
+            let unit = (value + penalty) / gamma;
+            let rounding = rounding * (unit.abs() + penalty / gamma);
             if unit.abs() >= 2f64.powi(53) || rounding >= 0.1 {
                 panic!("{unit} units are too many to be read back");
             }
@@ -192,12 +310,16 @@ impl Release {
         }
         Ok(Some(Answer {
             units,
-            sigma,
-            sensitivity,
+            noise,
             charged: meter.counts(),
             next_bits: rng.next_u64(),
         }))
     }
+}
+
+fn distance(from: &[f64], to: &[f64]) -> f64 {
+    let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
+    from.iter().zip(to).map(square).sum::<f64>().sqrt()
 }
 
 /// Asks `times` times about rows of which none counts, so that what comes back is noise,
@@ -222,16 +344,11 @@ pub fn noise_is_as_charged(
         let Some(answer) = release.ask(vault, relation, &mut rng)? else {
             return Err(Broken("nothing was asked".to_owned()));
         };
-        // The penalty, known to all, is taken off a log-ratio: half a variance, in half
-        // lattice units.
-        let penalty = match release {
-            Release::Gradient { .. } => 0.0,
-            Release::LogRatio { .. } => {
-                answer.sigma * answer.sigma * 0.5f64.powi(penalty::J as i32 + 2)
-            }
+        let Some(noise) = answer.noise else {
+            return Err(Broken("the noise depends on rows".to_owned()));
         };
         for units in answer.units {
-            sum += ((units as f64 + penalty) / answer.sigma).powi(2);
+            sum += ((units as f64 + noise.penalty) / noise.sigma).powi(2);
             count += 1.0;
         }
     }

@@ -6,7 +6,7 @@ use dpm::accounting::{Event, Relation};
 
 use super::claim::Claim;
 use super::distinguisher::{Found, distinguish};
-use super::neighbours::{LINE, loud_pair, model, opposed_pair};
+use super::neighbours::{LINE, lone_pair, loud_pair, model, opposed_pair};
 use super::releases::{Batch, Release};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,14 @@ pub enum Single {
     PoissonGradient,
     /// About one of two records.
     FixedSizeGradient,
+    /// About each record with probability 1/2.
+    PoissonLogRatio,
+    /// About two of three records.
+    FixedSizeLogRatio,
+    /// DP-Barker's test on all of twelve records, or on twelve of sixteen. Its noise is what
+    /// it is.
+    Barker,
+    BarkerBatch,
 }
 
 impl Single {
@@ -32,7 +40,28 @@ impl Single {
             tau,
             batch,
         };
+        let ratio = |from, to, batch| Release::BatchLogRatio {
+            from,
+            to,
+            clip: 2.0,
+            tau,
+            temperature: 1.0,
+            batch,
+        };
+        let barker = |from, to, records| Release::Barker {
+            from,
+            to,
+            temperature: 1.0,
+            size: 12,
+            records,
+        };
         match self {
+            // In the direction in which the penalty for the batch's variance adds to what a
+            // record does.
+            Single::PoissonLogRatio => ratio(to, from, Batch::Poisson(0.5)),
+            Single::FixedSizeLogRatio => ratio(to, from, Batch::FixedSize(2, 3)),
+            Single::Barker => barker(from, to, 12),
+            Single::BarkerBatch => barker(from, to, 16),
             Single::Gradient => gradient(from, Batch::All),
             Single::GradientBeyond => gradient(vec![1e5, 0.0, 0.0], Batch::All),
             Single::PoissonGradient => gradient(from, Batch::Poisson(0.5)),
@@ -58,8 +87,11 @@ pub fn audit(releases: &[Single], relation: Relation, tau: f64, runs: u64) -> (C
     let model = model(LINE);
     let (one, other) = match releases {
         [Single::FixedSizeGradient, ..] => opposed_pair(&model, 1),
+        [Single::FixedSizeLogRatio, ..] => opposed_pair(&model, 2),
+        [Single::Barker, ..] => lone_pair(&model, 11),
+        [Single::BarkerBatch, ..] => lone_pair(&model, 15),
         // Other rows that come and go would only hide the one.
-        [Single::PoissonGradient, ..] => loud_pair(&model, relation, 0),
+        [Single::PoissonGradient | Single::PoissonLogRatio, ..] => loud_pair(&model, relation, 0),
         _ => loud_pair(&model, relation, 3),
     };
     let vaults = [one, other].map(|table| table.vault(&model));

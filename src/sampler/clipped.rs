@@ -1,0 +1,159 @@
+//! Private samplers' dynamics on clipped values without noise: what clipping alone does, as
+//! in the papers' clipping experiments.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::metric::MetricForm;
+use super::oracle::{Oracle, Ratio, SampleError};
+use super::plan::check_settings;
+use super::request::PlanRequest;
+use super::run::{Chain, Course, Initial, Observer, Recorder, in_parallel, public_rng, start};
+use super::schedule::factor;
+use super::warmup::Warmup;
+use super::{Kind, Sampler, Walker};
+use crate::privacy::{
+    GradientScale, NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling, Vault, noise,
+};
+
+/// A private sampler that can do without noise.
+pub trait Reference: Sampler {
+    /// A chain at `theta` (unconstrained scale), before its first step.
+    fn walker(
+        &self,
+        request: &PlanRequest,
+        theta: Vec<f64>,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker>;
+
+    /// The mean acceptance that warm-up aims at without the penalty of noise.
+    fn acceptance(&self) -> f64;
+}
+
+/// A run of `clipped-hmc` or `clipped-rwmh`.
+#[derive(Debug, Clone)]
+pub struct ClippedSettings {
+    /// Budget and noise multipliers are not looked at.
+    pub request: PlanRequest,
+    pub num_warmup: u64,
+    pub num_samples: u64,
+    pub initial: Initial,
+    pub metric: MetricForm,
+    /// `None`: the sampler's own. Without effect where the request has a step size.
+    pub target_acceptance: Option<f64>,
+    /// Fixes everything.
+    pub seed: u64,
+}
+
+/// Runs a private sampler's dynamics on clipped values without noise. Everything it gives is
+/// NOT PRIVATE.
+///
+/// Errors: settings out of range, no initial point, an interrupt.
+pub fn sample_clipped(
+    vault: &Vault,
+    settings: &ClippedSettings,
+    permission: NotPrivate,
+    observer: &impl Observer,
+) -> Result<Vec<Chain>, SampleError> {
+    let request = &settings.request;
+    let Kind::Clipped(reference) = request.algorithm.kind else {
+        return Err(SampleError::NotClipped(request.algorithm.name));
+    };
+    check_settings(request).map_err(Box::new)?;
+    let factor = factor(request.relation);
+    // There is no noise: its multiplier decides how fine the lattice of gradients is, and how
+    // long a proposal may be before noise would drown its test, which is never.
+    let gradients = GradientScale::new(request.clip_gradient, factor, 1.0)?;
+    let log_ratios = PenaltyScale::new(factor, 2f64.powi(-100))?;
+    let root = PrivateRng::from_insecure_seed(settings.seed);
+    in_parallel(request.chains as usize, observer, |chain, stop| {
+        let mut rng = public_rng(settings.seed, chain);
+        let theta = start(&settings.initial, chain, vault.density(), &mut rng)?;
+        let target = match request.step_size {
+            None => settings.target_acceptance.or(Some(reference.acceptance())),
+            Some(_) => None,
+        };
+        let step_size = request
+            .step_size
+            .unwrap_or_else(|| reference.default_step_size(request));
+        let warmup = Warmup::new(
+            settings.num_warmup,
+            theta.len(),
+            step_size,
+            target,
+            settings.metric,
+        );
+        let mut oracle = ClippedOracle {
+            vault,
+            permission,
+            request,
+            gradients,
+            log_ratios,
+            rng: root.fork(chain as u64)?,
+        };
+        let mut walker = reference.walker(request, theta, &mut oracle, &mut rng);
+        Course {
+            walker: walker.as_mut(),
+            oracle: &mut oracle,
+            density: vault.density(),
+            warmup,
+            recorder: Recorder::new(chain, settings.num_warmup, observer),
+        }
+        .run(settings.num_warmup + settings.num_samples, &mut rng, stop)
+    })
+}
+
+/// Clipped sums, without noise.
+struct ClippedOracle<'a> {
+    vault: &'a Vault,
+    permission: NotPrivate,
+    request: &'a PlanRequest,
+    gradients: GradientScale,
+    log_ratios: PenaltyScale,
+    rng: PrivateRng,
+}
+
+impl Oracle for ClippedOracle<'_> {
+    fn dimension(&self) -> usize {
+        self.vault.density().dimension()
+    }
+
+    fn log_prior(&mut self, theta: &[f64]) -> f64 {
+        self.vault.density().log_prior(theta)
+    }
+
+    fn gradient(&mut self, _: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+        let (all, scale) = (Subsampling::All, &self.gradients);
+        let sum =
+            self.vault
+                .clipped_batch_gradient(theta, scale, all, self.permission, &mut self.rng);
+        let (_, prior) = self.vault.density().pull_back(theta, &[]);
+        let t = self.request.temperature;
+        Ok(prior.iter().zip(sum).map(|(p, l)| p + t * l).collect())
+    }
+
+    fn log_ratio(&mut self, _: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
+        let t = self.request.temperature;
+        let squares = from.iter().zip(to).map(|(a, b)| (a - b) * (a - b));
+        let distance = squares.sum::<f64>().sqrt();
+        let bound = t * self.request.clip_log_ratio * distance;
+        Ok(match self.log_ratios.plan(bound)? {
+            PenaltyPlan::Query(query) => {
+                Ratio::Penalised(
+                    self.vault
+                        .clipped_log_ratio(from, to, t, &query, self.permission),
+                )
+            }
+            PenaltyPlan::Skip => Ratio::Penalised(0.0),
+            PenaltyPlan::Refuse => Ratio::Refused,
+        })
+    }
+
+    fn accept(&mut self, log_probability: f64) -> bool {
+        noise::accept(log_probability, &mut self.rng)
+    }
+}
+
+#[cfg(test)]
+#[path = "clipped_tests.rs"]
+mod tests;
