@@ -83,7 +83,11 @@ fn best_of(density: &Density, table: Table, theta: Vec<f64>) -> (f64, Vec<f64>, 
     let length = |g: &[f64]| {
         let square: f64 = g.iter().map(|x| x * x).sum();
         // Where an exponential overflows there is nothing to compare.
-        if square.is_finite() { square.sqrt() } else { 0.0 }
+        if square.is_finite() {
+            square.sqrt()
+        } else {
+            0.0
+        }
     };
     let lengths: Vec<f64> = gradients.chunks(theta.len()).map(length).collect();
     let best = (0..lengths.len())
@@ -314,7 +318,11 @@ fn no_gradient_is_longer_than_its_bound_thorough() {
 fn models_without_a_bound_say_why() {
     let mut said = Vec::new();
     for path in programs("models") {
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         if SHIPPED.iter().any(|s| s.0 == name) {
             continue;
         }

@@ -1,6 +1,7 @@
 //! `dpm check`: is this a model whose posterior can be private?
 
 mod data;
+mod sensitivity;
 
 use std::path::PathBuf;
 
@@ -11,7 +12,7 @@ use super::failure::Failure;
 use super::model_file::{Examined, ModelFile};
 use super::{Common, pretty, print, say_always};
 use crate::check::{Expr, FunctionId, Stage, Statement, StatementKind};
-use crate::model::Model;
+use crate::model::{Derived, Model, Sensitivity};
 use crate::privacy::Survey;
 use crate::syntax::{Diagnostic, Span, line_column};
 
@@ -96,9 +97,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             Some((path, arguments.reading.survey(path, &model.columns, most)?))
         }
     };
+    let sensitivity = bound.as_ref().map(Model::sensitivity);
     print(&match arguments.format {
         Format::Json => {
-            let mut answer = json_of(&file, bound.as_ref(), &statements);
+            let mut answer = json_of(&file, bound.as_ref(), sensitivity.as_ref(), &statements);
             answer["diagnostics"] = said;
             if let Some((path, survey)) = &survey {
                 answer["data"] = data::json_of(path, survey);
@@ -106,7 +108,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             pretty(&answer)
         }
         Format::Text => {
-            let model = describe(&file, bound.as_ref(), &statements);
+            let model = describe(&file, bound.as_ref(), sensitivity.as_ref(), &statements);
             let data = survey.as_ref().map(|(path, s)| data::describe(path, s));
             model + &data.unwrap_or_default()
         }
@@ -161,7 +163,12 @@ fn refuse_bad_rows(survey: &Survey, on_bad_rows: BadRows) -> Result<(), Failure>
     }
 }
 
-fn json_of(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> Value {
+fn json_of(
+    file: &ModelFile,
+    model: Option<&Model>,
+    sensitivity: Option<&Sensitivity>,
+    statements: &[Found],
+) -> Value {
     let list: Vec<_> = statements
         .iter()
         .map(|s| {
@@ -170,7 +177,7 @@ fn json_of(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> Val
                 "statement": s.text,
                 "kind": s.kind,
                 "stage": s.stage.name(),
-                "sensitivity": null,
+                "sensitivity": s.derived(sensitivity).map(sensitivity::json_of),
             })
         })
         .collect();
@@ -179,10 +186,16 @@ fn json_of(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> Val
         "ok": true,
         "unconstrained_dimension": model.map(|m| m.dimension),
         "statements": list,
+        "sensitivity": sensitivity.map(|s| sensitivity::json_of(&s.record)),
     })
 }
 
-fn describe(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> String {
+fn describe(
+    file: &ModelFile,
+    model: Option<&Model>,
+    sensitivity: Option<&Sensitivity>,
+    statements: &[Found],
+) -> String {
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let mut lines = vec![format!(
         "{}: types and stages are right",
@@ -202,11 +215,16 @@ fn describe(file: &ModelFile, model: Option<&Model>, statements: &[Found]) -> St
     });
     for s in statements {
         lines.push(format!("  line {:>4}  {:<10}  {}", s.line, s.kind, s.text));
+        if let Some(derived) = s.derived(sensitivity) {
+            lines.extend(sensitivity::statement_lines(derived));
+        }
     }
-    lines.push(
-        "sensitivity: no bound is derived by this version; --clip-gradient and --clip-log-ratio bound each record's contribution instead\n"
-            .to_string(),
+    lines.extend(
+        sensitivity
+            .map(sensitivity::record_lines)
+            .unwrap_or_default(),
     );
+    lines.push(String::new());
     lines.join("\n")
 }
 
@@ -215,6 +233,15 @@ struct Found {
     text: String,
     kind: &'static str,
     stage: Stage,
+    span: Span,
+}
+
+impl Found {
+    /// What was derived for the statement; none for priors.
+    fn derived<'a>(&self, sensitivity: Option<&'a Sensitivity>) -> Option<&'a Derived> {
+        let mut statements = sensitivity?.statements.iter();
+        Some(&statements.find(|s| s.span == self.span)?.derived)
+    }
 }
 
 /// Finds every statement that adds to the target.
@@ -275,6 +302,7 @@ impl Collector<'_> {
                 "prior"
             },
             stage,
+            span: statement.span,
         });
     }
 }

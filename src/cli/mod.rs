@@ -8,6 +8,7 @@ mod account;
 mod calibrate;
 mod chains;
 mod check;
+mod clip_bounds;
 mod data_file;
 mod failure;
 mod fmt;

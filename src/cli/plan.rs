@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::Common;
+use super::clip_bounds::ClipBounds;
 use super::failure::Failure;
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
@@ -71,7 +72,8 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         // The plan of a run on private n must not depend on it.
         RelationChoice::AddRemove => None,
     };
-    let (plan, lengths) = settings.plan(algorithm, n, model.dimension)?;
+    let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
+    let (plan, lengths) = settings.plan(algorithm, n, model.dimension, &clips)?;
     let (_, delta, default) = settings.budget(n)?;
     if default {
         common.say(format!(
@@ -89,6 +91,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     print(&match arguments.format {
         Format::Json => {
             let mut json = json_of(&plan);
+            json["clipping"] = clips.json();
             if let Some(quote) = quote {
                 json["ledger"] = json!(quote);
             }
@@ -96,6 +99,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         }
         Format::Text => {
             let mut lines = describe(&plan, lengths.num_warmup, lengths.num_samples);
+            lines.extend(clips.lines());
             lines.extend(quote.as_ref().map(ledger::line));
             lines.join("\n") + "\n"
         }

@@ -2,11 +2,12 @@
 
 use clap::ValueEnum;
 
+use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
 use crate::accounting::{Real, Relation};
 use crate::sampler::{
-    Algorithm, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES,
-    DEFAULT_SPLIT, Iterations, NoiseChoice, Plan, PlanRequest,
+    Algorithm, DEFAULT_CHAINS, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations,
+    NoiseChoice, Plan, PlanRequest,
 };
 
 /// Neighbouring data sets.
@@ -82,12 +83,12 @@ pub(super) struct RunSettings {
     /// Largest leapfrog step, or standard deviation of a proposal, unconstrained scale; fixed where private, the first one otherwise [default: adapted in warm-up]
     #[arg(long, allow_negative_numbers = true, value_name = "ETA")]
     pub step_size: Option<f64>,
-    /// Bound on the l2 norm of one record's gradient (of one unit, summed over its rows, where --unit is given) [default: 3]
-    #[arg(long, allow_negative_numbers = true, value_name = "B")]
-    pub clip_gradient: Option<f64>,
-    /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance [default: 3]
-    #[arg(long, allow_negative_numbers = true, value_name = "B")]
-    pub clip_log_ratio: Option<f64>,
+    /// Bound on the l2 norm of one record's gradient (of one unit, summed over its rows, where --unit is given); `derived`: what no record exceeds [default: derived where that is at most 3, else 3]
+    #[arg(long, allow_negative_numbers = true, value_name = "B|derived")]
+    pub clip_gradient: Option<ClipChoice>,
+    /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance [default: as for --clip-gradient]
+    #[arg(long, allow_negative_numbers = true, value_name = "B|derived")]
+    pub clip_log_ratio: Option<ClipChoice>,
     /// Share of the budget that goes to gradients, the rest to log-ratios [default: 0.5]
     #[arg(long, allow_negative_numbers = true, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
     pub noise_split: Option<f64>,
@@ -289,15 +290,17 @@ impl RunSettings {
         algorithm: &'static Algorithm,
         n: Option<u64>,
         dimension: usize,
+        clips: &ClipBounds,
     ) -> Result<(Plan, Lengths), Failure> {
         let lengths = self.lengths(DEFAULT_SAMPLES)?;
-        let plan = Plan::new(self.request(algorithm, n, dimension, lengths)?).map_err(|e| {
-            if e.is_refusal() {
-                Failure::budget(e)
-            } else {
-                Failure::input(e)
-            }
-        })?;
+        let plan =
+            Plan::new(self.request(algorithm, n, dimension, lengths, clips)?).map_err(|e| {
+                if e.is_refusal() {
+                    Failure::budget(e)
+                } else {
+                    Failure::input(e)
+                }
+            })?;
         let lengths = match lengths {
             Some(lengths) => lengths,
             None => self.split(plan.iterations_per_chain)?,
@@ -312,6 +315,7 @@ impl RunSettings {
         n: Option<u64>,
         dimension: usize,
         lengths: Option<Lengths>,
+        clips: &ClipBounds,
     ) -> Result<PlanRequest, Failure> {
         let (epsilon, delta, _) = self.budget(n)?;
         let noise = match (self.tau_gradient, self.tau_log_ratio) {
@@ -329,7 +333,12 @@ impl RunSettings {
                 Some(l) => Iterations::Fixed(l.num_warmup.saturating_add(l.num_samples)),
                 None => Iterations::Max,
             },
-            ..self.dynamics(algorithm, n, PlanRequest::new(epsilon, delta, dimension))?
+            ..self.dynamics(
+                algorithm,
+                n,
+                clips,
+                PlanRequest::new(epsilon, delta, dimension),
+            )?
         })
     }
 
@@ -339,10 +348,11 @@ impl RunSettings {
         algorithm: &'static Algorithm,
         n: u64,
         dimension: usize,
+        clips: &ClipBounds,
     ) -> Result<PlanRequest, Failure> {
         // There is no budget: what the request says of one is not looked at.
         let unbounded = PlanRequest::new(Real::ONE, Real::ONE, dimension);
-        self.dynamics(algorithm, Some(n), unbounded)
+        self.dynamics(algorithm, Some(n), clips, unbounded)
     }
 
     /// `request` with everything that does not concern budget, noise and iterations.
@@ -350,6 +360,7 @@ impl RunSettings {
         &self,
         algorithm: &'static Algorithm,
         n: Option<u64>,
+        clips: &ClipBounds,
         request: PlanRequest,
     ) -> Result<PlanRequest, Failure> {
         Ok(PlanRequest {
@@ -357,8 +368,8 @@ impl RunSettings {
             relation: self.relation.into(),
             chains: self.chains,
             temperature: self.power(n)?,
-            clip_gradient: self.clip_gradient.unwrap_or(DEFAULT_CLIP),
-            clip_log_ratio: self.clip_log_ratio.unwrap_or(DEFAULT_CLIP),
+            clip_gradient: clips.gradient,
+            clip_log_ratio: clips.log_ratio,
             step_size: self.step_size,
             leapfrog_steps: self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS),
             fresh_gradients: self.fresh_gradients,

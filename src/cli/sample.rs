@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::clip_bounds::ClipBounds;
 use super::data_file::DataSettings;
 use super::failure::Failure;
 use super::ledger::{self, Account};
@@ -320,7 +321,10 @@ impl Job<'_> {
             RelationChoice::AddRemove => None,
         };
         let (epsilon, delta, default_delta) = settings.budget(n)?;
-        let (plan, lengths) = settings.plan(algorithm, n, self.vault.density().dimension())?;
+        let model = self.vault.density().model();
+        let unit = self.arguments.reading.unit();
+        let clips = ClipBounds::choose(settings, algorithm, model, unit)?;
+        let (plan, lengths) = settings.plan(algorithm, n, model.dimension, &clips)?;
         if default_delta {
             self.common.say(format!(
                 "delta was not given: taking 0.1 / number of {} = {:.3e}",
@@ -331,7 +335,8 @@ impl Job<'_> {
                 delta.to_f64()
             ));
         }
-        for line in super::plan::describe(&plan, lengths.num_warmup, lengths.num_samples) {
+        let described = super::plan::describe(&plan, lengths.num_warmup, lengths.num_samples);
+        for line in described.into_iter().chain(clips.lines()) {
             self.common.say(line);
         }
         for warning in &plan.warnings {
@@ -414,6 +419,7 @@ impl Job<'_> {
             ledger: charge.as_ref(),
             secure_noise,
             tempered: plan.request.temperature != 1.0,
+            clipping: clips.report(),
         });
         let used = |flag: &str| algorithm.settings.contains(&flag);
         let split = match plan.request.noise {
@@ -574,8 +580,11 @@ impl Job<'_> {
                 "`--iterations max` asks how much a privacy budget allows; give a number",
             ));
         };
-        let dimension = self.vault.density().dimension();
-        let request = settings.reference_request(algorithm, self.vault.n() as u64, dimension)?;
+        let model = self.vault.density().model();
+        let unit = self.arguments.reading.unit();
+        let clips = ClipBounds::choose(settings, algorithm, model, unit)?;
+        let n = self.vault.n() as u64;
+        let request = settings.reference_request(algorithm, n, model.dimension, &clips)?;
         say_always("NOT PRIVATE: this run uses exact values of the data");
         let chains = request.chains as usize;
         let progress = Progress::new(chains, num_warmup + num_samples, None, self.common);

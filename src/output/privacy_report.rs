@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::clipping::Clipping;
 use crate::accounting::Event;
 
 /// What a report calls the unit of privacy when each record is one.
@@ -49,6 +50,7 @@ pub struct PrivateRun<'a> {
     /// False when the noise came from `--insecure-noise-seed`.
     pub secure_noise: bool,
     pub tempered: bool,
+    pub clipping: Clipping,
 }
 
 /// The report of a private run. With insecure noise it says that the run is not
@@ -112,6 +114,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
             },
         },
         "tempered": run.tempered,
+        "clipping": run.clipping.json(),
         "assumed_public": public,
         "not_protected": [
             "what errors about unreadable rows reveal while the data is loaded",
