@@ -313,10 +313,10 @@ fn no_gradient_is_longer_than_its_bound_thorough() {
     all_hold(&THOROUGH);
 }
 
-/// Which models have none, and what they say.
+/// Which shipped models have none, and what they say.
 #[test]
 fn models_without_a_bound_say_why() {
-    let mut said = Vec::new();
+    let mut said = String::new();
     for path in programs("models") {
         let name = path
             .file_stem()
@@ -326,13 +326,51 @@ fn models_without_a_bound_say_why() {
         if SHIPPED.iter().any(|s| s.0 == name) {
             continue;
         }
-        let start = std::time::Instant::now();
-        let missing = shipped(&name)
-            .model()
-            .sensitivity()
+        let sensitivity = shipped(&name).model().sensitivity();
+        let missing = sensitivity
             .record
             .expect_err("a bound is news: add the model to SHIPPED");
-        said.push(format!("{name}: {missing}"));
-        println!("{name} {:?}: {missing}", start.elapsed());
+        said.push_str(&format!("{name}: {missing}\n"));
     }
+    let expected = root().join("tests/fixtures/sensitivity/models.txt");
+    if std::env::var_os("DPM_BLESS").is_some() {
+        std::fs::write(&expected, &said).expect("the file can be written");
+    }
+    assert_eq!(said, read(&expected));
+}
+
+/// What each declaration adds: the messages name those that are missing, and with
+/// them there is a bound.
+#[test]
+fn messages_name_what_is_missing() {
+    let source = |y: &str, a: &str, sigma: &str| {
+        format!(
+            "record {{ real{y} y; }} parameters {{ real{a} a; real{sigma} sigma; }} model {{ y ~ normal(a, sigma); }}"
+        )
+    };
+    let derived = |y: &str, a: &str, sigma: &str| {
+        let density = density(&source(y, a, sigma), &Constants::none());
+        density.model().sensitivity().record
+    };
+    let closed = "<lower=-1, upper=1>";
+    let message =
+        |y: &str, a: &str, sigma: &str| derived(y, a, sigma).expect_err("no bound").to_string();
+    assert_eq!(
+        message("", "", "<lower=0>"),
+        "the column `y` needs `lower` and `upper`, the parameter `a` needs `lower` and `upper`, the parameter `sigma` needs a larger `lower`"
+    );
+    assert_eq!(
+        message("<lower=0>", closed, "<lower=0>"),
+        "the column `y` needs an `upper`, the parameter `sigma` needs a larger `lower`"
+    );
+    assert_eq!(
+        message(closed, "<upper=3>", "<lower=1>"),
+        "the parameter `a` needs a `lower`"
+    );
+    assert_eq!(
+        message(closed, closed, "<lower=0>"),
+        "the parameter `sigma` needs a larger `lower`"
+    );
+    let bound = derived(closed, closed, "<lower=0.5>").expect("a bound");
+    assert_eq!(bound.rests_on, ["y", "a", "sigma"]);
 }

@@ -24,6 +24,8 @@ mod public_half;
 mod range;
 mod search;
 mod slope;
+#[cfg(test)]
+mod tests;
 
 pub use missing::{Missing, Need, NeedKind};
 

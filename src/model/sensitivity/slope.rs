@@ -72,6 +72,13 @@ pub fn value(function: Unary, x: Range) -> Range {
 
 /// The derivatives of the function on a range, `y` being its values there.
 pub fn derivative(function: Unary, x: Range, y: Range) -> Range {
+    let range = rule(function, x, y);
+    #[cfg(test)]
+    let range = super::tests::with_mistake(function, range);
+    range
+}
+
+fn rule(function: Unary, x: Range, y: Range) -> Range {
     let d = |x: f64| {
         let definition = function.definition();
         (definition.derivative)(x, (definition.value)(x))
