@@ -170,7 +170,7 @@ const SHIPPED: [(&str, bool); 6] = [
 ];
 
 /// Programs, and whether their bound must be tight.
-const PROGRAMS: [(&str, bool, &str); 17] = [
+const PROGRAMS: [(&str, bool, &str); 20] = [
     (
         "logistic",
         true,
@@ -248,6 +248,29 @@ const PROGRAMS: [(&str, bool, &str); 17] = [
         "record { int<lower=0, upper=1> y; real<lower=-2, upper=2> x; int<lower=1, upper=6> g; }
          parameters { vector[6] a; vector[6] b; }
          model { y ~ bernoulli_logit(a[g] + b[g] * x); }",
+    ),
+    (
+        "parts of one vector",
+        true,
+        "record { int<lower=0, upper=1> y; int<lower=1, upper=3> g; }
+         parameters { vector[6] raw; }
+         transformed parameters { vector[3] a = raw[1:3]; vector[3] b = raw[4:6]; }
+         model { y ~ bernoulli_logit(a[g] - b[g]); }",
+    ),
+    (
+        "a vector and its reverse",
+        true,
+        "record { int<lower=0, upper=1> y; int<lower=1, upper=3> g; int<lower=1, upper=3> h; }
+         parameters { vector[3] a; real c; }
+         transformed parameters { vector[3] b = reverse(a); vector[4] d = append_row(c, a); }
+         model { y ~ bernoulli_logit(a[g] - b[g] + a[h] + d[g]); }",
+    ),
+    (
+        "two groups",
+        true,
+        "record { int<lower=0, upper=1> y; int<lower=1, upper=4> g; int<lower=1, upper=5> h; }
+         parameters { vector<lower=-1, upper=1>[4] a; vector<lower=0, upper=2>[5] b; }
+         model { y ~ bernoulli_logit(a[g] * b[h]); }",
     ),
     (
         "Student t",

@@ -53,6 +53,14 @@ impl Adjoint {
         self.plain.is_zero()
     }
 
+    pub fn negate(self) -> Adjoint {
+        Adjoint {
+            plain: self.plain.negate(),
+            scaled: self.scaled.negate(),
+            rest: self.rest.negate(),
+        }
+    }
+
     pub fn add(self, other: Adjoint) -> Adjoint {
         Adjoint {
             plain: self.plain.add(other.plain),

@@ -13,12 +13,14 @@ use super::slope;
 use crate::function::{Form, Kernel};
 use crate::model::{PublicGraph, PublicId, PublicOp};
 
-/// Which lookup a hot adjoint comes from. Two with the same index and different
-/// offsets pick different elements; of others nothing is known.
+/// Which lookup a hot adjoint comes from. Two with the same index and the same offset
+/// pick the same element, two with different offsets different ones; of others nothing
+/// is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lookup {
     pub index: usize,
-    /// `None` where what was looked up may be the same element twice.
+    /// `None` where elements were rearranged since: then adjoints are symmetric round
+    /// zero, so that a sum of them is one of their sizes.
     pub offset: Option<u32>,
 }
 
@@ -254,20 +256,21 @@ impl<'a> PublicHalf<'a> {
                 }
             }
             let several = matches!(node.op, PublicOp::Concatenate(_));
-            let lookup = match &node.op {
-                PublicOp::Take(_, positions) if !distinct(positions) => Lookup {
+            // Elsewhere in the operand: two that were one element may be two there,
+            // and the other way round.
+            let moved = several || matches!(node.op, PublicOp::Take(..));
+            let lookup = match moved {
+                true => Lookup {
                     offset: None,
                     ..lookup
                 },
-                PublicOp::Concatenate(parts) if !distinct(parts) => Lookup {
-                    offset: None,
-                    ..lookup
-                },
-                _ => lookup,
+                false => lookup,
             };
             for (operand, a) in to {
                 // It may have been an element of another part.
                 let a = if several { a.hull(Adjoint::ZERO) } else { a };
+                // Those of different elements must not cancel when they are added.
+                let a = if moved { a.hull(a.negate()) } else { a };
                 let length = self.graph.length(operand);
                 adjoints[operand.0 as usize].add_hot(length, lookup, a);
             }
@@ -337,12 +340,6 @@ pub fn truth(condition: Range) -> Option<bool> {
         (_, false) => Some(true),
         _ => None,
     }
-}
-
-fn distinct<T: Ord + Copy>(items: &[T]) -> bool {
-    let mut sorted = items.to_vec();
-    sorted.sort_unstable();
-    sorted.windows(2).all(|w| w[0] != w[1])
 }
 
 /// All of it as a dense one: any element may be the hot one.
