@@ -1373,3 +1373,76 @@ fn has_number(text: &str, x: f64) -> bool {
         .filter_map(|word| word.trim_end_matches('.').parse::<f64>().ok())
         .any(|number| ((number - x) / x).abs() < 1e-12)
 }
+
+/// Clip bounds that are derived: the default where they are small, on request where
+/// they are not, and none for units.
+#[test]
+fn clip_bounds_are_derived_where_they_can_be() {
+    let place = Place::new();
+    let logistic = |upper: u32| {
+        format!(
+            "record {{ int<lower=0, upper=1> y; real<lower=0, upper={upper}> x; }}\nparameters {{ real a; real b; }}\nmodel {{ a ~ normal(0, 1); b ~ normal(0, 1); y ~ bernoulli_logit(a + b * x); }}\n"
+        )
+    };
+    place.write("small.dpm", logistic(2));
+    place.write("large.dpm", logistic(20));
+    place.write(
+        "none.dpm",
+        "record { real y; real x; }\nparameters { real a; }\nmodel { a ~ normal(0, 1); y ~ normal(a + x, 1); }\n",
+    );
+    let rows: String = (0..40)
+        .map(|k| format!("{},{},{}\n", k % 2, k % 3, k / 4))
+        .collect();
+    place.write("xy.csv", format!("y,x,who\n{rows}"));
+    let settings = "--epsilon 1 --delta 1e-6 --chains 1 --iterations 4 --leapfrog-steps 1";
+    let sampled = |model: &str, more: &str| {
+        let outcome = place.succeeds(&format!(
+            "sample {model} xy.csv {settings} --overwrite --out run {more}"
+        ));
+        (outcome.err, place.json("run/privacy.json"))
+    };
+    let bound = |report: &Value, kind: &str| report["clipping"][kind]["bound"].as_f64();
+    // sqrt(1 + 2^2), and a little for rounding.
+    let small = 5f64.sqrt();
+    let (said, report) = sampled("small.dpm", "");
+    assert!(said.contains("No record is ever clipped"), "{said}");
+    for (k, kind) in ["gradient", "log_ratio"].iter().enumerate() {
+        let found = bound(&report, kind).expect("a number");
+        assert!(found > small && found < small * (1.0 + 2e-6), "{found}");
+        assert_eq!(report["clipping"][kind]["never_activates"], true);
+        assert_eq!(report["events"][k]["clip"].as_f64(), Some(found));
+    }
+    // A larger number does as well, a smaller one does not.
+    let (_, report) = sampled("small.dpm", "--clip-gradient 2.5 --clip-log-ratio 2");
+    assert_eq!(report["clipping"]["gradient"]["never_activates"], true);
+    assert_eq!(report["clipping"]["log_ratio"]["never_activates"], false);
+    let (said, report) = sampled("large.dpm", "");
+    assert!(said.contains("clipping may activate"), "{said}");
+    assert!(said.contains("20.02"), "{said}");
+    assert_eq!(bound(&report, "gradient"), Some(3.0));
+    let plan = place.succeeds(&format!(
+        "plan large.dpm --rows 40 {settings} --clip-gradient derived --clip-log-ratio derived --format json"
+    ));
+    let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
+    assert_eq!(plan["clipping"]["gradient"]["never_activates"], true);
+    let large = 401f64.sqrt();
+    let found = plan["events"][0]["clip"].as_f64().expect("a number");
+    assert!(found > large && found < large * (1.0 + 2e-6), "{found}");
+    place.fails(
+        &format!("plan none.dpm --rows 40 {settings} --clip-gradient derived"),
+        2,
+        &[
+            "--clip-gradient derived",
+            "the column `y` needs `lower` and `upper`",
+        ],
+    );
+    place.fails(
+        &format!("sample small.dpm xy.csv {settings} --unit who --clip-log-ratio derived"),
+        2,
+        &["--clip-log-ratio derived", "with --unit"],
+    );
+    let (said, report) = sampled("small.dpm", "--unit who");
+    assert!(said.contains("no bound is derived for units"), "{said}");
+    assert_eq!(bound(&report, "gradient"), Some(3.0));
+    assert_eq!(report["clipping"]["gradient"]["derived"], Value::Null);
+}

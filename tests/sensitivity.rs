@@ -182,7 +182,7 @@ const PROGRAMS: [(&str, bool, &str); 20] = [
         "logistic by chances",
         true,
         "record { int<lower=0, upper=1> y; real<lower=-1, upper=3> x; }
-         parameters { real a; real b; }
+         parameters { real<lower=-3, upper=3> a; real<lower=-2, upper=2> b; }
          model { y ~ bernoulli(inv_logit(a + b * x)); }",
     ),
     (

@@ -42,7 +42,7 @@ impl Clipping {
 
     pub fn statement(&self) -> &'static str {
         if self.never_activates() {
-            "No record is ever clipped: the bounds hold for every record and all parameters, by the declared bounds and the model's form. What the sampler's theory says of its target holds as stated, with the posterior itself in place of the clipped one."
+            "No record is ever clipped, rounding apart: the bounds hold for every record and all parameters, by the declared bounds and the model's form. What the sampler's theory says of its target holds as stated, with the posterior itself in place of the clipped one."
         } else if self.gradient.is_none() && self.log_ratio.is_none() {
             "The sampler has a clip bound of its own, or none."
         } else {

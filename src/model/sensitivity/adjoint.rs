@@ -121,7 +121,13 @@ pub fn through_unary(function: Unary, x: Range, y: Range, a: Adjoint) -> Adjoint
         // f' = y (1 - y)
         Unary::InvLogit | Unary::OpenInvLogit => {
             let lack = Range::ONE.subtract(y).at_least(0.0);
-            let plain = plain.both(a.scaled.multiply(lack)).both(a.rest.multiply(y));
+            let plain = plain.both(a.scaled.multiply(lack));
+            // Floating-point slopes of `inv_logit` are exact where 1 - y has lost all
+            // digits: `log1m(inv_logit(x))` has a slope of 1 for real numbers alone.
+            let plain = match function {
+                Unary::OpenInvLogit => plain.both(a.rest.multiply(y)),
+                _ => plain,
+            };
             Adjoint::of(plain, x)
         }
         // (1 - x) f'(x) = -1
