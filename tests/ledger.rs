@@ -745,6 +745,17 @@ fn survey(place: &Place) -> Survey {
     }
 }
 
+/// When to kill, as a share of the time that there is: anywhere, or, every other time,
+/// about where the charge is written.
+fn moment(random: &mut Lcg, i: u32) -> f64 {
+    let share = random.uniform();
+    if i.is_multiple_of(2) {
+        1.2 * share
+    } else {
+        0.2 * share * share
+    }
+}
+
 /// Kills `dpm sample` at random moments; each run is in the ledger or has released
 /// nothing, and what is published is in it.
 fn kill_runs(times: u32, seed: u64) {
@@ -759,7 +770,7 @@ fn kill_runs(times: u32, seed: u64) {
             .command(&format!("{RUN} --epsilon 0.3 --out run-{i} --quiet"))
             .spawn()
             .expect("dpm starts");
-        std::thread::sleep(whole.mul_f64(1.2 * random.uniform()));
+        std::thread::sleep(whole.mul_f64(moment(&mut random, i)));
         run.kill().expect("killed, or over");
         run.wait().unwrap();
         let after = survey(&place);
@@ -957,7 +968,7 @@ fn kill_children(times: u32, seed: u64) {
             }
             (over, released)
         });
-        std::thread::sleep(two_runs.mul_f64(random.uniform()));
+        std::thread::sleep(two_runs.mul_f64(moment(&mut random, i)));
         child.kill().unwrap();
         child.wait().unwrap();
         let (over, released) = reader.join().unwrap();

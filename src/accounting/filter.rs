@@ -15,6 +15,32 @@ use super::rdp::rdp_curve;
 use super::real::Real;
 
 /// A budget that is spent release by release, in any order and by any choice.
+///
+/// The noise of each batch may depend on what the ones before it showed; the order must not,
+/// and is part of the [`Measure`]. There is no measure for the `pld` accountant: its numbers
+/// do not hold for adaptive choices.
+///
+/// ```
+/// use dpm::accounting::{Accountant, Budget, Event, Filter, Measure, Real, Relation};
+///
+/// let budget = Budget::new(2.0, 1e-5)?;
+/// let measure = Measure::of(Accountant::Rdp, budget).ok_or("pld has no filter")?;
+/// let mut filter = Filter::new(measure, budget, Relation::AddRemove, Real::ZERO)?;
+/// let mut sigma = 4.0;
+/// let mut released = 0;
+/// loop {
+///     let text = format!("poisson:rate=0.01,clip=1,sigma={sigma},count=100");
+///     let batches = Event::parse(&text, Relation::AddRemove)?;
+///     if filter.charge(&batches).is_err() {
+///         break;
+///     }
+///     released += 100;
+///     // An answer was looked at here, and less noise seems to be worth its price.
+///     sigma = f64::max(0.9 * sigma, 1.0);
+/// }
+/// assert!(released > 300 && filter.spent() <= filter.allowed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Filter {
     measure: Measure,

@@ -26,6 +26,21 @@ use super::real::Real;
 use super::zcdp::{Conversion, epsilon_of_rho};
 
 /// Counts what Gaussian releases about all rows, continuous or discrete, have cost.
+///
+/// ```
+/// use dpm::accounting::{Event, Odometer, Relation};
+///
+/// let relation = Relation::Substitute;
+/// let mut odometer = Odometer::new(relation, 1e-6, 1e-3)?;
+/// assert_eq!(odometer.epsilon(), 0.0);
+/// let release = Event::parse("gaussian:clip=1,sigma=40,count=10", relation)?;
+/// odometer.count(&release)?;
+/// let first = odometer.epsilon();
+/// // More releases, chosen in view of the first: the reading still holds.
+/// odometer.count(&release)?;
+/// assert!(first > 0.0 && odometer.epsilon() > first);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Odometer {
     relation: Relation,
