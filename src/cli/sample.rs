@@ -1,5 +1,7 @@
 //! `dpm sample`: the main job.
 
+mod without_privacy;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -20,12 +22,11 @@ use crate::accounting::Meter;
 use crate::density::Density;
 use crate::diagnostics::Summary;
 use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
-use crate::output::{PrivateRun, RECORD, RunDirectory, not_private_report, private_report};
-use crate::privacy::{NotPrivate, PrivateRng, Subsampling, Vault};
+use crate::output::{PrivateRun, RECORD, RunDirectory, private_report};
+use crate::privacy::{PrivateRng, Subsampling, Vault};
 use crate::sampler::{
-    self, ALGORITHMS, Algorithm, Chain, ClippedSettings, DEFAULT_MAX_DEPTH, Initial, Kind,
-    MetricForm, NoiseChoice, NonPrivateSettings, OpenSettings, Phase, Plan, PrivateSettings,
-    Question, SampleError, sample_clipped, sample_exactly, sample_openly, sample_privately,
+    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
+    Phase, Plan, PrivateSettings, Question, SampleError, sample_privately,
 };
 use crate::syntax::did_you_mean;
 
@@ -355,10 +356,7 @@ impl Job<'_> {
             initial: self.initial.clone(),
             seed: self.arguments.seed,
             noise,
-            metric: self
-                .arguments
-                .metric
-                .map_or(MetricForm::Unit, MetricForm::from),
+            metric: self.adapted_metric(),
             target_acceptance: self.arguments.target_acceptance,
         };
         // Charged and on the disk before a row is asked about.
@@ -465,7 +463,7 @@ impl Job<'_> {
         if !secure_noise {
             keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
         }
-        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)
+        self.write(&chains, lengths, &report, &config, keys, self.adapted_metric())
             .inspect_err(|_| {
                 if charge.is_some() {
                     say_always(
@@ -486,170 +484,11 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn not_private(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
-        let settings = &self.arguments.settings;
-        let dimension = self.vault.density().dimension();
-        let metric = self.arguments.metric.map_or_else(
-            || MetricForm::default_of(algorithm, dimension),
-            MetricForm::from,
-        );
-        let max_depth = self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH);
-        let leapfrog_steps = settings.leapfrog_steps.unwrap_or(10);
-        if leapfrog_steps == 0 || settings.chains == 0 {
-            return Err(Failure::input(
-                "--leapfrog-steps and --chains must be at least 1",
-            ));
-        }
-        let Some(lengths) = settings.lengths(1000)? else {
-            return Err(Failure::input(
-                "`--iterations max` asks how much a privacy budget allows; give a number",
-            ));
-        };
-        say_always("NOT PRIVATE: this run uses exact values of the data");
-        let progress = Progress::new(
-            settings.chains as usize,
-            lengths.num_warmup + lengths.num_samples,
-            None,
-            self.common,
-        );
-        let chains = sample_exactly(
-            self.vault,
-            &NonPrivateSettings {
-                algorithm,
-                max_depth,
-                metric,
-                target_acceptance: self.arguments.target_acceptance,
-                chains: settings.chains as usize,
-                num_warmup: lengths.num_warmup,
-                num_samples: lengths.num_samples,
-                leapfrog_steps: leapfrog_steps as usize,
-                step_size: settings.step_size,
-                temperature: settings.power(Some(self.vault.n() as u64))?,
-            },
-            &self.initial,
-            self.arguments.seed,
-            NotPrivate::acknowledged(),
-            &progress,
-        );
-        progress.clear();
-        let chains = chains.map_err(failed_run)?;
-        let divergent: usize = chains
-            .iter()
-            .flat_map(|c| &c.draws)
-            .filter(|d| d.divergent)
-            .count();
-        let report = not_private_report(&self.arguments.algorithm);
-        let mut config = self.config(lengths, settings.chains);
-        merge(
-            &mut config,
-            json!({
-                "leapfrog_steps": leapfrog_steps,
-                "step_size": settings.step_size,
-                "metric": metric_name(metric),
-                "max_depth": max_depth,
-            }),
-        );
-        let keys = vec![
-            ("privacy_private".to_string(), "false".to_string()),
-            ("privacy_note".into(), "NOT_PRIVATE".into()),
-        ];
-        let form = match metric {
-            MetricForm::Unit => Metric::Unit,
-            MetricForm::Diagonal => Metric::Diagonal,
-            MetricForm::Dense => Metric::Dense,
-        };
-        self.write(&chains, lengths, &report, &config, keys, form)?;
-        if divergent > 0 {
-            self.common.say(format!(
-                "warning: {divergent} divergent trajectories; a smaller --step-size or another parametrisation may help"
-            ));
-        }
-        say_always("NOT PRIVATE: do not publish these draws");
-        Ok(())
-    }
-
-    /// A private sampler's dynamics without privacy.
-    fn reference(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
-        let settings = &self.arguments.settings;
-        let Some(Lengths {
-            num_warmup,
-            num_samples,
-        }) = settings.lengths(1000)?
-        else {
-            return Err(Failure::input(
-                "`--iterations max` asks how much a privacy budget allows; give a number",
-            ));
-        };
-        let model = self.vault.density().model();
-        let unit = self.arguments.reading.unit();
-        let clips = ClipBounds::choose(settings, algorithm, model, unit)?;
-        let n = self.vault.n() as u64;
-        let request = settings.reference_request(algorithm, n, model.dimension, &clips)?;
-        say_always("NOT PRIVATE: this run uses exact values of the data");
-        let chains = request.chains as usize;
-        let progress = Progress::new(chains, num_warmup + num_samples, None, self.common);
-        let (initial, seed) = (self.initial.clone(), self.arguments.seed);
-        let permission = NotPrivate::acknowledged();
-        let used = |flag: &str| algorithm.settings.contains(&flag);
-        // The stochastic-gradient samplers clip where a bound is given.
-        let clipped =
-            matches!(algorithm.kind, Kind::Clipped(_)) || settings.clip_gradient.is_some();
-        let run = if let Kind::Clipped(_) = algorithm.kind {
-            let run = ClippedSettings {
-                request: request.clone(),
-                num_warmup,
-                num_samples,
-                initial,
-                metric: self
-                    .arguments
-                    .metric
-                    .map_or(MetricForm::Unit, MetricForm::from),
-                target_acceptance: self.arguments.target_acceptance,
-                seed,
-            };
-            sample_clipped(self.vault, &run, permission, &progress)
-        } else {
-            let run = OpenSettings {
-                request: request.clone(),
-                clipped,
-                num_warmup,
-                num_samples,
-                initial,
-                seed,
-            };
-            sample_openly(self.vault, &run, permission, &progress)
-        };
-        progress.clear();
-        let chains = run.map_err(failed_run)?;
-        let report = not_private_report(&self.arguments.algorithm);
-        let lengths = Lengths {
-            num_warmup,
-            num_samples,
-        };
-        let mut config = self.config(lengths, settings.chains);
-        merge(
-            &mut config,
-            json!({
-                "leapfrog_steps": used("--leapfrog-steps").then_some(request.leapfrog_steps),
-                "step_size": request.step_size,
-                "step_decay": request.step_decay,
-                "friction": request.friction,
-                "noise_estimate": used("--noise-estimate").then_some(request.noise_estimate),
-                "batch_rate": request.batch_rate,
-                "clip_gradient": (used("--clip-gradient") && clipped)
-                    .then_some(request.clip_gradient),
-                "clip_log_ratio": used("--clip-log-ratio").then_some(request.clip_log_ratio),
-                "one_component": request.one_component,
-                "guided_walk": request.guided_walk,
-            }),
-        );
-        let keys = vec![
-            ("privacy_private".to_string(), "false".to_string()),
-            ("privacy_note".into(), "NOT_PRIVATE".into()),
-        ];
-        self.write(&chains, lengths, &report, &config, keys, Metric::Unit)?;
-        say_always("NOT PRIVATE: do not publish these draws");
-        Ok(())
+    /// The metric that warm-up adapts, where none is asked for unless given.
+    fn adapted_metric(&self) -> MetricForm {
+        self.arguments
+            .metric
+            .map_or(MetricForm::Unit, MetricForm::from)
     }
 
     /// Settings of every run.
@@ -689,7 +528,7 @@ impl Job<'_> {
         report: &Value,
         config: &Value,
         keys: Vec<(String, String)>,
-        metric: Metric,
+        metric: MetricForm,
     ) -> Result<(), Failure> {
         let density = self.vault.density();
         let names: Vec<String> = density.output_names().map(str::to_string).collect();
@@ -719,7 +558,11 @@ impl Job<'_> {
                 thin: self.arguments.thin as usize,
                 save_warmup: false,
                 algorithm: self.arguments.algorithm.clone(),
-                metric,
+                metric: match metric {
+                    MetricForm::Unit => Metric::Unit,
+                    MetricForm::Diagonal => Metric::Diagonal,
+                    MetricForm::Dense => Metric::Dense,
+                },
                 max_depth: (self.arguments.algorithm == "nuts")
                     .then(|| self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH)),
                 extra: keys.clone(),

@@ -4,7 +4,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::metric::MetricForm;
-use super::oracle::{Oracle, Ratio, SampleError};
+use super::oracle::{Oracle, Ratio, SampleError, distance};
 use super::plan::check_settings;
 use super::request::PlanRequest;
 use super::run::{Chain, Course, Initial, Observer, Recorder, in_parallel, public_rng, start};
@@ -134,9 +134,7 @@ impl Oracle for ClippedOracle<'_> {
 
     fn log_ratio(&mut self, _: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
         let t = self.request.temperature;
-        let squares = from.iter().zip(to).map(|(a, b)| (a - b) * (a - b));
-        let distance = squares.sum::<f64>().sqrt();
-        let bound = t * self.request.clip_log_ratio * distance;
+        let bound = t * self.request.clip_log_ratio * distance(from, to);
         Ok(match self.log_ratios.plan(bound)? {
             PenaltyPlan::Query(query) => {
                 Ratio::Penalised(

@@ -213,7 +213,8 @@ impl Oracle for PrivateOracle<'_> {
     }
 }
 
-fn distance(a: &[f64], b: &[f64]) -> f64 {
+/// Euclidean; the same to the bit with the two exchanged.
+pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .zip(b)
         .map(|(x, y)| (x - y) * (x - y))
@@ -244,6 +245,10 @@ impl ExactOracle<'_> {
         (log_prior + self.temperature * log_likelihood, gradient)
     }
 }
+
+#[cfg(test)]
+#[path = "private_oracle_tests.rs"]
+mod private_tests;
 
 #[cfg(test)]
 mod tests {
