@@ -10,6 +10,7 @@ mod chains;
 mod check;
 mod clip_bounds;
 mod data_file;
+mod diagnose;
 mod failure;
 mod fmt;
 mod generate;
@@ -135,6 +136,8 @@ enum Command {
     Calibrate(calibrate::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
+    /// Say in words whether a run has converged, what is wrong with it, and what would help
+    Diagnose(diagnose::Arguments),
 }
 
 /// Runs the program and gives its exit code.
@@ -175,7 +178,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments, common),
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),
-        Command::Summary(arguments) => summary::run(&arguments),
+        Command::Summary(arguments) => summary::run(&arguments, common),
+        Command::Diagnose(arguments) => diagnose::run(&arguments, common),
     }
 }
 
