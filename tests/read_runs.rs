@@ -314,3 +314,167 @@ fn directories_that_are_no_runs_are_refused() {
     let outcome = place.succeeds("diagnose mixed");
     assert!(outcome.out.contains("cannot be told"), "{}", outcome.out);
 }
+
+/// See `tests/fixtures/compare/make.py`.
+fn fixture(place: &Place) -> Value {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/compare");
+    fs::create_dir(place.path().join("run")).expect("a folder");
+    for file in [
+        "run/chain-1.csv",
+        "run/chain-2.csv",
+        "reference.csv",
+        "reference_stan.csv",
+        "expected.json",
+    ] {
+        fs::copy(from.join(file), place.path().join(file)).expect("a fixture");
+    }
+    serde_json::from_str(&place.read("expected.json")).expect("JSON")
+}
+
+fn close(found: &Value, expected: &Value) -> bool {
+    let pair = found.as_f64().zip(expected.as_f64());
+    pair.is_some_and(|(a, b)| (a - b).abs() <= 1e-12 * b.abs())
+}
+
+/// 1e-12 relative covers the order of summation alone.
+fn assert_as_expected(comparison: &Value, expected: &Value) {
+    for key in ["mmd", "mmd_standardised", "width"] {
+        let (found, expected) = (&comparison[key], &expected[key]);
+        assert!(close(found, expected), "{key}: {found} {expected}");
+    }
+    let found = comparison["parameters"].as_array().expect("a list");
+    let expected = expected["parameters"].as_array().expect("a list");
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found["parameter"], expected["parameter"]);
+        for key in ["mean_error", "sd_ratio"] {
+            assert!(close(&found[key], &expected[key]), "{found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn comparisons_are_numpy_s() {
+    let place = Place::new();
+    let expected = fixture(&place);
+    let outcome = place.succeeds("compare run reference.csv");
+    let comparison: Value = serde_json::from_str(&outcome.out).expect("JSON");
+    assert_as_expected(&comparison, &expected);
+    assert_eq!(
+        (&comparison["draws"], &comparison["reference_draws"]),
+        (&120.into(), &100.into())
+    );
+    assert_eq!(comparison["only_in_run"], serde_json::json!(["extra"]));
+    assert_eq!(
+        comparison["only_in_reference"],
+        serde_json::json!(["chain"])
+    );
+    assert_eq!(comparison["private"], true);
+    for note in [
+        "only in the run, and not compared: `extra`",
+        "only in the reference",
+    ] {
+        assert!(outcome.err.contains(note), "{}", outcome.err);
+        assert!(
+            comparison["notes"].to_string().contains(note),
+            "{comparison}"
+        );
+    }
+    assert_eq!(place.succeeds("compare run reference.csv").out, outcome.out);
+    assert_eq!(place.succeeds("compare run reference.csv --quiet").err, "");
+    // The same reference in other clothes.
+    let stan = place.json("compare run reference_stan.csv");
+    assert_as_expected(&stan, &expected);
+    fs::create_dir(place.path().join("other")).expect("a folder");
+    let text = place.read("reference_stan.csv");
+    place.write("other/chain-1.csv", &text);
+    assert_as_expected(&place.json("compare run other"), &expected);
+    place.write(
+        "other/chain-1.csv",
+        &text.replace("# a = b", "# privacy_private = false"),
+    );
+    let outcome = place.succeeds("compare run other --quiet");
+    assert!(outcome.err.contains("NOT PRIVATE"), "{}", outcome.err);
+    assert!(outcome.out.contains("\"private\": false"));
+}
+
+/// A run against itself: no error, and the MMD of two samples that share their points.
+#[test]
+fn a_run_is_like_itself_and_unlike_another() {
+    let place = Place::new();
+    fixture(&place);
+    let same = place.json("compare run run");
+    for parameter in same["parameters"].as_array().expect("a list") {
+        assert_eq!(parameter["mean_error"], 0.0);
+        assert_eq!(parameter["sd_ratio"], 1.0);
+    }
+    let other = place.json("compare run reference.csv");
+    let mmd = |v: &Value| v["mmd"].as_f64().expect("a number");
+    assert!(mmd(&other) > 3.0 * mmd(&same), "{same} {other}");
+}
+
+#[test]
+fn columns_that_cannot_be_compared_are_named() {
+    let place = Place::new();
+    let expected = fixture(&place);
+    place.rewrite("run/chain-2.csv", "m.2.2", |row, x| {
+        if row == 5 { "nan".into() } else { x.to_owned() }
+    });
+    let comparison = place.json("compare run reference.csv");
+    assert_eq!(comparison["not_finite"], serde_json::json!(["m[2,2]"]));
+    let parameters = comparison["parameters"].as_array().expect("a list");
+    assert_eq!(parameters.len(), 2);
+    assert!(close(
+        &parameters[0]["mean_error"],
+        &expected["parameters"][0]["mean_error"]
+    ));
+    assert!(comparison["mmd"].as_f64().is_some());
+    // Of a reference without any spread there is nothing to scale by.
+    place.write("flat.csv", "alpha\n1\n1\n");
+    let flat = place.json("compare run flat.csv");
+    assert!(
+        flat["mmd_standardised"].is_null() && flat["mmd"].is_number(),
+        "{flat}"
+    );
+    assert!(flat["parameters"][0]["mean_error"].is_null());
+}
+
+#[test]
+fn references_that_cannot_be_used_are_explained() {
+    let place = Place::new();
+    fixture(&place);
+    place.write("empty.csv", "");
+    place.write("header.csv", "alpha\n");
+    place.write("one.csv", "alpha\n1\n");
+    place.write("text.csv", "alpha\n1\ntwo\n");
+    place.write("ragged.csv", "alpha,extra\n1,2\n1\n");
+    place.write("foreign.csv", "a,b\n1,2\n3,4\n");
+    place.write("nan.csv", "alpha\nnan\n2\n");
+    for (arguments, words) in [
+        ("run nowhere.csv", &["nowhere.csv", "cannot read it"][..]),
+        (
+            "run empty.csv",
+            &["empty.csv", "it is empty", "parameter names"],
+        ),
+        ("run header.csv", &["header.csv", "at least 2"]),
+        (
+            "run one.csv",
+            &["one.csv", "has 1 of the draws", "at least 2"],
+        ),
+        (
+            "run text.csv",
+            &["line 3", "'two' in column 'alpha' is not a number"],
+        ),
+        ("run ragged.csv", &["line 3", "1 values, expected 2"]),
+        (
+            "run foreign.csv",
+            &["no parameter in common", "`m[1,2]`", "`b`"],
+        ),
+        ("run nan.csv", &["finite in all draws", "`alpha`"]),
+        ("nowhere reference.csv", &["nowhere", "chain-1.csv"]),
+        ("run .", &["chain-1.csv"]),
+    ] {
+        place.refuses(&format!("compare {arguments}"), words);
+    }
+    place.refuses("compare run", &["REFERENCE.csv"]);
+}

@@ -9,6 +9,7 @@ mod calibrate;
 mod chains;
 mod check;
 mod clip_bounds;
+mod compare;
 mod data_file;
 mod diagnose;
 mod failure;
@@ -138,6 +139,8 @@ enum Command {
     Summary(summary::Arguments),
     /// Say in words whether a run has converged, what is wrong with it, and what would help
     Diagnose(diagnose::Arguments),
+    /// Hold a run's draws against reference draws: MMD, errors of means, ratios of spreads
+    Compare(compare::Arguments),
 }
 
 /// Runs the program and gives its exit code.
@@ -180,6 +183,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
+        Command::Compare(arguments) => compare::run(&arguments, common),
     }
 }
 
