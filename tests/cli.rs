@@ -1327,15 +1327,9 @@ fn without_draws(place: &Place, run: &str, outcome: &Outcome) -> BTreeMap<String
     let mut public = BTreeMap::new();
     public.insert("stdout".to_string(), outcome.out.clone());
     let said = outcome.err.lines().filter(|line| {
-        [
-            "parameter",
-            "alpha",
-            "beta",
-            "accepted",
-            "warning: the chains",
-        ]
-        .iter()
-        .all(|start| !line.starts_with(start))
+        ["parameter", "alpha", "beta", "accepted", "verdict"]
+            .iter()
+            .all(|start| !line.starts_with(start))
     });
     public.insert("stderr".to_string(), said.collect::<Vec<_>>().join("\n"));
     for name in files(place, run) {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::clip_bounds::ClipBounds;
 use super::data_file::DataSettings;
+use super::diagnose;
 use super::failure::Failure;
 use super::ledger::{self, Account};
 use super::log_prob::unconstrained_point;
@@ -449,6 +450,8 @@ impl Job<'_> {
                 "tau_log_ratio": plan.tau(Question::LogRatio),
                 "fresh_gradients": plan.request.fresh_gradients,
                 "insecure_noise_seed": self.arguments.insecure_noise_seed,
+                "noise": plan.noise_scales(),
+                "plan_warnings": plan.warnings,
             }),
         );
         let mut keys = vec![
@@ -589,6 +592,7 @@ impl Job<'_> {
             .publish(self.arguments.overwrite)
             .map_err(Failure::run)?;
         self.show(chains, &summary);
+        diagnose::say_verdicts(&place, self.common);
         self.common.say(format!("written to {}", place.display()));
         Ok(())
     }
@@ -610,17 +614,6 @@ impl Job<'_> {
             .collect();
         self.common
             .say(format!("accepted: {}", acceptance.join(" ")));
-        let worst = summary
-            .rows
-            .iter()
-            .map(|r| r.r_hat)
-            .filter(|r| !r.is_nan())
-            .fold(0.0, f64::max);
-        if worst > 1.05 {
-            self.common.say(format!(
-                "warning: the chains have not converged (largest R-hat {worst:.2}); these draws do not describe the posterior yet"
-            ));
-        }
     }
 }
 

@@ -41,7 +41,7 @@ pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
 pub use open::{OpenSettings, sample_openly};
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
-pub use plan::{Plan, PlanError};
+pub use plan::{NoiseScales, Plan, PlanError};
 pub use prior::{PriorDraws, draw_prior};
 pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
