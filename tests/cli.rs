@@ -1450,3 +1450,106 @@ fn clip_bounds_are_derived_where_they_can_be() {
     assert_eq!(bound(&report, "gradient"), Some(3.0));
     assert_eq!(report["clipping"]["gradient"]["derived"], Value::Null);
 }
+
+// If it failed: settings would be printed that are none of the run's, or settings that were
+// given would be lost, or data would be asked for.
+#[test]
+fn tuned_settings_are_those_of_a_run() {
+    use std::fmt::Write as _;
+    let place = Place::new();
+    place.write(
+        "m.dpm",
+        "record { real<lower=-9, upper=9> y; real<lower=0, upper=1> x; }
+         parameters { real a; real b; }
+         model { a ~ normal(0, 1); b ~ normal(0, 1); y ~ normal(a + b * x, 1); }",
+    );
+    let mut data = String::from("y,x\n");
+    for i in 0..400 {
+        let _ = writeln!(
+            data,
+            "{},{}",
+            f64::from(i % 11) / 5.0 - 1.0,
+            f64::from(i % 4) / 4.0
+        );
+    }
+    place.write("d.csv", &data);
+    place.write("pilot.json", r#"{"a": 0.1, "b": 0.2}"#);
+    place.write("public.csv", "x\n0.1\n0.9\n");
+    let budget = "--epsilon 8 --delta 1e-4 --chains 2 --num-warmup 20 --num-samples 30";
+    let tune = format!(
+        "tune m.dpm --rows 400 --simulate --tries 6 --points 1 --records 50 --public-sample public.csv {budget}"
+    );
+    let json = place.succeeds(&format!("{tune} --format json"));
+    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    let flags: Vec<&str> = json["flags"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert!(
+        flags.contains(&"--chains 2") && flags.contains(&"--num-samples 30"),
+        "{flags:?}"
+    );
+    for flag in [
+        "--step-size",
+        "--leapfrog-steps",
+        "--clip-gradient",
+        "--noise-split",
+    ] {
+        assert!(
+            flags.iter().any(|f| f.starts_with(flag)),
+            "{flag}: {flags:?}"
+        );
+    }
+    assert!(
+        json["predicted"]["mmd"]
+            .as_f64()
+            .is_some_and(|m| (0.0..2.0).contains(&m))
+    );
+    let said = place.succeeds(
+        &format!("{tune} --pilot pilot.json --init pilot.json").replace("--points 1 ", ""),
+    );
+    assert!(said.out.contains("--init pilot.json") && said.out.contains("dpm sample m.dpm"));
+    // The flags make the plan that was rehearsed.
+    let run = format!(
+        "sample m.dpm d.csv --epsilon 8 --delta 1e-4 {} --out run --quiet",
+        flags.join(" ")
+    );
+    place.succeeds(&run);
+    let report = place.json("run/privacy.json");
+    for (charged, planned) in [(&report["events"], &json["plan"]["events"])] {
+        let counts = |events: &Value| -> Vec<u64> {
+            let events = events.as_array().expect("a list");
+            events.iter().filter_map(|e| e["count"].as_u64()).collect()
+        };
+        assert_eq!(counts(charged), counts(planned));
+    }
+
+    place.fails(
+        &format!("tune m.dpm --rows 400 {budget}"),
+        2,
+        &["--simulate"],
+    );
+    place.fails(
+        "tune m.dpm --rows 400 --simulate --algorithm nuts",
+        2,
+        &["`nuts`"],
+    );
+    place.fails(
+        "tune m.dpm --rows 400 --simulate --algorithm dp-barker --epsilon 1 --delta 1e-4 --tries 2 --points 1",
+        2,
+        &["dp-barker", "cannot be rehearsed"],
+    );
+    place.fails(
+        &format!("{tune} --iterations max --tau-gradient 1 --tau-log-ratio 1"),
+        2,
+        &["--iterations"],
+    );
+    place.write("odd.csv", "x\n7\n");
+    place.fails(
+        &tune.replace("public.csv", "odd.csv"),
+        2,
+        &["odd.csv", "line 2", "`x`"],
+    );
+}
