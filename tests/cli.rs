@@ -1480,6 +1480,16 @@ fn clip_bounds_are_derived_where_they_can_be() {
     ));
     let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
     assert_eq!(plan["clipping"]["gradient"]["never_activates"], true);
+    assert_eq!(plan["simulated"]["clipped_gradients"], 0.0);
+    // Forty records say nothing through this noise.
+    let ratio = plan["simulated"]["noise_to_gradient"].as_f64();
+    assert!(ratio.is_some_and(|r| r > 2.0), "{ratio:?}");
+    let warnings = plan["warnings"].as_array().expect("a list");
+    let warned = |w: &Value| {
+        w.as_str()
+            .is_some_and(|w| w.contains("on simulated records"))
+    };
+    assert!(warnings.iter().any(warned), "{warnings:?}");
     let large = 401f64.sqrt();
     let found = plan["events"][0]["clip"].as_f64().expect("a number");
     assert!(found > large && found < large * (1.0 + 2e-6), "{found}");
