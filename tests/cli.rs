@@ -1263,23 +1263,30 @@ fn models_are_described_as_json() {
     assert_eq!(info["record_columns"][0]["type"], "int");
 }
 
-#[test]
-fn every_command_has_help_with_an_example() {
-    let place = Place::new();
+/// Every command that `dpm --help` lists.
+fn commands(place: &Place) -> Vec<String> {
     let help = place.succeeds("--help").out;
-    let commands: Vec<&str> = help
+    let commands: Vec<String> = help
         .lines()
         .skip_while(|line| !line.starts_with("Commands:"))
         .skip(1)
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .filter(|&name| name != "help")
+        .map(str::to_string)
         .collect();
+    let has = |name: &str| commands.iter().any(|c| c == name);
     assert!(
-        commands.contains(&"sample") && commands.len() >= 7,
+        has("sample") && has("diagnose") && commands.len() >= 14,
         "{help}"
     );
-    for command in commands {
+    commands
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let place = Place::new();
+    for command in commands(&place) {
         let help = place.succeeds(&format!("{command} --help")).out;
         let example = help.contains(&format!("Example: dpm {command} "))
             || help.contains(&format!("Examples:\n  dpm {command} "));
@@ -1288,6 +1295,60 @@ fn every_command_has_help_with_an_example() {
             assert!(help.contains(flag), "{help}");
         }
     }
+}
+
+#[test]
+fn shells_complete_every_command() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let script = place.succeeds(&format!("completions {shell}")).out;
+        for command in commands(&place) {
+            assert!(script.contains(&command), "{shell}: no {command}");
+        }
+        assert!(script.contains("clip-gradient"), "{shell}");
+    }
+    place.fails("completions tcsh", 2, &["tcsh", "possible values", "bash"]);
+    // What bash makes of it, after `dpm sam` and `dpm sample --eps`.
+    let script = place.succeeds("completions bash").out;
+    place.write("dpm.bash", script);
+    for (words, last, completed) in [
+        ("dpm sam", "sam", "sample"),
+        ("dpm sample --eps", "--eps", "--epsilon"),
+        ("dpm diagnose --format j", "j", "json"),
+    ] {
+        let ask = format!(
+            "source dpm.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _dpm dpm {last} \"${{COMP_WORDS[COMP_CWORD-1]}}\"; echo \"${{COMPREPLY[@]}}\""
+        );
+        let answer = Command::new("bash")
+            .args(["-c", &ask])
+            .current_dir(place.path())
+            .output()
+            .expect("bash");
+        let said = String::from_utf8_lossy(&answer.stdout);
+        assert_eq!(said.trim(), completed, "{words}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let place = Place::new();
+    let outcome = place.succeeds("man pages/man1");
+    assert!(outcome.err.contains("pages/man1"), "{}", outcome.err);
+    for command in commands(&place) {
+        let page = place.read(&format!("pages/man1/dpm-{command}.1"));
+        assert!(page.contains(&format!(".TH dpm-{command} 1")), "{page}");
+        assert!(page.contains("\\-\\-quiet"), "{page}");
+    }
+    let page = place.read("pages/man1/dpm-sample.1");
+    assert!(page.contains("\\-\\-epsilon"), "{page}");
+    let whole = place.read("pages/man1/dpm.1");
+    assert!(
+        whole.contains("dpm\\-diagnose(1)") || whole.contains("dpm-diagnose(1)"),
+        "{whole}"
+    );
+    // Twice is as good as once; a file is no place for pages.
+    place.succeeds("man pages/man1 --quiet");
+    place.fails("man m.dpm/man1", 1, &["m.dpm/man1", "choose another place"]);
 }
 
 /// `dpm info model | head -0`
