@@ -6,7 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use super::TuneError;
 use super::rehearsal::{Rehearsed, Target, rehearse};
 use super::simulation::{Simulation, median};
-use crate::sampler::{Initial, Iterations, Kind, NoiseChoice, Plan, PlanRequest, Question};
+use crate::privacy::Subsampling;
+use crate::sampler::{Initial, Iterations, Kind, Line, NoiseChoice, Plan, PlanRequest, Question};
 
 /// Shares of simulated records that a clip bound may clip.
 const CLIPPED: [f64; 5] = [0.0, 0.002, 0.01, 0.05, 0.2];
@@ -114,6 +115,7 @@ pub fn tune(
     effort: &Effort,
     mut progress: impl FnMut(usize, usize, Option<f64>),
 ) -> Result<Tuned, TuneError> {
+    check(request)?;
     let (n, tries, seed) = (effort.records, effort.tries, effort.seed);
     let search = Search {
         simulation,
@@ -152,7 +154,6 @@ pub fn tune(
                 continue;
             }
         };
-        check(&plan)?;
         tried += 1;
         let mut rehearsals: Vec<Rehearsed> = Vec::new();
         for (scene, target) in simulation.scenes.iter().zip(&targets) {
@@ -186,15 +187,19 @@ pub fn tune(
 }
 
 /// Whether the sampler's questions can be answered on simulated records.
-fn check(plan: &Plan) -> Result<(), TuneError> {
-    let whole = |line: &crate::sampler::PlannedLine| match line.line.question {
+fn check(request: &PlanRequest) -> Result<(), TuneError> {
+    let name = request.algorithm.name;
+    let Kind::Private(sampler) = request.algorithm.kind else {
+        return Err(TuneError::NotTuned(name));
+    };
+    let whole = |line: &Line| match line.question {
         Question::Gradient => true,
-        Question::LogRatio => matches!(line.scale, crate::sampler::Scale::LogRatio(_)),
+        Question::LogRatio => line.subsampling == Subsampling::All,
         Question::Barker => false,
     };
-    match plan.lines.iter().all(whole) {
+    match sampler.lines(request, 1)?.iter().all(whole) {
         true => Ok(()),
-        false => Err(TuneError::NotTuned(plan.request.algorithm.name)),
+        false => Err(TuneError::NotTuned(name)),
     }
 }
 
