@@ -77,7 +77,7 @@ impl Prepared {
 }
 
 /// Waits until the names in the folder of `path` are on the disk.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         let folder = match path.parent() {
