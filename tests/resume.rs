@@ -334,6 +334,13 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         let run = place.start_and_wait(LONG, "m-run");
         place.fails(RESUME, 2, &["under way in another process"]);
         place.fails(&format!("{LONG} --overwrite"), 2, &["under way"]);
+        // A copy of a run that is under way, and of one that was killed.
+        copy(&place.path("m-run"), &place.path("live"));
+        place.fails(
+            "sample --resume live",
+            1,
+            &["entry 2 is under way in another process", "a copy"],
+        );
         kill(run);
         copy(&place.path("m-run"), &place.path("copy"));
         let (first, second) = match copy_first {
@@ -355,6 +362,7 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
             (&1.into(), &2.into())
         );
         place.succeeds(&format!("ledger verify l --against {first}"));
+        assert!(!place.path("l.run-2").exists());
     }
 }
 
@@ -499,6 +507,7 @@ fn what_does_not_fit_a_run_is_refused() {
 #[test]
 fn every_private_sampler_goes_on_without_a_ledger() {
     let place = Place::new();
+    place.write("more.csv", rows(5000));
     let run = "sample m.dpm d.csv --delta 1e-6 --chains 2 --num-warmup 200 --num-samples 9000";
     for (flags, private) in [
         ("--epsilon 1 --algorithm dp-penalty --guided-walk", true),
@@ -511,12 +520,14 @@ fn every_private_sampler_goes_on_without_a_ledger() {
             true,
         ),
         (
-            "--epsilon 500 --delta 1e-2 --algorithm dp-barker --batch-size 20 --temperature 10",
+            "--epsilon 40 --delta 1e-2 --algorithm dp-barker --batch-size 20 --temperature 10",
             true,
         ),
     ] {
         let run = match flags.contains("1e-2") {
-            true => run.replace(" --delta 1e-6", ""),
+            true => run
+                .replace(" --delta 1e-6", "")
+                .replace("d.csv", "more.csv"),
             false => run.to_owned(),
         };
         let child = place.start_and_wait(&format!("{run} {flags} --overwrite"), "m-run");

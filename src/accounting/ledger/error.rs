@@ -62,6 +62,10 @@ pub enum LedgerError {
     )]
     NotOpen,
     #[error(
+        "the run of entry {entry} is under way in another process, of which this is a copy: one of them can go on, when that one has ended"
+    )]
+    UnderWay { entry: u64 },
+    #[error(
         "the ledger has no run under way that this could go on with: it has ended, or was gone on with elsewhere, from a copy; or the ledger was put back to an earlier state. What was charged stays charged"
     )]
     NotResumable,

@@ -16,7 +16,7 @@ use super::books::{Charged, RunRecord, Tally};
 use super::chain::{Chain, Tail};
 use super::entry::{Entry, FORMAT, Opening, Outcome, today};
 use super::error::{Damage, LedgerError, figure};
-use super::file::{HeadRule, LedgerFile};
+use super::file::{HeadRule, LedgerFile, RunLock};
 use super::hash::EntryHash;
 use super::stored_event::StoredEvent;
 use super::terms::Terms;
@@ -236,7 +236,8 @@ impl Session {
         self.with(|state| {
             let cost = check(request, &state.chain.books.terms)?;
             let meter = Meter::resumed(request.events.to_vec(), released)?;
-            let mut charged = None;
+            let (mut charged, mut lock) = (None, None);
+            let file = state.file.clone();
             state.append(|chain, entry, previous| {
                 let run = chain
                     .books
@@ -245,6 +246,10 @@ impl Session {
                 if !chain.books.charges(run.entry, cost, request.events) {
                     return Err(LedgerError::OtherPlan);
                 }
+                lock = match &file {
+                    Some(file) => Some(file.lock_run(run.entry)?),
+                    None => None,
+                };
                 charged = Some(run.clone());
                 Ok(Entry::Resumed {
                     entry,
@@ -256,7 +261,7 @@ impl Session {
                 })
             })?;
             let charged = charged.ok_or(LedgerError::NotResumable)?;
-            Ok(self.reservation(state, charged, meter))
+            Ok(self.reservation(state, charged, meter, lock))
         })
     }
 
@@ -268,7 +273,13 @@ impl Session {
         })
     }
 
-    fn reservation(&self, state: &State, charged: Charged, meter: Meter) -> Reservation<'_> {
+    fn reservation(
+        &self,
+        state: &State,
+        charged: Charged,
+        meter: Meter,
+        lock: Option<RunLock>,
+    ) -> Reservation<'_> {
         Reservation {
             session: self,
             ledger: state.chain.books.opening.id.clone(),
@@ -277,6 +288,7 @@ impl Session {
             hash: charged.hash,
             balance: charged.balance,
             meter,
+            _lock: lock,
         }
     }
 
@@ -312,7 +324,12 @@ impl Session {
                 hash: state.chain.last,
                 balance: state.chain.books.balance.clone(),
             };
-            Ok(self.reservation(state, charged, Meter::new(request.events.to_vec())))
+            let lock = match (&state.file, token) {
+                (Some(file), Some(_)) => Some(file.lock_run(charged.entry)?),
+                _ => None,
+            };
+            let meter = Meter::new(request.events.to_vec());
+            Ok(self.reservation(state, charged, meter, lock))
         })
     }
 
@@ -440,6 +457,8 @@ pub struct Reservation<'a> {
     hash: EntryHash,
     balance: Balance,
     meter: Meter,
+    /// Of a run that can be gone on with.
+    _lock: Option<RunLock>,
 }
 
 impl Reservation<'_> {
