@@ -44,7 +44,7 @@
 //!
 //! The rooms of the crate, each using only those before it: [`syntax`],
 //! [`function`], [`distribution`], [`check`], [`model`], [`density`],
-//! [`privacy`], [`sampler`], [`diagnostics`], [`output`], [`cli`]; and
+//! [`privacy`], [`sampler`], [`diagnostics`], [`tune`], [`output`], [`cli`]; and
 //! [`accounting`], which uses none of them. ARCHITECTURE.md walks through them.
 
 pub mod accounting;
@@ -59,6 +59,7 @@ pub mod output;
 pub mod privacy;
 pub mod sampler;
 pub mod syntax;
+pub mod tune;
 
 // The attacks name the crate as others do.
 #[cfg(test)]

@@ -1327,15 +1327,9 @@ fn without_draws(place: &Place, run: &str, outcome: &Outcome) -> BTreeMap<String
     let mut public = BTreeMap::new();
     public.insert("stdout".to_string(), outcome.out.clone());
     let said = outcome.err.lines().filter(|line| {
-        [
-            "parameter",
-            "alpha",
-            "beta",
-            "accepted",
-            "warning: the chains",
-        ]
-        .iter()
-        .all(|start| !line.starts_with(start))
+        ["parameter", "alpha", "beta", "accepted", "verdict"]
+            .iter()
+            .all(|start| !line.starts_with(start))
     });
     public.insert("stderr".to_string(), said.collect::<Vec<_>>().join("\n"));
     for name in files(place, run) {
@@ -1425,6 +1419,16 @@ fn clip_bounds_are_derived_where_they_can_be() {
     ));
     let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
     assert_eq!(plan["clipping"]["gradient"]["never_activates"], true);
+    assert_eq!(plan["simulated"]["clipped_gradients"], 0.0);
+    // Forty records say nothing through this noise.
+    let ratio = plan["simulated"]["noise_to_gradient"].as_f64();
+    assert!(ratio.is_some_and(|r| r > 2.0), "{ratio:?}");
+    let warnings = plan["warnings"].as_array().expect("a list");
+    let warned = |w: &Value| {
+        w.as_str()
+            .is_some_and(|w| w.contains("on simulated records"))
+    };
+    assert!(warnings.iter().any(warned), "{warnings:?}");
     let large = 401f64.sqrt();
     let found = plan["events"][0]["clip"].as_f64().expect("a number");
     assert!(found > large && found < large * (1.0 + 2e-6), "{found}");

@@ -31,6 +31,21 @@ pub(super) fn read_chains(run: &Path) -> Result<Vec<StanCsv>, Failure> {
     Ok(chains)
 }
 
+/// The parameters' names, bracket form, which all chains of a run share.
+pub(super) fn parameters(run: &Path, chains: &[StanCsv]) -> Result<Vec<String>, Failure> {
+    let names = chains.first().map(StanCsv::parameters).unwrap_or_default();
+    for (i, chain) in chains.iter().enumerate() {
+        if chain.parameters() != names {
+            return Err(Failure::input(format!(
+                "chain-{}.csv of `{}` has other parameters than chain-1.csv: expected the files of one run",
+                i + 1,
+                run.display()
+            )));
+        }
+    }
+    Ok(names)
+}
+
 /// Whether the draws came from a private run; a file that says nothing is not
 /// taken for a run without privacy.
 pub(super) fn is_private(chain: &StanCsv) -> bool {

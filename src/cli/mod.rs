@@ -9,7 +9,9 @@ mod calibrate;
 mod chains;
 mod check;
 mod clip_bounds;
+mod compare;
 mod data_file;
+mod diagnose;
 mod failure;
 mod fmt;
 mod generate;
@@ -136,6 +138,10 @@ enum Command {
     Calibrate(calibrate::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
+    /// Say in words whether a run has converged, what is wrong with it, and what would help
+    Diagnose(diagnose::Arguments),
+    /// Hold a run's draws against reference draws: MMD, errors of means, ratios of spreads
+    Compare(compare::Arguments),
 }
 
 /// Runs the program and gives its exit code.
@@ -176,7 +182,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments, common),
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),
-        Command::Summary(arguments) => summary::run(&arguments),
+        Command::Summary(arguments) => summary::run(&arguments, common),
+        Command::Diagnose(arguments) => diagnose::run(&arguments, common),
+        Command::Compare(arguments) => compare::run(&arguments, common),
     }
 }
 

@@ -11,14 +11,21 @@ use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
 use super::{pretty, print};
+use crate::model::Model;
 use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question};
+use crate::tune::{Prediction, Simulation};
+
+/// Of the simulated records: the same plan each time.
+const SEED: u64 = 1;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints what a run would release, with its noise, and what that noise means for the chain:
 the standard deviation of the acceptance test's noise for a typical proposal, and that of
-a gradient beside the most that all records pull together. Warns of what cannot work.
+a gradient beside what a gradient is, on records that are made up from the model: with
+parameters from its prior and covariates uniform between their bounds. These also show how
+many records would be clipped. Warns of what cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
@@ -81,7 +88,9 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             delta.to_f64()
         ));
     }
-    for warning in &plan.warnings {
+    let simulated = simulate(&model, &plan, arguments.rows, common);
+    let noisy = simulated.as_ref().and_then(Simulated::warning);
+    for warning in plan.warnings.iter().chain(&noisy) {
         common.say(format!("warning: {warning}"));
     }
     let quote = match &arguments.ledger {
@@ -92,6 +101,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Format::Json => {
             let mut json = json_of(&plan);
             json["clipping"] = clips.json();
+            json["simulated"] = json!(simulated.as_ref().map(|s| &s.prediction));
+            if let (Some(list), Some(warning)) = (json["warnings"].as_array_mut(), noisy) {
+                list.push(warning.into());
+            }
             if let Some(quote) = quote {
                 json["ledger"] = json!(quote);
             }
@@ -100,10 +113,83 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Format::Text => {
             let mut lines = describe(&plan, lengths.num_warmup, lengths.num_samples);
             lines.extend(clips.lines());
+            lines.extend(simulated.iter().flat_map(Simulated::lines));
             lines.extend(quote.as_ref().map(ledger::line));
             lines.join("\n") + "\n"
         }
     })
+}
+
+/// The plan on records that are made up.
+struct Simulated {
+    prediction: Prediction,
+    /// How many parameters have no prior to be drawn from.
+    stand_ins: usize,
+}
+
+/// Above this a gradient says next to nothing of the data.
+const DROWNED: f64 = 2.0;
+
+fn simulate(model: &Model, plan: &Plan, rows: u64, common: &Common) -> Option<Simulated> {
+    match Simulation::from_prior(model, SEED) {
+        Ok(simulation) => Some(Simulated {
+            prediction: simulation.predict(plan, rows),
+            stand_ins: simulation.stand_ins.len(),
+        }),
+        Err(error) => {
+            common.say(format!(
+                "no records can be made up from this model: {error}"
+            ));
+            None
+        }
+    }
+}
+
+impl Simulated {
+    fn warning(&self) -> Option<String> {
+        let ratio = self.prediction.noise_to_gradient.filter(|r| *r > DROWNED)?;
+        Some(format!(
+            "on simulated records the noise of a gradient is {ratio:.1} times what the gradient varies by across the posterior; above {DROWNED} the dynamics are mostly noise. Use fewer iterations, leapfrog steps or chains, a smaller --clip-gradient, a larger epsilon, or more records"
+        ))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let p = &self.prediction;
+        let mut lines = vec![format!(
+            "on records simulated from the model ({} draws of its prior, {} records each{}; medians):",
+            p.points,
+            p.records,
+            match self.stand_ins {
+                0 => String::new(),
+                n => format!(
+                    "; {n} of the unconstrained parameters {} no proper prior, and a standard normal stands in",
+                    if n == 1 { "has" } else { "have" }
+                ),
+            }
+        )];
+        if let Some(sd) = p.gradient_sd {
+            let noise = match p.noise_to_gradient {
+                Some(ratio) => format!("; its noise is {ratio:.2} times that"),
+                None => String::new(),
+            };
+            lines.push(format!(
+                "  a gradient over all records varies by {sd:.4e} across the posterior{noise}"
+            ));
+        }
+        let clipped = [
+            ("gradients", p.clipped_gradients),
+            ("log-ratios", p.clipped_log_ratios),
+        ];
+        for (what, share) in clipped {
+            if let Some(share) = share {
+                lines.push(format!(
+                    "  {:.1}% of the {what} would be clipped",
+                    100.0 * share
+                ));
+            }
+        }
+        lines
+    }
 }
 
 /// The plan as `dpm plan --format json` prints it.

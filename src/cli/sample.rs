@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::clip_bounds::ClipBounds;
 use super::data_file::DataSettings;
+use super::diagnose;
 use super::failure::Failure;
 use super::ledger::{self, Account};
 use super::log_prob::unconstrained_point;
@@ -470,6 +471,8 @@ impl Job<'_> {
                 "tau_log_ratio": plan.tau(Question::LogRatio),
                 "fresh_gradients": plan.request.fresh_gradients,
                 "insecure_noise_seed": self.arguments.insecure_noise_seed,
+                "noise": plan.noise_scales(),
+                "plan_warnings": plan.warnings,
             }),
         );
         let mut keys = vec![
@@ -658,6 +661,7 @@ impl Job<'_> {
             .map_err(Failure::run)?;
         if let Some(summary) = &summary {
             self.show(chains, summary);
+            diagnose::say_verdicts(&place, self.common);
         }
         self.common.say(format!("written to {}", place.display()));
         Ok(num_samples)
@@ -680,17 +684,6 @@ impl Job<'_> {
             .collect();
         self.common
             .say(format!("accepted: {}", acceptance.join(" ")));
-        let worst = summary
-            .rows
-            .iter()
-            .map(|r| r.r_hat)
-            .filter(|r| !r.is_nan())
-            .fold(0.0, f64::max);
-        if worst > 1.05 {
-            self.common.say(format!(
-                "warning: the chains have not converged (largest R-hat {worst:.2}); these draws do not describe the posterior yet"
-            ));
-        }
     }
 }
 

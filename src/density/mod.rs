@@ -8,10 +8,12 @@
 
 mod kernel;
 mod program;
+mod simulate;
 mod special;
 mod tensor;
 
 pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
+pub use simulate::Simulator;
 
 use burn::tensor::{Device, Tensor};
 
@@ -110,6 +112,43 @@ impl Density {
         }
         let constant = derived.pop().unwrap_or_default();
         (derived, constant)
+    }
+
+    /// Every record's gradient of its log-likelihood, one after the other, `dimension`
+    /// numbers each; `raw` as for [`Density::load_columns`]. For records that are nobody's
+    /// secret: those of the vault have their own way.
+    pub fn record_gradients(&self, theta: &[f64], raw: &[Vec<f64>], n: usize) -> Vec<f64> {
+        let (columns, _) = self.load_columns(raw, n);
+        let jacobian = self.interface_jacobian(theta);
+        let mut scratch = self
+            .rows
+            .scratch(&self.interface(theta).z, self.dimension());
+        let mut gradients = Vec::with_capacity(n * self.dimension());
+        for start in (0..n).step_by(BLOCK) {
+            let rows = BLOCK.min(n - start);
+            let block: Vec<&[f64]> = columns.iter().map(|c| &c[start..start + rows]).collect();
+            self.rows.forward(&block, rows, &mut scratch);
+            let each = self.rows.gradients(&block, rows, &jacobian, &mut scratch);
+            for i in 0..rows {
+                gradients.extend((0..self.dimension()).map(|j| each[j * BLOCK + i]));
+            }
+        }
+        gradients
+    }
+
+    /// Every record's log-likelihood (nats), less what no parameter changes; `raw` as for
+    /// [`Density::record_gradients`].
+    pub fn record_log_likelihoods(&self, theta: &[f64], raw: &[Vec<f64>], n: usize) -> Vec<f64> {
+        let (columns, _) = self.load_columns(raw, n);
+        let mut scratch = self.rows.scratch(&self.interface(theta).z, 0);
+        let mut values = Vec::with_capacity(n);
+        for start in (0..n).step_by(BLOCK) {
+            let rows = BLOCK.min(n - start);
+            let block: Vec<&[f64]> = columns.iter().map(|c| &c[start..start + rows]).collect();
+            self.rows.forward(&block, rows, &mut scratch);
+            values.extend_from_slice(self.rows.output(0, &block, rows, &scratch));
+        }
+        values
     }
 
     /// Log prior density plus log Jacobian (nats, unconstrained scale).

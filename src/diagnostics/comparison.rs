@@ -2,14 +2,20 @@
 
 use serde::Serialize;
 
-use super::mmd::mmd;
+use super::mmd::{median_distance, mmd_with_width};
 use super::moments::{mean_of, variance_of};
 
 /// How far a sample is from a reference, jointly and for each parameter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// See [`super::mmd()`].
+    /// See [`super::mmd()`]. It depends on the parameters' units: one with a large spread
+    /// outweighs the others.
     pub mmd: f64,
+    /// Its kernel's width.
+    pub width: f64,
+    /// The MMD, with a width of its own, after each parameter was centred and scaled by the
+    /// reference's mean and standard deviation; without those that have no spread there.
+    pub mmd_standardised: f64,
     pub parameters: Vec<ParameterComparison>,
 }
 
@@ -68,10 +74,40 @@ pub fn compare<P: AsRef<[f64]>, Q: AsRef<[f64]>>(
             },
         }
     };
+    let width = median_distance(run, reference, seed);
+    let scales = Scales::of(reference, parameters.len());
+    let (own, exact) = (scales.standardise(run), scales.standardise(reference));
+    let standard_width = median_distance(&own, &exact, seed);
     Ok(Comparison {
-        mmd: mmd(run, reference, seed),
+        mmd: mmd_with_width(run, reference, width),
+        width,
+        mmd_standardised: mmd_with_width(&own, &exact, standard_width),
         parameters: parameters.iter().enumerate().map(of_parameter).collect(),
     })
+}
+
+/// Column, mean and standard deviation of each coordinate that has a spread.
+struct Scales(Vec<(usize, f64, f64)>);
+
+impl Scales {
+    fn of<P: AsRef<[f64]>>(reference: &[P], dimension: usize) -> Scales {
+        let of_column = |column| {
+            let draws = coordinate(reference, column);
+            (column, mean_of(&draws), variance_of(&draws).sqrt())
+        };
+        let has_spread = |(_, _, sd): &(usize, f64, f64)| *sd > 0.0;
+        Scales((0..dimension).map(of_column).filter(has_spread).collect())
+    }
+
+    /// No coordinates at all give points of dimension 0, of which the MMD is undefined.
+    fn standardise<P: AsRef<[f64]>>(&self, points: &[P]) -> Vec<Vec<f64>> {
+        let of_point = |point: &P| {
+            let scaled =
+                |&(column, mean, sd): &(usize, f64, f64)| (point.as_ref()[column] - mean) / sd;
+            self.0.iter().map(scaled).collect()
+        };
+        points.iter().map(of_point).collect()
+    }
 }
 
 fn check_width<P: AsRef<[f64]>>(
@@ -120,6 +156,26 @@ mod tests {
         assert!(result.mmd > 0.0);
         let json = serde_json::to_value(&result).unwrap();
         assert!(json["parameters"][1]["mean_error"].is_null());
+    }
+
+    /// The units of a parameter, and where its zero is, do not matter to the standardised
+    /// MMD, and do to the other; a parameter without spread has no part in it.
+    #[test]
+    fn the_standardised_mmd_has_no_units() {
+        let wave = |i: u32, seed: u32| f64::from((i * 7919 + seed) % 1009) / 1009.0;
+        let points = |seed, scale: f64, shift| -> Vec<[f64; 3]> {
+            let point = |i: u32| [wave(i * 17, seed), scale * wave(i * 31, seed) + shift, 1.0];
+            (0..200).map(point).collect()
+        };
+        let of = |scale, shift| {
+            let (run, reference) = (points(1, scale, shift), points(400, scale, shift));
+            compare(&names(&["a", "b", "c"]), &run[..150], &reference, 1).unwrap()
+        };
+        let (one, other) = (of(1.0, 0.0), of(1000.0, 30.0));
+        assert!((one.mmd_standardised - other.mmd_standardised).abs() < 1e-9);
+        assert!((one.mmd - other.mmd).abs() > 0.01, "{one:?} {other:?}");
+        assert!(other.width > 100.0 * one.width);
+        assert!(one.parameters[2].sd_ratio.is_nan() && one.mmd_standardised.is_finite());
     }
 
     #[test]

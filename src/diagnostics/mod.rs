@@ -27,6 +27,7 @@ mod parameter_name;
 mod r_hat;
 mod rank;
 mod summary;
+mod verdict;
 
 #[cfg(test)]
 mod arviz_fixtures;
@@ -39,3 +40,6 @@ pub use moments::{mad, mean, quantile, sd};
 pub use parameter_name::{bracket_name, dot_name, element_names};
 pub use r_hat::r_hat;
 pub use summary::{ParameterSummary, Summary, SummaryError};
+pub use verdict::{
+    ChainRecord, Diagnosis, Evidence, Grade, Kind, RunFacts, Severity, Verdict, diagnose,
+};

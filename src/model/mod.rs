@@ -108,6 +108,15 @@ pub struct RecordColumn {
     pub used: bool,
 }
 
+/// A column that a log density of the model was asked of, `y` in `y ~ normal(mu, 1)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    pub column: usize,
+    /// What the density is a density of: the column, or a function of it alone, such as
+    /// its logarithm.
+    pub variate: Scalar,
+}
+
 /// A model bound to its constants.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -116,6 +125,8 @@ pub struct Model {
     /// Parameters and transformed parameters, in declaration order.
     pub outputs: Vec<Output>,
     pub columns: Vec<RecordColumn>,
+    /// The columns that the model explains, in declaration order.
+    pub outcomes: Vec<Outcome>,
     /// Number of unconstrained coordinates.
     pub dimension: usize,
     /// Log prior density on the constrained scale, nats.
@@ -204,6 +215,7 @@ impl Model {
             prior,
             likelihood: likelihood_terms,
             likelihood_statements,
+            variates,
             state,
             printed,
             ..
@@ -222,6 +234,7 @@ impl Model {
             parameters,
             outputs,
             columns,
+            outcomes: Vec::new(),
             dimension,
             prior,
             jacobian,
@@ -233,6 +246,7 @@ impl Model {
             printed,
         };
         model.mark_used_columns();
+        model.outcomes = model.find_outcomes(&variates);
         Ok(model)
     }
 
@@ -275,11 +289,45 @@ impl Model {
     }
 
     fn mark_used_columns(&mut self) {
-        for id in self.needed_private_nodes(&[self.likelihood, self.record_constant]) {
-            if let PrivateOp::Column(c) = self.graphs.private.node(id).op {
-                self.columns[c as usize].used = true;
+        for (column, _) in self.columns_under(&[self.likelihood, self.record_constant]) {
+            self.columns[column].used = true;
+        }
+    }
+
+    /// Terms of one record's log-likelihood, all of them, as statements added them.
+    pub fn likelihood_terms(&self) -> &[Scalar] {
+        &self.likelihood_terms
+    }
+
+    /// The columns that private nodes are computed from, in declaration order.
+    pub(crate) fn columns_under(&self, roots: &[Scalar]) -> Vec<(usize, PrivateId)> {
+        let mut columns: Vec<_> = self
+            .needed_private_nodes(roots)
+            .into_iter()
+            .filter_map(|id| match self.graphs.private.node(id).op {
+                PrivateOp::Column(c) => Some((c as usize, id)),
+                _ => None,
+            })
+            .collect();
+        columns.sort_unstable();
+        columns
+    }
+
+    fn find_outcomes(&self, variates: &[Scalar]) -> Vec<Outcome> {
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        for &variate in variates {
+            let columns = self.columns_under(&[variate]);
+            for &(column, id) in &columns {
+                if outcomes.iter().any(|o| o.column == column) || !self.columns[column].used {
+                    continue;
+                }
+                let alone = columns.len() == 1 && !self.graphs.has_parameter(variate);
+                let variate = if alone { variate } else { Scalar::Private(id) };
+                outcomes.push(Outcome { column, variate });
             }
         }
+        outcomes.sort_by_key(|o| o.column);
+        outcomes
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Tracer<'a> {
     pub likelihood: Vec<Scalar>,
     /// The statements that add to it, each with all terms that it added.
     pub likelihood_statements: Vec<LikelihoodStatement>,
+    /// What log densities were asked of, where it is private.
+    pub variates: Vec<Scalar>,
     /// What each record column may hold, for indices, and what it is called.
     pub columns: Vec<Interval>,
     pub column_names: Vec<String>,
@@ -79,6 +81,7 @@ impl<'a> Tracer<'a> {
             prior: Vec::new(),
             likelihood: Vec::new(),
             likelihood_statements: Vec::new(),
+            variates: Vec::new(),
             columns: Vec::new(),
             column_names: Vec::new(),
             printed: Vec::new(),

@@ -27,6 +27,7 @@ mod nuts;
 mod open;
 mod oracle;
 mod plan;
+mod prior;
 mod request;
 mod run;
 mod rwmh;
@@ -44,7 +45,8 @@ pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
 pub use open::{OpenSettings, sample_openly};
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
-pub use plan::{Plan, PlanError};
+pub use plan::{NoiseScales, Plan, PlanError};
+pub use prior::{PriorDraws, draw_prior};
 pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
     DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations, NoiseChoice, PlanRequest,

@@ -1,5 +1,7 @@
 //! What a private run will release, and what that costs, before any data.
 
+use serde::{Deserialize, Serialize};
+
 use super::request::{Iterations, NoiseChoice, PlanRequest};
 use super::schedule::{Line, Noise, PlannedLine, Question, Scale, factor};
 use super::{Kind, Sampler};
@@ -80,6 +82,22 @@ impl PlanError {
     pub fn is_refusal(&self) -> bool {
         matches!(self, PlanError::Budget { .. } | PlanError::NoIteration)
     }
+}
+
+/// What a finished run's settings say of its noise, per unit of the step that warm-up
+/// arrived at. All of it is public; none where there is no noise of that kind, or where it
+/// is not proportional to the step (batches).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NoiseScales {
+    /// The largest step of the first iteration, unconstrained scale.
+    pub first_step_size: Option<f64>,
+    /// Standard deviation of the noise of a typical proposal's acceptance test, nats after
+    /// tempering, divided by the largest step. For proposals under the unit metric.
+    pub log_ratio_per_step: Option<f64>,
+    /// Standard deviation of the noise on each coordinate of a gradient over all records,
+    /// after tempering.
+    pub gradient: Option<f64>,
 }
 
 /// How the noise multipliers of lines follow from one another.
@@ -237,6 +255,29 @@ impl Plan {
         let r = &self.request;
         let longest = |n: u64| r.temperature * r.clip_gradient * n as f64;
         Some((self.gradient_noise(), r.records.map(longest)))
+    }
+
+    /// The noise, for whoever is to understand the draws.
+    pub fn noise_scales(&self) -> NoiseScales {
+        let Kind::Private(sampler) = self.request.algorithm.kind else {
+            return NoiseScales::default();
+        };
+        let first = self
+            .request
+            .step_size
+            .unwrap_or_else(|| sampler.default_step_size(&self.request));
+        let all_rows = |question: Question| {
+            let line = self.lines.iter().find(|l| l.line.question == question);
+            line.is_some_and(|l| matches!(l.line.subsampling, Subsampling::All))
+        };
+        NoiseScales {
+            first_step_size: Some(first),
+            log_ratio_per_step: self
+                .typical_proposal()
+                .filter(|_| all_rows(Question::LogRatio))
+                .map(|(_, noise)| noise / first),
+            gradient: self.gradient_and_noise().map(|(noise, _)| noise),
+        }
     }
 
     /// Standard deviation of the gradient noise, after tempering; 0 where no gradient

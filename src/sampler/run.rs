@@ -390,7 +390,7 @@ pub(super) fn start(
     }
 }
 
-fn random_point(dimension: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(super) fn random_point(dimension: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
     (0..dimension)
         .map(|_| rng.random_range(-2.0..2.0))
         .collect()

@@ -61,11 +61,6 @@ impl Job<'_> {
         );
         progress.clear();
         let chains = chains.map_err(failed_run)?;
-        let divergent: usize = chains
-            .iter()
-            .flat_map(|c| &c.draws)
-            .filter(|d| d.divergent)
-            .count();
         let report = not_private_report(&self.arguments.algorithm);
         let mut config = self.config(lengths, settings.chains);
         merge(
@@ -78,11 +73,6 @@ impl Job<'_> {
             }),
         );
         self.write_reference(&chains, lengths, &report, config, metric)?;
-        if divergent > 0 {
-            self.common.say(format!(
-                "warning: {divergent} divergent trajectories; a smaller --step-size or another parametrisation may help"
-            ));
-        }
         say_always("NOT PRIVATE: do not publish these draws");
         Ok(())
     }

@@ -24,6 +24,10 @@ impl Tracer<'_> {
         truncation: &Truncation,
     ) -> Traced<Value> {
         let values = self.values(variate, arguments)?;
+        if values[0].is_private() {
+            self.variates
+                .extend(values[0].elements(&self.graphs).iter());
+        }
         let mut ends = [None, None];
         for (end, e) in ends.iter_mut().zip([&truncation.lower, &truncation.upper]) {
             if let Some(e) = e {

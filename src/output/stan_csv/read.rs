@@ -61,13 +61,26 @@ pub enum ReadStanCsvErrorKind {
 /// A file that cannot be opened or is no complete Stan CSV file; the error names file and line.
 pub fn read_stan_csv(path: impl AsRef<Path>) -> Result<StanCsv, ReadStanCsvError> {
     let path = path.as_ref();
-    let in_file = |(line, kind): Located| ReadStanCsvError {
+    match File::open(path) {
+        Ok(file) => parse_stan_csv(path, BufReader::new(file)),
+        Err(error) => Err(ReadStanCsvError {
+            path: path.to_owned(),
+            line: None,
+            kind: error.into(),
+        }),
+    }
+}
+
+/// As [`read_stan_csv`], of a file that has been opened (and unpacked) already.
+pub(crate) fn parse_stan_csv(
+    path: &Path,
+    input: impl BufRead,
+) -> Result<StanCsv, ReadStanCsvError> {
+    parse(input).map_err(|(line, kind)| ReadStanCsvError {
         path: path.to_owned(),
         line,
         kind,
-    };
-    let file = File::open(path).map_err(|error| in_file((None, error.into())))?;
-    parse(BufReader::new(file)).map_err(in_file)
+    })
 }
 
 impl StanCsv {

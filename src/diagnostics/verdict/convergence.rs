@@ -1,0 +1,204 @@
+//! Whether chains have converged.
+
+use serde::Serialize;
+
+use super::evidence::{Column, View};
+use super::{Kind, Severity, Verdict, counted};
+use crate::diagnostics::{ess_bulk, ess_tail, r_hat};
+
+/// Vehtari et al. (2021), section 4: draws are used only where R-hat is below it.
+pub(super) const R_HAT: f64 = 1.01;
+/// Above it chains plainly disagree. 1.05 stands between Vehtari et al.'s bound and the
+/// 1.1 of Gelman et al. (2013, *Bayesian Data Analysis*, section 11.4), for chains so
+/// short that R-hat itself varies by a few hundredths.
+pub(super) const R_HAT_NEARLY: f64 = 1.05;
+/// Per chain; Vehtari et al. (2021), section 4: 400 for four chains, so that the estimates
+/// behind R-hat and ESS can be relied on.
+pub(super) const ESS: f64 = 100.0;
+/// Per chain; Gelman et al. (2013), section 11.5: ten independent draws per chain is the
+/// least to work with.
+pub(super) const ESS_NEARLY: f64 = 10.0;
+/// Below it no half of a chain has a variance.
+const LEAST_DRAWS: usize = 4;
+
+/// Whether chains describe the distribution that they are to describe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grade {
+    Converged,
+    NearlyConverged,
+    NotConverged,
+    /// There is too little to tell by.
+    Unknown,
+}
+
+/// The worst figure over all columns and whose it is.
+struct Worst<'a> {
+    value: f64,
+    name: &'a str,
+}
+
+pub(super) fn verdict(view: &View) -> (Grade, Verdict) {
+    let chains = view.chains.len();
+    let unknown = |why: &str| {
+        let sentence = format!("Whether the chains have converged cannot be told: {why}.");
+        let verdict = Verdict::new(Kind::Convergence, Severity::Problem, sentence);
+        (Grade::Unknown, verdict.advise(more_draws(view)))
+    };
+    if !view.stuck.is_empty() {
+        let stuck = view.stuck.len();
+        let sentence = if chains == 1 {
+            "The chain has not converged: it never moved. Its draws do not describe the posterior."
+                .to_owned()
+        } else {
+            format!(
+                "The chains have not converged: {stuck} of {chains} never moved. These draws do not describe the posterior."
+            )
+        };
+        let verdict = Verdict::new(Kind::Convergence, Severity::Problem, sentence);
+        return (Grade::NotConverged, verdict);
+    }
+    match view.draws_per_chain() {
+        None => return unknown("they have different numbers of draws"),
+        Some(draws) if draws < LEAST_DRAWS => {
+            let has = counted(draws, "draw");
+            return unknown(&format!(
+                "each has {has}, and R-hat needs at least {LEAST_DRAWS}"
+            ));
+        }
+        Some(_) => {}
+    }
+    if view.moving.is_empty() {
+        return unknown("no column has finite draws that differ");
+    }
+    let figures = Figures::of(view);
+    let least = figures.least_ess();
+    let grade = match figures.r_hat.as_ref().map(|r| r.value) {
+        Some(r) if !(r <= R_HAT_NEARLY) => Grade::NotConverged,
+        _ if !(least >= ESS_NEARLY * chains as f64) => Grade::NotConverged,
+        None => Grade::Unknown,
+        Some(r) if r <= R_HAT && least >= ESS * chains as f64 => Grade::Converged,
+        Some(_) => Grade::NearlyConverged,
+    };
+    (grade, figures.verdict(view, grade))
+}
+
+struct Figures<'a> {
+    /// None of a single chain.
+    r_hat: Option<Worst<'a>>,
+    bulk: Worst<'a>,
+    tail: Worst<'a>,
+}
+
+impl<'a> Figures<'a> {
+    fn of(view: &'a View) -> Figures<'a> {
+        let worst = |figure: &dyn Fn(&Column) -> f64, sign: f64| {
+            let mut worst = Worst {
+                value: f64::NAN,
+                name: "",
+            };
+            for column in &view.moving {
+                let value = figure(column);
+                if worst.name.is_empty() || sign * value > sign * worst.value {
+                    worst = Worst {
+                        value,
+                        name: &column.name,
+                    };
+                }
+            }
+            worst
+        };
+        Figures {
+            r_hat: (view.chains.len() > 1).then(|| worst(&|c| r_hat(&c.chains), 1.0)),
+            bulk: worst(&|c| ess_bulk(&c.chains), -1.0),
+            tail: worst(&|c| ess_tail(&c.chains), -1.0),
+        }
+    }
+
+    /// NaN where either is.
+    fn least_ess(&self) -> f64 {
+        match (self.bulk.value, self.tail.value) {
+            (bulk, tail) if bulk.is_nan() || tail.is_nan() => f64::NAN,
+            (bulk, tail) => bulk.min(tail),
+        }
+    }
+
+    fn verdict(&self, view: &View, grade: Grade) -> Verdict {
+        let chains = view.chains.len();
+        let (said, severity) = match (grade, chains) {
+            (Grade::Converged, _) => ("The chains have converged", Severity::Good),
+            (Grade::NearlyConverged, _) => ("The chains have nearly converged", Severity::Warning),
+            (Grade::NotConverged, 1) => ("The chain has not converged", Severity::Problem),
+            (Grade::NotConverged, _) => ("The chains have not converged", Severity::Problem),
+            (Grade::Unknown, _) => (
+                "Whether the chain has converged cannot be told, since R-hat compares chains and there is one",
+                Severity::Warning,
+            ),
+        };
+        let wanted = ESS * chains as f64;
+        let mut sentence = format!("{said}: ");
+        if let Some(r) = &self.r_hat {
+            sentence.push_str(&format!(
+                "the largest R-hat is {} ({}{}), ",
+                r_hat_figure(r.value),
+                r.name,
+                wants(!(r.value <= R_HAT), &format!("at most {R_HAT}")),
+            ));
+        }
+        sentence.push_str(&format!(
+            "the smallest bulk ESS {:.0} ({}{}), the smallest tail ESS {:.0} ({}{}), of {}.",
+            self.bulk.value,
+            self.bulk.name,
+            wants(!(self.bulk.value >= wanted), &format!("{wanted:.0}")),
+            self.tail.value,
+            self.tail.name,
+            wants(!(self.tail.value >= wanted), &format!("{wanted:.0}")),
+            counted(view.moving[0].draws(), "draw"),
+        ));
+        if grade == Grade::NotConverged {
+            sentence.push_str(" These draws do not describe the posterior yet.");
+        }
+        let mut parameters: Vec<String> = Vec::new();
+        let worst = self.r_hat.iter().chain([&self.bulk, &self.tail]);
+        for name in worst.map(|w| w.name.to_owned()) {
+            if !parameters.contains(&name) {
+                parameters.push(name);
+            }
+        }
+        let verdict = Verdict::new(Kind::Convergence, severity, sentence).about(parameters);
+        let verdict = match &self.r_hat {
+            Some(r) => verdict.measured(r.value, R_HAT),
+            None => verdict.measured(self.least_ess(), wanted),
+        };
+        match grade {
+            Grade::Converged => verdict,
+            Grade::Unknown => verdict.advise("at least two chains, better four (--chains)"),
+            _ => verdict.advise(more_draws(view)),
+        }
+    }
+}
+
+fn wants(missed: bool, what: &str) -> String {
+    if missed {
+        format!("; {what} is wanted")
+    } else {
+        String::new()
+    }
+}
+
+/// Two decimals, and three where R-hat is close to 1.
+fn r_hat_figure(r: f64) -> String {
+    match r {
+        r if r.is_infinite() => "infinite".to_owned(),
+        r if r < 1.1 => format!("{r:.3}"),
+        _ => format!("{r:.2}"),
+    }
+}
+
+fn more_draws(view: &View) -> &'static str {
+    if view.facts.has_budget {
+        "more records or a larger epsilon, which both make the noise of a longer run bearable; fewer parameters; bounds from which `dpm check` derives clip bounds; a better start (--init) or, where the noise allows it, more iterations. Another run spends an epsilon of its own"
+    } else {
+        "more iterations (--num-samples), a longer warm-up (--num-warmup), a better start (--init), or another parametrisation"
+    }
+}

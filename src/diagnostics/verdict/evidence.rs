@@ -1,0 +1,170 @@
+//! What a diagnosis is made from.
+
+use crate::diagnostics::bracket_name;
+use crate::sampler::NoiseScales;
+
+/// One chain's kept iterations of the sampling phase. Of the sampler's columns, those it
+/// does not have are empty.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChainRecord {
+    /// Draws × parameters.
+    pub draws: Vec<Vec<f64>>,
+    /// min(1, e^log a) of each iteration.
+    pub accept_stat: Vec<f64>,
+    pub step_size: Vec<f64>,
+    /// 1 for a trajectory that diverged.
+    pub divergent: Vec<f64>,
+    /// The Hamiltonian at the draw, nats.
+    pub energy: Vec<f64>,
+    /// Doublings of the trajectory.
+    pub tree_depth: Vec<f64>,
+}
+
+/// What of a run's settings is needed to understand its draws. All of it is public.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunFacts {
+    /// Whether noise was added for privacy, so that there is a budget.
+    pub has_budget: bool,
+    /// Whether proposals are accepted or rejected.
+    pub tests_proposals: bool,
+    /// Whether warm-up found the step size.
+    pub adapts_step: bool,
+    /// Whether distances are those of the unconstrained scale.
+    pub unit_metric: bool,
+    /// Of a private run; see [`NoiseScales`].
+    pub noise: NoiseScales,
+    /// Steps of a trajectory of fixed length.
+    pub leapfrog_steps: Option<u64>,
+    /// Most doublings of a trajectory.
+    pub max_depth: Option<u32>,
+    /// What planning warned of, in its words.
+    pub plan_warnings: Vec<String>,
+    /// Whether a clip bound may have changed what is sampled.
+    pub may_clip: bool,
+    /// How many records the tempered likelihood counts for.
+    pub tempered: Option<f64>,
+}
+
+/// A run: names for each of the draws' columns, in either spelling, its chains, and its
+/// settings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evidence {
+    pub names: Vec<String>,
+    pub chains: Vec<ChainRecord>,
+    pub facts: RunFacts,
+}
+
+/// One parameter's draws.
+pub(super) struct Column {
+    /// Bracket form.
+    pub name: String,
+    /// Chains × draws.
+    pub chains: Vec<Vec<f64>>,
+}
+
+impl Column {
+    /// Draws that are NaN or infinite.
+    pub fn not_finite(&self) -> usize {
+        let draws = self.chains.iter().flatten();
+        draws.filter(|x| !x.is_finite()).count()
+    }
+
+    pub fn draws(&self) -> usize {
+        self.chains.iter().map(Vec::len).sum()
+    }
+
+    fn is_finite(&self) -> bool {
+        self.not_finite() == 0
+    }
+
+    /// Whether all draws of all chains are one number.
+    fn is_constant(&self) -> bool {
+        let mut draws = self.chains.iter().flatten();
+        let first = draws.next();
+        first.is_some_and(|first| first.is_finite() && draws.all(|x| x == first))
+    }
+}
+
+/// The evidence, read once for all rules.
+pub(super) struct View<'a> {
+    pub chains: &'a [ChainRecord],
+    pub facts: &'a RunFacts,
+    /// Columns of finite draws that are not all the same: what can converge.
+    pub moving: Vec<Column>,
+    pub constant: Vec<Column>,
+    pub not_finite: Vec<Column>,
+    /// Chains (from 0) whose draws are all the same point.
+    pub stuck: Vec<usize>,
+}
+
+impl View<'_> {
+    pub fn of(evidence: &Evidence) -> View<'_> {
+        let mut view = View {
+            chains: &evidence.chains,
+            facts: &evidence.facts,
+            moving: Vec::new(),
+            constant: Vec::new(),
+            not_finite: Vec::new(),
+            stuck: Vec::new(),
+        };
+        for (index, name) in evidence.names.iter().enumerate() {
+            let value = |draw: &Vec<f64>| draw.get(index).copied().unwrap_or(f64::NAN);
+            let of_chain = |chain: &ChainRecord| chain.draws.iter().map(value).collect();
+            let column = Column {
+                name: bracket_name(name),
+                chains: evidence.chains.iter().map(of_chain).collect(),
+            };
+            if !column.is_finite() {
+                view.not_finite.push(column);
+            } else if column.is_constant() {
+                view.constant.push(column);
+            } else {
+                view.moving.push(column);
+            }
+        }
+        let never_moved = |(_, chain): &(usize, &ChainRecord)| stands_still(&chain.draws);
+        let stuck = evidence.chains.iter().enumerate().filter(never_moved);
+        view.stuck = stuck.map(|(c, _)| c).collect();
+        view
+    }
+
+    /// Draws of each chain, where all have as many.
+    pub fn draws_per_chain(&self) -> Option<usize> {
+        let first = self.chains.first()?.draws.len();
+        let same = self.chains.iter().all(|c| c.draws.len() == first);
+        same.then_some(first)
+    }
+
+    /// Mean acceptance over all iterations; none where samplers accept everything, or say
+    /// nothing.
+    pub fn acceptance(&self) -> Option<f64> {
+        if !self.facts.tests_proposals {
+            return None;
+        }
+        let stats = || self.chains.iter().flat_map(|c| &c.accept_stat);
+        let (sum, count) = stats()
+            .filter(|x| x.is_finite())
+            .fold((0.0, 0u64), |(sum, n), x| (sum + x, n + 1));
+        (count > 0).then(|| sum / count as f64)
+    }
+
+    /// The largest step of a typical chain: the median of the chains' largest. Jitter makes
+    /// steps smaller, never larger.
+    pub fn step_size(&self) -> Option<f64> {
+        let largest = |chain: &ChainRecord| {
+            let steps = chain.step_size.iter().copied();
+            steps.filter(|h| h.is_finite()).reduce(f64::max)
+        };
+        let steps: Vec<f64> = self.chains.iter().filter_map(largest).collect();
+        (!steps.is_empty()).then(|| crate::diagnostics::quantile(&[steps], 0.5))
+    }
+}
+
+/// Whether all draws are the same to the bit, so that a coordinate that is always NaN does
+/// not look like a move.
+fn stands_still(draws: &[Vec<f64>]) -> bool {
+    let same = |a: &[f64], b: &[f64]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.to_bits() == y.to_bits())
+    };
+    draws.len() > 1 && draws.windows(2).all(|pair| same(&pair[0], &pair[1]))
+}

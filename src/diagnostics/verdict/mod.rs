@@ -1,0 +1,225 @@
+//! How a run went, in sentences.
+//!
+//! A [`Diagnosis`] is a function of draws, of what samplers say of their iterations, and
+//! of the run's settings: released values and public ones, so that it costs no privacy.
+//! Each rule is a function in a file of this folder. Its threshold is a constant with its
+//! source beside it; `docs/diagnostics.md` explains them all.
+
+mod convergence;
+mod evidence;
+mod hamiltonian;
+mod limits;
+mod motion;
+mod noise;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub use convergence::Grade;
+use evidence::View;
+pub use evidence::{ChainRecord, Evidence, RunFacts};
+
+/// How bad it is; the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The draws do not describe the posterior.
+    Problem,
+    /// They may not, or less well than their number suggests.
+    Warning,
+    /// What their reader should know.
+    Note,
+    /// Nothing is wrong.
+    Good,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Problem => "problem",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+            Severity::Good => "good",
+        }
+    }
+}
+
+/// Which rule speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Convergence,
+    NeverMoved,
+    NotFinite,
+    Constant,
+    FewDraws,
+    LowAcceptance,
+    SmallSteps,
+    StepCollapsed,
+    Drift,
+    TestNoise,
+    GradientNoise,
+    PlannedNoise,
+    Divergence,
+    TreeDepth,
+    Energy,
+    Approximate,
+    Clipping,
+    Tempered,
+}
+
+/// One thing that can be said of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    pub kind: Kind,
+    pub severity: Severity,
+    pub sentence: String,
+    /// What would help.
+    pub advice: Option<String>,
+    /// The parameters (bracket form) it is about, the worst first; empty for all.
+    pub parameters: Vec<String>,
+    /// The figure behind it and where the rule begins to speak, in the rule's own unit.
+    pub value: Option<f64>,
+    pub threshold: Option<f64>,
+}
+
+impl Verdict {
+    fn new(kind: Kind, severity: Severity, sentence: String) -> Verdict {
+        Verdict {
+            kind,
+            severity,
+            sentence,
+            advice: None,
+            parameters: Vec::new(),
+            value: None,
+            threshold: None,
+        }
+    }
+
+    fn advise(self, advice: impl Into<String>) -> Verdict {
+        Verdict {
+            advice: Some(advice.into()),
+            ..self
+        }
+    }
+
+    fn about(self, parameters: Vec<String>) -> Verdict {
+        Verdict { parameters, ..self }
+    }
+
+    fn measured(self, value: f64, threshold: f64) -> Verdict {
+        Verdict {
+            value: Some(value),
+            threshold: Some(threshold),
+            ..self
+        }
+    }
+}
+
+/// All that can be said of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Diagnosis {
+    pub convergence: Grade,
+    /// The worst first; among equals, convergence before what explains it.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// Whether chains have converged, why not, and what would help.
+pub fn diagnose(evidence: &Evidence) -> Diagnosis {
+    let view = View::of(evidence);
+    let (grade, convergence) = convergence::verdict(&view);
+    let mut verdicts = vec![convergence];
+    verdicts.extend(values::verdicts(&view, grade));
+    verdicts.extend(motion::verdicts(&view, grade));
+    verdicts.extend(noise::verdicts(&view));
+    verdicts.extend(hamiltonian::verdicts(&view));
+    verdicts.extend(limits::verdicts(&view));
+    // Stable, so rules of one severity keep their order.
+    verdicts.sort_by_key(|v| v.severity);
+    Diagnosis {
+        convergence: grade,
+        verdicts,
+    }
+}
+
+impl Diagnosis {
+    /// The sentence about convergence, which every diagnosis has.
+    pub fn headline(&self) -> &str {
+        let found = self.verdicts.iter().find(|v| v.kind == Kind::Convergence);
+        found.map_or("", |v| v.sentence.as_str())
+    }
+
+    /// All of it for people, with what would help under each sentence. Ends in a newline.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for verdict in &self.verdicts {
+            text.push_str(&format!(
+                "{}: {}\n",
+                verdict.severity.name(),
+                verdict.sentence
+            ));
+            if let Some(advice) = &verdict.advice {
+                text.push_str(&format!("    what helps: {advice}\n"));
+            }
+        }
+        text
+    }
+}
+
+/// `1 chain`, `3 chains`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Chains by their numbers, from 1: `Chain 2`, `Chains 1, 2 and 4`; `The chain` and `All
+/// chains` where there are no others.
+fn chains_by_number(which: &[usize], of: usize) -> String {
+    let numbers: Vec<String> = which.iter().map(|c| (c + 1).to_string()).collect();
+    match (&numbers[..], of) {
+        ([_], 1) => "The chain".to_owned(),
+        (all, _) if all.len() == of => "All chains".to_owned(),
+        ([one], _) => format!("Chain {one}"),
+        ([first @ .., last], _) => format!("Chains {} and {last}", first.join(", ")),
+        ([], _) => "No chain".to_owned(),
+    }
+}
+
+/// Up to three names, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+    let more = names.len() - shown.len();
+    match more {
+        0 => shown.join(", "),
+        _ => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// A figure with two significant digits, or more where it is a large one.
+fn figure(x: f64) -> String {
+    if x.is_infinite() {
+        return "infinite".to_owned();
+    }
+    if x == 0.0 || !x.is_finite() {
+        return x.to_string();
+    }
+    match x.abs() {
+        a if a >= 10.0 && a < 1e6 => format!("{x:.0}"),
+        a if a >= 1.0 && a < 10.0 => format!("{x:.1}"),
+        a if a >= 0.1 && a < 1.0 => format!("{x:.2}"),
+        a if a >= 0.001 && a < 0.1 => format!("{x:.4}"),
+        _ => format!("{x:.1e}"),
+    }
+}
+
+/// A share as a percentage.
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        p if p >= 10.0 || p == 0.0 => format!("{p:.0} %"),
+        p if p >= 0.1 => format!("{p:.1} %"),
+        p => format!("{p:.1e} %"),
+    }
+}

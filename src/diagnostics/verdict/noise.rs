@@ -1,0 +1,119 @@
+//! Whether the noise that pays for privacy is what the draws are made of.
+//!
+//! Of a test with penalty (`privacy::penalty`), the log acceptance ratio at stationarity is
+//! about N(-(v + s²)/2, v + s²), with s the noise's standard deviation and v what the
+//! exact ratio would have of its own; the mean follows from the variance, since the
+//! ratio's exponential has mean 1. Of such a ratio a share 2 Φ(-sqrt(v + s²)/2) is accepted
+//! (Roberts, Gelman and Gilks 1997 for s = 0; Ceperley and Dewing 1999 for the penalty). So
+//! the acceptance that was seen gives v + s², the settings give s, and what is left is what
+//! would have been accepted without noise.
+
+use super::evidence::View;
+use super::{Kind, Severity, Verdict, figure, percent};
+use crate::function::special::normal_quantile;
+
+/// Nats: above it no more than 32 % can be accepted, whatever the data. `dpm plan` warns from
+/// there on as well. Doucet, Pitt, Deligiannidis and Kohn (2015) find chains best with 1.0
+/// to 1.7 where less noise costs more computing, as here it costs more budget.
+pub(super) const TEST_NOISE: f64 = 2.0;
+/// The share of acceptance that noise may take. Ours.
+pub(super) const LOST_TO_NOISE: f64 = 0.5;
+/// What the noise of gradients does to each momentum over a trajectory, in units of the
+/// momentum's own standard deviation: at 1 they change it as much as drawing it did.
+pub(super) const GRADIENT_NOISE: f64 = 1.0;
+
+pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = [test_noise(view), gradient_noise(view)]
+        .into_iter()
+        .flatten()
+        .collect();
+    verdicts.extend(planned(view));
+    verdicts
+}
+
+/// The share accepted of a log ratio N(-v/2, v).
+pub(super) fn acceptance_at(variance: f64) -> f64 {
+    libm::erfc((variance / 8.0).sqrt())
+}
+
+/// The v that gives this acceptance.
+fn variance_at(acceptance: f64) -> f64 {
+    let z = 2.0 * normal_quantile(acceptance.clamp(0.0, 1.0) / 2.0);
+    z * z
+}
+
+fn test_noise(view: &View) -> Option<Verdict> {
+    let facts = view.facts;
+    let per_step = facts.noise.log_ratio_per_step?;
+    if !facts.unit_metric {
+        return None;
+    }
+    let noise = per_step * view.step_size()?;
+    let best = acceptance_at(noise * noise);
+    if noise > TEST_NOISE {
+        let sentence = format!(
+            "The noise dominates: the acceptance test of a typical proposal has noise of standard deviation {} nats, with which at most {} of proposals can be accepted, whatever the data are.",
+            figure(noise),
+            percent(best),
+        );
+        return Some(
+            Verdict::new(Kind::TestNoise, Severity::Problem, sentence)
+                .advise(LESS_NOISE)
+                .measured(noise, TEST_NOISE),
+        );
+    }
+    let acceptance = view.acceptance().filter(|a| *a > 0.0)?;
+    let exact = acceptance_at((variance_at(acceptance) - noise * noise).max(0.0));
+    let lost = 1.0 - acceptance / exact;
+    if lost <= LOST_TO_NOISE {
+        return None;
+    }
+    let sentence = format!(
+        "The noise takes more than half of the moves: {} of proposals are accepted, where about {} would be without the noise of the test (standard deviation {} nats for a typical proposal).",
+        percent(acceptance),
+        percent(exact),
+        figure(noise),
+    );
+    Some(
+        Verdict::new(Kind::TestNoise, Severity::Warning, sentence)
+            .advise(LESS_NOISE)
+            .measured(lost, LOST_TO_NOISE),
+    )
+}
+
+const LESS_NOISE: &str = "a larger epsilon; more records with --temperature as it is, or a smaller --temperature; fewer iterations or chains; a smaller --step-size; tighter bounds of columns, from which `dpm check` derives smaller clip bounds; fewer parameters";
+
+fn gradient_noise(view: &View) -> Option<Verdict> {
+    let facts = view.facts;
+    let (noise, steps) = (facts.noise.gradient?, facts.leapfrog_steps?);
+    if !facts.unit_metric {
+        return None;
+    }
+    // Each step adds h times its noise, independently; jitter halves h on average.
+    let kick = 0.5 * view.step_size()? * noise * (steps as f64).sqrt();
+    if kick <= GRADIENT_NOISE {
+        return None;
+    }
+    let sentence = format!(
+        "The gradients are mostly noise: over a trajectory it changes each momentum by about {}, where the momentum itself has standard deviation 1, so that chains walk at random.",
+        figure(kick)
+    );
+    Some(
+        Verdict::new(Kind::GradientNoise, Severity::Warning, sentence)
+            .advise("a larger epsilon, a larger --noise-split (the gradients' share of it), fewer --leapfrog-steps, a tighter --clip-gradient (`dpm check` says what can be derived), or `dp-penalty`, which needs no gradients")
+            .measured(kick, GRADIENT_NOISE),
+    )
+}
+
+/// What planning said of samplers that never reject, whose noise nothing in the draws
+/// shows; for the others the rules above say it of the steps as they were in the end.
+fn planned(view: &View) -> Vec<Verdict> {
+    if view.facts.tests_proposals {
+        return Vec::new();
+    }
+    let verdict = |warning: &String| {
+        let sentence = format!("Planning warned: {warning}.");
+        Verdict::new(Kind::PlannedNoise, Severity::Warning, sentence)
+    };
+    view.facts.plan_warnings.iter().map(verdict).collect()
+}

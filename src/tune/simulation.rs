@@ -1,0 +1,252 @@
+//! Noise and clipping of a plan, on simulated records.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use serde::Serialize;
+
+use crate::density::{Density, Simulator};
+use crate::model::Model;
+use crate::sampler::{Plan, SampleError, draw_prior};
+
+/// Points of the prior at which records are simulated.
+const POINTS: usize = 5;
+/// Records simulated at each.
+const RECORDS: usize = 200;
+
+/// Records simulated from a model at several points of its prior.
+pub struct Simulation {
+    density: Density,
+    scenes: Vec<Scene>,
+    /// Unconstrained coordinates without a proper prior: a standard normal took its place.
+    pub stand_ins: Vec<usize>,
+}
+
+/// One point and its records.
+struct Scene {
+    /// Unconstrained.
+    theta: Vec<f64>,
+    /// Declared columns, in declaration order.
+    raw: Vec<Vec<f64>>,
+    /// One record's gradient after the other; only records where it is finite.
+    gradients: Vec<Vec<f64>>,
+}
+
+/// What noise and clipping of a plan amount to. Each figure is the median over the points.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Points of the prior.
+    pub points: usize,
+    /// Records simulated at each.
+    pub records: usize,
+    /// By how much a coordinate of the (clipped) gradient over all records varies across the
+    /// posterior: the root mean square over coordinates of `sqrt(T n F_jj)`, with F the
+    /// Fisher information of one record.
+    pub gradient_sd: Option<f64>,
+    /// The standard deviation of a gradient's noise over `gradient_sd`.
+    pub noise_to_gradient: Option<f64>,
+    /// Share of records whose gradient is longer than its clip bound.
+    pub clipped_gradients: Option<f64>,
+    /// Share of records whose log-ratio is clipped, for proposals of the typical length in
+    /// random directions.
+    pub clipped_log_ratios: Option<f64>,
+}
+
+impl Simulation {
+    /// Simulates records at draws from the prior of `model`. The same seed gives the same.
+    ///
+    /// # Errors
+    ///
+    /// No point has a finite prior density.
+    pub fn from_prior(model: &Model, seed: u64) -> Result<Simulation, SampleError> {
+        let density = Density::new(model.clone());
+        let prior = draw_prior(&density, POINTS, seed)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let scenes = prior
+            .draws
+            .into_iter()
+            .map(|theta| Scene::new(&density, theta, &mut rng))
+            .collect();
+        Ok(Simulation {
+            density,
+            scenes,
+            stand_ins: prior.stand_ins,
+        })
+    }
+
+    /// What the noise and the clip bounds of `plan` amount to for `n` records.
+    pub fn predict(&self, plan: &Plan, n: u64) -> Prediction {
+        let over_points = |of: &dyn Fn(&Scene) -> Option<f64>| {
+            median(self.scenes.iter().filter_map(of).collect())
+        };
+        let request = &plan.request;
+        let noise = plan.gradient_and_noise().map(|(noise, _)| noise);
+        let gradient_sd = |scene: &Scene| {
+            let information =
+                scene.information(request.clip_gradient)? * request.temperature * n as f64;
+            Some(information.sqrt())
+        };
+        let asks = |flag: &&str| request.algorithm.settings.contains(flag);
+        let clips_gradients = asks(&"--clip-gradient");
+        let proposal = plan
+            .typical_proposal()
+            .filter(|_| asks(&"--clip-log-ratio"));
+        Prediction {
+            points: self.scenes.len(),
+            records: RECORDS,
+            gradient_sd: over_points(&gradient_sd),
+            noise_to_gradient: over_points(&|scene| {
+                let ratio = noise? / gradient_sd(scene)?;
+                ratio.is_finite().then_some(ratio)
+            }),
+            clipped_gradients: over_points(&|scene| {
+                clips_gradients.then(|| scene.longer_than(request.clip_gradient))
+            }),
+            clipped_log_ratios: over_points(&|scene| {
+                let (distance, _) = proposal?;
+                Some(scene.steeper_than(&self.density, request.clip_log_ratio, distance))
+            }),
+        }
+    }
+}
+
+impl Scene {
+    fn new(density: &Density, theta: Vec<f64>, rng: &mut ChaCha8Rng) -> Scene {
+        let raw = Simulator::new(density).records(&theta, RECORDS, rng);
+        let gradients = density
+            .record_gradients(&theta, &raw, RECORDS)
+            .chunks(density.dimension().max(1))
+            .filter(|gradient| gradient.iter().all(|g| g.is_finite()))
+            .map(<[f64]>::to_vec)
+            .collect();
+        Scene {
+            theta,
+            raw,
+            gradients,
+        }
+    }
+
+    /// The Fisher information of one record, averaged over coordinates, as far as clipped
+    /// gradients know it.
+    fn information(&self, clip: f64) -> Option<f64> {
+        let d = self.theta.len();
+        let squares = self.gradients.iter().map(|g| norm(g).min(clip).powi(2));
+        let count = d * self.gradients.len();
+        (count > 0).then(|| squares.sum::<f64>() / count as f64)
+    }
+
+    fn longer_than(&self, bound: f64) -> f64 {
+        let longer = self.gradients.iter().filter(|g| norm(g) > bound).count();
+        longer as f64 / self.gradients.len().max(1) as f64
+    }
+
+    /// The share of records whose log-ratio over a `distance` exceeds `bound` per unit.
+    fn steeper_than(&self, density: &Density, bound: f64, distance: f64) -> f64 {
+        const DIRECTIONS: u64 = 10;
+        let n = self.raw.first().map_or(0, Vec::len);
+        let here = density.record_log_likelihoods(&self.theta, &self.raw, n);
+        let mut steeper = 0;
+        for seed in 0..DIRECTIONS {
+            let direction = direction(self.theta.len(), &mut ChaCha8Rng::seed_from_u64(seed));
+            let step = self.theta.iter().zip(&direction);
+            let to: Vec<f64> = step.map(|(t, u)| t + distance * u).collect();
+            let there = density.record_log_likelihoods(&to, &self.raw, n);
+            let ratios = there.iter().zip(&here).map(|(b, a)| (b - a).abs());
+            steeper += ratios.filter(|r| *r > bound * distance).count();
+        }
+        steeper as f64 / (n.max(1) as u64 * DIRECTIONS) as f64
+    }
+}
+
+/// Uniform on the unit sphere.
+fn direction(dimension: usize, rng: &mut impl Rng) -> Vec<f64> {
+    let normal: Vec<f64> = (0..dimension).map(|_| StandardNormal.sample(rng)).collect();
+    let length = norm(&normal);
+    normal.iter().map(|x| x / length).collect()
+}
+
+fn norm(vector: &[f64]) -> f64 {
+    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(0.5 * (values[middle - 1] + upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::Real;
+    use crate::model::Constants;
+    use crate::sampler::PlanRequest;
+
+    // If it failed: the plan would call noise small or large that is not. Oracle: for
+    // y ~ normal(mu, 2), mu ~ normal(5, 1e-3), a record's gradient is z / 2 with z standard
+    // normal, whatever mu: F = 1/4, and |z / 2| > 1 for 4.55% of the records. A median of five
+    // shares of 200 records: 5 standard errors of one of them, false alarm 1e-6.
+    #[test]
+    fn figures_are_those_of_the_model() {
+        let model = Model::from_source(
+            "record { real y; } parameters { real mu; }
+             model { mu ~ normal(5, 1e-3); y ~ normal(mu, 2); }",
+            &Constants::none(),
+        )
+        .unwrap();
+        let simulation = Simulation::from_prior(&model, 1).unwrap();
+        assert!(simulation.stand_ins.is_empty());
+        let (n, temperature) = (40_000, 0.25);
+        let plan = |clip_gradient: f64| {
+            let request = PlanRequest {
+                clip_gradient,
+                clip_log_ratio: 0.5,
+                temperature,
+                records: Some(n),
+                ..PlanRequest::new(Real::from(4.0), Real::from(1e-6), 1)
+            };
+            Plan::new(request).unwrap()
+        };
+        let found = simulation.predict(&plan(10.0), n);
+        let gradient_sd = (temperature * n as f64 * 0.25).sqrt();
+        let error = 5.0 * (0.5 / 200.0_f64).sqrt();
+        let ratio = found.gradient_sd.unwrap() / gradient_sd;
+        assert!((ratio - 1.0).abs() < error, "{ratio}");
+        let (noise, _) = plan(10.0).gradient_and_noise().unwrap();
+        let ratio = found.noise_to_gradient.unwrap() / (noise / gradient_sd);
+        assert!((ratio - 1.0).abs() < error, "{ratio}");
+        let share = |s: Option<f64>, expected: f64| {
+            let error = 5.0 * (expected * (1.0 - expected) / 200.0).sqrt();
+            assert!(
+                (s.unwrap() - expected).abs() < error,
+                "{s:?} for {expected}"
+            );
+        };
+        assert_eq!(found.clipped_gradients, Some(0.0));
+        let clipped = simulation.predict(&plan(1.0), n);
+        share(clipped.clipped_gradients, 0.0455);
+        assert!(clipped.gradient_sd < found.gradient_sd);
+        // |z| / 2 > 1/2, but for the curvature of a short step.
+        share(found.clipped_log_ratios, 0.3173);
+    }
+
+    // A model without a proper prior, and one whose likelihood is nowhere finite.
+    #[test]
+    fn nothing_is_predicted_where_nothing_can_be() {
+        let model = Model::from_source(
+            "record { real<lower=2, upper=3> y; } parameters { real mu; }
+             model { y ~ beta(exp(mu), 1); }",
+            &Constants::none(),
+        )
+        .unwrap();
+        let simulation = Simulation::from_prior(&model, 1).unwrap();
+        assert_eq!(simulation.stand_ins, [0]);
+        let request = PlanRequest::new(Real::from(1.0), Real::from(1e-6), 1);
+        let found = simulation.predict(&Plan::new(request).unwrap(), 100);
+        assert!(found.noise_to_gradient.is_none_or(f64::is_finite));
+    }
+}

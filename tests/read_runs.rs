@@ -1,0 +1,480 @@
+//! What reads runs back: `dpm summary`, `dpm diagnose`, `dpm compare`. Whatever stands in a run's files
+//! is reported, never crashed on.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const MODEL: &str = "\
+record {
+  real<lower=-10, upper=10> y;
+  real<lower=-10, upper=10> z;
+}
+parameters {
+  vector[2] mu;
+}
+model {
+  mu ~ normal(0, 2);
+  y ~ normal(mu[1], 1);
+  z ~ normal(mu[2], 1);
+}
+";
+
+/// Chains long enough to converge, without privacy.
+const NUTS: &str =
+    "--algorithm nuts --not-private --chains 4 --num-warmup 300 --num-samples 500 --seed 3";
+/// A budget so small that every proposal drowns in noise.
+const DROWNED: &str = "--epsilon 0.01 --delta 1e-6 --chains 2 --num-warmup 0 --num-samples 20 --leapfrog-steps 3 --step-size 0.5 --seed 3 --insecure-noise-seed 5";
+
+struct Place(tempfile::TempDir);
+
+struct Outcome {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    /// With `m.dpm` and `d.csv`.
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        place.write("m.dpm", MODEL);
+        let value = |i: usize| ((i * 37 % 100) as f64 - 40.0) / 25.0;
+        let row = |i: usize| format!("{},{}\n", value(i), value(3 * i + 1));
+        let rows: String = (0..200).map(row).collect();
+        place.write("d.csv", &format!("y,z\n{rows}"));
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    fn dpm(&self, arguments: &str) -> Outcome {
+        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
+            .args(arguments.split_whitespace())
+            .current_dir(self.path())
+            .output()
+            .expect("dpm starts");
+        let outcome = Outcome {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: String::from_utf8(output.stderr).expect("UTF-8"),
+        };
+        let said = format!("{}{}", outcome.out, outcome.err);
+        for word in ["panicked", "internal error"] {
+            assert!(!said.contains(word), "{arguments}: {said}");
+        }
+        outcome
+    }
+
+    fn succeeds(&self, arguments: &str) -> Outcome {
+        let outcome = self.dpm(arguments);
+        assert_eq!(outcome.code, 0, "dpm {arguments}: {}", outcome.err);
+        outcome
+    }
+
+    /// Wrong usage or bad input, explained with these words, and nothing on standard output.
+    fn refuses(&self, arguments: &str, words: &[&str]) {
+        let outcome = self.dpm(arguments);
+        assert_eq!(outcome.code, 2, "dpm {arguments}: {}", outcome.err);
+        assert_eq!(outcome.out, "", "dpm {arguments}");
+        for word in words {
+            assert!(
+                outcome.err.contains(word),
+                "dpm {arguments}: no `{word}` in: {}",
+                outcome.err
+            );
+        }
+    }
+
+    fn json(&self, arguments: &str) -> Value {
+        let out = self.succeeds(arguments).out;
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{arguments}: {e}: {out}"))
+    }
+
+    /// Rewrites the fields of one column in the rows of a chain's file.
+    fn rewrite(&self, file: &str, column: &str, field: impl Fn(usize, &str) -> String) {
+        let (text, mut place, mut rows) = (self.read(file), None, 0);
+        let lines = text.lines().map(|line| {
+            if line.starts_with('#') {
+                return line.to_owned();
+            }
+            let mut fields: Vec<String> = line.split(',').map(str::to_owned).collect();
+            match place {
+                None => place = fields.iter().position(|f| f == column),
+                Some(place) => {
+                    fields[place] = field(rows, &fields[place]);
+                    rows += 1;
+                }
+            }
+            fields.join(",")
+        });
+        let lines: Vec<String> = lines.collect();
+        assert!(rows > 0, "no column {column} in {file}");
+        self.write(file, &(lines.join("\n") + "\n"));
+    }
+}
+
+fn kinds(diagnosis: &Value) -> Vec<&str> {
+    let verdicts = diagnosis["verdicts"].as_array().expect("a list");
+    let kind = |v: &Value| v["kind"].as_str().map(str::to_owned);
+    assert!(verdicts.iter().all(|v| kind(v).is_some()));
+    verdicts.iter().filter_map(|v| v["kind"].as_str()).collect()
+}
+
+#[test]
+fn a_good_run_is_called_good_and_a_cut_one_bad() {
+    let place = Place::new();
+    let sampled = place.succeeds(&format!("sample m.dpm d.csv {NUTS} --out run"));
+    assert!(
+        sampled
+            .err
+            .contains("verdict: The chains have converged: the largest R-hat is 1.0"),
+        "{}",
+        sampled.err
+    );
+    let diagnosis = place.json("diagnose run --format json");
+    assert_eq!(diagnosis["convergence"], "converged");
+    assert_eq!(diagnosis["private"], false);
+    assert_eq!(kinds(&diagnosis), ["convergence"], "{diagnosis}");
+    let text = place.succeeds("diagnose run");
+    assert!(
+        text.out.starts_with("good: The chains have converged"),
+        "{}",
+        text.out
+    );
+    assert!(text.err.contains("NOT PRIVATE"));
+
+    // The same files, with one chain moved away and divergences in another.
+    place.rewrite("run/chain-2.csv", "mu.1", |_, x| {
+        (x.parse::<f64>().expect("a number") + 5.0).to_string()
+    });
+    place.rewrite("run/chain-3.csv", "divergent__", |row, x| {
+        if row == 7 { "1".into() } else { x.to_owned() }
+    });
+    let diagnosis = place.json("diagnose run --format json");
+    assert_eq!(diagnosis["convergence"], "not_converged");
+    assert_eq!(kinds(&diagnosis), ["convergence", "divergence"]);
+    assert_eq!(diagnosis["verdicts"][0]["parameters"][0], "mu[1]");
+    let text = place.succeeds("diagnose run").out;
+    assert!(
+        text.starts_with("problem: The chains have not converged") && text.contains("what helps: "),
+        "{text}"
+    );
+    // No threshold of R-hat stops the summary from being printed.
+    let summary = place.succeeds("summary run");
+    assert!(
+        summary
+            .err
+            .contains("problem: The chains have not converged")
+    );
+    assert!(summary.out.contains("mu[1]"));
+}
+
+#[test]
+fn a_run_without_an_accepted_proposal_is_reported() {
+    let place = Place::new();
+    let sampled = place.succeeds(&format!("sample m.dpm d.csv {DROWNED} --out run"));
+    for words in [
+        "verdict: The chains have not converged: 2 of 2 never moved",
+        "verdict: problem: All chains never moved",
+        "verdict: problem: The noise dominates",
+        "dpm diagnose run",
+    ] {
+        assert!(sampled.err.contains(words), "no `{words}`: {}", sampled.err);
+    }
+    let diagnosis = place.json("diagnose run --format json");
+    assert_eq!(
+        kinds(&diagnosis)[..3],
+        ["convergence", "never_moved", "test_noise"]
+    );
+    // The planner's figure for these settings, whose step is the run's.
+    let plan = place.json(
+        "plan m.dpm --rows 200 --epsilon 0.01 --delta 1e-6 --chains 2 --num-warmup 0 --num-samples 20 --leapfrog-steps 3 --step-size 0.5 --format json",
+    );
+    let planned = plan["predicted"]["log_ratio_noise_sd"]
+        .as_f64()
+        .expect("a noise");
+    let found = diagnosis["verdicts"][2]["value"].as_f64().expect("a value");
+    // Of 20 jittered steps the largest is at least 15/16 of the whole.
+    assert!(
+        found > 0.93 * planned && found <= planned * 1.0001,
+        "{found} {planned}"
+    );
+    let summary = place.succeeds("summary run");
+    assert!(summary.err.contains("problem: All chains never moved"));
+    assert!(summary.out.contains("mu[2]"), "{}", summary.out);
+    for format in ["csv", "json"] {
+        place.succeeds(&format!("summary run --format {format}"));
+    }
+    let quiet = place.succeeds("summary run --quiet").err;
+    assert!(!quiet.contains("never moved"), "{quiet}");
+}
+
+/// Four chains of 500 independent draws, uniform by Knuth's generator.
+fn write_chains(place: &Place) {
+    fs::create_dir(place.path().join("run")).expect("a folder");
+    let mut state = 1u64;
+    let mut uniform = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    for chain in 1..=4 {
+        let row = |_| format!("nan,0.8,{},{}\n", uniform(), uniform());
+        let rows: String = (0..500).map(row).collect();
+        let text = format!("lp__,accept_stat__,mu.1,mu.2\n{rows}");
+        place.write(&format!("run/chain-{chain}.csv"), &text);
+    }
+}
+
+#[test]
+fn columns_of_nan_are_reported() {
+    let place = Place::new();
+    write_chains(&place);
+    for chain in 1..=4 {
+        let nan = |row: usize, x: &str| {
+            if row % 50 == 3 {
+                "nan".into()
+            } else {
+                x.to_owned()
+            }
+        };
+        place.rewrite(&format!("run/chain-{chain}.csv"), "mu.2", nan);
+    }
+    let diagnosis = place.json("diagnose run --format json");
+    assert_eq!(kinds(&diagnosis), ["not_finite", "convergence"]);
+    assert_eq!(diagnosis["convergence"], "converged");
+    let summary = place.succeeds("summary run");
+    assert!(
+        summary
+            .err
+            .contains("problem: mu[2] is infinite or not a number in 40 of 2000 draws")
+    );
+    let json = place.json("summary run --format json");
+    assert!(json[1]["mean"].is_null() && json[0]["mean"].is_number());
+    for chain in 1..=4 {
+        for column in ["mu.1", "mu.2"] {
+            place.rewrite(&format!("run/chain-{chain}.csv"), column, |_, _| {
+                "nan".into()
+            });
+        }
+    }
+    let diagnosis = place.json("diagnose run --format json");
+    assert_eq!(diagnosis["convergence"], "not_converged");
+    assert!(place.succeeds("summary run").out.contains("NaN"));
+}
+
+#[test]
+fn what_a_private_run_cannot_show_is_noted() {
+    let place = Place::new();
+    place.succeeds(
+        "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --chains 2 --num-warmup 10 --num-samples 20 --leapfrog-steps 3 --clip-gradient 1 --clip-log-ratio 1 --temperature 50 --insecure-noise-seed 5 --out run",
+    );
+    let diagnosis = place.json("diagnose run --format json");
+    for kind in ["few_draws", "clipping", "tempered"] {
+        assert!(kinds(&diagnosis).contains(&kind), "{kind}: {diagnosis}");
+    }
+    let config: Value = serde_json::from_str(&place.read("run/config.json")).expect("JSON");
+    for key in ["first_step_size", "log_ratio_per_step", "gradient"] {
+        assert!(
+            config["noise"][key].as_f64().is_some_and(|x| x > 0.0),
+            "{config}"
+        );
+    }
+    // Draws alone say less, and that they do.
+    fs::remove_file(place.path().join("run/config.json")).expect("config.json");
+    let outcome = place.succeeds("diagnose run");
+    assert!(outcome.err.contains("no config.json"), "{}", outcome.err);
+    place.write("run/config.json", "{");
+    place.refuses("diagnose run", &["config.json", "not valid JSON"]);
+}
+
+#[test]
+fn directories_that_are_no_runs_are_refused() {
+    let place = Place::new();
+    place.refuses("diagnose nowhere", &["nowhere", "chain-1.csv"]);
+    fs::create_dir(place.path().join("mixed")).expect("a folder");
+    place.write("mixed/chain-1.csv", "lp__,a\nnan,1\nnan,2\n");
+    place.write("mixed/chain-2.csv", "lp__,b\nnan,1\nnan,2\n");
+    place.refuses("diagnose mixed", &["chain-2.csv", "other parameters"]);
+    place.write("mixed/chain-2.csv", "lp__,a\n");
+    let outcome = place.succeeds("diagnose mixed");
+    assert!(outcome.out.contains("cannot be told"), "{}", outcome.out);
+}
+
+/// See `tests/fixtures/compare/make.py`.
+fn fixture(place: &Place) -> Value {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/compare");
+    fs::create_dir(place.path().join("run")).expect("a folder");
+    for file in [
+        "run/chain-1.csv",
+        "run/chain-2.csv",
+        "reference.csv",
+        "reference_stan.csv",
+        "expected.json",
+    ] {
+        fs::copy(from.join(file), place.path().join(file)).expect("a fixture");
+    }
+    serde_json::from_str(&place.read("expected.json")).expect("JSON")
+}
+
+fn close(found: &Value, expected: &Value) -> bool {
+    let pair = found.as_f64().zip(expected.as_f64());
+    pair.is_some_and(|(a, b)| (a - b).abs() <= 1e-12 * b.abs())
+}
+
+/// 1e-12 relative covers the order of summation alone.
+fn assert_as_expected(comparison: &Value, expected: &Value) {
+    for key in ["mmd", "mmd_standardised", "width"] {
+        let (found, expected) = (&comparison[key], &expected[key]);
+        assert!(close(found, expected), "{key}: {found} {expected}");
+    }
+    let found = comparison["parameters"].as_array().expect("a list");
+    let expected = expected["parameters"].as_array().expect("a list");
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert_eq!(found["parameter"], expected["parameter"]);
+        for key in ["mean_error", "sd_ratio"] {
+            assert!(close(&found[key], &expected[key]), "{found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn comparisons_are_numpy_s() {
+    let place = Place::new();
+    let expected = fixture(&place);
+    let outcome = place.succeeds("compare run reference.csv");
+    let comparison: Value = serde_json::from_str(&outcome.out).expect("JSON");
+    assert_as_expected(&comparison, &expected);
+    assert_eq!(
+        (&comparison["draws"], &comparison["reference_draws"]),
+        (&120.into(), &100.into())
+    );
+    assert_eq!(comparison["only_in_run"], serde_json::json!(["extra"]));
+    assert_eq!(
+        comparison["only_in_reference"],
+        serde_json::json!(["chain"])
+    );
+    assert_eq!(comparison["private"], true);
+    for note in [
+        "only in the run, and not compared: `extra`",
+        "only in the reference",
+    ] {
+        assert!(outcome.err.contains(note), "{}", outcome.err);
+        assert!(
+            comparison["notes"].to_string().contains(note),
+            "{comparison}"
+        );
+    }
+    assert_eq!(place.succeeds("compare run reference.csv").out, outcome.out);
+    assert_eq!(place.succeeds("compare run reference.csv --quiet").err, "");
+    // The same reference in other clothes.
+    let stan = place.json("compare run reference_stan.csv");
+    assert_as_expected(&stan, &expected);
+    fs::create_dir(place.path().join("other")).expect("a folder");
+    let text = place.read("reference_stan.csv");
+    place.write("other/chain-1.csv", &text);
+    assert_as_expected(&place.json("compare run other"), &expected);
+    place.write(
+        "other/chain-1.csv",
+        &text.replace("# a = b", "# privacy_private = false"),
+    );
+    let outcome = place.succeeds("compare run other --quiet");
+    assert!(outcome.err.contains("NOT PRIVATE"), "{}", outcome.err);
+    assert!(outcome.out.contains("\"private\": false"));
+}
+
+/// A run against itself: no error, and the MMD of two samples that share their points.
+#[test]
+fn a_run_is_like_itself_and_unlike_another() {
+    let place = Place::new();
+    fixture(&place);
+    let same = place.json("compare run run");
+    for parameter in same["parameters"].as_array().expect("a list") {
+        assert_eq!(parameter["mean_error"], 0.0);
+        assert_eq!(parameter["sd_ratio"], 1.0);
+    }
+    let other = place.json("compare run reference.csv");
+    let mmd = |v: &Value| v["mmd"].as_f64().expect("a number");
+    assert!(mmd(&other) > 3.0 * mmd(&same), "{same} {other}");
+}
+
+#[test]
+fn columns_that_cannot_be_compared_are_named() {
+    let place = Place::new();
+    let expected = fixture(&place);
+    place.rewrite("run/chain-2.csv", "m.2.2", |row, x| {
+        if row == 5 { "nan".into() } else { x.to_owned() }
+    });
+    let comparison = place.json("compare run reference.csv");
+    assert_eq!(comparison["not_finite"], serde_json::json!(["m[2,2]"]));
+    let parameters = comparison["parameters"].as_array().expect("a list");
+    assert_eq!(parameters.len(), 2);
+    assert!(close(
+        &parameters[0]["mean_error"],
+        &expected["parameters"][0]["mean_error"]
+    ));
+    assert!(comparison["mmd"].as_f64().is_some());
+    // Of a reference without any spread there is nothing to scale by.
+    place.write("flat.csv", "alpha\n1\n1\n");
+    let flat = place.json("compare run flat.csv");
+    assert!(
+        flat["mmd_standardised"].is_null() && flat["mmd"].is_number(),
+        "{flat}"
+    );
+    assert!(flat["parameters"][0]["mean_error"].is_null());
+}
+
+#[test]
+fn references_that_cannot_be_used_are_explained() {
+    let place = Place::new();
+    fixture(&place);
+    place.write("empty.csv", "");
+    place.write("header.csv", "alpha\n");
+    place.write("one.csv", "alpha\n1\n");
+    place.write("text.csv", "alpha\n1\ntwo\n");
+    place.write("ragged.csv", "alpha,extra\n1,2\n1\n");
+    place.write("foreign.csv", "a,b\n1,2\n3,4\n");
+    place.write("nan.csv", "alpha\nnan\n2\n");
+    for (arguments, words) in [
+        ("run nowhere.csv", &["nowhere.csv", "cannot read it"][..]),
+        (
+            "run empty.csv",
+            &["empty.csv", "it is empty", "parameter names"],
+        ),
+        ("run header.csv", &["header.csv", "at least 2"]),
+        (
+            "run one.csv",
+            &["one.csv", "has 1 of the draws", "at least 2"],
+        ),
+        (
+            "run text.csv",
+            &["line 3", "'two' in column 'alpha' is not a number"],
+        ),
+        ("run ragged.csv", &["line 3", "1 values, expected 2"]),
+        (
+            "run foreign.csv",
+            &["no parameter in common", "`m[1,2]`", "`b`"],
+        ),
+        ("run nan.csv", &["finite in all draws", "`alpha`"]),
+        ("nowhere reference.csv", &["nowhere", "chain-1.csv"]),
+        ("run .", &["chain-1.csv"]),
+    ] {
+        place.refuses(&format!("compare {arguments}"), words);
+    }
+    place.refuses("compare run", &["REFERENCE.csv"]);
+}
