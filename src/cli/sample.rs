@@ -1,5 +1,6 @@
 //! `dpm sample`: the main job.
 
+mod chain_file;
 mod resume;
 mod without_privacy;
 
@@ -21,15 +22,16 @@ use super::summary::marked_csv;
 use super::{Common, pretty, say_always};
 use crate::density::Density;
 use crate::diagnostics::Summary;
-use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
+use crate::output::stan_csv::{Metric, StanCsvHeader, Timing};
 use crate::output::{PrivateRun, RECORD, RunDirectory, Unfinished, private_report};
 use crate::privacy::{PrivateRng, Subsampling, Vault};
 use crate::sampler::{
-    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Draw, Initial, Kind, MetricForm,
-    NoiseChoice, Phase, Plan, PrivateSettings, Question, SampleError,
+    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
+    Plan, PrivateSettings, Question, SampleError,
 };
 use crate::syntax::did_you_mean;
 
+use chain_file::{chain_csv, sampled};
 use resume::{Kept, Ran};
 
 /// The form of the metric, as CmdStan names it.
@@ -501,29 +503,7 @@ impl Job<'_> {
                 kept.advice()
             ))
         })?;
-        if lost > 0 {
-            self.common.say(format!(
-                "{lost} iterations, of all chains together, were lost in interruptions: they count as released, and have no draws"
-            ));
-        }
-        if unfinished {
-            let over = chains.iter().map(|c| c.draws.len() as u64 + c.lost).min();
-            return Err(Failure::interrupted(format!(
-                "interrupted after {} of {} iterations; {}. {}",
-                over.unwrap_or(0),
-                plan.iterations_per_chain,
-                match draws {
-                    0 => "there are no draws yet, since warm-up was not over".to_owned(),
-                    n => format!("the {n} draws so far of each chain are written"),
-                },
-                kept.advice()
-            )));
-        }
-        if draws == 0 {
-            return Err(Failure::run(
-                "interruptions have taken all iterations after warm-up of some chain, so that there are no draws: begin another run, with a charge of its own",
-            ));
-        }
+        self.tell_of_interruptions(&kept, &chains, &plan, draws)?;
         if secure_noise {
             self.common.say(format!(
                 "epsilon spent {} of {} at delta {:e}",
@@ -685,39 +665,6 @@ impl Job<'_> {
         self.common
             .say(format!("accepted: {}", acceptance.join(" ")));
     }
-}
-
-/// The draws after warm-up.
-fn sampled(chain: &Chain) -> impl Iterator<Item = &Draw> {
-    chain.draws.iter().filter(|d| d.phase == Phase::Sampling)
-}
-
-/// One chain's file and the draws in it.
-type ChainFile = (String, Vec<Vec<f64>>);
-
-fn chain_csv(
-    chain: &Chain,
-    header: StanCsvHeader,
-    names: &[String],
-    timing: Timing,
-) -> Result<ChainFile, Box<dyn std::error::Error>> {
-    let columns: Vec<String> = ["stepsize__", "divergent__"]
-        .iter()
-        .chain(sampler::lookup(&header.algorithm).map_or(&[][..], |a| a.columns))
-        .map(ToString::to_string)
-        .collect();
-    let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
-    let mut kept = Vec::new();
-    for (i, draw) in sampled(chain).take(header.num_samples).enumerate() {
-        if header.keeps(i) {
-            let mut extra = vec![draw.step_size, f64::from(draw.divergent)];
-            extra.extend(&draw.sampler);
-            writer.draw(draw.accept_stat, &extra, &draw.values)?;
-            kept.push(draw.values.clone());
-        }
-    }
-    let bytes = writer.finish(timing)?;
-    Ok((String::from_utf8(bytes)?, kept))
 }
 
 fn metric_name(form: MetricForm) -> &'static str {

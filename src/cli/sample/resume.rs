@@ -402,4 +402,44 @@ impl Job<'_> {
             released,
         })
     }
+
+    /// Says what a run lost, and how to go on with one that is not finished. `draws`: of
+    /// each chain.
+    ///
+    /// # Errors
+    ///
+    /// The run is not finished, or has no draws.
+    pub(super) fn tell_of_interruptions(
+        &self,
+        kept: &Kept,
+        chains: &[Chain],
+        plan: &Plan,
+        draws: usize,
+    ) -> Result<(), Failure> {
+        let lost: u64 = chains.iter().map(|chain| chain.lost).sum();
+        if lost > 0 {
+            self.common.say(format!(
+                "{lost} iterations, of all chains together, were lost in interruptions: they count as released, and have no draws"
+            ));
+        }
+        if chains.iter().any(|chain| chain.interrupted) {
+            let over = chains.iter().map(|c| c.draws.len() as u64 + c.lost).min();
+            return Err(Failure::interrupted(format!(
+                "interrupted after {} of {} iterations; {}. {}",
+                over.unwrap_or(0),
+                plan.iterations_per_chain,
+                match draws {
+                    0 => "there are no draws yet, since warm-up was not over".to_owned(),
+                    n => format!("the {n} draws so far of each chain are written"),
+                },
+                kept.advice()
+            )));
+        }
+        if draws == 0 {
+            return Err(Failure::run(
+                "interruptions have taken all iterations after warm-up of some chain, so that there are no draws: begin another run, with a charge of its own",
+            ));
+        }
+        Ok(())
+    }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Job, Papers, failed_run, merge, metric_name, sampled};
+use super::chain_file::sampled;
+use super::{Job, Papers, failed_run, merge, metric_name};
 use crate::cli::clip_bounds::ClipBounds;
 use crate::cli::failure::Failure;
 use crate::cli::progress::Progress;
