@@ -306,7 +306,7 @@ fn every_piece_of_a_samplers_state_is_needed() {
         let mut walker = chain(&mut answers, &mut rng);
         let fresh = walker.save();
         let mut warmup = warmup(&plan, sampler, MetricForm::Diagonal);
-        for i in 0..WARMUP {
+        for i in 0..400 {
             let step = walker.step(&mut answers, &mut rng).unwrap();
             if warmup.learn(i, walker.theta(), step.accept_stat) {
                 walker.tune(warmup.step_size(), warmup.metric());
