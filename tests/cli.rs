@@ -530,7 +530,7 @@ fn bad_settings_are_explained() {
         ("--seed -3", &["--seed", "'-3'"]),
         (
             "--init none.json",
-            &["cannot read the initial values `none.json`"],
+            &["cannot read the parameter values `none.json`"],
         ),
         ("--init text.json", &["`text.json` is not valid JSON"]),
         ("--init number.json", &["an object of parameter values"]),

@@ -26,6 +26,7 @@ mod public_data;
 mod run_settings;
 mod sample;
 mod summary;
+mod tune;
 
 use std::io::{ErrorKind, Write};
 
@@ -124,6 +125,8 @@ enum Command {
     Fmt(fmt::Arguments),
     /// What a run would release and cost, without any data
     Plan(Box<plan::Arguments>),
+    /// Settings that are good on records made up from the model, without any data
+    Tune(Box<tune::Arguments>),
     /// Log density and gradient at given points (NOT PRIVATE)
     LogProb(log_prob::Arguments),
     /// Describe a model as JSON
@@ -176,6 +179,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Fmt(arguments) => fmt::run(&arguments, common),
         Command::Plan(arguments) => plan::run(&arguments, common),
+        Command::Tune(arguments) => tune::run(&arguments, common),
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
         Command::Generate(arguments) => generate::run(&arguments, common),

@@ -14,10 +14,14 @@ use super::{pretty, print};
 use crate::model::Model;
 use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question};
-use crate::tune::{Prediction, Simulation};
+use crate::tune::{Made, Prediction, Simulation};
 
 /// Of the simulated records: the same plan each time.
 const SEED: u64 = 1;
+/// Draws of the prior at which records are simulated.
+const POINTS: usize = 5;
+/// Records simulated at each.
+const RECORDS: usize = 200;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -131,7 +135,12 @@ struct Simulated {
 const DROWNED: f64 = 2.0;
 
 fn simulate(model: &Model, plan: &Plan, rows: u64, common: &Common) -> Option<Simulated> {
-    match Simulation::from_prior(model, SEED) {
+    let made = Made {
+        records: RECORDS,
+        public: None,
+        seed: SEED,
+    };
+    match Simulation::from_prior(model, POINTS, &made) {
         Ok(simulation) => Some(Simulated {
             prediction: simulation.predict(plan, rows),
             stand_ins: simulation.stand_ins.len(),

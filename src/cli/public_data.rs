@@ -1,5 +1,5 @@
-//! `--data PUBLIC` of `dpm generate`: a public table whose columns become
-//! constants.
+//! Public tables: `--data PUBLIC` of `dpm generate`, whose columns become constants, and
+//! `--public-sample` of `dpm tune`, whose rows have covariates.
 //!
 //! A constant is filled where it is a container and the table has a column of
 //! its name (`x`), or columns named after its elements (`x.1`, `x.2`, ... for
@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use crate::check::{Base, Checked, ExprKind, Variable, VariableId};
-use crate::model::Constants;
+use crate::density::PublicSample;
+use crate::model::{Constants, RecordColumn};
 
 /// What was taken from the table.
 #[derive(Debug)]
@@ -94,6 +95,55 @@ pub(super) fn fill_constants(
     })
 }
 
+/// The table's columns that the model's record declares, for covariates of simulated
+/// records. A column that is not there is left out.
+///
+/// Errors: not one column is there, no rows, a value that is not what the column declares.
+pub(super) fn sample_of(path: &Path, columns: &[RecordColumn]) -> Result<PublicSample, Failure> {
+    let table = Table::read(path)?;
+    let mut found = Vec::new();
+    for column in columns {
+        let position = table.headers.iter().position(|h| *h == column.name);
+        let value = |(line, fields): &(u64, Vec<String>), at: usize| {
+            let text = fields.get(at).map_or("", String::as_str);
+            let level = column.levels.iter().position(|l| l == text);
+            let number = match level {
+                Some(level) => Some(level as f64 + 1.0),
+                None => text.parse().ok().filter(|v: &f64| v.is_finite()),
+            };
+            let fits = |v: &f64| {
+                (!column.is_int || v.fract() == 0.0)
+                    && column.lower.is_none_or(|low| *v >= low)
+                    && column.upper.is_none_or(|high| *v <= high)
+            };
+            number.filter(fits).ok_or_else(|| {
+                Failure::input(format!(
+                    "`{}`, line {line}, column `{}`: expected a value as the model declares it",
+                    path.display(),
+                    column.name
+                ))
+            })
+        };
+        found.push(match position {
+            None => None,
+            Some(at) => {
+                let values = table.rows.iter().map(|row| value(row, at));
+                Some(values.collect::<Result<Vec<f64>, Failure>>()?)
+            }
+        });
+    }
+    if table.rows.is_empty() || found.iter().all(Option::is_none) {
+        return Err(Failure::input(format!(
+            "`{}` has no rows, or no column that the model's `record` declares",
+            path.display()
+        )));
+    }
+    Ok(PublicSample {
+        rows: table.rows.len(),
+        columns: found,
+    })
+}
+
 struct Table<'a> {
     path: &'a Path,
     headers: Vec<String>,
@@ -109,7 +159,7 @@ impl<'a> Table<'a> {
     fn read(path: &'a Path) -> Result<Table<'a>, Failure> {
         let fail = |what: String| {
             Failure::input(format!(
-                "cannot read `{}`: {what}. Expected a CSV file with a header, the public rows to predict for",
+                "cannot read `{}`: {what}. Expected a CSV file with a header, and public rows",
                 path.display()
             ))
         };

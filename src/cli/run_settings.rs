@@ -309,7 +309,7 @@ impl RunSettings {
     }
 
     /// What is asked of the planner; the arguments are those of [`plan`](Self::plan).
-    fn request(
+    pub fn request(
         &self,
         algorithm: &'static Algorithm,
         n: Option<u64>,

@@ -13,7 +13,7 @@ mod special;
 mod tensor;
 
 pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
-pub use simulate::Simulator;
+pub use simulate::{PublicSample, Simulator};
 
 use burn::tensor::{Device, Tensor};
 
@@ -115,10 +115,9 @@ impl Density {
     }
 
     /// Every record's gradient of its log-likelihood, one after the other, `dimension`
-    /// numbers each; `raw` as for [`Density::load_columns`]. For records that are nobody's
-    /// secret: those of the vault have their own way.
-    pub fn record_gradients(&self, theta: &[f64], raw: &[Vec<f64>], n: usize) -> Vec<f64> {
-        let (columns, _) = self.load_columns(raw, n);
+    /// numbers each; `columns` are those that [`Density::load_columns`] gives. For records
+    /// that are nobody's secret: those of the vault have their own way.
+    pub fn record_gradients(&self, theta: &[f64], columns: &[Vec<f64>], n: usize) -> Vec<f64> {
         let jacobian = self.interface_jacobian(theta);
         let mut scratch = self
             .rows
@@ -136,10 +135,14 @@ impl Density {
         gradients
     }
 
-    /// Every record's log-likelihood (nats), less what no parameter changes; `raw` as for
-    /// [`Density::record_gradients`].
-    pub fn record_log_likelihoods(&self, theta: &[f64], raw: &[Vec<f64>], n: usize) -> Vec<f64> {
-        let (columns, _) = self.load_columns(raw, n);
+    /// Every record's log-likelihood (nats), less what no parameter changes; `columns` as
+    /// for [`Density::record_gradients`].
+    pub fn record_log_likelihoods(
+        &self,
+        theta: &[f64],
+        columns: &[Vec<f64>],
+        n: usize,
+    ) -> Vec<f64> {
         let mut scratch = self.rows.scratch(&self.interface(theta).z, 0);
         let mut values = Vec::with_capacity(n);
         for start in (0..n).step_by(BLOCK) {

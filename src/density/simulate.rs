@@ -47,6 +47,15 @@ pub struct Simulator<'a> {
     steps: Vec<Step>,
 }
 
+/// Rows that are public, to take covariates from.
+#[derive(Debug, Clone)]
+pub struct PublicSample {
+    /// How many; at least one.
+    pub rows: usize,
+    /// Per declared column its values, where the sample has it.
+    pub columns: Vec<Option<Vec<f64>>>,
+}
+
 /// One outcome is drawn.
 struct Step {
     /// Position among the model's outcomes.
@@ -77,14 +86,27 @@ impl<'a> Simulator<'a> {
     }
 
     /// `n` records at the parameters `theta` (unconstrained): `[columns][n]`, in
-    /// declaration order, as [`Density::load_columns`] takes them.
-    pub fn records(&self, theta: &[f64], n: usize, rng: &mut impl Rng) -> Vec<Vec<f64>> {
+    /// declaration order, as [`Density::load_columns`] takes them. Columns that `public`
+    /// has are taken from it, whole rows at random.
+    pub fn records(
+        &self,
+        theta: &[f64],
+        n: usize,
+        public: Option<&PublicSample>,
+        rng: &mut impl Rng,
+    ) -> Vec<Vec<f64>> {
         let model = &self.density.model;
-        let mut raw: Vec<Vec<f64>> = model
-            .columns
-            .iter()
-            .map(|column| (0..n).map(|_| covariate(column, rng)).collect())
-            .collect();
+        let picks: Vec<usize> = match public {
+            Some(public) => (0..n).map(|_| rng.random_range(0..public.rows)).collect(),
+            None => Vec::new(),
+        };
+        let mut raw = Vec::with_capacity(model.columns.len());
+        for (c, column) in model.columns.iter().enumerate() {
+            raw.push(match public.and_then(|public| public.columns[c].as_ref()) {
+                Some(values) => picks.iter().map(|&row| values[row]).collect(),
+                None => (0..n).map(|_| covariate(column, rng)).collect(),
+            });
+        }
         let interface: Vec<_> = self.program.interface().collect();
         let z = self.density.values(theta, &interface).concat();
         let mut scratch = self.program.scratch(&z, 0);
@@ -387,7 +409,7 @@ mod tests {
     fn simulate(source: &str, theta: &[f64], n: usize) -> Vec<Vec<f64>> {
         let model = Model::from_source(source, &Constants::none()).unwrap();
         let density = Density::new(model);
-        Simulator::new(&density).records(theta, n, &mut ChaCha8Rng::seed_from_u64(1))
+        Simulator::new(&density).records(theta, n, None, &mut ChaCha8Rng::seed_from_u64(1))
     }
 
     /// Asserts that the mean of `values` is `mean`, and their variance `variance`, to five
@@ -483,6 +505,30 @@ mod tests {
             .map(|(x, y)| y - 2.0 * x)
             .collect();
         assert_moments(&off, 0.0, 0.25, "y given x");
+    }
+
+    #[test]
+    fn covariates_come_from_a_public_sample_in_whole_rows() {
+        let model = Model::from_source(
+            "record { real a; real b; real y; } parameters { real m; }
+             model { y ~ normal(m + a + b, 1e-3); }",
+            &Constants::none(),
+        );
+        let density = Density::new(model.unwrap());
+        let public = PublicSample {
+            rows: 3,
+            columns: vec![
+                Some(vec![1.0, 2.0, 3.0]),
+                Some(vec![10.0, 20.0, 30.0]),
+                None,
+            ],
+        };
+        let rng = &mut ChaCha8Rng::seed_from_u64(1);
+        let raw = Simulator::new(&density).records(&[0.5], 50, Some(&public), rng);
+        for i in 0..50 {
+            assert_eq!(raw[1][i], 10.0 * raw[0][i]);
+            assert!((raw[2][i] - 11.0 * raw[0][i] - 0.5).abs() < 0.01);
+        }
     }
 
     #[test]

@@ -4,6 +4,28 @@
 //! Parameters come from the prior, or are a public guess; records are drawn from the model
 //! at them. Nothing here has seen a row, so nothing here costs privacy.
 
+mod oracle;
+mod rehearsal;
+mod search;
 mod simulation;
 
-pub use simulation::{Prediction, Simulation};
+pub use rehearsal::Rehearsed;
+pub use search::{Free, Tuned, tune};
+pub use simulation::{Made, Prediction, Simulation};
+
+/// Why nothing could be tuned.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    #[error(
+        "`{0}` cannot be rehearsed on simulated records; dp-hmc, dp-penalty on all records, dp-sghmc, dp-sgld and dp-sgnht can"
+    )]
+    NotTuned(&'static str),
+    #[error("no settings were tried: give a larger number of them")]
+    NothingTried,
+    #[error(transparent)]
+    Plan(#[from] crate::sampler::PlanError),
+    #[error("the simulated records make no data: {0}")]
+    Records(#[from] crate::privacy::LoadError),
+    #[error(transparent)]
+    Sample(#[from] crate::sampler::SampleError),
+}

@@ -1,34 +1,42 @@
 //! Noise and clipping of a plan, on simulated records.
 
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
 
-use crate::density::{Density, Simulator};
+use super::oracle::direction;
+use crate::density::{Density, PublicSample, Simulator};
 use crate::model::Model;
 use crate::sampler::{Plan, SampleError, draw_prior};
 
-/// Points of the prior at which records are simulated.
-const POINTS: usize = 5;
-/// Records simulated at each.
-const RECORDS: usize = 200;
-
 /// Records simulated from a model at several points of its prior.
 pub struct Simulation {
-    density: Density,
-    scenes: Vec<Scene>,
+    pub(super) density: Density,
+    pub(super) scenes: Vec<Scene>,
     /// Unconstrained coordinates without a proper prior: a standard normal took its place.
     pub stand_ins: Vec<usize>,
 }
 
+/// How records are made up. The same seed gives the same.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// So many at each point.
+    pub records: usize,
+    /// Where covariates come from, if not from between their bounds.
+    pub public: Option<PublicSample>,
+    pub seed: u64,
+}
+
 /// One point and its records.
-struct Scene {
+pub(super) struct Scene {
     /// Unconstrained.
-    theta: Vec<f64>,
+    pub theta: Vec<f64>,
+    pub records: usize,
     /// Declared columns, in declaration order.
-    raw: Vec<Vec<f64>>,
-    /// One record's gradient after the other; only records where it is finite.
+    pub raw: Vec<Vec<f64>>,
+    /// What the density reads of them.
+    columns: Vec<Vec<f64>>,
+    /// Of one record after the other, at `theta`; only records where it is finite.
     gradients: Vec<Vec<f64>>,
 }
 
@@ -53,25 +61,37 @@ pub struct Prediction {
 }
 
 impl Simulation {
-    /// Simulates records at draws from the prior of `model`. The same seed gives the same.
+    /// Simulates records at so many draws from the prior of `model`.
     ///
     /// # Errors
     ///
     /// No point has a finite prior density.
-    pub fn from_prior(model: &Model, seed: u64) -> Result<Simulation, SampleError> {
-        let density = Density::new(model.clone());
-        let prior = draw_prior(&density, POINTS, seed)?;
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let scenes = prior
-            .draws
-            .into_iter()
-            .map(|theta| Scene::new(&density, theta, &mut rng))
-            .collect();
+    pub fn from_prior(
+        model: &Model,
+        points: usize,
+        made: &Made,
+    ) -> Result<Simulation, SampleError> {
+        let prior = draw_prior(&Density::new(model.clone()), points, made.seed)?;
+        let simulation = Simulation::at_points(model, prior.draws, made);
         Ok(Simulation {
+            stand_ins: prior.stand_ins,
+            ..simulation
+        })
+    }
+
+    /// Simulates records at each of these parameters (unconstrained), public guesses.
+    pub fn at_points(model: &Model, points: Vec<Vec<f64>>, made: &Made) -> Simulation {
+        let density = Density::new(model.clone());
+        let mut rng = ChaCha8Rng::seed_from_u64(made.seed);
+        let scenes = points
+            .into_iter()
+            .map(|theta| Scene::new(&density, theta, made, &mut rng))
+            .collect();
+        Simulation {
             density,
             scenes,
-            stand_ins: prior.stand_ins,
-        })
+            stand_ins: Vec::new(),
+        }
     }
 
     /// What the noise and the clip bounds of `plan` amount to for `n` records.
@@ -93,7 +113,7 @@ impl Simulation {
             .filter(|_| asks(&"--clip-log-ratio"));
         Prediction {
             points: self.scenes.len(),
-            records: RECORDS,
+            records: self.scenes.first().map_or(0, |scene| scene.records),
             gradient_sd: over_points(&gradient_sd),
             noise_to_gradient: over_points(&|scene| {
                 let ratio = noise? / gradient_sd(scene)?;
@@ -111,19 +131,54 @@ impl Simulation {
 }
 
 impl Scene {
-    fn new(density: &Density, theta: Vec<f64>, rng: &mut ChaCha8Rng) -> Scene {
-        let raw = Simulator::new(density).records(&theta, RECORDS, rng);
-        let gradients = density
-            .record_gradients(&theta, &raw, RECORDS)
+    fn new(density: &Density, theta: Vec<f64>, made: &Made, rng: &mut ChaCha8Rng) -> Scene {
+        let records = made.records;
+        let raw = Simulator::new(density).records(&theta, records, made.public.as_ref(), rng);
+        let (columns, _) = density.load_columns(&raw, records);
+        let mut scene = Scene {
+            theta,
+            records,
+            raw,
+            columns,
+            gradients: Vec::new(),
+        };
+        scene.gradients = scene
+            .gradients_at(density, &scene.theta)
             .chunks(density.dimension().max(1))
             .filter(|gradient| gradient.iter().all(|g| g.is_finite()))
             .map(<[f64]>::to_vec)
             .collect();
-        Scene {
-            theta,
-            raw,
-            gradients,
-        }
+        scene
+    }
+
+    /// Every record's gradient at a point, `dimension` numbers each.
+    pub fn gradients_at(&self, density: &Density, theta: &[f64]) -> Vec<f64> {
+        density.record_gradients(theta, &self.columns, self.records)
+    }
+
+    /// Every record's log-likelihood at a point, nats.
+    pub fn log_likelihoods_at(&self, density: &Density, theta: &[f64]) -> Vec<f64> {
+        density.record_log_likelihoods(theta, &self.columns, self.records)
+    }
+
+    /// The length that all but this share of the records' gradients do not exceed.
+    pub fn gradient_quantile(&self, share: f64) -> Option<f64> {
+        let mut lengths: Vec<f64> = self.gradients.iter().map(|g| norm(g)).collect();
+        lengths.sort_by(f64::total_cmp);
+        let at = ((1.0 - share) * lengths.len() as f64).ceil() as usize;
+        lengths.get(at.saturating_sub(1)).copied()
+    }
+
+    /// Standard deviations of the posterior of `n` records about the point, each coordinate
+    /// given the others: 1 / sqrt(n F_jj).
+    pub fn scales(&self, n: f64) -> Vec<f64> {
+        let count = self.gradients.len().max(1) as f64;
+        (0..self.theta.len())
+            .map(|j| {
+                let squares: f64 = self.gradients.iter().map(|g| g[j] * g[j]).sum();
+                (n * squares / count).sqrt().recip()
+            })
+            .collect()
     }
 
     /// The Fisher information of one record, averaged over coordinates, as far as clipped
@@ -143,33 +198,25 @@ impl Scene {
     /// The share of records whose log-ratio over a `distance` exceeds `bound` per unit.
     fn steeper_than(&self, density: &Density, bound: f64, distance: f64) -> f64 {
         const DIRECTIONS: u64 = 10;
-        let n = self.raw.first().map_or(0, Vec::len);
-        let here = density.record_log_likelihoods(&self.theta, &self.raw, n);
+        let here = self.log_likelihoods_at(density, &self.theta);
         let mut steeper = 0;
         for seed in 0..DIRECTIONS {
             let direction = direction(self.theta.len(), &mut ChaCha8Rng::seed_from_u64(seed));
             let step = self.theta.iter().zip(&direction);
             let to: Vec<f64> = step.map(|(t, u)| t + distance * u).collect();
-            let there = density.record_log_likelihoods(&to, &self.raw, n);
+            let there = self.log_likelihoods_at(density, &to);
             let ratios = there.iter().zip(&here).map(|(b, a)| (b - a).abs());
             steeper += ratios.filter(|r| *r > bound * distance).count();
         }
-        steeper as f64 / (n.max(1) as u64 * DIRECTIONS) as f64
+        steeper as f64 / (self.records.max(1) as u64 * DIRECTIONS) as f64
     }
 }
 
-/// Uniform on the unit sphere.
-fn direction(dimension: usize, rng: &mut impl Rng) -> Vec<f64> {
-    let normal: Vec<f64> = (0..dimension).map(|_| StandardNormal.sample(rng)).collect();
-    let length = norm(&normal);
-    normal.iter().map(|x| x / length).collect()
-}
-
-fn norm(vector: &[f64]) -> f64 {
+pub(super) fn norm(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
@@ -186,6 +233,12 @@ mod tests {
     use crate::model::Constants;
     use crate::sampler::PlanRequest;
 
+    const MADE: Made = Made {
+        records: 200,
+        public: None,
+        seed: 1,
+    };
+
     // If it failed: the plan would call noise small or large that is not. Oracle: for
     // y ~ normal(mu, 2), mu ~ normal(5, 1e-3), a record's gradient is z / 2 with z standard
     // normal, whatever mu: F = 1/4, and |z / 2| > 1 for 4.55% of the records. A median of five
@@ -198,7 +251,7 @@ mod tests {
             &Constants::none(),
         )
         .unwrap();
-        let simulation = Simulation::from_prior(&model, 1).unwrap();
+        let simulation = Simulation::from_prior(&model, 5, &MADE).unwrap();
         assert!(simulation.stand_ins.is_empty());
         let (n, temperature) = (40_000, 0.25);
         let plan = |clip_gradient: f64| {
@@ -243,7 +296,7 @@ mod tests {
             &Constants::none(),
         )
         .unwrap();
-        let simulation = Simulation::from_prior(&model, 1).unwrap();
+        let simulation = Simulation::from_prior(&model, 5, &MADE).unwrap();
         assert_eq!(simulation.stand_ins, [0]);
         let request = PlanRequest::new(Real::from(1.0), Real::from(1e-6), 1);
         let found = simulation.predict(&Plan::new(request).unwrap(), 100);

@@ -1,0 +1,278 @@
+//! Settings that are good on simulated records.
+
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::TuneError;
+use super::rehearsal::{Rehearsed, Target, rehearse};
+use super::simulation::{Simulation, median};
+use crate::sampler::{Iterations, Kind, NoiseChoice, Plan, PlanRequest, Question};
+
+/// Shares of simulated records that a clip bound may clip.
+const CLIPPED: [f64; 5] = [0.0, 0.002, 0.01, 0.05, 0.2];
+/// Leapfrog steps that are tried.
+const LEAPFROG_STEPS: [u64; 7] = [1, 2, 3, 5, 8, 12, 20];
+/// Iterations per chain that are tried, logarithmically.
+const ITERATIONS: [f64; 2] = [40.0, 2000.0];
+/// Gradients and log-ratios of a chain that a rehearsal may take: about a second of work.
+const MOST_WORK: u64 = 3000;
+/// What is worse than the best by this factor at one point is not tried at the others.
+const HOPELESS: f64 = 1.5;
+/// After this share of the tries, the best is varied.
+const EXPLORING: f64 = 0.6;
+
+/// Which settings are to be found; the others are the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Free {
+    pub clip_gradient: bool,
+    pub clip_log_ratio: bool,
+    pub step_size: bool,
+    pub leapfrog_steps: bool,
+    pub iterations: bool,
+    pub noise_split: bool,
+}
+
+/// The best settings that were found.
+#[derive(Debug, Clone)]
+pub struct Tuned {
+    /// The plan of a run with them.
+    pub plan: Plan,
+    pub predicted: Rehearsed,
+    /// How many settings were rehearsed.
+    pub tried: usize,
+}
+
+/// One point of the search, on scales on which steps mean the same everywhere.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    /// Position in [`CLIPPED`].
+    clip: [usize; 2],
+    /// log10 of the step over its first guess.
+    step: f64,
+    /// Position in [`LEAPFROG_STEPS`].
+    leapfrog: usize,
+    /// From 0 to 1 within [`ITERATIONS`].
+    length: f64,
+    split: f64,
+}
+
+impl Point {
+    fn random(rng: &mut impl Rng) -> Point {
+        Point {
+            clip: [0, 1].map(|_| rng.random_range(0..CLIPPED.len())),
+            step: rng.random_range(-1.5..1.0),
+            leapfrog: rng.random_range(0..LEAPFROG_STEPS.len()),
+            length: rng.random(),
+            split: rng.random_range(0.15..0.85),
+        }
+    }
+
+    fn near(&self, rng: &mut impl Rng) -> Point {
+        let other = Point::random(rng);
+        let mut moved = *self;
+        // Two of the six, so that something changes where one of them is not free.
+        for _ in 0..2 {
+            match rng.random_range(0..6) {
+                0 => moved.clip[0] = other.clip[0],
+                1 => moved.clip[1] = other.clip[1],
+                2 => moved.step += rng.random_range(-0.4..0.4),
+                3 => moved.leapfrog = other.leapfrog,
+                4 => moved.length = (moved.length + rng.random_range(-0.2..0.2)).clamp(0.0, 1.0),
+                _ => moved.split = other.split,
+            }
+        }
+        moved
+    }
+}
+
+/// Tries settings on `simulation`, about `n` records, and gives the best: random ones first,
+/// then variations of the best. The same seed gives the same.
+///
+/// `request` has the user's settings, and the budget. `progress` is told how many of how
+/// many are done, and the best MMD.
+///
+/// # Errors
+///
+/// A sampler that is not private or cannot be rehearsed; no settings that fit the budget;
+/// a posterior of simulated records that cannot be sampled.
+pub fn tune(
+    simulation: &Simulation,
+    request: &PlanRequest,
+    free: Free,
+    (n, tries, seed): (u64, usize, u64),
+    mut progress: impl FnMut(usize, usize, Option<f64>),
+) -> Result<Tuned, TuneError> {
+    let search = Search {
+        simulation,
+        request,
+        free,
+        n,
+    };
+    let weight = |records: usize| n as f64 / records as f64;
+    let targets = simulation
+        .scenes
+        .iter()
+        .map(|scene| {
+            Target::new(
+                simulation,
+                scene,
+                weight(scene.records),
+                request.temperature,
+            )
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut best: Option<(f64, Point, Tuned)> = None;
+    let mut refused = None;
+    let mut tried = 0;
+    for k in 0..tries {
+        let exploring = (k as f64) < EXPLORING * tries as f64;
+        let point = match &best {
+            Some((_, point, _)) if !exploring => point.near(&mut rng),
+            _ => Point::random(&mut rng),
+        };
+        let plan = match search.plan(&point) {
+            Ok(plan) => plan,
+            Err(error) => {
+                refused = Some(error);
+                continue;
+            }
+        };
+        check(&plan)?;
+        tried += 1;
+        let mut rehearsals: Vec<Rehearsed> = Vec::new();
+        for (scene, target) in simulation.scenes.iter().zip(&targets) {
+            let with = (&plan, weight(scene.records));
+            rehearsals.push(rehearse(&simulation.density, scene, target, with, seed)?);
+            let so_far = mean(&rehearsals).score();
+            if best
+                .as_ref()
+                .is_some_and(|(least, ..)| so_far > HOPELESS * least)
+            {
+                break;
+            }
+        }
+        let predicted = mean(&rehearsals);
+        let score = predicted.score();
+        if best.as_ref().is_none_or(|(least, ..)| score < *least) {
+            let tuned = Tuned {
+                plan,
+                predicted,
+                tried,
+            };
+            best = Some((score, point, tuned));
+        }
+        progress(k + 1, tries, best.as_ref().map(|b| b.2.predicted.mmd));
+    }
+    match (best, refused) {
+        (Some((.., tuned)), _) => Ok(Tuned { tried, ..tuned }),
+        (None, Some(error)) => Err(error.into()),
+        (None, None) => Err(TuneError::NothingTried),
+    }
+}
+
+/// Whether the sampler's questions can be answered on simulated records.
+fn check(plan: &Plan) -> Result<(), TuneError> {
+    let whole = |line: &crate::sampler::PlannedLine| match line.line.question {
+        Question::Gradient => true,
+        Question::LogRatio => matches!(line.scale, crate::sampler::Scale::LogRatio(_)),
+        Question::Barker => false,
+    };
+    match plan.lines.iter().all(whole) {
+        true => Ok(()),
+        false => Err(TuneError::NotTuned(plan.request.algorithm.name)),
+    }
+}
+
+fn mean(rehearsals: &[Rehearsed]) -> Rehearsed {
+    let of = |figure: fn(&Rehearsed) -> f64| {
+        rehearsals.iter().map(figure).sum::<f64>() / rehearsals.len() as f64
+    };
+    Rehearsed {
+        mmd: of(|r| r.mmd),
+        mean_error: of(|r| r.mean_error),
+        acceptance: of(|r| r.acceptance),
+    }
+}
+
+struct Search<'a> {
+    simulation: &'a Simulation,
+    request: &'a PlanRequest,
+    free: Free,
+    n: u64,
+}
+
+impl Search<'_> {
+    /// The plan of a run with a point's settings.
+    fn plan(&self, point: &Point) -> Result<Plan, crate::sampler::PlanError> {
+        let mut request = self.request.clone();
+        let free = self.free;
+        if free.clip_gradient {
+            request.clip_gradient = self.clip(CLIPPED[point.clip[0]], request.clip_gradient);
+        }
+        if free.clip_log_ratio {
+            request.clip_log_ratio = self.clip(CLIPPED[point.clip[1]], request.clip_log_ratio);
+        }
+        if free.leapfrog_steps {
+            request.leapfrog_steps = LEAPFROG_STEPS[point.leapfrog];
+        }
+        if let (true, NoiseChoice::FromBudget { split }) = (free.noise_split, &mut request.noise) {
+            *split = point.split;
+        }
+        if free.step_size {
+            request.step_size = Some(self.first_step(&request) * 10_f64.powf(point.step));
+        }
+        if free.iterations {
+            let [low, high] = ITERATIONS.map(f64::ln);
+            let wanted = (low + point.length * (high - low)).exp() as u64;
+            let asks = |flag| request.algorithm.settings.contains(&flag);
+            let work = match asks("--leapfrog-steps") {
+                true => request.leapfrog_steps + 1,
+                false => 1,
+            };
+            request.iterations = Iterations::Fixed(wanted.min(MOST_WORK / work).max(2));
+        }
+        Plan::new(request)
+    }
+
+    /// The bound that clips this share of simulated records, the median over points.
+    fn clip(&self, share: f64, otherwise: f64) -> f64 {
+        let scenes = self.simulation.scenes.iter();
+        let bounds: Vec<f64> = scenes
+            .filter_map(|scene| scene.gradient_quantile(share))
+            .filter(|bound| *bound > 0.0)
+            .collect();
+        let bound = median(bounds).unwrap_or(otherwise);
+        // Two digits are as good as ten, and can be read.
+        round_up(bound)
+    }
+
+    /// About where a good step is: the narrowest posterior sd, or what the sampler makes
+    /// of the clip bound.
+    fn first_step(&self, request: &PlanRequest) -> f64 {
+        let Kind::Private(sampler) = request.algorithm.kind else {
+            return 1.0;
+        };
+        if sampler.target_acceptance().is_none() {
+            let known = PlanRequest {
+                records: Some(self.n),
+                ..request.clone()
+            };
+            return sampler.default_step_size(&known);
+        }
+        let n = self.n as f64 * request.temperature;
+        let narrowest = |scene: &super::simulation::Scene| {
+            let scales = scene.scales(n);
+            scales.into_iter().fold(f64::INFINITY, f64::min)
+        };
+        let scenes = self.simulation.scenes.iter().map(narrowest);
+        let finite = scenes.filter(|s| s.is_finite() && *s > 0.0).collect();
+        median(finite).unwrap_or_else(|| sampler.default_step_size(request))
+    }
+}
+
+/// To two significant digits.
+fn round_up(x: f64) -> f64 {
+    let unit = 10_f64.powf(x.log10().floor() - 1.0);
+    (x / unit).ceil() * unit
+}
