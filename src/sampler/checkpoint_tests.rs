@@ -279,12 +279,12 @@ fn a_chain_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
                 ITERATIONS,
             )
             .unwrap();
-            assert_eq!(second.draws, whole.draws, "{} at {at}", algorithm.name);
+            assert!(second.draws == whole.draws, "{} at {at}", algorithm.name);
             assert_eq!(
                 (second.acceptance, second.lost, second.interrupted),
                 (whole.acceptance, 0, false)
             );
-            assert_eq!(memory.begun().unwrap().draws, whole.draws);
+            assert!(memory.begun().unwrap().draws == whole.draws);
         }
     }
 }
