@@ -1007,7 +1007,15 @@ fn the_reports_hold_what_they_promise() {
     // where to write and what to print.
     let help = place.succeeds("sample --help").out;
     let config = place.json("run/config.json");
-    let elsewhere = ["out", "overwrite", "color", "quiet", "help", "iterations"];
+    let elsewhere = [
+        "resume",
+        "out",
+        "overwrite",
+        "color",
+        "quiet",
+        "help",
+        "iterations",
+    ];
     let mut flags = 0;
     for line in help.lines() {
         let words = line

@@ -76,6 +76,34 @@ impl Meter {
         Meter { planned, spent }
     }
 
+    /// The meter of a run that goes on: these many releases of each line were granted
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// More of a line than were planned, or another number of lines.
+    pub fn resumed(planned: Vec<Event>, spent: &[u64]) -> Result<Meter, BudgetError> {
+        if spent.len() != planned.len() {
+            return Err(BudgetError::NotPlanned {
+                line: spent.len().saturating_sub(1),
+                lines: planned.len(),
+            });
+        }
+        for (event, &spent) in planned.iter().zip(spent) {
+            if spent > event.count() {
+                return Err(BudgetError::UsedUp {
+                    what: event.what().to_owned(),
+                    requested: 0,
+                    spent,
+                    remaining: 0,
+                    short_by: spent - event.count(),
+                });
+            }
+        }
+        let spent = spent.iter().map(|&count| AtomicU64::new(count)).collect();
+        Ok(Meter { planned, spent })
+    }
+
     /// Takes one release from the `line`-th planned event. Call it before a row is read:
     /// what has been charged is never given back.
     ///
@@ -167,6 +195,19 @@ mod tests {
             meter.charge(2),
             Err(BudgetError::NotPlanned { line: 2, lines: 2 })
         );
+    }
+
+    // Wrong here: a run that goes on makes releases again that it has made.
+    #[test]
+    fn a_meter_goes_on_from_where_it_was() {
+        let planned = vec![line("gradient", 3), line("log-ratio", 5)];
+        let meter = Meter::resumed(planned.clone(), &[2, 5]).unwrap();
+        meter.charge(0).unwrap();
+        assert!(meter.charge(0).is_err() && meter.charge(1).is_err());
+        assert_eq!(meter.counts(), [3, 5]);
+        for wrong in [&[4, 0][..], &[0, 6], &[0], &[0, 0, 0]] {
+            assert!(Meter::resumed(planned.clone(), wrong).is_err());
+        }
     }
 
     // Wrong here: two chains take the last release at once, and the run overspends.

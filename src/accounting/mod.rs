@@ -43,6 +43,7 @@ pub use event::{Event, EventError, Gaussian, Lattice, Relation};
 pub use event_text::Unscaled;
 pub use filter::{Filter, FilterError};
 pub use gaussian::{Bounds, GaussianCurve};
+pub(crate) use ledger::sync_folder;
 pub use ledger::{
     Damage, EntryHash, LedgerError, NotAHash, Outcome, Quote, Request, Reservation, RunRecord,
     Session, Statement, StoredEventError, Tally, Terms, TermsError,

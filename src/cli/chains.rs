@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::failure::Failure;
+use crate::output::is_unfinished;
 use crate::output::stan_csv::{StanCsv, read_stan_csv};
 
 /// Reads `chain-1.csv`, `chain-2.csv`, ...: at least one.
@@ -14,6 +15,12 @@ pub(super) fn read_chains(run: &Path) -> Result<Vec<StanCsv>, Failure> {
             break;
         }
         chains.push(read_stan_csv(&path).map_err(Failure::input)?);
+    }
+    if chains.is_empty() && is_unfinished(run) {
+        return Err(Failure::input(format!(
+            "`{0}` holds a run that is not finished, and no draws yet: go on with it by `dpm sample --resume {0}`",
+            run.display()
+        )));
     }
     if chains.is_empty() {
         return Err(Failure::input(format!(

@@ -28,6 +28,20 @@ impl Failure {
         Failure::new(3, message)
     }
 
+    /// The user stopped it: exit code 130. Nothing is wrong, so no `error:` stands in front.
+    pub fn interrupted(message: impl Display) -> Self {
+        Failure {
+            rendered: true,
+            ..Failure::new(super::interrupt::EXIT_CODE, message)
+        }
+    }
+
+    /// The same failure with a sentence more.
+    pub fn and(mut self, more: impl Display) -> Self {
+        self.message = format!("{}. {more}", self.message.trim_end().trim_end_matches('.'));
+        self
+    }
+
     /// Bad input whose message is a rendered diagnostic.
     pub fn diagnostics(rendered: String) -> Self {
         Failure {

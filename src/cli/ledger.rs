@@ -290,8 +290,14 @@ fn notes(statement: &Statement) -> Vec<String> {
     let runs = &statement.runs;
     if runs.unsettled() > 0 {
         notes.push(format!(
-            "{} runs are under way, or died; they stay charged",
+            "{} runs are under way, or were cut short and can be gone on with; they stay charged",
             runs.unsettled()
+        ));
+    }
+    if runs.resumed > 0 {
+        notes.push(format!(
+            "runs that were cut short were gone on with {} times, on the charge they had",
+            runs.resumed
         ));
     }
     if runs.recovered > 0 {
@@ -346,7 +352,7 @@ fn describe(statement: &Statement, history: &[RunRecord]) -> Result<String, Fail
             )?;
         }
         for run in &history[history.len().saturating_sub(SHOWN)..] {
-            let outcome = run.outcome.map_or("under way, or died", Outcome::name);
+            let outcome = run.outcome.map_or("under way, or cut short", Outcome::name);
             writeln!(
                 text,
                 "entry {:>6}  {}  {}  {}",
@@ -393,15 +399,46 @@ impl Account {
     }
 
     /// Charges the whole plan.
-    pub fn reserve(&self, run: &str, plan: &Plan, unit: &str) -> Result<Reservation<'_>, Failure> {
+    pub fn reserve(
+        &self,
+        run: &str,
+        plan: &Plan,
+        unit: &str,
+        token: &str,
+    ) -> Result<Reservation<'_>, Failure> {
         self.session
-            .reserve(&request(run, plan, unit))
+            .reserve_resumable(&request(run, plan, unit), token)
             .map_err(|error| match error {
                 LedgerError::Write { .. } => Failure::run(format!(
                     "{error}. The run is refused, and has released nothing"
                 )),
                 other => other.into(),
             })
+    }
+
+    /// Goes on with a run on the charge that it has. `tokens`: the run's last one, and the
+    /// one that takes its place.
+    pub fn resume(
+        &self,
+        plan: &Plan,
+        unit: &str,
+        tokens: [&str; 2],
+        released: &[u64],
+    ) -> Result<Reservation<'_>, Failure> {
+        let request = request("", plan, unit);
+        Ok(self
+            .session
+            .resume(&request, tokens[0], tokens[1], released)?)
+    }
+
+    /// Whether a run is under way whose last token this is.
+    pub fn knows(&self, token: &str) -> Result<bool, Failure> {
+        Ok(self.session.knows(token)?)
+    }
+
+    /// Why a run cannot be gone on with whose tokens it does not know.
+    pub fn not_resumable(&self) -> Failure {
+        LedgerError::NotResumable.into()
     }
 
     /// What `privacy.json` says about the charge.

@@ -2,7 +2,7 @@
 //!
 //! Machine-readable output goes to standard output or to files, everything for
 //! people to standard error. Exit codes: 0 success, 1 a failed run, 2 wrong
-//! usage or bad input, 3 a privacy budget refuses the run.
+//! usage or bad input, 3 a privacy budget refuses the run, 130 interrupted.
 
 mod account;
 mod calibrate;
@@ -17,6 +17,7 @@ mod failure;
 mod fmt;
 mod generate;
 mod info;
+mod interrupt;
 mod ledger;
 mod log_prob;
 mod man;
@@ -42,7 +43,7 @@ use failure::Failure;
     version,
     about = "Differentially private Bayesian modelling",
     long_about = "dpm draws from the posterior of a model of private records, so that the draws are (epsilon, delta)-differentially private.\n\nWrite the likelihood of one record in model.dpm, then:\n\n    dpm sample model.dpm data.csv --epsilon 1 --delta 1e-6",
-    after_help = "Exit codes: 0 success, 1 a failed run, 2 wrong usage or bad input, 3 a privacy budget refuses the run."
+    after_help = "Exit codes: 0 success, 1 a failed run, 2 wrong usage or bad input, 3 a privacy budget refuses the run, 130 interrupted."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -1,11 +1,14 @@
 //! A bar per chain, with the epsilon spent so far.
 
+use std::io::IsTerminal;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Common;
+use super::interrupt::Interrupt;
+use super::{Common, say_always};
 use crate::accounting::{Meter, Query, Real, Relation, account};
 use crate::sampler::{Draw, Observer, Phase};
 
@@ -13,6 +16,8 @@ use crate::sampler::{Draw, Observer, Phase};
 pub(super) struct Spending<'a> {
     pub meter: &'a Meter,
     pub relation: Relation,
+    /// The budget of the run.
+    pub total: f64,
     pub delta: Real,
 }
 
@@ -30,24 +35,37 @@ impl Spending<'_> {
     }
 }
 
-/// Bars on standard error, when it is a terminal.
+/// How often a line is written where standard error is no terminal.
+const BETWEEN_LINES: Duration = Duration::from_secs(30);
+
+/// Bars on standard error, when it is a terminal; otherwise a line now and then.
 pub(super) struct Progress<'a> {
     bars: Vec<Bar>,
+    iterations: u64,
     spending: Option<Spending<'a>>,
     /// The epsilon last worked out, and when to do so again.
     refreshed: Mutex<(Instant, String)>,
+    interrupt: Interrupt,
+    /// When the next line is due; of a terminal, or where nothing is to be said, never.
+    due: Option<Mutex<Instant>>,
+    begun: Instant,
     _screen: MultiProgress,
 }
 
 struct Bar {
     bar: ProgressBar,
     accept: Mutex<(f64, u64)>,
+    /// Iterations that were over before.
+    first: u64,
+    done: AtomicU64,
 }
 
 impl<'a> Progress<'a> {
+    /// `done`: iterations of each chain that were over before, none of a new run.
     pub fn new(
         chains: usize,
         iterations: u64,
+        done: &[u64],
         spending: Option<Spending<'a>>,
         common: &Common,
     ) -> Self {
@@ -59,21 +77,32 @@ impl<'a> Progress<'a> {
         let style = ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {msg} eta {eta}")
             .unwrap_or_else(|_| ProgressStyle::default_bar())
             .progress_chars("=> ");
-        let bars = (0..chains)
+        let bars: Vec<Bar> = (0..chains)
             .map(|chain| {
                 let bar = screen.add(ProgressBar::new(iterations));
+                let first = done.get(chain).copied().unwrap_or(0);
                 bar.set_style(style.clone());
                 bar.set_prefix(format!("chain {}", chain + 1));
+                bar.set_position(first);
+                bar.reset_eta();
                 Bar {
                     bar,
                     accept: Mutex::new((0.0, 0)),
+                    first,
+                    done: AtomicU64::new(first),
                 }
             })
             .collect();
+        let lines = !common.quiet && !std::io::stderr().is_terminal();
+        let begun = Instant::now();
         Progress {
             bars,
+            iterations,
             spending,
-            refreshed: Mutex::new((Instant::now(), String::new())),
+            refreshed: Mutex::new((begun, String::new())),
+            interrupt: Interrupt::watch(),
+            due: lines.then(|| Mutex::new(begun + BETWEEN_LINES)),
+            begun,
             _screen: screen,
         }
     }
@@ -97,20 +126,81 @@ impl<'a> Progress<'a> {
             let epsilon = spending.epsilon().unwrap_or(f64::NAN);
             // A millisecond for releases of all rows, up to a second for batches.
             let pause = Duration::from_millis(500).max(20 * started.elapsed());
-            *refreshed = (Instant::now() + pause, format!("epsilon {epsilon:.3}"));
+            let text = format!("epsilon {epsilon:.2} of {}", spending.total);
+            *refreshed = (Instant::now() + pause, text);
         }
         refreshed.1.clone()
     }
+
+    /// A line about all chains, where one is due.
+    fn line(&self) -> Option<String> {
+        let mut due = self.due.as_ref()?.try_lock().ok()?;
+        let now = Instant::now();
+        if now < *due {
+            return None;
+        }
+        *due = now + BETWEEN_LINES;
+        let sum = |of: &dyn Fn(&Bar) -> u64| self.bars.iter().map(of).sum::<u64>();
+        let done = sum(&|bar| bar.done.load(Ordering::Relaxed));
+        let accept = self.bars.iter().filter_map(|bar| {
+            let accept = bar.accept.try_lock().ok()?;
+            (accept.1 > 0).then(|| accept.0 / accept.1 as f64)
+        });
+        let accept: Vec<f64> = accept.collect();
+        Some(line(&Standing {
+            done,
+            before: sum(&|bar| bar.first),
+            all: self.iterations * self.bars.len() as u64,
+            accept: accept.iter().sum::<f64>() / accept.len().max(1) as f64,
+            spent: &self.spent(),
+            elapsed: now - self.begun,
+        }))
+    }
+}
+
+/// How far a run has come, all chains together.
+struct Standing<'a> {
+    done: u64,
+    /// Iterations that were over when this process began.
+    before: u64,
+    all: u64,
+    accept: f64,
+    spent: &'a str,
+    elapsed: Duration,
+}
+
+fn line(standing: &Standing) -> String {
+    let Standing {
+        done, before, all, ..
+    } = *standing;
+    let mut text = format!("{done} of {all} iterations, accept {:.2}", standing.accept);
+    if !standing.spent.is_empty() {
+        text.push_str(", ");
+        text.push_str(standing.spent);
+    }
+    if done > before {
+        let each = standing.elapsed.as_secs_f64() / (done - before) as f64;
+        let left = Duration::from_secs_f64((each * all.saturating_sub(done) as f64).min(1e12));
+        text.push_str(&format!(", about {} left", HumanDuration(left)));
+    }
+    text
 }
 
 impl Observer for Progress<'_> {
     fn iteration(&self, chain: usize, iteration: u64, draw: &Draw) {
         let bar = &self.bars[chain];
-        let Ok(mut accept) = bar.accept.lock() else {
-            return;
+        bar.done.store(iteration + 1, Ordering::Relaxed);
+        let mean = {
+            let Ok(mut accept) = bar.accept.lock() else {
+                return;
+            };
+            accept.0 += draw.accept_stat;
+            accept.1 += 1;
+            accept.0 / accept.1 as f64
         };
-        accept.0 += draw.accept_stat;
-        accept.1 += 1;
+        if let Some(line) = self.line() {
+            say_always(line);
+        }
         bar.bar.set_position(iteration + 1);
         if bar.bar.is_hidden() {
             return;
@@ -119,10 +209,39 @@ impl Observer for Progress<'_> {
             Phase::Warmup => "warm-up ",
             Phase::Sampling => "sampling",
         };
-        bar.bar.set_message(format!(
-            "{phase} accept {:.2} {}",
-            accept.0 / accept.1 as f64,
-            self.spent()
-        ));
+        bar.bar
+            .set_message(format!("{phase} accept {mean:.2} {}", self.spent()));
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt.came()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_the_run_is() {
+        let standing = Standing {
+            done: 500,
+            before: 100,
+            all: 2000,
+            accept: 0.416,
+            spent: "epsilon 0.42 of 1",
+            elapsed: Duration::from_secs(60),
+        };
+        // 400 iterations in a minute, 1500 to go.
+        assert_eq!(
+            line(&standing),
+            "500 of 2000 iterations, accept 0.42, epsilon 0.42 of 1, about 4 minutes left"
+        );
+        let none = Standing {
+            done: 100,
+            spent: "",
+            ..standing
+        };
+        assert_eq!(line(&none), "100 of 2000 iterations, accept 0.42");
     }
 }

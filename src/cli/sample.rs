@@ -1,5 +1,7 @@
 //! `dpm sample`: the main job.
 
+mod chain_file;
+mod resume;
 mod without_privacy;
 
 use std::fmt::Write as _;
@@ -15,21 +17,22 @@ use super::ledger::{self, Account};
 use super::log_prob::unconstrained_point;
 use super::model_file::ModelFile;
 use super::plan::figure;
-use super::progress::{Progress, Spending};
 use super::run_settings::{Lengths, RelationChoice, RunSettings, refuse_foreign};
 use super::summary::marked_csv;
 use super::{Common, pretty, say_always};
-use crate::accounting::Meter;
 use crate::density::Density;
 use crate::diagnostics::Summary;
-use crate::output::stan_csv::{Metric, StanCsvHeader, StanCsvWriter, Timing};
-use crate::output::{PrivateRun, RECORD, RunDirectory, private_report};
+use crate::output::stan_csv::{Metric, StanCsvHeader, Timing};
+use crate::output::{PrivateRun, RECORD, RunDirectory, Unfinished, private_report};
 use crate::privacy::{PrivateRng, Subsampling, Vault};
 use crate::sampler::{
     self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
-    Phase, Plan, PrivateSettings, Question, SampleError, sample_privately,
+    Plan, PrivateSettings, Question, SampleError,
 };
 use crate::syntax::did_you_mean;
+
+use chain_file::{chain_csv, sampled};
+use resume::{Kept, Ran};
 
 /// The form of the metric, as CmdStan names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -53,9 +56,14 @@ impl From<MetricChoice> for MetricForm {
 #[command(after_help = after_help())]
 pub(super) struct Arguments {
     /// The model
-    model: PathBuf,
+    #[arg(required_unless_present = "resume")]
+    model: Option<PathBuf>,
     /// The data: CSV with a header line, may be gzipped
-    data: PathBuf,
+    #[arg(required_unless_present = "resume")]
+    data: Option<PathBuf>,
+    /// Go on with a private run that was interrupted or killed, on the charge it has and with its settings; of other flags only --threads, --quiet and --color
+    #[arg(long, value_name = "RUN", conflicts_with_all = resume::SETTLED)]
+    resume: Option<PathBuf>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
@@ -128,7 +136,7 @@ fn after_help() -> String {
         );
     }
     text.push_str(
-        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json.",
+        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json.\n\nCtrl-C stops after the iterations under way, writes the draws so far and ends with exit code 130; a second one ends at once. `dpm sample --resume RUN` goes on with a private run, also after a kill or a full disk, at no further charge. A ledger sees to it that no copy of a run goes on as well; without one, never go on with a copy.",
     );
     text
 }
@@ -153,20 +161,43 @@ fn list_of_algorithms() -> String {
     names.join(", ")
 }
 
+impl Arguments {
+    /// Required, unless a run goes on, whose arguments are those it began with.
+    fn model(&self) -> &Path {
+        self.model.as_deref().unwrap_or(Path::new(""))
+    }
+
+    fn data(&self) -> &Path {
+        self.data.as_deref().unwrap_or(Path::new(""))
+    }
+}
+
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    match &arguments.resume {
+        Some(place) => resume::run(place, arguments, common),
+        None => begin(arguments, None, common),
+    }
+}
+
+/// A new run, or one that goes on from what was kept.
+fn begin(arguments: &Arguments, kept: Option<Kept>, common: &Common) -> Result<(), Failure> {
     let algorithm = known_algorithm(&arguments.algorithm)?;
     check_usage(arguments, algorithm)?;
-    let file = ModelFile::read(&arguments.model, common)?;
+    let file = ModelFile::read(arguments.model(), common)?;
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
-    let place = match &arguments.out {
-        Some(out) => out.clone(),
-        None => PathBuf::from(format!("{}-run", file.stem())),
+    let place = match (&kept, &arguments.out) {
+        (Some(kept), _) => kept.store.place().to_path_buf(),
+        (None, Some(out)) => out.clone(),
+        (None, None) => PathBuf::from(format!("{}-run", file.stem())),
     };
-    RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?;
+    match &kept {
+        Some(kept) => kept.check_model(&file, arguments)?,
+        None => RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?,
+    }
     let account = arguments.ledger.as_deref().map(Account::open).transpose()?;
     set_threads(arguments.threads)?;
-    let rows = arguments.reading.load(&arguments.data, &model.columns)?;
+    let rows = arguments.reading.load(arguments.data(), &model.columns)?;
     let vault = Vault::new(Density::new(model), rows);
     let initial = initial_values(&arguments.init, arguments.settings.chains, vault.density())?;
     let job = Job {
@@ -177,6 +208,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         initial,
         place: &place,
         account,
+        kept,
     };
     match algorithm.kind {
         Kind::Private(_) => job.private(algorithm),
@@ -323,10 +355,23 @@ struct Job<'a> {
     place: &'a Path,
     /// The ledger to charge.
     account: Option<Account>,
+    /// Of a run that goes on.
+    kept: Option<Kept>,
+}
+
+/// What is written beside the draws.
+struct Papers<'a> {
+    report: &'a Value,
+    config: Value,
+    /// For the comments of the chains' files.
+    keys: Vec<(String, String)>,
+    metric: MetricForm,
+    /// The state of a run that keeps one.
+    store: Option<&'a Unfinished>,
 }
 
 impl Job<'_> {
-    fn private(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
+    fn private(mut self, algorithm: &'static Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
         let n = match settings.relation {
             RelationChoice::Substitute => Some(self.vault.n() as u64),
@@ -337,6 +382,10 @@ impl Job<'_> {
         let unit = self.arguments.reading.unit();
         let clips = ClipBounds::choose(settings, algorithm, model, unit)?;
         let (plan, lengths) = settings.plan(algorithm, n, model.dimension, &clips)?;
+        let goes_on = self.kept.take();
+        if let Some(kept) = &goes_on {
+            kept.check_plan(&plan)?;
+        }
         if default_delta {
             self.common.say(format!(
                 "delta was not given: taking 0.1 / number of {} = {:.3e}",
@@ -362,6 +411,12 @@ impl Job<'_> {
             }
         };
         let secure_noise = noise.is_secure();
+        let unit = self.arguments.reading.unit().unwrap_or(RECORD);
+        if goes_on.is_none()
+            && let Some(account) = &self.account
+        {
+            self.common.say(ledger::line(&account.quote(&plan, unit)?));
+        }
         let run = PrivateSettings {
             num_warmup: lengths.num_warmup,
             initial: self.initial.clone(),
@@ -370,47 +425,13 @@ impl Job<'_> {
             metric: self.adapted_metric(),
             target_acceptance: self.arguments.target_acceptance,
         };
-        // Charged and on the disk before a row is asked about.
-        let unit = self.arguments.reading.unit().unwrap_or(RECORD);
-        let reservation = match &self.account {
-            Some(account) => {
-                self.common.say(ledger::line(&account.quote(&plan, unit)?));
-                let name = format!("{} ({})", self.file.stem(), self.arguments.algorithm);
-                Some(account.reserve(&name, &plan, unit)?)
-            }
-            None => None,
-        };
-        let charge = match (&self.account, &reservation) {
-            (Some(account), Some(reservation)) => Some(account.report(reservation)),
-            _ => None,
-        };
-        let own_meter;
-        let meter = match &reservation {
-            Some(reservation) => reservation.meter(),
-            None => {
-                own_meter = Meter::new(plan.events.clone());
-                &own_meter
-            }
-        };
-        let spending = Spending {
-            meter,
-            relation: plan.request.relation,
-            delta,
-        };
-        let progress = Progress::new(
-            plan.request.chains as usize,
-            plan.iterations_per_chain,
-            Some(spending),
-            self.common,
-        );
-        let chains = sample_privately(self.vault, &plan, meter, &run, &progress);
-        progress.clear();
-        drop(progress);
-        let released = meter.counts();
-        if let Some(reservation) = reservation {
-            ledger::settle(reservation, chains.is_ok(), self.common);
-        }
-        let chains = chains.map_err(failed_run)?;
+        let Ran {
+            kept,
+            chains,
+            released,
+        } = self.run_kept(goes_on, run, &plan)?;
+        let unfinished = chains.iter().any(|chain| chain.interrupted);
+        let lost = chains.iter().map(|chain| chain.lost).sum();
         // The schedule was fixed beforehand and is charged whole: how much of it
         // the chains happened to use depends on what was released.
         let spent = plan.epsilon();
@@ -425,8 +446,10 @@ impl Job<'_> {
             mu: plan.guarantee.mu,
             events: &plan.events,
             released: &released,
-            ledger: charge.as_ref(),
+            ledger: kept.ledger(),
             secure_noise,
+            unfinished,
+            lost_iterations: lost,
             tempered: plan.request.temperature != 1.0,
             clipping: clips.report(),
         });
@@ -476,14 +499,21 @@ impl Job<'_> {
         if !secure_noise {
             keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
         }
-        self.write(&chains, lengths, &report, &config, keys, self.adapted_metric())
-            .inspect_err(|_| {
-                if charge.is_some() {
-                    say_always(
-                        "warning: the draws are made but could not be written; the run stays charged to the ledger, and another one is charged anew",
-                    );
-                }
-            })?;
+        let papers = Papers {
+            report: &report,
+            config,
+            keys,
+            metric: self.adapted_metric(),
+            store: Some(&kept.store),
+        };
+        let written = self.write(&chains, lengths, papers);
+        let draws = written.map_err(|failure| {
+            failure.and(format!(
+                "The draws that were made are kept, and the run stays charged; with room on the disk they can still be had. {}",
+                kept.advice()
+            ))
+        })?;
+        self.tell_of_interruptions(&kept, &chains, &plan, draws)?;
         if secure_noise {
             self.common.say(format!(
                 "epsilon spent {} of {} at delta {:e}",
@@ -509,8 +539,8 @@ impl Job<'_> {
         let a = self.arguments;
         let constants = self.file.constants_path(a.constants.as_deref());
         json!({
-            "model": a.model.display().to_string(),
-            "data": a.data.display().to_string(),
+            "model": a.model().display().to_string(),
+            "data": a.data().display().to_string(),
             "constants": constants.map(|p| p.display().to_string()),
             "algorithm": a.algorithm,
             "not_private": a.not_private,
@@ -534,19 +564,20 @@ impl Job<'_> {
         })
     }
 
-    fn write(
-        &self,
-        chains: &[Chain],
-        lengths: Lengths,
-        report: &Value,
-        config: &Value,
-        keys: Vec<(String, String)>,
-        metric: MetricForm,
-    ) -> Result<(), Failure> {
+    /// Writes the directory of a run, and gives the number of draws of each chain before
+    /// thinning. Chains that were interrupted end at different iterations; all are written
+    /// as far as the shortest, since readers want them alike. Without draws there are no
+    /// chains, and no summary.
+    fn write(&self, chains: &[Chain], lengths: Lengths, papers: Papers) -> Result<usize, Failure> {
         let density = self.vault.density();
         let names: Vec<String> = density.output_names().map(str::to_string).collect();
-        let run =
-            RunDirectory::create(self.place, self.arguments.overwrite).map_err(Failure::run)?;
+        let shortest = chains.iter().map(|chain| sampled(chain).count()).min();
+        let num_samples = shortest.unwrap_or(0);
+        let run = match papers.store {
+            Some(store) => RunDirectory::of_unfinished(store),
+            None => RunDirectory::create(self.place, self.arguments.overwrite),
+        }
+        .map_err(Failure::run)?;
         // How long a private run took depends on the number of records, which may
         // be private, and on the computer; it is nobody's business.
         let is_private =
@@ -562,23 +593,27 @@ impl Job<'_> {
             },
         };
         let mut kept: Vec<Vec<Vec<f64>>> = Vec::new();
-        for (i, chain) in chains.iter().enumerate() {
+        let written = match num_samples {
+            0 => &[],
+            _ => chains,
+        };
+        for (i, chain) in written.iter().enumerate() {
             let header = StanCsvHeader {
                 model: self.file.stem(),
                 id: i as u32 + 1,
-                num_samples: lengths.num_samples as usize,
+                num_samples,
                 num_warmup: lengths.num_warmup as usize,
                 thin: self.arguments.thin as usize,
                 save_warmup: false,
                 algorithm: self.arguments.algorithm.clone(),
-                metric: match metric {
+                metric: match papers.metric {
                     MetricForm::Unit => Metric::Unit,
                     MetricForm::Diagonal => Metric::Diagonal,
                     MetricForm::Dense => Metric::Dense,
                 },
                 max_depth: (self.arguments.algorithm == "nuts")
                     .then(|| self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH)),
-                extra: keys.clone(),
+                extra: papers.keys.clone(),
             };
             let (text, draws) =
                 chain_csv(chain, header, &names, timing(chain)).map_err(Failure::run)?;
@@ -590,21 +625,36 @@ impl Job<'_> {
             .iter()
             .map(|n| crate::diagnostics::bracket_name(n))
             .collect();
-        let summary = Summary::of_draws(&names, &kept).map_err(Failure::run)?;
-        let private = report["private"] == Value::Bool(true);
-        run.write("summary.csv", &marked_csv(&summary, private))
-            .map_err(Failure::run)?;
-        run.write("privacy.json", &pretty(report))
-            .map_err(Failure::run)?;
-        run.write("config.json", &pretty(config))
-            .map_err(Failure::run)?;
+        let summary = match num_samples {
+            0 => None,
+            _ => Some(Summary::of_draws(&names, &kept).map_err(Failure::run)?),
+        };
+        let private = papers.report["private"] == Value::Bool(true);
+        let unfinished = chains.iter().any(|chain| chain.interrupted);
+        let mut config = papers.config;
+        merge(&mut config, json!({ "unfinished": unfinished }));
+        let files = [
+            summary
+                .as_ref()
+                .map(|summary| ("summary.csv", marked_csv(summary, private))),
+            Some(("privacy.json", pretty(papers.report))),
+            Some(("config.json", pretty(&config))),
+        ];
+        for (name, text) in files.into_iter().flatten() {
+            run.write(name, &text).map_err(Failure::run)?;
+        }
+        if let Some(store) = papers.store.filter(|_| unfinished) {
+            store.copy_into(&run).map_err(Failure::run)?;
+        }
         let place = run
             .publish(self.arguments.overwrite)
             .map_err(Failure::run)?;
-        self.show(chains, &summary);
-        diagnose::say_verdicts(&place, self.common);
+        if let Some(summary) = &summary {
+            self.show(chains, summary);
+            diagnose::say_verdicts(&place, self.common);
+        }
         self.common.say(format!("written to {}", place.display()));
-        Ok(())
+        Ok(num_samples)
     }
 
     fn show(&self, chains: &[Chain], summary: &Summary) {
@@ -625,35 +675,6 @@ impl Job<'_> {
         self.common
             .say(format!("accepted: {}", acceptance.join(" ")));
     }
-}
-
-/// One chain's file and the draws in it.
-type ChainFile = (String, Vec<Vec<f64>>);
-
-fn chain_csv(
-    chain: &Chain,
-    header: StanCsvHeader,
-    names: &[String],
-    timing: Timing,
-) -> Result<ChainFile, Box<dyn std::error::Error>> {
-    let columns: Vec<String> = ["stepsize__", "divergent__"]
-        .iter()
-        .chain(sampler::lookup(&header.algorithm).map_or(&[][..], |a| a.columns))
-        .map(ToString::to_string)
-        .collect();
-    let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
-    let mut kept = Vec::new();
-    let sampled = chain.draws.iter().filter(|d| d.phase == Phase::Sampling);
-    for (i, draw) in sampled.enumerate() {
-        if header.keeps(i) {
-            let mut extra = vec![draw.step_size, f64::from(draw.divergent)];
-            extra.extend(&draw.sampler);
-            writer.draw(draw.accept_stat, &extra, &draw.values)?;
-            kept.push(draw.values.clone());
-        }
-    }
-    let bytes = writer.finish(timing)?;
-    Ok((String::from_utf8(bytes)?, kept))
 }
 
 fn metric_name(form: MetricForm) -> &'static str {

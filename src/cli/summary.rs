@@ -7,6 +7,7 @@ use super::diagnose;
 use super::failure::Failure;
 use super::{Common, pretty, print, say_always};
 use crate::diagnostics::Summary;
+use crate::output::is_unfinished;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: dpm summary adult_income-run")]
@@ -33,6 +34,12 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let summary = Summary::of_draws(&names, &chains).map_err(Failure::input)?;
     if !private {
         say_always("NOT PRIVATE: these draws come from a run without privacy");
+    }
+    if is_unfinished(&arguments.run) {
+        say_always(format!(
+            "note: the run in `{0}` is not finished, and these draws are not all: go on with it by `dpm sample --resume {0}`",
+            arguments.run.display()
+        ));
     }
     diagnose::say_problems(&arguments.run, &files, common);
     print(&match arguments.format {

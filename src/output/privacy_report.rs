@@ -1,6 +1,6 @@
 //! `privacy.json`: what a run promises, for machines and for officers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clipping::Clipping;
@@ -10,7 +10,7 @@ use crate::accounting::Event;
 pub const RECORD: &str = "record";
 /// Where a run was charged: enough to find the entry, and to see later that the ledger
 /// still has it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLedger {
     /// The name of the file, without its folders.
     pub name: String,
@@ -49,6 +49,10 @@ pub struct PrivateRun<'a> {
     pub ledger: Option<&'a RunLedger>,
     /// False when the noise came from `--insecure-noise-seed`.
     pub secure_noise: bool,
+    /// Whether it was interrupted and can be gone on with.
+    pub unfinished: bool,
+    /// Iterations of all chains that were made and lost in interruptions.
+    pub lost_iterations: u64,
     pub tempered: bool,
     pub clipping: Clipping,
 }
@@ -76,6 +80,27 @@ pub fn private_report(run: &PrivateRun) -> Value {
     if n_is_public {
         public.push(&count);
     }
+    let mut not_protected = vec![
+        "what errors about unreadable rows reveal while the data is loaded",
+        "timing and other side channels of the computer the run is on",
+        "whoever can read that computer's memory or the data itself",
+        match run.unit {
+            None => "groups of several records of one person: the unit is one record",
+            Some(_) => {
+                "groups of several units, and a person whose records have different values in the unit's column"
+            }
+        },
+        if run.ledger.is_some() {
+            "releases from the same data that were not charged to the ledger, and settings that were chosen by looking at such releases"
+        } else {
+            "settings that were chosen by looking at results on the same data, and other releases from it"
+        },
+    ];
+    if run.unfinished {
+        not_protected.push(
+            "how far the run had come when it was interrupted: that depends on how long an iteration takes, and with it on the number of rows",
+        );
+    }
     json!({
         "private": run.secure_noise,
         "statement": if run.secure_noise {
@@ -98,6 +123,8 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "what": event.what(),
             "count": count,
         })).collect::<Vec<_>>(),
+        "unfinished": run.unfinished,
+        "lost_iterations": run.lost_iterations,
         "ledger": run.ledger,
         "accountant": run.accountant,
         "proved": run.proved,
@@ -116,20 +143,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "tempered": run.tempered,
         "clipping": run.clipping.json(),
         "assumed_public": public,
-        "not_protected": [
-            "what errors about unreadable rows reveal while the data is loaded",
-            "timing and other side channels of the computer the run is on",
-            "whoever can read that computer's memory or the data itself",
-            match run.unit {
-                None => "groups of several records of one person: the unit is one record",
-                Some(_) => "groups of several units, and a person whose records have different values in the unit's column",
-            },
-            if run.ledger.is_some() {
-                "releases from the same data that were not charged to the ledger, and settings that were chosen by looking at such releases"
-            } else {
-                "settings that were chosen by looking at results on the same data, and other releases from it"
-            },
-        ],
+        "not_protected": not_protected,
         "software": software(),
     })
 }

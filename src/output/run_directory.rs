@@ -1,8 +1,12 @@
 //! A run's directory: written under a temporary name beside its place, and
 //! renamed when it is complete.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use super::unfinished::{Unfinished, is_under_way, is_unfinished};
+use crate::accounting::sync_folder;
 
 /// A directory in the making. Dropped without [`RunDirectory::publish`], it
 /// leaves nothing behind.
@@ -10,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub struct RunDirectory {
     temporary: tempfile::TempDir,
     place: PathBuf,
+    /// Whether it takes the place of the state of its own run.
+    of_unfinished: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +26,12 @@ pub enum RunDirectoryError {
     Exists(PathBuf),
     #[error("`{0}` exists and is not the directory of a run; it is left alone")]
     NotARun(PathBuf),
+    #[error(
+        "`{0}` holds a run that is not finished: go on with it by `dpm sample --resume {0}`, choose another place with --out, or give --overwrite to give it up"
+    )]
+    Unfinished(PathBuf),
+    #[error("`{0}` holds a run that is under way; choose another place with --out")]
+    UnderWay(PathBuf),
     #[error("cannot write `{path}`: {source}; choose another place with --out")]
     Write {
         path: PathBuf,
@@ -34,12 +46,19 @@ impl RunDirectory {
         if place.symlink_metadata().is_err() {
             return try_to_write(place);
         }
+        let unfinished = is_unfinished(place);
+        if unfinished && is_under_way(place) {
+            return Err(RunDirectoryError::UnderWay(place.to_path_buf()));
+        }
         if !overwrite {
-            return Err(RunDirectoryError::Exists(place.to_path_buf()));
+            return Err(match unfinished {
+                true => RunDirectoryError::Unfinished(place.to_path_buf()),
+                false => RunDirectoryError::Exists(place.to_path_buf()),
+            });
         }
         // Only what this program wrote is ever removed.
-        let is_run = place.is_dir() && place.join("privacy.json").exists();
-        let is_empty = std::fs::read_dir(place).is_ok_and(|mut d| d.next().is_none());
+        let is_run = unfinished || place.is_dir() && place.join("privacy.json").exists();
+        let is_empty = fs::read_dir(place).is_ok_and(|mut d| d.next().is_none());
         if is_run || is_empty {
             try_to_write(place)
         } else {
@@ -50,23 +69,37 @@ impl RunDirectory {
     /// Starts a directory that will stand at `place`.
     pub fn create(place: &Path, overwrite: bool) -> Result<RunDirectory, RunDirectoryError> {
         RunDirectory::check(place, overwrite)?;
+        RunDirectory::begin(place, false)
+    }
+
+    /// Starts a directory that will take the place of an unfinished run's state.
+    pub fn of_unfinished(unfinished: &Unfinished) -> Result<RunDirectory, RunDirectoryError> {
+        RunDirectory::begin(unfinished.place(), true)
+    }
+
+    fn begin(place: &Path, of_unfinished: bool) -> Result<RunDirectory, RunDirectoryError> {
+        let temporary =
+            RunDirectory::temporary_beside(place).map_err(|source| RunDirectoryError::Write {
+                path: place.to_path_buf(),
+                source,
+            })?;
+        Ok(RunDirectory {
+            temporary,
+            place: place.to_path_buf(),
+            of_unfinished,
+        })
+    }
+
+    /// A folder in the making from where a rename reaches `place`.
+    pub(super) fn temporary_beside(place: &Path) -> io::Result<tempfile::TempDir> {
         let parent = match place.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let fail = |source| RunDirectoryError::Write {
-            path: place.to_path_buf(),
-            source,
-        };
-        std::fs::create_dir_all(parent).map_err(fail)?;
-        let temporary = tempfile::Builder::new()
+        fs::create_dir_all(parent)?;
+        tempfile::Builder::new()
             .prefix(".dpm-run-")
             .tempdir_in(parent)
-            .map_err(fail)?;
-        Ok(RunDirectory {
-            temporary,
-            place: place.to_path_buf(),
-        })
     }
 
     /// Where to write meanwhile.
@@ -74,41 +107,78 @@ impl RunDirectory {
         self.temporary.path()
     }
 
-    /// Writes a whole file.
+    /// Writes a whole file, and waits until it is on the disk.
     pub fn write(&self, name: &str, contents: &str) -> Result<(), RunDirectoryError> {
         let path = self.path().join(name);
-        std::fs::write(&path, contents).map_err(|source| RunDirectoryError::Write { path, source })
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&path)?;
+            file.write_all(contents.as_bytes())?;
+            file.sync_all()
+        };
+        write().map_err(|source| RunDirectoryError::Write { path, source })
     }
 
-    /// Puts the directory in its place.
+    /// Puts the directory in its place, in one step where the system can.
     pub fn publish(self, overwrite: bool) -> Result<PathBuf, RunDirectoryError> {
-        RunDirectory::check(&self.place, overwrite)?;
+        let stands = self.of_unfinished && is_unfinished(&self.place);
+        if !stands {
+            RunDirectory::check(&self.place, overwrite || self.of_unfinished)?;
+        }
         let fail = |source| RunDirectoryError::Write {
             path: self.place.clone(),
             source,
         };
-        // An old run steps aside first, so that a failure loses neither.
-        let aside = if self.place.exists() {
-            let aside = self.temporary.path().with_extension("old");
-            std::fs::rename(&self.place, &aside).map_err(fail)?;
-            Some(aside)
+        let temporary = self.temporary.path();
+        RunDirectory::make_readable(temporary);
+        if self.place.exists() {
+            // The old one, now under the temporary name, goes with it.
+            replace(temporary, &self.place).map_err(fail)?;
+            remove_quietly(temporary);
         } else {
-            None
-        };
-        if let Err(source) = std::fs::rename(self.temporary.path(), &self.place) {
-            if let Some(aside) = &aside {
-                let _ = std::fs::rename(aside, &self.place);
-            }
-            return Err(fail(source));
+            fs::rename(temporary, &self.place).map_err(fail)?;
         }
-        make_readable(&self.place);
-        if let Some(aside) = aside {
-            std::fs::remove_dir_all(aside).map_err(fail)?;
-        }
+        sync_folder(&self.place).map_err(fail)?;
         // The directory has moved: nothing is left to clean up.
         let _ = self.temporary.keep();
         Ok(self.place)
     }
+
+    /// Temporary directories are closed to others; a run is as open as the files that
+    /// the user makes elsewhere.
+    pub(super) fn make_readable(path: &Path) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o755));
+        }
+        #[cfg(not(unix))]
+        let _ = path;
+    }
+}
+
+/// Exchanges two directories, so that at no moment there is none at `place`. Where the
+/// system or the file system cannot, the old one steps aside first, so that a failure loses
+/// neither.
+fn replace(fresh: &Path, place: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE).is_ok() {
+            return Ok(());
+        }
+    }
+    let aside = fresh.with_extension("old");
+    fs::rename(place, &aside)?;
+    if let Err(error) = fs::rename(fresh, place) {
+        let _ = fs::rename(&aside, place);
+        return Err(error);
+    }
+    fs::rename(&aside, fresh)
+}
+
+/// Removes a folder of ours; what is left of it does no harm.
+pub(super) fn remove_quietly(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
 }
 
 /// Makes a directory where `place` or its first missing parent would stand, and
@@ -127,18 +197,6 @@ fn try_to_write(place: &Path) -> Result<(), RunDirectoryError> {
             path: place.to_path_buf(),
             source,
         })
-}
-
-/// Temporary directories are closed to others; a finished run is as open as the
-/// files that the user makes elsewhere.
-fn make_readable(path: &Path) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755));
-    }
-    #[cfg(not(unix))]
-    let _ = path;
 }
 
 #[cfg(test)]

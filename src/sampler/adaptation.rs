@@ -3,16 +3,23 @@
 //! Stan Reference Manual, "Automatic parameter tuning": an initial buffer for
 //! the step size, windows of doubling length for the metric, a final buffer.
 
+use serde::{Deserialize, Serialize};
+
+use super::exact_number;
 use super::metric::Metric;
 
 /// Dual averaging of the step size (Hoffman and Gelman 2014, section 3.2).
-#[derive(Debug, Clone)]
-pub(super) struct DualAveraging {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DualAveraging {
     target: f64,
+    #[serde(with = "exact_number")]
     mu: f64,
     iteration: f64,
+    #[serde(with = "exact_number")]
     error: f64,
+    #[serde(with = "exact_number")]
     log_average: f64,
+    #[serde(with = "exact_number")]
     log_step: f64,
 }
 
@@ -58,11 +65,13 @@ impl DualAveraging {
 }
 
 /// Running mean and covariance (Welford 1962).
-#[derive(Debug, Clone)]
-pub(super) struct Covariance {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Covariance {
     n: f64,
+    #[serde(with = "exact_number::list")]
     mean: Vec<f64>,
     /// Sums of products of deviations; the diagonal only, unless dense.
+    #[serde(with = "exact_number::list")]
     products: Vec<f64>,
     dense: bool,
 }
@@ -82,6 +91,10 @@ impl Covariance {
             ],
             dense,
         }
+    }
+
+    pub fn dimension(&self) -> usize {
+        self.mean.len()
     }
 
     pub fn add(&mut self, x: &[f64]) {
@@ -173,6 +186,11 @@ impl Windows {
     /// Whether draws of this iteration (0-based) count for the metric.
     pub fn collects(&self, iteration: usize) -> bool {
         iteration >= self.start && self.ends.last().is_some_and(|&end| iteration < end)
+    }
+
+    /// Whether a window ends in these iterations.
+    pub fn closes_within(&self, iterations: std::ops::Range<usize>) -> bool {
+        iterations.into_iter().any(|i| self.closes(i))
     }
 
     /// Whether a window ends after this iteration.

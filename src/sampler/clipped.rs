@@ -48,7 +48,7 @@ pub struct ClippedSettings {
 /// Runs a private sampler's dynamics on clipped values without noise. Everything it gives is
 /// NOT PRIVATE.
 ///
-/// Errors: settings out of range, no initial point, an interrupt.
+/// Errors: settings out of range, no initial point.
 pub fn sample_clipped(
     vault: &Vault,
     settings: &ClippedSettings,
@@ -98,6 +98,9 @@ pub fn sample_clipped(
             density: vault.density(),
             warmup,
             recorder: Recorder::new(chain, settings.num_warmup, observer),
+            keeper: None,
+            window: u64::MAX,
+            at: 0,
         }
         .run(settings.num_warmup + settings.num_samples, &mut rng, stop)
     })

@@ -37,7 +37,11 @@
 //! subsampling stops one term short, which understates the cost.
 
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::checkpoint::{read, written};
+use super::exact_number;
 use super::metric::Metric;
 use super::oracle::{Oracle, SampleError};
 use super::plan::{Plan, PlanError};
@@ -121,12 +125,18 @@ impl Sampler for DpBarker {
     }
 }
 
+/// All of it changes while the chain goes.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Chain {
     /// eta
+    #[serde(with = "exact_number")]
     step_size: f64,
     metric: Metric,
+    #[serde(with = "exact_number::list")]
     theta: Vec<f64>,
     /// log prior + log Jacobian at theta.
+    #[serde(with = "exact_number")]
     log_prior: f64,
 }
 
@@ -168,5 +178,14 @@ impl Walker for Chain {
     fn tune(&mut self, step_size: f64, metric: &Metric) {
         self.step_size = step_size;
         self.metric = metric.clone();
+    }
+
+    fn save(&self) -> Value {
+        written(self)
+    }
+
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
+        *self = read(saved)?;
+        Ok(())
     }
 }

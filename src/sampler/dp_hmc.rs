@@ -33,8 +33,12 @@
 //! paper's.
 
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::checkpoint::{read, written};
 use super::clipped::Reference;
+use super::exact_number;
 use super::jitter::Jitter;
 use super::metric::Metric;
 use super::oracle::{Oracle, Ratio, SampleError};
@@ -210,6 +214,39 @@ impl Walker for Chain {
         self.settings.step_size = step_size;
         self.settings.metric = metric.clone();
     }
+
+    fn save(&self) -> Value {
+        written(&Saved {
+            step_size: self.settings.step_size,
+            metric: self.settings.metric.clone(),
+            jitter: self.jitter.clone(),
+            state: self.state.clone(),
+        })
+    }
+
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
+        let saved: Saved = read(saved)?;
+        self.settings.step_size = saved.step_size;
+        self.settings.metric = saved.metric;
+        self.jitter = saved.jitter;
+        self.state = saved.state;
+        Ok(())
+    }
+
+    fn first_release(&self) -> Option<usize> {
+        (self.state.gradient.is_none() && !self.settings.fresh_gradients).then_some(GRADIENTS)
+    }
+}
+
+/// What changes while a chain goes.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    #[serde(with = "exact_number")]
+    step_size: f64,
+    metric: Metric,
+    jitter: Jitter,
+    state: State,
 }
 
 /// What does not change within an iteration.
@@ -223,13 +260,17 @@ struct Settings {
     metric: Metric,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct State {
     /// Unconstrained parameters.
+    #[serde(with = "exact_number::list")]
     theta: Vec<f64>,
     /// log prior + log Jacobian at theta.
+    #[serde(with = "exact_number")]
     log_prior: f64,
     /// The noisy gradient that belongs to theta, noise and all.
+    #[serde(with = "exact_number::option_list")]
     gradient: Option<Vec<f64>>,
 }
 

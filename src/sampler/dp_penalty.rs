@@ -48,8 +48,12 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::checkpoint::{read, written};
 use super::clipped::Reference;
+use super::exact_number;
 use super::metric::Metric;
 use super::oracle::{Oracle, Ratio, SampleError};
 use super::plan::{Plan, PlanError};
@@ -272,4 +276,38 @@ impl Walker for Chain {
         self.step_size = step_size;
         self.metric = metric.clone();
     }
+
+    fn save(&self) -> Value {
+        written(&Saved {
+            step_size: self.step_size,
+            metric: self.metric.clone(),
+            theta: self.theta.clone(),
+            log_prior: self.log_prior,
+            forward: self.forward.clone(),
+        })
+    }
+
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
+        let saved: Saved = read(saved)?;
+        self.step_size = saved.step_size;
+        self.metric = saved.metric;
+        self.theta = saved.theta;
+        self.log_prior = saved.log_prior;
+        self.forward = saved.forward;
+        Ok(())
+    }
+}
+
+/// What changes while a chain goes.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    #[serde(with = "exact_number")]
+    step_size: f64,
+    metric: Metric,
+    #[serde(with = "exact_number::list")]
+    theta: Vec<f64>,
+    #[serde(with = "exact_number")]
+    log_prior: f64,
+    forward: Vec<bool>,
 }

@@ -35,7 +35,11 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::checkpoint::{read, written};
+use super::exact_number;
 use super::oracle::{Oracle, SampleError};
 use super::plan::PlanError;
 use super::request::PlanRequest;
@@ -159,4 +163,39 @@ impl Walker for Chain {
 
     /// Steps are planned, and with them the noise.
     fn tune(&mut self, _: f64, _: &Metric) {}
+
+    fn save(&self) -> Value {
+        written(&Saved {
+            iteration: self.steps.iteration(),
+            theta: self.theta.clone(),
+            momentum: self.momentum.clone(),
+            thermostat: self.thermostat,
+        })
+    }
+
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
+        let saved: Saved = read(saved)?;
+        self.steps.go_to(saved.iteration);
+        self.theta = saved.theta;
+        self.momentum = saved.momentum;
+        self.thermostat = saved.thermostat;
+        Ok(())
+    }
+
+    fn skip(&mut self, iterations: u64) {
+        self.steps.go_to(self.steps.iteration() + iterations);
+    }
+}
+
+/// What changes while a chain goes.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    iteration: u64,
+    #[serde(with = "exact_number::list")]
+    theta: Vec<f64>,
+    #[serde(with = "exact_number::list")]
+    momentum: Vec<f64>,
+    #[serde(with = "exact_number")]
+    thermostat: f64,
 }

@@ -68,7 +68,7 @@ impl NonPrivateSettings {
 
 /// Runs a sampler without privacy. Everything it gives is NOT PRIVATE.
 ///
-/// Errors: no initial point with a finite density, an interrupt.
+/// Errors: no initial point with a finite density.
 pub fn sample_exactly(
     vault: &Vault,
     settings: &NonPrivateSettings,
@@ -90,7 +90,7 @@ pub fn sample_exactly(
         let mut recorder = Recorder::new(chain, settings.num_warmup, observer);
         for iteration in 0..settings.num_warmup + settings.num_samples {
             if stop() {
-                return Err(SampleError::Interrupted);
+                return Ok(recorder.finish(true));
             }
             let warming = iteration < settings.num_warmup;
             let h = warmup.step_size(warming, &mut rng);
@@ -112,7 +112,7 @@ pub fn sample_exactly(
                 },
             );
         }
-        Ok(recorder.finish())
+        Ok(recorder.finish(false))
     })
 }
 

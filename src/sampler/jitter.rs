@@ -1,13 +1,14 @@
 //! Step-size jitter from a randomised Halton sequence.
 
 use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
 
 /// Values in (0, 1], evenly spread, that do not depend on the chain.
 ///
 /// Without jitter a Hamiltonian trajectory can keep returning to where it
 /// started. The sequence is van der Corput's (Halton's in base 2), shifted by a
 /// random amount (Owen 2017, "A randomized Halton algorithm in R").
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Jitter {
     shift: f64,
     index: u64,

@@ -3,6 +3,7 @@
 
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
 
 use super::Algorithm;
 
@@ -31,7 +32,8 @@ impl MetricForm {
 }
 
 /// M^-1, in the forms that Stan knows.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Metric {
     Unit,
     Diagonal(Vec<f64>),

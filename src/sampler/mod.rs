@@ -7,6 +7,7 @@ mod adaptation;
 mod barker_correction;
 #[cfg(test)]
 mod bias_tests;
+mod checkpoint;
 mod clipped;
 mod dp_barker;
 mod dp_hmc;
@@ -15,6 +16,7 @@ mod dp_sghmc;
 mod dp_sgld;
 mod dp_sgnht;
 mod exact;
+mod exact_number;
 mod hamiltonian;
 mod hmc;
 #[cfg(test)]
@@ -34,7 +36,9 @@ mod stochastic;
 mod warmup;
 
 use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
 
+pub use checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
 pub use clipped::{ClippedSettings, sample_clipped};
 pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
@@ -47,8 +51,12 @@ pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
     DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations, NoiseChoice, PlanRequest,
 };
-pub use run::{Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately};
+pub use run::{
+    Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately,
+    sample_with_checkpoints,
+};
 pub use schedule::{Line, Noise, PlannedLine, Question, Scale};
+pub use warmup::Learnt;
 
 /// A sampler, as the command line and the planner see it.
 #[derive(Debug)]
@@ -128,6 +136,29 @@ pub trait Walker {
 
     /// Takes over what warm-up has learnt from released values.
     fn tune(&mut self, step_size: f64, metric: &Metric);
+
+    /// All that the next iterations depend on beside the run's settings: released values
+    /// and what follows from them. A chain that is restored from it goes on as this one,
+    /// to the bit.
+    fn save(&self) -> Value;
+
+    /// Takes over what [`save`](Walker::save) wrote.
+    ///
+    /// # Errors
+    ///
+    /// It is not this sampler's.
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError>;
+
+    /// Goes past iterations whose releases were made and lost.
+    fn skip(&mut self, iterations: u64) {
+        let _ = iterations;
+    }
+
+    /// The line of a release that the next iteration makes beside those that every
+    /// iteration makes; planned once for each chain.
+    fn first_release(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// What one iteration says of itself; all of it follows from released values.

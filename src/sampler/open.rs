@@ -30,7 +30,7 @@ pub struct OpenSettings {
 
 /// Runs a stochastic-gradient sampler without privacy. Everything it gives is NOT PRIVATE.
 ///
-/// Errors: settings out of range, no initial point, an interrupt.
+/// Errors: settings out of range, no initial point.
 pub fn sample_openly(
     vault: &Vault,
     settings: &OpenSettings,
@@ -67,7 +67,7 @@ pub fn sample_openly(
         let mut recorder = Recorder::new(chain, settings.num_warmup, observer);
         for iteration in 0..iterations {
             if stop() {
-                return Err(SampleError::Interrupted);
+                return Ok(recorder.finish(true));
             }
             let step = walker.step(&mut oracle, &mut rng)?;
             recorder.record(
@@ -83,7 +83,7 @@ pub fn sample_openly(
                 },
             );
         }
-        Ok(recorder.finish())
+        Ok(recorder.finish(false))
     })
 }
 

@@ -39,8 +39,16 @@ pub enum SampleError {
     NotClipped(&'static str),
     #[error(transparent)]
     Plan(#[from] Box<super::plan::PlanError>),
-    #[error("interrupted")]
-    Interrupted,
+    #[error("cannot write the checkpoint of chain {chain}: {source}")]
+    Keep {
+        /// Counts from 1.
+        chain: usize,
+        source: std::io::Error,
+    },
+    #[error("the checkpoints are not of this run: they do not fit its plan or its sampler")]
+    Unreadable,
+    #[error("this should not have happened: the thread of a chain is gone")]
+    Lost,
 }
 
 /// The answer to a question about a proposal.
@@ -85,6 +93,16 @@ pub trait Oracle {
 
     /// True with probability min(1, exp(`log_probability`)).
     fn accept(&mut self, log_probability: f64) -> bool;
+
+    /// How many releases of each planned line were made, for oracles that release.
+    fn released(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    /// Counts on from what a chain released before it was cut short.
+    fn count_from(&mut self, released: Vec<u64>) {
+        let _ = released;
+    }
 }
 
 /// The vault, asked under a fixed plan.
@@ -93,6 +111,8 @@ pub struct PrivateOracle<'a> {
     plan: &'a Plan,
     meter: &'a Meter,
     rng: PrivateRng,
+    /// Releases of each line.
+    released: Vec<u64>,
 }
 
 impl<'a> PrivateOracle<'a> {
@@ -104,6 +124,13 @@ impl<'a> PrivateOracle<'a> {
             plan,
             meter,
             rng,
+            released: vec![0; plan.lines.len()],
+        }
+    }
+
+    fn count(&mut self, line: usize) {
+        if let Some(count) = self.released.get_mut(line) {
+            *count += 1;
         }
     }
 
@@ -141,6 +168,7 @@ impl Oracle for PrivateOracle<'_> {
             .vault
             .noisy_batch_gradient(theta, &scale, batches, charge, &mut self.rng)?
             .into_inner();
+        self.count(line);
         let (_, prior) = self.vault.density().pull_back(theta, &[]);
         let request = &self.plan.request;
         let factor = request.temperature * planned.line.weight(request);
@@ -165,6 +193,7 @@ impl Oracle for PrivateOracle<'_> {
                 let released =
                     self.vault
                         .noisy_batch_log_ratio(from, to, &query, charge, &mut self.rng)?;
+                self.count(line);
                 return Ok(Ratio::Penalised(released.get().penalised));
             }
             Scale::Gradient(_) | Scale::Barker(_) => {
@@ -187,6 +216,7 @@ impl Oracle for PrivateOracle<'_> {
             charge,
             &mut self.rng,
         )?;
+        self.count(line);
         Ok(Ratio::Penalised(released.get().penalised))
     }
 
@@ -204,12 +234,21 @@ impl Oracle for PrivateOracle<'_> {
         let released = self
             .vault
             .noisy_barker(from, to, &scale, charge, &mut self.rng)?;
+        self.count(line);
         let correction = barker_correction::draw(&mut self.rng);
         Ok(released.get() + prior_ratio + correction > 0.0)
     }
 
     fn accept(&mut self, log_probability: f64) -> bool {
         noise::accept(log_probability, &mut self.rng)
+    }
+
+    fn released(&self) -> Vec<u64> {
+        self.released.clone()
+    }
+
+    fn count_from(&mut self, released: Vec<u64>) {
+        self.released = released;
     }
 }
 

@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use super::checkpoint::{Begun, Checkpoint, Keeper, Keeping, window};
+use super::exact_number;
 use super::metric::MetricForm;
 use super::oracle::{Oracle, PrivateOracle, SampleError};
 use super::plan::Plan;
@@ -14,33 +17,43 @@ use crate::accounting::Meter;
 use crate::density::Density;
 use crate::privacy::{PrivateRng, Vault};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Phase {
     Warmup,
     Sampling,
 }
 
 /// One iteration, as it happens.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Draw {
     pub phase: Phase,
+    #[serde(with = "exact_number")]
     pub accept_stat: f64,
     /// The step size of this iteration.
+    #[serde(with = "exact_number")]
     pub step_size: f64,
     pub divergent: bool,
     /// The sampler's own columns ([`Algorithm::columns`](super::Algorithm)).
+    #[serde(with = "exact_number::list")]
     pub sampler: Vec<f64>,
     /// Output columns, in the order of [`Density::output_names`].
+    #[serde(with = "exact_number::list")]
     pub values: Vec<f64>,
 }
 
-/// A finished chain.
+/// A chain that is over, or was interrupted.
 #[derive(Debug, Clone)]
 pub struct Chain {
     /// Kept iterations of the sampling phase (and of the warm-up where asked).
     pub draws: Vec<Draw>,
     /// Share of accepted proposals over all sampling iterations.
     pub acceptance: f64,
+    /// Iterations that were made and lost when the run was killed; without draws.
+    pub lost: u64,
+    /// Whether the observer stopped it before its last iteration.
+    pub interrupted: bool,
     pub warmup_seconds: f64,
     pub sampling_seconds: f64,
 }
@@ -50,7 +63,8 @@ pub trait Observer: Sync {
     /// `chain` and `iteration` count from 0.
     fn iteration(&self, chain: usize, iteration: u64, draw: &Draw);
 
-    /// Whether to stop after the current release.
+    /// Whether to stop. Chains finish the iteration that they are in, so that nothing that
+    /// was released is lost, and are shorter.
     fn interrupted(&self) -> bool {
         false
     }
@@ -105,13 +119,35 @@ impl PrivateSettings {
 /// threads.
 ///
 /// Errors: the meter refuses (a bug, since the plan counted the releases), no
-/// initial point, an interrupt.
+/// initial point.
 pub fn sample_privately(
     vault: &Vault,
     plan: &Plan,
     meter: &Meter,
     run: &PrivateSettings,
     observer: &impl Observer,
+) -> Result<Vec<Chain>, SampleError> {
+    sample_with_checkpoints(vault, plan, meter, run, observer, None)
+}
+
+/// As [`sample_privately`], with checkpoints: a run that is killed or interrupted can be
+/// gone on with, on the same charge and with the same settings.
+///
+/// Of a new run, `keeping.begun` is empty. To go on, give what the keeper has kept of each
+/// chain, a meter that begins with
+/// [`released_before`](super::released_before), and new private randomness: noise that was
+/// used is never used again. Only one process may ever go on from a checkpoint; to see to
+/// that is the caller's task. Checkpoints do not change draws.
+///
+/// Errors: as of [`sample_privately`]; a checkpoint that cannot be kept, or is not this
+/// run's. Chains stop then, and what was kept before can be gone on from.
+pub fn sample_with_checkpoints(
+    vault: &Vault,
+    plan: &Plan,
+    meter: &Meter,
+    run: &PrivateSettings,
+    observer: &impl Observer,
+    keeping: Option<&Keeping>,
 ) -> Result<Vec<Chain>, SampleError> {
     let request = &plan.request;
     let Kind::Private(sampler) = request.algorithm.kind else {
@@ -122,7 +158,12 @@ pub fn sample_privately(
         let mut rng = public_rng(run.seed, chain);
         let noise = run.noise.fork(chain as u64)?;
         let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
-        let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
+        let begun = keeping.and_then(|keeping| keeping.begun.get(chain)?.as_ref());
+        let theta = match begun {
+            None => start(&run.initial, chain, vault.density(), &mut rng)?,
+            // Takes its place from the checkpoint.
+            Some(_) => vec![0.0; vault.density().dimension()],
+        };
         let warmup = Warmup::new(
             run.num_warmup,
             theta.len(),
@@ -136,15 +177,21 @@ pub fn sample_privately(
             run.metric,
         );
         let mut walker = sampler.chain(plan, theta, &mut oracle, &mut rng);
-        let recorder = Recorder::new(chain, run.num_warmup, observer);
-        Course {
+        let mut course = Course {
             walker: walker.as_mut(),
             oracle: &mut oracle,
             density: vault.density(),
             warmup,
-            recorder,
+            recorder: Recorder::new(chain, run.num_warmup, observer),
+            keeper: keeping.map(|keeping| keeping.keeper),
+            window: window(plan.iterations_per_chain),
+            at: 0,
+        };
+        if let Some(begun) = begun {
+            let released = begun.released(plan)?;
+            course.go_on_from(begun, released, plan.iterations_per_chain, &mut rng)?;
         }
-        .run(plan.iterations_per_chain, &mut rng, stop)
+        course.run(plan.iterations_per_chain, &mut rng, stop)
     })
 }
 
@@ -155,48 +202,128 @@ pub(super) struct Course<'a, O: Observer> {
     pub density: &'a Density,
     pub warmup: Warmup,
     pub recorder: Recorder<'a, O>,
+    /// Where checkpoints are kept, of a run that has them.
+    pub keeper: Option<&'a dyn Keeper>,
+    /// Iterations from one checkpoint to the next.
+    pub window: u64,
+    /// Iterations that are over.
+    pub at: u64,
 }
 
 impl<O: Observer> Course<'_, O> {
+    /// Takes over a chain that was cut short, after the window that it lost. `released`:
+    /// what it has released, that window included.
+    pub fn go_on_from(
+        &mut self,
+        begun: &Begun,
+        released: Vec<u64>,
+        iterations: u64,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<(), SampleError> {
+        let last = &begun.last;
+        self.walker.restore(&last.walker)?;
+        if self.walker.theta().len() != self.density.dimension() {
+            return Err(SampleError::Unreadable);
+        }
+        self.warmup.restore(last.warmup.clone());
+        rng.set_word_pos(last.position);
+        self.oracle.count_from(released);
+        self.at = last.granted;
+        let mut lost = last.granted - last.done;
+        if lost > 0 {
+            // A first release that was lost has to be made again. The plan has one of them;
+            // one iteration less has room for another.
+            if last.first_release.is_some() && self.at < iterations {
+                self.at += 1;
+                lost += 1;
+            }
+            self.walker.skip(lost);
+            if self.warmup.pass(last.done..self.at) {
+                self.walker
+                    .tune(self.warmup.step_size(), self.warmup.metric());
+            }
+        }
+        self.recorder.go_on_from(begun, lost);
+        Ok(())
+    }
+
     pub fn run(
-        self,
+        mut self,
         iterations: u64,
         rng: &mut ChaCha8Rng,
         stop: &dyn Fn() -> bool,
     ) -> Result<Chain, SampleError> {
-        let Course {
-            walker,
-            oracle,
-            density,
-            mut warmup,
-            mut recorder,
-        } = self;
-        for iteration in 0..iterations {
+        let mut stopped = false;
+        while self.at < iterations && !stopped {
             if stop() {
-                return Err(SampleError::Interrupted);
+                stopped = true;
+                break;
             }
-            let step = walker.step(oracle, rng)?;
-            if warmup.is_needed() && iteration < recorder.num_warmup {
-                warmup.learn(iteration as usize, walker.theta(), step.accept_stat);
-                if iteration + 1 == recorder.num_warmup {
-                    warmup.finish();
+            let end = self.at.saturating_add(self.window).min(iterations);
+            self.keep(end, rng)?;
+            while self.at < end {
+                if stop() {
+                    stopped = true;
+                    break;
                 }
-                walker.tune(warmup.step_size(), warmup.metric());
+                self.iteration(rng)?;
             }
-            recorder.record(
-                iteration,
-                step.accepted,
-                Draw {
-                    phase: Phase::Sampling,
-                    accept_stat: step.accept_stat,
-                    step_size: step.step_size,
-                    divergent: false,
-                    sampler: step.columns,
-                    values: density.outputs(walker.theta()),
-                },
-            );
         }
-        Ok(recorder.finish())
+        // Closes the window: nothing is lost.
+        self.keep(self.at, rng)?;
+        Ok(self.recorder.finish(stopped))
+    }
+
+    fn iteration(&mut self, rng: &mut ChaCha8Rng) -> Result<(), SampleError> {
+        let step = self.walker.step(self.oracle, rng)?;
+        let stat = step.accept_stat;
+        if self.warmup.learn(self.at, self.walker.theta(), stat) {
+            self.walker
+                .tune(self.warmup.step_size(), self.warmup.metric());
+        }
+        self.recorder.record(
+            self.at,
+            step.accepted,
+            Draw {
+                phase: Phase::Sampling,
+                accept_stat: step.accept_stat,
+                step_size: step.step_size,
+                divergent: false,
+                sampler: step.columns,
+                values: self.density.outputs(self.walker.theta()),
+            },
+        );
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Grants the iterations up to `granted`.
+    fn keep(&mut self, granted: u64, rng: &ChaCha8Rng) -> Result<(), SampleError> {
+        let Some(keeper) = self.keeper else {
+            return Ok(());
+        };
+        let recorder = &mut self.recorder;
+        let checkpoint = Checkpoint {
+            done: self.at.min(granted),
+            granted,
+            lost: recorder.lost,
+            released: self.oracle.released(),
+            accepted: recorder.accepted,
+            sampled: recorder.sampled,
+            first_release: self.walker.first_release(),
+            position: rng.get_word_pos(),
+            walker: self.walker.save(),
+            warmup: self.warmup.learnt().clone(),
+            draws: recorder.draws[recorder.kept..].to_vec(),
+        };
+        keeper
+            .keep(recorder.chain, &checkpoint)
+            .map_err(|source| SampleError::Keep {
+                chain: recorder.chain + 1,
+                source,
+            })?;
+        recorder.kept = recorder.draws.len();
+        Ok(())
     }
 }
 
@@ -223,23 +350,10 @@ pub(super) fn in_parallel(
             .collect();
         handles
             .into_iter()
-            .map(|handle| handle.join().unwrap_or(Err(SampleError::Interrupted)))
+            .map(|handle| handle.join().unwrap_or(Err(SampleError::Lost)))
             .collect()
     });
-    // An error of its own says more than the interrupt it caused elsewhere.
-    let mut chains = Vec::new();
-    let mut interrupted = false;
-    for result in results {
-        match result {
-            Ok(chain) => chains.push(chain),
-            Err(SampleError::Interrupted) => interrupted = true,
-            Err(error) => return Err(error),
-        }
-    }
-    if interrupted {
-        return Err(SampleError::Interrupted);
-    }
-    Ok(chains)
+    results.into_iter().collect()
 }
 
 /// The public generator of a chain: its own stream of the seed's.
@@ -287,8 +401,11 @@ pub(super) struct Recorder<'a, O: Observer> {
     num_warmup: u64,
     observer: &'a O,
     draws: Vec<Draw>,
+    /// How many of them are in checkpoints.
+    kept: usize,
     accepted: u64,
     sampled: u64,
+    lost: u64,
     started: std::time::Instant,
     warmup_seconds: f64,
 }
@@ -300,11 +417,22 @@ impl<'a, O: Observer> Recorder<'a, O> {
             num_warmup,
             observer,
             draws: Vec::new(),
+            kept: 0,
             accepted: 0,
             sampled: 0,
+            lost: 0,
             started: std::time::Instant::now(),
             warmup_seconds: 0.0,
         }
+    }
+
+    /// Takes over what was recorded before, and counts what was lost since.
+    fn go_on_from(&mut self, begun: &Begun, lost: u64) {
+        self.draws = begun.draws.clone();
+        self.kept = self.draws.len();
+        self.accepted = begun.last.accepted;
+        self.sampled = begun.last.sampled;
+        self.lost = begun.last.lost + lost;
     }
 
     pub(super) fn record(&mut self, iteration: u64, accepted: bool, mut draw: Draw) {
@@ -319,8 +447,11 @@ impl<'a, O: Observer> Recorder<'a, O> {
         self.draws.push(draw);
     }
 
-    pub(super) fn finish(self) -> Chain {
+    /// `interrupted`: whether the chain was stopped before its last iteration.
+    pub(super) fn finish(self, interrupted: bool) -> Chain {
         Chain {
+            lost: self.lost,
+            interrupted,
             acceptance: self.accepted as f64 / self.sampled.max(1) as f64,
             sampling_seconds: self.started.elapsed().as_secs_f64() - self.warmup_seconds,
             warmup_seconds: self.warmup_seconds,

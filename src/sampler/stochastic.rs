@@ -2,7 +2,9 @@
 //! Poisson batches, whose noise is both the privacy and the heat, and never reject.
 
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
+use super::exact_number;
 use super::oracle::Oracle;
 use super::plan::{Plan, PlanError};
 use super::request::PlanRequest;
@@ -109,6 +111,17 @@ impl Steps {
         (self.line, self.blocks[self.line])
     }
 
+    /// Iterations so far.
+    pub fn iteration(&self) -> u64 {
+        self.iteration
+    }
+
+    /// Goes to where so many iterations are over.
+    pub fn go_to(&mut self, iteration: u64) {
+        self.line = 0;
+        self.iteration = iteration;
+    }
+
     /// The line, step and noise of the first iteration.
     pub fn first(&self) -> Block {
         self.blocks[0]
@@ -121,6 +134,15 @@ impl Steps {
         }
         self
     }
+}
+
+/// What changes while a chain goes whose momenta are drawn anew.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Progress {
+    pub iteration: u64,
+    #[serde(with = "exact_number::list")]
+    pub theta: Vec<f64>,
 }
 
 /// A step for a posterior whose curvature is about what the clip bound allows. There is no

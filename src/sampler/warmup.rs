@@ -5,18 +5,30 @@
 //! proposal's length, whatever the step size, and that of gradients does not depend
 //! on it: the charge stays what was planned.
 
+use serde::{Deserialize, Serialize};
+
 use super::adaptation::{Covariance, DualAveraging, Windows};
+use super::exact_number;
 use super::metric::{Metric, MetricForm};
 
-pub(super) struct Warmup {
-    /// `None` when the step size was given.
+/// What warm-up has learnt so far: all of it from released values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Learnt {
     adaptation: Option<DualAveraging>,
-    target: f64,
+    #[serde(with = "exact_number")]
     step_size: f64,
-    windows: Windows,
     covariance: Option<Covariance>,
-    form: MetricForm,
     metric: Metric,
+}
+
+pub(super) struct Warmup {
+    num_warmup: u64,
+    target: f64,
+    windows: Windows,
+    form: MetricForm,
+    /// Its adaptation is `None` when the step size was given.
+    learnt: Learnt,
 }
 
 impl Warmup {
@@ -29,64 +41,98 @@ impl Warmup {
         form: MetricForm,
     ) -> Self {
         Warmup {
-            adaptation: target.map(|target| DualAveraging::new(step_size, target)),
+            num_warmup,
             target: target.unwrap_or(f64::NAN),
-            step_size,
             windows: Windows::new(num_warmup as usize),
-            covariance: (form != MetricForm::Unit)
-                .then(|| Covariance::new(dimension, form == MetricForm::Dense)),
             form,
-            metric: Metric::Unit,
+            learnt: Learnt {
+                adaptation: target.map(|target| DualAveraging::new(step_size, target)),
+                step_size,
+                covariance: (form != MetricForm::Unit)
+                    .then(|| Covariance::new(dimension, form == MetricForm::Dense)),
+                metric: Metric::Unit,
+            },
         }
+    }
+
+    pub fn learnt(&self) -> &Learnt {
+        &self.learnt
+    }
+
+    /// Goes on from what was learnt before.
+    pub fn restore(&mut self, learnt: Learnt) {
+        self.learnt = learnt;
     }
 
     /// Whether there is anything to learn.
     pub fn is_needed(&self) -> bool {
-        self.adaptation.is_some() || self.covariance.is_some()
+        self.learnt.adaptation.is_some() || self.learnt.covariance.is_some()
     }
 
-    /// Learns from the `iteration`-th warm-up iteration, counted from 0.
-    pub fn learn(&mut self, iteration: usize, theta: &[f64], accept_stat: f64) {
-        if let Some(adaptation) = &mut self.adaptation {
-            adaptation.update(accept_stat);
-            self.step_size = adaptation.step();
+    /// Learns from the `iteration`-th iteration, counted from 0; nothing from those after
+    /// warm-up. Whether the sampler has to be told.
+    pub fn learn(&mut self, iteration: u64, theta: &[f64], accept_stat: f64) -> bool {
+        if !self.is_needed() || iteration >= self.num_warmup {
+            return false;
         }
-        let Some(covariance) = &mut self.covariance else {
-            return;
-        };
-        if self.windows.collects(iteration) {
+        if let Some(adaptation) = &mut self.learnt.adaptation {
+            adaptation.update(accept_stat);
+            self.learnt.step_size = adaptation.step();
+        }
+        if let Some(covariance) = &mut self.learnt.covariance
+            && self.windows.collects(iteration as usize)
+        {
             covariance.add(theta);
         }
-        if self.windows.closes(iteration) {
-            let fresh = Covariance::new(theta.len(), self.form == MetricForm::Dense);
-            let window = std::mem::replace(covariance, fresh);
-            if let Some(estimate) = window.metric() {
-                // Steps are in units of the metric: keep their lengths as they were.
-                let d = theta.len();
-                let scale = |m: &Metric| (0..d).map(|j| m.deviation(j).ln()).sum::<f64>();
-                let change = ((scale(&self.metric) - scale(&estimate)) / d as f64).exp();
-                self.metric = estimate;
-                self.step_size *= change;
-                if self.adaptation.is_some() {
-                    self.adaptation = Some(DualAveraging::new(self.step_size, self.target));
-                }
+        self.pass(iteration..iteration + 1)
+    }
+
+    /// Does what is due at the end of these iterations, which may be lost: a window of the
+    /// metric that closes, the end of warm-up. Whether the sampler has to be told.
+    pub fn pass(&mut self, iterations: std::ops::Range<u64>) -> bool {
+        if !self.is_needed() || iterations.start >= self.num_warmup {
+            return false;
+        }
+        let end = iterations.end.min(self.num_warmup);
+        let passed = iterations.start as usize..end as usize;
+        if self.windows.closes_within(passed) {
+            self.close_window();
+        }
+        if end == self.num_warmup
+            && let Some(adaptation) = &self.learnt.adaptation
+        {
+            // Settles on the averaged step size.
+            self.learnt.step_size = adaptation.average_step();
+        }
+        true
+    }
+
+    fn close_window(&mut self) {
+        let learnt = &mut self.learnt;
+        let Some(covariance) = &mut learnt.covariance else {
+            return;
+        };
+        let d = covariance.dimension();
+        let fresh = Covariance::new(d, self.form == MetricForm::Dense);
+        let window = std::mem::replace(covariance, fresh);
+        if let Some(estimate) = window.metric() {
+            // Steps are in units of the metric: keep their lengths as they were.
+            let scale = |m: &Metric| (0..d).map(|j| m.deviation(j).ln()).sum::<f64>();
+            let change = ((scale(&learnt.metric) - scale(&estimate)) / d as f64).exp();
+            learnt.metric = estimate;
+            learnt.step_size *= change;
+            if learnt.adaptation.is_some() {
+                learnt.adaptation = Some(DualAveraging::new(learnt.step_size, self.target));
             }
         }
     }
 
-    /// Settles on the averaged step size.
-    pub fn finish(&mut self) {
-        if let Some(adaptation) = &self.adaptation {
-            self.step_size = adaptation.average_step();
-        }
-    }
-
     pub fn step_size(&self) -> f64 {
-        self.step_size
+        self.learnt.step_size
     }
 
     pub fn metric(&self) -> &Metric {
-        &self.metric
+        &self.learnt.metric
     }
 }
 
@@ -100,13 +146,11 @@ mod tests {
     fn the_step_size_settles_at_the_target() {
         let mut warmup = Warmup::new(400, 1, 0.01, Some(0.6), MetricForm::Unit);
         let mut fixed = Warmup::new(400, 1, 0.01, None, MetricForm::Unit);
-        for i in 0..400 {
+        for i in 0..400u64 {
             let stat = (-warmup.step_size()).exp();
             warmup.learn(i, &[0.0], stat);
             fixed.learn(i, &[0.0], 1.0);
         }
-        warmup.finish();
-        fixed.finish();
         let expected = -(0.6f64.ln());
         assert!(
             (warmup.step_size() / expected).ln().abs() < 0.1,
@@ -121,7 +165,7 @@ mod tests {
     #[test]
     fn the_metric_is_learnt_and_steps_keep_their_length() {
         let mut warmup = Warmup::new(1000, 2, 1.0, None, MetricForm::Diagonal);
-        for i in 0..1000 {
+        for i in 0..1000u64 {
             let swing = if i % 2 == 0 { 1.0 } else { -1.0 };
             warmup.learn(i, &[4.0 * swing, 0.25 * swing], 0.5);
         }

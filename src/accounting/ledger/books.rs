@@ -21,6 +21,8 @@ pub(super) struct Books {
     pub balance: Balance,
     pub tally: Tally,
     open: HashMap<u64, OpenRun>,
+    /// Open runs by their last token.
+    tokens: HashMap<String, u64>,
     /// Every run in order, where somebody wants to see them.
     history: Option<Vec<RunRecord>>,
 }
@@ -33,6 +35,8 @@ pub struct Tally {
     pub completed: u64,
     pub stopped: u64,
     pub nothing_released: u64,
+    /// How often a run that was cut short was gone on with.
+    pub resumed: u64,
     /// Repairs after a write that was cut short.
     pub recovered: u64,
     /// How often the file was accepted without its head.
@@ -56,6 +60,8 @@ pub struct RunRecord {
     pub date: String,
     pub run: String,
     pub events: Vec<Event>,
+    /// How often it was cut short and gone on with.
+    pub resumed: u64,
     /// None while it is under way, and for ever if it died.
     pub outcome: Option<Outcome>,
     /// Releases that took place, an event at a time; none known before it has ended.
@@ -67,6 +73,17 @@ pub struct RunRecord {
 struct OpenRun {
     cost: Cost,
     counts: Box<[u64]>,
+    /// What whoever goes on with it must know, and what is known of its charge then.
+    token: Option<Box<(String, Charged)>>,
+}
+
+/// An entry that charged a run.
+#[derive(Clone, Debug)]
+pub(super) struct Charged {
+    pub entry: u64,
+    pub hash: EntryHash,
+    /// With the run.
+    pub balance: Balance,
 }
 
 /// An entry that cannot stand where it stands.
@@ -85,8 +102,12 @@ pub(super) enum EntryError {
     Account(#[from] AccountError),
     #[error("it is a second first line")]
     SecondOpening,
-    #[error("it settles entry {0}, which is no run that is under way")]
+    #[error("it is about entry {0}, which is no run that is under way")]
     NotOpen(u64),
+    #[error("it goes on with the run of entry {0} without the run's last token")]
+    WrongToken(u64),
+    #[error("its token was used before")]
+    UsedToken,
     #[error("it reports more releases than entry {0} reserved")]
     TooManyReleased(u64),
     #[error("it lifts the charge of entry {0}, which released something")]
@@ -105,6 +126,7 @@ impl Books {
             opening,
             tally: Tally::default(),
             open: HashMap::new(),
+            tokens: HashMap::new(),
             history: with_history.then(Vec::new),
         })
     }
@@ -118,8 +140,12 @@ impl Books {
                 date,
                 run,
                 events,
+                token,
                 ..
             } => {
+                if token.as_ref().is_some_and(|t| self.charged(t).is_some()) {
+                    return Err(EntryError::UsedToken);
+                }
                 let events = events
                     .iter()
                     .enumerate()
@@ -136,7 +162,21 @@ impl Books {
                 self.balance.charge(cost);
                 self.tally.runs += 1;
                 let counts = events.iter().map(Event::count).collect();
-                self.open.insert(*entry, OpenRun { cost, counts });
+                let token = token.as_ref().map(|token| {
+                    let charged = Charged {
+                        entry: *entry,
+                        hash,
+                        balance: self.balance.clone(),
+                    };
+                    self.tokens.insert(token.clone(), *entry);
+                    Box::new((token.clone(), charged))
+                });
+                let open = OpenRun {
+                    cost,
+                    counts,
+                    token,
+                };
+                self.open.insert(*entry, open);
                 if let Some(history) = &mut self.history {
                     history.push(RunRecord {
                         entry: *entry,
@@ -144,11 +184,15 @@ impl Books {
                         date: date.clone(),
                         run: run.clone(),
                         events,
+                        resumed: 0,
                         outcome: None,
                         released: None,
                     });
                 }
             }
+            Entry::Resumed {
+                of, after, token, ..
+            } => self.resume(*of, after, token)?,
             Entry::Settled {
                 of,
                 outcome,
@@ -164,6 +208,49 @@ impl Books {
     /// Whether a run is under way, or died.
     pub fn is_open(&self, entry: u64) -> bool {
         self.open.contains_key(&entry)
+    }
+
+    /// The charge of the open run whose last token this is.
+    pub fn charged(&self, token: &str) -> Option<&Charged> {
+        let run = self.open.get(self.tokens.get(token)?)?;
+        run.token.as_ref().map(|known| &known.1)
+    }
+
+    /// Whether the open run of that entry was charged this cost for as many releases.
+    pub fn charges(&self, entry: u64, cost: Cost, events: &[Event]) -> bool {
+        self.open.get(&entry).is_some_and(|run| {
+            run.cost == cost
+                && run
+                    .counts
+                    .iter()
+                    .copied()
+                    .eq(events.iter().map(Event::count))
+        })
+    }
+
+    fn resume(&mut self, of: u64, after: &str, token: &str) -> Result<(), EntryError> {
+        if self.tokens.contains_key(token) {
+            return Err(EntryError::UsedToken);
+        }
+        let run = self.open.get_mut(&of).ok_or(EntryError::NotOpen(of))?;
+        let known = run.token.as_mut().filter(|known| known.0 == after);
+        let known = known.ok_or(EntryError::WrongToken(of))?;
+        known.0 = token.to_owned();
+        self.tokens.remove(after);
+        self.tokens.insert(token.to_owned(), of);
+        self.tally.resumed += 1;
+        if let Some(record) = self.record(of) {
+            record.resumed += 1;
+        }
+        Ok(())
+    }
+
+    /// What the history says of the run that this entry charged.
+    fn record(&mut self, entry: u64) -> Option<&mut RunRecord> {
+        let history = self.history.as_mut()?;
+        // In order of entries, since they were pushed so.
+        let i = history.binary_search_by_key(&entry, |run| run.entry).ok()?;
+        history.get_mut(i)
     }
 
     pub fn has_history(&self) -> bool {
@@ -192,13 +279,12 @@ impl Books {
             Outcome::Completed => self.tally.completed += 1,
             Outcome::Stopped => self.tally.stopped += 1,
         }
-        self.open.remove(&of);
-        if let Some(history) = &mut self.history {
-            // In order of entries, since they were pushed so.
-            if let Ok(i) = history.binary_search_by_key(&of, |run| run.entry) {
-                history[i].outcome = Some(outcome);
-                history[i].released = Some(released.to_vec());
-            }
+        if let Some(known) = self.open.remove(&of).and_then(|run| run.token) {
+            self.tokens.remove(&known.0);
+        }
+        if let Some(record) = self.record(of) {
+            record.outcome = Some(outcome);
+            record.released = Some(released.to_vec());
         }
         Ok(())
     }

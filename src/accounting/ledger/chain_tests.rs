@@ -54,6 +54,29 @@ impl Text {
             date: "2026-01-01".to_owned(),
             run: "a run".to_owned(),
             events: events(),
+            token: None,
+        });
+    }
+
+    fn reserve_resumable(&mut self, token: &str) {
+        self.add(|entry, previous| Entry::Reserved {
+            entry,
+            previous,
+            date: "2026-01-01".to_owned(),
+            run: "a long run".to_owned(),
+            events: events(),
+            token: Some(token.to_owned()),
+        });
+    }
+
+    fn resume(&mut self, of: u64, after: &str, token: &str) {
+        self.add(|entry, previous| Entry::Resumed {
+            entry,
+            previous,
+            date: "2026-01-02".to_owned(),
+            of,
+            after: after.to_owned(),
+            token: token.to_owned(),
         });
     }
 
@@ -107,6 +130,17 @@ fn three_runs() -> Text {
     text
 }
 
+/// A run that was cut short twice, beside another.
+fn long_runs() -> Text {
+    let mut text = Text::new();
+    text.reserve_resumable("a");
+    text.resume(2, "a", "b");
+    text.reserve_resumable("c");
+    text.resume(2, "b", "d");
+    text.settle(2, Outcome::Completed, 7);
+    text
+}
+
 #[test]
 fn entries_add_up() {
     let text = three_runs();
@@ -136,22 +170,89 @@ fn entries_add_up() {
     assert!((spent(&chain) / spent(&two) - 1.0).abs() < 1e-15);
 }
 
+// Wrong here: a run that goes on is charged again, or a copy of it goes on as well.
+#[test]
+fn a_run_goes_on_on_its_charge_and_by_its_last_token() {
+    let text = long_runs();
+    let chain = read(&text.bytes, Some(&text.head())).unwrap();
+    let books = &chain.books;
+    assert_eq!((books.tally.runs, books.tally.resumed), (2, 2));
+    assert_eq!((books.tally.completed, books.tally.unsettled()), (1, 1));
+    assert_eq!(
+        (books.history()[0].resumed, books.history()[1].resumed),
+        (2, 0)
+    );
+    let mut two = Text::new();
+    two.reserve();
+    two.reserve();
+    let two = read(&two.bytes, None).unwrap();
+    assert_eq!(books.balance.spent(), two.books.balance.spent());
+    assert_eq!(books.charged("c").unwrap().entry, 4);
+    for token in ["a", "b", "d", ""] {
+        assert!(books.charged(token).is_none(), "{token}");
+    }
+    type Change = fn(&mut Text);
+    let cases: [(Change, &str); 7] = [
+        (|t| t.resume(4, "a", "e"), "without the run's last token"),
+        (|t| t.resume(4, "d", "e"), "without the run's last token"),
+        (|t| t.resume(4, "c", "c"), "was used before"),
+        (|t| t.resume(2, "d", "e"), "no run that is under way"),
+        (|t| t.resume(3, "d", "e"), "no run that is under way"),
+        (|t| t.reserve_resumable("c"), "was used before"),
+        (
+            |t| {
+                t.reserve();
+                t.resume(7, "", "e");
+            },
+            "without the run's last token",
+        ),
+    ];
+    for (change, word) in cases {
+        let mut text = long_runs();
+        change(&mut text);
+        let error = read(&text.bytes, None).unwrap_err();
+        assert!(error.contains(word), "{error}");
+    }
+    let mut text = long_runs();
+    text.resume(4, "c", "e");
+    let chain = read(&text.bytes, Some(&text.head())).unwrap();
+    assert_eq!(chain.books.charged("e").unwrap().entry, 4);
+}
+
+// What the version before wrote, to the byte.
+#[test]
+fn a_ledger_from_before_runs_could_go_on_is_read() {
+    let mut text = Text::new();
+    text.reserve();
+    let line = String::from_utf8(text.bytes.clone()).unwrap();
+    assert!(!line.contains("token"), "{line}");
+    assert!(line.ends_with("\"count\":7}}]}}\n"), "{line}");
+    assert_eq!(read(&text.bytes, None).unwrap().books.tally.runs, 1);
+}
+
 // Every bit of the file matters: wherever one is flipped, the ledger no longer holds.
 #[test]
 fn an_edit_anywhere_shows() {
-    let text = three_runs();
-    let head = text.head();
-    for at in 0..text.bytes.len() {
-        let mut edited = text.bytes.clone();
-        edited[at] ^= 1;
-        let error = read(&edited, Some(&head)).err();
-        assert!(error.is_some(), "byte {at}");
+    for text in [three_runs(), long_runs()] {
+        let head = text.head();
+        for at in 0..text.bytes.len() {
+            let mut edited = text.bytes.clone();
+            edited[at] ^= 1;
+            let error = read(&edited, Some(&head)).err();
+            assert!(error.is_some(), "byte {at}");
+        }
     }
 }
 
 // Without the head, what is cut at a line's end looks whole, and a cut line looks torn.
 #[test]
 fn a_cut_anywhere_shows_by_the_head() {
+    let text = long_runs();
+    let head = text.head();
+    for length in 0..text.bytes.len() {
+        let cut = &text.bytes[..length];
+        assert!(read(cut, Some(&head)).is_err(), "{length} bytes");
+    }
     let text = three_runs();
     let head = text.head();
     for length in 0..text.bytes.len() {
@@ -179,22 +280,25 @@ fn a_cut_anywhere_shows_by_the_head() {
 
 #[test]
 fn lines_that_are_moved_removed_or_doubled_show() {
-    let text = three_runs();
-    let head = text.head();
-    let lines: Vec<&[u8]> = text.bytes.split_inclusive(|&byte| byte == b'\n').collect();
-    let without = |i: usize| [&lines[..i], &lines[i + 1..]].concat().concat();
-    for i in 0..lines.len() {
-        assert!(read(&without(i), Some(&head)).is_err(), "without {i}");
-        let doubled = [&lines[..=i], &lines[i..]].concat().concat();
-        assert!(read(&doubled, Some(&head)).is_err(), "{i} twice");
-        for j in 0..i {
-            let mut moved = lines.clone();
-            moved.swap(i, j);
-            assert!(read(&moved.concat(), Some(&head)).is_err(), "{i} and {j}");
+    for text in [long_runs(), three_runs()] {
+        let head = text.head();
+        let lines: Vec<&[u8]> = text.bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        let without = |i: usize| [&lines[..i], &lines[i + 1..]].concat().concat();
+        for i in 0..lines.len() {
+            assert!(read(&without(i), Some(&head)).is_err(), "without {i}");
+            let doubled = [&lines[..=i], &lines[i..]].concat().concat();
+            assert!(read(&doubled, Some(&head)).is_err(), "{i} twice");
+            for j in 0..i {
+                let mut moved = lines.clone();
+                moved.swap(i, j);
+                assert!(read(&moved.concat(), Some(&head)).is_err(), "{i} and {j}");
+            }
         }
     }
     // In the middle the chain shows it by itself.
-    let error = read(&without(2), None).unwrap_err();
+    let text = three_runs();
+    let lines: Vec<&[u8]> = text.bytes.split_inclusive(|&byte| byte == b'\n').collect();
+    let error = read(&[&lines[..2], &lines[3..]].concat().concat(), None).unwrap_err();
     assert!(error.contains("entry 3"), "{error}");
     assert!(error.contains("removed, added or moved"), "{error}");
 }
@@ -325,6 +429,7 @@ fn entries_that_contradict_others_are_refused() {
                     date: String::new(),
                     run: String::new(),
                     events,
+                    token: None,
                 });
             },
             "does not make a sensitivity of 1 under substitute",

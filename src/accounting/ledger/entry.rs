@@ -29,6 +29,21 @@ pub(super) enum Entry {
         /// Who asked, in a few words.
         run: String,
         events: Vec<StoredEvent>,
+        /// What whoever goes on with the run must know; none of a run that cannot be.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
+    },
+    /// A run that was cut short goes on, on the same charge.
+    Resumed {
+        entry: u64,
+        previous: EntryHash,
+        date: String,
+        /// The number of the entry that reserved for it.
+        of: u64,
+        /// The token of the run's entry before this one.
+        after: String,
+        /// What whoever goes on next must know.
+        token: String,
     },
     /// A run has ended.
     Settled {
@@ -110,6 +125,9 @@ impl Entry {
         match *self {
             Entry::Ledger(_) => None,
             Entry::Reserved {
+                entry, previous, ..
+            }
+            | Entry::Resumed {
                 entry, previous, ..
             }
             | Entry::Settled {

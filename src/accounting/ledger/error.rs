@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::accountant::AccountError;
+use super::super::budget::BudgetError;
 use super::super::event::Relation;
 use super::balance::Quote;
 use super::stored_event::StoredEventError;
@@ -60,6 +61,20 @@ pub enum LedgerError {
         "the ledger no longer has this run under way: it was settled before, or the file was changed"
     )]
     NotOpen,
+    #[error(
+        "the run of entry {entry} is under way in another process, of which this is a copy: one of them can go on, when that one has ended"
+    )]
+    UnderWay { entry: u64 },
+    #[error(
+        "the ledger has no run under way that this could go on with: it has ended, or was gone on with elsewhere, from a copy; or the ledger was put back to an earlier state. What was charged stays charged"
+    )]
+    NotResumable,
+    #[error(
+        "the ledger has other events for this run than its plan: the settings or the program have changed since it began"
+    )]
+    OtherPlan,
+    #[error(transparent)]
+    Released(#[from] BudgetError),
     #[error("this should not have happened: {0}. Nothing was released")]
     Internal(String),
 }

@@ -9,7 +9,7 @@ use super::chain::{Chain, ChainError, Tail};
 use super::entry::{Entry, Opening};
 use super::error::{Damage, LedgerError};
 use super::hash::EntryHash;
-use super::head::{Head, sync_folder};
+use super::head::{Head, sync_folder, with_suffix};
 
 /// How long to wait for others. They hold the lock while they read and append, not
 /// while they run, so that only a very long ledger or a dead disk takes this long.
@@ -23,6 +23,21 @@ pub(super) struct LedgerFile {
     identity: Identity,
     /// How long to wait for the lock.
     patience: Duration,
+}
+
+/// Held while a process is at a run that can be gone on with, so that nobody goes on with a
+/// copy of its state meanwhile: a lock on a file beside the ledger, `.run-` and the number
+/// of the run's entry. What a kill leaves of it is not locked.
+#[derive(Debug)]
+pub(super) struct RunLock {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
 }
 
 /// What distinguishes a file from one that takes its name, where the system can tell.
@@ -143,6 +158,25 @@ impl LedgerFile {
         self.lock(&file, Lock::Exclusive)?;
         self.catch_up(&file, chain)?;
         self.write(&mut file, chain, decide)
+    }
+
+    /// Takes the lock of the run that this entry charged.
+    pub fn lock_run(&self, entry: u64) -> Result<RunLock, LedgerError> {
+        let path = with_suffix(&self.path, &format!(".run-{entry}"));
+        let fail = |source| LedgerError::Write {
+            path: path.clone(),
+            source,
+        };
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => Ok(RunLock { path, _file: file }),
+            Err(TryLockError::WouldBlock) => Err(LedgerError::UnderWay { entry }),
+            Err(TryLockError::Error(source)) => Err(fail(source)),
+        }
     }
 
     /// As [`LedgerFile::append`], on a ledger that has lost its head: makes a new one.

@@ -77,7 +77,7 @@ impl Prepared {
 }
 
 /// Waits until the names in the folder of `path` are on the disk.
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {
         let folder = match path.parent() {
@@ -93,7 +93,7 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

@@ -33,6 +33,7 @@ pub use books::{RunRecord, Tally};
 pub use entry::Outcome;
 pub use error::{Damage, LedgerError};
 pub use hash::{EntryHash, NotAHash};
+pub(crate) use head::sync_folder;
 pub use session::{Request, Reservation, Session, Statement};
 pub use stored_event::StoredEventError;
 pub use terms::{Terms, TermsError};

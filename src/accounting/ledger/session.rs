@@ -12,11 +12,11 @@ use super::super::budget::Meter;
 use super::super::event::{Event, Relation};
 use super::super::measure::Cost;
 use super::balance::{Balance, Quote};
-use super::books::{RunRecord, Tally};
+use super::books::{Charged, RunRecord, Tally};
 use super::chain::{Chain, Tail};
 use super::entry::{Entry, FORMAT, Opening, Outcome, today};
 use super::error::{Damage, LedgerError, figure};
-use super::file::{HeadRule, LedgerFile};
+use super::file::{HeadRule, LedgerFile, RunLock};
 use super::hash::EntryHash;
 use super::stored_event::StoredEvent;
 use super::terms::Terms;
@@ -203,6 +203,100 @@ impl Session {
     /// As [`Session::quote`]; a budget that the run would exceed; a ledger that does
     /// not hold or cannot be written.
     pub fn reserve(&self, request: &Request) -> Result<Reservation<'_>, LedgerError> {
+        self.reserve_with(request, None)
+    }
+
+    /// As [`Session::reserve`], of a run that can be gone on with by whoever knows `token`,
+    /// which must be random: [`Session::resume`].
+    pub fn reserve_resumable(
+        &self,
+        request: &Request,
+        token: &str,
+    ) -> Result<Reservation<'_>, LedgerError> {
+        self.reserve_with(request, Some(token))
+    }
+
+    /// Goes on with a run that was cut short, on the charge it has. `after`: the token of
+    /// the run's entry before; `token`: what whoever goes on next must know, random and
+    /// new; `released`: how many of each event's releases were made, or may have been.
+    ///
+    /// Of several who go on from one token, such as from a copy, one can.
+    ///
+    /// # Errors
+    ///
+    /// No open run has that last token; its events are others; more was released than
+    /// was charged; a ledger that does not hold or cannot be written.
+    pub fn resume(
+        &self,
+        request: &Request,
+        after: &str,
+        token: &str,
+        released: &[u64],
+    ) -> Result<Reservation<'_>, LedgerError> {
+        self.with(|state| {
+            let cost = check(request, &state.chain.books.terms)?;
+            let meter = Meter::resumed(request.events.to_vec(), released)?;
+            let (mut charged, mut lock) = (None, None);
+            let file = state.file.clone();
+            state.append(|chain, entry, previous| {
+                let run = chain
+                    .books
+                    .charged(after)
+                    .ok_or(LedgerError::NotResumable)?;
+                if !chain.books.charges(run.entry, cost, request.events) {
+                    return Err(LedgerError::OtherPlan);
+                }
+                lock = match &file {
+                    Some(file) => Some(file.lock_run(run.entry)?),
+                    None => None,
+                };
+                charged = Some(run.clone());
+                Ok(Entry::Resumed {
+                    entry,
+                    previous,
+                    date: today(),
+                    of: run.entry,
+                    after: after.to_owned(),
+                    token: token.to_owned(),
+                })
+            })?;
+            let charged = charged.ok_or(LedgerError::NotResumable)?;
+            Ok(self.reservation(state, charged, meter, lock))
+        })
+    }
+
+    /// Whether an open run's last token is this.
+    pub fn knows(&self, token: &str) -> Result<bool, LedgerError> {
+        self.with(|state| {
+            state.refresh()?;
+            Ok(state.chain.books.charged(token).is_some())
+        })
+    }
+
+    fn reservation(
+        &self,
+        state: &State,
+        charged: Charged,
+        meter: Meter,
+        lock: Option<RunLock>,
+    ) -> Reservation<'_> {
+        Reservation {
+            session: self,
+            ledger: state.chain.books.opening.id.clone(),
+            terms: state.chain.books.terms.clone(),
+            entry: charged.entry,
+            hash: charged.hash,
+            balance: charged.balance,
+            meter,
+            _lock: lock,
+        }
+    }
+
+    fn reserve_with(
+        &self,
+        request: &Request,
+        token: Option<&str>,
+    ) -> Result<Reservation<'_>, LedgerError> {
         self.with(|state| {
             let relation = state.chain.books.terms.relation();
             let cost = check(request, &state.chain.books.terms)?;
@@ -222,17 +316,20 @@ impl Session {
                     date: today(),
                     run: request.run.to_owned(),
                     events,
+                    token: token.map(str::to_owned),
                 })
             })?;
-            Ok(Reservation {
-                session: self,
-                ledger: state.chain.books.opening.id.clone(),
-                terms: state.chain.books.terms.clone(),
+            let charged = Charged {
                 entry: state.chain.entries,
                 hash: state.chain.last,
                 balance: state.chain.books.balance.clone(),
-                meter: Meter::new(request.events.to_vec()),
-            })
+            };
+            let lock = match (&state.file, token) {
+                (Some(file), Some(_)) => Some(file.lock_run(charged.entry)?),
+                _ => None,
+            };
+            let meter = Meter::new(request.events.to_vec());
+            Ok(self.reservation(state, charged, meter, lock))
         })
     }
 
@@ -360,6 +457,8 @@ pub struct Reservation<'a> {
     hash: EntryHash,
     balance: Balance,
     meter: Meter,
+    /// Of a run that can be gone on with.
+    _lock: Option<RunLock>,
 }
 
 impl Reservation<'_> {

@@ -1,8 +1,9 @@
 //! Runs without privacy: the exact samplers, and the private ones' dynamics without noise.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Job, failed_run, merge, metric_name};
+use super::chain_file::sampled;
+use super::{Job, Papers, failed_run, merge, metric_name};
 use crate::cli::clip_bounds::ClipBounds;
 use crate::cli::failure::Failure;
 use crate::cli::progress::Progress;
@@ -11,7 +12,7 @@ use crate::cli::say_always;
 use crate::output::not_private_report;
 use crate::privacy::NotPrivate;
 use crate::sampler::{
-    Algorithm, ClippedSettings, DEFAULT_MAX_DEPTH, Kind, MetricForm, NonPrivateSettings,
+    Algorithm, Chain, ClippedSettings, DEFAULT_MAX_DEPTH, Kind, MetricForm, NonPrivateSettings,
     OpenSettings, sample_clipped, sample_exactly, sample_openly,
 };
 
@@ -36,6 +37,7 @@ impl Job<'_> {
         let progress = Progress::new(
             settings.chains as usize,
             lengths.num_warmup + lengths.num_samples,
+            &[],
             None,
             self.common,
         );
@@ -71,14 +73,7 @@ impl Job<'_> {
                 "max_depth": max_depth,
             }),
         );
-        self.write(
-            &chains,
-            lengths,
-            &report,
-            &config,
-            not_private_keys(),
-            metric,
-        )?;
+        self.write_reference(&chains, lengths, &report, config, metric)?;
         say_always("NOT PRIVATE: do not publish these draws");
         Ok(())
     }
@@ -98,7 +93,7 @@ impl Job<'_> {
         let request = settings.reference_request(algorithm, n, model.dimension, &clips)?;
         say_always("NOT PRIVATE: this run uses exact values of the data");
         let chains = request.chains as usize;
-        let progress = Progress::new(chains, num_warmup + num_samples, None, self.common);
+        let progress = Progress::new(chains, num_warmup + num_samples, &[], None, self.common);
         let (initial, seed) = (self.initial.clone(), self.arguments.seed);
         let permission = NotPrivate::acknowledged();
         let metric = self.adapted_metric();
@@ -148,15 +143,40 @@ impl Job<'_> {
                 "guided_walk": request.guided_walk,
             }),
         );
-        self.write(
-            &chains,
-            lengths,
-            &report,
-            &config,
-            not_private_keys(),
-            metric,
-        )?;
+        self.write_reference(&chains, lengths, &report, config, metric)?;
         say_always("NOT PRIVATE: do not publish these draws");
+        Ok(())
+    }
+
+    /// Writes the run's directory; of one that was interrupted with the draws so far.
+    fn write_reference(
+        &self,
+        chains: &[Chain],
+        lengths: Lengths,
+        report: &Value,
+        config: Value,
+        metric: MetricForm,
+    ) -> Result<(), Failure> {
+        let interrupted = chains.iter().any(|chain| chain.interrupted);
+        if interrupted && chains.iter().any(|chain| sampled(chain).next().is_none()) {
+            return Err(Failure::interrupted(
+                "interrupted before the end of warm-up: there are no draws, and nothing is written",
+            ));
+        }
+        let papers = Papers {
+            report,
+            config,
+            keys: not_private_keys(),
+            metric,
+            store: None,
+        };
+        let draws = self.write(chains, lengths, papers)?;
+        if interrupted {
+            say_always("NOT PRIVATE: do not publish these draws");
+            return Err(Failure::interrupted(format!(
+                "interrupted: the {draws} draws so far of each chain are written. Only private runs, whose releases cost budget, can be gone on with"
+            )));
+        }
         Ok(())
     }
 

@@ -1,0 +1,37 @@
+//! A chain as a file.
+
+use crate::output::stan_csv::{StanCsvHeader, StanCsvWriter, Timing};
+use crate::sampler::{self, Chain, Draw, Phase};
+
+/// The draws after warm-up.
+pub(super) fn sampled(chain: &Chain) -> impl Iterator<Item = &Draw> {
+    chain.draws.iter().filter(|d| d.phase == Phase::Sampling)
+}
+
+/// One chain's file and the draws in it.
+pub(super) type ChainFile = (String, Vec<Vec<f64>>);
+
+pub(super) fn chain_csv(
+    chain: &Chain,
+    header: StanCsvHeader,
+    names: &[String],
+    timing: Timing,
+) -> Result<ChainFile, Box<dyn std::error::Error>> {
+    let columns: Vec<String> = ["stepsize__", "divergent__"]
+        .iter()
+        .chain(sampler::lookup(&header.algorithm).map_or(&[][..], |a| a.columns))
+        .map(ToString::to_string)
+        .collect();
+    let mut writer = StanCsvWriter::new(Vec::new(), header.clone(), &columns, names)?;
+    let mut kept = Vec::new();
+    for (i, draw) in sampled(chain).take(header.num_samples).enumerate() {
+        if header.keeps(i) {
+            let mut extra = vec![draw.step_size, f64::from(draw.divergent)];
+            extra.extend(&draw.sampler);
+            writer.draw(draw.accept_stat, &extra, &draw.values)?;
+            kept.push(draw.values.clone());
+        }
+    }
+    let bytes = writer.finish(timing)?;
+    Ok((String::from_utf8(bytes)?, kept))
+}

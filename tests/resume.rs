@@ -1,0 +1,727 @@
+//! Long runs as their users meet them: interrupted, killed, copied, on a full disk. They go
+//! on with `--resume`, on the charge they have; what was released is never released again
+//! on it, and whatever stands in a run's directory is whole.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const MODEL: &str = "\
+record {
+  int<lower=0, upper=1> y;
+  real<lower=-1, upper=1> x;
+}
+parameters {
+  real alpha;
+  real<lower=-20> beta;
+}
+model {
+  alpha ~ normal(0, 2);
+  beta ~ normal(0, 2);
+  y ~ bernoulli_logit(alpha + beta * x);
+}
+";
+
+const SAMPLES: u64 = 60;
+/// A run of some tenths of a second, that of 60 and 60 iterations.
+const RUN: &str = "sample m.dpm d.csv --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --ledger l";
+/// A run that is still going whenever it is looked at.
+const LONG: &str = "sample m.dpm d.csv --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 2000 --num-samples 20000 --ledger l";
+const RESUME: &str = "sample --resume m-run";
+
+/// A folder with a model, 300 rows and a ledger.
+struct Place(tempfile::TempDir);
+
+struct Outcome {
+    /// None where a signal ended it.
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        place.write("m.dpm", MODEL);
+        place.write("d.csv", rows(300));
+        place.succeeds("ledger create l --epsilon 10 --delta 1e-6");
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        fs::write(self.path(name), text).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dpm"));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.0.path());
+        command
+    }
+
+    fn start(&self, arguments: &str) -> Child {
+        self.command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("dpm starts")
+    }
+
+    fn dpm(&self, arguments: &str) -> Outcome {
+        finish(self.start(arguments))
+    }
+
+    fn succeeds(&self, arguments: &str) -> Outcome {
+        let outcome = self.dpm(arguments);
+        assert_eq!(outcome.code, Some(0), "dpm {arguments}: {}", outcome.err);
+        outcome
+    }
+
+    /// Fails with this code and these words, and changes neither ledger nor run.
+    fn fails(&self, arguments: &str, code: i32, words: &[&str]) {
+        let ledger = self.read("l");
+        let outcome = self.dpm(arguments);
+        assert_eq!(outcome.code, Some(code), "dpm {arguments}: {}", outcome.err);
+        for word in words {
+            let said = &outcome.err;
+            assert!(
+                said.contains(word),
+                "dpm {arguments}: no `{word}` in: {said}"
+            );
+        }
+        assert_eq!(self.read("l"), ledger, "dpm {arguments}");
+    }
+
+    /// Starts a run and waits until some of its iterations are over.
+    fn start_and_wait(&self, arguments: &str, run: &str) -> Child {
+        let mut child = self.start(arguments);
+        let begun = Instant::now();
+        let draws = |chain: u32| {
+            let path = self.path(&format!("{run}/unfinished/chain-{chain}.draws"));
+            fs::metadata(path).map_or(0, |file| file.len())
+        };
+        let before = [draws(1), draws(2)];
+        while draws(1) < before[0] + 3000 || draws(2) < before[1] + 3000 {
+            if let Some(status) = child.try_wait().expect("a child") {
+                panic!("{status}: {}", finish(child).err);
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child
+    }
+
+    fn show(&self) -> Value {
+        json(&self.succeeds("ledger show l --format json").out)
+    }
+
+    fn report(&self, run: &str) -> Value {
+        json(&self.read(&format!("{run}/privacy.json")))
+    }
+
+    /// Sampling draws of each chain.
+    fn draws(&self, run: &str) -> Vec<u64> {
+        let rows = |chain| {
+            let text = self.read(&format!("{run}/chain-{chain}.csv"));
+            let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+            let columns = lines.next().expect("names").split(',').count();
+            let rows: Vec<&str> = lines.collect();
+            for row in &rows {
+                assert_eq!(row.split(',').count(), columns, "{row}");
+            }
+            let said = format!("num_samples = {}\n", rows.len());
+            assert!(text.contains(&said), "{said}");
+            rows.len() as u64
+        };
+        vec![rows(1), rows(2)]
+    }
+
+    /// Everything that stands there is whole and says what is true.
+    fn check(&self, spent: f64) {
+        self.succeeds("ledger verify l");
+        let show = self.show();
+        let runs = show["runs"]["runs"].as_u64().expect("a number");
+        assert!(runs <= 1, "charged {runs} times");
+        let expected = if runs == 0 { 0.0 } else { spent };
+        assert_eq!(show["spent"], expected);
+        // Nothing of a kill is left in the open.
+        let run = self.path("m-run");
+        if runs == 1 {
+            assert!(run.exists(), "charged, and nothing to go on from");
+        }
+        if !run.exists() {
+            return;
+        }
+        let unfinished = run.join("unfinished").exists();
+        let whole = run.join("privacy.json").exists();
+        assert!(unfinished || whole);
+        let summary = self.dpm("summary m-run");
+        if whole && run.join("chain-1.csv").exists() {
+            assert_eq!(summary.code, Some(0), "{}", summary.err);
+            let rows = self.draws("m-run");
+            assert_eq!(rows[0], rows[1]);
+            assert_eq!(summary.err.contains("is not finished"), unfinished);
+        } else {
+            assert_eq!(summary.code, Some(2), "{}", summary.err);
+            assert!(summary.err.contains("--resume m-run"), "{}", summary.err);
+        }
+        if whole {
+            let report = self.report("m-run");
+            assert_eq!(report["unfinished"], unfinished);
+            self.succeeds("ledger verify l --against m-run");
+        }
+    }
+
+    /// A finished run: charged once, for all of it.
+    fn check_finished(&self, spent: f64, samples: u64) {
+        self.check(spent);
+        assert!(!self.path("m-run/unfinished").exists());
+        let (show, report) = (self.show(), self.report("m-run"));
+        assert_eq!(show["spent"], spent);
+        assert_eq!(show["runs"]["completed"], 1);
+        assert_eq!(report["events"], show["history"][0]["events"]);
+        let released = report["released"].as_array().expect("a list");
+        let settled = &show["history"][0]["released"];
+        for (i, released) in released.iter().enumerate() {
+            assert_eq!(released["count"], settled[i]);
+            assert!(released["count"].as_u64() <= report["events"][i]["count"].as_u64());
+        }
+        let (draws, lost) = (self.draws("m-run"), &report["lost_iterations"]);
+        let lost = lost.as_u64().expect("a number");
+        assert!(
+            draws[0] <= samples && draws[0] + lost >= samples,
+            "{draws:?} {lost}"
+        );
+    }
+}
+
+fn rows(n: u64) -> String {
+    let row = |i| format!("{},{:.3}\n", i % 2, (i % 19) as f64 / 9.0 - 1.0);
+    "y,x\n".to_owned() + &(0..n).map(row).collect::<String>()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+fn finish(child: Child) -> Outcome {
+    let output = child.wait_with_output().expect("dpm starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let outcome = Outcome {
+        code: output.status.code(),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    };
+    for word in ["panicked", "internal error", "should not have happened"] {
+        assert!(!outcome.err.contains(word), "{}", outcome.err);
+    }
+    outcome
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([format!("-{name}"), child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill").success());
+}
+
+fn kill(mut child: Child) {
+    child.kill().expect("killed, or over");
+    child.wait().expect("a child");
+}
+
+fn copy(from: &Path, to: &Path) {
+    let done = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(done.expect("cp").success());
+}
+
+/// What one run costs.
+fn cost_of(run: &str) -> f64 {
+    let place = Place::new();
+    place.succeeds(&format!("{run} --quiet"));
+    let show = place.show();
+    show["spent"].as_f64().expect("a number")
+}
+
+/// A fixed linear congruential generator (Knuth's MMIX).
+struct Lcg(u64);
+
+impl Lcg {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
+    let place = Place::new();
+    // A warm-up that is over when the run is stopped.
+    let short = RUN.replace(
+        "--num-warmup 60 --num-samples 60",
+        "--num-warmup 10 --num-samples 2000",
+    );
+    let cost = cost_of(&short);
+    for (i, name) in ["INT", "TERM", "INT"].into_iter().enumerate() {
+        let command = if i == 0 { &short } else { RESUME };
+        let run = place.start_and_wait(command, "m-run");
+        signal(&run, name);
+        let stopped = finish(run);
+        assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+        assert!(!stopped.err.contains("error"), "{}", stopped.err);
+        for word in [
+            "interrupted after",
+            "of 2010 iterations",
+            "Go on with `dpm sample --resume m-run`",
+        ] {
+            assert!(stopped.err.contains(word), "{}", stopped.err);
+        }
+        place.check(cost);
+        assert_eq!(place.show()["runs"]["completed"], 0);
+        let report = place.report("m-run");
+        assert_eq!(
+            (&report["unfinished"], &report["private"]),
+            (&true.into(), &true.into())
+        );
+        assert_eq!(report["lost_iterations"], 0);
+        assert_eq!(json(&place.read("m-run/config.json"))["unfinished"], true);
+        assert!(
+            report["epsilon_spent"].as_f64().unwrap() > 0.99,
+            "all of it is charged"
+        );
+        let words = ["not finished", "--resume m-run", "--overwrite"];
+        place.fails(&short, 2, &words);
+    }
+    let before = place.draws("m-run");
+    let first = place.read("m-run/chain-1.csv");
+    let last = place.succeeds(RESUME);
+    assert!(last.err.contains("going on with `m-run`"), "{}", last.err);
+    place.check_finished(cost, 2000);
+    let report = place.report("m-run");
+    assert_eq!(report["lost_iterations"], 0);
+    assert_eq!(report["released"][0]["count"], report["events"][0]["count"]);
+    assert_eq!(place.draws("m-run"), [2000, 2000]);
+    // The draws that there were stand at the beginning of those that there are.
+    let draws = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    let (first, all) = (draws(&first), draws(&place.read("m-run/chain-1.csv")));
+    assert_eq!(first.len() as u64, before[0] + 1);
+    assert_eq!(first, all[..first.len()]);
+    assert_eq!(place.show()["runs"]["resumed"], 3);
+    place.fails(RESUME, 2, &["holds no run that could be gone on with"]);
+}
+
+// Wrong here: a release that is made twice on one charge.
+#[test]
+fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
+    for copy_first in [false, true] {
+        let place = Place::new();
+        let run = place.start_and_wait(LONG, "m-run");
+        place.fails(RESUME, 2, &["under way in another process"]);
+        place.fails(&format!("{LONG} --overwrite"), 2, &["under way"]);
+        // A copy of a run that is under way, and of one that was killed.
+        copy(&place.path("m-run"), &place.path("live"));
+        place.fails(
+            "sample --resume live",
+            1,
+            &["entry 2 is under way in another process", "a copy"],
+        );
+        kill(run);
+        copy(&place.path("m-run"), &place.path("copy"));
+        let (first, second) = match copy_first {
+            true => ("copy", "m-run"),
+            false => ("m-run", "copy"),
+        };
+        let run = place.start_and_wait(&format!("sample --resume {first}"), first);
+        // The first is at it, and is killed: the second has lost its right for good.
+        let words = ["gone on with elsewhere", "stays charged"];
+        place.fails(&format!("sample --resume {second}"), 1, &words);
+        kill(run);
+        place.fails(&format!("sample --resume {second}"), 1, &words);
+        let run = place.start_and_wait(&format!("sample --resume {first}"), first);
+        signal(&run, "INT");
+        assert_eq!(finish(run).code, Some(130));
+        let show = place.show();
+        assert_eq!(
+            (&show["runs"]["runs"], &show["runs"]["resumed"]),
+            (&1.into(), &2.into())
+        );
+        place.succeeds(&format!("ledger verify l --against {first}"));
+        assert!(!place.path("l.run-2").exists());
+    }
+}
+
+// The moments between what a run writes about its charge. Wrong here: a run that is
+// charged and lost, or charged twice.
+#[test]
+fn a_kill_about_the_charge_leaves_a_run_that_goes_on() {
+    let place = Place::new();
+    let cost = cost_of(RUN);
+    let run = place.start_and_wait(LONG, "m-run");
+    kill(run);
+    let state = json(&place.read("m-run/unfinished/run.json"));
+    let chains = ["chain-1.even", "chain-1.odd", "chain-2.even", "chain-2.odd"];
+    // As it was before it was charged.
+    let mut early = state.clone();
+    early["next_token"] = state["token"].clone();
+    early["token"] = Value::Null;
+    early["ledger"] = Value::Null;
+    let place_of = |state: &Value| {
+        let place = Place::new();
+        let whole = RUN.split_whitespace().map(Value::from).collect();
+        fs::create_dir_all(place.path("m-run/unfinished")).unwrap();
+        let mut state = state.clone();
+        state["arguments"] = Value::Array(whole);
+        // The events of the short run.
+        let plan = place.succeeds("plan m.dpm --rows 300 --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --format json");
+        state["events"] = json(&plan.out)["events"].clone();
+        place.write("m-run/unfinished/run.json", state.to_string());
+        place
+    };
+    // Killed before the charge: it is charged now.
+    let never = place_of(&early);
+    never.succeeds(RESUME);
+    never.check_finished(cost, SAMPLES);
+    // Killed before the charge was noted, after which nothing was released.
+    early["arguments"] = state["arguments"].clone();
+    place.write("m-run/unfinished/run.json", early.to_string());
+    for chain in chains {
+        place.write(&format!("m-run/unfinished/{chain}"), "");
+    }
+    let run = place.start_and_wait(RESUME, "m-run");
+    kill(run);
+    let show = place.show();
+    assert_eq!(
+        (&show["runs"]["runs"], &show["runs"]["resumed"]),
+        (&1.into(), &1.into())
+    );
+    // Killed before its new token was noted, and before it was taken.
+    let state = json(&place.read("m-run/unfinished/run.json"));
+    let now = state["token"].as_str().unwrap();
+    for (token, next, goes_on) in [
+        (Some("0"), Some(now), true),
+        (Some("0"), Some("1"), false),
+        (None, Some(now), true),
+    ] {
+        let mut noted = json(&place.read("m-run/unfinished/run.json"));
+        let real = noted["token"].clone();
+        let is = |token: Option<&str>| match token {
+            Some(token) if token == now => real.clone(),
+            other => other.map_or(Value::Null, Value::from),
+        };
+        (noted["token"], noted["next_token"]) = (is(token), is(next));
+        place.write("m-run/unfinished/run.json", noted.to_string());
+        if goes_on {
+            kill(place.start_and_wait(RESUME, "m-run"));
+        } else {
+            place.fails(RESUME, 1, &["gone on with elsewhere"]);
+            noted["token"] = real;
+            place.write("m-run/unfinished/run.json", noted.to_string());
+        }
+    }
+    assert_eq!(place.show()["runs"]["runs"], 1);
+    place.succeeds("ledger verify l");
+}
+
+#[test]
+fn what_does_not_fit_a_run_is_refused() {
+    let place = Place::new();
+    kill(place.start_and_wait(LONG, "m-run"));
+    for flags in [
+        "--epsilon 2",
+        "--seed 3",
+        "--out x",
+        "--overwrite",
+        "m.dpm",
+        "--unit y",
+    ] {
+        place.fails(
+            &format!("{RESUME} {flags}"),
+            2,
+            &["--resume", "cannot be used with"],
+        );
+    }
+    place.fails("sample --resume nothing", 2, &["`nothing` holds no run"]);
+    place.fails("sample --resume .", 2, &["holds no run"]);
+    place.fails("sample --epsilon 1", 2, &["MODEL"]);
+    place.fails("summary m-run", 2, &["not finished", "--resume m-run"]);
+    place.write("m.dpm", MODEL.replace("normal(0, 2)", "normal(0, 3)"));
+    place.fails(RESUME, 2, &["the model `m.dpm` has changed"]);
+    place.write("m.dpm", MODEL);
+    place.write("m.constants.json", "{\"scale\": 1}");
+    place.fails(
+        RESUME,
+        2,
+        &["the file of constants `m.constants.json` has changed"],
+    );
+    fs::remove_file(place.path("m.constants.json")).unwrap();
+    place.write("d.csv", rows(299));
+    place.fails(RESUME, 2, &["299 records", "and 300 when the run began"]);
+    place.write("d.csv", rows(300));
+    let state = place.read("m-run/unfinished/run.json");
+    let more = state.replacen("\"--epsilon\",\"1\"", "\"--epsilon\",\"2\"", 1);
+    assert_ne!(more, state);
+    place.write("m-run/unfinished/run.json", more);
+    place.fails(RESUME, 2, &["another plan than the one it was charged for"]);
+    place.write("m-run/unfinished/run.json", &state);
+    // The ledger put back to before the run.
+    let other = Place::new();
+    let run = place.read("l");
+    for name in ["l", "l.head"] {
+        let before = fs::read(other.path(name)).unwrap();
+        place.write(&format!("{name}.now"), fs::read(place.path(name)).unwrap());
+        place.write(name, before);
+    }
+    place.fails(RESUME, 1, &["put back to an earlier state"]);
+    for name in ["l", "l.head"] {
+        fs::rename(place.path(&format!("{name}.now")), place.path(name)).unwrap();
+    }
+    assert_eq!(place.read("l"), run);
+    let run = place.start_and_wait(&format!("{RESUME} --threads 1"), "m-run");
+    // A second signal ends it at once; whichever comes first, it goes on.
+    signal(&run, "INT");
+    let _ = Command::new("kill")
+        .args(["-INT", &run.id().to_string()])
+        .output();
+    assert_eq!(finish(run).code, Some(130));
+    kill(place.start_and_wait(RESUME, "m-run"));
+    assert_eq!(place.show()["runs"]["runs"], 1);
+}
+
+// Each sampler carries another state, and its lines are charged in other ways.
+#[test]
+fn every_private_sampler_goes_on_without_a_ledger() {
+    let place = Place::new();
+    place.write("more.csv", rows(5000));
+    let run = "sample m.dpm d.csv --delta 1e-6 --chains 2 --num-warmup 200 --num-samples 4000";
+    for (flags, private) in [
+        ("--epsilon 1 --algorithm dp-penalty --guided-walk", true),
+        (
+            "--epsilon 1 --algorithm dp-penalty --insecure-noise-seed 4",
+            false,
+        ),
+        (
+            "--epsilon 20 --algorithm dp-sgnht --relation add-remove --step-size 0.01 --step-decay 0.3 --batch-rate 0.05",
+            true,
+        ),
+        (
+            "--epsilon 40 --delta 1e-2 --algorithm dp-barker --batch-size 20 --temperature 10",
+            true,
+        ),
+    ] {
+        let run = match flags.contains("1e-2") {
+            true => run
+                .replace(" --delta 1e-6", "")
+                .replace("d.csv", "more.csv"),
+            false => run.to_owned(),
+        };
+        let child = place.start_and_wait(&format!("{run} {flags} --overwrite"), "m-run");
+        signal(&child, "INT");
+        let stopped = finish(child);
+        assert_eq!(stopped.code, Some(130), "{flags}: {}", stopped.err);
+        kill(place.start_and_wait(RESUME, "m-run"));
+        place.succeeds(&format!("{RESUME} --quiet"));
+        let report = place.report("m-run");
+        assert_eq!(report["private"], private, "{flags}");
+        let lost = report["lost_iterations"].as_u64().unwrap();
+        // A window is a five-hundredth, 9 iterations; none of it is lost twice.
+        assert!(lost > 0 && lost <= 2 * 9, "{flags}: {lost}");
+        let draws = place.draws("m-run")[0];
+        assert!((4000 - 9..=4000).contains(&draws), "{flags}: {draws}");
+        for (released, event) in report["released"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(report["events"].as_array().unwrap())
+        {
+            assert!(
+                released["count"].as_u64() <= event["count"].as_u64(),
+                "{flags}"
+            );
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_without_privacy_leaves_the_draws_so_far() {
+    let place = Place::new();
+    for algorithm in ["hmc", "clipped-rwmh", "sgld --step-size 0.001"] {
+        let run = format!(
+            "sample m.dpm d.csv --not-private --chains 2 --num-warmup 1 --num-samples 10000000 --overwrite --algorithm {algorithm}"
+        );
+        let child = place.start(&run);
+        std::thread::sleep(Duration::from_millis(800));
+        signal(&child, "INT");
+        let stopped = finish(child);
+        assert_eq!(stopped.code, Some(130), "{algorithm}: {}", stopped.err);
+        assert!(
+            stopped.err.contains("Only private runs"),
+            "{algorithm}: {}",
+            stopped.err
+        );
+        assert!(place.draws("m-run")[0] > 0);
+        assert!(!place.path("m-run/unfinished").exists());
+        assert_eq!(json(&place.read("m-run/config.json"))["unfinished"], true);
+        place.succeeds("summary m-run --quiet");
+    }
+}
+
+/// As a full disk: no file past so many blocks of 512 bytes.
+fn limited(place: &Place, blocks: u64, arguments: &str) -> Outcome {
+    let child = Command::new("sh")
+        .args([
+            "-c",
+            &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""),
+        ])
+        .arg(env!("CARGO_BIN_EXE_dpm"))
+        .args(arguments.split_whitespace())
+        .current_dir(place.0.path())
+        .env("POSIXLY_CORRECT", "1")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    finish(child.expect("sh"))
+}
+
+// Wrong here: a disk that fills up costs a run its charge or its draws.
+#[test]
+fn a_run_on_a_full_disk_goes_on_when_there_is_room() {
+    let place = Place::new();
+    let cost = cost_of(RUN);
+    // Draws of some 150 bytes: the disk is full in the middle of the chains, and then later.
+    for (i, blocks) in [10, 14, 18].into_iter().enumerate() {
+        let command = if i == 0 { RUN } else { RESUME };
+        let stopped = limited(&place, blocks, command);
+        assert_eq!(stopped.code, Some(1), "{}", stopped.err);
+        for word in [
+            "cannot write the checkpoint of chain",
+            "is kept and stays charged",
+            "--resume",
+        ] {
+            assert!(stopped.err.contains(word), "{}", stopped.err);
+        }
+        place.check(cost);
+    }
+    place.succeeds(RESUME);
+    place.check_finished(cost, SAMPLES);
+
+    // Room for the checkpoints, and none for the files of the draws.
+    let place = Place::new();
+    let stopped = limited(&place, 16, &RUN.replace("60", "35"));
+    assert_eq!(stopped.code, Some(1), "{}", stopped.err);
+    let kept = place.path("m-run/unfinished").exists();
+    assert!(
+        kept && !place.path("m-run/chain-1.csv").exists(),
+        "{}",
+        stopped.err
+    );
+    let cost = place.show()["spent"].as_f64().unwrap();
+    place.succeeds(RESUME);
+    place.check_finished(cost, 35);
+    assert_eq!(place.show()["runs"]["runs"], 1);
+
+    // None at all.
+    let place = Place::new();
+    let refused = limited(&place, 1, RUN);
+    assert_eq!(refused.code, Some(1), "{}", refused.err);
+    assert!(!place.path("m-run").exists());
+    place.check(0.0);
+}
+
+// An earlier run stays until the next one has something to show.
+#[test]
+fn an_earlier_run_is_replaced_when_the_next_is_there() {
+    let place = Place::new();
+    place.succeeds(&format!("{RUN} --quiet"));
+    let old = place.read("m-run/chain-1.csv");
+    kill(place.start_and_wait(&format!("{LONG} --overwrite"), "m-run"));
+    assert_eq!(place.read("m-run/chain-1.csv"), old);
+    let said = place.succeeds("summary m-run").err;
+    assert!(said.contains("is not finished"), "{said}");
+    // Given up for a third, which is interrupted.
+    let run = place.start_and_wait(&format!("{LONG} --overwrite"), "m-run");
+    signal(&run, "INT");
+    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(place.report("m-run")["unfinished"], true);
+    assert_eq!(place.show()["runs"]["runs"], 3);
+}
+
+/// Kills runs, and what goes on with them, at random moments: `kills` in all, some of each
+/// run.
+fn kill_and_go_on(kills: u32, of_each: u32, seed: u64) {
+    let mut random = Lcg(seed);
+    let begun = Instant::now();
+    let cost = cost_of(RUN);
+    let whole = begun.elapsed();
+    let (mut killed, mut lost, mut uncharged, mut resumed, mut runs) = (0, 0, 0, 0, 0);
+    while killed < kills {
+        let place = Place::new();
+        let mut of_this = 0;
+        runs += 1;
+        loop {
+            let going = place.path("m-run").exists();
+            let command = if going { RESUME } else { RUN };
+            let mut child = place.start(&format!("{command} --quiet"));
+            if of_this < of_each && killed < kills {
+                std::thread::sleep(whole.mul_f64(random.uniform()));
+            } else {
+                child.wait().expect("a child");
+            }
+            let over = child.try_wait().expect("a child").is_some();
+            child.kill().expect("killed, or over");
+            let outcome = finish(child);
+            place.check(cost);
+            if over {
+                assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+                break;
+            }
+            killed += 1;
+            of_this += 1;
+            uncharged += u32::from(!place.path("m-run").exists());
+            // Killed at its very end, when all is written.
+            if place.path("m-run/privacy.json").exists() {
+                break;
+            }
+        }
+        if place.show()["runs"]["completed"] == 1 {
+            place.check_finished(cost, SAMPLES);
+            lost += place.report("m-run")["lost_iterations"].as_u64().unwrap();
+            resumed += place.show()["runs"]["resumed"].as_u64().unwrap();
+        }
+    }
+    println!(
+        "{killed} kills of {runs} runs: {uncharged} before the charge, {resumed} times gone on with, {lost} iterations lost"
+    );
+    // Kills that all came before the first release would say nothing.
+    assert!(resumed > 0 && lost > 0);
+}
+
+#[test]
+fn runs_killed_at_random_moments_go_on_to_the_charge_of_one() {
+    kill_and_go_on(8, 4, 1);
+}
+
+#[test]
+#[ignore = "100 kills: a minute"]
+fn a_hundred_kills_leave_the_charge_of_uninterrupted_runs() {
+    kill_and_go_on(100, 5, 2);
+}
