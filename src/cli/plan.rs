@@ -127,6 +127,8 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
 /// The plan on records that are made up.
 struct Simulated {
     prediction: Prediction,
+    /// Whether gradients are to be followed, rather than to stir the chain as well.
+    followed: bool,
     /// How many parameters have no prior to be drawn from.
     stand_ins: usize,
 }
@@ -143,6 +145,7 @@ fn simulate(model: &Model, plan: &Plan, rows: u64, common: &Common) -> Option<Si
     match Simulation::from_prior(model, POINTS, &made) {
         Ok(simulation) => Some(Simulated {
             prediction: simulation.predict(plan, rows),
+            followed: plan.tau(Question::LogRatio).is_some(),
             stand_ins: simulation.stand_ins.len(),
         }),
         Err(error) => {
@@ -156,7 +159,8 @@ fn simulate(model: &Model, plan: &Plan, rows: u64, common: &Common) -> Option<Si
 
 impl Simulated {
     fn warning(&self) -> Option<String> {
-        let ratio = self.prediction.noise_to_gradient.filter(|r| *r > DROWNED)?;
+        let ratio = self.prediction.noise_to_gradient;
+        let ratio = ratio.filter(|r| self.followed && *r > DROWNED)?;
         Some(format!(
             "on simulated records the noise of a gradient is {ratio:.1} times what the gradient varies by across the posterior; above {DROWNED} the dynamics are mostly noise. Use fewer iterations, leapfrog steps or chains, a smaller --clip-gradient, a larger epsilon, or more records"
         ))
@@ -178,7 +182,14 @@ impl Simulated {
         )];
         if let Some(sd) = p.gradient_sd {
             let noise = match p.noise_to_gradient {
-                Some(ratio) => format!("; its noise is {ratio:.2} times that"),
+                Some(ratio) if self.followed => format!("; its noise is {ratio:.2} times that"),
+                // The dynamics want noise, and batches have some of their own.
+                Some(ratio) => {
+                    let batches = p.batch_to_gradient.map_or(String::new(), |batch| {
+                        format!(", and batches differ from all records by {batch:.2} times that")
+                    });
+                    format!("; its noise, which stirs the chain, is {ratio:.2} times that{batches}")
+                }
                 None => String::new(),
             };
             lines.push(format!(

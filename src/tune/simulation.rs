@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::oracle::direction;
 use crate::density::{Density, PublicSample, Simulator};
 use crate::model::Model;
-use crate::sampler::{Plan, SampleError, draw_prior};
+use crate::sampler::{Plan, SampleError, Scale, draw_prior};
 
 /// Records simulated from a model at several points of its prior.
 pub struct Simulation {
@@ -51,8 +51,11 @@ pub struct Prediction {
     /// posterior: the root mean square over coordinates of `sqrt(T n F_jj)`, with F the
     /// Fisher information of one record.
     pub gradient_sd: Option<f64>,
-    /// The standard deviation of a gradient's noise over `gradient_sd`.
+    /// The standard deviation of a gradient's noise over `gradient_sd`; of a batch's, scaled
+    /// up to all records.
     pub noise_to_gradient: Option<f64>,
+    /// The same of what a batch differs from all records by.
+    pub batch_to_gradient: Option<f64>,
     /// Share of records whose gradient is longer than its clip bound.
     pub clipped_gradients: Option<f64>,
     /// Share of records whose log-ratio is clipped, for proposals of the typical length in
@@ -100,7 +103,17 @@ impl Simulation {
             median(self.scenes.iter().filter_map(of).collect())
         };
         let request = &plan.request;
-        let noise = plan.gradient_and_noise().map(|(noise, _)| noise);
+        let line = plan.lines.iter().find_map(|line| match line.scale {
+            Scale::Gradient(scale) => Some((line, scale.sigma())),
+            _ => None,
+        });
+        let noise =
+            line.map(|(line, sigma)| request.temperature * line.line.weight(request) * sigma);
+        // Of a Poisson batch with rate r: (1 - r) / r of the squares' sum.
+        let left_out = line.map(|(line, _)| {
+            let excess = line.line.weight(request) - 1.0;
+            (request.temperature * excess.max(0.0)).sqrt()
+        });
         let gradient_sd = |scene: &Scene| {
             let information =
                 scene.information(request.clip_gradient)? * request.temperature * n as f64;
@@ -119,6 +132,7 @@ impl Simulation {
                 let ratio = noise? / gradient_sd(scene)?;
                 ratio.is_finite().then_some(ratio)
             }),
+            batch_to_gradient: left_out.filter(|ratio| *ratio > 0.0),
             clipped_gradients: over_points(&|scene| {
                 clips_gradients.then(|| scene.longer_than(request.clip_gradient))
             }),
@@ -285,6 +299,46 @@ mod tests {
         assert!(clipped.gradient_sd < found.gradient_sd);
         // |z| / 2 > 1/2, but for the curvature of a short step.
         share(found.clipped_log_ratios, 0.3173);
+    }
+
+    // If it failed: the noise of batches would not be scaled up with them. Oracle: by hand, for
+    // the model above, F = 1/4: noise sigma / r over sqrt(T n F), and sqrt(T (1 - r) / r).
+    #[test]
+    fn batches_have_their_own_noise() {
+        let model = Model::from_source(
+            "record { real y; } parameters { real mu; }
+             model { mu ~ normal(5, 1e-3); y ~ normal(mu, 2); }",
+            &Constants::none(),
+        )
+        .unwrap();
+        let simulation = Simulation::from_prior(&model, 5, &MADE).unwrap();
+        let (n, rate, temperature) = (10_000, 0.2, 0.5);
+        let plan = Plan::new(PlanRequest {
+            algorithm: crate::sampler::lookup("dp-sgld").unwrap(),
+            batch_rate: Some(Real::exact(rate)),
+            clip_gradient: 10.0,
+            temperature,
+            records: Some(n),
+            ..PlanRequest::new(Real::from(1.0), Real::from(1e-6), 1)
+        })
+        .unwrap();
+        let Scale::Gradient(scale) = plan.lines[0].scale else {
+            panic!("gradients")
+        };
+        let found = simulation.predict(&plan, n);
+        let gradient_sd = (temperature * n as f64 * 0.25).sqrt();
+        let expected = temperature * scale.sigma() / rate / gradient_sd;
+        let ratio = found.noise_to_gradient.unwrap() / expected;
+        assert!(
+            (ratio - 1.0).abs() < 5.0 * (0.5 / 200.0_f64).sqrt(),
+            "{ratio}"
+        );
+        let batch = found.batch_to_gradient.unwrap();
+        assert!(
+            (batch - (temperature * 4.0_f64).sqrt()).abs() < 1e-12,
+            "{batch}"
+        );
+        assert_eq!(found.clipped_log_ratios, None);
     }
 
     // A model without a proper prior, and one whose likelihood is nowhere finite.
