@@ -1271,23 +1271,30 @@ fn models_are_described_as_json() {
     assert_eq!(info["record_columns"][0]["type"], "int");
 }
 
-#[test]
-fn every_command_has_help_with_an_example() {
-    let place = Place::new();
+/// Every command that `dpm --help` lists.
+fn commands(place: &Place) -> Vec<String> {
     let help = place.succeeds("--help").out;
-    let commands: Vec<&str> = help
+    let commands: Vec<String> = help
         .lines()
         .skip_while(|line| !line.starts_with("Commands:"))
         .skip(1)
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .filter(|&name| name != "help")
+        .map(str::to_string)
         .collect();
+    let has = |name: &str| commands.iter().any(|c| c == name);
     assert!(
-        commands.contains(&"sample") && commands.len() >= 7,
+        has("sample") && has("diagnose") && commands.len() >= 14,
         "{help}"
     );
-    for command in commands {
+    commands
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let place = Place::new();
+    for command in commands(&place) {
         let help = place.succeeds(&format!("{command} --help")).out;
         let example = help.contains(&format!("Example: dpm {command} "))
             || help.contains(&format!("Examples:\n  dpm {command} "));
@@ -1296,6 +1303,60 @@ fn every_command_has_help_with_an_example() {
             assert!(help.contains(flag), "{help}");
         }
     }
+}
+
+#[test]
+fn shells_complete_every_command() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let script = place.succeeds(&format!("completions {shell}")).out;
+        for command in commands(&place) {
+            assert!(script.contains(&command), "{shell}: no {command}");
+        }
+        assert!(script.contains("clip-gradient"), "{shell}");
+    }
+    place.fails("completions tcsh", 2, &["tcsh", "possible values", "bash"]);
+    // What bash makes of it, after `dpm sam` and `dpm sample --eps`.
+    let script = place.succeeds("completions bash").out;
+    place.write("dpm.bash", script);
+    for (words, last, completed) in [
+        ("dpm sam", "sam", "sample"),
+        ("dpm sample --eps", "--eps", "--epsilon"),
+        ("dpm diagnose --format j", "j", "json"),
+    ] {
+        let ask = format!(
+            "source dpm.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _dpm dpm {last} \"${{COMP_WORDS[COMP_CWORD-1]}}\"; echo \"${{COMPREPLY[@]}}\""
+        );
+        let answer = Command::new("bash")
+            .args(["-c", &ask])
+            .current_dir(place.path())
+            .output()
+            .expect("bash");
+        let said = String::from_utf8_lossy(&answer.stdout);
+        assert_eq!(said.trim(), completed, "{words}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let place = Place::new();
+    let outcome = place.succeeds("man pages/man1");
+    assert!(outcome.err.contains("pages/man1"), "{}", outcome.err);
+    for command in commands(&place) {
+        let page = place.read(&format!("pages/man1/dpm-{command}.1"));
+        assert!(page.contains(&format!(".TH dpm-{command} 1")), "{page}");
+        assert!(page.contains("\\-\\-quiet"), "{page}");
+    }
+    let page = place.read("pages/man1/dpm-sample.1");
+    assert!(page.contains("\\-\\-epsilon"), "{page}");
+    let whole = place.read("pages/man1/dpm.1");
+    assert!(
+        whole.contains("dpm\\-diagnose(1)") || whole.contains("dpm-diagnose(1)"),
+        "{whole}"
+    );
+    // Twice is as good as once; a file is no place for pages.
+    place.succeeds("man pages/man1 --quiet");
+    place.fails("man m.dpm/man1", 1, &["m.dpm/man1", "choose another place"]);
 }
 
 /// `dpm info model | head -0`
@@ -1457,4 +1518,105 @@ fn clip_bounds_are_derived_where_they_can_be() {
     assert!(said.contains("no bound is derived for units"), "{said}");
     assert_eq!(bound(&report, "gradient"), Some(3.0));
     assert_eq!(report["clipping"]["gradient"]["derived"], Value::Null);
+}
+
+// If it failed: settings would be printed that are none of the run's, or settings that were
+// given would be lost, or data would be asked for.
+#[test]
+fn tuned_settings_are_those_of_a_run() {
+    use std::fmt::Write as _;
+    let place = Place::new();
+    place.write(
+        "m.dpm",
+        "record { real<lower=-9, upper=9> y; real<lower=0, upper=1> x; }
+         parameters { real a; real b; }
+         model { a ~ normal(0, 1); b ~ normal(0, 1); y ~ normal(a + b * x, 1); }",
+    );
+    let mut data = String::from("y,x\n");
+    for i in 0..400 {
+        let _ = writeln!(
+            data,
+            "{},{}",
+            f64::from(i % 11) / 5.0 - 1.0,
+            f64::from(i % 4) / 4.0
+        );
+    }
+    place.write("d.csv", &data);
+    place.write("pilot.json", r#"{"a": 0.1, "b": 0.2}"#);
+    place.write("public.csv", "x\n0.1\n0.9\n");
+    let budget = "--epsilon 8 --delta 1e-4 --chains 2 --num-warmup 20 --num-samples 30";
+    let tune = format!(
+        "tune m.dpm --rows 400 --simulate --tries 6 --points 1 --records 50 --public-sample public.csv {budget}"
+    );
+    let json = place.succeeds(&format!("{tune} --format json"));
+    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    let flags: Vec<&str> = json["flags"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert!(
+        flags.contains(&"--chains 2") && flags.contains(&"--num-samples 30"),
+        "{flags:?}"
+    );
+    for flag in [
+        "--step-size",
+        "--leapfrog-steps",
+        "--clip-gradient",
+        "--noise-split",
+    ] {
+        assert!(
+            flags.iter().any(|f| f.starts_with(flag)),
+            "{flag}: {flags:?}"
+        );
+    }
+    assert!(
+        json["predicted"]["mmd"]
+            .as_f64()
+            .is_some_and(|m| (0.0..2.0).contains(&m))
+    );
+    let said = place.succeeds(
+        &format!("{tune} --pilot pilot.json --init pilot.json").replace("--points 1 ", ""),
+    );
+    assert!(said.out.contains("--init pilot.json") && said.out.contains("dpm sample m.dpm"));
+    // The flags make the plan that was rehearsed.
+    let run = format!(
+        "sample m.dpm d.csv --epsilon 8 --delta 1e-4 {} --out run --quiet",
+        flags.join(" ")
+    );
+    place.succeeds(&run);
+    let report = place.json("run/privacy.json");
+    let counts = |events: &Value| -> Vec<u64> {
+        let events = events.as_array().expect("a list");
+        events.iter().filter_map(|e| e["count"].as_u64()).collect()
+    };
+    assert_eq!(counts(&report["events"]), counts(&json["plan"]["events"]));
+
+    place.fails(
+        &format!("tune m.dpm --rows 400 {budget}"),
+        2,
+        &["--simulate"],
+    );
+    place.fails(
+        "tune m.dpm --rows 400 --simulate --algorithm nuts",
+        2,
+        &["`nuts`"],
+    );
+    place.fails(
+        "tune m.dpm --rows 400 --simulate --algorithm dp-barker --epsilon 1 --delta 1e-4 --tries 2 --points 1",
+        2,
+        &["dp-barker", "cannot be rehearsed"],
+    );
+    place.fails(
+        &format!("{tune} --iterations max --tau-gradient 1 --tau-log-ratio 1"),
+        2,
+        &["--iterations"],
+    );
+    place.write("odd.csv", "x\n7\n");
+    place.fails(
+        &tune.replace("public.csv", "odd.csv"),
+        2,
+        &["odd.csv", "line 2", "`x`"],
+    );
 }

@@ -369,10 +369,14 @@ fn comparisons_are_numpy_s() {
         comparison["only_in_reference"],
         serde_json::json!(["chain"])
     );
-    assert_eq!(comparison["private"], true);
+    assert!(
+        comparison["private"].is_null(),
+        "nothing is known of the reference"
+    );
     for note in [
         "only in the run, and not compared: `extra`",
         "only in the reference",
+        "does not say whether its draws are private",
     ] {
         assert!(outcome.err.contains(note), "{}", outcome.err);
         assert!(
@@ -389,10 +393,13 @@ fn comparisons_are_numpy_s() {
     let text = place.read("reference_stan.csv");
     place.write("other/chain-1.csv", &text);
     assert_as_expected(&place.json("compare run other"), &expected);
-    place.write(
-        "other/chain-1.csv",
-        &text.replace("# a = b", "# privacy_private = false"),
-    );
+    let says = |value: &str| {
+        let told = text.replace("# a = b", &format!("# privacy_private = {value}"));
+        place.write("other/chain-1.csv", &told);
+    };
+    says("true");
+    assert_eq!(place.json("compare run other")["private"], true);
+    says("false");
     let outcome = place.succeeds("compare run other --quiet");
     assert!(outcome.err.contains("NOT PRIVATE"), "{}", outcome.err);
     assert!(outcome.out.contains("\"private\": false"));

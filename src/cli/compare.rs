@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::chains::{is_private, parameters, read_chains};
+use super::chains::{parameters, read_chains};
 use super::failure::Failure;
 use super::{Common, pretty, print, say_always};
 use crate::diagnostics::compare;
+use crate::output::stan_csv::StanCsv;
 use crate::output::{DrawsTable, read_draws_csv};
 
 /// Chooses the pairs that set the width of the MMD's kernel; fixed, so that the same files
@@ -15,6 +16,8 @@ use crate::output::{DrawsTable, read_draws_csv};
 const SEED: u64 = 1;
 /// The unbiased estimate divides by the pairs of each sample.
 const LEAST_DRAWS: usize = 2;
+
+const UNKNOWN_ORIGIN: &str = "a file does not say whether its draws are private: if the reference was made from the same private data, these figures are not private";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -62,13 +65,16 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         SEED,
     )
     .map_err(Failure::run)?;
-    let private = !run.says_not_private && !reference.says_not_private;
-    if !private {
+    let private = both(run.private, reference.private);
+    if private == Some(false) {
         say_always(
             "NOT PRIVATE: draws of a run without privacy are compared, and so are these figures",
         );
     }
-    let notes = shared.notes();
+    let mut notes = shared.notes();
+    if private.is_none() {
+        notes.push(UNKNOWN_ORIGIN.to_owned());
+    }
     for note in &notes {
         common.say(format!("note: {note}"));
     }
@@ -92,8 +98,22 @@ fn read_run(place: &Path) -> Result<DrawsTable, Failure> {
     Ok(DrawsTable {
         names: parameters(place, &chains)?,
         draws: chains.iter().flat_map(|c| c.parameter_draws()).collect(),
-        says_not_private: !chains.iter().all(is_private),
+        private: chains.iter().map(says).reduce(both).flatten(),
     })
+}
+
+/// Whether the run that wrote the file was private, where it says so.
+fn says(chain: &StanCsv) -> Option<bool> {
+    chain.key("privacy_private").map(|value| value != "false")
+}
+
+/// What is made of two is private where both are known to be, and not where one is not.
+fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {
+    match (a, b) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    }
 }
 
 /// The parameters that can be compared, in the run's order, and where they stand.

@@ -10,6 +10,7 @@ mod chains;
 mod check;
 mod clip_bounds;
 mod compare;
+mod completions;
 mod data_file;
 mod diagnose;
 mod failure;
@@ -19,6 +20,7 @@ mod info;
 mod interrupt;
 mod ledger;
 mod log_prob;
+mod man;
 mod model_file;
 mod plan;
 mod progress;
@@ -141,10 +143,14 @@ enum Command {
     Calibrate(calibrate::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
-    /// Say in words whether a run has converged, what is wrong with it, and what would help
+    /// Say in words whether a run has converged, and what is wrong with it
     Diagnose(diagnose::Arguments),
-    /// Hold a run's draws against reference draws: MMD, errors of means, ratios of spreads
+    /// Hold a run's draws against reference draws
     Compare(compare::Arguments),
+    /// A script with which a shell completes commands and flags
+    Completions(completions::Arguments),
+    /// Write the manual pages of all commands
+    Man(man::Arguments),
 }
 
 /// Runs the program and gives its exit code.
@@ -189,6 +195,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments, common),
     }
 }
 

@@ -298,7 +298,11 @@ fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
         .map_err(Failure::run)
 }
 
-fn initial_values(init: &str, chains: u64, density: &Density) -> Result<Initial, Failure> {
+pub(super) fn initial_values(
+    init: &str,
+    chains: u64,
+    density: &Density,
+) -> Result<Initial, Failure> {
     if init == "random" {
         return Ok(Initial::Random);
     }

@@ -5,16 +5,17 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::clip_bounds::ClipBounds;
+use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::plan::{describe, json_of};
-use super::run_settings::{RelationChoice, RunSettings};
+use super::run_settings::{IterationsChoice, RelationChoice, RunSettings};
 use super::{Common, pretty, print, public_data, sample};
+use crate::accounting::Real;
 use crate::density::Density;
 use crate::model::Model;
-use crate::sampler::{NoiseChoice, PlanRequest};
-use crate::tune::{Free, Made, Simulation, TuneError, Tuned, tune};
+use crate::sampler::{DEFAULT_CHAINS, NoiseChoice, PlanRequest};
+use crate::tune::{Effort, Free, Made, Simulation, TuneError, Tuned, tune};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -48,6 +49,9 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
+    /// Initial values of the run: `random`, or a JSON file as for `dpm sample`
+    #[arg(long, default_value = "random", value_name = "FILE.json|random")]
+    init: String,
     /// How many settings to try
     #[arg(long, default_value_t = 40, value_name = "N")]
     tries: usize,
@@ -101,24 +105,29 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let lengths = settings.lengths(crate::sampler::DEFAULT_SAMPLES)?;
     let request = settings.request(algorithm, n, model.dimension, lengths, &clips)?;
     let free = free(settings, &request);
+    let effort = Effort {
+        records: arguments.rows,
+        initial: sample::initial_values(
+            &arguments.init,
+            settings.chains,
+            &Density::new(model.clone()),
+        )?,
+        tries: arguments.tries,
+        seed: arguments.seed,
+    };
     let simulation = simulation(arguments, &model, common)?;
-    let tuned = tune(
-        &simulation,
-        &request,
-        free,
-        (arguments.rows, arguments.tries, arguments.seed),
-        |done, of, best| {
-            if let (true, Some(mmd)) = (done % 10 == 0 || done == of, best) {
-                common.say(format!("{done} of {of} settings tried, best MMD {mmd:.3}"));
-            }
-        },
-    )
+    let tuned = tune(&simulation, &request, free, &effort, |done, of, best| {
+        if let (true, Some(mmd)) = (done % 10 == 0 || done == of, best) {
+            common.say(format!("{done} of {of} settings tried, best MMD {mmd:.3}"));
+        }
+    })
     .map_err(|error| match error {
         TuneError::Plan(error) if error.is_refusal() => Failure::budget(error),
         TuneError::Sample(_) => Failure::run(error),
         _ => Failure::input(error),
     })?;
-    let flags = flags(&tuned, free);
+    let mut flags = flags(&tuned, free);
+    flags.extend(kept(settings));
     print(&match arguments.format {
         Format::Json => pretty(&json!({
             "settings": settings_json(&tuned),
@@ -216,6 +225,51 @@ fn flags(tuned: &Tuned, free: Free) -> Vec<String> {
     flags
 }
 
+/// The settings that the user gave and the search kept, as flags.
+fn kept(settings: &RunSettings) -> Vec<String> {
+    let number = |flag: &str, value: Option<f64>| value.map(|v| format!("{flag} {v}"));
+    let count = |flag: &str, value: Option<u64>| value.map(|v| format!("{flag} {v}"));
+    let real = |flag: &str, value: Option<Real>| value.map(|v| format!("{flag} {}", v.to_f64()));
+    let switch = |flag: &str, on: bool| on.then(|| flag.to_string());
+    let clip = |flag: &str, choice: Option<ClipChoice>| {
+        choice.map(|choice| match choice {
+            ClipChoice::Bound(bound) => format!("{flag} {bound}"),
+            ClipChoice::Derived => format!("{flag} derived"),
+        })
+    };
+    let s = settings;
+    let private_n = s.relation == RelationChoice::AddRemove;
+    [
+        private_n.then(|| "--relation add-remove".to_string()),
+        count("--chains", Some(s.chains).filter(|c| *c != DEFAULT_CHAINS)),
+        count("--num-warmup", s.num_warmup),
+        count("--num-samples", s.num_samples),
+        s.iterations.map(|i| match i {
+            IterationsChoice::Count(count) => format!("--iterations {count}"),
+            IterationsChoice::Max => "--iterations max".to_string(),
+        }),
+        count("--leapfrog-steps", s.leapfrog_steps),
+        number("--step-size", s.step_size),
+        clip("--clip-gradient", s.clip_gradient),
+        clip("--clip-log-ratio", s.clip_log_ratio),
+        number("--noise-split", s.noise_split),
+        number("--tau-gradient", s.tau_gradient),
+        number("--tau-log-ratio", s.tau_log_ratio),
+        switch("--one-component", s.one_component),
+        switch("--guided-walk", s.guided_walk),
+        switch("--fresh-gradients", s.fresh_gradients),
+        real("--batch-rate", s.batch_rate),
+        count("--batch-size", s.batch_size),
+        number("--step-decay", s.step_decay),
+        number("--friction", s.friction),
+        number("--noise-estimate", s.noise_estimate),
+        number("--temperature", s.temperature),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
 fn settings_json(tuned: &Tuned) -> Value {
     let r = &tuned.plan.request;
     let asks = |flag| r.algorithm.settings.contains(&flag);
@@ -247,12 +301,16 @@ fn text(arguments: &Arguments, tuned: &Tuned, flags: &[String]) -> String {
     );
     let _ = writeln!(
         text,
-        "dpm sample {} DATA --algorithm {} --epsilon {} --delta {:e} {}\n",
+        "dpm sample {} DATA --algorithm {} --epsilon {} --delta {:e} {}{}\n",
         arguments.model.display(),
         plan.request.algorithm.name,
         plan.request.epsilon.to_f64(),
         plan.request.delta.to_f64(),
         flags.join(" "),
+        match arguments.init.as_str() {
+            "random" => String::new(),
+            file => format!(" --init {file}"),
+        },
     );
     for line in describe(plan, half, plan.iterations_per_chain - half) {
         text.push_str(&line);

@@ -525,9 +525,9 @@ mod tests {
         };
         let rng = &mut ChaCha8Rng::seed_from_u64(1);
         let raw = Simulator::new(&density).records(&[0.5], 50, Some(&public), rng);
-        for i in 0..50 {
-            assert_eq!(raw[1][i], 10.0 * raw[0][i]);
-            assert!((raw[2][i] - 11.0 * raw[0][i] - 0.5).abs() < 0.01);
+        for ((a, b), y) in raw[0].iter().zip(&raw[1]).zip(&raw[2]) {
+            assert_eq!(*b, 10.0 * a);
+            assert!((y - a - b - 0.5).abs() < 0.01);
         }
     }
 

@@ -15,8 +15,8 @@ pub struct DrawsTable {
     pub names: Vec<String>,
     /// Draws × names, all chains pooled.
     pub draws: Vec<Vec<f64>>,
-    /// Whether the file says that the run which wrote it was not private.
-    pub says_not_private: bool,
+    /// Whether the run that wrote the file was private, where it says so.
+    pub private: Option<bool>,
 }
 
 /// A file of draws that cannot be read.
@@ -74,7 +74,7 @@ pub fn read_draws_csv(path: impl AsRef<Path>) -> Result<DrawsTable, ReadDrawsErr
         return Ok(DrawsTable {
             names: chain.parameters(),
             draws: chain.parameter_draws(),
-            says_not_private: chain.key("privacy_private") == Some("false"),
+            private: chain.key("privacy_private").map(|value| value != "false"),
         });
     }
     parse(&text).map_err(|(line, kind)| ReadDrawsError::Table {
@@ -144,7 +144,7 @@ fn parse(text: &str) -> Result<DrawsTable, (Option<u64>, ReadDrawsErrorKind)> {
     Ok(DrawsTable {
         names,
         draws,
-        says_not_private: false,
+        private: None,
     })
 }
 
@@ -208,6 +208,6 @@ mod tests {
             (read.names, read.draws),
             (vec!["b[1]".into()], vec![vec![2.5]])
         );
-        assert!(read.says_not_private);
+        assert_eq!(read.private, Some(false));
     }
 }

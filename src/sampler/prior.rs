@@ -54,7 +54,7 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
         let learning = round <= rounds * WARMUP;
         for (j, width) in widths.iter_mut().enumerate() {
             let growth = if learning { 2.0 } else { 1.0 };
-            let slice = update(&mut theta, j, &log_density, (*width, growth), &mut rng);
+            let slice = update(&mut theta, j, log_density, (*width, growth), &mut rng);
             if learning {
                 *width = 0.5 * (*width + slice);
             }

@@ -10,7 +10,7 @@ mod search;
 mod simulation;
 
 pub use rehearsal::Rehearsed;
-pub use search::{Free, Tuned, tune};
+pub use search::{Effort, Free, Tuned, tune};
 pub use simulation::{Made, Prediction, Simulation};
 
 /// Why nothing could be tuned.

@@ -6,7 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use super::TuneError;
 use super::rehearsal::{Rehearsed, Target, rehearse};
 use super::simulation::{Simulation, median};
-use crate::sampler::{Iterations, Kind, NoiseChoice, Plan, PlanRequest, Question};
+use crate::privacy::Subsampling;
+use crate::sampler::{Initial, Iterations, Kind, Line, NoiseChoice, Plan, PlanRequest, Question};
 
 /// Shares of simulated records that a clip bound may clip.
 const CLIPPED: [f64; 5] = [0.0, 0.002, 0.01, 0.05, 0.2];
@@ -30,6 +31,18 @@ pub struct Free {
     pub leapfrog_steps: bool,
     pub iterations: bool,
     pub noise_split: bool,
+}
+
+/// What is tuned for, and how hard.
+#[derive(Debug, Clone)]
+pub struct Effort {
+    /// n: how many records the run will have.
+    pub records: u64,
+    /// Where its chains start.
+    pub initial: Initial,
+    /// Settings to try.
+    pub tries: usize,
+    pub seed: u64,
 }
 
 /// The best settings that were found.
@@ -85,8 +98,8 @@ impl Point {
     }
 }
 
-/// Tries settings on `simulation`, about `n` records, and gives the best: random ones first,
-/// then variations of the best. The same seed gives the same.
+/// Tries settings on `simulation` and gives the best: random ones first, then variations of
+/// the best. The same seed gives the same.
 ///
 /// `request` has the user's settings, and the budget. `progress` is told how many of how
 /// many are done, and the best MMD.
@@ -99,9 +112,11 @@ pub fn tune(
     simulation: &Simulation,
     request: &PlanRequest,
     free: Free,
-    (n, tries, seed): (u64, usize, u64),
+    effort: &Effort,
     mut progress: impl FnMut(usize, usize, Option<f64>),
 ) -> Result<Tuned, TuneError> {
+    check(request)?;
+    let (n, tries, seed) = (effort.records, effort.tries, effort.seed);
     let search = Search {
         simulation,
         request,
@@ -125,6 +140,7 @@ pub fn tune(
     let mut best: Option<(f64, Point, Tuned)> = None;
     let mut refused = None;
     let mut tried = 0;
+    let from = (&effort.initial, seed);
     for k in 0..tries {
         let exploring = (k as f64) < EXPLORING * tries as f64;
         let point = match &best {
@@ -138,12 +154,11 @@ pub fn tune(
                 continue;
             }
         };
-        check(&plan)?;
         tried += 1;
         let mut rehearsals: Vec<Rehearsed> = Vec::new();
         for (scene, target) in simulation.scenes.iter().zip(&targets) {
             let with = (&plan, weight(scene.records));
-            rehearsals.push(rehearse(&simulation.density, scene, target, with, seed)?);
+            rehearsals.push(rehearse(&simulation.density, scene, target, with, from)?);
             let so_far = mean(&rehearsals).score();
             if best
                 .as_ref()
@@ -172,15 +187,19 @@ pub fn tune(
 }
 
 /// Whether the sampler's questions can be answered on simulated records.
-fn check(plan: &Plan) -> Result<(), TuneError> {
-    let whole = |line: &crate::sampler::PlannedLine| match line.line.question {
+fn check(request: &PlanRequest) -> Result<(), TuneError> {
+    let name = request.algorithm.name;
+    let Kind::Private(sampler) = request.algorithm.kind else {
+        return Err(TuneError::NotTuned(name));
+    };
+    let whole = |line: &Line| match line.question {
         Question::Gradient => true,
-        Question::LogRatio => matches!(line.scale, crate::sampler::Scale::LogRatio(_)),
+        Question::LogRatio => line.subsampling == Subsampling::All,
         Question::Barker => false,
     };
-    match plan.lines.iter().all(whole) {
+    match sampler.lines(request, 1)?.iter().all(whole) {
         true => Ok(()),
-        false => Err(TuneError::NotTuned(plan.request.algorithm.name)),
+        false => Err(TuneError::NotTuned(name)),
     }
 }
 
@@ -275,4 +294,87 @@ impl Search<'_> {
 fn round_up(x: f64) -> f64 {
     let unit = 10_f64.powf(x.log10().floor() - 1.0);
     (x / unit).ceil() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounting::Real;
+    use crate::model::{Constants, Model};
+    use crate::tune::Made;
+
+    // If it failed: tuning would not be worth its while, or would overrule its user. The
+    // default step is hundreds of posterior sds long here, and the default clip bound 30
+    // times what any record reaches.
+    #[test]
+    fn tuning_beats_the_defaults_and_keeps_what_is_given() {
+        let model = Model::from_source(
+            "record { real y; } parameters { real mu; }
+             model { mu ~ normal(0, 1); y ~ normal(mu, 30); }",
+            &Constants::none(),
+        )
+        .unwrap();
+        let made = Made {
+            records: 60,
+            public: None,
+            seed: 1,
+        };
+        let simulation = Simulation::at_points(&model, vec![vec![0.3]], &made);
+        let n = 1_000_000;
+        let request = PlanRequest {
+            chains: 2,
+            iterations: Iterations::Fixed(150),
+            records: Some(n),
+            ..PlanRequest::new(Real::from(2.0), Real::from(1e-8), 1)
+        };
+        let all = Free {
+            clip_gradient: true,
+            clip_log_ratio: true,
+            step_size: true,
+            leapfrog_steps: true,
+            iterations: false,
+            noise_split: true,
+        };
+        let none = Free {
+            clip_gradient: false,
+            clip_log_ratio: false,
+            step_size: false,
+            leapfrog_steps: false,
+            iterations: false,
+            noise_split: false,
+        };
+        let effort = Effort {
+            records: n,
+            initial: Initial::Points(vec![vec![0.4]]),
+            tries: 24,
+            seed: 5,
+        };
+        let with = |free, tries| {
+            let effort = Effort {
+                tries,
+                ..effort.clone()
+            };
+            tune(&simulation, &request, free, &effort, |_, _, _| ()).unwrap()
+        };
+        let defaults = with(none, 1);
+        let tuned = with(all, 24);
+        assert!(tuned.predicted.score() < 0.7 * defaults.predicted.score());
+        let found = &tuned.plan.request;
+        assert!(found.clip_gradient < 0.5 && found.clip_gradient > 0.01);
+        assert_eq!(found.clip_gradient, round_up(found.clip_gradient));
+        assert_eq!(tuned.plan.iterations_per_chain, 150);
+        assert!(tuned.plan.epsilon() <= 2.0);
+        assert_eq!(defaults.plan.request.clip_gradient, request.clip_gradient);
+        assert_eq!(defaults.plan.request.step_size, None);
+        let again = with(all, 24);
+        assert_eq!(again.predicted, tuned.predicted);
+    }
+
+    #[test]
+    fn two_digits_are_kept_and_never_rounded_down() {
+        for (x, rounded) in [(0.123, 0.13), (1.0, 1.0), (987.0, 990.0), (2.5e-7, 2.5e-7)] {
+            let ratio: f64 = round_up(x) / rounded;
+            assert!((ratio - 1.0).abs() < 1e-9, "{x}: {}", round_up(x));
+        }
+    }
 }

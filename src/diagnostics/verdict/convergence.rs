@@ -73,11 +73,14 @@ pub(super) fn verdict(view: &View) -> (Grade, Verdict) {
     }
     let figures = Figures::of(view);
     let least = figures.least_ess();
-    let grade = match figures.r_hat.as_ref().map(|r| r.value) {
-        Some(r) if !(r <= R_HAT_NEARLY) => Grade::NotConverged,
-        _ if !(least >= ESS_NEARLY * chains as f64) => Grade::NotConverged,
+    // A figure that is NaN is within no bound.
+    let ess = |per_chain: f64| least >= per_chain * chains as f64;
+    let r_hat = figures.r_hat.as_ref().map(|r| r.value);
+    let near = r_hat.is_none_or(|r| r <= R_HAT_NEARLY) && ess(ESS_NEARLY);
+    let grade = match r_hat {
+        _ if !near => Grade::NotConverged,
         None => Grade::Unknown,
-        Some(r) if r <= R_HAT && least >= ESS * chains as f64 => Grade::Converged,
+        Some(r) if r <= R_HAT && ess(ESS) => Grade::Converged,
         Some(_) => Grade::NearlyConverged,
     };
     (grade, figures.verdict(view, grade))
@@ -99,7 +102,7 @@ impl<'a> Figures<'a> {
             };
             for column in &view.moving {
                 let value = figure(column);
-                if worst.name.is_empty() || sign * value > sign * worst.value {
+                if worst.name.is_empty() || value.is_nan() || sign * value > sign * worst.value {
                     worst = Worst {
                         value,
                         name: &column.name,
@@ -136,23 +139,25 @@ impl<'a> Figures<'a> {
             ),
         };
         let wanted = ESS * chains as f64;
+        let enough = |ess: f64| ess >= wanted;
+        let agree = |r: f64| r <= R_HAT;
         let mut sentence = format!("{said}: ");
         if let Some(r) = &self.r_hat {
             sentence.push_str(&format!(
                 "the largest R-hat is {} ({}{}), ",
                 r_hat_figure(r.value),
                 r.name,
-                wants(!(r.value <= R_HAT), &format!("at most {R_HAT}")),
+                wants(!agree(r.value), &format!("at most {R_HAT}")),
             ));
         }
         sentence.push_str(&format!(
             "the smallest bulk ESS {:.0} ({}{}), the smallest tail ESS {:.0} ({}{}), of {}.",
             self.bulk.value,
             self.bulk.name,
-            wants(!(self.bulk.value >= wanted), &format!("{wanted:.0}")),
+            wants(!enough(self.bulk.value), &format!("{wanted:.0}")),
             self.tail.value,
             self.tail.name,
-            wants(!(self.tail.value >= wanted), &format!("{wanted:.0}")),
+            wants(!enough(self.tail.value), &format!("{wanted:.0}")),
             counted(view.moving[0].draws(), "draw"),
         ));
         if grade == Grade::NotConverged {

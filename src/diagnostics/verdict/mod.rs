@@ -134,7 +134,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let mut verdicts = vec![convergence];
     verdicts.extend(values::verdicts(&view, grade));
     verdicts.extend(motion::verdicts(&view, grade));
-    verdicts.extend(noise::verdicts(&view));
+    verdicts.extend(noise::verdicts(&view, grade));
     verdicts.extend(hamiltonian::verdicts(&view));
     verdicts.extend(limits::verdicts(&view));
     // Stable, so rules of one severity keep their order.
@@ -207,10 +207,10 @@ fn figure(x: f64) -> String {
         return x.to_string();
     }
     match x.abs() {
-        a if a >= 10.0 && a < 1e6 => format!("{x:.0}"),
-        a if a >= 1.0 && a < 10.0 => format!("{x:.1}"),
-        a if a >= 0.1 && a < 1.0 => format!("{x:.2}"),
-        a if a >= 0.001 && a < 0.1 => format!("{x:.4}"),
+        10.0..1e6 => format!("{x:.0}"),
+        1.0..10.0 => format!("{x:.1}"),
+        0.1..1.0 => format!("{x:.2}"),
+        0.001..0.1 => format!("{x:.4}"),
         _ => format!("{x:.1e}"),
     }
 }

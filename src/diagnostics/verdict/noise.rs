@@ -8,6 +8,7 @@
 //! the acceptance that was seen gives v + s², the settings give s, and what is left is what
 //! would have been accepted without noise.
 
+use super::convergence::Grade;
 use super::evidence::View;
 use super::{Kind, Severity, Verdict, figure, percent};
 use crate::function::special::normal_quantile;
@@ -18,12 +19,19 @@ use crate::function::special::normal_quantile;
 pub(super) const TEST_NOISE: f64 = 2.0;
 /// The share of acceptance that noise may take. Ours.
 pub(super) const LOST_TO_NOISE: f64 = 0.5;
+/// The share of the variance of the test's log ratio that is noise, where chains have not
+/// converged: above one half it is the noise that turns proposals down, and so that decides how
+/// long steps can be.
+pub(super) const NOISE_SHARE: f64 = 0.5;
+/// How many times warm-up made the step smaller on its account. Ours: a random walk of steps a
+/// hundred times shorter needs ten thousand times the iterations.
+pub(super) const SHRUNK: f64 = 100.0;
 /// What the noise of gradients does to each momentum over a trajectory, in units of the
 /// momentum's own standard deviation: at 1 they change it as much as drawing it did.
 pub(super) const GRADIENT_NOISE: f64 = 1.0;
 
-pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
-    let mut verdicts: Vec<Verdict> = [test_noise(view), gradient_noise(view)]
+pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = [test_noise(view, grade), gradient_noise(view)]
         .into_iter()
         .flatten()
         .collect();
@@ -42,7 +50,7 @@ fn variance_at(acceptance: f64) -> f64 {
     z * z
 }
 
-fn test_noise(view: &View) -> Option<Verdict> {
+fn test_noise(view: &View, grade: Grade) -> Option<Verdict> {
     let facts = view.facts;
     let per_step = facts.noise.log_ratio_per_step?;
     if !facts.unit_metric {
@@ -66,7 +74,11 @@ fn test_noise(view: &View) -> Option<Verdict> {
     let exact = acceptance_at((variance_at(acceptance) - noise * noise).max(0.0));
     let lost = 1.0 - acceptance / exact;
     if lost <= LOST_TO_NOISE {
-        return None;
+        return if grade == Grade::Converged {
+            None
+        } else {
+            limiting_noise(view, noise, acceptance)
+        };
     }
     let sentence = format!(
         "The noise takes more than half of the moves: {} of proposals are accepted, where about {} would be without the noise of the test (standard deviation {} nats for a typical proposal).",
@@ -79,6 +91,39 @@ fn test_noise(view: &View) -> Option<Verdict> {
             .advise(LESS_NOISE)
             .measured(lost, LOST_TO_NOISE),
     )
+}
+
+/// Noise that is bearable because steps were made so short.
+fn limiting_noise(view: &View, noise: f64, acceptance: f64) -> Option<Verdict> {
+    let share = noise * noise / variance_at(acceptance);
+    if share.is_nan() || share <= NOISE_SHARE {
+        return None;
+    }
+    let step = view.step_size()?;
+    let first = view.facts.noise.first_step_size.unwrap_or(step);
+    let shrunk = match view.facts.adapts_step {
+        true => first / step,
+        false => 1.0,
+    };
+    let behind = format!(
+        "{} of the variance of the acceptance test is noise (standard deviation {} nats)",
+        percent(share.min(1.0)),
+        figure(noise)
+    );
+    let verdict = if shrunk > SHRUNK {
+        let sentence = format!(
+            "The noise dominates: to bear it, warm-up made steps {} times smaller than the {} they began with, and still {behind}. At such steps the chains hardly move.",
+            figure(shrunk),
+            figure(first),
+        );
+        Verdict::new(Kind::TestNoise, Severity::Problem, sentence).measured(shrunk, SHRUNK)
+    } else {
+        let sentence = format!(
+            "The noise sets the length of steps, and not the posterior: {behind}. With less of it the chains could take longer steps."
+        );
+        Verdict::new(Kind::TestNoise, Severity::Warning, sentence).measured(share, NOISE_SHARE)
+    };
+    Some(verdict.advise(LESS_NOISE))
 }
 
 const LESS_NOISE: &str = "a larger epsilon; more records with --temperature as it is, or a smaller --temperature; fewer iterations or chains; a smaller --step-size; tighter bounds of columns, from which `dpm check` derives smaller clip bounds; fewer parameters";

@@ -384,6 +384,41 @@ fn noise_that_rejects_is_told_from_steps_that_are_too_long() {
     assert!(found(&other, Kind::TestNoise).is_none());
 }
 
+/// Noise that warm-up answered with short steps: found where chains have not converged.
+#[test]
+fn noise_that_makes_steps_short_is_told() {
+    let slow = |nats: f64, acceptance: f64, first: f64| {
+        let mut evidence = noisy(nats, acceptance);
+        correlate(&mut evidence, 0.95);
+        evidence.facts.noise.first_step_size = Some(first);
+        evidence
+    };
+    // (2 Φ⁻¹(0.25))² = 1.82, of which 1.2² is 79 %.
+    let sets = of_kind(&slow(1.2, 0.5, 5.0), Kind::TestNoise);
+    assert_eq!(sets.severity, Severity::Warning);
+    assert!(
+        sets.sentence.starts_with("The noise sets the length") && sets.sentence.contains("79 %"),
+        "{}",
+        sets.sentence
+    );
+    let dominates = of_kind(&slow(1.2, 0.5, 20.0), Kind::TestNoise);
+    assert_eq!(dominates.severity, Severity::Problem);
+    assert!(
+        dominates
+            .sentence
+            .contains("made steps 200 times smaller than the 20"),
+        "{}",
+        dominates.sentence
+    );
+    let mut given = slow(1.2, 0.5, 20.0);
+    given.facts.adapts_step = false;
+    assert_eq!(of_kind(&given, Kind::TestNoise).severity, Severity::Warning);
+    // The posterior's own curvature: 0.8² of 1.82 is 35 %.
+    assert!(found(&slow(0.8, 0.5, 20.0), Kind::TestNoise).is_none());
+    // And where chains have converged all the same, nobody minds.
+    assert!(found(&noisy(1.2, 0.5), Kind::TestNoise).is_none());
+}
+
 /// The formula behind the verdict, by simulation: the penalty test of log ratios
 /// N(-v/2, v) with noise s. 40,000 draws have a standard error of at most 0.0025; six are
 /// allowed.
