@@ -38,6 +38,26 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (base, place)
 }
 
+/// Other tests of this process start programs, which hold copies of its locks for the moment
+/// between fork and exec: a lock that was let go is waited for.
+fn settled<T, E: std::fmt::Display>(act: impl Fn() -> Result<T, E>) -> Result<T, E> {
+    for _ in 0..5000 {
+        match act() {
+            Err(error) if error.to_string().contains("under way") => {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            other => return other,
+        }
+    }
+    act()
+}
+
+type Opened = (Unfinished, Outset, Vec<Option<Begun>>);
+
+fn open_again(place: &Path) -> Result<Opened, UnfinishedError> {
+    settled(|| Unfinished::open(place))
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let name = |e: io::Result<fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
@@ -55,7 +75,7 @@ fn what_was_kept_is_what_is_read() {
     run.keep(0, &checkpoint(2, 2)).unwrap();
     run.keep(0, &checkpoint(5, 3)).unwrap();
     drop(run);
-    let (run, read, begun) = Unfinished::open(&place).unwrap();
+    let (run, read, begun) = open_again(&place).unwrap();
     assert_eq!(read.next_token.as_deref(), Some("t1"));
     assert!(begun[1].is_none());
     let first = begun[0].as_ref().unwrap();
@@ -66,7 +86,7 @@ fn what_was_kept_is_what_is_read() {
     // And goes on from there.
     run.keep(0, &checkpoint(6, 1)).unwrap();
     drop(run);
-    let (_, _, begun) = Unfinished::open(&place).unwrap();
+    let (_, _, begun) = open_again(&place).unwrap();
     assert_eq!(begun[0].as_ref().unwrap().draws.len(), 6);
 }
 
@@ -106,7 +126,7 @@ fn whatever_a_kill_leaves_the_last_checkpoint_counts() {
             write("chain-1.even", &before.0);
             write("chain-1.odd", &before.1);
             write("chain-1.draws", &after.2[..length]);
-            let (_, _, begun) = Unfinished::open(&place).unwrap();
+            let (_, _, begun) = open_again(&place).unwrap();
             assert_eq!(last(begun[0].as_ref()), expected);
             assert_eq!(read("chain-1.draws"), before.2);
         }
@@ -121,7 +141,7 @@ fn whatever_a_kill_leaves_the_last_checkpoint_counts() {
             torn.extend(old.iter().skip(length));
             write(name, &torn);
             write("chain-1.draws", &after.2);
-            let (_, _, begun) = Unfinished::open(&place).unwrap();
+            let (_, _, begun) = open_again(&place).unwrap();
             let whole = two_lines(&torn) == two_lines(new);
             counted += usize::from(whole);
             let expected = match whole {
@@ -147,7 +167,7 @@ fn what_no_kill_leaves_is_damage() {
     let breaks = |name: &str, bytes: &[u8], word: &str| {
         let right = read(name);
         fs::write(folder.join(name), bytes).unwrap();
-        let error = Unfinished::open(&place).unwrap_err().to_string();
+        let error = open_again(&place).unwrap_err().to_string();
         assert!(error.contains(word), "{error}");
         fs::write(folder.join(name), right).unwrap();
     };
@@ -185,7 +205,7 @@ fn what_no_kill_leaves_is_damage() {
         known.replace("chains", "chain").as_bytes(),
         "is not as dpm writes it",
     );
-    Unfinished::open(&place).unwrap();
+    open_again(&place).unwrap();
 }
 
 #[test]
@@ -206,13 +226,13 @@ fn one_process_at_a_time() {
     }
     assert!(Unfinished::create(&place, &outset()).is_err());
     drop(run);
-    let run = Unfinished::open(&place).unwrap();
+    let run = open_again(&place).unwrap();
     assert!(is_under_way(&place));
     drop(run);
-    let error = RunDirectory::check(&place, false).unwrap_err();
+    let error = settled(|| RunDirectory::check(&place, false)).unwrap_err();
     assert!(matches!(error, RunDirectoryError::Unfinished(_)), "{error}");
     assert!(error.to_string().contains("--resume"), "{error}");
-    RunDirectory::check(&place, true).unwrap();
+    settled(|| RunDirectory::check(&place, true)).unwrap();
 }
 
 // Wrong here: an earlier run is gone before the new one has anything to show, or a state
@@ -228,11 +248,11 @@ fn an_older_run_stays_until_there_is_a_new_one() {
     run.discard();
     drop(run);
     assert_eq!(names(&place), ["privacy.json"]);
-    drop(Unfinished::create(&place, &outset()).unwrap());
+    drop(settled(|| Unfinished::create(&place, &outset())).unwrap());
     // Given up for another.
     let mut other = outset();
     other.model = "other".into();
-    let run = Unfinished::create(&place, &other).unwrap();
+    let run = settled(|| Unfinished::create(&place, &other)).unwrap();
     run.keep(1, &checkpoint(2, 2)).unwrap();
     assert_eq!(names(&place), ["privacy.json", FOLDER]);
 
@@ -243,7 +263,7 @@ fn an_older_run_stays_until_there_is_a_new_one() {
     partial.publish(false).unwrap();
     drop(run);
     assert_eq!(fs::read(place.join("privacy.json")).unwrap(), b"partial");
-    let (run, read, begun) = Unfinished::open(&place).unwrap();
+    let (run, read, begun) = open_again(&place).unwrap();
     assert_eq!(read.model, "other");
     assert_eq!(begun[1].as_ref().unwrap().draws.len(), 2);
     run.keep(1, &checkpoint(4, 2)).unwrap();
