@@ -253,19 +253,23 @@ mod tests {
         seed: 1,
     };
 
+    /// y ~ normal(mu, 2), with mu next to 5: F = 1/4.
+    fn normal_mean() -> Simulation {
+        let model = Model::from_source(
+            "record { real y; } parameters { real mu; }
+             model { mu ~ normal(5, 1e-3); y ~ normal(mu, 2); }",
+            &Constants::none(),
+        );
+        Simulation::from_prior(&model.unwrap(), 5, &MADE).unwrap()
+    }
+
     // If it failed: the plan would call noise small or large that is not. Oracle: for
     // y ~ normal(mu, 2), mu ~ normal(5, 1e-3), a record's gradient is z / 2 with z standard
     // normal, whatever mu: F = 1/4, and |z / 2| > 1 for 4.55% of the records. A median of five
     // shares of 200 records: 5 standard errors of one of them, false alarm 1e-6.
     #[test]
     fn figures_are_those_of_the_model() {
-        let model = Model::from_source(
-            "record { real y; } parameters { real mu; }
-             model { mu ~ normal(5, 1e-3); y ~ normal(mu, 2); }",
-            &Constants::none(),
-        )
-        .unwrap();
-        let simulation = Simulation::from_prior(&model, 5, &MADE).unwrap();
+        let simulation = normal_mean();
         assert!(simulation.stand_ins.is_empty());
         let (n, temperature) = (40_000, 0.25);
         let plan = |clip_gradient: f64| {
@@ -305,13 +309,7 @@ mod tests {
     // the model above, F = 1/4: noise sigma / r over sqrt(T n F), and sqrt(T (1 - r) / r).
     #[test]
     fn batches_have_their_own_noise() {
-        let model = Model::from_source(
-            "record { real y; } parameters { real mu; }
-             model { mu ~ normal(5, 1e-3); y ~ normal(mu, 2); }",
-            &Constants::none(),
-        )
-        .unwrap();
-        let simulation = Simulation::from_prior(&model, 5, &MADE).unwrap();
+        let simulation = normal_mean();
         let (n, rate, temperature) = (10_000, 0.2, 0.5);
         let plan = Plan::new(PlanRequest {
             algorithm: crate::sampler::lookup("dp-sgld").unwrap(),
