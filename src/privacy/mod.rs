@@ -10,6 +10,7 @@
 
 pub mod barker;
 pub mod batch_penalty;
+mod data;
 mod gradient;
 mod load;
 pub mod noise;
@@ -24,6 +25,7 @@ pub use barker::{BarkerError, BarkerScale};
 pub use batch_penalty::{
     BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyQuery, BatchPenaltyScale,
 };
+pub use data::{PrivateColumn, PrivateData};
 pub use gradient::{GradientScale, ScaleError};
 pub use load::{
     ColumnSurvey, LoadError, OnBadRows, Places, Survey, UnitSurvey, load_csv, load_csv_by_unit,
