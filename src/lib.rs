@@ -221,7 +221,7 @@ pub use analysis::{
 pub use diagnostics::{Diagnosis, Summary};
 pub use model::{Constants, ConstantsError, Model, ModelFileError, SourceError};
 pub use output::stan_csv::StanCsv;
-pub use output::{Draws, Run, RunError};
+pub use output::{ConvertError, Draws, Run, RunError};
 pub use privacy::{LoadError, OnBadRows, PrivateColumn, PrivateData, Vault};
 pub use sampler::{Chain, Draw, MetricForm, Phase, Plan, PlanError, SampleError};
 

@@ -2,7 +2,7 @@
 
 use crate::accounting::{BudgetError, LedgerError, TermsError};
 use crate::model::{ConstantsError, ModelFileError, SourceError};
-use crate::output::RunError;
+use crate::output::{ConvertError, RunError};
 use crate::privacy::LoadError;
 use crate::sampler::{PlanError, SampleError};
 
@@ -40,6 +40,8 @@ pub enum Error {
     Settings(String),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
     #[error(transparent)]
     Save(#[from] SaveError),
     /// Of a sampler that is not of this crate.
