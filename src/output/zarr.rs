@@ -212,18 +212,13 @@ impl Zarr {
     ) {
         // A chunk has no empty side, also of an array that has one.
         let chunks: Vec<usize> = shape.iter().map(|&size| size.max(1)).collect();
-        let fill = match kind {
-            "<f8" => json!("NaN"),
-            "|b1" => json!(false),
-            _ => json!(0),
-        };
         let header = json!({
             "zarr_format": 2,
             "shape": shape,
             "chunks": chunks,
             "dtype": kind,
             "compressor": null,
-            "fill_value": fill,
+            "fill_value": null,
             "order": "C",
             "filters": null,
         });
