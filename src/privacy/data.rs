@@ -56,6 +56,12 @@ enum Values {
     Numbers(Vec<f64>),
     Whole(Vec<Option<i64>>),
     Text(Vec<Option<String>>),
+    /// Of a type that is not read, by its name: an error where a model uses it.
+    #[cfg(feature = "arrow")]
+    Unreadable {
+        kind: String,
+        length: usize,
+    },
 }
 
 impl PrivateColumn {
@@ -64,6 +70,8 @@ impl PrivateColumn {
             Values::Numbers(values) => values.len(),
             Values::Whole(values) => values.len(),
             Values::Text(values) => values.len(),
+            #[cfg(feature = "arrow")]
+            Values::Unreadable { length, .. } => *length,
         }
     }
 
@@ -75,6 +83,31 @@ impl PrivateColumn {
                 Some(text) => domain.text(text.as_bytes()),
                 None => Cell::Missing,
             },
+            #[cfg(feature = "arrow")]
+            Values::Unreadable { .. } => Cell::Bad,
+        }
+    }
+
+    #[cfg(feature = "arrow")]
+    pub(super) fn unreadable(kind: String, length: usize) -> PrivateColumn {
+        PrivateColumn(Values::Unreadable { kind, length })
+    }
+
+    /// # Errors
+    ///
+    /// Its type is not read.
+    fn check(&self, name: &str) -> Result<&PrivateColumn, LoadError> {
+        match &self.0 {
+            #[cfg(feature = "arrow")]
+            Values::Unreadable { kind, .. } => Err(LoadErrorKind::ColumnType {
+                column: name.to_owned(),
+                kind: kind.clone(),
+            }
+            .into()),
+            _ => {
+                let _ = name;
+                Ok(self)
+            }
         }
     }
 
@@ -91,6 +124,8 @@ impl PrivateColumn {
                 let text = values[row].as_ref()?.trim();
                 (!is_missing(text)).then(|| without_zero_fraction(text).to_owned())
             }
+            #[cfg(feature = "arrow")]
+            Values::Unreadable { .. } => None,
         }
     }
 }
@@ -344,7 +379,7 @@ fn find<'a>(
         }
         .into());
     }
-    Ok(Some(values))
+    values.check(&column.name).map(Some)
 }
 
 fn find_unit<'a>(
@@ -353,7 +388,7 @@ fn find_unit<'a>(
 ) -> Result<&'a PrivateColumn, LoadError> {
     let mut named = given.iter().filter(|(name, _)| name.trim() == unit);
     match (named.next(), named.next()) {
-        (Some((_, column)), None) => Ok(column),
+        (Some((_, column)), None) => column.check(unit),
         (Some(_), Some(_)) => Err(LoadErrorKind::DuplicateColumn {
             origin: Origin::Memory,
             header: unit.to_owned(),

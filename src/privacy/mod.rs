@@ -8,6 +8,8 @@
 //! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes
 //! a record's place: its rows are summed before anything is clipped.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 pub mod barker;
 pub mod batch_penalty;
 mod data;

@@ -149,6 +149,17 @@ pub enum LoadErrorKind {
         other_length: usize,
     },
 
+    #[error(
+        "the column `{column}` is of the Arrow type {kind}; expected numbers, truth values or text"
+    )]
+    ColumnType { column: String, kind: String },
+
+    #[error("record batch {batch} has not the columns of the first; give batches of one schema")]
+    OtherSchema {
+        /// Counted from 1.
+        batch: usize,
+    },
+
     #[error("{}", bad_row(origin, *position, column.as_deref(), expected))]
     BadRow {
         origin: Origin,
