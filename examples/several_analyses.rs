@@ -21,8 +21,8 @@ model { mean ~ normal(8, 4); hours ~ normal(mean[shift], 8); }
 "#;
 
 fn main() -> Result<(), Error> {
-    let hours: Vec<f64> = (0..8000).map(|i| 6.0 + f64::from(i % 5) / 2.0).collect();
-    let shifts: Vec<&str> = (0..8000).map(|i| ["day", "night"][i / 3 % 2]).collect();
+    let hours: Vec<f64> = (0..40_000).map(|i| 6.0 + f64::from(i % 5) / 2.0).collect();
+    let shifts: Vec<&str> = (0..40_000).map(|i| ["day", "night"][i / 3 % 2]).collect();
     // One set of data, for any model that declares columns of these names.
     let data = PrivateData::from_columns([("hours", hours)]).column("shift", shifts);
 

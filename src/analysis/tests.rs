@@ -169,8 +169,8 @@ fn quantities_are_generated_from_a_fit_s_draws() {
 /// log-ratios. A wrong line, sign or temperature is hundreds of deviations off.
 #[test]
 fn an_oracle_s_answers_are_the_exact_ones_but_for_their_noise() {
-    let (vault, session) = (vault(), Session::new(100.0, 1e-6).unwrap());
-    let questions = Questions::new("means", 80.0)
+    let (vault, session) = (vault(), Session::new(35.0, 1e-6).unwrap());
+    let questions = Questions::new("means", 30.0)
         .gradients(100)
         .log_ratios(100)
         .clip_gradient(1.0)

@@ -294,7 +294,9 @@ mod tests {
         ] {
             let found = shapes(names);
             let mut alone: Vec<&str> = found.iter().map(|v| v.0.as_str()).collect();
+            let mut names = names.to_vec();
             alone.sort_unstable();
+            names.sort_unstable();
             assert_eq!(alone, names, "{found:?}");
             assert!(found.iter().all(|v| v.1.is_empty() && v.2.len() == 1));
         }

@@ -191,7 +191,7 @@ def check_frame(frame, columns, draws, what):
     same(frame["draw"], np.tile(np.arange(length), chains), 0.0, f"{what}: draw")
     for name, column in parameters:
         same(frame[name], draws[:, :, column].ravel(), 0.0, f"{what}: draws of {name}")
-    return {name: float(np.mean(frame[name])) for name, _ in parameters}
+    return {name: np.asarray(frame[name]).mean() for name, _ in parameters}
 
 
 def check_conversions(dpm, run, columns, draws):
