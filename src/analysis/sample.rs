@@ -394,6 +394,9 @@ impl Analysis {
     }
 }
 
+/// Threads that any system has.
+const MOST_CHAINS: u64 = 1024;
+
 /// Makes the plan of a request, with what follows from the model, the data's public side
 /// and the budget filled in.
 pub(super) fn prepare(
@@ -405,6 +408,12 @@ pub(super) fn prepare(
     clips: [Clip; 2],
     temper_to: Option<f64>,
 ) -> Result<Prepared, Error> {
+    if request.chains > MOST_CHAINS {
+        return Err(Error::Settings(format!(
+            "{} chains are more than an analysis may have, which is {MOST_CHAINS}: each has a thread",
+            request.chains
+        )));
+    }
     let records = records.filter(|_| terms.relation() == Relation::Substitute);
     let clips = clip::choose(model, unit != RECORD, request.algorithm, clips).map_err(no_bound)?;
     let plan = Plan::new(PlanRequest {

@@ -76,6 +76,7 @@ fn settings_that_cannot_be_are_said_and_cost_nothing() {
     assert!(said(short(f64::NAN)).contains("epsilon is NaN"));
     assert!(said(short(-1.0)).contains("epsilon is -1"));
     assert!(said(short(1.0).chains(0)).contains("--chains"));
+    assert!(said(short(1.0).chains(1 << 40)).contains("each has a thread"));
     assert!(said(short(1.0).iterations(10, 0)).contains("at least one iteration"));
     assert!(said(short(1.0).iterations(u64::MAX, u64::MAX)).contains("too long"));
     assert!(said(short(1.0).temper_to(1e9)).contains("their number, 2000"));

@@ -72,10 +72,13 @@ struct Variable {
     columns: Vec<usize>,
 }
 
+/// The indices of an element, and its column.
+type Element = (Vec<usize>, usize);
+
 /// Puts elements together: `m[1,1]`, `m[2,1]`, ... are one variable `m`. Names that do not
 /// fill a whole container stand for themselves.
 fn variables(names: &[String]) -> Vec<Variable> {
-    let mut found: Vec<(&str, Vec<(Vec<usize>, usize)>)> = Vec::new();
+    let mut found: Vec<(&str, Vec<Element>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for (column, name) in names.iter().enumerate() {
         let (stem, index) = element(name);
@@ -118,14 +121,14 @@ fn element(name: &str) -> (&str, Vec<usize>) {
 }
 
 /// The sizes of the container that these elements, in the order of their indices, fill.
-fn container(elements: &[(Vec<usize>, usize)]) -> Option<Vec<usize>> {
+fn container(elements: &[Element]) -> Option<Vec<usize>> {
     let (last, _) = elements.last()?;
     let total = last.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
     if total != Some(elements.len()) {
         return None;
     }
     // As many as there should be, each different and none beyond the last in any direction.
-    let fits = |(index, _): &(Vec<usize>, usize)| {
+    let fits = |(index, _): &Element| {
         index.len() == last.len() && index.iter().zip(last).all(|(i, size)| i <= size)
     };
     let different = elements.windows(2).all(|pair| pair[0].0 < pair[1].0);

@@ -27,6 +27,7 @@ pub enum Phase {
 /// One iteration, as it happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Draw {
     pub phase: Phase,
     #[serde(with = "exact_number")]
@@ -45,6 +46,7 @@ pub struct Draw {
 
 /// A chain that is over, or was interrupted.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Chain {
     /// Kept iterations of the sampling phase (and of the warm-up where asked).
     pub draws: Vec<Draw>,
