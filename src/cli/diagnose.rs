@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::chains::{is_private, parameters, read_chains};
 use super::failure::Failure;
@@ -96,9 +96,14 @@ pub(super) fn say_problems(run: &Path, files: &[StanCsv], common: &Common) {
     }
 }
 
-fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
+pub(super) fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
     let names = parameters(run, files)?;
-    let json = |name: &str| output::read_json(&run.join(name)).map_err(Failure::input);
-    let (config, report) = (json("config.json")?, json("privacy.json")?);
+    let config = read_json(&run.join("config.json"))?;
+    let report = read_json(&run.join("privacy.json"))?;
     Ok(output::evidence(names, files, &config, &report))
+}
+
+/// A file that is not there is null.
+pub(super) fn read_json(path: &Path) -> Result<Value, Failure> {
+    output::read_json(path).map_err(Failure::input)
 }
