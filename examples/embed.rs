@@ -1,14 +1,12 @@
-//! dpm as a library: parse a model, bind data from memory, plan, sample, read
-//! the draws.
+//! dpm as a library, from a model to a report: columns in memory, a budget, draws, and what
+//! may be said of them.
 //!
 //! Run with `cargo run --release --example embed`.
 
-use std::error::Error;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use dpm::{
-    Constants, Density, Draw, Iterations, Meter, Model, Observer, OnBadRows, Phase, Plan,
-    PlanRequest, PrivateRng, PrivateSettings, Rows, Summary, Vault, sample_privately,
-};
+use dpm::{Analysis, Constants, Model, PrivateData, Session};
 
 /// Ages at which people retired, and whether they had a pension plan.
 const MODEL: &str = "
@@ -30,63 +28,43 @@ model {
 }
 ";
 
-/// Told about every iteration: a progress bar would go here.
-struct Accepted(std::sync::Mutex<f64>);
+fn main() -> Result<(), dpm::Error> {
+    let model = Model::from_source(MODEL, &Constants::from_json(r#"{"centre": 65}"#)?)?;
 
-impl Observer for Accepted {
-    fn iteration(&self, _chain: usize, _iteration: u64, draw: &Draw) {
-        if let Ok(mut sum) = self.0.lock() {
-            *sum += draw.accept_stat;
-        }
-    }
-}
+    let people = 40_000;
+    let plan: Vec<bool> = (0..people).map(|i| i % 3 == 0).collect();
+    let age = |i: usize| if plan[i] { 62.0 } else { 64.0 } + (i * 7919 % 100) as f64 / 10.0 - 5.0;
+    let ages: Vec<f64> = (0..people).map(age).collect();
+    let vault = PrivateData::from_columns([("age", ages)])
+        .column("plan", plan)
+        .bind(&model)?;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut constants = Constants::none();
-    constants.insert("centre", 65.0);
-    let model = Model::from_source(MODEL, &constants)?;
-
-    let people = 20_000;
-    let plan = |i: usize| f64::from(u8::from(i.is_multiple_of(3)));
-    let age = |i: usize| 64.0 - 2.0 * plan(i) + ((i * 7919) % 100) as f64 / 10.0 - 5.0;
-    let data = vec![
-        ("age".to_string(), (0..people).map(age).collect()),
-        ("plan".to_string(), (0..people).map(plan).collect()),
-    ];
-    let rows = Rows::from_columns(&model.columns, data, OnBadRows::Error)?;
-    let vault = Vault::new(Density::new(model), rows);
+    let session = Session::new(4.0, 1e-6)?;
+    let analysis = Analysis::new("retirement age", 4.0)
+        .chains(2)
+        .iterations(200, 300)
+        // One person's gradient is at most (15 + |mean|) / 16 * sqrt(2).
+        .clip_gradient(1.5)
+        .clip_log_ratio(1.5)
+        // The posterior that 300 typical people would give: wider, and far cheaper.
+        .temper_to(300.0);
 
     // Neither the plan nor its price has seen a row.
-    let plan = Plan::new(PlanRequest {
-        chains: 2,
-        iterations: Iterations::Fixed(1000),
-        // One person's gradient is at most (15 + |mean|) / 16 * sqrt(2).
-        clip_gradient: 1.5,
-        clip_log_ratio: 1.5,
-        // The posterior that 500 typical people would give: wider, and far cheaper.
-        temperature: 500.0 / people as f64,
-        ..PlanRequest::new("4".parse()?, "1e-6".parse()?, vault.density().dimension())
-    })?;
+    let plan = analysis.plan(&model, &session.terms()?, Some(people as u64))?;
     println!("will spend epsilon {:.4} of 4", plan.epsilon());
     for event in &plan.events {
         println!("  {} x {}", event.count(), event.what());
     }
 
-    let meter = Meter::new(plan.events.clone());
-    let observer = Accepted(std::sync::Mutex::new(0.0));
-    let settings = PrivateSettings::new(500, 1, PrivateRng::from_os()?);
-    let chains = sample_privately(&vault, &plan, &meter, &settings, &observer)?;
-
-    let draws: Vec<Vec<Vec<f64>>> = chains
-        .iter()
-        .map(|chain| {
-            let sampled = chain.draws.iter().filter(|d| d.phase == Phase::Sampling);
-            sampled.map(|d| d.values.clone()).collect()
-        })
-        .collect();
-    let names: Vec<String> = vault.density().output_names().map(str::to_string).collect();
-    print!("{}", Summary::of_draws(&names, &draws)?.to_table());
-    let total = observer.0.into_inner()?;
-    println!("mean acceptance {:.2}", total / 2000.0);
+    // A progress bar would go here, and a button that stops the run.
+    let iterations = AtomicU64::new(0);
+    let fit = analysis.sample_with(&vault, &session, |_| {
+        iterations.fetch_add(1, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    })?;
+    println!("{} iterations", iterations.into_inner());
+    print!("{}", fit.summary().to_table());
+    println!("{}", fit.diagnosis().headline());
+    println!("{}", fit.statement());
     Ok(())
 }

@@ -1,64 +1,199 @@
-//! Differentially private Bayesian modelling.
+//! Bayesian models of private records, with posteriors that are differentially private.
 //!
-//! A model states the likelihood of *one* record, in a small language that looks
-//! and means like Stan. Draws from its posterior are (epsilon, delta)-
-//! differentially private: everything a run gives out, all chains and the
-//! warm-up included, changes little in distribution when one record is replaced.
+//! A model states the likelihood of *one* record, in a small language that looks and means
+//! like Stan. Draws from its posterior are (epsilon, delta)-differentially private: everything
+//! an analysis gives out, all chains and the warm-up included, changes little in distribution
+//! when one record is replaced (or added, or removed). This page is a tutorial for programs
+//! that embed the crate; the `dpm` command does the same for people.
 //!
-//! The way from text to draws:
+//! # A model
 //!
 //! ```
-//! use dpm::{
-//!     Constants, Density, Iterations, Meter, Model, OnBadRows, Plan, PlanRequest,
-//!     PrivateRng, PrivateSettings, Rows, Vault, sample_privately,
-//! };
+//! # fn main() -> Result<(), dpm::Error> {
+//! use dpm::{Constants, Model};
 //!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let model = Model::from_source(
-//!     "record { real<lower=-5, upper=5> y; }
-//!      parameters { real mu; }
-//!      model { mu ~ normal(0, 10); y ~ normal(mu, 1); }",
-//!     &Constants::none(),
-//! )?;
-//!
-//! // The rows go into the vault and stay there.
-//! let y = (0..2000).map(|i| 0.5 + f64::from(i % 7 - 3) / 2.0).collect();
-//! let rows = Rows::from_columns(&model.columns, vec![("y".into(), y)], OnBadRows::Error)?;
-//! let vault = Vault::new(Density::new(model), rows);
-//!
-//! // What the run will release, and that it fits the budget, is known beforehand.
-//! let plan = Plan::new(PlanRequest {
-//!     chains: 2,
-//!     iterations: Iterations::Fixed(100),
-//!     ..PlanRequest::new("5".parse()?, "1e-6".parse()?, vault.density().dimension())
-//! })?;
-//! let meter = Meter::new(plan.events.clone());
-//!
-//! let settings = PrivateSettings::new(50, 1, PrivateRng::from_os()?);
-//! let chains = sample_privately(&vault, &plan, &meter, &settings, &())?;
-//! assert_eq!(chains.len(), 2);
-//! assert!(plan.epsilon() <= 5.0);
+//! let program = "
+//!     record {                                // private: one person
+//!       real<lower=50, upper=80> age;         // clamped to its bounds
+//!       int<lower=0, upper=1> pension;
+//!     }
+//!     parameters { real level; real effect; }
+//!     model {
+//!       level ~ normal(0, 5);
+//!       effect ~ normal(0, 5);
+//!       age - 65 ~ normal(level + effect * pension, 4);
+//!     }";
+//! let model = Model::from_source(program, &Constants::none())?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The rooms of the crate, each using only those before it: [`syntax`],
-//! [`function`], [`distribution`], [`check`], [`model`], [`density`],
-//! [`privacy`], [`sampler`], [`diagnostics`], [`tune`], [`output`], [`cli`]; and
-//! [`accounting`], which uses none of them. ARCHITECTURE.md walks through them.
+//! [`Model::from_file`] reads a `.dpm` file; public numbers that a program declares in
+//! `constants` come from [`Constants`]. A wrong program is a [`SourceError`] that shows every
+//! mistake with its line.
+//!
+//! # Data, and a budget
+//!
+//! [`PrivateData`] takes columns in memory or the path of a CSV file, and puts the records into
+//! a [`Vault`], which nothing leaves but releases with noise. A [`Session`] is the budget of one
+//! set of data, however many analyses it is for: each is charged in whole before its first
+//! release, or refused.
+//!
+//! ```
+//! # fn main() -> Result<(), dpm::Error> {
+//! # use dpm::{Constants, Model};
+//! # let program = "record { real<lower=50, upper=80> age; int<lower=0, upper=1> pension; }
+//! #     parameters { real level; real effect; }
+//! #     model { level ~ normal(0, 5); effect ~ normal(0, 5);
+//! #       age - 65 ~ normal(level + effect * pension, 4); }";
+//! # let model = Model::from_source(program, &Constants::none())?;
+//! # let people = 5000;
+//! # let pensions: Vec<bool> = (0..people).map(|i| i % 3 == 0).collect();
+//! # let ages: Vec<f64> = (0..people)
+//! #     .map(|i| 60.0 + f64::from(i * 7919 % 100) / 10.0 - 2.0 * f64::from(u8::from(i % 3 == 0)))
+//! #     .collect();
+//! use dpm::{Analysis, PrivateData, Session};
+//!
+//! let data = PrivateData::from_columns([("age", ages)]).column("pension", pensions);
+//! let vault = data.bind(&model)?;
+//!
+//! // Epsilon 3 at delta 1e-6 for all that is ever asked of these records.
+//! let session = Session::new(3.0, 1e-6)?;
+//!
+//! let fit = Analysis::new("retirement age", 2.0) // its share
+//!     .chains(2)
+//!     .iterations(100, 150)
+//!     .temper_to(500.0)                          // what 500 such people would tell: cheaper
+//!     .sample(&vault, &session)?;
+//!
+//! print!("{}", fit.summary().to_table());
+//! println!("{}", fit.statement());
+//! assert!(fit.epsilon() <= 2.0);
+//!
+//! // A second analysis of the same records: what is left decides.
+//! let greedy = Analysis::new("too much", 2.5).sample(&vault, &session);
+//! assert!(greedy.is_err_and(|error| error.is_refusal()));
+//! let left = session.statement()?.remaining;
+//! assert!(left > 0.9 && left < 3.0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The draws, [`Fit::draws`], may be shown to anybody; so may [`Fit::report`], which says what
+//! is promised, what was released, and what is not protected. A budget that outlives the
+//! program is a ledger on the disk: [`Session::create`] and [`Session::open`]. Several rows of
+//! one person are protected together by [`PrivateData::by_unit`], with a budget for that unit
+//! ([`Terms::new`](accounting::Terms::new)).
+//!
+//! # Watching and stopping
+//!
+//! [`Analysis::sample_with`] tells a function of each iteration, and stops when that says so.
+//! The whole plan stays charged.
+//!
+//! ```
+//! # fn main() -> Result<(), dpm::Error> {
+//! # use dpm::{Analysis, Constants, Model, PrivateData, Session};
+//! # let model = Model::from_source(
+//! #     "record { real<lower=-5, upper=5> y; } parameters { real mu; }
+//! #      model { mu ~ normal(0, 10); y ~ normal(mu, 4); }", &Constants::none())?;
+//! # let vault = PrivateData::from_columns([("y", vec![0.5; 1000])]).bind(&model)?;
+//! # let session = Session::new(1.0, 1e-6)?;
+//! use std::ops::ControlFlow;
+//! use std::time::{Duration, Instant};
+//!
+//! let deadline = Instant::now() + Duration::from_secs(60);
+//! let fit = Analysis::new("in a minute", 1.0)
+//!     .chains(2)
+//!     .iterations(20, 50)
+//!     .sample_with(&vault, &session, |progress| {
+//!         let _ = (progress.chain, progress.iteration, &progress.draw.values);
+//!         match Instant::now() < deadline {
+//!             true => ControlFlow::Continue(()),
+//!             false => ControlFlow::Break(()),
+//!         }
+//!     })?;
+//! assert!(!fit.is_interrupted());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A sampler of your own
+//!
+//! [`Questions`] plan what a sampler will ask, so that it can be charged; an [`Oracle`] answers
+//! as long as they last. Whatever the sampler does with the answers costs nothing more.
+//!
+//! ```
+//! # fn main() -> Result<(), dpm::Error> {
+//! # use dpm::{Constants, Model, PrivateData, Session};
+//! # let model = Model::from_source(
+//! #     "record { real<lower=-5, upper=5> y; } parameters { real mu; }
+//! #      model { mu ~ normal(0, 10); y ~ normal(mu, 4); }", &Constants::none())?;
+//! # let vault = PrivateData::from_columns([("y", vec![0.5; 1000])]).bind(&model)?;
+//! # let session = Session::new(1.0, 1e-6)?;
+//! use dpm::Questions;
+//!
+//! // Langevin steps along noisy gradients.
+//! let step: f64 = 0.01;
+//! let fit = Questions::new("Langevin", 1.0)
+//!     .gradients(300)
+//!     .ask(&vault, &session, |oracle| {
+//!         let mut theta = oracle.start()?;
+//!         for i in 0..300 {
+//!             let gradient = oracle.gradient(&theta)?;
+//!             for (x, g) in theta.iter_mut().zip(gradient) {
+//!                 *x += 0.5 * step * g + step.sqrt() * oracle.normal();
+//!             }
+//!             if i >= 100 {
+//!                 oracle.keep(&theta)?;
+//!             }
+//!         }
+//!         Ok(())
+//!     })?;
+//! println!("{}", fit.statement());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # After the draws
+//!
+//! - [`Fit::diagnosis`] says whether the chains have converged, in words, and what would help.
+//! - [`GeneratedQuantities`] computes predictions from draws.
+//! - [`Fit::save`] writes the directory that `dpm sample` writes, for the other commands and
+//!   for Stan's readers; [`Run::open`] reads one back.
+//!
+//! `examples/` has a program for each of these.
+//!
+//! # Errors, and what is public
+//!
+//! Each part has an error type of its own; [`Error`] takes them all, so that `?` works in a
+//! function that uses several. Nothing on these pages panics, whatever it is given. Modules and
+//! items that the documentation does not show are parts of the program `dpm`: they may change
+//! in any release.
 
 pub mod accounting;
+mod analysis;
+#[doc(hidden)]
 pub mod check;
+#[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod density;
 pub mod diagnostics;
+#[doc(hidden)]
 pub mod distribution;
+#[doc(hidden)]
 pub mod function;
+#[doc(hidden)]
 pub mod model;
+#[doc(hidden)]
 pub mod output;
+#[doc(hidden)]
 pub mod privacy;
+#[doc(hidden)]
 pub mod sampler;
+#[doc(hidden)]
 pub mod syntax;
+#[doc(hidden)]
 pub mod tune;
 
 // The attacks name the crate as others do.
@@ -77,15 +212,28 @@ mod planted;
 mod planted_tests;
 
 pub use accounting::{
-    Budget, Event, Guarantee, LedgerError, Meter, Query, Real, Relation, Session, Terms, account,
+    Accountant, Budget, BudgetError, LedgerError, Quote, Real, Relation, Session, Statement, Terms,
+    TermsError,
 };
+pub use analysis::{
+    Analysis, Clip, Error, Fit, GeneratedQuantities, Oracle, Progress, Questions, SaveError,
+};
+pub use diagnostics::{Diagnosis, Summary};
+pub use model::{Constants, ConstantsError, Model, ModelFileError, SourceError};
+pub use output::stan_csv::StanCsv;
+pub use output::{ConvertError, Draws, Run, RunError};
+pub use privacy::{LoadError, OnBadRows, PrivateColumn, PrivateData, Vault};
+pub use sampler::{Chain, Draw, MetricForm, Phase, Plan, PlanError, SampleError};
+
+// What tests, benchmarks and the reproduction of the papers are made of.
+#[doc(hidden)]
+pub use accounting::{Event, Guarantee, Meter, Query, account};
+#[doc(hidden)]
 pub use density::Density;
-pub use diagnostics::Summary;
-pub use model::{Constants, Model};
-pub use privacy::{
-    NotPrivate, OnBadRows, PrivateRng, Rows, Vault, load_csv, load_csv_by_unit, survey_csv,
-};
+#[doc(hidden)]
+pub use privacy::{NotPrivate, PrivateRng, Rows, load_csv, load_csv_by_unit, survey_csv};
+#[doc(hidden)]
 pub use sampler::{
-    Chain, Draw, Initial, Iterations, MetricForm, NoiseChoice, NonPrivateSettings, Observer, Phase,
-    Plan, PlanRequest, PrivateSettings, sample_exactly, sample_privately,
+    Initial, Iterations, NoiseChoice, NonPrivateSettings, Observer, PlanRequest, PrivateSettings,
+    sample_exactly, sample_privately,
 };

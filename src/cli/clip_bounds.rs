@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::run_settings::RunSettings;
+use crate::analysis::{Clip, ClipError, choose};
 use crate::model::{Derived, Model};
 use crate::output::{ClipReport, Clipping};
-use crate::sampler::{Algorithm, DEFAULT_CLIP};
+use crate::sampler::Algorithm;
 
 /// `--clip-gradient B|derived`
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,27 +50,19 @@ impl ClipBounds {
         model: &Model,
         unit: Option<&str>,
     ) -> Result<ClipBounds, Failure> {
-        let used =
-            ["--clip-gradient", "--clip-log-ratio"].map(|flag| algorithm.settings.contains(&flag));
-        let wanted = unit.is_none() && used.contains(&true);
-        let derived = wanted.then(|| model.record_sensitivity());
-        let choose = |flag: &str, choice: Option<ClipChoice>| match (choice, &derived) {
-            (Some(ClipChoice::Bound(bound)), _) => Ok(bound),
-            (Some(ClipChoice::Derived), Some(Ok(bound))) => Ok(bound.clip()),
-            (Some(ClipChoice::Derived), Some(Err(missing))) => Err(Failure::input(format!(
-                "{flag} derived: there is no bound: {missing}; declare that, or give {flag} a number (`dpm check` shows each statement)"
-            ))),
-            (Some(ClipChoice::Derived), None) => Err(Failure::input(format!(
-                "{flag} derived is a bound for one row, and with --unit the rows of a unit add up: give {flag} a number"
-            ))),
-            (None, Some(Ok(bound))) if bound.clip() <= DEFAULT_CLIP => Ok(bound.clip()),
-            (None, _) => Ok(DEFAULT_CLIP),
-        };
+        let choices =
+            [settings.clip_gradient, settings.clip_log_ratio].map(|choice| match choice {
+                None => Clip::Automatic,
+                Some(ClipChoice::Derived) => Clip::Derived,
+                Some(ClipChoice::Bound(bound)) => Clip::At(bound),
+            });
+        let chosen = choose(model, unit.is_some(), algorithm, choices).map_err(failure)?;
+        let [gradient, log_ratio] = chosen.bounds;
         Ok(ClipBounds {
-            gradient: choose("--clip-gradient", settings.clip_gradient)?,
-            log_ratio: choose("--clip-log-ratio", settings.clip_log_ratio)?,
-            used,
-            derived,
+            gradient,
+            log_ratio,
+            used: chosen.used,
+            derived: chosen.derived,
         })
     }
 
@@ -127,4 +120,22 @@ impl ClipBounds {
             biting.join(" and ")
         )]
     }
+}
+
+fn failure(error: ClipError) -> Failure {
+    let flag = |which: usize| ["--clip-gradient", "--clip-log-ratio"][which.min(1)];
+    Failure::input(match error {
+        ClipError::NoBound { which, missing } => {
+            let flag = flag(which);
+            format!(
+                "{flag} derived: there is no bound: {missing}; declare that, or give {flag} a number (`dpm check` shows each statement)"
+            )
+        }
+        ClipError::OfUnits { which } => {
+            let flag = flag(which);
+            format!(
+                "{flag} derived is a bound for one row, and with --unit the rows of a unit add up: give {flag} a number"
+            )
+        }
+    })
 }

@@ -7,11 +7,9 @@ use serde_json::{Value, json};
 use super::chains::{is_private, parameters, read_chains};
 use super::failure::Failure;
 use super::{Common, pretty, print, say_always};
-use crate::diagnostics::{
-    ChainRecord, Diagnosis, Evidence, Kind as Rule, RunFacts, Severity, diagnose,
-};
+use crate::diagnostics::{Diagnosis, Evidence, Kind as Rule, Severity, diagnose};
+use crate::output;
 use crate::output::stan_csv::StanCsv;
-use crate::sampler::{self, Kind};
 
 /// Sentences about what is wrong that a run ends with; `dpm diagnose` has them all.
 const SHOWN: usize = 3;
@@ -98,71 +96,14 @@ pub(super) fn say_problems(run: &Path, files: &[StanCsv], common: &Common) {
     }
 }
 
-fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
+pub(super) fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
     let names = parameters(run, files)?;
     let config = read_json(&run.join("config.json"))?;
     let report = read_json(&run.join("privacy.json"))?;
-    let algorithm = config["algorithm"]
-        .as_str()
-        .or_else(|| files.first()?.key("dpm_algorithm"));
-    Ok(Evidence {
-        names,
-        chains: files.iter().map(record).collect(),
-        facts: facts(algorithm, &config, &report),
-    })
+    Ok(output::evidence(names, files, &config, &report))
 }
 
 /// A file that is not there is null.
-fn read_json(path: &Path) -> Result<Value, Failure> {
-    if !path.exists() {
-        return Ok(Value::Null);
-    }
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))?;
-    serde_json::from_str(&text).map_err(|e| {
-        Failure::input(format!(
-            "`{}` is not valid JSON: {e}; expected what `dpm sample` wrote there",
-            path.display()
-        ))
-    })
-}
-
-fn record(file: &StanCsv) -> ChainRecord {
-    let column = |name: &str| -> Vec<f64> {
-        let Some(index) = file.columns.iter().position(|c| c == name) else {
-            return Vec::new();
-        };
-        let value = |row: &Vec<f64>| row.get(index).copied();
-        file.draws.iter().filter_map(value).collect()
-    };
-    ChainRecord {
-        draws: file.parameter_draws(),
-        accept_stat: column("accept_stat__"),
-        step_size: column("stepsize__"),
-        divergent: column("divergent__"),
-        energy: column("energy__"),
-        tree_depth: column("treedepth__"),
-    }
-}
-
-fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> RunFacts {
-    let kind = algorithm.and_then(sampler::lookup).map(|a| a.kind);
-    let tests_proposals = match kind {
-        Some(Kind::Private(sampler)) => sampler.target_acceptance().is_some(),
-        Some(Kind::Open(_)) => false,
-        Some(Kind::Exact | Kind::Clipped(_)) | None => true,
-    };
-    let clips = |what: &str| report["clipping"][what]["never_activates"] == Value::Bool(false);
-    RunFacts {
-        has_budget: matches!(kind, Some(Kind::Private(_))),
-        tests_proposals,
-        adapts_step: tests_proposals && config["step_size"].is_null(),
-        unit_metric: config["metric"].as_str().is_none_or(|m| m == "unit"),
-        noise: serde_json::from_value(config["noise"].clone()).unwrap_or_default(),
-        leapfrog_steps: config["leapfrog_steps"].as_u64(),
-        max_depth: config["max_depth"].as_u64().map(|d| d as u32),
-        plan_warnings: serde_json::from_value(config["plan_warnings"].clone()).unwrap_or_default(),
-        may_clip: clips("gradient") || clips("log_ratio"),
-        tempered: config["temperature"].as_f64(),
-    }
+pub(super) fn read_json(path: &Path) -> Result<Value, Failure> {
+    output::read_json(path).map_err(Failure::input)
 }

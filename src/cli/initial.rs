@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::failure::Failure;
-use super::log_prob::unconstrained_point;
+use crate::analysis::unconstrained_point;
 use crate::density::Density;
 use crate::sampler::Initial;
 

@@ -9,8 +9,8 @@ use super::data_file::DataSettings;
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::{pretty, print, say_always};
+use crate::analysis::unconstrained_point;
 use crate::density::Density;
-use crate::model::numbers;
 use crate::privacy::{NotPrivate, Vault};
 
 #[derive(Debug, clap::Args)]
@@ -103,39 +103,4 @@ fn number(x: f64) -> Value {
     } else {
         json!(x.to_string())
     }
-}
-
-/// The unconstrained coordinates of a JSON object of parameter values, either
-/// nested (`"beta": [1, 2]`) or by element (`"beta[1]": 1`). Other names are
-/// ignored: a draw lists derived quantities too.
-pub(super) fn unconstrained_point(
-    density: &Density,
-    params: &serde_json::Map<String, Value>,
-) -> Result<Vec<f64>, String> {
-    let mut values = std::collections::HashMap::new();
-    for parameter in &density.model().parameters {
-        let shape = &parameter.shape;
-        let elements = match params.get(&parameter.name) {
-            Some(json) => numbers(json, shape).map_err(|e| format!("`{}`: {e}", parameter.name))?,
-            None => shape
-                .indices()
-                .iter()
-                .map(|index| {
-                    let list: Vec<String> = index.iter().map(ToString::to_string).collect();
-                    let name = format!("{}[{}]", parameter.name, list.join(","));
-                    params
-                        .get(&name)
-                        .and_then(Value::as_f64)
-                        .ok_or(format!("the parameter `{}` has no value", parameter.name))
-                })
-                .collect::<Result<Vec<_>, _>>()?,
-        };
-        values.insert(parameter.name.clone(), elements);
-    }
-    density.unconstrain(|name, i| {
-        values
-            .get(name)
-            .and_then(|v| v.get(i).copied())
-            .ok_or_else(|| format!("the parameter `{name}` has no value"))
-    })
 }

@@ -11,6 +11,7 @@ mod check;
 mod clip_bounds;
 mod compare;
 mod completions;
+mod convert;
 mod data_file;
 mod diagnose;
 mod failure;
@@ -148,6 +149,8 @@ enum Command {
     Diagnose(diagnose::Arguments),
     /// Hold a run's draws against reference draws
     Compare(compare::Arguments),
+    /// Write a run's draws as Zarr, Parquet or one CSV
+    Convert(convert::Arguments),
     /// A script with which a shell completes commands and flags
     Completions(completions::Arguments),
     /// Write the manual pages of all commands
@@ -196,6 +199,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),
+        Command::Convert(arguments) => convert::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments, common),
     }

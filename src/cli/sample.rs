@@ -1,6 +1,5 @@
 //! `dpm sample`: the main job.
 
-mod chain_file;
 mod resume;
 mod without_privacy;
 
@@ -23,7 +22,9 @@ use super::{Common, pretty, say_always};
 use crate::density::Density;
 use crate::diagnostics::Summary;
 use crate::output::stan_csv::{Metric, StanCsvHeader, Timing};
-use crate::output::{PrivateRun, RECORD, RunDirectory, Unfinished, private_report};
+use crate::output::{
+    PrivateRun, RECORD, RunDirectory, Unfinished, chain_csv, private_report, sampled,
+};
 use crate::privacy::{PrivateRng, Subsampling, Vault};
 use crate::sampler::{
     self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
@@ -31,7 +32,6 @@ use crate::sampler::{
 };
 use crate::syntax::did_you_mean;
 
-use chain_file::{chain_csv, sampled};
 use resume::{Kept, Ran};
 
 /// The form of the metric, as CmdStan names it.

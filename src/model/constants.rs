@@ -1,5 +1,7 @@
 //! Public constants: from JSON to values, checked against their declarations.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value as Json;
 
 use super::BindError;
@@ -13,6 +15,21 @@ pub struct Constants {
     values: serde_json::Map<String, Json>,
 }
 
+/// Constants that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConstantsError {
+    #[error("cannot read the constants `{}`: {source}", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("not valid JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("expected a JSON object, for example {{\"prior_scale\": 2.5}}")]
+    NotAnObject,
+}
+
 impl Constants {
     /// No constants at all.
     pub fn none() -> Self {
@@ -21,13 +38,24 @@ impl Constants {
 
     /// Parses a JSON object such as `{"J": 85, "scale": [1.0, 2.5]}`.
     ///
-    /// Errors: a message that says where the text stops being a JSON object.
-    pub fn from_json(text: &str) -> Result<Self, String> {
-        match serde_json::from_str(text) {
-            Ok(Json::Object(values)) => Ok(Constants { values }),
-            Ok(_) => Err("expected a JSON object, for example {\"prior_scale\": 2.5}".into()),
-            Err(e) => Err(format!("not valid JSON: {e}")),
+    /// Errors: the text is no JSON, or no object.
+    pub fn from_json(text: &str) -> Result<Self, ConstantsError> {
+        match serde_json::from_str(text)? {
+            Json::Object(values) => Ok(Constants { values }),
+            _ => Err(ConstantsError::NotAnObject),
         }
+    }
+
+    /// Reads a file of JSON.
+    ///
+    /// Errors: it cannot be read, is no JSON, or no object.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConstantsError> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|source| ConstantsError::Read {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        Constants::from_json(&text)
     }
 
     pub fn insert(&mut self, name: &str, value: impl Into<Json>) {

@@ -21,7 +21,7 @@ mod trace;
 mod transform;
 mod value;
 
-pub use constants::{Constants, numbers};
+pub use constants::{Constants, ConstantsError, numbers};
 pub use generate::{Generated, Generator};
 pub use private::{
     Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
@@ -30,6 +30,8 @@ pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
 pub use sensitivity::{Bound, Derived, Missing, Need, NeedKind, Sensitivity, StatementSensitivity};
 pub use transform::{Affine, Blocks, Bounds, Transform};
 pub use value::Shape;
+
+use std::path::{Path, PathBuf};
 
 use crate::check::{Checked, Role, on_deep_stack};
 use crate::distribution::Algebra;
@@ -120,22 +122,31 @@ pub struct Outcome {
 /// A model bound to its constants.
 #[derive(Debug, Clone)]
 pub struct Model {
+    #[doc(hidden)]
     pub graphs: Graphs,
+    #[doc(hidden)]
     pub parameters: Vec<Parameter>,
     /// Parameters and transformed parameters, in declaration order.
+    #[doc(hidden)]
     pub outputs: Vec<Output>,
+    #[doc(hidden)]
     pub columns: Vec<RecordColumn>,
     /// The columns that the model explains, in declaration order.
+    #[doc(hidden)]
     pub outcomes: Vec<Outcome>,
     /// Number of unconstrained coordinates.
     pub dimension: usize,
     /// Log prior density on the constrained scale, nats.
+    #[doc(hidden)]
     pub prior: PublicId,
     /// Log absolute determinant of the Jacobian of the transforms.
+    #[doc(hidden)]
     pub jacobian: PublicId,
     /// One record's log-likelihood, less what does not depend on parameters.
+    #[doc(hidden)]
     pub likelihood: Scalar,
     /// The part of one record's log-likelihood that no parameter changes.
+    #[doc(hidden)]
     pub record_constant: Scalar,
     /// Terms of one record's log-likelihood, all of them, as statements added them.
     likelihood_terms: Vec<Scalar>,
@@ -155,34 +166,84 @@ pub struct SourceError {
     pub rendered: String,
 }
 
+/// A file that does not hold a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelFileError {
+    #[error("cannot read the model `{}`: {source}. Expected a text file with a dpm program", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// Text that has passed the checker, or all that is wrong with it. `name` stands for the
+/// text in messages.
+pub(crate) fn checked_source(source: &str, name: &str) -> Result<Checked, SourceError> {
+    let parsed = crate::syntax::parse(source);
+    let mut diagnostics = parsed.diagnostics;
+    let checked = parsed.program.as_ref().and_then(|program| {
+        let result = crate::check::check(program);
+        diagnostics.extend(result.diagnostics);
+        result.checked
+    });
+    match checked {
+        Some(checked) if !diagnostics.iter().any(Diagnostic::is_error) => Ok(checked),
+        _ => Err(SourceError::new(diagnostics, source, name)),
+    }
+}
+
+/// The text of a model's file, and what it is called in messages.
+pub(crate) fn source_of(path: &Path) -> Result<(String, String), ModelFileError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ModelFileError::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    Ok((text, path.display().to_string()))
+}
+
+impl SourceError {
+    pub(crate) fn new(diagnostics: Vec<Diagnostic>, source: &str, name: &str) -> SourceError {
+        SourceError {
+            rendered: crate::syntax::render(&diagnostics, source, name, false),
+            diagnostics,
+        }
+    }
+}
+
 impl Model {
     /// Parses, checks and binds a program.
     ///
     /// Errors: all of the program's, rendered with its source lines.
     pub fn from_source(source: &str, constants: &Constants) -> Result<Model, SourceError> {
-        let fail = |diagnostics: Vec<Diagnostic>| SourceError {
-            rendered: crate::syntax::render(&diagnostics, source, "model", false),
-            diagnostics,
-        };
-        let parsed = crate::syntax::parse(source);
-        let mut diagnostics = parsed.diagnostics;
-        let checked = parsed.program.as_ref().and_then(|program| {
-            let result = crate::check::check(program);
-            diagnostics.extend(result.diagnostics);
-            result.checked
-        });
-        match checked {
-            Some(checked) if !diagnostics.iter().any(Diagnostic::is_error) => {
-                Model::bind(&checked, constants).map_err(|e| fail(vec![e.diagnostic()]))
-            }
-            _ => Err(fail(diagnostics)),
-        }
+        Model::named(source, "model", constants)
+    }
+
+    /// Reads, parses, checks and binds the program of a file.
+    ///
+    /// Errors: the file cannot be read; all errors of the program, rendered with its source
+    /// lines.
+    pub fn from_file(
+        path: impl AsRef<Path>,
+        constants: &Constants,
+    ) -> Result<Model, ModelFileError> {
+        let (source, name) = source_of(path.as_ref())?;
+        Ok(Model::named(&source, &name, constants)?)
+    }
+
+    fn named(source: &str, name: &str, constants: &Constants) -> Result<Model, SourceError> {
+        let checked = checked_source(source, name)?;
+        Model::bind(&checked, constants)
+            .map_err(|e| SourceError::new(vec![e.diagnostic()], source, name))
     }
 
     /// Binds a checked program to its constants.
     ///
     /// Errors: a constant is missing or of the wrong shape, sizes do not fit, an
     /// index may leave its container.
+    #[doc(hidden)]
     pub fn bind(checked: &Checked, constants: &Constants) -> Result<Model, BindError> {
         on_deep_stack(|| Model::trace(checked, constants))
     }
@@ -252,6 +313,7 @@ impl Model {
 
     /// Header names of all outputs in Stan's order (`beta.1`, `m.2.1`), each
     /// with the output and the storage position it comes from.
+    #[doc(hidden)]
     pub fn output_columns(&self) -> Vec<(String, usize, usize)> {
         let mut columns = Vec::new();
         for (k, output) in self.outputs.iter().enumerate() {
@@ -265,6 +327,7 @@ impl Model {
 
     /// Private nodes that the likelihood (and its constant part) reads, in an
     /// order in which each stands after its operands.
+    #[doc(hidden)]
     pub fn needed_private_nodes(&self, roots: &[Scalar]) -> Vec<PrivateId> {
         let graph = &self.graphs.private;
         let mut needed = vec![false; graph.nodes().len()];
@@ -295,6 +358,7 @@ impl Model {
     }
 
     /// Terms of one record's log-likelihood, all of them, as statements added them.
+    #[doc(hidden)]
     pub fn likelihood_terms(&self) -> &[Scalar] {
         &self.likelihood_terms
     }

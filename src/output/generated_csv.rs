@@ -94,13 +94,13 @@ pub fn write_files(
 
 /// Temporary files are their owner's alone; these are for others, too.
 #[cfg(unix)]
-fn make_readable(path: &Path) {
+pub(super) fn make_readable(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644));
 }
 
 #[cfg(not(unix))]
-fn make_readable(_: &Path) {}
+pub(super) fn make_readable(_: &Path) {}
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,27 @@
 //! The files a run writes.
 
+mod chain_csv;
 mod clipping;
+mod convert;
+mod draws;
 mod draws_csv;
 mod generated_csv;
+mod parquet;
 mod privacy_report;
+mod run;
 mod run_directory;
 pub mod stan_csv;
 mod unfinished;
+mod zarr;
 
+pub(crate) use chain_csv::{chain_csv, sampled};
 pub use clipping::{ClipReport, Clipping};
+pub use convert::ConvertError;
+pub use draws::Draws;
 pub use draws_csv::{DrawsTable, ReadDrawsError, ReadDrawsErrorKind, read_draws_csv};
 pub use generated_csv::{WriteFilesError, check_files, generated_csv, write_files};
 pub use privacy_report::{PrivateRun, RECORD, RunLedger, not_private_report, private_report};
+pub use run::{Run, RunError};
+pub(crate) use run::{evidence, facts, is_private, parameters, read_chains, read_json};
 pub use run_directory::{RunDirectory, RunDirectoryError};
 pub use unfinished::{Outset, Unfinished, UnfinishedError, is_unfinished};

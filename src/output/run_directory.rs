@@ -159,7 +159,7 @@ impl RunDirectory {
 /// Exchanges two directories, so that at no moment there is none at `place`. Where the
 /// system or the file system cannot, the old one steps aside first, so that a failure loses
 /// neither.
-fn replace(fresh: &Path, place: &Path) -> io::Result<()> {
+pub(super) fn replace(fresh: &Path, place: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};

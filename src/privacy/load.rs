@@ -17,12 +17,13 @@ mod text;
 mod tests;
 
 pub use error::{LoadError, LoadErrorKind, Origin};
-pub(super) use header::dotted;
+pub(super) use header::{dotted, header_names};
 pub use survey::{ColumnSurvey, Places, Survey, UnitSurvey, survey_csv};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
 use crate::model::RecordColumn;
 use std::path::Path;
+pub(super) use table::{EXPECTED_UNIT, without_zero_fraction};
 use table::{Owners, Table};
 
 /// What to do with a row that cannot be read: text where a number belongs, the
@@ -99,7 +100,7 @@ fn load(
             Some((None, table.expected_fields()))
         } else {
             match table.owner(&mut owners) {
-                Some(None) => Some((unit, table::EXPECTED_UNIT.to_string())),
+                Some(None) => Some((unit, EXPECTED_UNIT.to_string())),
                 owner => {
                     let read = |c: usize, domain: &Domain| domain.text(table.cell(c));
                     match rows.push(read) {

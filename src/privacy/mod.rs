@@ -8,8 +8,11 @@
 //! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes
 //! a record's place: its rows are summed before anything is clipped.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 pub mod barker;
 pub mod batch_penalty;
+mod data;
 mod gradient;
 mod load;
 pub mod noise;
@@ -24,6 +27,7 @@ pub use barker::{BarkerError, BarkerScale};
 pub use batch_penalty::{
     BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyQuery, BatchPenaltyScale,
 };
+pub use data::{PrivateColumn, PrivateData};
 pub use gradient::{GradientScale, ScaleError};
 pub use load::{
     ColumnSurvey, LoadError, OnBadRows, Places, Survey, UnitSurvey, load_csv, load_csv_by_unit,

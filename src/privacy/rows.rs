@@ -19,9 +19,8 @@ mod unit;
 pub(super) use domain::{Cell, Domain, is_missing};
 pub(super) use unit::Units;
 
-use super::load::{LoadError, LoadErrorKind, OnBadRows, Origin, dotted};
+use super::load::OnBadRows;
 use crate::model::RecordColumn;
-use crate::syntax::did_you_mean;
 
 /// The rows of one private table. See the module's notes on what may read them.
 pub struct Rows {
@@ -34,49 +33,6 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Rows from columns in memory, each with its name as in a file's header
-    /// (`dist`, `x.1` or `x[1]`), under the rules of a CSV file. A factor is given
-    /// by its ints.
-    ///
-    /// A NaN is a missing value. A real outside its bounds is clamped to them. An
-    /// infinite real without a bound on its side, and an int that is not whole, is
-    /// out of bounds or is larger than 2^53, make a bad row. Columns that the model
-    /// does not use may be absent and are not read; nor are undeclared ones.
-    ///
-    /// Errors: a column is absent or there twice, lengths differ, there are no
-    /// rows, or, under [`OnBadRows::Error`], a row is bad.
-    pub fn from_columns(
-        columns: &[RecordColumn],
-        data: Vec<(String, Vec<f64>)>,
-        on_bad_rows: OnBadRows,
-    ) -> Result<Rows, LoadError> {
-        let given = columns
-            .iter()
-            .map(|column| column_in_memory(column, &data))
-            .collect::<Result<Vec<_>, _>>()?;
-        let n = common_length(&data)?;
-        if n == 0 {
-            return Err(LoadErrorKind::NoRows(Origin::Memory).into());
-        }
-        let mut rows = RowsBuilder::new(columns, on_bad_rows);
-        for i in 0..n {
-            let pushed = rows.push(|c, domain| match given[c] {
-                Some(values) => domain.number(values[i]),
-                None => Cell::Missing,
-            });
-            if let Err(BadCell(c)) = pushed {
-                return Err(LoadErrorKind::BadRow {
-                    origin: Origin::Memory,
-                    position: i as u64 + 1,
-                    column: Some(columns[c].name.clone()),
-                    expected: Domain::new(&columns[c]).to_string(),
-                }
-                .into());
-            }
-        }
-        Ok(rows.finish())
-    }
-
     /// The number of units: of records, those with missing values included, unless
     /// rows share units.
     pub(crate) fn n(&self) -> usize {
@@ -97,54 +53,6 @@ impl Rows {
     /// Per row, whether it is masked: it adds nothing to any sum.
     pub(super) fn missing(&self) -> &[bool] {
         &self.missing
-    }
-}
-
-/// The values of a column that the model uses; `None` for one that it does not.
-fn column_in_memory<'a>(
-    column: &RecordColumn,
-    data: &'a [(String, Vec<f64>)],
-) -> Result<Option<&'a [f64]>, LoadError> {
-    if !column.used {
-        return Ok(None);
-    }
-    let mut named = data.iter().filter(|(name, _)| dotted(name) == column.name);
-    let Some((_, values)) = named.next() else {
-        let names: Vec<&str> = data.iter().map(|(name, _)| name.as_str()).collect();
-        return Err(LoadErrorKind::MissingColumn {
-            origin: Origin::Memory,
-            column: column.name.clone(),
-            variable: column.variable.clone(),
-            header: column.name.clone(),
-            suggestion: did_you_mean(&column.name, names.iter().copied()).map(str::to_string),
-            present: names.into_iter().map(str::to_string).collect(),
-        }
-        .into());
-    };
-    if named.next().is_some() {
-        return Err(LoadErrorKind::DuplicateColumn {
-            origin: Origin::Memory,
-            header: column.name.clone(),
-        }
-        .into());
-    }
-    Ok(Some(values))
-}
-
-fn common_length(data: &[(String, Vec<f64>)]) -> Result<usize, LoadError> {
-    let Some((first, values)) = data.first() else {
-        return Ok(0);
-    };
-    let n = values.len();
-    match data.iter().find(|(_, other)| other.len() != n) {
-        None => Ok(n),
-        Some((name, other)) => Err(LoadErrorKind::UnequalLengths {
-            first: first.clone(),
-            first_length: n,
-            other: name.clone(),
-            other_length: other.len(),
-        }
-        .into()),
     }
 }
 
@@ -232,6 +140,7 @@ impl RowsBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::load::{LoadError, LoadErrorKind};
 
     fn column(name: &str, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> RecordColumn {
         RecordColumn {

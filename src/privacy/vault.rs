@@ -17,6 +17,7 @@ use super::randomness::PrivateRng;
 use super::rows::Rows;
 use super::subsampling::Subsampling;
 use crate::density::Density;
+use crate::model::Model;
 
 /// The private data, behind one door.
 ///
@@ -29,6 +30,8 @@ pub struct Vault {
     n: usize,
     /// Sum of what the parameters do not change; for the non-private path only.
     constant: f64,
+    /// The column whose values tell units apart, where its name is known.
+    unit: Option<String>,
 }
 
 /// A noisy log-likelihood ratio.
@@ -56,6 +59,7 @@ impl NotPrivate {
 impl Vault {
     /// Takes the rows in. Everything that depends on the record only is
     /// computed here, once.
+    #[doc(hidden)]
     pub fn new(density: Density, rows: Rows) -> Vault {
         let missing = rows.missing();
         let (mut columns, constants) = density.load_columns(rows.columns(), missing.len());
@@ -83,10 +87,32 @@ impl Vault {
             },
             n: rows.n(),
             constant: constant.value(),
+            unit: None,
         }
     }
 
+    pub(super) fn with_unit(self, unit: Option<String>) -> Vault {
+        Vault { unit, ..self }
+    }
+
+    /// The column whose values tell the units of privacy apart; `None` where each record is
+    /// one, or no name was given.
+    pub fn unit(&self) -> Option<&str> {
+        self.unit.as_deref()
+    }
+
+    /// Whether several rows may share a unit.
+    pub fn has_units(&self) -> bool {
+        self.table.units.is_some()
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        self.density.model()
+    }
+
     /// The model's density: public.
+    #[doc(hidden)]
     pub fn density(&self) -> &Density {
         &self.density
     }
@@ -108,6 +134,7 @@ impl Vault {
     /// sensitivity and `accounting::discrete` for the noise. The release is
     /// charged, and the noise drawn, before a row is read; a charge that was
     /// planned for less than `scale` does is refused.
+    #[doc(hidden)]
     pub fn noisy_gradient(
         &self,
         theta: &[f64],
@@ -127,6 +154,7 @@ impl Vault {
     /// A Gaussian mechanism with discrete noise; sensitivity and sigma are those
     /// of `query`, in the fixed proportion 1 : tau. Charged, and the noise
     /// drawn, before a row is read.
+    #[doc(hidden)]
     pub fn noisy_log_ratio(
         &self,
         from: &[f64],
@@ -156,6 +184,7 @@ impl Vault {
 
     /// Log-likelihood (nats, with all constants) and its gradient with respect
     /// to the interface, both exact.
+    #[doc(hidden)]
     pub fn exact(&self, theta: &[f64], _: NotPrivate) -> (f64, Vec<f64>) {
         let (log_likelihood, gradient) = self.table.exact(&self.density, theta);
         let mut total = CompensatedSum::default();
@@ -165,6 +194,7 @@ impl Vault {
     }
 
     /// The sum that [`Vault::noisy_log_ratio`] adds noise to, nats.
+    #[doc(hidden)]
     pub fn clipped_log_ratio(
         &self,
         from: &[f64],

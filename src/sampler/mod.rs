@@ -26,6 +26,7 @@ mod metric;
 mod nuts;
 mod open;
 mod oracle;
+mod own;
 mod plan;
 mod prior;
 mod request;
@@ -45,6 +46,7 @@ pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
 pub use open::{OpenSettings, sample_openly};
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
+pub use own::{Asked, OWN};
 pub use plan::{NoiseScales, Plan, PlanError};
 pub use prior::{PriorDraws, draw_prior};
 pub use request::{
@@ -55,6 +57,7 @@ pub use run::{
     Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately,
     sample_with_checkpoints,
 };
+pub(crate) use run::{public_rng, start};
 pub use schedule::{Line, Noise, PlannedLine, Question, Scale};
 pub use warmup::Learnt;
 

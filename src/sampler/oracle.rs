@@ -12,6 +12,7 @@ use crate::privacy::{
 
 /// A run that cannot go on.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SampleError {
     #[error(transparent)]
     Release(#[from] ReleaseError),
@@ -29,6 +30,12 @@ pub enum SampleError {
     NoInitialPoint,
     #[error("the initial point has a log density that is not finite; choose another with --init")]
     BadInitialPoint,
+    #[error(
+        "an initial point has {found} coordinates, expected {expected}, one for each of the model on the unconstrained scale, and one point at least"
+    )]
+    InitialLength { found: usize, expected: usize },
+    #[error("this plan is of a sampler that walks by itself: it takes no steps here")]
+    NotOurs,
     #[error("the plan has no line {line} of that kind: the sampler asks what it did not plan")]
     NotPlanned { line: usize },
     #[error("`{0}` is not private: it has no plan to run under")]

@@ -20,9 +20,11 @@ const TOLERANCE: f64 = 1e-4;
 /// A run that fits its budget.
 #[derive(Debug, Clone)]
 pub struct Plan {
+    #[doc(hidden)]
     pub request: PlanRequest,
     pub iterations_per_chain: u64,
     /// What is released, in the order of the meter's lines.
+    #[doc(hidden)]
     pub lines: Vec<PlannedLine>,
     /// What is charged: the lines' events.
     pub events: Vec<Event>,
@@ -32,6 +34,7 @@ pub struct Plan {
 }
 
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PlanError {
     #[error(
         "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use {advice}fewer iterations or chains, or `--iterations max`"
@@ -155,6 +158,7 @@ impl Plan {
     /// budget.
     ///
     /// Errors: settings out of range; a budget that the run would exceed.
+    #[doc(hidden)]
     pub fn new(request: PlanRequest) -> Result<Plan, PlanError> {
         let Kind::Private(sampler) = request.algorithm.kind else {
             return Err(PlanError::Settings(format!(
@@ -227,6 +231,7 @@ impl Plan {
     }
 
     /// The noise multiplier of the first line that asks `question`.
+    #[doc(hidden)]
     pub fn tau(&self, question: Question) -> Option<f64> {
         let asks = |line: &&PlannedLine| line.line.question == question;
         self.lines.iter().find(asks).map(|line| line.tau)
@@ -234,6 +239,7 @@ impl Plan {
 
     /// How far a typical proposal goes, and the standard deviation of the noise of its
     /// acceptance test, in nats; none where nothing is accepted by a noisy log-ratio.
+    #[doc(hidden)]
     pub fn typical_proposal(&self) -> Option<(f64, f64)> {
         self.tau(Question::LogRatio)?;
         let Kind::Private(sampler) = self.request.algorithm.kind else {
@@ -246,6 +252,7 @@ impl Plan {
     /// Standard deviation of the noise on each coordinate of a gradient over all records,
     /// and the length that their clipped gradients have at most together, where their
     /// number is public; both after tempering.
+    #[doc(hidden)]
     pub fn gradient_and_noise(&self) -> Option<(f64, Option<f64>)> {
         let asks = |line: &&PlannedLine| line.line.question == Question::Gradient;
         let line = self.lines.iter().find(asks)?;
@@ -258,6 +265,7 @@ impl Plan {
     }
 
     /// The noise, for whoever is to understand the draws.
+    #[doc(hidden)]
     pub fn noise_scales(&self) -> NoiseScales {
         let Kind::Private(sampler) = self.request.algorithm.kind else {
             return NoiseScales::default();

@@ -1,5 +1,6 @@
 //! The settings of a run that is made of releases.
 
+use super::own::Asked;
 use super::plan::PlanError;
 use super::{Algorithm, dp_hmc};
 use crate::accounting::{Real, Relation};
@@ -89,6 +90,8 @@ pub struct PlanRequest {
     pub friction: Option<f64>,
     /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
     pub noise_estimate: f64,
+    /// What one chain asks in one iteration, where the sampler is not of this crate.
+    pub asked: Asked,
 }
 
 impl PlanRequest {
@@ -120,6 +123,7 @@ impl PlanRequest {
             step_decay: None,
             friction: None,
             noise_estimate: 0.0,
+            asked: Asked::default(),
         }
     }
 

@@ -27,6 +27,7 @@ pub enum Phase {
 /// One iteration, as it happens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Draw {
     pub phase: Phase,
     #[serde(with = "exact_number")]
@@ -45,6 +46,7 @@ pub struct Draw {
 
 /// A chain that is over, or was interrupted.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Chain {
     /// Kept iterations of the sampling phase (and of the warm-up where asked).
     pub draws: Vec<Draw>,
@@ -357,13 +359,13 @@ pub(super) fn in_parallel(
 }
 
 /// The public generator of a chain: its own stream of the seed's.
-pub(super) fn public_rng(seed: u64, chain: usize) -> ChaCha8Rng {
+pub(crate) fn public_rng(seed: u64, chain: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(chain as u64 + 1);
     rng
 }
 
-pub(super) fn start(
+pub(crate) fn start(
     initial: &Initial,
     chain: usize,
     density: &Density,
@@ -371,9 +373,14 @@ pub(super) fn start(
 ) -> Result<Vec<f64>, SampleError> {
     match initial {
         Initial::Points(points) => {
-            let point = points[chain % points.len()].clone();
-            if density.log_prior(&point).is_finite() {
-                Ok(point)
+            let expected = density.dimension();
+            let point = points.get(chain % points.len().max(1));
+            let Some(point) = point.filter(|point| point.len() == expected) else {
+                let found = point.map_or(0, Vec::len);
+                return Err(SampleError::InitialLength { found, expected });
+            };
+            if density.log_prior(point).is_finite() {
+                Ok(point.clone())
             } else {
                 Err(SampleError::BadInitialPoint)
             }

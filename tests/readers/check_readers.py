@@ -1,19 +1,26 @@
 """Checks that a run directory is read alike by arviz, cmdstanpy and a plain parse.
 
     pip install -r requirements.txt
-    python check_readers.py RUN [RUN ...]
+    python check_readers.py [--dpm PROGRAM] RUN [RUN ...]
 
 Opens RUN/chain-*.csv with arviz's from_cmdstan and cmdstanpy's from_csv; compares names,
 shapes, every draw and the means (1e-12), warm-up included where it was saved, and with
-RUN/summary.csv (1e-8) if there is one. Exits with 1 and says what differs on any mismatch.
+RUN/summary.csv (1e-8) if there is one. With the program, what `dpm convert` makes of the run is
+opened too, Zarr by xarray and arviz, Parquet by pyarrow, pandas and polars, CSV by pandas:
+every draw is the same, and the means are those of `dpm summary` (1e-8). Exits with 1 and says
+what differs on any mismatch.
 """
 import csv
 import glob
+import io
+import json
 import logging
 import math
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import warnings
 
 import numpy as np
@@ -21,6 +28,14 @@ import numpy as np
 warnings.filterwarnings("ignore")
 import arviz as az  # noqa: E402
 import cmdstanpy  # noqa: E402
+import pandas as pd  # noqa: E402
+import polars as pl  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+import xarray as xr  # noqa: E402
+
+# What arviz calls the sampler's columns.
+STATISTICS = {"accept_stat": "acceptance_rate", "stepsize": "step_size", "n_leapfrog": "n_steps",
+              "treedepth": "tree_depth", "divergent": "diverging"}
 
 
 class Mismatch(Exception):
@@ -87,9 +102,7 @@ def check_arviz(paths, columns, warmup, draws):
         expect(sizes == expected.shape[:2], f"arviz: {sizes} chains x draws in {group}, expected {expected.shape[:2]}")
         for column, name in enumerate(columns):
             if name.endswith("__"):
-                own = {"accept_stat": "acceptance_rate", "stepsize": "step_size", "n_leapfrog": "n_steps",
-                       "treedepth": "tree_depth", "divergent": "diverging"}
-                values = data[stats][own.get(name[:-2], name[:-2])].values
+                values = data[stats][STATISTICS.get(name[:-2], name[:-2])].values
             else:
                 variable, *indices = name.split(".")
                 values = data[group][variable].values[(..., *(int(i) - 1 for i in indices))]
@@ -128,15 +141,84 @@ def check_means(data, fit, columns, draws):
     return means
 
 
-def check_summary(path, means):
-    with open(path, newline="", encoding="utf-8") as f:
-        rows = {row["parameter"]: row for row in csv.DictReader(f)}
-    expect(list(rows) == list(means), f"{path}: parameters {list(rows)[:5]}.., expected {list(means)[:5]}..")
+def check_summary(text, means, what):
+    rows = {row["parameter"]: row for row in csv.DictReader(io.StringIO(text))}
+    expect(list(rows) == list(means), f"{what}: parameters {list(rows)[:5]}.., expected {list(means)[:5]}..")
     for name, mean in means.items():
-        same(float(rows[name]["mean"]), mean, 1e-8, f"{path}: mean of {name}")
+        same(float(rows[name]["mean"]), mean, 1e-8, f"{what}: mean of {name}")
 
 
-def check_run(run):
+def read(path):
+    with open(path, newline="", encoding="utf-8") as f:
+        return f.read()
+
+
+def check_zarr(path, columns, draws, report):
+    """The same by xarray as a tree and by arviz; no variable beside those expected."""
+    tree = xr.open_datatree(path, engine="zarr")
+    expect(set(tree.children) == {"posterior", "sample_stats"}, f"{path}: groups {list(tree.children)}")
+    data = az.InferenceData.from_datatree(tree)
+    parameters = [c for c in columns if not c.endswith("__")]
+    expect(set(data.posterior.data_vars) == {c.split(".")[0] for c in parameters}, f"{path}: variables {list(data.posterior.data_vars)}")
+    statistics = {STATISTICS.get(c[:-2], c[:-2]) for c in columns if c.endswith("__")} - {"lp"}
+    expect(set(data.sample_stats.data_vars) == statistics, f"{path}: statistics {list(data.sample_stats.data_vars)}")
+    for group in (data.posterior, data.sample_stats):
+        for dimension, size in zip(("chain", "draw"), draws.shape):
+            same(group[dimension].values, np.arange(size), 0.0, f"{path}: {dimension}")
+    for column, name in enumerate(columns):
+        if name == "lp__":
+            continue
+        variable, *indices = name.split(".")
+        if name.endswith("__"):
+            values = data.sample_stats[STATISTICS.get(name[:-2], name[:-2])].values
+        else:
+            values = data.posterior[variable].values[(..., *(int(i) - 1 for i in indices))]
+            dims = ("chain", "draw", *(f"{variable}_dim_{k}" for k in range(len(indices))))
+            expect(data.posterior[variable].dims == dims, f"{path}: dimensions {data.posterior[variable].dims} of {variable}")
+        same(values, draws[:, :, column], 0.0, f"{path}: draws of {name}")
+    for attributes in (tree.attrs, data.posterior.attrs):
+        expect(attributes["privacy_statement"] == report["statement"], f"{path}: statement {attributes['privacy_statement']}")
+        expect(json.loads(attributes["privacy_report"]) == report, f"{path}: another report")
+    return {bracket(c): data.posterior[c.split(".")[0]].values[(..., *(int(i) - 1 for i in c.split(".")[1:]))].mean() for c in parameters}
+
+
+def check_frame(frame, columns, draws, what):
+    parameters = [(bracket(c), i) for i, c in enumerate(columns) if not c.endswith("__")]
+    names = ["chain", "draw", *(name for name, _ in parameters)]
+    expect(list(frame.columns)[: len(names)] == names, f"{what}: columns {list(frame.columns)}")
+    chains, length = draws.shape[:2]
+    same(frame["chain"], np.repeat(np.arange(chains), length), 0.0, f"{what}: chain")
+    same(frame["draw"], np.tile(np.arange(length), chains), 0.0, f"{what}: draw")
+    for name, column in parameters:
+        same(frame[name], draws[:, :, column].ravel(), 0.0, f"{what}: draws of {name}")
+    return {name: np.asarray(frame[name]).mean() for name, _ in parameters}
+
+
+def check_conversions(dpm, run, columns, draws):
+    with open(os.path.join(run, "privacy.json"), encoding="utf-8") as f:
+        report = json.load(f)
+    summary = subprocess.run([dpm, "summary", run, "--format", "csv"], check=True, capture_output=True, text=True).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        place = {kind: os.path.join(folder, f"draws.{kind}") for kind in ("zarr", "parquet", "csv")}
+        for kind, path in place.items():
+            subprocess.run([dpm, "convert", run, "--to", kind, "-o", path], check=True, capture_output=True)
+        expect(sorted(os.listdir(folder)) == sorted(os.path.basename(p) for p in place.values()), f"{run}: conversions leave {os.listdir(folder)}")
+        means = {"zarr": check_zarr(place["zarr"], columns, draws, report)}
+        metadata = pq.read_schema(place["parquet"]).metadata
+        expect(metadata[b"privacy_statement"].decode() == report["statement"], "parquet: another statement")
+        expect(json.loads(metadata[b"privacy_report"]) == report, "parquet: another report")
+        for reader, frame in (
+            ("pyarrow", pq.read_table(place["parquet"]).to_pandas()),
+            ("pandas", pd.read_parquet(place["parquet"])),
+            ("polars", pl.read_parquet(place["parquet"])),
+            ("csv", pd.read_csv(place["csv"])),
+        ):
+            means[reader] = check_frame(frame, columns, draws, reader)
+        for reader, found in means.items():
+            check_summary(summary, found, f"dpm summary against {reader}")
+
+
+def check_run(run, dpm):
     number = lambda p: int(re.search(r"chain-(\d+)\.csv$", p)[1])  # noqa: E731
     paths = [p for p in glob.glob(os.path.join(glob.escape(run), "chain-*.csv")) if re.search(r"chain-\d+\.csv$", p)]
     paths.sort(key=number)
@@ -158,20 +240,26 @@ def check_run(run):
     summary = os.path.join(run, "summary.csv")
     has_summary = os.path.exists(summary)
     if has_summary:
-        check_summary(summary, means)
+        check_summary(read(summary), means, summary)
+    if dpm:
+        check_conversions(dpm, run, columns, draws)
     print(f"{run}: {draws.shape[0]} chains x {draws.shape[1]} draws (+ {warmup.shape[1]} warm-up) x {len(means)} "
           f"parameters read alike by arviz {az.__version__} and cmdstanpy {cmdstanpy.__version__}"
-          + (", summary.csv agrees" if has_summary else ", no summary.csv"))
+          + (", summary.csv agrees" if has_summary else ", no summary.csv")
+          + (f"; converted, by xarray {xr.__version__}, pyarrow {pq.core.pa.__version__}, pandas {pd.__version__} and polars {pl.__version__}" if dpm else ""))
 
 
 def main(runs):
+    dpm = None
+    if runs[:1] == ["--dpm"]:
+        dpm, runs = os.path.abspath(runs[1]) if runs[1:] else None, runs[2:]
     if not runs:
         print(__doc__, file=sys.stderr)
         return 2
     failed = 0
     for run in runs:
         try:
-            check_run(run)
+            check_run(run, dpm)
         except Mismatch as mismatch:
             print(f"{run}: {mismatch}", file=sys.stderr)
             failed = 1

@@ -58,6 +58,10 @@ pub(super) enum HeadRule {
 }
 
 impl LedgerFile {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Makes a ledger with its first line and its head.
     pub fn create(path: &Path, opening: Opening) -> Result<(LedgerFile, Chain), LedgerError> {
         let fail = |source| LedgerError::Write {

@@ -1,6 +1,6 @@
 //! A budget over several analyses.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rand::rand_core::TryRng;
@@ -11,6 +11,7 @@ use super::super::accountant::Accountant;
 use super::super::budget::Meter;
 use super::super::event::{Event, Relation};
 use super::super::measure::Cost;
+use super::super::real::Real;
 use super::balance::{Balance, Quote};
 use super::books::{Charged, RunRecord, Tally};
 use super::chain::{Chain, Tail};
@@ -159,6 +160,16 @@ impl Session {
         Session::open(path)
     }
 
+    /// A budget of single records under substitution, for runs that read all of them, that
+    /// lives as long as this value: [`Session::in_memory`] with [`Terms::of_records`].
+    ///
+    /// # Errors
+    ///
+    /// An epsilon or delta out of range.
+    pub fn new(epsilon: impl Into<Real>, delta: impl Into<Real>) -> Result<Session, LedgerError> {
+        Session::in_memory(Terms::of_records(epsilon, delta)?)
+    }
+
     fn of(chain: Chain, file: Option<LedgerFile>) -> Session {
         Session {
             state: Mutex::new(State { chain, file }),
@@ -168,6 +179,12 @@ impl Session {
     /// What the budget is for.
     pub fn terms(&self) -> Result<Terms, LedgerError> {
         self.with(|state| Ok(state.chain.books.terms.clone()))
+    }
+
+    /// Where the ledger stands; `None` in memory.
+    pub fn path(&self) -> Result<Option<PathBuf>, LedgerError> {
+        let path = |file: &LedgerFile| file.path().to_path_buf();
+        self.with(|state| Ok(state.file.as_ref().map(path)))
     }
 
     /// What is spent and what is left now, other processes' runs included.

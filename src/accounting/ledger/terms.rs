@@ -77,6 +77,21 @@ impl Terms {
         })
     }
 
+    /// For single records under substitution, and runs that read all records: by the `gaussian`
+    /// accountant, which loses nothing there. Samplers that draw batches need
+    /// [`Accountant::Rdp`].
+    ///
+    /// # Errors
+    ///
+    /// An epsilon that is not above 0, or a delta that is not between 0 and 1.
+    pub fn of_records(
+        epsilon: impl Into<Real>,
+        delta: impl Into<Real>,
+    ) -> Result<Terms, TermsError> {
+        let budget = Budget::new(epsilon, delta)?;
+        Terms::new(budget, Relation::Substitute, "record", Accountant::Gaussian)
+    }
+
     /// The same with another order of `rdp`, which holds for all runs.
     ///
     /// # Errors

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::chain_file::sampled;
 use super::{Job, Papers, failed_run, merge, metric_name};
 use crate::cli::clip_bounds::ClipBounds;
 use crate::cli::failure::Failure;
@@ -10,6 +9,7 @@ use crate::cli::progress::Progress;
 use crate::cli::run_settings::Lengths;
 use crate::cli::say_always;
 use crate::output::not_private_report;
+use crate::output::sampled;
 use crate::privacy::NotPrivate;
 use crate::sampler::{
     Algorithm, Chain, ClippedSettings, DEFAULT_MAX_DEPTH, Kind, MetricForm, NonPrivateSettings,

@@ -127,7 +127,7 @@ pub enum LoadErrorKind {
     DuplicateColumn { origin: Origin, header: String },
 
     #[error(
-        "`--columns` renames `{name}`, which is not a record column of the model{}",
+        "a new name is given for `{name}`, which is not a record column of the model{}",
         did_you_mean_clause(suggestion.as_deref())
     )]
     UnknownRename {
@@ -135,7 +135,7 @@ pub enum LoadErrorKind {
         suggestion: Option<String>,
     },
 
-    #[error("`--columns` names `{name}` more than once; name it once")]
+    #[error("more than one new name is given for `{name}`; give one")]
     RepeatedRename { name: String },
 
     #[error(
@@ -147,6 +147,17 @@ pub enum LoadErrorKind {
         first_length: usize,
         other: String,
         other_length: usize,
+    },
+
+    #[error(
+        "the column `{column}` is of the Arrow type {kind}; expected numbers, truth values or text"
+    )]
+    ColumnType { column: String, kind: String },
+
+    #[error("record batch {batch} has not the columns of the first; give batches of one schema")]
+    OtherSchema {
+        /// Counted from 1.
+        batch: usize,
     },
 
     #[error("{}", bad_row(origin, *position, column.as_deref(), expected))]

@@ -27,7 +27,7 @@ fn is_index(text: &str) -> bool {
 }
 
 /// The name in the file of each column.
-pub(super) fn header_names<'a>(
+pub(in crate::privacy) fn header_names<'a>(
     columns: &'a [RecordColumn],
     renames: &'a [(String, String)],
 ) -> Result<Vec<&'a str>, LoadError> {

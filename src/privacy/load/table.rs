@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// What a bad row's message asks for in the unit's column.
-pub(super) const EXPECTED_UNIT: &str = "a value that says to which unit the row belongs";
+pub(in crate::privacy) const EXPECTED_UNIT: &str =
+    "a value that says to which unit the row belongs";
 
 /// An open data file. Not `Debug`: it holds the record just read.
 pub(super) struct Table<'a> {
@@ -168,7 +169,7 @@ impl<'a> Table<'a> {
 /// `7` for `7.0`, as programs write a whole number once its column has a missing
 /// value; anything else as it is. To split one person in two would weaken the
 /// guarantee.
-fn without_zero_fraction(text: &str) -> &str {
+pub(in crate::privacy) fn without_zero_fraction(text: &str) -> &str {
     let Some((whole, fraction)) = text.split_once('.') else {
         return text;
     };

@@ -65,11 +65,8 @@ impl Domain {
             return Cell::Bad;
         }
         // 2^53 + 1 is not an f64, and rounds to one that would be accepted.
-        if self.is_int
-            && let Ok(whole) = text.parse::<i64>()
-            && whole.unsigned_abs() > LARGEST_INT as u64
-        {
-            return Cell::Bad;
+        if let Ok(whole) = text.parse::<i64>() {
+            return self.whole(whole);
         }
         match text.parse::<f64>() {
             Ok(value) => self.number(value),
@@ -99,6 +96,14 @@ impl Domain {
             let above = value > clamped;
             Cell::Clamped { to, above }
         }
+    }
+
+    /// A whole number, which may be beyond those that an f64 holds exactly.
+    pub(in crate::privacy) fn whole(&self, value: i64) -> Cell {
+        if self.is_int && value.unsigned_abs() > LARGEST_INT as u64 {
+            return Cell::Bad;
+        }
+        self.number(value as f64)
     }
 
     /// What stands in a masked row: the lower bound, or the number nearest to zero.

@@ -16,6 +16,7 @@ use crate::privacy::noisy::Noisy;
 use crate::privacy::randomness::PrivateRng;
 use crate::privacy::subsampling::{Batch, Subsampling};
 
+#[doc(hidden)]
 impl Vault {
     /// The sum of clipped gradients at `theta` over a batch (unconstrained scale), plus
     /// noise. It is not divided by the rate.

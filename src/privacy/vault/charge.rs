@@ -14,6 +14,7 @@ pub struct Charge<'a> {
 
 /// Why a release did not happen.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReleaseError {
     #[error(transparent)]
     Budget(#[from] BudgetError),

@@ -1,22 +1,22 @@
 //! A chain as a file.
 
-use crate::output::stan_csv::{StanCsvHeader, StanCsvWriter, Timing};
+use super::stan_csv::{StanCsvHeader, StanCsvWriter, Timing, WriteStanCsvError};
 use crate::sampler::{self, Chain, Draw, Phase};
 
 /// The draws after warm-up.
-pub(super) fn sampled(chain: &Chain) -> impl Iterator<Item = &Draw> {
+pub(crate) fn sampled(chain: &Chain) -> impl Iterator<Item = &Draw> {
     chain.draws.iter().filter(|d| d.phase == Phase::Sampling)
 }
 
 /// One chain's file and the draws in it.
-pub(super) type ChainFile = (String, Vec<Vec<f64>>);
+pub(crate) type ChainFile = (String, Vec<Vec<f64>>);
 
-pub(super) fn chain_csv(
+pub(crate) fn chain_csv(
     chain: &Chain,
     header: StanCsvHeader,
     names: &[String],
     timing: Timing,
-) -> Result<ChainFile, Box<dyn std::error::Error>> {
+) -> Result<ChainFile, WriteStanCsvError> {
     let columns: Vec<String> = ["stepsize__", "divergent__"]
         .iter()
         .chain(sampler::lookup(&header.algorithm).map_or(&[][..], |a| a.columns))
@@ -33,5 +33,6 @@ pub(super) fn chain_csv(
         }
     }
     let bytes = writer.finish(timing)?;
-    Ok((String::from_utf8(bytes)?, kept))
+    // All of it was text.
+    Ok((String::from_utf8_lossy(&bytes).into_owned(), kept))
 }

@@ -1,0 +1,43 @@
+//! Parameter values by name, as a point of the unconstrained scale.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use crate::density::Density;
+use crate::model::numbers;
+
+/// The unconstrained coordinates of a JSON object of parameter values, either
+/// nested (`"beta": [1, 2]`) or by element (`"beta[1]": 1`). Other names are
+/// ignored: a draw lists derived quantities too.
+pub(crate) fn unconstrained_point(
+    density: &Density,
+    params: &Map<String, Value>,
+) -> Result<Vec<f64>, String> {
+    let mut values = HashMap::new();
+    for parameter in &density.model().parameters {
+        let shape = &parameter.shape;
+        let elements = match params.get(&parameter.name) {
+            Some(json) => numbers(json, shape).map_err(|e| format!("`{}`: {e}", parameter.name))?,
+            None => shape
+                .indices()
+                .iter()
+                .map(|index| {
+                    let list: Vec<String> = index.iter().map(ToString::to_string).collect();
+                    let name = format!("{}[{}]", parameter.name, list.join(","));
+                    params
+                        .get(&name)
+                        .and_then(Value::as_f64)
+                        .ok_or(format!("the parameter `{}` has no value", parameter.name))
+                })
+                .collect::<Result<Vec<_>, _>>()?,
+        };
+        values.insert(parameter.name.clone(), elements);
+    }
+    density.unconstrain(|name, i| {
+        values
+            .get(name)
+            .and_then(|v| v.get(i).copied())
+            .ok_or_else(|| format!("the parameter `{name}` has no value"))
+    })
+}

@@ -1,0 +1,263 @@
+//! A run read back from its directory.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::draws::Draws;
+use super::stan_csv::{ReadStanCsvError, StanCsv, read_stan_csv};
+use super::unfinished::is_unfinished;
+use crate::diagnostics::{ChainRecord, Diagnosis, Evidence, RunFacts, Summary, diagnose};
+use crate::sampler::{self, Kind};
+
+/// A run of `dpm sample`, or what [`Fit::save`](crate::Fit::save) wrote, read back from its
+/// directory.
+///
+/// ```no_run
+/// let run = dpm::Run::open("adult_income-run")?;
+/// print!("{}", run.summary().to_table());
+/// println!("{}", run.statement());
+/// # Ok::<(), dpm::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Run {
+    place: PathBuf,
+    chains: Vec<StanCsv>,
+    draws: Draws,
+    config: Value,
+    report: Value,
+}
+
+/// A directory that cannot be read as a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    #[error(
+        "`{place}` holds a run that is not finished, and no draws yet: go on with it by `dpm sample --resume {place}`", place = place.display()
+    )]
+    NoDrawsYet { place: PathBuf },
+    #[error("`{}` holds no chain-1.csv: expected the directory of a run of `dpm sample`", .0.display())]
+    NoChains(PathBuf),
+    #[error(
+        "chain-{chain}.csv of `{}` has other parameters than chain-1.csv: expected the files of one run", place.display()
+    )]
+    OtherParameters { place: PathBuf, chain: usize },
+    #[error(transparent)]
+    Chain(#[from] ReadStanCsvError),
+    #[error("cannot read `{}`: {source}", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(
+        "`{}` is not valid JSON: {source}; expected what `dpm sample` wrote there", path.display()
+    )]
+    Json {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+}
+
+impl Run {
+    /// Reads the chains, and `config.json` and `privacy.json` where they are.
+    ///
+    /// # Errors
+    ///
+    /// No chains, a file that is damaged, chains of different parameters.
+    pub fn open(place: impl AsRef<Path>) -> Result<Run, RunError> {
+        let place = place.as_ref();
+        let chains = read_chains(place)?;
+        let names = parameters(place, &chains)?;
+        let values = chains.iter().map(StanCsv::parameter_draws).collect();
+        Ok(Run {
+            // Rows of a file are as wide as its header.
+            draws: Draws::new(names, values)
+                .map_err(|_| RunError::NoChains(place.to_path_buf()))?,
+            config: read_json(&place.join("config.json"))?,
+            report: read_json(&place.join("privacy.json"))?,
+            chains,
+            place: place.to_path_buf(),
+        })
+    }
+
+    /// Where it stands.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// The draws after warm-up.
+    pub fn draws(&self) -> &Draws {
+        &self.draws
+    }
+
+    /// The chains' files: all columns, the sampler's among them, and what stands above them.
+    pub fn chains(&self) -> &[StanCsv] {
+        &self.chains
+    }
+
+    /// `config.json`: the settings; null where there is none.
+    pub fn config(&self) -> &Value {
+        &self.config
+    }
+
+    /// `privacy.json`: what the run promises; null where there is none.
+    pub fn report(&self) -> &Value {
+        &self.report
+    }
+
+    /// Whether the draws are differentially private. A file that says nothing is not taken
+    /// for one of a run without privacy.
+    pub fn is_private(&self) -> bool {
+        self.chains.iter().all(is_private)
+    }
+
+    /// What the run promises, in a sentence.
+    pub fn statement(&self) -> &str {
+        match self.report["statement"].as_str() {
+            Some(statement) => statement,
+            None if self.is_private() => "Nothing is known of the privacy of these draws.",
+            None => "NOT PRIVATE: these draws come from a run without privacy.",
+        }
+    }
+
+    /// Whether it was interrupted and can be gone on with.
+    pub fn is_unfinished(&self) -> bool {
+        is_unfinished(&self.place)
+    }
+
+    /// Mean, spread, quantiles, sample sizes and R-hat of every parameter.
+    pub fn summary(&self) -> Summary {
+        self.draws.summary()
+    }
+
+    /// Whether the run has converged, and what is wrong with it.
+    pub fn diagnosis(&self) -> Diagnosis {
+        diagnose(&self.evidence())
+    }
+
+    /// What the diagnosis is made from.
+    pub fn evidence(&self) -> Evidence {
+        evidence(
+            self.draws.names().to_vec(),
+            &self.chains,
+            &self.config,
+            &self.report,
+        )
+    }
+}
+
+/// Reads `chain-1.csv`, `chain-2.csv`, ...: at least one.
+pub(crate) fn read_chains(run: &Path) -> Result<Vec<StanCsv>, RunError> {
+    let mut chains = Vec::new();
+    loop {
+        let path = run.join(format!("chain-{}.csv", chains.len() + 1));
+        if !path.exists() {
+            break;
+        }
+        chains.push(read_stan_csv(&path)?);
+    }
+    if !chains.is_empty() {
+        return Ok(chains);
+    }
+    Err(match is_unfinished(run) {
+        true => RunError::NoDrawsYet {
+            place: run.to_path_buf(),
+        },
+        false => RunError::NoChains(run.to_path_buf()),
+    })
+}
+
+/// The parameters' names, bracket form, which all chains of a run share.
+pub(crate) fn parameters(run: &Path, chains: &[StanCsv]) -> Result<Vec<String>, RunError> {
+    let names = chains.first().map(StanCsv::parameters).unwrap_or_default();
+    match chains.iter().position(|chain| chain.parameters() != names) {
+        None => Ok(names),
+        Some(i) => Err(RunError::OtherParameters {
+            place: run.to_path_buf(),
+            chain: i + 1,
+        }),
+    }
+}
+
+/// Whether the draws came from a private run; a file that says nothing is not
+/// taken for a run without privacy.
+pub(crate) fn is_private(chain: &StanCsv) -> bool {
+    chain.key("privacy_private") != Some("false")
+}
+
+/// A file that is not there is null.
+pub(crate) fn read_json(path: &Path) -> Result<Value, RunError> {
+    if !path.exists() {
+        return Ok(Value::Null);
+    }
+    let text = std::fs::read_to_string(path).map_err(|source| RunError::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    serde_json::from_str(&text).map_err(|source| RunError::Json {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+/// What a run's files say of how it went.
+pub(crate) fn evidence(
+    names: Vec<String>,
+    files: &[StanCsv],
+    config: &Value,
+    report: &Value,
+) -> Evidence {
+    let algorithm = config["algorithm"]
+        .as_str()
+        .or_else(|| files.first()?.key("dpm_algorithm"));
+    Evidence {
+        names,
+        chains: files.iter().map(record).collect(),
+        facts: facts(algorithm, config, report),
+    }
+}
+
+fn record(file: &StanCsv) -> ChainRecord {
+    let column = |name: &str| -> Vec<f64> {
+        let Some(index) = file.columns.iter().position(|c| c == name) else {
+            return Vec::new();
+        };
+        let value = |row: &Vec<f64>| row.get(index).copied();
+        file.draws.iter().filter_map(value).collect()
+    };
+    ChainRecord {
+        draws: file.parameter_draws(),
+        accept_stat: column("accept_stat__"),
+        step_size: column("stepsize__"),
+        divergent: column("divergent__"),
+        energy: column("energy__"),
+        tree_depth: column("treedepth__"),
+    }
+}
+
+/// What a run's settings and report say that its draws are to be understood with.
+pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> RunFacts {
+    let own = sampler::OWN.name;
+    let kind = match algorithm {
+        Some(name) if name == own => Some(sampler::OWN.kind),
+        other => other.and_then(sampler::lookup).map(|a| a.kind),
+    };
+    let tests_proposals = match kind {
+        Some(Kind::Private(sampler)) => sampler.target_acceptance().is_some(),
+        Some(Kind::Open(_)) => false,
+        Some(Kind::Exact | Kind::Clipped(_)) | None => true,
+    };
+    let clips = |what: &str| report["clipping"][what]["never_activates"] == Value::Bool(false);
+    RunFacts {
+        has_budget: matches!(kind, Some(Kind::Private(_))),
+        tests_proposals,
+        adapts_step: tests_proposals && config["step_size"].is_null(),
+        unit_metric: config["metric"].as_str().is_none_or(|m| m == "unit"),
+        noise: serde_json::from_value(config["noise"].clone()).unwrap_or_default(),
+        leapfrog_steps: config["leapfrog_steps"].as_u64(),
+        max_depth: config["max_depth"].as_u64().map(|d| d as u32),
+        plan_warnings: serde_json::from_value(config["plan_warnings"].clone()).unwrap_or_default(),
+        may_clip: clips("gradient") || clips("log_ratio"),
+        tempered: config["temperature"].as_f64(),
+    }
+}

@@ -1,0 +1,135 @@
+//! The schedule of a sampler that is written outside of this crate: so many gradients and
+//! log-ratios in each chain, whatever it does with the answers.
+//!
+//! It walks by itself (`analysis/own.rs`), so that nothing here takes a step.
+
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use super::metric::Metric;
+use super::oracle::{Oracle, SampleError};
+use super::plan::{Plan, PlanError};
+use super::request::{DEFAULT_SPLIT, NoiseChoice, PlanRequest};
+use super::schedule::{Line, Noise, Question, over_chains};
+use super::{Algorithm, Kind, Sampler, Step, Walker};
+use crate::privacy::Subsampling;
+
+/// Not among [`ALGORITHMS`](super::ALGORITHMS): no command can run it.
+pub static OWN: Algorithm = Algorithm {
+    name: "own",
+    summary: "a sampler of the embedder's, on the questions that it planned",
+    kind: Kind::Private(&Own),
+    columns: &[],
+    settings: &["--batch-rate", "--clip-gradient", "--clip-log-ratio"],
+};
+
+/// What one chain of an own sampler may ask at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub gradients: u64,
+    pub log_ratios: u64,
+}
+
+impl Asked {
+    /// The line of the gradients: the first.
+    pub const GRADIENTS: usize = 0;
+
+    /// The line of the log-ratios: after the gradients, if there are any.
+    pub fn line_of_log_ratios(self) -> usize {
+        usize::from(self.gradients > 0)
+    }
+}
+
+#[derive(Debug)]
+struct Own;
+
+impl Sampler for Own {
+    fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
+        let Asked {
+            gradients,
+            log_ratios,
+        } = request.asked;
+        let split = match request.noise {
+            NoiseChoice::FromBudget { split } => split,
+            NoiseChoice::Multipliers { .. } => DEFAULT_SPLIT,
+        };
+        let share = |other: u64, split: f64| Noise::Share(if other > 0 { split } else { 1.0 });
+        let count = |asked: u64| over_chains(asked.checked_mul(iterations), request.chains);
+        let mut lines = Vec::new();
+        if gradients > 0 {
+            lines.push(Line {
+                what: "gradient",
+                question: Question::Gradient,
+                noise: share(log_ratios, split),
+                count: count(gradients)?,
+                subsampling: match request.batch_rate {
+                    Some(_) => request.poisson_batches()?,
+                    None => Subsampling::All,
+                },
+            });
+        }
+        if log_ratios > 0 {
+            lines.push(Line {
+                what: "log-ratio per unit of distance",
+                question: Question::LogRatio,
+                noise: share(gradients, 1.0 - split),
+                count: count(log_ratios)?,
+                subsampling: Subsampling::All,
+            });
+        }
+        if lines.is_empty() {
+            return Err(PlanError::Settings(
+                "no question is planned: say how many gradients or log-ratios a chain asks for"
+                    .into(),
+            ));
+        }
+        Ok(lines)
+    }
+
+    fn warnings(&self, _: &Plan) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn default_step_size(&self, _: &PlanRequest) -> f64 {
+        f64::NAN
+    }
+
+    fn target_acceptance(&self) -> Option<f64> {
+        None
+    }
+
+    fn chain(
+        &self,
+        _: &Plan,
+        theta: Vec<f64>,
+        _: &mut dyn Oracle,
+        _: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker> {
+        Box::new(Still { theta })
+    }
+}
+
+/// Stays where it is.
+struct Still {
+    theta: Vec<f64>,
+}
+
+impl Walker for Still {
+    fn step(&mut self, _: &mut dyn Oracle, _: &mut ChaCha8Rng) -> Result<Step, SampleError> {
+        Err(SampleError::NotOurs)
+    }
+
+    fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    fn tune(&mut self, _: f64, _: &Metric) {}
+
+    fn save(&self) -> Value {
+        Value::Null
+    }
+
+    fn restore(&mut self, _: &Value) -> Result<(), SampleError> {
+        Err(SampleError::NotOurs)
+    }
+}

@@ -1,0 +1,188 @@
+//! `dpm convert`: what is written where, what is refused. What the readers of other programs
+//! make of it is in `tests/readers`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Two chains of ten draws of a matrix, a vector and a scalar, without privacy.
+fn run() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/matrix-run")
+}
+
+fn convert(run: &Path, format: &str, out: Option<&Path>, overwrite: bool) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dpm"));
+    command.arg("convert").arg(run).args(["--to", format]);
+    if let Some(out) = out {
+        command.arg("-o").arg(out);
+    }
+    if overwrite {
+        command.arg("--overwrite");
+    }
+    command.output().expect("dpm runs")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// A private run, from one that is not: what it says of itself is all that differs.
+fn private_run(folder: &Path) -> PathBuf {
+    let place = folder.join("quiet");
+    fs::create_dir(&place).unwrap();
+    for chain in ["chain-1.csv", "chain-2.csv"] {
+        let text = fs::read_to_string(run().join(chain)).unwrap();
+        let text = text.replace("privacy_private = false", "privacy_private = true");
+        fs::write(place.join(chain), text).unwrap();
+    }
+    let report = r#"{"private": true, "statement": "It is (1, 1e-6)-private."}"#;
+    fs::write(place.join("privacy.json"), report).unwrap();
+    place
+}
+
+#[test]
+fn conversions_stand_beside_the_run_and_are_replaced_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = private_run(folder.path());
+    for format in ["zarr", "parquet", "csv"] {
+        let first = convert(&run, format, None, false);
+        assert!(first.status.success(), "{}", said(&first));
+        assert!(!said(&first).contains("NOT PRIVATE"));
+        let refused = convert(&run, format, None, false);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(
+            said(&refused).contains("exists already"),
+            "{}",
+            said(&refused)
+        );
+        assert!(convert(&run, format, None, true).status.success());
+    }
+    let expected = ["quiet", "quiet.csv", "quiet.parquet", "quiet.zarr"];
+    assert_eq!(names(folder.path()), expected);
+    let csv = fs::read_to_string(folder.path().join("quiet.csv")).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    let header = r#"chain,draw,b[1],b[2],"m[1,1]","m[2,1]","m[1,2]","m[2,2]","m[1,3]","m[2,3]",s"#;
+    assert_eq!((lines.len(), lines[0]), (21, header));
+    assert!(lines[1].starts_with("0,0,") && lines[20].starts_with("1,9,"));
+}
+
+#[test]
+fn each_says_what_the_run_promises_and_none_holds_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = private_run(folder.path());
+    let zarr = folder.path().join("new/deep.zarr");
+    assert!(convert(&run, "zarr", Some(&zarr), false).status.success());
+    let json = |path: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(zarr.join(path)).unwrap()).unwrap()
+    };
+    for group in ["", "posterior/", "sample_stats/"] {
+        let attributes = json(&format!("{group}.zattrs"));
+        assert_eq!(attributes["privacy_statement"], "It is (1, 1e-6)-private.");
+        assert_eq!(attributes["privacy_private"], "true");
+    }
+    let files = [
+        ".zattrs",
+        ".zgroup",
+        ".zmetadata",
+        "posterior",
+        "sample_stats",
+    ];
+    assert_eq!(names(&zarr), files);
+    assert_eq!(
+        json("posterior/m/.zarray")["shape"],
+        serde_json::json!([2, 10, 2, 3])
+    );
+    assert!(!zarr.join("sample_stats/lp").exists());
+    // The last index runs fastest: m[1,1], m[1,2], m[1,3], m[2,1], ...
+    let bytes = fs::read(zarr.join("posterior/m/0.0.0.0")).unwrap();
+    let numbers: Vec<f64> = bytes
+        .chunks_exact(8)
+        .map(|eight| f64::from_le_bytes(eight.try_into().unwrap()))
+        .collect();
+    let first = fs::read_to_string(run.join("chain-1.csv")).unwrap();
+    let mut lines = first.lines().filter(|line| !line.starts_with('#'));
+    let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let row: Vec<f64> = lines
+        .next()
+        .unwrap()
+        .split(',')
+        .map(|v| v.parse().unwrap())
+        .collect();
+    let value = |name: &str| row[columns.iter().position(|c| *c == name).unwrap()];
+    let expected = ["m.1.1", "m.1.2", "m.1.3", "m.2.1", "m.2.2", "m.2.3"].map(value);
+    assert_eq!(numbers[..6], expected);
+
+    let parquet = folder.path().join("draws.parquet");
+    assert!(
+        convert(&run, "parquet", Some(&parquet), false)
+            .status
+            .success()
+    );
+    let bytes = fs::read(&parquet).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.contains("privacy_statement") && text.contains("It is (1, 1e-6)-private."));
+}
+
+#[test]
+fn draws_without_privacy_are_marked_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in ["zarr", "parquet", "csv"] {
+        let out = folder.path().join(format);
+        let output = convert(&run(), format, Some(&out), false);
+        assert!(output.status.success() && said(&output).contains("NOT PRIVATE"));
+    }
+    let csv = fs::read_to_string(folder.path().join("csv")).unwrap();
+    assert!(csv.lines().next().unwrap().ends_with(",privacy"));
+    assert!(
+        csv.lines()
+            .skip(1)
+            .all(|line| line.ends_with(",NOT_PRIVATE"))
+    );
+    let attributes = fs::read_to_string(folder.path().join("zarr/posterior/.zattrs")).unwrap();
+    assert!(attributes.contains("NOT PRIVATE"));
+    let parquet = fs::read(folder.path().join("parquet")).unwrap();
+    assert!(String::from_utf8_lossy(&parquet).contains("NOT PRIVATE"));
+}
+
+/// What is not a conversion is never replaced, whatever is asked.
+#[test]
+fn the_work_of_others_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let thesis = folder.path().join("thesis");
+    fs::create_dir(&thesis).unwrap();
+    fs::write(thesis.join("chapter1.txt"), "years of work").unwrap();
+    for format in ["zarr", "parquet", "csv"] {
+        let refused = convert(&run(), format, Some(&thesis), true);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said(&refused).contains("left alone"), "{}", said(&refused));
+    }
+    assert_eq!(names(&thesis), ["chapter1.txt"]);
+    let nowhere = convert(&folder.path().join("nowhere"), "csv", None, false);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(said(&nowhere).contains("holds no chain-1.csv"));
+    let inside = thesis.join("chapter1.txt/draws.zarr");
+    let refused = convert(&run(), "zarr", Some(&inside), false);
+    assert!(
+        said(&refused).contains("cannot write"),
+        "{}",
+        said(&refused)
+    );
+    assert_eq!(names(folder.path()), ["thesis"]);
+}
