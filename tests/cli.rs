@@ -1011,6 +1011,7 @@ fn the_reports_hold_what_they_promise() {
         "resume",
         "out",
         "overwrite",
+        "no-report",
         "color",
         "quiet",
         "help",

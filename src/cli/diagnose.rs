@@ -98,7 +98,7 @@ pub(super) fn say_problems(run: &Path, files: &[StanCsv], common: &Common) {
     }
 }
 
-fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
+pub(super) fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
     let names = parameters(run, files)?;
     let config = read_json(&run.join("config.json"))?;
     let report = read_json(&run.join("privacy.json"))?;
@@ -113,7 +113,7 @@ fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
 }
 
 /// A file that is not there is null.
-fn read_json(path: &Path) -> Result<Value, Failure> {
+pub(super) fn read_json(path: &Path) -> Result<Value, Failure> {
     if !path.exists() {
         return Ok(Value::Null);
     }

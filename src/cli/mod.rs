@@ -26,6 +26,7 @@ mod model_file;
 mod plan;
 mod progress;
 mod public_data;
+mod report;
 mod run_settings;
 mod sample;
 mod summary;
@@ -146,6 +147,8 @@ enum Command {
     Summary(summary::Arguments),
     /// Say in words whether a run has converged, and what is wrong with it
     Diagnose(diagnose::Arguments),
+    /// A run as one page: what was asked, what is promised, what the draws say
+    Report(report::Arguments),
     /// Hold a run's draws against reference draws
     Compare(compare::Arguments),
     /// A script with which a shell completes commands and flags
@@ -195,6 +198,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
+        Command::Report(arguments) => report::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments, common),

@@ -28,6 +28,7 @@ mod open;
 mod oracle;
 mod plan;
 mod prior;
+mod prior_margins;
 mod request;
 mod run;
 mod rwmh;
@@ -47,6 +48,7 @@ pub use open::{OpenSettings, sample_openly};
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
 pub use plan::{NoiseScales, Plan, PlanError};
 pub use prior::{PriorDraws, draw_prior};
+pub use prior_margins::{PriorMargins, draw_prior_margins};
 pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
     DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations, NoiseChoice, PlanRequest,
