@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::View;
 use super::html::Html;
-use super::posterior::{folded, scrolling_table};
+use super::posterior::folded;
 use crate::syntax::{Piece, pieces};
 
 /// Longer values of constants are cut: they are data, and the file has them.
@@ -51,50 +51,50 @@ pub(super) fn asked(h: &mut Html, view: &View) {
     }
     h.element("h3", &[], "Settings");
     let config = &view.report.config;
-    scrolling_table(h, "settings", "Settings of the run", |h| {
-        h.within("tbody", &[], |h| {
-            for (key, name) in FIRST {
-                if let Some(value) = shown(&config[key]) {
-                    let value = match key {
-                        // Folders are the curator's own affair.
-                        "data" => value
-                            .rsplit(['/', '\\'])
-                            .next()
-                            .unwrap_or_default()
-                            .to_owned(),
-                        "temperature" => format!("{value} units"),
-                        _ => value,
-                    };
-                    setting(h, name, &value);
-                }
+    settings(h, |h| {
+        for (key, name) in FIRST {
+            if let Some(value) = shown(&config[key]) {
+                let value = match key {
+                    // Folders are the curator's own affair.
+                    "data" => value
+                        .rsplit(['/', '\\'])
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned(),
+                    "temperature" => format!("{value} units"),
+                    _ => value,
+                };
+                setting(h, name, &value);
             }
-        });
+        }
     });
     let Some(all) = config.as_object().filter(|all| !all.is_empty()) else {
         return;
     };
-    folded(h, "All settings, as in config.json", |h| {
-        scrolling_table(
-            h,
-            "settings",
-            "All settings; those that were not used are left out",
-            |h| {
-                h.within("tbody", &[], |h| {
-                    for (key, value) in all {
-                        if let Some(value) = shown(value) {
-                            setting(h, key, &value);
-                        }
+    folded(
+        h,
+        "All settings, as in config.json; those that were not used are left out",
+        |h| {
+            settings(h, |h| {
+                for (key, value) in all {
+                    if let Some(value) = shown(value) {
+                        setting(h, key, &value);
                     }
-                });
-            },
-        );
-    });
+                }
+            });
+        },
+    );
+}
+
+fn settings(h: &mut Html, content: impl FnOnce(&mut Html)) {
+    h.within("dl", &[("class", &"settings")], content);
+    h.line();
 }
 
 fn setting(h: &mut Html, name: &str, value: &str) {
-    h.within("tr", &[], |h| {
-        h.element("th", &[("scope", &"row")], name);
-        h.element("td", &[], value);
+    h.within("div", &[], |h| {
+        h.element("dt", &[], name);
+        h.element("dd", &[], value);
     });
 }
 

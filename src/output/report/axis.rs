@@ -89,7 +89,7 @@ fn label(value: f64, step: f64) -> String {
     };
     let decimals = (-step.log10() + 1e-9).ceil().max(0.0) as usize;
     if value != 0.0 && (decimals > 4 || value.abs() >= 1e6) {
-        return minus(format!("{value:.1e}").replace(".0e", "e"));
+        return power(value);
     }
     minus(format!("{value:.decimals$}"))
 }
@@ -102,22 +102,47 @@ pub(super) fn minus(number: String) -> String {
 /// About three digits of a number, for sentences and tables.
 pub(super) fn short(x: f64) -> String {
     let size = x.abs();
-    minus(match x {
+    match x {
         _ if x.is_nan() => "NaN".to_owned(),
-        _ if x.is_infinite() => x.to_string(),
+        _ if x.is_infinite() => minus(x.to_string().replace("inf", "\u{221e}")),
         0.0 => "0".to_owned(),
-        _ if !(1e-3..1e6).contains(&size) => format!("{x:.2e}"),
-        _ if size >= 100.0 => format!("{x:.0}"),
+        _ if !(1e-3..1e6).contains(&size) => power(x),
+        _ if size >= 100.0 => minus(format!("{x:.0}")),
         _ => {
             let decimals = (2.0 - size.log10().floor()).max(0.0) as usize;
-            let text = format!("{x:.decimals$}");
-            let text = match text.contains('.') {
-                true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-                false => text,
-            };
-            text
+            minus(without_zeros(&format!("{x:.decimals$}")).to_owned())
         }
-    })
+    }
+}
+
+fn without_zeros(number: &str) -> &str {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    }
+}
+
+/// A number as a power of ten, `1.5 x 10^-6` as it is printed.
+fn power(x: f64) -> String {
+    let text = format!("{x:.2e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let ten = format!("10{}", superscript(exponent.parse().unwrap_or(0)));
+    match without_zeros(digits) {
+        "1" => ten,
+        digits => format!("{}\u{d7}{ten}", minus(digits.to_owned())),
+    }
+}
+
+pub(super) fn superscript(number: i32) -> String {
+    const DIGITS: [char; 10] = [
+        '\u{2070}', '\u{b9}', '\u{b2}', '\u{b3}', '\u{2074}', '\u{2075}', '\u{2076}', '\u{2077}',
+        '\u{2078}', '\u{2079}',
+    ];
+    number
+        .to_string()
+        .chars()
+        .map(|c| c.to_digit(10).map_or('\u{207b}', |d| DIGITS[d as usize]))
+        .collect()
 }
 
 /// A probability as per cent, with the digits that still say something near 0 and 100.
@@ -188,7 +213,8 @@ mod tests {
         assert_eq!(short(0.5), "0.5");
         assert_eq!(short(-2.8779), "−2.88");
         assert_eq!(short(48842.0), "48842");
-        assert_eq!(short(1e-6), "1.00e−6");
+        assert_eq!(short(1e-6), "10⁻⁶");
+        assert_eq!(short(-2.5e12), "−2.5×10¹²");
         assert_eq!(percent(0.547), "54.7\u{202f}%");
         assert_eq!(percent(0.5), "50\u{202f}%");
         assert_eq!(count(48842), "48\u{202f}842");

@@ -30,13 +30,12 @@ pub(super) fn verdicts(h: &mut Html, view: &View) {
             };
             h.within("li", &[("class", &class)], |h| {
                 h.element("span", &[("class", &"grade")], verdict.severity.name());
-                h.text(&verdict.sentence);
+                h.prose(&verdict.sentence);
                 if let Some(advice) = &verdict.advice {
-                    h.element(
-                        "span",
-                        &[("class", &"advice")],
-                        format!("What would help: {advice}"),
-                    );
+                    h.within("span", &[("class", &"advice")], |h| {
+                        h.text("What would help: ");
+                        h.prose(advice);
+                    });
                 }
             });
             h.line();
@@ -104,7 +103,10 @@ pub(super) fn traces(h: &mut Html, view: &View) {
             if many { " The parameters that agree least come first." } else { "" }),
     );
     let shown = order.len().min(MOST_PLOTS);
-    let open = shown.min(OPEN_PLOTS);
+    let open = match shown <= OPEN_PLOTS + 2 {
+        true => shown,
+        false => OPEN_PLOTS,
+    };
     let grid = |h: &mut Html, part: &[usize], points: usize| {
         h.within("div", &[("class", &"grid two")], |h| {
             for &index in part {
@@ -135,8 +137,8 @@ pub(super) fn traces(h: &mut Html, view: &View) {
     }
 }
 
-const LEFT: [f64; 2] = [62.0, 268.0];
-const RIGHT: [f64; 2] = [286.0, 418.0];
+const LEFT: [f64; 2] = [58.0, 250.0];
+const RIGHT: [f64; 2] = [264.0, 394.0];
 const TOP: f64 = 18.0;
 
 fn trace_figure(h: &mut Html, column: &Column, r_hat: f64, ess: f64, points: usize) {
@@ -150,7 +152,7 @@ fn trace_figure(h: &mut Html, column: &Column, r_hat: f64, ess: f64, points: usi
     };
     let longest = chains.iter().map(Vec::len).max().unwrap_or(0);
     let [low, high] = quantiles(&column.finite(), [0.0, 1.0]);
-    let size = [424.0, TOP + row * chains.len() as f64 + 20.0];
+    let size = [400.0, TOP + row * chains.len() as f64 + 20.0];
     let agreement = match r_hat.is_nan() {
         true => String::new(),
         false => format!("R-hat {r_hat:.3}, "),
@@ -177,7 +179,7 @@ fn trace_figure(h: &mut Html, column: &Column, r_hat: f64, ess: f64, points: usi
         });
         plot(h, size, &says, |h| {
             text(h, "", [LEFT[0], 11.0], "draws in order");
-            text(h, "", [RIGHT[0], 11.0], "ranks among all chains");
+            text(h, "", [RIGHT[0], 11.0], "ranks among all");
             let counts = rank_counts(chains, BINS);
             let most = counts.iter().flatten().copied().max().unwrap_or(1).max(1);
             for (i, draws) in chains.iter().enumerate() {

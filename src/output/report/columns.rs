@@ -57,10 +57,12 @@ pub(super) fn quantiles<const N: usize>(draws: &[f64], probabilities: [f64; N]) 
 }
 
 /// A kernel density estimate between two ends, at evenly spaced points: a normal kernel
-/// with the bandwidth of Silverman (1986, equation 3.31), and draws reflected at the
-/// smallest and largest, so that the estimate of a bounded parameter does not sink there.
+/// with the bandwidth of Silverman (1986, equation 3.31). Draws are reflected at an end where
+/// so many lie that it must be a bound, so that the estimate does not sink there.
 pub(super) fn density(draws: &[f64], [low, high]: [f64; 2], points: usize) -> Vec<(f64, f64)> {
     const BINS: usize = 512;
+    /// Of normal draws, a hundredth at most lies within a bandwidth of the last.
+    const AT_A_BOUND: f64 = 0.03;
     let n = draws.len() as f64;
     let [q25, q75, least, most] = quantiles(draws, [0.25, 0.75, 0.0, 1.0]);
     let mean = draws.iter().sum::<f64>() / n;
@@ -74,14 +76,23 @@ pub(super) fn density(draws: &[f64], [low, high]: [f64; 2], points: usize) -> Ve
     if !(bandwidth.is_finite() && width > 0.0) {
         return Vec::new();
     }
+    let crowded = |end: f64| {
+        let near = draws
+            .iter()
+            .filter(|x| (*x - end).abs() < bandwidth)
+            .count();
+        near as f64 > AT_A_BOUND * n && n > 50.0
+    };
+    let (below, above) = (crowded(least), crowded(most));
     // What is far outside adds nothing to see.
     let (from, to) = (low - 4.0 * bandwidth, high + 4.0 * bandwidth);
     let size = (to - from) / BINS as f64;
     let mut bins = [0.0; BINS];
-    let mirrored = draws
-        .iter()
-        .flat_map(|&x| [x, 2.0 * least - x, 2.0 * most - x]);
-    for x in mirrored {
+    let mirrored = draws.iter().flat_map(|&x| {
+        let left = below.then_some(2.0 * least - x);
+        [Some(x), left, above.then_some(2.0 * most - x)]
+    });
+    for x in mirrored.flatten() {
         let place = ((x - from) / size).floor();
         if place >= 0.0 && place < BINS as f64 {
             bins[place as usize] += 1.0;
@@ -91,7 +102,7 @@ pub(super) fn density(draws: &[f64], [low, high]: [f64; 2], points: usize) -> Ve
     (0..=points)
         .map(|i| {
             let x = low + i as f64 * width;
-            if x < least || x > most {
+            if (below && x < least) || (above && x > most) {
                 return (x, 0.0);
             }
             let sum: f64 = bins

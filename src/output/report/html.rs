@@ -55,6 +55,16 @@ impl Html {
         let _ = write!(Escaped(&mut self.text), "{text}");
     }
 
+    /// Text with code between `backquotes`, as messages have it.
+    pub fn prose(&mut self, text: &str) {
+        for (i, part) in text.split('`').enumerate() {
+            match i % 2 {
+                0 => self.text(part),
+                _ => self.element("code", &[], part),
+            }
+        }
+    }
+
     /// A line feed between elements, for those who read the source.
     pub fn line(&mut self) {
         self.text.push('\n');

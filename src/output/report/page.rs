@@ -168,7 +168,7 @@ fn bands(h: &mut Html, view: &View) {
     let mut band = |class: &'static str, head: &str, says: &str| {
         h.within("p", &[("class", &class), ("role", &"note")], |h| {
             h.element("strong", &[], head);
-            h.text(says);
+            h.prose(says);
         });
     };
     if !view.private {
@@ -380,7 +380,7 @@ fn decision(h: &mut Html, view: &View) {
             h.element("div", &[], what);
         }
     });
-    h.within("div", &[("class", &"sign")], |h| {
+    h.within("div", &[("class", &"sign wide")], |h| {
         h.element("div", &[], "Conditions and remarks");
     });
 }

@@ -298,8 +298,8 @@ fn window(draws: &[f64], posterior: &Interval, prior: Option<&Interval>) -> [f64
     let [low, high, least, most] = quantiles(draws, [0.002, 0.998, 0.0, 1.0]);
     let width = (high - low).max(posterior.width());
     let mut ends = [
-        (low - 0.12 * width).max(least - 0.06 * width),
-        (high + 0.12 * width).min(most + 0.06 * width),
+        (low - 0.12 * width).max(least - 0.1 * width),
+        (high + 0.12 * width).min(most + 0.1 * width),
     ];
     if let Some(prior) = prior {
         let reach = 1.2 * width;

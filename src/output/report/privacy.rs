@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::View;
-use super::axis::{Scale, count, percent, short};
+use super::axis::{Scale, count, percent, short, superscript};
 use super::guarantee::{Guarantee, Point};
 use super::html::Html;
 use super::plot::{Path, bottom_axis, circle, decoration, left_axis, line, plot, rectangle, text};
@@ -63,9 +63,12 @@ fn promise(h: &mut Html, view: &View) {
             h.text(" and ");
             h.element("b", &[], format!("delta = {}", short(delta)));
             h.text(format!(
-                " say: no outcome is more than e^epsilon = {} times as probable from the one table as from the other, but for outcomes of a total probability of about delta, one in {}. ",
+                " say: whatever set of outcomes is looked at, its probability from the one table is at most {} times (e to the power of epsilon) that from the other, plus one in {}. ",
                 short(epsilon.exp()),
-                short(1.0 / delta)
+                match 1.0 / delta {
+                    few if few < 1e15 => count(few.round() as u64),
+                    many => short(many),
+                }
             ));
             if let Some(guarantee) = &view.guarantee {
                 let right = guarantee.right_guesses();
@@ -133,7 +136,7 @@ fn epsilon_delta(h: &mut Html, guarantee: &Guarantee, own: Option<Point>) {
                 line(h, "grid-line", [ACROSS[0], y], [ACROSS[1], y]);
                 let label = match decade {
                     0 => "1".to_owned(),
-                    _ => format!("10{}", superscript(-decade)),
+                    _ => format!("10{}", superscript(decade)),
                 };
                 text(h, "e", [ACROSS[0] - 6.0, y + 4.0], label);
             }
@@ -154,18 +157,6 @@ fn epsilon_delta(h: &mut Html, guarantee: &Guarantee, own: Option<Point>) {
             }
         });
     });
-}
-
-fn superscript(digits: i32) -> String {
-    let form = |c: char| match c.to_digit(10) {
-        Some(1) => '\u{b9}',
-        Some(d @ (2 | 3)) => char::from_u32(0xb0 + d).unwrap_or(c),
-        Some(d) => char::from_u32(0x2070 + d).unwrap_or(c),
-        None => c,
-    };
-    std::iter::once('\u{207b}')
-        .chain(digits.to_string().chars().map(form))
-        .collect()
 }
 
 fn detection(h: &mut Html, guarantee: &Guarantee) {
@@ -203,8 +194,8 @@ fn detection(h: &mut Html, guarantee: &Guarantee) {
             bottom_axis(h, &across, UP[0], 6);
             text(h, "m", [(ACROSS[0] + ACROSS[1]) / 2.0, UP[0] + 36.0], "share of false alarms");
             h.element("text", &[("class", &"m"), ("transform", &"translate(12 126) rotate(-90)")], "share detected");
-            text(h, "e", [across.at(0.97), up.at(0.62)], "blind guessing: the diagonal");
-            text(h, "e blue-text", [across.at(0.97), up.at(0.53)], "shaded: what an attack could gain");
+            text(h, "e", [across.at(0.97), up.at(0.21)], "blind guessing: the diagonal");
+            text(h, "e blue-text", [across.at(0.97), up.at(0.11)], "shaded: what an attack could gain");
         });
     });
 }
@@ -370,7 +361,7 @@ fn small_print(h: &mut Html, view: &View) {
     }
     h.within("ul", &[], |h| {
         for sentence in says {
-            h.element("li", &[], sentence);
+            h.within("li", &[], |h| h.prose(&sentence));
         }
     });
 }
