@@ -14,7 +14,7 @@ use crate::diagnostics::diagnose;
 use crate::model::{Constants, Model};
 use crate::output::{Report, ReportFile, ReportPrior, RunDirectory};
 use crate::sampler::draw_prior_margins;
-use crate::syntax::parse;
+use crate::syntax::{Diagnostic, parse};
 
 /// The model and its constants as a run keeps them.
 pub(super) const MODEL: &str = "model.dpm";
@@ -167,7 +167,10 @@ fn prior_draws(
     names: &[String],
 ) -> Result<Vec<Vec<f64>>, String> {
     let parsed = parse(source);
-    let checked = parsed.program.as_ref().and_then(|p| check(p).checked);
+    let checked = match parsed.diagnostics.iter().any(Diagnostic::is_error) {
+        true => None,
+        false => parsed.program.as_ref().and_then(|p| check(p).checked),
+    };
     let checked = checked.ok_or(format!("{MODEL} is not a program"))?;
     let constants = match constants {
         Some(text) => Constants::from_json(text).map_err(|e| format!("{CONSTANTS}: {e}"))?,

@@ -212,8 +212,13 @@ fn trace_figure(h: &mut Html, column: &Column, r_hat: f64, ess: f64, points: usi
 /// Round numbers left of a trace, and lines across it.
 fn levels(h: &mut Html, scale: &Scale, row: f64) {
     let most = if row > 80.0 { 4 } else { 2 };
+    let mut last = f64::INFINITY;
     for tick in scale.ticks(most) {
         let y = scale.at(tick.value);
+        if last - y < 11.0 {
+            continue; // its label would touch the one below
+        }
+        last = y;
         line(h, "grid-line", [LEFT[0], y], [LEFT[1], y]);
         text(h, "e", [LEFT[0] - 4.0, y + 4.0], &tick.label);
     }

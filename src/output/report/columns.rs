@@ -121,12 +121,13 @@ pub(super) fn density(draws: &[f64], [low, high]: [f64; 2], points: usize) -> Ve
 
 /// For each chain, how many of its draws fall into each of `bins` groups of equal size of
 /// the pooled draws in order (Vehtari et al. 2021, section 4.2). Draws that are equal share
-/// their average rank.
+/// their average rank; what is no number has none.
 pub(super) fn rank_counts(chains: &[Vec<f64>], bins: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<(f64, usize)> = chains
         .iter()
         .enumerate()
         .flat_map(|(chain, draws)| draws.iter().map(move |&x| (x, chain)))
+        .filter(|(x, _)| x.is_finite())
         .collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
     let total = order.len();

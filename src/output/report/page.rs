@@ -4,7 +4,7 @@ use super::axis::{count, short};
 use super::html::Html;
 use super::posterior::scrolling_table;
 use super::{View, asked, chains, pairs, posterior, privacy};
-use crate::diagnostics::Grade;
+use crate::diagnostics::{Grade, Kind};
 
 /// No scripts, nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
@@ -191,13 +191,22 @@ fn bands(h: &mut Html, view: &View) {
     let sentence = diagnosis
         .verdicts
         .iter()
-        .find(|v| v.kind == crate::diagnostics::Kind::Convergence)
+        .find(|v| v.kind == Kind::Convergence)
         .map_or("", |v| v.sentence.as_str());
     match diagnosis.convergence {
         Grade::Converged => {}
         Grade::NearlyConverged => band("band warning", "NOT QUITE CONVERGED", sentence),
         Grade::NotConverged => band("band problem", "NOT CONVERGED", sentence),
         Grade::Unknown => band("band problem", "CONVERGENCE UNKNOWN", sentence),
+    }
+    for verdict in &diagnosis.verdicts {
+        if verdict.kind == Kind::NotFinite {
+            band(
+                "band problem",
+                "NOT ALL DRAWS ARE NUMBERS",
+                &verdict.sentence,
+            );
+        }
     }
 }
 

@@ -106,7 +106,12 @@ fn row(h: &mut Html, view: &View, index: usize, scale: &Scale) {
     let (column, summary) = (&view.columns[index], &view.summary.rows[index]);
     let cells = summary.table_cells();
     h.within("tr", &[], |h| {
-        h.element("th", &[("scope", &"row")], column.name);
+        h.within("th", &[("scope", &"row")], |h| {
+            h.text(column.name);
+            if let Some(trouble) = column.trouble() {
+                h.element("span", &[("class", &"trouble")], trouble);
+            }
+        });
         h.within("td", &[("class", &"plot")], |h| {
             intervals::bar(h, Interval::of(&column.finite()).as_ref(), scale);
         });
@@ -122,10 +127,9 @@ fn row(h: &mut Html, view: &View, index: usize, scale: &Scale) {
             _ if r_hat > R_HAT[0] => "fair",
             _ => "",
         };
-        let cell = match (r_hat.is_nan(), column.trouble()) {
-            (_, Some(trouble)) => trouble,
-            (true, None) => "none of one chain".to_owned(),
-            (false, None) => cells.get(10).cloned().unwrap_or_default(),
+        let cell = match r_hat.is_nan() {
+            true => "\u{2013}".to_owned(),
+            false => cells.get(10).cloned().unwrap_or_default(),
         };
         h.element("td", &[("class", &class)], cell);
     });
