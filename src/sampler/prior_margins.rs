@@ -101,15 +101,20 @@ fn starting_point(density: &Density, rng: &mut ChaCha8Rng) -> Result<Vec<f64>, S
 /// Whether moving coordinate `j` changes the log density by the same wherever the others are:
 /// at two places and over three distances.
 fn is_independent(density: &Density, one: &[f64], other: &[f64], j: usize) -> bool {
-    let change = |from: &[f64], step: f64| {
+    let moved = |from: &[f64], step: f64| {
         let mut point = from.to_vec();
-        point[j] = one[j];
-        let before = density.log_prior(&point);
         point[j] = one[j] + step;
-        density.log_prior(&point) - before
+        point
     };
-    [-1.7, 0.6, 3.1].into_iter().all(|step| {
-        let (a, b) = (change(one, step), change(other, step));
+    const STEPS: [f64; 4] = [0.0, -1.7, 0.6, 3.1];
+    let points: Vec<Vec<f64>> = [one, other]
+        .iter()
+        .flat_map(|from| STEPS.map(|step| moved(from, step)))
+        .collect();
+    let found = density.log_priors(&points);
+    let (here, there) = found.split_at(STEPS.len());
+    here.iter().zip(there).all(|(a, b)| {
+        let (a, b) = (a - here[0], b - there[0]);
         // Minus infinity in both places is the same bound.
         a == b || (a - b).abs() <= ROUNDING * (1.0 + a.abs())
     })
@@ -126,22 +131,20 @@ impl Grid {
     /// further apart the further out they are, finds where the probability is; the second
     /// has its nodes there.
     fn of(density: &Density, point: &[f64], j: usize) -> Grid {
-        let mut place = point.to_vec();
-        let mut log_density = |x: f64| {
-            place[j] = x;
-            let value = density.log_prior(&place);
-            if value.is_nan() {
-                f64::NEG_INFINITY
-            } else {
-                value
-            }
+        let log_density = |nodes: &[f64]| {
+            let moved = |&x: &f64| {
+                let mut place = point.to_vec();
+                place[j] = x;
+                place
+            };
+            density.log_priors(&nodes.iter().map(moved).collect::<Vec<_>>())
         };
         let half = (NODES / 2) as i32;
         let reach = FAR.asinh();
         let first: Vec<f64> = (-half..=half)
             .map(|i| point[j] + (reach * f64::from(i) / f64::from(half)).sinh())
             .collect();
-        let coarse = Grid::over(first, &mut log_density);
+        let coarse = Grid::over(first, log_density);
         let fine = (0..=NODES)
             .map(|i| coarse.quantile(i as f64 / NODES as f64))
             .collect::<Vec<f64>>();
@@ -150,12 +153,12 @@ impl Grid {
         let mut nodes: Vec<f64> = fine.into_iter().chain(even).collect();
         nodes.sort_by(f64::total_cmp);
         nodes.dedup();
-        Grid::over(nodes, &mut log_density)
+        Grid::over(nodes, log_density)
     }
 
-    /// With the density straight between nodes.
-    fn over(nodes: Vec<f64>, log_density: &mut impl FnMut(f64) -> f64) -> Grid {
-        let values: Vec<f64> = nodes.iter().map(|&x| log_density(x)).collect();
+    /// With the density straight between nodes; where it is no number, there is nothing.
+    fn over(nodes: Vec<f64>, log_density: impl Fn(&[f64]) -> Vec<f64>) -> Grid {
+        let values = log_density(&nodes);
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let density: Vec<f64> = values
             .iter()

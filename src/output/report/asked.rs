@@ -61,8 +61,8 @@ pub(super) fn asked(h: &mut Html, view: &View) {
                         .next()
                         .unwrap_or_default()
                         .to_owned(),
-                    "temperature" => format!("{value} units"),
-                    _ => value,
+                    "temperature" => format!("{} units", plain(&value)),
+                    _ => plain(&value),
                 };
                 setting(h, name, &value);
             }
@@ -96,6 +96,11 @@ fn setting(h: &mut Html, name: &str, value: &str) {
         h.element("dt", &[], name);
         h.element("dd", &[], value);
     });
+}
+
+/// A number without a fraction that it does not have.
+fn plain(value: &str) -> String {
+    value.strip_suffix(".0").unwrap_or(value).to_owned()
 }
 
 /// `None` of what was not set.

@@ -42,7 +42,7 @@ fn promise(h: &mut Html, view: &View) {
     let (epsilon, delta) = (number(report, "epsilon"), number(report, "delta"));
     let substitute = report["relation"].as_str() == Some(Relation::Substitute.name());
     let whose = match report["unit_column"].as_str() {
-        None => "one person\u{2019}s record (one row)".to_owned(),
+        None => "one record (one row, such as one person\u{2019}s)".to_owned(),
         Some(column) => {
             format!("one unit: all rows that share a value of \u{201c}{column}\u{201d}")
         }
@@ -318,6 +318,9 @@ fn named(what: &str) -> String {
 fn small_print(h: &mut Html, view: &View) {
     let report = &view.report.privacy;
     let mut says = Vec::new();
+    if let Some(statement) = report["statement"].as_str() {
+        says.push(format!("In the words of privacy.json: {statement}"));
+    }
     if let (Some(spent), Some(delta), Some(accountant)) = (
         number(report, "epsilon_spent"),
         number(report, "delta"),
