@@ -110,6 +110,8 @@ fn curve(events: &[Event], relation: Relation, own: Option<f64>) -> Vec<Point> {
     });
     let mut falling: Vec<Point> = Vec::new();
     for point in points {
+        // Of several deltas that cost no epsilon, the least.
+        falling.pop_if(|last| last.epsilon == point.epsilon);
         if falling.last().is_none_or(|last| point.delta < last.delta) {
             falling.push(point);
         }

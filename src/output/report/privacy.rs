@@ -224,9 +224,9 @@ fn releases(h: &mut Html, view: &View, guarantee: &Guarantee) {
                         "",
                         "Planned",
                         "Made",
-                        "Most of one unit",
+                        "One unit\u{2019}s bound",
                         "SD of the noise",
-                        "Noise / most change",
+                        "Noise / sensitivity",
                     ] {
                         h.element("th", &[("scope", &"col")], name);
                     }
