@@ -53,7 +53,8 @@ pub(super) struct Tick {
     pub label: String,
 }
 
-/// So many round numbers, or one more at most, between two ends: 1, 2 or 5 times a power of ten apart.
+/// So many round numbers, or one more at most, between two ends: 1, 2 or 5 times a power of
+/// ten apart.
 fn ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let width = high - low;
     if !(width > 0.0 && width.is_finite()) || most == 0 {
@@ -64,7 +65,8 @@ fn ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
         .map(|i| [1.0, 2.0, 5.0][i % 3] * 10f64.powf(power + (i / 3) as f64))
         .find(|step| (high / step).floor() - (low / step).ceil() <= most as f64)
         .unwrap_or(width);
-    if !(step > 0.0) || low + step == low {
+    let too_small = low + step == low;
+    if too_small || !step.is_finite() {
         return Vec::new();
     }
     let first = (low / step).ceil();
