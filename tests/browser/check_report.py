@@ -203,9 +203,7 @@ def examine(browser, report, shots):
                     deviceScaleFactor=1, mobile=phone)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         browser.ask("Emulation.setEmulatedMedia", features=[scheme])
-        browser.events.clear()
-        browser.ask("Page.navigate", url=address)
-        browser.wait_for("Page.loadEventFired")
+        load(browser, address)
         picture = browser.ask("Page.captureScreenshot", format="png", captureBeyondViewport=True,
                               clip={"x": 0, "y": 0, "width": width, "height": full_height(browser), "scale": 1})
         data = base64.b64decode(picture["data"])
@@ -220,12 +218,19 @@ def examine(browser, report, shots):
         wrong += [f"{name}: {what}" for what in found["result"]["value"]]
         wrong += [f"{name}: {what}" for what in complaints(browser.events, address)]
     browser.ask("Emulation.clearDeviceMetricsOverride")
+    load(browser, address)
     paper = base64.b64decode(browser.ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True)["data"])
     if not paper.startswith(b"%PDF") or len(paper) < 20_000:
         wrong.append("it does not print")
     if shots:
         (shots / f"{report.stem}.pdf").write_bytes(paper)
     return wrong
+
+
+def load(browser, address):
+    browser.events.clear()
+    browser.ask("Page.navigate", url=address)
+    browser.wait_for("Page.loadEventFired")
 
 
 def full_height(browser):
