@@ -4,6 +4,7 @@
 //! Such coordinates are drawn one by one from their density on a grid, and the rest, those
 //! of hierarchies, by slice sampling, as far as that can be afforded.
 
+use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 
@@ -61,8 +62,13 @@ pub fn draw_prior_margins(
     let mut draws = vec![centre.clone(); count];
     for &j in &alone {
         let grid = Grid::of(density, &centre, j);
-        for draw in &mut draws {
-            draw[j] = grid.draw(&mut rng);
+        // One draw in each of so many equally likely strata, in random order: a Latin hypercube
+        // (McKay, Beckman and Conover 1979), whose margins are smoother than random draws'.
+        let mut strata: Vec<usize> = (0..count).collect();
+        strata.shuffle(&mut rng);
+        for (draw, stratum) in draws.iter_mut().zip(strata) {
+            let within: f64 = rng.random();
+            draw[j] = grid.quantile((stratum as f64 + within) / count as f64);
         }
     }
     let mut unknown = flat;
@@ -174,10 +180,6 @@ impl Grid {
             cumulative.push(sum);
         }
         Grid { nodes, cumulative }
-    }
-
-    fn draw(&self, rng: &mut impl Rng) -> f64 {
-        self.quantile(rng.random())
     }
 
     fn quantile(&self, probability: f64) -> f64 {
