@@ -8,7 +8,13 @@ use evaluation::{read, root};
 #[test]
 fn programs_in_the_documentation_check() {
     let mut checked = 0;
-    for file in ["README.md", "docs/language.md"] {
+    let files = [
+        "README.md",
+        "docs/language.md",
+        "docs/tutorial.md",
+        "docs/from-stan.md",
+    ];
+    for file in files {
         let text = read(&root().join(file));
         for (line, program) in programs(&text) {
             let parsed = dpm::syntax::parse(&program);

@@ -18,6 +18,7 @@ mod composition;
 mod discrete;
 mod elementary;
 mod event;
+mod event_json;
 mod event_text;
 mod filter;
 mod gaussian;
@@ -40,6 +41,7 @@ pub use calibrate::{
 };
 pub use discrete::{LatticeCurve, total_variation_of_draw};
 pub use event::{Event, EventError, Gaussian, Lattice, Relation};
+pub use event_json::EventJsonError;
 pub use event_text::Unscaled;
 pub use filter::{Filter, FilterError};
 pub use gaussian::{Bounds, GaussianCurve};

@@ -27,12 +27,14 @@ mod model_file;
 mod plan;
 mod progress;
 mod public_data;
+mod report;
 mod run_settings;
 mod sample;
 mod summary;
 mod tune;
 
-use std::io::{ErrorKind, Write};
+use std::ffi::OsString;
+use std::io::{ErrorKind, IsTerminal, Write};
 
 use clap::{Parser, Subcommand};
 
@@ -78,11 +80,9 @@ impl Common {
         match self.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => {
-                use std::io::IsTerminal;
-                std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-                    && std::io::stderr().is_terminal()
-            }
+            ColorChoice::Auto => colors_by_itself(std::io::stderr().is_terminal(), |name| {
+                std::env::var_os(name)
+            }),
         }
     }
 
@@ -92,6 +92,26 @@ impl Common {
             say_always(line);
         }
     }
+}
+
+/// Whether colours are wanted where nobody has said so on the command line: NO_COLOR
+/// (no-color.org) before CLICOLOR_FORCE before CLICOLOR (bixense.com/clicolors), and else
+/// wherever a terminal can show them.
+fn colors_by_itself(is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    if set("NO_COLOR").is_some() {
+        return false;
+    }
+    if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
+        return true;
+    }
+    let refused = set("CLICOLOR").is_some_and(|value| value == "0");
+    is_terminal && !refused && !is_dumb(set("TERM"))
+}
+
+/// A terminal that can neither colour nor overwrite a line.
+fn is_dumb(term: Option<OsString>) -> bool {
+    term.is_some_and(|value| value == "dumb")
 }
 
 /// A line for people, with `--quiet` too: that something is NOT PRIVATE is never
@@ -147,6 +167,8 @@ enum Command {
     Summary(summary::Arguments),
     /// Say in words whether a run has converged, and what is wrong with it
     Diagnose(diagnose::Arguments),
+    /// A run as one page: what was asked, what is promised, what the draws say
+    Report(report::Arguments),
     /// Hold a run's draws against reference draws
     Compare(compare::Arguments),
     /// Write a run's draws as Zarr, Parquet or one CSV
@@ -198,6 +220,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),
         Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
+        Command::Report(arguments) => report::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),
         Command::Convert(arguments) => convert::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
@@ -208,6 +231,26 @@ fn run(cli: Cli) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    #[test]
+    fn colours_follow_the_terminal_and_the_customary_variables() {
+        let colors = |terminal: bool, set: &[(&str, &str)]| {
+            super::colors_by_itself(terminal, |name| {
+                let found = set.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| value.into())
+            })
+        };
+        assert!(colors(true, &[]) && !colors(false, &[]));
+        assert!(!colors(true, &[("NO_COLOR", "1")]) && colors(true, &[("NO_COLOR", "")]));
+        assert!(!colors(true, &[("CLICOLOR", "0")]) && colors(true, &[("CLICOLOR", "1")]));
+        assert!(colors(false, &[("CLICOLOR_FORCE", "1")]));
+        assert!(!colors(
+            false,
+            &[("CLICOLOR_FORCE", "0"), ("CLICOLOR", "1")]
+        ));
+        assert!(!colors(true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "x")]));
+        assert!(!colors(true, &[("TERM", "dumb")]) && colors(true, &[("TERM", "xterm")]));
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -128,19 +128,28 @@ impl ModelFile {
         }
     }
 
-    /// The constants of that file; none where there is no file.
-    pub fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+    /// The text of that file; `None` where there is no file.
+    pub fn constants_text(&self, given: Option<&Path>) -> Result<Option<String>, Failure> {
         let Some(path) = self.constants_path(given) else {
-            return Ok(Constants::none());
+            return Ok(None);
         };
-        let text = std::fs::read_to_string(&path).map_err(|e| {
+        std::fs::read_to_string(&path).map(Some).map_err(|e| {
             Failure::input(format!(
                 "cannot read the constants `{}`: {e}. Expected a JSON object, for example {{\"prior_scale\": 2.5}}",
                 path.display()
             ))
-        })?;
-        Constants::from_json(&text)
-            .map_err(|e| Failure::input(format!("the constants `{}`: {e}", path.display())))
+        })
+    }
+
+    /// The constants of that file; none where there is no file.
+    pub fn constants(&self, given: Option<&Path>) -> Result<Constants, Failure> {
+        let Some(text) = self.constants_text(given)? else {
+            return Ok(Constants::none());
+        };
+        Constants::from_json(&text).map_err(|e| {
+            let path = self.constants_path(given).unwrap_or_default();
+            Failure::input(format!("the constants `{}`: {e}", path.display()))
+        })
     }
 
     /// The file's name without its ending, for default names.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::interrupt::Interrupt;
-use super::{Common, say_always};
+use super::{Common, is_dumb, say_always};
 use crate::accounting::{Meter, Query, Real, Relation, account};
 use crate::sampler::{Draw, Observer, Phase};
 
@@ -93,7 +93,9 @@ impl<'a> Progress<'a> {
                 }
             })
             .collect();
-        let lines = !common.quiet && !std::io::stderr().is_terminal();
+        // A terminal that cannot overwrite gets lines too.
+        let bars_show = std::io::stderr().is_terminal() && !is_dumb(std::env::var_os("TERM"));
+        let lines = !common.quiet && !bars_show;
         let begun = Instant::now();
         Progress {
             bars,

@@ -16,6 +16,7 @@ use super::initial::initial_values;
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::plan::figure;
+use super::report;
 use super::run_settings::{Lengths, RelationChoice, RunSettings, refuse_foreign};
 use super::summary::marked_csv;
 use super::{Common, pretty, say_always};
@@ -120,6 +121,9 @@ pub(super) struct Arguments {
     /// Replace an earlier run
     #[arg(long)]
     overwrite: bool,
+    /// Do not write report.html, which `dpm report` can make later
+    #[arg(long)]
+    no_report: bool,
 }
 
 fn after_help() -> String {
@@ -136,7 +140,7 @@ fn after_help() -> String {
         );
     }
     text.push_str(
-        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json and config.json.\n\nCtrl-C stops after the iterations under way, writes the draws so far and ends with exit code 130; a second one ends at once. `dpm sample --resume RUN` goes on with a private run, also after a kill or a full disk, at no further charge. A ledger sees to it that no copy of a run goes on as well; without one, never go on with a copy.",
+        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json, config.json, the model and its constants, and report.html, a page about all of it.\n\nCtrl-C stops after the iterations under way, writes the draws so far and ends with exit code 130; a second one ends at once. `dpm sample --resume RUN` goes on with a private run, also after a kill or a full disk, at no further charge. A ledger sees to it that no copy of a run goes on as well; without one, never go on with a copy.",
     );
     text
 }
@@ -592,9 +596,16 @@ impl Job<'_> {
                 .map(|summary| ("summary.csv", marked_csv(summary, private))),
             Some(("privacy.json", pretty(papers.report))),
             Some(("config.json", pretty(&config))),
+            Some((report::MODEL, self.file.source.clone())),
+            self.file
+                .constants_text(self.arguments.constants.as_deref())?
+                .map(|text| (report::CONSTANTS, text)),
         ];
         for (name, text) in files.into_iter().flatten() {
             run.write(name, &text).map_err(Failure::run)?;
+        }
+        if !self.arguments.no_report {
+            report::write_beside(&run, self.place, self.common)?;
         }
         if let Some(store) = papers.store.filter(|_| unfinished) {
             store.copy_into(&run).map_err(Failure::run)?;

@@ -164,7 +164,8 @@ impl ParameterSummary {
         ]
     }
 
-    fn table_cells(&self) -> Vec<String> {
+    /// Name and figures with the digits that mean something, in the order of the columns.
+    pub fn table_cells(&self) -> Vec<String> {
         // Three digits of the spread say all there is to say about a location; mad is the spread
         // of the bulk, which a few far draws do not hide.
         let spread = [self.mad, self.sd]

@@ -29,6 +29,7 @@ mod oracle;
 mod own;
 mod plan;
 mod prior;
+mod prior_margins;
 mod request;
 mod run;
 mod rwmh;
@@ -49,6 +50,7 @@ pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
 pub use own::{Asked, OWN};
 pub use plan::{NoiseScales, Plan, PlanError};
 pub use prior::{PriorDraws, draw_prior};
+pub use prior_margins::{PriorMargins, draw_prior_margins};
 pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
     DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations, NoiseChoice, PlanRequest,

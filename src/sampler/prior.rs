@@ -8,7 +8,7 @@ use super::run::{public_rng, random_point};
 use crate::density::Density;
 
 /// A proper prior is lower than at 0 where a coordinate is this far from it.
-const FAR: f64 = 1e4;
+pub(super) const FAR: f64 = 1e4;
 /// Rounds through all coordinates between two draws, and fewer where there are many.
 const ROUNDS: usize = 10;
 const UPDATES: usize = 100;
@@ -81,7 +81,7 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
 /// A new value of coordinate `j` given the others. The slice is looked for by steps of a
 /// width that grows by a factor with each: only 1 leaves the distribution as it is. Gives
 /// the length of what was found.
-fn update(
+pub(super) fn update(
     theta: &mut [f64],
     j: usize,
     log_density: impl Fn(&[f64]) -> f64,
@@ -121,7 +121,7 @@ fn update(
 }
 
 /// The coordinates along which the prior does not fall off, or hardly.
-fn improper(density: &Density) -> Vec<usize> {
+pub(super) fn improper(density: &Density) -> Vec<usize> {
     let d = density.dimension();
     let at = |j: usize, value: f64| {
         let mut point = vec![0.0; d];

@@ -9,7 +9,8 @@
 //! turn what it read into the tree. When it cannot read on, `tokens` and
 //! `brackets` know the surroundings, `explain` says what is wrong and how to
 //! mend it in the `draft`, and `parse` tries again with the mended draft. `format`
-//! writes a program that was read in the one form that all have.
+//! writes a program that was read in the one form that all have, and `highlight` tells
+//! its words apart for whoever shows them.
 
 mod block;
 mod brackets;
@@ -21,6 +22,7 @@ mod expected;
 mod explain;
 mod expression;
 mod format;
+mod highlight;
 mod parse;
 mod render;
 mod statement;
@@ -32,6 +34,7 @@ mod words;
 
 pub use diagnostic::{Diagnostic, Severity, line_column};
 pub use format::{LINE_WIDTH, format};
+pub use highlight::{Piece, pieces};
 pub use parse::{Parsed, parse};
 pub use render::render;
 pub use suggestion::did_you_mean;

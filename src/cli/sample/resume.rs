@@ -37,7 +37,7 @@ impl From<UnfinishedError> for Failure {
 }
 
 /// What a run that goes on has settled before.
-pub(super) const SETTLED: [&str; 17] = [
+pub(super) const SETTLED: [&str; 18] = [
     "model",
     "data",
     "constants",
@@ -55,6 +55,7 @@ pub(super) const SETTLED: [&str; 17] = [
     "insecure_noise_seed",
     "out",
     "overwrite",
+    "no_report",
 ];
 
 /// `dpm sample --resume PLACE`

@@ -1,0 +1,157 @@
+//! The report of a run: one HTML file that needs nothing else.
+//!
+//! It is made from a run's files, all of which are released or public, so that it costs no
+//! privacy and can be read by whoever may read the run. There are no scripts and no
+//! requests; a content security policy in the page says so to the browser.
+
+mod asked;
+mod axis;
+mod chains;
+mod columns;
+mod guarantee;
+mod html;
+mod intervals;
+mod page;
+mod pairs;
+mod plot;
+mod posterior;
+mod privacy;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use crate::diagnostics::{Diagnosis, Summary};
+use columns::Column;
+use guarantee::Guarantee;
+
+/// What a report is made of.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What the run is called: the name of its directory.
+    pub name: String,
+    /// The program, where the run has kept it.
+    pub model: Option<String>,
+    /// The JSON text of its constants, where there are any.
+    pub constants: Option<String>,
+    /// `config.json` and `privacy.json`.
+    pub config: Value,
+    pub privacy: Value,
+    /// Bracket form, one for each column of the draws.
+    pub names: Vec<String>,
+    /// Chains × draws × parameters.
+    pub draws: Vec<Vec<Vec<f64>>>,
+    /// Mean acceptance of each chain; NaN where its sampler has none.
+    pub acceptance: Vec<f64>,
+    /// `None` without draws.
+    pub diagnosis: Option<Diagnosis>,
+    pub prior: ReportPrior,
+    pub files: Vec<ReportFile>,
+}
+
+/// Draws from the model's prior.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReportPrior {
+    /// For each column of the draws; empty where its prior is flat or was not drawn.
+    Drawn(Vec<Vec<f64>>),
+    /// Why there are none, in words.
+    None(String),
+}
+
+/// A file of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportFile {
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// SHA-256, in hexadecimal digits.
+    pub hash: String,
+}
+
+impl Report {
+    /// The page.
+    pub fn to_html(&self) -> String {
+        page::page(&View::of(self))
+    }
+}
+
+/// The report's material, worked out once for all sections.
+struct View<'a> {
+    report: &'a Report,
+    columns: Vec<Column<'a>>,
+    summary: Summary,
+    /// Of a run under a guarantee.
+    guarantee: Option<Guarantee>,
+    private: bool,
+    unfinished: bool,
+}
+
+impl View<'_> {
+    fn of(report: &Report) -> View<'_> {
+        let columns: Vec<Column> = report
+            .names
+            .iter()
+            .enumerate()
+            .map(|(index, name)| Column {
+                name,
+                chains: report
+                    .draws
+                    .iter()
+                    .map(|chain| {
+                        let value = |draw: &Vec<f64>| draw.get(index).copied();
+                        chain.iter().filter_map(value).collect()
+                    })
+                    .collect(),
+            })
+            .collect();
+        let private = report.privacy["private"] == Value::Bool(true);
+        View {
+            summary: Summary {
+                rows: columns
+                    .iter()
+                    .map(|c| crate::diagnostics::ParameterSummary::of(c.name, &c.chains))
+                    .collect(),
+            },
+            columns,
+            // Of noise from a seed there are events, and no guarantee.
+            guarantee: match private {
+                true => Guarantee::of(&report.privacy),
+                false => None,
+            },
+            private,
+            unfinished: report.privacy["unfinished"] == Value::Bool(true),
+            report,
+        }
+    }
+
+    fn has_draws(&self) -> bool {
+        self.columns
+            .iter()
+            .any(|column| column.draws().next().is_some())
+    }
+
+    /// Draws of each chain.
+    fn draws_per_chain(&self) -> usize {
+        let lengths = self.report.draws.iter().map(Vec::len);
+        lengths.min().unwrap_or(0)
+    }
+
+    /// What one unit of privacy is, in words.
+    fn unit(&self) -> String {
+        match self.report.privacy["unit_column"].as_str() {
+            None => "record".to_owned(),
+            Some(column) => format!("{column} (all rows that share its value)"),
+        }
+    }
+
+    /// Prior draws of a column, as far as there are any.
+    fn prior(&self, index: usize) -> Option<&[f64]> {
+        match &self.report.prior {
+            ReportPrior::Drawn(draws) => draws
+                .get(index)
+                .map(Vec::as_slice)
+                .filter(|draws| draws.len() >= 20),
+            ReportPrior::None(_) => None,
+        }
+    }
+}

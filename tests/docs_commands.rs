@@ -1,0 +1,221 @@
+//! Every command in the guides works, in the order in which a reader copies it: with a
+//! table of fewer rows and with fewer iterations, so that it takes seconds.
+
+mod evaluation;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Command;
+
+use evaluation::{read, root};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+/// What is not run here, by its beginning, and why.
+const ELSEWHERE: [(&str, &str); 7] = [
+    ("cargo install", "the build itself, minutes long"),
+    ("cargo test", "this"),
+    (
+        "cargo doc",
+        "opens a browser; the documentation is built by its own tests",
+    ),
+    ("cargo bench", "measures; .ci/run and releases"),
+    ("DPM_PYTHON=python3 cargo bench", "the same"),
+    (
+        "dpm tune",
+        "half a minute, however few the tries: tests/cli.rs has a smaller model",
+    ),
+    (
+        "dpm sample --resume",
+        "needs a run that was cut short: tests/resume.rs",
+    ),
+];
+/// Rows of the large tables.
+const ROWS: usize = 300;
+
+#[test]
+fn commands_of_the_readme_work() {
+    let place = Place::new();
+    place.write("model.dpm", &first_program("README.md"));
+    place.write("model.constants.json", "{\"mean_dist\": 50}");
+    place.write("survey.csv", &wells());
+    place.follow("README.md", 11);
+}
+
+#[test]
+fn commands_of_the_tutorial_work_and_its_model_is_the_one_that_runs() {
+    let model = read(&root().join("models/adult_income.dpm"));
+    assert_eq!(first_program("docs/tutorial.md"), model);
+    Place::new().follow("docs/tutorial.md", 14);
+}
+
+#[test]
+fn commands_of_the_guide_from_stan_work() {
+    let place = Place::new();
+    place.write("wells.dpm", &first_program("docs/from-stan.md"));
+    place.write("wells.csv", &wells());
+    place.follow("docs/from-stan.md", 5);
+}
+
+#[test]
+fn commands_of_the_references_work() {
+    let place = Place::new();
+    place.write("wells.dpm", &first_program("docs/language.md"));
+    place.write("wells.constants.json", "{\"prior_scale\": 2.5}");
+    place.write("wells.csv", &wells());
+    let with_quantities = first_program("docs/language.md")
+        + "generated quantities { real at_100_metres = inv_logit(alpha + beta[1]); }\n";
+    place.write("model.dpm", &with_quantities);
+    place.write("model.constants.json", "{\"prior_scale\": 2.5}");
+    place.succeeds(&short(
+        "dpm sample model.dpm wells.csv --epsilon 1 --delta 1e-6",
+    ));
+    place.follow("docs/language.md", 3);
+    place.follow("docs/privacy.md", 1);
+    place.follow("docs/accounting.md", 3);
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    /// With the models, the largest table cut short.
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let models = place.path().join("models");
+        fs::create_dir(&models).expect("a folder");
+        for entry in fs::read_dir(root().join("models")).expect("the models") {
+            let path = entry.expect("a file").path();
+            let name = path.file_name().expect("a name");
+            fs::copy(&path, models.join(name)).expect("a copy");
+        }
+        cut(&models.join("adult_income.csv.gz"));
+        let completions = place
+            .path()
+            .join(".local/share/bash-completion/completions");
+        fs::create_dir_all(completions).expect("a folder");
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).expect("a file");
+    }
+
+    /// Runs all commands of a document, of which there are so many at least.
+    fn follow(&self, document: &str, least: usize) {
+        let mut run = 0;
+        for command in commands(&read(&root().join(document))) {
+            if ELSEWHERE
+                .iter()
+                .any(|(start, _)| command.starts_with(start))
+            {
+                continue;
+            }
+            self.succeeds(&short(&command));
+            run += 1;
+        }
+        assert!(run >= least, "{document}: only {run} commands found");
+    }
+
+    fn succeeds(&self, command: &str) {
+        let program = Path::new(env!("CARGO_BIN_EXE_dpm"));
+        let folder = program.parent().expect("a folder").display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = Command::new("sh")
+            .args(["-euc", command])
+            .current_dir(self.path())
+            .env("PATH", format!("{folder}:{path}"))
+            .env("HOME", self.path())
+            .output()
+            .expect("a shell");
+        assert!(
+            output.status.success(),
+            "{command}\n{}\n{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+/// The commands of a text's blocks of shell, lines that go on put together.
+fn commands(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut inside = false;
+    let mut goes_on = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = line == "```sh";
+            goes_on = false;
+        } else if inside && !line.trim().is_empty() {
+            match found.last_mut().filter(|_| goes_on) {
+                Some(last) => {
+                    last.push('\n');
+                    last.push_str(line);
+                }
+                None => found.push(line.to_owned()),
+            }
+            let whole = found.last().map_or("", String::as_str);
+            let is_quoted = whole.matches('\'').count() % 2 == 1;
+            goes_on = is_quoted || line.ends_with('\\') || line.ends_with('|');
+        }
+    }
+    found
+}
+
+/// The same command with less to do.
+fn short(command: &str) -> String {
+    let command = command.replace("cargo run --release -- ", "dpm ");
+    if !command.starts_with("dpm sample ") {
+        return command;
+    }
+    let mut words: Vec<&str> = command.split(' ').collect();
+    for flag in ["--num-warmup", "--num-samples"] {
+        if let Some(place) = words.iter().position(|word| *word == flag) {
+            words.drain(place..place + 2);
+        }
+    }
+    words.join(" ") + " --num-warmup 10 --num-samples 20"
+}
+
+fn first_program(document: &str) -> String {
+    let text = read(&root().join(document));
+    let (_, rest) = text.split_once("```stan\n").expect("a program");
+    let (program, _) = rest.split_once("```").expect("its end");
+    program.to_owned()
+}
+
+/// Leaves the first rows of a table.
+fn cut(path: &Path) {
+    let mut text = String::new();
+    let file = fs::File::open(path).expect("a table");
+    GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .expect("a table");
+    let rows: String = text
+        .lines()
+        .take(ROWS + 1)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let file = fs::File::create(path).expect("a table");
+    let mut packed = GzEncoder::new(file, Compression::fast());
+    packed.write_all(rows.as_bytes()).expect("a table");
+    packed.finish().expect("a table");
+}
+
+fn wells() -> String {
+    let row = |i: usize| {
+        format!(
+            "{},{},{}\n",
+            i % 2,
+            (i * 37) % 200,
+            (i * 13 % 50) as f64 / 10.0
+        )
+    };
+    let rows: String = (0..200).map(row).collect();
+    format!("switched,dist,arsenic\n{rows}")
+}

@@ -1,0 +1,182 @@
+//! `dpm report`, and the report that `dpm sample` writes.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const MODEL: &str = "\
+constants {
+  real scale;
+}
+record {
+  real<lower=-3, upper=3> y;
+}
+parameters {
+  real mu;
+  real<lower=0> tau;
+}
+model {
+  mu ~ normal(0, scale);
+  tau ~ exponential(1);
+  y ~ normal(mu, 1 + tau);
+}
+";
+const PRIVATE: &str = "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --chains 2 --num-warmup 10 --num-samples 30 --leapfrog-steps 3 --step-size 0.001 --out run";
+const NUTS: &str = "sample m.dpm d.csv --algorithm nuts --not-private --chains 2 --num-warmup 100 --num-samples 100 --out run";
+
+struct Place(tempfile::TempDir);
+
+struct Outcome {
+    code: i32,
+    err: String,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        place.write("m.dpm", MODEL);
+        place.write("c.json", "{\"scale\": 2.5}");
+        let rows: String = (0..200)
+            .map(|i| format!("{}\n", (i * 37 % 50) as f64 / 25.0 - 1.0))
+            .collect();
+        place.write("d.csv", &format!("y\n{rows}"));
+        place
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path().join(name), text).expect("a file");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    fn run(&self, arguments: &str) -> Outcome {
+        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
+            .args(arguments.split(' '))
+            .current_dir(self.path())
+            .output()
+            .expect("the program runs");
+        Outcome {
+            code: output.status.code().unwrap_or(-1),
+            err: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+
+    fn succeeds(&self, arguments: &str) -> Outcome {
+        let outcome = self.run(arguments);
+        assert_eq!(outcome.code, 0, "{arguments}: {}", outcome.err);
+        outcome
+    }
+}
+
+#[test]
+fn a_run_has_a_report_which_can_be_made_again_from_its_files() {
+    let place = Place::new();
+    place.succeeds(&format!("{PRIVATE} --constants c.json"));
+    let first = place.read("run/report.html");
+    // The program, its constants, and what its prior says of both parameters.
+    for expected in [
+        "<span class=\"k\">parameters</span>",
+        "&quot;scale&quot;: 2.5",
+        "What was learnt",
+        "run/",
+    ] {
+        assert!(
+            first.contains(expected) || expected == "run/",
+            "no {expected}"
+        );
+    }
+    assert!(!first.contains("NOT PRIVATE"));
+    assert_eq!(place.read("run/model.dpm"), MODEL);
+    let hash = sha256(&place.path().join("run/privacy.json"));
+    assert!(first.contains(&hash), "no {hash}");
+
+    fs::remove_file(place.path().join("run/report.html")).expect("the report");
+    let outcome = place.succeeds("report run");
+    assert!(
+        outcome.err.contains("written to run/report.html"),
+        "{}",
+        outcome.err
+    );
+    assert_eq!(place.read("run/report.html"), first);
+    place.succeeds("report run -o other.html --quiet");
+    assert_eq!(place.read("other.html"), first);
+    // The copy of the model is one that other commands read.
+    place.succeeds("check run/model.dpm");
+}
+
+/// As `sha256sum` says.
+fn sha256(path: &Path) -> String {
+    let output = Command::new("sha256sum")
+        .arg(path)
+        .output()
+        .expect("sha256sum");
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn no_report_is_written_where_none_is_wanted() {
+    let place = Place::new();
+    place.succeeds(&format!("{PRIVATE} --constants c.json --no-report"));
+    assert!(!place.path().join("run/report.html").exists());
+    place.succeeds("report run");
+}
+
+#[test]
+fn runs_without_privacy_are_marked() {
+    let place = Place::new();
+    place.succeeds(&format!("{NUTS} --constants c.json"));
+    let html = place.read("run/report.html");
+    assert!(html.contains("<strong>NOT PRIVATE</strong>"));
+    let outcome = place.succeeds("report run --quiet");
+    assert!(outcome.err.contains("NOT PRIVATE"), "{}", outcome.err);
+    place.succeeds(&format!(
+        "{PRIVATE} --constants c.json --insecure-noise-seed 3 --overwrite"
+    ));
+    let html = place.read("run/report.html");
+    assert!(html.contains("<strong>NOT PRIVATE</strong>") && !html.contains("Signature"));
+}
+
+#[test]
+fn runs_of_other_versions_and_damaged_ones_are_reported() {
+    let place = Place::new();
+    place.succeeds(&format!("{PRIVATE} --constants c.json"));
+    // A run without a copy of its model, one with a model that does not fit, one with no
+    // settings: reports all the same, that say what is missing.
+    fs::remove_file(place.path().join("run/model.constants.json")).expect("constants");
+    place.succeeds("report run");
+    assert!(
+        place
+            .read("run/report.html")
+            .contains("The prior is not shown")
+    );
+    place.write("run/model.dpm", "parameters { real other; model {");
+    place.succeeds("report run");
+    assert!(
+        place
+            .read("run/report.html")
+            .contains("model.dpm is not a program")
+    );
+    fs::remove_file(place.path().join("run/model.dpm")).expect("the model");
+    fs::remove_file(place.path().join("run/config.json")).expect("settings");
+    place.succeeds("report run");
+    assert!(
+        place
+            .read("run/report.html")
+            .contains("no copy of the model")
+    );
+
+    place.write("run/privacy.json", "{");
+    let outcome = place.run("report run");
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.err.contains("not valid JSON"), "{}", outcome.err);
+    let outcome = place.run("report .");
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.err.contains("no privacy.json"), "{}", outcome.err);
+}
