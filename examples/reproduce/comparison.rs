@@ -1,0 +1,618 @@
+//! Samplers against one another: distance from the exact posterior by budget.
+
+use std::error::Error;
+use std::time::Instant;
+
+use dpm::Plan;
+use dpm::diagnostics::{mmd, r_hat};
+
+use crate::chain::{Run, run};
+use crate::chart::{Figure, Mark, Panel, Point, Series};
+use crate::experiment::{Course, Experiment};
+use crate::problem::{self, Posterior, Problem};
+use crate::setting::{Batch, Entry, Sampler, Terms};
+use crate::table::{Table, number};
+
+/// Points of a sample that are compared with the reference: more say hardly more, and the
+/// time grows as their square.
+const COMPARED: usize = 5000;
+/// Points of a picture.
+const SHOWN: usize = 400;
+
+/// Samplers on one posterior.
+struct Contest {
+    name: &'static str,
+    posterior: Posterior,
+    epsilons: &'static [f64],
+    quick_epsilons: &'static [f64],
+    /// Chains that share the budget.
+    chains: u64,
+    repeats: u64,
+    quick_repeats: u64,
+    /// The most iterations of a chain; of a full run and of a quick one.
+    most_iterations: [u64; 2],
+    entries: &'static [Entry],
+}
+
+const COLUMNS: [&str; 12] = [
+    "sampler",
+    "epsilon",
+    "repeat",
+    "iterations_per_chain",
+    "epsilon_spent",
+    "mmd",
+    "mean_error",
+    "acceptance",
+    "ratios_clipped",
+    "gradients_clipped",
+    "r_hat",
+    "seconds",
+];
+
+impl Contest {
+    fn settings(&self) -> Vec<String> {
+        let p = &self.posterior;
+        let tempered = p
+            .tempered_to
+            .map_or(String::new(), |n0| format!(", n0 {n0}"));
+        let delta = number(0.1 / p.n as f64);
+        let mut lines = vec![format!(
+            "d {}, n {}{tempered}, delta {delta}, epsilon {:?}, chains {}, repeats {}",
+            p.shape.dimension(),
+            p.n,
+            self.epsilons,
+            self.chains,
+            self.repeats
+        )];
+        let entry = |e: &Entry| format!("{}: {}", e.label, e.sampler.describe());
+        lines.extend(self.entries.iter().map(entry));
+        lines
+    }
+
+    fn run(&self, course: &Course) -> Result<(), Box<dyn Error>> {
+        let problem = self.posterior.problem(course.form.most_records())?;
+        let table = Table::open(course, self.name, &COLUMNS)?;
+        let draws = Table::open(
+            course,
+            &format!("{}-draws", self.name),
+            &["sampler", "epsilon", "x", "y"],
+        )?;
+        let last = &self.epsilons[self.epsilons.len() - 1..];
+        let epsilons = match course.epsilons.as_slice() {
+            [] => course.form.of(self.epsilons, self.quick_epsilons, last),
+            given => given,
+        };
+        let mut plans: Vec<(&Entry, f64, Plan)> = Vec::new();
+        for &epsilon in epsilons {
+            for entry in self.entries.iter().filter(|e| course.wants(e.label)) {
+                let plan = entry.sampler.plan(Terms {
+                    posterior: &problem.posterior,
+                    epsilon,
+                    delta: 0.1 / problem.posterior.n as f64,
+                    chains: self.chains,
+                    most_iterations: course.form.of(
+                        self.most_iterations[0],
+                        self.most_iterations[1],
+                        4,
+                    ),
+                })?;
+                plans.push((entry, epsilon, plan));
+            }
+        }
+        let repeats = course.repeats(self.repeats, self.quick_repeats);
+        let mut missing: Vec<(u64, &(&Entry, f64, Plan))> = Vec::new();
+        for repeat in 1..=repeats {
+            for planned in &plans {
+                if !table.has(&key(planned.0, planned.1, repeat))? {
+                    missing.push((repeat, planned));
+                }
+            }
+        }
+        forecast(&problem, &missing);
+        let pictured = epsilons.iter().copied().fold(0.0, f64::max);
+        for (repeat, (entry, epsilon, plan)) in missing {
+            let run = run(&problem, &entry.sampler, plan, repeat)?;
+            if repeat == 1 && *epsilon == pictured {
+                let pooled = thinned(&run.kept.concat(), SHOWN);
+                draws.add_quietly(pooled.iter().map(|p| {
+                    let place = [p[0], p[1]].map(|x| format!("{x:.6}"));
+                    [
+                        vec![entry.label.into(), epsilon.to_string()],
+                        place.to_vec(),
+                    ]
+                    .concat()
+                }))?;
+            }
+            let mut row = key(entry, *epsilon, repeat);
+            row.extend(outcome(&problem, plan, &run, repeat));
+            table.add(row)?;
+        }
+        table.print(
+            &["sampler", "epsilon"],
+            &[
+                "iterations_per_chain",
+                "mmd",
+                "mean_error",
+                "acceptance",
+                "ratios_clipped",
+                "gradients_clipped",
+                "r_hat",
+                "seconds",
+            ],
+        )?;
+        self.figures(course, &table, &draws, &problem)
+    }
+
+    fn figures(
+        &self,
+        course: &Course,
+        table: &Table,
+        draws: &Table,
+        problem: &Problem,
+    ) -> Result<(), Box<dyn Error>> {
+        let panel = |column: &str, y: &'static str| -> Result<Panel, Box<dyn Error>> {
+            Ok(Panel {
+                x: "epsilon",
+                y,
+                series: curves(table, column)?,
+                ..Panel::default()
+            })
+        };
+        let mut panels = vec![
+            panel("mmd", "MMD, median and quartiles")?,
+            panel("mean_error", "distance of means")?,
+            panel("ratios_clipped", "log-ratios clipped")?,
+            panel("gradients_clipped", "gradients clipped")?,
+        ];
+        panels.retain(|p| {
+            p.series
+                .iter()
+                .any(|s| s.points.iter().any(|p| p.y.is_finite()))
+        });
+        Figure {
+            title: self.name.into(),
+            panels,
+        }
+        .write(&course.out.join(format!("{}.svg", self.name)))?;
+        let mut groups: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+        for row in draws.rows()? {
+            let label = format!("{} at {}", row[0], row[1]);
+            let point = (row[2].parse()?, row[3].parse()?);
+            match groups.iter_mut().find(|(l, _)| *l == label) {
+                Some((_, points)) => points.push(point),
+                None => groups.push((label, vec![point])),
+            }
+        }
+        let exact = || problem.reference.iter().take(SHOWN).map(|p| (p[0], p[1]));
+        let panels = groups.iter().map(|(label, points)| Panel {
+            title: label.clone(),
+            x: "theta[1]",
+            y: "theta[2]",
+            series: vec![
+                Series::dots("exact posterior", exact()),
+                Series::dots("draws", points.iter().copied()),
+            ],
+            ..Panel::default()
+        });
+        Figure {
+            title: format!("{}: draws of the first repeat", self.name),
+            panels: panels.collect(),
+        }
+        .write(&course.out.join(format!("{}-draws.svg", self.name)))
+    }
+}
+
+fn key(entry: &Entry, epsilon: f64, repeat: u64) -> Vec<String> {
+    vec![entry.label.into(), epsilon.to_string(), repeat.to_string()]
+}
+
+fn outcome(problem: &Problem, plan: &Plan, run: &Run, repeat: u64) -> Vec<String> {
+    let pooled = run.kept.concat();
+    let d = problem.mean.len();
+    let mean = |j: usize| pooled.iter().map(|p| p[j]).sum::<f64>() / pooled.len() as f64;
+    let error: f64 = (0..d).map(|j| (mean(j) - problem.mean[j]).powi(2)).sum();
+    let worst = (0..d)
+        .map(|j| {
+            let coordinate = |chain: &Vec<Vec<f64>>| chain.iter().map(|p| p[j]).collect();
+            r_hat(&run.kept.iter().map(coordinate).collect::<Vec<Vec<f64>>>())
+        })
+        .fold(f64::NAN, f64::max);
+    let distance = mmd(&thinned(&pooled, COMPARED), &problem.reference, repeat);
+    vec![
+        plan.iterations_per_chain.to_string(),
+        format!("{:.4}", plan.epsilon()),
+        format!("{distance:.4}"),
+        format!("{:.5}", error.sqrt()),
+        format!("{:.4}", run.acceptance),
+        format!("{:.4}", run.ratios_clipped),
+        format!("{:.4}", run.gradients_clipped),
+        format!("{worst:.3}"),
+        format!("{:.1}", run.seconds),
+    ]
+}
+
+/// At most about so many of the points, evenly spread.
+pub fn thinned(points: &[Vec<f64>], most: usize) -> Vec<Vec<f64>> {
+    let stride = points.len().div_ceil(most).max(1);
+    points.iter().step_by(stride).cloned().collect()
+}
+
+/// Says how long the runs will take, from the time of a few questions.
+fn forecast(problem: &Problem, missing: &[(u64, &(&Entry, f64, Plan))]) {
+    let theta = &problem.mean;
+    let permission = dpm::NotPrivate::acknowledged();
+    let started = Instant::now();
+    for _ in 0..3 {
+        problem.vault.exact(theta, permission);
+    }
+    let second = started.elapsed().as_secs_f64() / 3.0;
+    let questions = |plan: &Plan| -> f64 {
+        let all = |line: &&dpm::sampler::PlannedLine| {
+            line.line.subsampling == dpm::privacy::Subsampling::All
+        };
+        let whole: u64 = plan.lines.iter().filter(all).map(|l| l.line.count).sum();
+        let batches: u64 = plan
+            .lines
+            .iter()
+            .filter(|l| !all(l))
+            .map(|l| l.line.count)
+            .sum();
+        // To draw a batch takes about as long as a sixth of a gradient.
+        whole as f64 + batches as f64 / 6.0
+    };
+    let work: f64 = missing
+        .iter()
+        .map(|(_, (_, _, plan))| questions(plan))
+        .sum();
+    println!(
+        "{} runs, which will take about {:.1} minutes.",
+        missing.len(),
+        work * second / 60.0
+    );
+}
+
+/// A curve with quartiles for each sampler.
+fn curves(table: &Table, column: &str) -> Result<Vec<Series>, Box<dyn Error>> {
+    let mut series: Vec<Series> = Vec::new();
+    for group in table.groups(&["sampler", "epsilon"], column)? {
+        let point = Point {
+            x: group.key[1].parse()?,
+            y: group.quantile(0.5),
+            band: Some((group.quantile(0.25), group.quantile(0.75))),
+        };
+        let label = &group.key[0];
+        match series.iter_mut().find(|s| s.label == *label) {
+            Some(s) => s.points.push(point),
+            None => series.push(Series {
+                label: label.clone(),
+                mark: Mark::Line,
+                points: vec![point],
+            }),
+        }
+    }
+    for s in &mut series {
+        s.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    Ok(series)
+}
+
+const PAPER_EPSILONS: &[f64] = &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0];
+const THESIS_EPSILONS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+
+const AUTOMATIC: Entry = Entry {
+    label: "automatic",
+    sampler: Sampler::Automatic,
+};
+
+const fn hmc(
+    [tau_l, tau_g]: [f64; 2],
+    leapfrog: u64,
+    eta: f64,
+    [b_l, b_g]: [f64; 2],
+    fresh: bool,
+) -> Entry {
+    Entry {
+        label: "dp-hmc",
+        sampler: Sampler::Hmc {
+            tau_l,
+            tau_g,
+            eta,
+            leapfrog,
+            b_l,
+            b_g,
+            fresh,
+        },
+    }
+}
+
+const fn penalty(tau: f64, sd: f64, b_l: f64) -> Entry {
+    Entry {
+        label: "dp-penalty",
+        sampler: Sampler::Penalty {
+            tau,
+            sd,
+            b_l,
+            guided: false,
+        },
+    }
+}
+
+const fn guided(tau: f64, sd: f64, b_l: f64) -> Entry {
+    Entry {
+        label: "dp-penalty-guided",
+        sampler: Sampler::Penalty {
+            tau,
+            sd,
+            b_l,
+            guided: true,
+        },
+    }
+}
+
+const fn batch_penalty(
+    label: &'static str,
+    variance: f64,
+    sd: f64,
+    b_l: f64,
+    batch: Batch,
+    guided: bool,
+) -> Entry {
+    Entry {
+        label,
+        sampler: Sampler::BatchPenalty {
+            variance,
+            sd,
+            b_l,
+            batch,
+            guided,
+        },
+    }
+}
+
+const fn barker(sd: f64, batch: u64) -> Entry {
+    Entry {
+        label: "dp-barker",
+        sampler: Sampler::Barker { sd, batch },
+    }
+}
+
+const fn sgld(clip: f64, eta0: f64) -> Entry {
+    Entry {
+        label: "dp-sgld",
+        sampler: Sampler::Sgld { clip, eta0 },
+    }
+}
+
+const fn sgnht(clip: f64, eta0: f64, friction: f64) -> Entry {
+    Entry {
+        label: "dp-sgnht",
+        sampler: Sampler::Sgnht {
+            clip,
+            eta0,
+            friction,
+        },
+    }
+}
+
+const fn paper(name: &'static str, posterior: Posterior, entries: &'static [Entry]) -> Contest {
+    Contest {
+        name,
+        posterior,
+        epsilons: PAPER_EPSILONS,
+        quick_epsilons: &[4.0, 8.0],
+        chains: 4,
+        repeats: 10,
+        quick_repeats: 2,
+        most_iterations: [200_000, 5_000],
+        entries,
+    }
+}
+
+const fn thesis(name: &'static str, posterior: Posterior, entries: &'static [Entry]) -> Contest {
+    Contest {
+        name,
+        posterior,
+        epsilons: THESIS_EPSILONS,
+        quick_epsilons: &[2.0, 4.0],
+        chains: 1,
+        repeats: 20,
+        quick_repeats: 3,
+        most_iterations: [200_000, 20_000],
+        entries,
+    }
+}
+
+const BANANA: Contest = paper(
+    "paper-banana",
+    problem::PAPER_BANANA,
+    &[
+        hmc([0.10, 0.55], 25, 0.006, [0.1, 0.05], true),
+        penalty(0.17, 0.06, 0.15),
+        sgld(0.2, 1.0),
+        sgnht(0.2, 100.0, 50.0),
+        AUTOMATIC,
+    ],
+);
+const GAUSS: Contest = paper(
+    "paper-gauss",
+    problem::PAPER_GAUSS,
+    &[
+        hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], true),
+        penalty(0.05, 7e-4, 10.0),
+        sgld(15.0, 0.008),
+        sgnht(12.0, 0.2, 30.0),
+        AUTOMATIC,
+    ],
+);
+const FLAT_BANANA_2: Contest = thesis(
+    "thesis-flat-2",
+    problem::FLAT_BANANA_2,
+    &[
+        hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], false),
+        penalty(0.1, 0.008, 2.0),
+        guided(0.1, 0.008, 1.8),
+        AUTOMATIC,
+    ],
+);
+const TEMPERED_BANANA_2: Contest = thesis(
+    "thesis-tempered-2",
+    problem::TEMPERED_BANANA_2,
+    &[
+        hmc([0.2, 0.6], 10, 0.01, [2.5, 2.0], false),
+        penalty(0.2, 0.035, 5.0),
+        guided(0.2, 0.04, 3.5),
+        batch_penalty("batch-penalty", 1.5, 0.025, 4.0, Batch::Fixed(1000), false),
+        batch_penalty(
+            "batch-penalty-guided",
+            2.0,
+            0.04,
+            4.0,
+            Batch::Fixed(1000),
+            true,
+        ),
+        batch_penalty(
+            "batch-penalty-poisson",
+            1.5,
+            0.025,
+            4.0,
+            Batch::Poisson("0.01"),
+            false,
+        ),
+        barker(0.12, 1300),
+        AUTOMATIC,
+    ],
+);
+const FLAT_BANANA_10: Contest = thesis(
+    "thesis-flat-10",
+    problem::FLAT_BANANA_10,
+    &[
+        hmc([0.05, 0.2], 10, 1.5e-4, [2.5, 3.0], false),
+        penalty(0.1, 0.0015, 2.0),
+        guided(0.1, 0.0015, 3.0),
+        AUTOMATIC,
+    ],
+);
+const TEMPERED_BANANA_10: Contest = thesis(
+    "thesis-tempered-10",
+    problem::TEMPERED_BANANA_10,
+    &[
+        hmc([0.08, 0.2], 10, 0.015, [2.5, 3.5], false),
+        penalty(0.18, 0.02, 3.0),
+        guided(0.1, 0.04, 3.0),
+        batch_penalty("batch-penalty", 0.7, 0.02, 2.0, Batch::Fixed(1200), false),
+        batch_penalty(
+            "batch-penalty-guided",
+            0.8,
+            0.028,
+            2.0,
+            Batch::Fixed(1200),
+            true,
+        ),
+        barker(0.04, 2600),
+        AUTOMATIC,
+    ],
+);
+const HIGH_GAUSS: Contest = thesis(
+    "thesis-gauss-30",
+    problem::GAUSS_30,
+    &[
+        hmc([0.05, 0.1], 5, 2.5e-4, [2.5, 6.0], false),
+        penalty(0.06, 8.4e-4, 3.0),
+        guided(0.2, 8.4e-4, 3.0),
+        AUTOMATIC,
+    ],
+);
+const NARROW_BANANA: Contest = thesis(
+    "thesis-narrow",
+    problem::NARROW_BANANA,
+    &[
+        hmc([0.15, 0.25], 5, 4.5e-4, [5.0, 2.8], false),
+        penalty(0.2, 0.0015, 5.5),
+        guided(0.1, 0.0015, 8.5),
+        AUTOMATIC,
+    ],
+);
+const CORRELATED_GAUSS: Contest = thesis(
+    "thesis-correlated",
+    problem::CORRELATED,
+    &[
+        hmc([0.05, 0.2], 8, 7e-5, [30.0, 29.0], false),
+        penalty(0.07, 1.5e-4, 50.0),
+        guided(0.1, 2e-4, 45.0),
+        AUTOMATIC,
+    ],
+);
+const RING: Contest = Contest {
+    epsilons: &[0.5, 0.75, 1.0],
+    quick_epsilons: &[0.5, 1.0],
+    ..thesis(
+        "thesis-circle",
+        problem::CIRCLE,
+        &[
+            hmc([0.6, 1.9], 40, 0.07, [0.001, 0.0015], false),
+            penalty(4.0, 0.2, 0.002),
+            AUTOMATIC,
+        ],
+    )
+};
+
+/// An entry of the list of experiments for a contest.
+macro_rules! experiment {
+    ($contest:ident, $of:literal, $time:expr) => {
+        Experiment {
+            name: $contest.name,
+            of: $of,
+            time: $time,
+            settings: || $contest.settings(),
+            run: |course| $contest.run(course),
+        }
+    };
+}
+
+pub const PAPER_BANANA: Experiment = experiment!(
+    BANANA,
+    "the paper's figures 1 and 2, banana",
+    ["TIME", "TIME"]
+);
+pub const PAPER_GAUSS: Experiment = experiment!(
+    GAUSS,
+    "the paper's figures 1 and 2, Gaussian in 10 dimensions",
+    ["TIME", "TIME"]
+);
+pub const FLAT_2: Experiment = experiment!(
+    FLAT_BANANA_2,
+    "Räisä's thesis, figures 6.3 to 6.7, flat banana in 2 dimensions",
+    ["TIME", "TIME"]
+);
+pub const TEMPERED_2: Experiment = experiment!(
+    TEMPERED_BANANA_2,
+    "Räisä's thesis, the same, tempered banana in 2 dimensions",
+    ["TIME", "TIME"]
+);
+pub const FLAT_10: Experiment = experiment!(
+    FLAT_BANANA_10,
+    "Räisä's thesis, the same, flat banana in 10 dimensions",
+    ["TIME", "TIME"]
+);
+pub const TEMPERED_10: Experiment = experiment!(
+    TEMPERED_BANANA_10,
+    "Räisä's thesis, the same, tempered banana in 10 dimensions",
+    ["TIME", "TIME"]
+);
+pub const GAUSS_30: Experiment = experiment!(
+    HIGH_GAUSS,
+    "Räisä's thesis, the same, Gaussian in 30 dimensions",
+    ["TIME", "TIME"]
+);
+pub const NARROW: Experiment = experiment!(
+    NARROW_BANANA,
+    "Räisä's thesis, the same, narrow banana",
+    ["TIME", "TIME"]
+);
+pub const CORRELATED: Experiment = experiment!(
+    CORRELATED_GAUSS,
+    "Räisä's thesis, the same, correlated Gaussian",
+    ["TIME", "TIME"]
+);
+pub const CIRCLE: Experiment =
+    experiment!(RING, "Räisä's thesis, figure 6.8, circle", ["TIME", "TIME"]);
