@@ -25,6 +25,8 @@ mod problem;
 mod radon;
 mod setting;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -128,12 +128,12 @@ const METHODS: &[Method] = &[
     },
     Method {
         name: "hmc normal prior",
-        learn: |houses, seed, form| hmc(houses, Prior::Normal, seed, form),
+        learn: |houses, seed, form| hmc(houses, Prior::Normal, seed, form.of(500, 200, 2)),
         published: "0.731 (0.004)",
     },
     Method {
         name: "hmc uniform prior",
-        learn: |houses, seed, form| hmc(houses, Prior::Uniform, seed, form),
+        learn: |houses, seed, form| hmc(houses, Prior::Uniform, seed, form.of(500, 200, 2)),
         published: "0.732 (0.002)",
     },
     Method {
@@ -268,9 +268,9 @@ fn sgd(houses: &[&House], seed: u64, form: Form) -> Result<Draws, Box<dyn Error>
     Ok(vec![mean])
 }
 
-fn hmc(houses: &[&House], prior: Prior, seed: u64, form: Form) -> Result<Draws, Box<dyn Error>> {
+/// `half` iterations of warm-up and as many kept.
+fn hmc(houses: &[&House], prior: Prior, seed: u64, half: u64) -> Result<Draws, Box<dyn Error>> {
     let vault = vault(houses, prior)?;
-    let half = form.of(500, 200, 2);
     let settings = NonPrivateSettings {
         algorithm: lookup("hmc").ok_or("no hmc")?,
         chains: 1,
@@ -391,12 +391,16 @@ fn grid(course: &Course) -> Result<(), Box<dyn Error>> {
     let table = Table::open(
         course,
         "lode-radon-friction",
-        &["eta", "friction", "repeat", "distance", "seconds"],
+        &[
+            "eta", "friction", "repeat", "distance", "contrast", "seconds",
+        ],
     )?;
     let houses = houses(course.form)?;
     let houses: Vec<&House> = houses.iter().collect();
-    let reference = centred_sds(&hmc(&houses, Prior::Normal, 67, course.form)?);
-    let time = course.form.of(200.0, 40.0, 0.05);
+    let half = course.form.of(1000, 500, 2);
+    let reference = hmc(&houses, Prior::Normal, 67, half)?;
+    let (sds, contrasts) = (centred_sds(&reference), contrast_sds(&reference));
+    let time = course.form.of(200.0, 20.0, 0.05);
     for repeat in 1..=course.repeats(5, 1) {
         for &eta in ETAS {
             for &friction in FRICTIONS {
@@ -411,19 +415,42 @@ fn grid(course: &Course) -> Result<(), Box<dyn Error>> {
                     f => ("sghmc", Some(f)),
                 };
                 let draws = openly(name, &houses, eta, given, iterations, repeat)?;
-                let sds = centred_sds(&draws);
-                let squares = sds.iter().zip(&reference).map(|(a, b)| (a - b).powi(2));
+                let differences = centred_sds(&draws).into_iter().zip(&sds);
+                let squares = differences.map(|(a, b)| (a - b).powi(2));
+                let ratios = contrast_sds(&draws).into_iter().zip(&contrasts);
+                let logs = ratios.map(|(a, b)| (a / b).ln().powi(2));
                 let numbers = [
                     format!("{:.4}", squares.sum::<f64>().sqrt()),
+                    format!("{:.4}", (logs.sum::<f64>() / PREDICTORS as f64).sqrt()),
                     format!("{:.1}", started.elapsed().as_secs_f64()),
                 ];
                 table.add([key, numbers.to_vec()].concat())?;
             }
         }
     }
-    table.print(&["eta", "friction"], &["distance"])?;
+    table.print(&["eta", "friction"], &["distance", "contrast"])?;
+    let panel = |column: &str, y: &'static str| -> Result<Panel, Box<dyn Error>> {
+        Ok(Panel {
+            x: "friction",
+            y,
+            log_y: true,
+            series: curves(&table, column)?,
+            ..Panel::default()
+        })
+    };
+    Figure {
+        title: "radon softmax, without privacy: posterior sds beside those of HMC".into(),
+        panels: vec![
+            panel("distance", "distance, all weights less their mean")?,
+            panel("contrast", "rms log ratio, class 2 less class 1")?,
+        ],
+    }
+    .write(&course.out.join("lode-radon-friction.svg"))
+}
+
+fn curves(table: &Table, column: &str) -> Result<Vec<Series>, Box<dyn Error>> {
     let mut series: Vec<Series> = Vec::new();
-    for group in table.groups(&["eta", "friction"], "distance")? {
+    for group in table.groups(&["eta", "friction"], column)? {
         let label = format!("eta {}", group.key[0]);
         let point = Point {
             x: group.key[1].parse()?,
@@ -439,17 +466,7 @@ fn grid(course: &Course) -> Result<(), Box<dyn Error>> {
             }),
         }
     }
-    Figure {
-        title: "radon softmax, without privacy".into(),
-        panels: vec![Panel {
-            x: "friction",
-            y: "distance of posterior sds from HMC's",
-            log_y: true,
-            series,
-            ..Panel::default()
-        }],
-    }
-    .write(&course.out.join("lode-radon-friction.svg"))
+    Ok(series)
 }
 
 /// Posterior sds of the weights less their mean over the classes: the mean itself is not
@@ -465,11 +482,25 @@ fn centred_sds(draws: &Draws) -> Vec<f64> {
             (0..theta.len()).map(entry).collect()
         })
         .collect();
+    sds(&centred)
+}
+
+/// Posterior sds of the weights of the second class less those of the first, the two that
+/// have nearly all houses: the weights that a short chain can know.
+fn contrast_sds(draws: &Draws) -> Vec<f64> {
+    let contrast = |theta: &Vec<f64>| {
+        let weights = theta.iter().zip(theta.iter().skip(PREDICTORS));
+        weights.take(PREDICTORS).map(|(a, b)| b - a).collect()
+    };
+    sds(&draws.iter().map(contrast).collect())
+}
+
+fn sds(draws: &Draws) -> Vec<f64> {
     let n = draws.len() as f64;
-    (0..PREDICTORS * CLASSES)
+    (0..draws[0].len())
         .map(|j| {
-            let mean = centred.iter().map(|x| x[j]).sum::<f64>() / n;
-            let squares = centred.iter().map(|x| (x[j] - mean).powi(2));
+            let mean = draws.iter().map(|x| x[j]).sum::<f64>() / n;
+            let squares = draws.iter().map(|x| (x[j] - mean).powi(2));
             (squares.sum::<f64>() / (n - 1.0).max(1.0)).sqrt()
         })
         .collect()

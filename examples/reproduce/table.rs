@@ -174,8 +174,9 @@ impl Group {
 /// Three digits or so.
 pub fn number(x: f64) -> String {
     match x.abs() {
-        a if a >= 1000.0 || x == 0.0 => format!("{x:.0}"),
+        a if a >= 1000.0 || x.fract() == 0.0 => format!("{x:.0}"),
         a if a >= 10.0 => format!("{x:.1}"),
+        a if a >= 1.0 => format!("{x:.2}"),
         a if a >= 0.01 => format!("{x:.3}"),
         _ => format!("{x:.2e}"),
     }
