@@ -12,7 +12,7 @@ use crate::table::Table;
 pub const THESIS: Experiment = Experiment {
     name: "thesis-accounting",
     of: "Räisä's thesis, figure 6.1: iterations that budgets allow by accountant",
-    time: ["TIME", "TIME"],
+    time: ["20 seconds", "5 seconds"],
     settings: || {
         vec![
             "n 100000, delta 1e-6, epsilon 0.5 to 6; flat banana in 2 dimensions".into(),
@@ -25,7 +25,7 @@ pub const THESIS: Experiment = Experiment {
 pub const LODE: Experiment = Experiment {
     name: "lode-accounting",
     of: "Lode's thesis, table 6.3: epsilon of steps that get smaller",
-    time: ["TIME", "TIME"],
+    time: ["10 seconds", "10 seconds"],
     settings: || {
         vec!["sigma_t = sqrt(2 C/(eta_t L^2)), eta_t = 3 t^(-1/3), C 1, L 0.7, J 10, rate 0.01, add/remove".into()]
     },

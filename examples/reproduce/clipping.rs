@@ -21,7 +21,7 @@ use crate::table::Table;
 pub const PAPER: Experiment = Experiment {
     name: "paper-clipping",
     of: "the paper's figure 3: MMD by clip bound, without noise",
-    time: ["TIME", "TIME"],
+    time: ["40 hours", "4 minutes"],
     settings: || PAPER_CASES.iter().map(Case::describe).collect(),
     run: |course| run(course, "paper-clipping", PAPER_CASES, 10),
 };
@@ -29,7 +29,7 @@ pub const PAPER: Experiment = Experiment {
 pub const THESIS: Experiment = Experiment {
     name: "thesis-clipping",
     of: "Räisä's thesis, figure 6.2: MMD by clip bound, without noise, in 2 and 10 dimensions",
-    time: ["TIME", "TIME"],
+    time: ["4 hours", "2 minutes"],
     settings: || THESIS_CASES.iter().map(Case::describe).collect(),
     run: |course| run(course, "thesis-clipping", THESIS_CASES, 20),
 };
@@ -52,6 +52,8 @@ struct Case {
     clip_gradient: f64,
     /// Of starting points, where not the posterior's own.
     start_sd: Option<f64>,
+    /// The part of each chain that a quick run makes is one over this.
+    quick_part: u64,
 }
 
 const BANANA_BOUNDS: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0, 10.0];
@@ -72,6 +74,7 @@ const PAPER_CASES: &[Case] = &[
         variances: &[1.0],
         clip_gradient: 10.0,
         start_sd: None,
+        quick_part: 10,
     },
     Case {
         posterior: problem::PAPER_BANANA,
@@ -86,6 +89,7 @@ const PAPER_CASES: &[Case] = &[
         variances: &[1.0],
         clip_gradient: 10.0,
         start_sd: None,
+        quick_part: 10,
     },
     Case {
         posterior: problem::PAPER_GAUSS,
@@ -100,6 +104,7 @@ const PAPER_CASES: &[Case] = &[
         variances: &[1.0],
         clip_gradient: 1e4,
         start_sd: None,
+        quick_part: 10,
     },
     Case {
         posterior: problem::PAPER_GAUSS,
@@ -114,6 +119,7 @@ const PAPER_CASES: &[Case] = &[
         variances: &[1.0],
         clip_gradient: 1e4,
         start_sd: None,
+        quick_part: 10,
     },
 ];
 
@@ -163,6 +169,7 @@ const fn thesis_case(
         variances,
         clip_gradient: 1e4,
         start_sd: Some(0.05),
+        quick_part: 2,
     }
 }
 
@@ -225,8 +232,9 @@ fn run(course: &Course, name: &str, cases: &[Case], repeats: u64) -> Result<(), 
         let bounds = course
             .form
             .of(case.bounds, case.quick_bounds, &case.bounds[..1]);
-        // A quick run has a tenth of each chain.
-        let iterations = course.form.of(case.iterations, case.iterations / 10, 4);
+        let part = case.iterations / case.quick_part;
+        let iterations = course.form.of(case.iterations, part, 4);
+        let chains = course.form.of(case.chains, case.chains.min(2), 1);
         for repeat in 1..=course.repeats(repeats, 1) {
             for &bound in bounds {
                 let key = vec![
@@ -236,7 +244,8 @@ fn run(course: &Course, name: &str, cases: &[Case], repeats: u64) -> Result<(), 
                     repeat.to_string(),
                 ];
                 if !table.has(&key)? {
-                    let numbers = outcome(case, &problem, bound, iterations, repeat)?;
+                    let numbers =
+                        outcome(case, &problem, bound, [chains as u64, iterations], repeat)?;
                     table.add([key, numbers].concat())?;
                 }
             }
@@ -300,13 +309,13 @@ fn outcome(
     case: &Case,
     problem: &Problem,
     bound: f64,
-    iterations: u64,
+    [chains, iterations]: [u64; 2],
     repeat: u64,
 ) -> Result<Vec<String>, Box<dyn Error>> {
     let started = Instant::now();
     let starts = match case.start_sd {
-        Some(sd) => problem.starts_within(sd, repeat, case.chains),
-        None => problem.starts(repeat, case.chains),
+        Some(sd) => problem.starts_within(sd, repeat, chains as usize),
+        None => problem.starts(repeat, chains as usize),
     };
     let request = &case.request(bound)?;
     let Kind::Clipped(sampler) = request.algorithm.kind else {
@@ -328,7 +337,7 @@ fn outcome(
         }
         Ok((draws, accepted, oracle.ratios))
     };
-    let chains: Vec<(Vec<Vec<f64>>, u64, Shares)> = std::thread::scope(|scope| {
+    let runs: Vec<(Vec<Vec<f64>>, u64, Shares)> = std::thread::scope(|scope| {
         let handles: Vec<_> = starts
             .into_iter()
             .enumerate()
@@ -340,16 +349,13 @@ fn outcome(
         };
         handles.into_iter().map(join).collect::<Result<_, _>>()
     })?;
-    let pooled: Vec<Vec<f64>> = chains
-        .iter()
-        .flat_map(|(draws, ..)| draws.clone())
-        .collect();
+    let pooled: Vec<Vec<f64>> = runs.iter().flat_map(|(draws, ..)| draws.clone()).collect();
     let mean = |j: usize| pooled.iter().map(|p| p[j]).sum::<f64>() / pooled.len() as f64;
     let error: f64 = (0..problem.mean.len())
         .map(|j| (mean(j) - problem.mean[j]).powi(2))
         .sum();
-    let accepted: u64 = chains.iter().map(|(_, accepted, _)| accepted).sum();
-    let proposals = iterations * case.chains as u64;
+    let accepted: u64 = runs.iter().map(|(_, accepted, _)| accepted).sum();
+    let proposals = iterations * runs.len() as u64;
     let distance = mmd(&thinned(&pooled, 5000), &problem.reference, repeat);
     Ok(vec![
         iterations.to_string(),
@@ -358,7 +364,7 @@ fn outcome(
         format!("{:.4}", accepted as f64 / proposals as f64),
         format!(
             "{:.4}",
-            Shares::mean(chains.iter().map(|(.., shares)| shares))
+            Shares::mean(runs.iter().map(|(.., shares)| shares))
         ),
         format!("{:.1}", started.elapsed().as_secs_f64()),
     ])

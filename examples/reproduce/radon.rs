@@ -23,7 +23,7 @@ use crate::table::Table;
 pub const TABLE: Experiment = Experiment {
     name: "lode-radon",
     of: "Lode's thesis, table 6.2: accuracy of the radon softmax on 15 random splits",
-    time: ["TIME", "TIME"],
+    time: ["20 minutes", "3 minutes"],
     settings: || {
         vec![
             format!(
@@ -40,7 +40,7 @@ pub const TABLE: Experiment = Experiment {
 pub const GRID: Experiment = Experiment {
     name: "lode-radon-friction",
     of: "Lode's thesis, figure 6.7: distance of posterior sds by friction and step size",
-    time: ["TIME", "TIME"],
+    time: ["45 minutes", "1 minute"],
     settings: || {
         vec![format!(
             "sghmc without privacy, rate {RATE}, J {J}; eta {ETAS:?}, F {FRICTIONS:?}"
