@@ -118,13 +118,17 @@ impl Whitened {
 /// The inverse of a lower triangular matrix, by forward substitution.
 fn inverse(factor: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let d = factor.len();
-    let mut inverse = vec![vec![0.0; d]; d];
-    for k in 0..d {
+    // Column k of the inverse.
+    let column = |k: usize| -> Vec<f64> {
+        let mut x = vec![0.0; d];
         for i in k..d {
-            let known: f64 = (k..i).map(|j| factor[i][j] * inverse[j][k]).sum();
+            let known: f64 = (k..i).map(|j| factor[i][j] * x[j]).sum();
             let unit = if i == k { 1.0 } else { 0.0 };
-            inverse[i][k] = (unit - known) / factor[i][i];
+            x[i] = (unit - known) / factor[i][i];
         }
-    }
-    inverse
+        x
+    };
+    let columns: Vec<Vec<f64>> = (0..d).map(column).collect();
+    let row = |i: usize| columns.iter().map(|c| c[i]).collect();
+    (0..d).map(row).collect()
 }

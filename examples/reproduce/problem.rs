@@ -257,7 +257,7 @@ impl Posterior {
     }
 
     /// The records, by columns.
-    fn data(&self) -> Result<(Vec<String>, Vec<Vec<f64>>), Box<dyn Error>> {
+    fn data(&self) -> Result<(Vec<String>, Columns), Box<dyn Error>> {
         let d = self.shape.dimension();
         let numbered = |format: &str| (1..=d).map(|j| format!("{format}{j}")).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
@@ -392,12 +392,16 @@ impl Problem {
     }
 }
 
+type Columns = Vec<Vec<f64>>;
+
+type Draw = Box<dyn Fn(&mut ChaCha8Rng) -> Vec<f64>>;
+
 /// A posterior that can be drawn from.
 struct Exact {
     mean: Vec<f64>,
     /// Mean over coordinates of the standard deviations.
     mean_sd: f64,
-    draw: Box<dyn Fn(&mut ChaCha8Rng) -> Vec<f64>>,
+    draw: Draw,
 }
 
 pub fn folder() -> PathBuf {

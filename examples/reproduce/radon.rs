@@ -107,10 +107,13 @@ fn vault(houses: &[&House], prior: Prior) -> Result<Vault, Box<dyn Error>> {
 
 type Draws = Vec<Vec<f64>>;
 
+/// From houses and a seed to draws of the weights, or one estimate.
+type Learn = fn(&[&House], u64, Form) -> Result<Draws, Box<dyn Error>>;
+
 /// A way to learn the weights.
 struct Method {
     name: &'static str,
-    learn: fn(&[&House], u64, Form) -> Result<Draws, Box<dyn Error>>,
+    learn: Learn,
     /// Of the thesis: mean accuracy and its sd.
     published: &'static str,
 }
