@@ -469,6 +469,16 @@ const FLAT_BANANA_2: Contest = thesis(
         hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], false),
         penalty(0.1, 0.008, 2.0),
         guided(0.1, 0.008, 1.8),
+        batch_penalty("batch-penalty", 0.7, 0.001, 1.0, Batch::Fixed(1000), false),
+        batch_penalty(
+            "batch-penalty-guided",
+            0.7,
+            0.001,
+            1.0,
+            Batch::Fixed(1000),
+            true,
+        ),
+        barker(8e-4, 1300),
         AUTOMATIC,
     ],
 );
@@ -512,6 +522,16 @@ const FLAT_BANANA_10: Contest = Contest {
             hmc([0.05, 0.2], 10, 1.5e-4, [2.5, 3.0], false),
             penalty(0.1, 0.0015, 2.0),
             guided(0.1, 0.0015, 3.0),
+            batch_penalty("batch-penalty", 0.6, 1e-4, 3.0, Batch::Fixed(1000), false),
+            batch_penalty(
+                "batch-penalty-guided",
+                0.5,
+                3.2e-4,
+                2.0,
+                Batch::Fixed(1000),
+                true,
+            ),
+            barker(8e-4, 2600),
             AUTOMATIC,
         ],
     )
