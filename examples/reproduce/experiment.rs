@@ -20,6 +20,7 @@ pub struct Experiment {
 pub static EXPERIMENTS: &[Experiment] = &[
     comparison::PAPER_BANANA,
     comparison::PAPER_GAUSS,
+    comparison::PAPER_GAUSS_MILD,
     clipping::PAPER,
     accounting::THESIS,
     clipping::THESIS,
