@@ -82,6 +82,11 @@ impl Contest {
             [] => course.form.of(self.epsilons, self.quick_epsilons, last),
             given => given,
         };
+        if !self.entries.iter().any(|e| course.wants(e.label)) {
+            let labels: Vec<&str> = self.entries.iter().map(|e| e.label).collect();
+            let asked = course.samplers.join(", ");
+            return Err(format!("no sampler is {asked}; there are {}", labels.join(", ")).into());
+        }
         let mut plans: Vec<(&Entry, f64, Plan)> = Vec::new();
         for &epsilon in epsilons {
             for entry in self.entries.iter().filter(|e| course.wants(e.label)) {
