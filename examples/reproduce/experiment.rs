@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use crate::{accounting, clipping, comparison, phase_space, radon};
+use crate::{accounting, clipping, contests, phase_space, radon};
 
 /// An experiment of one of the works.
 pub struct Experiment {
@@ -18,20 +18,20 @@ pub struct Experiment {
 }
 
 pub static EXPERIMENTS: &[Experiment] = &[
-    comparison::PAPER_BANANA,
-    comparison::PAPER_GAUSS,
-    comparison::PAPER_GAUSS_MILD,
+    contests::PAPER_BANANA,
+    contests::PAPER_GAUSS,
+    contests::PAPER_GAUSS_MILD,
     clipping::PAPER,
     accounting::THESIS,
     clipping::THESIS,
-    comparison::FLAT_2,
-    comparison::TEMPERED_2,
-    comparison::FLAT_10,
-    comparison::TEMPERED_10,
-    comparison::GAUSS_30,
-    comparison::NARROW,
-    comparison::CORRELATED,
-    comparison::CIRCLE,
+    contests::FLAT_2,
+    contests::TEMPERED_2,
+    contests::FLAT_10,
+    contests::TEMPERED_10,
+    contests::GAUSS_30,
+    contests::NARROW,
+    contests::CORRELATED,
+    contests::CIRCLE,
     phase_space::LODE,
     radon::TABLE,
     radon::GRID,

@@ -19,6 +19,7 @@ mod chart;
 mod clipped;
 mod clipping;
 mod comparison;
+mod contests;
 mod experiment;
 mod phase_space;
 mod problem;
