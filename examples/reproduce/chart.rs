@@ -15,6 +15,9 @@ const COLOURS: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999",
 ];
 
+/// What a published curve's label ends with; it has the colour of the label without.
+pub const PUBLISHED: &str = ", published";
+
 /// A figure of several panels side by side, with one legend.
 pub struct Figure {
     pub title: String,
@@ -167,7 +170,7 @@ impl Figure {
         }
         for (i, (label, mark)) in labels.iter().enumerate() {
             let y = 26.0 + HEIGHT * rows as f64 + 14.0 + 20.0 * i as f64;
-            let colour = COLOURS[i % COLOURS.len()];
+            let colour = colour(label, &labels);
             match mark {
                 Mark::Dots => writeln!(
                     svg,
@@ -247,8 +250,7 @@ impl Panel {
                 && (!self.log_y || p.y > 0.0)
         };
         for series in &self.series {
-            let at = labels.iter().position(|(label, _)| *label == series.label);
-            let colour = COLOURS[at.unwrap_or(0) % COLOURS.len()];
+            let colour = colour(&series.label, labels);
             let shown: Vec<&Point> = series.points.iter().filter(drawn).collect();
             if series.mark == Mark::Dots {
                 let radius = if shown.len() > 100 { 1.3 } else { 3.5 };
@@ -299,6 +301,12 @@ impl Panel {
         }
         Ok(())
     }
+}
+
+fn colour(label: &str, labels: &[(String, Mark)]) -> &'static str {
+    let own = label.strip_suffix(PUBLISHED).unwrap_or(label);
+    let at = labels.iter().position(|(label, _)| *label == own);
+    COLOURS[at.unwrap_or(0) % COLOURS.len()]
 }
 
 fn dashes(mark: Mark) -> &'static str {

@@ -7,9 +7,9 @@ use dpm::Plan;
 use dpm::diagnostics::{mmd, r_hat};
 
 use crate::chain::{Run, run};
-use crate::chart::{Figure, Mark, Panel, Point, Series};
+use crate::chart::{Figure, Mark, PUBLISHED, Panel, Point, Series};
 use crate::experiment::{Course, Form};
-use crate::problem::{Posterior, Problem};
+use crate::problem::{Posterior, Problem, Shape};
 use crate::setting::{Entry, Sampler, Terms};
 use crate::table::{Table, number};
 
@@ -32,6 +32,9 @@ pub struct Contest {
     /// The most iterations of a chain; of a full run and of a quick one.
     pub most_iterations: [u64; 2],
     pub entries: &'static [Entry],
+    /// Published medians by sampler, of each of `epsilons`: of MMD, or of the distance of
+    /// means where the posterior is the circle.
+    pub published: &'static [(&'static str, &'static [f64])],
 }
 
 const COLUMNS: [&str; 12] = [
@@ -151,6 +154,24 @@ impl Contest {
         self.figures(course, &table, &draws, &problem)
     }
 
+    fn judged_by(&self) -> &'static str {
+        match self.posterior.shape {
+            Shape::Circle { .. } => "mean_error",
+            _ => "mmd",
+        }
+    }
+
+    fn published(&self) -> impl Iterator<Item = Series> {
+        self.published.iter().map(|(sampler, medians)| Series {
+            label: format!("{sampler}{PUBLISHED}"),
+            mark: Mark::Dashed,
+            ..Series::line(
+                "",
+                self.epsilons.iter().copied().zip(medians.iter().copied()),
+            )
+        })
+    }
+
     /// A quick run has the automatic sampler, whose runs are long, once, and only on the
     /// smaller models.
     fn leaves_out(
@@ -174,16 +195,21 @@ impl Contest {
         problem: &Problem,
     ) -> Result<(), Box<dyn Error>> {
         let panel = |column: &str, y: &'static str| -> Result<Panel, Box<dyn Error>> {
+            let mut series = curves(table, column)?;
+            if column == self.judged_by() {
+                series.extend(self.published());
+            }
             Ok(Panel {
                 x: "epsilon",
                 y,
-                series: curves(table, column)?,
+                log_y: column == "mean_error",
+                series,
                 ..Panel::default()
             })
         };
         let mut panels = vec![
             panel("mmd", "MMD, median and quartiles")?,
-            panel("mean_error", "distance of means")?,
+            panel("mean_error", "distance of means, the same")?,
             panel("ratios_clipped", "log-ratios clipped")?,
             panel("gradients_clipped", "gradients clipped")?,
         ];

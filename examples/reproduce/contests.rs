@@ -114,6 +114,7 @@ const fn paper(name: &'static str, posterior: Posterior, entries: &'static [Entr
         quick_repeats: 4,
         most_iterations: [200_000, 5_000],
         entries,
+        published: &[],
     }
 }
 
@@ -128,6 +129,7 @@ const fn thesis(name: &'static str, posterior: Posterior, entries: &'static [Ent
         quick_repeats: 3,
         most_iterations: [200_000, 20_000],
         entries,
+        published: &[],
     }
 }
 
@@ -172,27 +174,47 @@ const MILD_GAUSS: Contest = Contest {
         ],
     )
 };
-const FLAT_BANANA_2: Contest = thesis(
-    "thesis-flat-2",
-    problem::FLAT_BANANA_2,
-    &[
-        hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], false),
-        penalty(0.1, 0.008, 2.0),
-        guided(0.1, 0.008, 1.8),
-        batch_penalty("batch-penalty", 0.7, 0.001, 1.0, Batch::Fixed(1000), false),
-        batch_penalty(
-            "batch-penalty-guided",
-            0.7,
-            0.001,
-            1.0,
-            Batch::Fixed(1000),
-            true,
+const FLAT_BANANA_2: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.478, 0.320, 0.299, 0.263, 0.183, 0.163]),
+        ("dp-penalty", &[0.367, 0.342, 0.250, 0.153, 0.111, 0.122]),
+        (
+            "dp-penalty-guided",
+            &[0.356, 0.260, 0.244, 0.207, 0.114, 0.127],
         ),
-        barker(8e-4, 1300),
-        AUTOMATIC,
     ],
-);
+    ..thesis(
+        "thesis-flat-2",
+        problem::FLAT_BANANA_2,
+        &[
+            hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], false),
+            penalty(0.1, 0.008, 2.0),
+            guided(0.1, 0.008, 1.8),
+            batch_penalty("batch-penalty", 0.7, 0.001, 1.0, Batch::Fixed(1000), false),
+            batch_penalty(
+                "batch-penalty-guided",
+                0.7,
+                0.001,
+                1.0,
+                Batch::Fixed(1000),
+                true,
+            ),
+            barker(8e-4, 1300),
+            AUTOMATIC,
+        ],
+    )
+};
 const TEMPERED_BANANA_2: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.389, 0.278, 0.229, 0.202, 0.163, 0.138]),
+        ("dp-penalty", &[0.494, 0.405, 0.388, 0.316, 0.266, 0.271]),
+        (
+            "dp-penalty-guided",
+            &[0.467, 0.418, 0.354, 0.277, 0.284, 0.226],
+        ),
+        ("batch-penalty", &[0.512, 0.459, 0.404, 0.415, 0.357, 0.320]),
+        ("dp-barker", &[0.404, 0.287, 0.224, 0.349, 0.250, 0.217]),
+    ],
     quick_repeats: 2,
     ..thesis(
         "thesis-tempered-2",
@@ -224,6 +246,14 @@ const TEMPERED_BANANA_2: Contest = Contest {
     )
 };
 const FLAT_BANANA_10: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.715, 0.615, 0.543, 0.520, 0.438, 0.383]),
+        ("dp-penalty", &[0.663, 0.489, 0.361, 0.334, 0.363, 0.270]),
+        (
+            "dp-penalty-guided",
+            &[0.707, 0.527, 0.443, 0.373, 0.337, 0.276],
+        ),
+    ],
     quick_repeats: 2,
     ..thesis(
         "thesis-flat-10",
@@ -247,6 +277,14 @@ const FLAT_BANANA_10: Contest = Contest {
     )
 };
 const TEMPERED_BANANA_10: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.333, 0.271, 0.306, 0.270, 0.198, 0.203]),
+        ("dp-penalty", &[0.475, 0.433, 0.353, 0.326, 0.330, 0.296]),
+        (
+            "dp-penalty-guided",
+            &[0.531, 0.488, 0.437, 0.412, 0.398, 0.404],
+        ),
+    ],
     quick_epsilons: &[1.0, 2.0],
     ..thesis(
         "thesis-tempered-10",
@@ -270,6 +308,14 @@ const TEMPERED_BANANA_10: Contest = Contest {
     )
 };
 const HIGH_GAUSS: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.730, 0.687, 0.618, 0.566, 0.490, 0.412]),
+        ("dp-penalty", &[0.735, 0.658, 0.593, 0.518, 0.428, 0.394]),
+        (
+            "dp-penalty-guided",
+            &[0.675, 0.570, 0.500, 0.355, 0.253, 0.227],
+        ),
+    ],
     quick_epsilons: &[1.0, 2.0],
     quick_repeats: 2,
     ..thesis(
@@ -283,27 +329,51 @@ const HIGH_GAUSS: Contest = Contest {
         ],
     )
 };
-const NARROW_BANANA: Contest = thesis(
-    "thesis-narrow",
-    problem::NARROW_BANANA,
-    &[
-        hmc([0.15, 0.25], 5, 4.5e-4, [5.0, 2.8], false),
-        penalty(0.2, 0.0015, 5.5),
-        guided(0.1, 0.0015, 8.5),
-        AUTOMATIC,
+const NARROW_BANANA: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.610, 0.595, 0.603, 0.582, 0.576, 0.577]),
+        ("dp-penalty", &[0.606, 0.577, 0.564, 0.533, 0.526, 0.526]),
+        (
+            "dp-penalty-guided",
+            &[0.610, 0.595, 0.576, 0.582, 0.580, 0.561],
+        ),
     ],
-);
-const CORRELATED_GAUSS: Contest = thesis(
-    "thesis-correlated",
-    problem::CORRELATED,
-    &[
-        hmc([0.05, 0.2], 8, 7e-5, [30.0, 29.0], false),
-        penalty(0.07, 1.5e-4, 50.0),
-        guided(0.1, 2e-4, 45.0),
-        AUTOMATIC,
+    ..thesis(
+        "thesis-narrow",
+        problem::NARROW_BANANA,
+        &[
+            hmc([0.15, 0.25], 5, 4.5e-4, [5.0, 2.8], false),
+            penalty(0.2, 0.0015, 5.5),
+            guided(0.1, 0.0015, 8.5),
+            AUTOMATIC,
+        ],
+    )
+};
+const CORRELATED_GAUSS: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.664, 0.631, 0.557, 0.551, 0.444, 0.505]),
+        ("dp-penalty", &[0.728, 0.671, 0.687, 0.664, 0.597, 0.720]),
+        (
+            "dp-penalty-guided",
+            &[0.729, 0.695, 0.704, 0.608, 0.640, 0.605],
+        ),
     ],
-);
+    ..thesis(
+        "thesis-correlated",
+        problem::CORRELATED,
+        &[
+            hmc([0.05, 0.2], 8, 7e-5, [30.0, 29.0], false),
+            penalty(0.07, 1.5e-4, 50.0),
+            guided(0.1, 2e-4, 45.0),
+            AUTOMATIC,
+        ],
+    )
+};
 const RING: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[1.30, 1.20, 0.91]),
+        ("dp-penalty", &[1.41, 0.68, 1.01]),
+    ],
     epsilons: &[0.5, 0.75, 1.0],
     quick_epsilons: &[0.5, 1.0],
     quick_repeats: 2,
