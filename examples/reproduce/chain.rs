@@ -1,78 +1,194 @@
-//! Chains whose questions are watched: how many records' log-ratios each one clips.
+//! Chains whose questions are watched: how many records each one clips.
 
 use std::error::Error;
+use std::time::Instant;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use dpm::sampler::{Kind, Oracle, PrivateOracle, Ratio, SampleError};
-use dpm::{Meter, Plan, PrivateRng};
+use dpm::{Initial, Meter, Plan, PlanRequest, PrivateRng, PrivateSettings, sample_privately};
 
-use crate::posterior::{Problem, Records};
+use crate::clipped::Whitened;
+use crate::problem::Problem;
+use crate::setting::Sampler;
 
-pub struct Chain {
-    pub draws: Vec<Vec<f64>>,
-    pub accepted: u64,
-    /// Log-ratios clipped, over all proposals and records.
-    pub clipped: u64,
+/// A run, all its chains.
+pub struct Run {
+    /// By chains, without the first half of each.
+    pub kept: Vec<Vec<Vec<f64>>>,
+    /// Share of accepted proposals.
+    pub acceptance: f64,
+    /// Share of the records' log-ratios that were clipped, over all proposals; NaN where none
+    /// was asked for or nobody looked.
+    pub ratios_clipped: f64,
+    /// The same of gradients.
+    pub gradients_clipped: f64,
+    pub seconds: f64,
 }
 
-/// The planned chains, without warm-up: steps are given, so that there is nothing to adapt.
-pub fn run_chains(
+pub fn run(
     problem: &Problem,
+    sampler: &Sampler,
     plan: &Plan,
-    meter: &Meter,
-    seed: u64,
-    noise: &PrivateRng,
-) -> Result<Vec<Chain>, Box<dyn Error>> {
-    let Kind::Private(sampler) = plan.request.algorithm.kind else {
-        return Err("not a private sampler".into());
+    repeat: u64,
+) -> Result<Run, Box<dyn Error>> {
+    let noise = PrivateRng::from_os()?;
+    let started = Instant::now();
+    let run = match sampler {
+        Sampler::Automatic => automatic(problem, plan, repeat, noise)?,
+        _ => watched(problem, plan, repeat, &noise)?,
     };
-    let run = |chain: usize| -> Result<Chain, SampleError> {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        rng.set_stream(chain as u64 + 1);
-        let mut oracle = Watched {
-            inner: PrivateOracle::new(&problem.vault, plan, meter, noise.fork(chain as u64)?),
-            records: &problem.records,
-            clip: plan.request.clip_log_ratio,
-            clipped: 0,
-        };
-        let start = problem.starts[chain].clone();
-        let mut walker = sampler.chain(plan, start, &mut oracle, &mut rng);
-        let (mut draws, mut accepted) = (Vec::new(), 0);
-        for _ in 0..plan.iterations_per_chain {
-            accepted += u64::from(walker.step(&mut oracle, &mut rng)?.accepted);
-            draws.push(walker.theta().to_vec());
-        }
-        Ok(Chain {
-            draws,
-            accepted,
-            clipped: oracle.clipped,
-        })
-    };
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..problem.starts.len())
-            .map(|chain| scope.spawn(move || run(chain)))
-            .collect();
-        let join = |handle: std::thread::ScopedJoinHandle<_>| {
-            let result: Result<Chain, SampleError> =
-                handle.join().map_err(|_| "a chain stopped")?;
-            Ok(result?)
-        };
-        handles.into_iter().map(join).collect()
+    Ok(Run {
+        seconds: started.elapsed().as_secs_f64(),
+        ..run
     })
 }
 
-/// The private answers, and a look at what they clip.
-struct Watched<'a> {
-    inner: PrivateOracle<'a>,
-    records: &'a Records,
-    /// b_l
-    clip: f64,
-    clipped: u64,
+/// As `dpm sample` without settings: random starts, half of the iterations warm-up.
+fn automatic(
+    problem: &Problem,
+    plan: &Plan,
+    repeat: u64,
+    noise: PrivateRng,
+) -> Result<Run, Box<dyn Error>> {
+    let meter = Meter::new(plan.events.clone());
+    let warmup = plan.iterations_per_chain / 2;
+    let settings = PrivateSettings {
+        initial: Initial::Random,
+        ..PrivateSettings::new(warmup, repeat, noise)
+    };
+    let chains = sample_privately(&problem.vault, plan, &meter, &settings, &())?;
+    let acceptance = chains.iter().map(|c| c.acceptance).sum::<f64>() / chains.len() as f64;
+    let values = |draw: &dpm::Draw| draw.values.clone();
+    Ok(Run {
+        kept: chains
+            .iter()
+            .map(|c| c.draws[warmup as usize..].iter().map(values).collect())
+            .collect(),
+        acceptance,
+        ratios_clipped: f64::NAN,
+        gradients_clipped: f64::NAN,
+        seconds: 0.0,
+    })
 }
 
-impl Oracle for Watched<'_> {
+/// The planned chains, without warm-up: steps are given, so that there is nothing to adapt.
+fn watched(
+    problem: &Problem,
+    plan: &Plan,
+    repeat: u64,
+    noise: &PrivateRng,
+) -> Result<Run, Box<dyn Error>> {
+    let Kind::Private(sampler) = plan.request.algorithm.kind else {
+        return Err("not a private sampler".into());
+    };
+    let meter = &Meter::new(plan.events.clone());
+    let starts = problem.starts(repeat, plan.request.chains as usize);
+    let chain = |chain: usize, start: Vec<f64>| -> Result<Watched, SampleError> {
+        let mut rng = ChaCha8Rng::seed_from_u64(repeat);
+        rng.set_stream(chain as u64 + 1);
+        let inner = PrivateOracle::new(&problem.vault, plan, meter, noise.fork(chain as u64)?);
+        let mut oracle = Watch::new(inner, &problem.records, &plan.request);
+        let mut walker = sampler.chain(plan, start, &mut oracle, &mut rng);
+        let (mut draws, mut accepted) = (Vec::new(), 0);
+        for iteration in 0..plan.iterations_per_chain {
+            accepted += u64::from(walker.step(&mut oracle, &mut rng)?.accepted);
+            if iteration >= plan.iterations_per_chain / 2 {
+                draws.push(walker.theta().to_vec());
+            }
+        }
+        Ok(Watched {
+            draws,
+            accepted,
+            ratios: oracle.ratios,
+            gradients: oracle.gradients,
+        })
+    };
+    let chains: Vec<Watched> = std::thread::scope(|scope| {
+        let handles: Vec<_> = starts
+            .into_iter()
+            .enumerate()
+            .map(|(i, start)| scope.spawn(move || chain(i, start)))
+            .collect();
+        let join = |handle: std::thread::ScopedJoinHandle<_>| {
+            let result: Result<Watched, SampleError> =
+                handle.join().map_err(|_| "a chain stopped")?;
+            Ok::<Watched, Box<dyn Error>>(result?)
+        };
+        handles.into_iter().map(join).collect::<Result<_, _>>()
+    })?;
+    let proposals = plan.iterations_per_chain * plan.request.chains;
+    Ok(Run {
+        acceptance: chains.iter().map(|c| c.accepted).sum::<u64>() as f64 / proposals as f64,
+        ratios_clipped: Shares::mean(chains.iter().map(|c| &c.ratios)),
+        gradients_clipped: Shares::mean(chains.iter().map(|c| &c.gradients)),
+        kept: chains.into_iter().map(|c| c.draws).collect(),
+        seconds: 0.0,
+    })
+}
+
+struct Watched {
+    draws: Vec<Vec<f64>>,
+    accepted: u64,
+    ratios: Shares,
+    gradients: Shares,
+}
+
+#[derive(Default)]
+pub struct Shares {
+    sum: f64,
+    questions: u64,
+}
+
+impl Shares {
+    fn add(&mut self, share: f64) {
+        self.sum += share;
+        self.questions += 1;
+    }
+
+    pub fn mean<'a>(shares: impl Iterator<Item = &'a Shares>) -> f64 {
+        let (sum, questions) = shares.fold((0.0, 0), |(s, q), x| (s + x.sum, q + x.questions));
+        sum / questions as f64
+    }
+}
+
+/// The private answers, and a look at what they clip.
+pub struct Watch<'a, O> {
+    inner: O,
+    records: &'a Whitened,
+    /// b_l, b_g
+    clip_log_ratio: f64,
+    clip_gradient: f64,
+    pub ratios: Shares,
+    pub gradients: Shares,
+    /// Gradients of batches are so cheap that only every so many-th is looked at.
+    every: u64,
+    asked: u64,
+}
+
+impl<'a, O: Oracle> Watch<'a, O> {
+    pub fn new(inner: O, records: &'a Whitened, request: &PlanRequest) -> Self {
+        let batches = request.batch_rate.is_some() || request.batch_size.is_some();
+        Watch {
+            inner,
+            records,
+            clip_log_ratio: request.clip_log_ratio,
+            clip_gradient: request.clip_gradient,
+            ratios: Shares::default(),
+            gradients: Shares::default(),
+            every: if batches { 100 } else { 1 },
+            asked: 0,
+        }
+    }
+
+    fn looks(&mut self) -> bool {
+        self.asked += 1;
+        (self.asked - 1).is_multiple_of(self.every)
+    }
+}
+
+impl<O: Oracle> Oracle for Watch<'_, O> {
     fn dimension(&self) -> usize {
         self.inner.dimension()
     }
@@ -82,14 +198,30 @@ impl Oracle for Watched<'_> {
     }
 
     fn gradient(&mut self, line: usize, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+        if self.looks() {
+            let share = self.records.gradients_beyond(theta, self.clip_gradient);
+            self.gradients.add(share);
+        }
         self.inner.gradient(line, theta)
     }
 
     fn log_ratio(&mut self, line: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
-        let squares = from.iter().zip(to).map(|(a, b)| (a - b) * (a - b));
-        let bound = self.clip * squares.sum::<f64>().sqrt();
-        self.clipped += self.records.beyond(from, to, bound) as u64;
+        if self.looks() {
+            let squares = from.iter().zip(to).map(|(a, b)| (a - b) * (a - b));
+            let bound = self.clip_log_ratio * squares.sum::<f64>().sqrt();
+            self.ratios.add(self.records.ratios_beyond(from, to, bound));
+        }
         self.inner.log_ratio(line, from, to)
+    }
+
+    fn barker(
+        &mut self,
+        line: usize,
+        from: &[f64],
+        to: &[f64],
+        prior_ratio: f64,
+    ) -> Result<bool, SampleError> {
+        self.inner.barker(line, from, to, prior_ratio)
     }
 
     fn accept(&mut self, log_probability: f64) -> bool {

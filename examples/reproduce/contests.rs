@@ -1,0 +1,458 @@
+//! The papers' comparisons of samplers: which, with which settings, on what.
+
+use crate::comparison::Contest;
+use crate::experiment::Experiment;
+use crate::problem::{self, Posterior};
+use crate::setting::{Batch, Entry, Sampler};
+
+const PAPER_EPSILONS: &[f64] = &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0];
+const THESIS_EPSILONS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+
+const AUTOMATIC: Entry = Entry {
+    label: "automatic",
+    sampler: Sampler::Automatic,
+};
+
+const fn hmc(
+    [tau_l, tau_g]: [f64; 2],
+    leapfrog: u64,
+    eta: f64,
+    [b_l, b_g]: [f64; 2],
+    fresh: bool,
+) -> Entry {
+    Entry {
+        label: "dp-hmc",
+        sampler: Sampler::Hmc {
+            tau_l,
+            tau_g,
+            eta,
+            leapfrog,
+            b_l,
+            b_g,
+            fresh,
+        },
+    }
+}
+
+const fn penalty(tau: f64, sd: f64, b_l: f64) -> Entry {
+    Entry {
+        label: "dp-penalty",
+        sampler: Sampler::Penalty {
+            tau,
+            sd,
+            b_l,
+            guided: false,
+        },
+    }
+}
+
+const fn guided(tau: f64, sd: f64, b_l: f64) -> Entry {
+    Entry {
+        label: "dp-penalty-guided",
+        sampler: Sampler::Penalty {
+            tau,
+            sd,
+            b_l,
+            guided: true,
+        },
+    }
+}
+
+const fn batch_penalty(
+    label: &'static str,
+    variance: f64,
+    sd: f64,
+    b_l: f64,
+    batch: Batch,
+    guided: bool,
+) -> Entry {
+    Entry {
+        label,
+        sampler: Sampler::BatchPenalty {
+            variance,
+            sd,
+            b_l,
+            batch,
+            guided,
+        },
+    }
+}
+
+const fn barker(sd: f64, batch: u64) -> Entry {
+    Entry {
+        label: "dp-barker",
+        sampler: Sampler::Barker { sd, batch },
+    }
+}
+
+const fn sgld(clip: f64, eta0: f64) -> Entry {
+    Entry {
+        label: "dp-sgld",
+        sampler: Sampler::Sgld { clip, eta0 },
+    }
+}
+
+const fn sgnht(clip: f64, eta0: f64, friction: f64) -> Entry {
+    Entry {
+        label: "dp-sgnht",
+        sampler: Sampler::Sgnht {
+            clip,
+            eta0,
+            friction,
+        },
+    }
+}
+
+const fn paper(name: &'static str, posterior: Posterior, entries: &'static [Entry]) -> Contest {
+    Contest {
+        name,
+        posterior,
+        epsilons: PAPER_EPSILONS,
+        quick_epsilons: &[2.0, 4.0],
+        chains: 4,
+        repeats: 10,
+        quick_repeats: 4,
+        most_iterations: [200_000, 5_000],
+        entries,
+        published: &[],
+    }
+}
+
+const fn thesis(name: &'static str, posterior: Posterior, entries: &'static [Entry]) -> Contest {
+    Contest {
+        name,
+        posterior,
+        epsilons: THESIS_EPSILONS,
+        quick_epsilons: &[2.0, 4.0],
+        chains: 1,
+        repeats: 20,
+        quick_repeats: 3,
+        most_iterations: [200_000, 20_000],
+        entries,
+        published: &[],
+    }
+}
+
+const BANANA: Contest = paper(
+    "paper-banana",
+    problem::PAPER_BANANA,
+    &[
+        hmc([0.10, 0.55], 25, 0.006, [0.1, 0.05], true),
+        penalty(0.17, 0.06, 0.15),
+        sgld(0.2, 1.0),
+        sgnht(0.2, 100.0, 50.0),
+        AUTOMATIC,
+    ],
+);
+const GAUSS: Contest = Contest {
+    quick_epsilons: &[4.0],
+    quick_repeats: 2,
+    ..paper(
+        "paper-gauss",
+        problem::PAPER_GAUSS,
+        &[
+            hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], true),
+            penalty(0.05, 7e-4, 10.0),
+            sgld(15.0, 0.008),
+            sgnht(12.0, 0.2, 30.0),
+            AUTOMATIC,
+        ],
+    )
+};
+const MILD_GAUSS: Contest = Contest {
+    quick_epsilons: &[4.0],
+    quick_repeats: 3,
+    ..paper(
+        "paper-gauss-mild",
+        problem::MILD_GAUSS,
+        &[
+            hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], true),
+            penalty(0.05, 7e-4, 10.0),
+            sgld(15.0, 0.008),
+            sgnht(12.0, 0.2, 30.0),
+            AUTOMATIC,
+        ],
+    )
+};
+const FLAT_BANANA_2: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.478, 0.320, 0.299, 0.263, 0.183, 0.163]),
+        ("dp-penalty", &[0.367, 0.342, 0.250, 0.153, 0.111, 0.122]),
+        (
+            "dp-penalty-guided",
+            &[0.356, 0.260, 0.244, 0.207, 0.114, 0.127],
+        ),
+    ],
+    ..thesis(
+        "thesis-flat-2",
+        problem::FLAT_BANANA_2,
+        &[
+            hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], false),
+            penalty(0.1, 0.008, 2.0),
+            guided(0.1, 0.008, 1.8),
+            batch_penalty("batch-penalty", 0.7, 0.001, 1.0, Batch::Fixed(1000), false),
+            batch_penalty(
+                "batch-penalty-guided",
+                0.7,
+                0.001,
+                1.0,
+                Batch::Fixed(1000),
+                true,
+            ),
+            barker(8e-4, 1300),
+            AUTOMATIC,
+        ],
+    )
+};
+const TEMPERED_BANANA_2: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.389, 0.278, 0.229, 0.202, 0.163, 0.138]),
+        ("dp-penalty", &[0.494, 0.405, 0.388, 0.316, 0.266, 0.271]),
+        (
+            "dp-penalty-guided",
+            &[0.467, 0.418, 0.354, 0.277, 0.284, 0.226],
+        ),
+        ("batch-penalty", &[0.512, 0.459, 0.404, 0.415, 0.357, 0.320]),
+        ("dp-barker", &[0.404, 0.287, 0.224, 0.349, 0.250, 0.217]),
+    ],
+    quick_repeats: 2,
+    ..thesis(
+        "thesis-tempered-2",
+        problem::TEMPERED_BANANA_2,
+        &[
+            hmc([0.2, 0.6], 10, 0.01, [2.5, 2.0], false),
+            penalty(0.2, 0.035, 5.0),
+            guided(0.2, 0.04, 3.5),
+            batch_penalty("batch-penalty", 1.5, 0.025, 4.0, Batch::Fixed(1000), false),
+            batch_penalty(
+                "batch-penalty-guided",
+                2.0,
+                0.04,
+                4.0,
+                Batch::Fixed(1000),
+                true,
+            ),
+            batch_penalty(
+                "batch-penalty-poisson",
+                1.5,
+                0.025,
+                4.0,
+                Batch::Poisson("0.01"),
+                false,
+            ),
+            barker(0.12, 1300),
+            AUTOMATIC,
+        ],
+    )
+};
+const FLAT_BANANA_10: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.715, 0.615, 0.543, 0.520, 0.438, 0.383]),
+        ("dp-penalty", &[0.663, 0.489, 0.361, 0.334, 0.363, 0.270]),
+        (
+            "dp-penalty-guided",
+            &[0.707, 0.527, 0.443, 0.373, 0.337, 0.276],
+        ),
+    ],
+    quick_repeats: 2,
+    ..thesis(
+        "thesis-flat-10",
+        problem::FLAT_BANANA_10,
+        &[
+            hmc([0.05, 0.2], 10, 1.5e-4, [2.5, 3.0], false),
+            penalty(0.1, 0.0015, 2.0),
+            guided(0.1, 0.0015, 3.0),
+            batch_penalty("batch-penalty", 0.6, 1e-4, 3.0, Batch::Fixed(1000), false),
+            batch_penalty(
+                "batch-penalty-guided",
+                0.5,
+                3.2e-4,
+                2.0,
+                Batch::Fixed(1000),
+                true,
+            ),
+            barker(8e-4, 2600),
+            AUTOMATIC,
+        ],
+    )
+};
+const TEMPERED_BANANA_10: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.333, 0.271, 0.306, 0.270, 0.198, 0.203]),
+        ("dp-penalty", &[0.475, 0.433, 0.353, 0.326, 0.330, 0.296]),
+        (
+            "dp-penalty-guided",
+            &[0.531, 0.488, 0.437, 0.412, 0.398, 0.404],
+        ),
+    ],
+    quick_epsilons: &[1.0, 2.0],
+    ..thesis(
+        "thesis-tempered-10",
+        problem::TEMPERED_BANANA_10,
+        &[
+            hmc([0.08, 0.2], 10, 0.015, [2.5, 3.5], false),
+            penalty(0.18, 0.02, 3.0),
+            guided(0.1, 0.04, 3.0),
+            batch_penalty("batch-penalty", 0.7, 0.02, 2.0, Batch::Fixed(1200), false),
+            batch_penalty(
+                "batch-penalty-guided",
+                0.8,
+                0.028,
+                2.0,
+                Batch::Fixed(1200),
+                true,
+            ),
+            barker(0.04, 2600),
+            AUTOMATIC,
+        ],
+    )
+};
+const HIGH_GAUSS: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.730, 0.687, 0.618, 0.566, 0.490, 0.412]),
+        ("dp-penalty", &[0.735, 0.658, 0.593, 0.518, 0.428, 0.394]),
+        (
+            "dp-penalty-guided",
+            &[0.675, 0.570, 0.500, 0.355, 0.253, 0.227],
+        ),
+    ],
+    quick_epsilons: &[1.0, 2.0],
+    quick_repeats: 2,
+    ..thesis(
+        "thesis-gauss-30",
+        problem::GAUSS_30,
+        &[
+            hmc([0.05, 0.1], 5, 2.5e-4, [2.5, 6.0], false),
+            penalty(0.06, 8.4e-4, 3.0),
+            guided(0.2, 8.4e-4, 3.0),
+            AUTOMATIC,
+        ],
+    )
+};
+const NARROW_BANANA: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.610, 0.595, 0.603, 0.582, 0.576, 0.577]),
+        ("dp-penalty", &[0.606, 0.577, 0.564, 0.533, 0.526, 0.526]),
+        (
+            "dp-penalty-guided",
+            &[0.610, 0.595, 0.576, 0.582, 0.580, 0.561],
+        ),
+    ],
+    ..thesis(
+        "thesis-narrow",
+        problem::NARROW_BANANA,
+        &[
+            hmc([0.15, 0.25], 5, 4.5e-4, [5.0, 2.8], false),
+            penalty(0.2, 0.0015, 5.5),
+            guided(0.1, 0.0015, 8.5),
+            AUTOMATIC,
+        ],
+    )
+};
+const CORRELATED_GAUSS: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[0.664, 0.631, 0.557, 0.551, 0.444, 0.505]),
+        ("dp-penalty", &[0.728, 0.671, 0.687, 0.664, 0.597, 0.720]),
+        (
+            "dp-penalty-guided",
+            &[0.729, 0.695, 0.704, 0.608, 0.640, 0.605],
+        ),
+    ],
+    ..thesis(
+        "thesis-correlated",
+        problem::CORRELATED,
+        &[
+            hmc([0.05, 0.2], 8, 7e-5, [30.0, 29.0], false),
+            penalty(0.07, 1.5e-4, 50.0),
+            guided(0.1, 2e-4, 45.0),
+            AUTOMATIC,
+        ],
+    )
+};
+const RING: Contest = Contest {
+    published: &[
+        ("dp-hmc", &[1.30, 1.20, 0.91]),
+        ("dp-penalty", &[1.41, 0.68, 1.01]),
+    ],
+    epsilons: &[0.5, 0.75, 1.0],
+    quick_epsilons: &[0.5, 1.0],
+    quick_repeats: 2,
+    ..thesis(
+        "thesis-circle",
+        problem::CIRCLE,
+        &[
+            hmc([0.6, 1.9], 40, 0.07, [0.001, 0.0015], false),
+            penalty(4.0, 0.2, 0.002),
+            AUTOMATIC,
+        ],
+    )
+};
+
+/// An entry of the list of experiments for a contest.
+macro_rules! experiment {
+    ($contest:ident, $of:literal, $time:expr) => {
+        Experiment {
+            name: $contest.name,
+            of: $of,
+            time: $time,
+            settings: || $contest.settings(),
+            run: |course| $contest.run(course),
+        }
+    };
+}
+
+pub const PAPER_BANANA: Experiment = experiment!(
+    BANANA,
+    "the paper's figures 1 and 2, banana",
+    ["9 hours", "4 minutes"]
+);
+pub const PAPER_GAUSS: Experiment = experiment!(
+    GAUSS,
+    "the paper's figures 1 and 2, Gaussian in 10 dimensions",
+    ["10 hours", "3 minutes"]
+);
+pub const PAPER_GAUSS_MILD: Experiment = experiment!(
+    MILD_GAUSS,
+    "the same, on a Gaussian that the published clip bounds fit",
+    ["10 hours", "3 minutes"]
+);
+pub const FLAT_2: Experiment = experiment!(
+    FLAT_BANANA_2,
+    "Räisä's thesis, figures 6.3 to 6.7, flat banana in 2 dimensions",
+    ["35 minutes", "1 minute"]
+);
+pub const TEMPERED_2: Experiment = experiment!(
+    TEMPERED_BANANA_2,
+    "Räisä's thesis, the same, tempered banana in 2 dimensions",
+    ["2 hours", "2 minutes"]
+);
+pub const FLAT_10: Experiment = experiment!(
+    FLAT_BANANA_10,
+    "Räisä's thesis, the same, flat banana in 10 dimensions",
+    ["4 hours", "3 minutes"]
+);
+pub const TEMPERED_10: Experiment = experiment!(
+    TEMPERED_BANANA_10,
+    "Räisä's thesis, the same, tempered banana in 10 dimensions",
+    ["6 hours", "2 minutes"]
+);
+pub const GAUSS_30: Experiment = experiment!(
+    HIGH_GAUSS,
+    "Räisä's thesis, the same, Gaussian in 30 dimensions",
+    ["13 hours", "3 minutes"]
+);
+pub const NARROW: Experiment = experiment!(
+    NARROW_BANANA,
+    "Räisä's thesis, the same, narrow banana",
+    ["1 hour", "2 minutes"]
+);
+pub const CORRELATED: Experiment = experiment!(
+    CORRELATED_GAUSS,
+    "Räisä's thesis, the same, correlated Gaussian",
+    ["75 minutes", "2 minutes"]
+);
+pub const CIRCLE: Experiment = experiment!(
+    RING,
+    "Räisä's thesis, figure 6.8, circle",
+    ["90 minutes", "2 minutes"]
+);

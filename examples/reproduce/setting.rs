@@ -1,0 +1,275 @@
+//! Samplers with the settings that the papers give them, and the plans that these make.
+
+use std::error::Error;
+
+use dpm::sampler::{Algorithm, PlanError, lookup};
+use dpm::{Iterations, NoiseChoice, Plan, PlanRequest, Real};
+
+use crate::problem::Posterior;
+
+/// A sampler of a comparison.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    /// As tables and figures name it.
+    pub label: &'static str,
+    pub sampler: Sampler,
+}
+
+/// Settings in the papers' notation. Multipliers tau of runs on all records are the authors'
+/// code's: times the root of n they are those of the papers, in units of the substitute
+/// sensitivity.
+#[derive(Debug, Clone, Copy)]
+pub enum Sampler {
+    Hmc {
+        tau_l: f64,
+        tau_g: f64,
+        eta: f64,
+        leapfrog: u64,
+        b_l: f64,
+        b_g: f64,
+        /// A fresh gradient at the start of each trajectory, as in the paper; the thesis
+        /// reuses the last one.
+        fresh: bool,
+    },
+    Penalty {
+        tau: f64,
+        sd: f64,
+        b_l: f64,
+        /// One-component updates and a guided walk.
+        guided: bool,
+    },
+    BatchPenalty {
+        /// Times the variance of one sensitivity, not its standard deviation.
+        variance: f64,
+        sd: f64,
+        b_l: f64,
+        batch: Batch,
+        guided: bool,
+    },
+    Barker {
+        sd: f64,
+        batch: u64,
+    },
+    Sgld {
+        clip: f64,
+        /// The code's eta0: drift eta0/n, which is the Langevin step 2 eta0/n.
+        eta0: f64,
+    },
+    Sgnht {
+        clip: f64,
+        eta0: f64,
+        friction: f64,
+    },
+    /// What `dpm sample` does when it is told epsilon and delta only.
+    Automatic,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Batch {
+    Fixed(u64),
+    /// Each record with this probability.
+    Poisson(&'static str),
+}
+
+/// Rate of the batches of 1,000 out of 100,000 records of DP-SGLD and DP-SGNHT.
+const RATE: &str = "0.01";
+
+/// Under what a sampler is planned.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms<'a> {
+    pub posterior: &'a Posterior,
+    pub epsilon: f64,
+    pub delta: f64,
+    pub chains: u64,
+    /// No chain is longer, whatever the budget allows.
+    pub most_iterations: u64,
+}
+
+impl Sampler {
+    fn algorithm(&self) -> Result<&'static Algorithm, String> {
+        let name = match self {
+            Sampler::Hmc { .. } | Sampler::Automatic => "dp-hmc",
+            Sampler::Penalty { .. } | Sampler::BatchPenalty { .. } => "dp-penalty",
+            Sampler::Barker { .. } => "dp-barker",
+            Sampler::Sgld { .. } => "dp-sgld",
+            Sampler::Sgnht { .. } => "dp-sgnht",
+        };
+        lookup(name).ok_or_else(|| format!("there is no sampler {name}"))
+    }
+
+    /// The settings, for `list`.
+    pub fn describe(&self) -> String {
+        match *self {
+            Sampler::Hmc {
+                tau_l,
+                tau_g,
+                eta,
+                leapfrog,
+                b_l,
+                b_g,
+                ..
+            } => {
+                format!(
+                    "tau_l {tau_l}, tau_g {tau_g}, eta {eta}, L {leapfrog}, b_l {b_l}, b_g {b_g}"
+                )
+            }
+            Sampler::Penalty { tau, sd, b_l, .. } => format!("tau {tau}, sd {sd}, b_l {b_l}"),
+            Sampler::BatchPenalty {
+                variance,
+                sd,
+                b_l,
+                batch,
+                ..
+            } => format!("tau {variance} on the variance, sd {sd}, b_l {b_l}, batches {batch:?}"),
+            Sampler::Barker { sd, batch } => format!("sd {sd}, batches of {batch}"),
+            Sampler::Sgld { clip, eta0 } => format!("C {clip}, eta0 {eta0}, rate {RATE}"),
+            Sampler::Sgnht {
+                clip,
+                eta0,
+                friction,
+            } => format!("C {clip}, eta0 {eta0}, A {friction}, rate {RATE}"),
+            Sampler::Automatic => "epsilon and delta only".into(),
+        }
+    }
+
+    /// As many iterations as the budget allows and `terms` want.
+    pub fn plan(&self, terms: Terms) -> Result<Plan, Box<dyn Error>> {
+        let request = self.request(terms)?;
+        if let Sampler::Automatic = self {
+            return Ok(Plan::new(request)?);
+        }
+        let with = |iterations| {
+            Plan::new(PlanRequest {
+                iterations,
+                ..request.clone()
+            })
+        };
+        // Noise is settled: what is cut short costs less.
+        match with(Iterations::Fixed(terms.most_iterations)) {
+            Ok(plan) => Ok(plan),
+            Err(error) if is_refusal(&error) => Ok(with(Iterations::Max)?),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn request(&self, terms: Terms) -> Result<PlanRequest, Box<dyn Error>> {
+        let Terms {
+            posterior,
+            epsilon,
+            delta,
+            chains,
+            most_iterations,
+        } = terms;
+        let n = posterior.n as f64;
+        let of_code = |tau: f64| Some(tau * n.sqrt());
+        let dimension = posterior.shape.dimension();
+        let plain = PlanRequest {
+            algorithm: self.algorithm()?,
+            chains,
+            records: Some(posterior.n as u64),
+            temperature: posterior.temperature(),
+            noise: NoiseChoice::Multipliers {
+                gradient: None,
+                log_ratio: None,
+            },
+            ..PlanRequest::new(Real::from(epsilon), Real::from(delta), dimension)
+        };
+        let noise = |gradient, log_ratio| NoiseChoice::Multipliers {
+            gradient,
+            log_ratio,
+        };
+        Ok(match *self {
+            Sampler::Hmc {
+                tau_l,
+                tau_g,
+                eta,
+                leapfrog,
+                b_l,
+                b_g,
+                fresh,
+            } => PlanRequest {
+                noise: noise(of_code(tau_g), of_code(tau_l)),
+                step_size: Some(eta),
+                leapfrog_steps: leapfrog,
+                clip_log_ratio: b_l,
+                clip_gradient: b_g,
+                fresh_gradients: fresh,
+                ..plain
+            },
+            Sampler::Penalty {
+                tau,
+                sd,
+                b_l,
+                guided,
+            } => PlanRequest {
+                noise: noise(None, of_code(tau)),
+                step_size: Some(sd),
+                clip_log_ratio: b_l,
+                one_component: guided,
+                guided_walk: guided,
+                ..plain
+            },
+            Sampler::BatchPenalty {
+                variance,
+                sd,
+                b_l,
+                batch,
+                guided,
+            } => PlanRequest {
+                noise: noise(None, Some(variance.sqrt())),
+                step_size: Some(sd),
+                clip_log_ratio: b_l,
+                one_component: guided,
+                guided_walk: guided,
+                batch_rate: match batch {
+                    Batch::Poisson(rate) => Some(rate.parse()?),
+                    Batch::Fixed(_) => None,
+                },
+                batch_size: match batch {
+                    Batch::Poisson(_) => None,
+                    Batch::Fixed(size) => Some(size),
+                },
+                ..plain
+            },
+            Sampler::Barker { sd, batch } => PlanRequest {
+                step_size: Some(sd),
+                batch_size: Some(batch),
+                ..plain
+            },
+            Sampler::Sgld { clip, eta0 } => PlanRequest {
+                step_size: Some(2.0 * eta0 / n),
+                clip_gradient: clip,
+                batch_rate: Some(RATE.parse()?),
+                ..plain
+            },
+            Sampler::Sgnht {
+                clip,
+                eta0,
+                friction,
+            } => PlanRequest {
+                step_size: Some(eta0 / n),
+                friction: Some(friction),
+                clip_gradient: clip,
+                batch_rate: Some(RATE.parse()?),
+                ..plain
+            },
+            Sampler::Automatic => {
+                let automatic = PlanRequest::new(plain.epsilon, plain.delta, dimension);
+                let Iterations::Fixed(usual) = automatic.iterations else {
+                    return Err("the default is a fixed number of iterations".into());
+                };
+                PlanRequest {
+                    chains,
+                    records: plain.records,
+                    temperature: plain.temperature,
+                    iterations: Iterations::Fixed(usual.min(most_iterations)),
+                    ..automatic
+                }
+            }
+        })
+    }
+}
+
+fn is_refusal(error: &PlanError) -> bool {
+    error.is_refusal()
+}

@@ -1,0 +1,104 @@
+//! Every experiment in its shortest form.
+
+use std::path::Path;
+
+use crate::experiment::{Course, EXPERIMENTS, Form};
+use crate::problem;
+
+fn course(out: &Path, resume: bool) -> Course {
+    Course {
+        out: out.into(),
+        form: Form::Smoke,
+        resume,
+        epsilons: Vec::new(),
+        samplers: Vec::new(),
+        repeats: None,
+    }
+}
+
+// If it failed: an experiment could not be made at all, or left out a table or a figure.
+#[test]
+fn every_experiment_writes_its_table_and_goes_on_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for experiment in EXPERIMENTS {
+        assert!(!(experiment.settings)().is_empty());
+        (experiment.run)(&course(folder.path(), false)).unwrap();
+        let table = folder.path().join(format!("{}.csv", experiment.name));
+        let made = std::fs::read_to_string(&table).unwrap();
+        let columns = made.lines().next().unwrap().split(',').count();
+        assert!(made.lines().count() > 1, "{}", experiment.name);
+        for line in made.lines() {
+            assert_eq!(line.split(',').count(), columns, "{line}");
+        }
+        // Again, with everything there: nothing is made twice, and without being told so
+        // nothing is touched.
+        (experiment.run)(&course(folder.path(), true)).unwrap();
+        assert_eq!(std::fs::read_to_string(&table).unwrap(), made);
+        let refused = (experiment.run)(&course(folder.path(), false)).unwrap_err();
+        assert!(refused.to_string().contains("--resume"), "{refused}");
+    }
+    let figures = std::fs::read_dir(folder.path()).unwrap().filter(|entry| {
+        let path = entry.as_ref().unwrap().path();
+        path.extension().is_some_and(|e| e == "svg")
+    });
+    for figure in figures {
+        let svg = std::fs::read_to_string(figure.unwrap().path()).unwrap();
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    }
+}
+
+// If it failed: the posteriors that samples are compared with would not be those of the
+// programs. Oracle: the programs' own densities and gradients at exact draws.
+#[test]
+fn exact_posteriors_are_those_of_the_programs() {
+    for posterior in [
+        problem::PAPER_BANANA,
+        problem::PAPER_GAUSS,
+        problem::MILD_GAUSS,
+        problem::FLAT_BANANA_2,
+        problem::TEMPERED_BANANA_10,
+        problem::GAUSS_30,
+        problem::NARROW_BANANA,
+        problem::CORRELATED,
+        problem::CIRCLE,
+    ] {
+        let problem = posterior.problem(4000).unwrap();
+        let oracle = dpm::sampler::ExactOracle {
+            vault: &problem.vault,
+            permission: dpm::NotPrivate::acknowledged(),
+            temperature: problem.posterior.temperature(),
+        };
+        let draws = problem.reference.iter();
+        let (falls, gradients): (Vec<f64>, Vec<Vec<f64>>) =
+            draws.map(|x| oracle.log_density(x)).unzip();
+        // Of exact draws, twice the fall of the log density from its mode is chi-square
+        // with d degrees of freedom, for the banana's bend has Jacobian one; the circle has
+        // one direction only.
+        let d = match posterior.name {
+            "circle" => 1.0,
+            _ => problem.mean.len() as f64,
+        };
+        let n = falls.len() as f64;
+        let mean = falls.iter().sum::<f64>() / n;
+        let variance = falls.iter().map(|f| (f - mean).powi(2)).sum::<f64>() / n;
+        // Of -chi-square/2: variance d/2, with a standard error of about
+        // (d/2) sqrt((2 + 12/d)/n). Six of them, seeds fixed; a variance of one
+        // coordinate that is off by half would be ten away for d = 2.
+        let error = d / 2.0 * ((2.0 + 12.0 / d) / n).sqrt();
+        assert!(
+            (variance - d / 2.0).abs() < 6.0 * error,
+            "{}: {variance} for {}",
+            posterior.name,
+            d / 2.0
+        );
+        // The mean gradient over draws of a density is zero. Six standard errors; a centre
+        // that is off by one posterior sd would be 30 away.
+        for j in 0..problem.mean.len() {
+            let mean = gradients.iter().map(|g| g[j]).sum::<f64>() / n;
+            let squares = gradients.iter().map(|g| (g[j] - mean).powi(2));
+            let error = squares.sum::<f64>().sqrt() / n;
+            assert!(mean.abs() < 6.0 * error, "{}: {mean}", posterior.name);
+        }
+    }
+}
