@@ -17,6 +17,7 @@ mod noisy;
 pub mod penalty;
 mod randomness;
 mod rows;
+mod statistic;
 mod subsampling;
 mod vault;
 
