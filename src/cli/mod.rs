@@ -17,6 +17,7 @@ mod failure;
 mod fmt;
 mod generate;
 mod info;
+mod initial;
 mod interrupt;
 mod ledger;
 mod log_prob;

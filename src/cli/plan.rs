@@ -169,8 +169,9 @@ impl Simulated {
     fn lines(&self) -> Vec<String> {
         let p = &self.prediction;
         let mut lines = vec![format!(
-            "on records simulated from the model ({} draws of its prior, {} records each{}; medians):",
+            "on records simulated from the model ({} draw{} of its prior, {} records each{}; medians):",
             p.points,
+            if p.points == 1 { "" } else { "s" },
             p.records,
             match self.stand_ins {
                 0 => String::new(),

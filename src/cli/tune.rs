@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::plan::{describe, json_of};
 use super::run_settings::{IterationsChoice, RelationChoice, RunSettings};
-use super::{Common, pretty, print, public_data, sample};
+use super::{Common, initial, pretty, print, public_data, sample};
 use crate::accounting::Real;
 use crate::density::Density;
 use crate::model::Model;
@@ -107,7 +107,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let free = free(settings, &request);
     let effort = Effort {
         records: arguments.rows,
-        initial: sample::initial_values(
+        initial: initial::initial_values(
             &arguments.init,
             settings.chains,
             &Density::new(model.clone()),
@@ -172,7 +172,7 @@ fn simulation(
     };
     if let Some(pilot) = &arguments.pilot {
         let density = Density::new(model.clone());
-        let points = sample::points_of(&pilot.display().to_string(), &density)?;
+        let points = initial::points_of(&pilot.display().to_string(), &density)?;
         return Ok(Simulation::at_points(model, points, &made));
     }
     let simulation =

@@ -50,7 +50,7 @@ pub struct Simulator<'a> {
 /// Rows that are public, to take covariates from.
 #[derive(Debug, Clone)]
 pub struct PublicSample {
-    /// How many; at least one.
+    /// How many; of none, nothing is taken.
     pub rows: usize,
     /// Per declared column its values, where the sample has it.
     pub columns: Vec<Option<Vec<f64>>>,
@@ -96,14 +96,20 @@ impl<'a> Simulator<'a> {
         rng: &mut impl Rng,
     ) -> Vec<Vec<f64>> {
         let model = &self.density.model;
+        let public = public.filter(|public| public.rows > 0);
         let picks: Vec<usize> = match public {
             Some(public) => (0..n).map(|_| rng.random_range(0..public.rows)).collect(),
             None => Vec::new(),
         };
         let mut raw = Vec::with_capacity(model.columns.len());
         for (c, column) in model.columns.iter().enumerate() {
-            raw.push(match public.and_then(|public| public.columns[c].as_ref()) {
-                Some(values) => picks.iter().map(|&row| values[row]).collect(),
+            let values = public.and_then(|public| public.columns.get(c)?.as_ref());
+            let values = values.filter(|values| !values.is_empty());
+            raw.push(match values {
+                Some(values) => picks
+                    .iter()
+                    .map(|&row| values[row % values.len()])
+                    .collect(),
                 None => (0..n).map(|_| covariate(column, rng)).collect(),
             });
         }
@@ -216,16 +222,24 @@ fn steps(model: &Model) -> Vec<Step> {
     steps
 }
 
+/// A bound that bounds: an infinite one is none.
+fn finite(bound: Option<f64>) -> Option<f64> {
+    bound.filter(|b| b.is_finite())
+}
+
 /// A value of a column that nothing is known of but its declaration.
 fn covariate(column: &RecordColumn, rng: &mut impl Rng) -> f64 {
-    let value = match (column.lower, column.upper) {
+    let value = match (finite(column.lower), finite(column.upper)) {
         (Some(low), Some(high)) if column.is_int => {
             return low
                 + (rng.random::<f64>() * (high - low + 1.0))
                     .floor()
                     .min(high - low);
         }
-        (Some(low), Some(high)) => return rng.random_range(low..=high),
+        (Some(low), Some(high)) => {
+            let share: f64 = rng.random();
+            return low * (1.0 - share) + high * share;
+        }
         (Some(low), None) => low + Distribution::<f64>::sample(&Exp1, rng),
         (None, Some(high)) => high - Distribution::<f64>::sample(&Exp1, rng),
         (None, None) => StandardNormal.sample(rng),
@@ -251,13 +265,13 @@ struct Grid {
 
 impl Grid {
     fn over(column: &RecordColumn) -> Grid {
-        let curved = column.lower.is_none() || column.upper.is_none();
+        let (lower, upper) = (finite(column.lower), finite(column.upper));
+        let curved = lower.is_none() || upper.is_none();
         let scale = |x: f64| if curved { x.asinh() } else { x };
-        let last = column
-            .upper
-            .map(|u| if column.is_int { u + 1.0 } else { u });
-        let low = scale(column.lower.unwrap_or(-FAR));
-        let width = (scale(last.unwrap_or(FAR)) - low) / CELLS as f64;
+        let last = upper.map(|u| if column.is_int { u + 1.0 } else { u });
+        let (low, high) = (scale(lower.unwrap_or(-FAR)), scale(last.unwrap_or(FAR)));
+        // Their difference may be too large for a number.
+        let width = high / CELLS as f64 - low / CELLS as f64;
         let mut grid = Grid {
             is_int: column.is_int,
             curved,
@@ -297,7 +311,7 @@ impl Grid {
 
     /// The value at which a cell's density is taken.
     fn middle(&self, cell: usize) -> f64 {
-        self.value(0.5 * (self.edges[cell] + self.edges[cell + 1]))
+        self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1])
     }
 
     fn put(&mut self, cell: usize, log_density: f64, variate: f64) {
@@ -528,6 +542,32 @@ mod tests {
         for ((a, b), y) in raw[0].iter().zip(&raw[1]).zip(&raw[2]) {
             assert_eq!(*b, 10.0 * a);
             assert!((y - a - b - 0.5).abs() < 0.01);
+        }
+    }
+
+    // Bounds that a program may declare and that no uniform distribution has; samples that an
+    // embedder may hand in.
+    #[test]
+    fn odd_bounds_and_samples_do_no_harm() {
+        let source = "record {
+                real<lower=negative_infinity(), upper=positive_infinity()> a;
+                real<lower=-1e308, upper=1e308> b;
+                real<lower=negative_infinity()> y;
+            }
+            parameters { real m; }
+            model { y ~ normal(m + a + 1e-308 * b, 1); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let sample = |rows, columns| Some(PublicSample { rows, columns });
+        let samples = [
+            None,
+            sample(0, Vec::new()),
+            sample(2, vec![Some(Vec::new())]),
+        ];
+        for public in samples {
+            let rng = &mut ChaCha8Rng::seed_from_u64(1);
+            let raw = Simulator::new(&density).records(&[0.5], 300, public.as_ref(), rng);
+            let of = |i: usize| raw[2][i] - raw[0][i] - 1e-308 * raw[1][i];
+            assert_moments(&(0..300).map(of).collect::<Vec<_>>(), 0.5, 1.0, "y");
         }
     }
 

@@ -44,11 +44,10 @@
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use super::checkpoint::{read, written};
 use super::oracle::{Oracle, SampleError};
 use super::plan::PlanError;
 use super::request::PlanRequest;
-use super::stochastic::{Dynamics, Private, Progress, Steps, all_finite, followed, moved};
+use super::stochastic::{self, Dynamics, Private, Steps, all_finite, followed, moved};
 use super::{Algorithm, Kind, Metric, Step, Walker};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -137,17 +136,11 @@ impl Walker for Chain {
     fn tune(&mut self, _: f64, _: &Metric) {}
 
     fn save(&self) -> Value {
-        written(&Progress {
-            iteration: self.steps.iteration(),
-            theta: self.theta.clone(),
-        })
+        stochastic::save(&self.steps, &self.theta)
     }
 
     fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
-        let saved: Progress = read(saved)?;
-        self.steps.go_to(saved.iteration);
-        self.theta = saved.theta;
-        Ok(())
+        stochastic::restore(saved, &mut self.steps, &mut self.theta)
     }
 
     fn skip(&mut self, iterations: u64) {

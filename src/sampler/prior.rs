@@ -14,6 +14,10 @@ const ROUNDS: usize = 10;
 const UPDATES: usize = 100;
 /// Rounds before the first draw, in units of those between draws.
 const WARMUP: usize = 5;
+/// With more coordinates than this, so many updates are made in all, since each evaluates
+/// the whole prior: fewer rounds, and fewer draws.
+const MANY: usize = 50;
+const MOST_UPDATES: usize = 500;
 
 /// Draws from the prior of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +29,9 @@ pub struct PriorDraws {
     pub stand_ins: Vec<usize>,
 }
 
-/// `count` draws from the prior, one coordinate at a time by slice sampling (Neal 2003,
-/// "Slice sampling", section 4, stepping out and shrinking), whose widths are learnt before
-/// the first draw: heavy tails do it no harm.
+/// `count` draws from the prior (fewer where coordinates are many), one coordinate at a
+/// time by slice sampling (Neal 2003, "Slice sampling", section 4, stepping out and
+/// shrinking), whose widths are learnt before the first draw: heavy tails do it no harm.
 ///
 /// Errors: no point with a finite prior density is found.
 pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDraws, SampleError> {
@@ -48,10 +52,18 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
         tries += 1;
     }
     let rounds = (UPDATES / d.max(1)).clamp(1, ROUNDS);
+    let affordable = MOST_UPDATES / d.max(1);
+    let (warmup, count) = match d > MANY {
+        false => (rounds * WARMUP, count),
+        true => {
+            let warmup = (affordable / 2).max(2);
+            (warmup, count.min(affordable.saturating_sub(warmup).max(1)))
+        }
+    };
     let mut widths = vec![1.0; d];
     let mut draws = Vec::new();
-    for round in 1..=rounds * (WARMUP + count) {
-        let learning = round <= rounds * WARMUP;
+    for round in 1..=warmup + rounds * count {
+        let learning = round <= warmup;
         for (j, width) in widths.iter_mut().enumerate() {
             let growth = if learning { 2.0 } else { 1.0 };
             let slice = update(&mut theta, j, log_density, (*width, growth), &mut rng);
@@ -59,7 +71,7 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
                 *width = 0.5 * (*width + slice);
             }
         }
-        if !learning && round % rounds == 0 {
+        if !learning && (round - warmup) % rounds == 0 {
             draws.push(theta.clone());
         }
     }

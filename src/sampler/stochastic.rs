@@ -3,9 +3,11 @@
 
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::checkpoint::{read, written};
 use super::exact_number;
-use super::oracle::Oracle;
+use super::oracle::{Oracle, SampleError};
 use super::plan::{Plan, PlanError};
 use super::request::PlanRequest;
 use super::schedule::{Line, Noise, Question, factor, over_chains};
@@ -136,13 +138,33 @@ impl Steps {
     }
 }
 
-/// What changes while a chain goes whose momenta are drawn anew.
+/// What changes while a chain goes whose momenta, if any, are drawn anew.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Progress {
-    pub iteration: u64,
+struct Saved {
+    iteration: u64,
     #[serde(with = "exact_number::list")]
-    pub theta: Vec<f64>,
+    theta: Vec<f64>,
+}
+
+/// [`Walker::save`] of a chain that is at `theta` and has no other state.
+pub(super) fn save(steps: &Steps, theta: &[f64]) -> Value {
+    written(&Saved {
+        iteration: steps.iteration(),
+        theta: theta.to_vec(),
+    })
+}
+
+/// Takes over what [`save`] wrote.
+pub(super) fn restore(
+    saved: &Value,
+    steps: &mut Steps,
+    theta: &mut Vec<f64>,
+) -> Result<(), SampleError> {
+    let saved: Saved = read(saved)?;
+    steps.go_to(saved.iteration);
+    *theta = saved.theta;
+    Ok(())
 }
 
 /// A step for a posterior whose curvature is about what the clip bound allows. There is no
