@@ -37,6 +37,8 @@ pub(super) struct ClipBounds {
     used: [bool; 2],
     /// What no record exceeds; none where rows share a unit.
     derived: Option<Derived>,
+    /// Whether the sampler learns its bounds.
+    learns: bool,
 }
 
 impl ClipBounds {
@@ -70,6 +72,7 @@ impl ClipBounds {
             log_ratio: choose("--clip-log-ratio", settings.clip_log_ratio)?,
             used,
             derived,
+            learns: algorithm.learns(),
         })
     }
 
@@ -83,6 +86,7 @@ impl ClipBounds {
         Clipping {
             gradient: of(self.gradient, self.used[0]),
             log_ratio: of(self.log_ratio, self.used[1]),
+            learns: self.learns,
         }
     }
 

@@ -14,16 +14,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// `axes` by rows.
-    ///
-    /// # Panics
-    ///
-    /// If `axes` does not have the square of the centre's length.
-    pub fn new(centre: Vec<f64>, axes: Vec<f64>) -> Frame {
-        assert_eq!(axes.len(), centre.len() * centre.len(), "axes are d x d");
-        Frame { centre, axes }
-    }
-
     /// The coordinates as they are, about `centre`.
     pub fn about(centre: Vec<f64>) -> Frame {
         let d = centre.len();
@@ -33,6 +23,17 @@ impl Frame {
 
     pub fn dimension(&self) -> usize {
         self.centre.len()
+    }
+
+    /// theta at u = 0.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
+    /// Whether all its numbers are finite, and as many as there should be.
+    pub fn is_sound(&self) -> bool {
+        let d = self.centre.len();
+        self.axes.len() == d * d && self.centre.iter().chain(&self.axes).all(|x| x.is_finite())
     }
 
     /// theta at `u`.
@@ -82,7 +83,10 @@ mod tests {
 
     #[test]
     fn frames_compose_and_gradients_follow() {
-        let outer = Frame::new(vec![1.0, -2.0], vec![2.0, 1.0, 0.0, 3.0]);
+        let outer = Frame {
+            centre: vec![1.0, -2.0],
+            axes: vec![2.0, 1.0, 0.0, 3.0],
+        };
         let inner = [0.5, 0.0, -1.0, 2.0];
         let (at, u) = ([0.3, -0.4], [0.7, 0.2]);
         let both = outer.refined(&at, &inner);

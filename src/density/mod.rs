@@ -17,8 +17,6 @@ pub use frame::Frame;
 pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
 pub use simulate::{PublicSample, Simulator};
 
-use std::borrow::Cow;
-
 use burn::tensor::{Device, Tensor};
 
 use crate::model::{Model, Parameter, PrivateId, PrivateOp, PublicId, PublicOp, Scalar};
@@ -32,9 +30,6 @@ pub struct Density {
     loading: RowProgram,
     rows: RowProgram,
     outputs: Vec<(String, usize, usize)>,
-    /// The coordinates of all points that are handed in and all gradients that come out;
-    /// the unconstrained parameters themselves where there is none.
-    frame: Option<Frame>,
 }
 
 /// Values of the interface at one point.
@@ -65,27 +60,6 @@ impl Density {
             loading,
             rows,
             outputs,
-            frame: None,
-        }
-    }
-
-    /// From now on points are given, and gradients taken, in the coordinates of `frame`
-    /// (`None`: the unconstrained parameters themselves).
-    ///
-    /// # Panics
-    ///
-    /// If the frame is of another dimension.
-    pub fn set_frame(&mut self, frame: Option<Frame>) {
-        let fits = |f: &Frame| f.dimension() == self.dimension();
-        assert!(frame.as_ref().is_none_or(fits), "a frame of the density's dimension");
-        self.frame = frame;
-    }
-
-    /// The unconstrained parameters of a point.
-    fn unframed<'a>(&self, point: &'a [f64]) -> Cow<'a, [f64]> {
-        match &self.frame {
-            None => Cow::Borrowed(point),
-            Some(frame) => Cow::Owned(frame.point(point)),
         }
     }
 
@@ -191,7 +165,7 @@ impl Density {
     /// Log prior density on the constrained scale, and log Jacobian.
     pub fn prior_and_jacobian(&self, theta: &[f64]) -> [f64; 2] {
         let roots = [self.model.prior, self.model.jacobian];
-        let values = self.values(&self.unframed(theta), &roots);
+        let values = self.values(theta, &roots);
         [values[0][0], values[1][0]]
     }
 
@@ -199,20 +173,12 @@ impl Density {
     pub fn interface(&self, theta: &[f64]) -> Interface {
         let roots: Vec<PublicId> = self.rows.interface().collect();
         Interface {
-            z: self.values(&self.unframed(theta), &roots).concat(),
+            z: self.values(theta, &roots).concat(),
         }
     }
 
     /// The Jacobian of the interface, dz/dtheta.
     pub fn interface_jacobian(&self, theta: &[f64]) -> Jacobian {
-        let jacobian = self.unframed_jacobian(&self.unframed(theta));
-        match &self.frame {
-            None => jacobian,
-            Some(frame) => jacobian.in_frame(frame),
-        }
-    }
-
-    fn unframed_jacobian(&self, theta: &[f64]) -> Jacobian {
         let graph = &self.model.graphs.public;
         let dimension = self.dimension();
         let mut rows = Vec::with_capacity(self.rows.interface_length());
@@ -279,14 +245,6 @@ impl Density {
     /// `log prior + log Jacobian + sum_k adjoint[k] * z[k]` on the unconstrained
     /// scale; `adjoint` is the gradient with respect to the interface, or empty.
     pub fn pull_back(&self, theta: &[f64], adjoint: &[f64]) -> (f64, Vec<f64>) {
-        let (log_prior, gradient) = self.unframed_pull_back(&self.unframed(theta), adjoint);
-        match &self.frame {
-            None => (log_prior, gradient),
-            Some(frame) => (log_prior, frame.pull_back(&gradient)),
-        }
-    }
-
-    fn unframed_pull_back(&self, theta: &[f64], adjoint: &[f64]) -> (f64, Vec<f64>) {
         let graph = &self.model.graphs.public;
         let mut roots = vec![self.model.prior, self.model.jacobian];
         if !adjoint.is_empty() {
@@ -315,7 +273,7 @@ impl Density {
     /// [`Density::output_names`].
     pub fn outputs(&self, theta: &[f64]) -> Vec<f64> {
         let roots: Vec<PublicId> = self.model.outputs.iter().map(|o| o.node).collect();
-        let values = self.values(&self.unframed(theta), &roots);
+        let values = self.values(theta, &roots);
         self.outputs
             .iter()
             .map(|&(_, output, position)| values[output][position])

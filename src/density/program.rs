@@ -91,7 +91,7 @@ pub struct Jacobian {
 
 impl Jacobian {
     /// dz/du of the frame's coordinates u.
-    pub(super) fn in_frame(&self, frame: &Frame) -> Jacobian {
+    pub fn in_frame(&self, frame: &Frame) -> Jacobian {
         let row = |row: &Vec<(usize, f64)>| {
             let mut dense = vec![0.0; self.dimension];
             for &(j, w) in row {

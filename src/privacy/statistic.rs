@@ -1,89 +1,142 @@
-//! What is summed of each record's gradient, beside the gradient itself.
+//! What is summed of each record: its gradient, or what is made of it.
 
-use crate::density::BLOCK;
+use crate::density::{BLOCK, Density, Frame, Jacobian};
 
 /// Bins of the lengths of gradients: half octaves.
 const BINS_PER_OCTAVE: f64 = 2.0;
 /// The bins go from 2^-60 to 2^60; what is beyond is in the outermost.
 const HALF: i32 = 120;
-pub const NORM_BINS: usize = 2 * HALF as usize + 1;
+const NORM_BINS: usize = 2 * HALF as usize + 1;
 
-/// A vector that is made of one record's gradient, shifted by a public `centre`, and
-/// clipped to a length.
-///
-/// Around the mean gradient, far from the mode, records differ by much less than their
-/// gradients are long; what is learnt of their spread is then less noisy for the same cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Statistic<'a> {
-    /// The gradient less the centre, clipped to the bound.
-    Gradient { centre: &'a [f64] },
-    /// Its products with itself, the clip bound being that of the gradient squared: the
-    /// upper triangle by rows, with the entries off the diagonal times sqrt(2), so that the
-    /// length of the vector is the square of the gradient's.
-    OuterProduct { centre: &'a [f64] },
-    /// A one in the bin of its length, and zeros: sums are histograms. The clip bound is 1.
-    NormBin { centre: &'a [f64] },
+/// A vector that is made of one record's gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Statistic {
+    /// The gradient.
+    Gradient,
+    /// Its products with itself: the upper triangle by rows, with the entries off the
+    /// diagonal times sqrt(2), so that the length of the vector is the square of the
+    /// gradient's. To clip it to b^2 is to clip the gradient to b.
+    Products,
+    /// The squares of its coordinates, which are at most as long.
+    Squares,
+    /// A one in the bin of its length, and zeros: sums are histograms, and the clip bound
+    /// is 1.
+    Lengths,
 }
 
-impl Statistic<'_> {
-    fn centre(&self) -> &[f64] {
-        match self {
-            Statistic::Gradient { centre }
-            | Statistic::OuterProduct { centre }
-            | Statistic::NormBin { centre } => centre,
+/// Where records are looked at, and what is taken of each.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look<'a> {
+    /// Unconstrained scale.
+    pub theta: &'a [f64],
+    /// The coordinates of gradients; those of theta where there is none.
+    pub frame: Option<&'a Frame>,
+    /// Taken from each gradient, in the frame's coordinates. Far from the mode, records
+    /// differ from the mean gradient by much less than their gradients are long; what is
+    /// learnt of their spread is then less noisy for the same cost.
+    pub centre: Option<&'a [f64]>,
+    pub statistic: Statistic,
+}
+
+impl<'a> Look<'a> {
+    /// Gradients as they are.
+    pub fn gradient(theta: &'a [f64]) -> Look<'a> {
+        Look {
+            theta,
+            frame: None,
+            centre: None,
+            statistic: Statistic::Gradient,
         }
     }
 
     /// The length of the vector.
     pub fn coordinates(&self) -> usize {
-        let d = self.centre().len();
-        match self {
-            Statistic::Gradient { .. } => d,
-            Statistic::OuterProduct { .. } => d * (d + 1) / 2,
-            Statistic::NormBin { .. } => NORM_BINS,
+        self.statistic.coordinates(self.theta.len())
+    }
+
+    /// Derivatives of the interface with respect to the frame's coordinates.
+    pub(super) fn jacobian(&self, density: &Density) -> Jacobian {
+        let jacobian = density.interface_jacobian(self.theta);
+        match self.frame {
+            None => jacobian,
+            Some(frame) => jacobian.in_frame(frame),
         }
     }
 
+    /// For [`Look::vectors`].
+    pub(super) fn working_memory(&self) -> Vec<f64> {
+        match self.is_as_it_is() {
+            true => Vec::new(),
+            false => vec![0.0; self.coordinates() * BLOCK],
+        }
+    }
+
+    fn is_as_it_is(&self) -> bool {
+        self.statistic == Statistic::Gradient && self.centre.is_none()
+    }
+
     /// The vectors of a block of records, with the layout of the gradients that they are
-    /// made of: coordinate `j` of record `i` at `j * BLOCK + i`. `clip` is the bound of the
-    /// vector; records are clipped here, where clipping the gradient is meant and not
-    /// the vector, and in the end by whoever sums.
-    pub(super) fn of(&self, gradients: &[f64], rows: usize, clip: f64, into: &mut [f64]) {
-        let d = self.centre().len();
-        let centre = self.centre();
-        let shifted = |j: usize, i: usize| gradients[j * BLOCK + i] - centre[j];
-        match self {
-            Statistic::Gradient { .. } => {
+    /// made of: coordinate `j` of record `i` at `j * BLOCK + i`. They are not clipped.
+    pub(super) fn vectors<'v>(
+        &self,
+        gradients: &'v [f64],
+        rows: usize,
+        memory: &'v mut [f64],
+    ) -> &'v [f64] {
+        if self.is_as_it_is() {
+            return gradients;
+        }
+        let d = self.theta.len();
+        let centre = |j: usize| self.centre.map_or(0.0, |c| c[j]);
+        let shifted = |j: usize, i: usize| gradients[j * BLOCK + i] - centre(j);
+        let square = |i: usize| (0..d).map(|j| shifted(j, i).powi(2)).sum::<f64>();
+        match self.statistic {
+            Statistic::Gradient => {
                 for j in 0..d {
                     for i in 0..rows {
-                        into[j * BLOCK + i] = shifted(j, i);
+                        memory[j * BLOCK + i] = shifted(j, i);
                     }
                 }
             }
-            Statistic::OuterProduct { .. } => {
-                for i in 0..rows {
-                    let square: f64 = (0..d).map(|j| shifted(j, i).powi(2)).sum();
-                    let factor = if square > clip { clip / square } else { 1.0 };
-                    let mut at = 0;
-                    for j in 0..d {
-                        for k in j..d {
-                            let weight = if j == k { 1.0 } else { std::f64::consts::SQRT_2 };
-                            // A gradient that is not finite has no factor, and becomes 0.
-                            into[at * BLOCK + i] = weight * factor * shifted(j, i) * shifted(k, i);
-                            at += 1;
+            Statistic::Squares => {
+                for j in 0..d {
+                    for i in 0..rows {
+                        memory[j * BLOCK + i] = shifted(j, i).powi(2);
+                    }
+                }
+            }
+            Statistic::Products => {
+                let mut at = 0;
+                for j in 0..d {
+                    for k in j..d {
+                        let weight = if j == k { 1.0 } else { std::f64::consts::SQRT_2 };
+                        for i in 0..rows {
+                            memory[at * BLOCK + i] = weight * shifted(j, i) * shifted(k, i);
                         }
+                        at += 1;
                     }
                 }
             }
-            Statistic::NormBin { .. } => {
-                into.fill(0.0);
+            Statistic::Lengths => {
+                memory.fill(0.0);
                 for i in 0..rows {
-                    let square: f64 = (0..d).map(|j| shifted(j, i).powi(2)).sum();
-                    if let Some(bin) = bin(square.sqrt()) {
-                        into[bin * BLOCK + i] = clip;
+                    if let Some(bin) = bin(square(i).sqrt()) {
+                        memory[bin * BLOCK + i] = 1.0;
                     }
                 }
             }
+        }
+        memory
+    }
+}
+
+impl Statistic {
+    /// The length of the vector that is made of `d` coordinates.
+    pub fn coordinates(self, d: usize) -> usize {
+        match self {
+            Statistic::Gradient | Statistic::Squares => d,
+            Statistic::Products => d * (d + 1) / 2,
+            Statistic::Lengths => NORM_BINS,
         }
     }
 }
@@ -99,7 +152,7 @@ fn bin(length: f64) -> Option<usize> {
 }
 
 /// The upper end of a bin of lengths.
-pub fn upper_end(bin: usize) -> f64 {
+pub(crate) fn upper_end(bin: usize) -> f64 {
     let octave = bin as f64 - f64::from(HALF) + 1.0;
     (octave / BINS_PER_OCTAVE).exp2()
 }
@@ -109,48 +162,43 @@ mod tests {
     use super::*;
 
     /// The vector of one gradient.
-    fn of(statistic: Statistic, gradient: &[f64], clip: f64) -> Vec<f64> {
+    fn of(statistic: Statistic, centre: &[f64], gradient: &[f64]) -> Vec<f64> {
         let mut block = vec![0.0; gradient.len() * BLOCK];
         for (j, g) in gradient.iter().enumerate() {
             block[j * BLOCK] = *g;
         }
-        let mut into = vec![0.0; statistic.coordinates() * BLOCK];
-        statistic.of(&block, 1, clip, &mut into);
-        into.chunks(BLOCK).map(|c| c[0]).collect()
+        let look = Look {
+            theta: gradient,
+            frame: None,
+            centre: Some(centre),
+            statistic,
+        };
+        let mut memory = look.working_memory();
+        let vectors = look.vectors(&block, 1, &mut memory);
+        vectors.chunks(BLOCK).map(|c| c[0]).collect()
     }
 
+    // Wrong here: clipping the products to b^2 would not be clipping the gradient to b.
     #[test]
     fn the_length_of_products_is_the_square_of_the_gradients() {
-        let centre = [0.5, -1.0, 0.0];
-        let products = of(
-            Statistic::OuterProduct { centre: &centre },
-            &[1.5, 1.0, -2.0],
-            100.0,
-        );
+        let (centre, gradient) = ([0.5, -1.0, 0.0], [1.5, 1.0, -2.0]);
+        let products = of(Statistic::Products, &centre, &gradient);
         let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
         assert!((length(&products) - 9.0).abs() < 1e-12);
         assert_eq!(products[0], 1.0);
         assert!((products[1] - 2.0 * std::f64::consts::SQRT_2).abs() < 1e-15);
-        let clipped = of(
-            Statistic::OuterProduct { centre: &centre },
-            &[1.5, 1.0, -2.0],
-            4.0,
-        );
-        assert!((length(&clipped) - 4.0).abs() < 1e-12);
+        let squares = of(Statistic::Squares, &centre, &gradient);
+        assert_eq!(squares, [1.0, 4.0, 4.0]);
+        assert_eq!(of(Statistic::Gradient, &centre, &gradient), [1.0, 2.0, -2.0]);
     }
 
     #[test]
-    fn a_length_is_below_the_end_of_its_bin_and_above_the_one_before() {
+    fn a_length_is_below_the_end_of_its_bin_and_not_below_that_of_the_one_before() {
         for length in [1e-30, 0.3, 1.0, 1.5, 7e9] {
-            let bins = of(
-                Statistic::NormBin { centre: &[0.0] },
-                &[length],
-                1.0,
-            );
-            let k = bins.iter().position(|b| *b == 1.0);
-            let k = k.unwrap_or_else(|| panic!("{length}"));
+            let bins = of(Statistic::Lengths, &[0.0], &[length]);
+            let k = bins.iter().position(|b| *b == 1.0).unwrap();
             if length > 1e-18 {
-                assert!(length < upper_end(k) && (k == 0 || length >= upper_end(k - 1)));
+                assert!(length < upper_end(k) && length >= upper_end(k - 1));
             }
             assert_eq!(bins.iter().sum::<f64>(), 1.0);
         }
