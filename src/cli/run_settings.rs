@@ -6,9 +6,8 @@ use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
 use crate::accounting::{Real, Relation};
 use crate::sampler::{
-    Algorithm, DEFAULT_CHAINS, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT, DEFAULT_START_SHARE,
-    Iterations,
-    NoiseChoice, Plan, PlanRequest,
+    Algorithm, DEFAULT_CHAINS, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
+    DEFAULT_START_SHARE, Iterations, NoiseChoice, Plan, PlanRequest,
 };
 
 /// Neighbouring data sets.

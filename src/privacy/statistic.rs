@@ -109,7 +109,11 @@ impl<'a> Look<'a> {
                 let mut at = 0;
                 for j in 0..d {
                     for k in j..d {
-                        let weight = if j == k { 1.0 } else { std::f64::consts::SQRT_2 };
+                        let weight = if j == k {
+                            1.0
+                        } else {
+                            std::f64::consts::SQRT_2
+                        };
                         for i in 0..rows {
                             memory[at * BLOCK + i] = weight * shifted(j, i) * shifted(k, i);
                         }
@@ -189,7 +193,10 @@ mod tests {
         assert!((products[1] - 2.0 * std::f64::consts::SQRT_2).abs() < 1e-15);
         let squares = of(Statistic::Squares, &centre, &gradient);
         assert_eq!(squares, [1.0, 4.0, 4.0]);
-        assert_eq!(of(Statistic::Gradient, &centre, &gradient), [1.0, 2.0, -2.0]);
+        assert_eq!(
+            of(Statistic::Gradient, &centre, &gradient),
+            [1.0, 2.0, -2.0]
+        );
     }
 
     #[test]

@@ -246,8 +246,7 @@ fn learn(
     let density = vault.density();
     let noise = run.noise.fork(place as u64)?;
     let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
-    let (mut start, mut round, lost) = match keeping.and_then(|k| k.begun.get(place)?.as_ref())
-    {
+    let (mut start, mut round, lost) = match keeping.and_then(|k| k.begun.get(place)?.as_ref()) {
         None => (Start::new(density, plan, &run.initial, run.seed)?, 0, 0),
         Some(begun) => {
             let last = &begun.last;
@@ -286,7 +285,8 @@ fn learn(
             return Ok(None);
         }
         keep(&start, &oracle, round, round + 1, lost)?;
-        start.step(round, plan, &mut oracle)?;
+        let mut rng = public_rng(run.seed, place + 1 + round as usize);
+        start.step(round, plan, &mut oracle, &mut rng)?;
         round += 1;
     }
     keep(&start, &oracle, round, round, lost)?;

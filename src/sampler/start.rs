@@ -1,7 +1,7 @@
 //! The paid start: where the posterior is and how wide, learnt from releases before the chains
 //! begin and shared by them.
 //!
-//! A round looks at the records in coordinates u, theta = c + A u, at u = 0, and asks for
+//! An early round looks at the records in coordinates u, theta = c + A u, at u = 0, and asks for
 //!
 //! ```text
 //! histogram of |g_i|                             -> a clip bound, its 95% quantile
@@ -16,9 +16,16 @@
 //! Fisher information), and M = T C + P that of the posterior, P being the prior's own
 //! curvature, which is public. Eigenvalues of M that its noise could have made are set to
 //! that noise. Then a Newton step, c += A M^-1 (T (n m + G1) + prior's gradient), and new
-//! axes, A = A U W^(-1/2), in which the posterior is about a standard normal. Rounds go on
-//! from there; the last ones get most of the budget. At the end one more histogram gives the
-//! clip bound for the chains.
+//! axes, A = A U W^(-1/2), in which the posterior is about a standard normal.
+//!
+//! A late round looks from several points u ~ N(0, I), in pairs u and -u, and takes averages
+//! of their gradients and products in place of those at the centre, each with its share of the
+//! round's budget, so that the averages are as noisy as one look would be. These are the Newton
+//! steps of Gaussian variational inference (Opper and Archambeau 2009, "The variational Gaussian
+//! approximation revisited"): what they settle at is about as wide as the posterior, where the
+//! information at one point of a curved posterior may be that of a narrow part of it. The step
+//! is weighed against what was known before, so that noise in it is averaged over rounds. At the
+//! end histograms around the centre give the clip bound for the chains.
 //!
 //! Centring is what makes the far rounds worth their cost: thousands of posterior sds away the
 //! gradients are long and nearly alike, and what they differ by is what is to be learnt.
@@ -33,6 +40,8 @@
 
 use std::ops::Range;
 
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -48,18 +57,23 @@ use super::schedule::{Line, Noise, Quantity, Question, factor};
 use crate::density::{Density, Frame};
 use crate::privacy::{Subsampling, upper_end};
 
-/// Rounds that find the way, and rounds that settle, which get this many times as much.
+/// Rounds that look from the centre.
 const EARLY: u64 = 3;
-const LATE: u64 = 2;
-const LATE_WEIGHT: f64 = 3.0;
+/// Rounds that look from around it, and how much of the budget one gets beside an early one.
+const LATE: u64 = 3;
+const LATE_WEIGHT: f64 = 2.0;
+/// Points that a late round looks from.
+const POINTS: u64 = 8;
+/// Points of a late round, and at the end, whose histograms are taken.
+const HISTOGRAMS: u64 = 2;
+const LAST_HISTOGRAMS: u64 = 4;
 /// Rounds, and the histogram after them.
 pub(super) const STEPS: u64 = EARLY + LATE + 1;
 
 /// Shares of the start's part of the budget.
 const FOR_LENGTHS: f64 = 0.08;
-const FOR_MEAN: f64 = 0.18;
-const FOR_PRODUCTS: f64 = 0.42;
-const FOR_GRADIENT: f64 = 0.40;
+const FOR_MEAN: f64 = 0.2;
+const FOR_PRODUCTS: f64 = 0.4;
 
 /// Quantiles of lengths that clip bounds are taken at: of gradients, of what they differ
 /// from their mean by, and for the chains.
@@ -71,17 +85,17 @@ const BELIEVED: f64 = 3.0;
 /// With more parameters than this, the products of different ones are left out.
 const DENSE_UP_TO: u64 = 100;
 /// Draws of the prior that its middle is taken from.
-const PRIOR_DRAWS: usize = 200;
+const PRIOR_DRAWS: usize = 50;
 /// Clip bound of the first look where the histogram shows nothing.
 const BLIND_CLIP: f64 = 3.0;
 
 /// The lines of the schedule.
 const LENGTHS: usize = 0;
-const MEAN: [usize; 2] = [1, 4];
-const PRODUCTS: [usize; 2] = [2, 5];
-const GRADIENT: [usize; 2] = [3, 6];
+const MEAN: usize = 1;
+const PRODUCTS: [usize; 2] = [2, 4];
+const GRADIENT: [usize; 2] = [3, 5];
 /// How many there are.
-pub(super) const LINES: usize = 7;
+pub(super) const LINES: usize = 6;
 
 /// What was learnt so far: all of it from released values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,17 +115,15 @@ pub struct Start {
     unknown: f64,
     /// Whether the last histogram showed lengths at all.
     seen: bool,
-}
-
-/// The early rounds are the first group, the late ones the second.
-fn group(round: u64) -> usize {
-    usize::from(round >= EARLY)
+    /// Variance of the noise in the centre, in posterior variances.
+    variance: f64,
 }
 
 /// What a start releases, which is given the share of the budget `share`.
 pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
-    let rounds = [EARLY as f64, LATE as f64 * LATE_WEIGHT];
-    let rest = (1.0 - FOR_LENGTHS) / (FOR_MEAN + FOR_PRODUCTS + FOR_GRADIENT);
+    let (early, late) = (EARLY as f64, LATE as f64 * LATE_WEIGHT);
+    let of_early = (1.0 - FOR_LENGTHS) * early / (early + late);
+    let of_late = (1.0 - FOR_LENGTHS) * late / (early + late);
     let products = match request.dimension > DENSE_UP_TO {
         true => Quantity::Squares,
         false => Quantity::Products,
@@ -123,23 +135,48 @@ pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
         count,
         subsampling: Subsampling::All,
     };
-    let histograms = 2 * (EARLY + LATE) + 1;
-    let mut lines = vec![line(
-        "histogram of gradient lengths",
-        Quantity::Lengths,
-        histograms,
-        FOR_LENGTHS,
-    )];
-    for (group, count) in [EARLY, LATE].into_iter().enumerate() {
-        let part = rest * rounds[group] / rounds.iter().sum::<f64>();
-        let gradient = Quantity::Gradient;
-        lines.extend([
-            line("gradient, for its mean", gradient, count, FOR_MEAN * part),
-            line("gradient products", products, count, FOR_PRODUCTS * part),
-            line("gradient about its mean", gradient, count, FOR_GRADIENT * part),
-        ]);
-    }
-    lines
+    let histograms = 2 * EARLY + HISTOGRAMS * LATE + LAST_HISTOGRAMS;
+    let gradient = Quantity::Gradient;
+    let looks = LATE * POINTS;
+    let for_gradient = 1.0 - FOR_MEAN - FOR_PRODUCTS;
+    vec![
+        line(
+            "histogram of gradient lengths",
+            Quantity::Lengths,
+            histograms,
+            FOR_LENGTHS,
+        ),
+        line(
+            "gradient, for its mean",
+            gradient,
+            EARLY,
+            FOR_MEAN * of_early,
+        ),
+        line(
+            "gradient products",
+            products,
+            EARLY,
+            FOR_PRODUCTS * of_early,
+        ),
+        line(
+            "gradient about its mean",
+            gradient,
+            EARLY,
+            for_gradient * of_early,
+        ),
+        line(
+            "gradient products around",
+            products,
+            looks,
+            FOR_PRODUCTS * of_late,
+        ),
+        line(
+            "gradient around",
+            gradient,
+            looks,
+            (1.0 - FOR_PRODUCTS) * of_late,
+        ),
+    ]
 }
 
 /// What these rounds release, by line of the plan.
@@ -147,12 +184,17 @@ pub(super) fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
     let mut released = vec![0; plan.lines.len()];
     for round in rounds {
         if round + 1 == STEPS {
-            released[LENGTHS] += 1;
-            continue;
-        }
-        released[LENGTHS] += 2;
-        for line in [MEAN, PRODUCTS, GRADIENT] {
-            released[line[group(round)]] += 1;
+            released[LENGTHS] += LAST_HISTOGRAMS;
+        } else if round < EARLY {
+            released[LENGTHS] += 2;
+            for line in [MEAN, PRODUCTS[0], GRADIENT[0]] {
+                released[line] += 1;
+            }
+        } else {
+            released[LENGTHS] += HISTOGRAMS;
+            for line in [PRODUCTS[1], GRADIENT[1]] {
+                released[line] += POINTS;
+            }
         }
     }
     released
@@ -199,6 +241,7 @@ impl Start {
             last_step: f64::MAX,
             unknown: 1.0,
             seen: false,
+            variance: f64::MAX,
         })
     }
 
@@ -273,20 +316,25 @@ impl Start {
         round: u64,
         plan: &Plan,
         oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
     ) -> Result<(), SampleError> {
+        let d = self.frame.dimension();
         let mut looking = Looking {
             start: self,
             plan,
             oracle,
         };
-        if round + 1 < STEPS {
-            return looking.round(group(round));
+        if round < EARLY {
+            return looking.round();
         }
-        let clip = looking.clip_bound(None, QUANTILES[2])?;
+        if round + 1 < STEPS {
+            return looking.round_about(&pairs(POINTS, d, rng));
+        }
+        let around = pairs(LAST_HISTOGRAMS, d, rng);
+        let clip = looking.clip_bound(&around, None, QUANTILES[2])?;
         let seen = clip.is_some();
         // About standard normal coordinates have gradients of this length.
-        let d = self.frame.dimension() as f64;
-        self.clip = clip.unwrap_or(2.0 * (d / self.records.max(1.0)).sqrt());
+        self.clip = clip.unwrap_or(2.0 * (d as f64 / self.records.max(1.0)).sqrt());
         self.seen = seen;
         Ok(())
     }
@@ -307,11 +355,20 @@ fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, SampleError
             false => at(0.5),
         });
     }
+    // Medians of one coordinate at a time need not be likely together: of a curved prior the
+    // origin may be the better guess.
+    let origin = vec![0.0; d];
+    if density.log_prior(&origin) >= density.log_prior(&middle) {
+        middle = origin;
+    }
     if density.log_prior(&middle).is_finite() {
         return Ok(middle);
     }
-    // Medians of one coordinate at a time need not be possible together.
-    prior.draws.into_iter().next_back().ok_or(SampleError::NoInitialPoint)
+    prior
+        .draws
+        .into_iter()
+        .next_back()
+        .ok_or(SampleError::NoInitialPoint)
 }
 
 /// A start at work.
@@ -325,12 +382,13 @@ impl Looking<'_> {
     fn ask(
         &mut self,
         line: usize,
+        u: &[f64],
         centre: Option<&[f64]>,
         clip: f64,
     ) -> Result<Vec<f64>, SampleError> {
         let frame = &self.start.frame;
         let view = View {
-            theta: frame.centre(),
+            theta: &frame.point(u),
             frame,
             centre,
             clip,
@@ -348,11 +406,19 @@ impl Looking<'_> {
     /// none where the noise hides them.
     fn clip_bound(
         &mut self,
+        points: &[Vec<f64>],
         centre: Option<&[f64]>,
         share: f64,
     ) -> Result<Option<f64>, SampleError> {
-        let counts = self.ask(LENGTHS, centre, 1.0)?;
-        let visible = VISIBLE * self.noise(LENGTHS);
+        let mut counts = Vec::new();
+        for u in points {
+            add(
+                &mut counts,
+                &self.ask(LENGTHS, u, centre, 1.0)?,
+                1.0 / points.len() as f64,
+            );
+        }
+        let visible = VISIBLE * self.noise(LENGTHS) / (points.len() as f64).sqrt();
         let counts: Vec<f64> = counts
             .into_iter()
             .map(|count| if count > visible { count } else { 0.0 })
@@ -374,48 +440,106 @@ impl Looking<'_> {
         Ok(None)
     }
 
-    fn round(&mut self, group: usize) -> Result<(), SampleError> {
+    fn round(&mut self) -> Result<(), SampleError> {
         let d = self.start.frame.dimension();
         let temperature = self.plan.request.temperature;
-        let first = self.clip_bound(None, QUANTILES[0])?;
+        let here = vec![vec![0.0; d]];
+        let first = self.clip_bound(&here, None, QUANTILES[0])?;
         let blind = first.is_none();
         let first = first.unwrap_or(self.start.clip);
-        let sum = self.ask(MEAN[group], None, first)?;
+        let sum = self.ask(MEAN, &here[0], None, first)?;
         let n = self.start.records;
-        let heard = norm(&sum) > BELIEVED * self.noise(MEAN[group]) * first * (d as f64).sqrt();
+        let heard = norm(&sum) > BELIEVED * self.noise(MEAN) * first * (d as f64).sqrt();
         let mean: Option<Vec<f64>> = heard.then(|| sum.iter().map(|s| s / n).collect());
-        let clip = self.clip_bound(mean.as_deref(), QUANTILES[1])?;
+        let clip = self.clip_bound(&here, mean.as_deref(), QUANTILES[1])?;
         let clip = clip.unwrap_or(first);
-        let products = self.ask(PRODUCTS[group], mean.as_deref(), clip * clip)?;
-        let about = self.ask(GRADIENT[group], mean.as_deref(), clip)?;
+        let products = self.ask(PRODUCTS[0], &here[0], mean.as_deref(), clip * clip)?;
+        let about = self.ask(GRADIENT[0], &here[0], mean.as_deref(), clip)?;
         if blind {
             // Nothing is known that could be gone by.
             return Ok(());
         }
         let theta = self.start.frame.centre().to_vec();
-        let prior = self.start.frame.pull_back(&self.oracle.prior_gradient(&theta)?);
+        let prior = self
+            .start
+            .frame
+            .pull_back(&self.oracle.prior_gradient(&theta)?);
         let slope: Vec<f64> = (0..d)
             .map(|j| {
                 let rest = mean.as_ref().map_or(0.0, |mean| n * mean[j]);
                 temperature * (rest + about[j]) + prior[j]
             })
             .collect();
-        let spread = temperature * self.noise(PRODUCTS[group]) * clip * clip;
+        let spread = temperature * self.noise(PRODUCTS[0]) * clip * clip;
         let curvature = self.prior_curvature(products.len() == d)?;
-        let information = Information::new(&products, &about, n, temperature, curvature, spread);
-        let noise = temperature * self.noise(GRADIENT[group]) * clip;
-        self.go(&information, &slope, noise);
+        let matrix = information(&products, &about, n, temperature, curvature);
+        let information = Information::new(matrix, products.len() == d && d > 1, d, spread);
+        let noise = temperature * self.noise(GRADIENT[0]) * clip;
+        self.go(&information, &slope, noise, false);
+        Ok(())
+    }
+
+    /// A round that looks from points around the centre, as wide as the posterior is thought
+    /// to be: averages of gradients and of information, as Gaussian variational inference has
+    /// them.
+    fn round_about(&mut self, points: &[Vec<f64>]) -> Result<(), SampleError> {
+        let d = self.start.frame.dimension();
+        let temperature = self.plan.request.temperature;
+        let m = points.len() as f64;
+        let first = &points[..points.len().min(HISTOGRAMS as usize)];
+        let Some(clip) = self.clip_bound(first, None, QUANTILES[1])? else {
+            return Ok(());
+        };
+        let (mut slope, mut products) = (Vec::new(), Vec::new());
+        for u in points {
+            add(
+                &mut products,
+                &self.ask(PRODUCTS[1], u, None, clip * clip)?,
+                1.0 / m,
+            );
+            let likelihood = self.ask(GRADIENT[1], u, None, clip)?;
+            add(&mut slope, &likelihood, temperature / m);
+            let theta = self.start.frame.point(u);
+            let prior = self
+                .start
+                .frame
+                .pull_back(&self.oracle.prior_gradient(&theta)?);
+            add(&mut slope, &prior, 1.0 / m);
+        }
+        if slope.iter().any(|x| !x.is_finite()) {
+            return Ok(());
+        }
+        let spread = temperature * self.noise(PRODUCTS[1]) * clip * clip / m.sqrt();
+        let curvature = self.prior_curvature(products.len() == d)?;
+        let nothing = vec![0.0; d];
+        let matrix = information(&products, &nothing, 1.0, temperature, curvature);
+        let information = Information::new(matrix, products.len() == d && d > 1, d, spread);
+        let noise = temperature * self.noise(GRADIENT[1]) * clip / m.sqrt();
+        self.go(&information, &slope, noise, true);
         Ok(())
     }
 
     /// A Newton step, and the axes of the information at the point before it.
-    fn go(&mut self, information: &Information, slope: &[f64], noise: f64) {
+    fn go(&mut self, information: &Information, slope: &[f64], noise: f64, weighed: bool) {
         let d = slope.len();
         let (values, vectors) = (&information.values, &information.vectors);
         let along = |k: usize| (0..d).map(|i| vectors[i * d + k] * slope[i]).sum::<f64>();
         let along: Vec<f64> = (0..d).map(along).collect();
+        // What was known of the centre, which may be off by a posterior sd for other reasons
+        // than noise, and what this slope says of it: as in a Kalman filter.
+        let own = noise * noise * values.iter().map(|w| 1.0 / w).sum::<f64>() / d as f64;
+        let before = self.start.variance + 1.0;
+        let gain = match weighed && before.is_finite() {
+            true => before / (before + own),
+            false => 1.0,
+        };
         let step: Vec<f64> = (0..d)
-            .map(|i| (0..d).map(|k| vectors[i * d + k] * along[k] / values[k]).sum())
+            .map(|i| {
+                let whole: f64 = (0..d)
+                    .map(|k| vectors[i * d + k] * along[k] / values[k])
+                    .sum();
+                gain * whole
+            })
             .collect();
         let axes: Vec<f64> = (0..d * d)
             .map(|at| vectors[at] / values[at % d].sqrt())
@@ -425,9 +549,12 @@ impl Looking<'_> {
             return;
         }
         let squares = along.iter().zip(values);
-        let squares = squares.map(|(s, w)| (s * s - noise * noise) / w).sum::<f64>();
+        let squares = squares
+            .map(|(s, w)| (s * s - noise * noise) / w)
+            .sum::<f64>();
         self.start.last_step = (squares.max(0.0) / d as f64).sqrt();
         self.start.unknown = information.unknown;
+        self.start.variance = if weighed { gain * own } else { own };
         self.start.frame = frame;
     }
 
@@ -466,40 +593,50 @@ struct Information {
     unknown: f64,
 }
 
-impl Information {
-    /// From noisy products of gradients about their mean, whose own sum is `about`: the upper
-    /// triangle by rows, or the squares alone. `spread`: sd of the noise of a square.
-    fn new(
-        products: &[f64],
-        about: &[f64],
-        n: f64,
-        temperature: f64,
-        curvature: Vec<f64>,
-        spread: f64,
-    ) -> Information {
-        let d = about.len();
-        let mut matrix = curvature;
-        let diagonal = products.len() == d && d > 1;
-        let mut add = |i: usize, j: usize, product: f64| {
-            let entry = temperature * (product - about[i] * about[j] / n);
-            matrix[i * d + j] += entry;
-            if i != j {
-                matrix[j * d + i] += entry;
-            }
-        };
-        let mut at = 0;
-        for i in 0..d {
-            for j in i..d {
-                if diagonal && i != j {
-                    continue;
-                }
-                let weight = if i == j { 1.0 } else { std::f64::consts::SQRT_2 };
-                add(i, j, products[at] / weight);
-                at += 1;
-            }
+/// From noisy products of gradients about their mean, whose own sum is `about`: the upper
+/// triangle by rows, or the squares alone.
+fn information(
+    products: &[f64],
+    about: &[f64],
+    n: f64,
+    temperature: f64,
+    curvature: Vec<f64>,
+) -> Vec<f64> {
+    let d = about.len();
+    let mut matrix = curvature;
+    let diagonal = products.len() == d && d > 1;
+    let mut add = |i: usize, j: usize, product: f64| {
+        let entry = temperature * (product - about[i] * about[j] / n);
+        matrix[i * d + j] += entry;
+        if i != j {
+            matrix[j * d + i] += entry;
         }
+    };
+    let mut at = 0;
+    for i in 0..d {
+        for j in i..d {
+            if diagonal && i != j {
+                continue;
+            }
+            let weight = if i == j {
+                1.0
+            } else {
+                std::f64::consts::SQRT_2
+            };
+            add(i, j, products[at] / weight);
+            at += 1;
+        }
+    }
+    matrix
+}
+
+impl Information {
+    /// `spread`: sd of the noise of a square.
+    fn new(mut matrix: Vec<f64>, diagonal: bool, d: usize, spread: f64) -> Information {
         if matrix.iter().any(|x| !x.is_finite()) {
-            matrix = (0..d * d).map(|k| f64::from(u8::from(k % (d + 1) == 0))).collect();
+            matrix = (0..d * d)
+                .map(|k| f64::from(u8::from(k % (d + 1) == 0)))
+                .collect();
         }
         let (mut values, vectors) = eigen(&matrix, d);
         // The largest eigenvalue of a symmetric matrix of noise, whose entries off the diagonal
@@ -521,6 +658,29 @@ impl Information {
     }
 }
 
+/// u and -u, so many in all, for standard normal u.
+fn pairs(count: u64, d: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    let mut points = Vec::new();
+    for _ in 0..count / 2 {
+        let u: Vec<f64> = (0..d).map(|_| StandardNormal.sample(rng)).collect();
+        let opposite = u.iter().map(|x| -x).collect();
+        points.extend([u, opposite]);
+    }
+    points
+}
+
+/// sum += weight * x, where an empty sum is one of zeros.
+fn add(sum: &mut Vec<f64>, x: &[f64], weight: f64) {
+    sum.resize(x.len(), 0.0);
+    for (s, x) in sum.iter_mut().zip(x) {
+        *s += weight * x;
+    }
+}
+
 fn norm(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;

@@ -24,8 +24,7 @@ use crate::cli::{Cli, Command, Common};
 use crate::output::{Outset, RECORD, RunDirectory, RunLedger, Unfinished, UnfinishedError};
 use crate::privacy::PrivateRng;
 use crate::sampler::{
-    Begun, Chain, Keeping, Plan, PrivateSettings, Start, released_before,
-    sample_with_checkpoints,
+    Begun, Chain, Keeping, Plan, PrivateSettings, Start, released_before, sample_with_checkpoints,
 };
 
 impl From<UnfinishedError> for Failure {

@@ -181,11 +181,14 @@ impl Job<'_> {
     }
 
     fn lengths_without_budget(&self, algorithm: &Algorithm) -> Result<Lengths, Failure> {
-        self.arguments.settings.lengths(1000, algorithm)?.ok_or_else(|| {
-            Failure::input(
-                "`--iterations max` asks how much a privacy budget allows; give a number",
-            )
-        })
+        self.arguments
+            .settings
+            .lengths(1000, algorithm)?
+            .ok_or_else(|| {
+                Failure::input(
+                    "`--iterations max` asks how much a privacy budget allows; give a number",
+                )
+            })
     }
 }
 

@@ -65,12 +65,7 @@ impl Table {
     }
 
     /// The sum of the clipped vectors that `look` makes of records, in lattice units.
-    pub fn clipped_sum(
-        &self,
-        density: &Density,
-        look: &Look,
-        scale: &GradientScale,
-    ) -> Vec<i128> {
+    pub fn clipped_sum(&self, density: &Density, look: &Look, scale: &GradientScale) -> Vec<i128> {
         let (dimension, coordinates) = (look.theta.len(), look.coordinates());
         let add = |mut total: Vec<i128>, part: Vec<i128>| {
             for (t, p) in total.iter_mut().zip(part) {

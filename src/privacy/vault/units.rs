@@ -182,9 +182,7 @@ impl<'a> Lanes<'a> {
 
     /// Clips the complete units and adds them to the total.
     fn empty(&mut self) {
-        let vectors = self
-            .look
-            .vectors(&self.sums, self.used, &mut self.vectors);
+        let vectors = self.look.vectors(&self.sums, self.used, &mut self.vectors);
         self.scale.add_clipped(
             vectors,
             &ALL[..self.used],
