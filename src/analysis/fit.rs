@@ -252,6 +252,7 @@ fn clipping(made: &Made) -> Clipping {
     Clipping {
         gradient: of(0, Question::Gradient),
         log_ratio: of(1, Question::LogRatio),
+        learns: made.prepared.plan.request.algorithm.learns(),
     }
 }
 

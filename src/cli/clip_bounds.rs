@@ -38,6 +38,8 @@ pub(super) struct ClipBounds {
     used: [bool; 2],
     /// What no record exceeds; none where rows share a unit.
     derived: Option<Derived>,
+    /// Whether the sampler learns its bounds.
+    learns: bool,
 }
 
 impl ClipBounds {
@@ -63,6 +65,7 @@ impl ClipBounds {
             log_ratio,
             used: chosen.used,
             derived: chosen.derived,
+            learns: algorithm.learns(),
         })
     }
 
@@ -76,6 +79,7 @@ impl ClipBounds {
         Clipping {
             gradient: of(self.gradient, self.used[0]),
             log_ratio: of(self.log_ratio, self.used[1]),
+            learns: self.learns,
         }
     }
 

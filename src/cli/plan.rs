@@ -40,9 +40,9 @@ pub(super) struct Arguments {
     /// Number of records the run would have (of units, if --unit is to be given)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
-    /// Sampler, one of the private ones that `dpm sample --help` lists
-    #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
-    algorithm: String,
+    /// Sampler, one of the private ones that `dpm sample --help` lists [default: as there]
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
@@ -63,11 +63,15 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let algorithm = super::sample::known_algorithm(&arguments.algorithm)?;
+    let name = match &arguments.algorithm {
+        Some(name) => name,
+        None => arguments.settings.default_algorithm(false),
+    };
+    let algorithm = super::sample::known_algorithm(name)?;
     if !algorithm.is_private() {
         return Err(Failure::input(format!(
             "`{}` releases exact values; there is nothing to plan",
-            arguments.algorithm
+            name
         )));
     }
     if arguments.rows == 0 {

@@ -1,8 +1,8 @@
 //! A bar per chain, with the epsilon spent so far.
 
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,7 +10,7 @@ use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, P
 use super::interrupt::Interrupt;
 use super::{Common, is_dumb, say_always};
 use crate::accounting::{Meter, Query, Real, Relation, account};
-use crate::sampler::{Draw, Observer, Phase};
+use crate::sampler::{Draw, Observer, Phase, Start};
 
 /// What the spent share of a plan amounts to.
 pub(super) struct Spending<'a> {
@@ -49,6 +49,7 @@ pub(super) struct Progress<'a> {
     /// When the next line is due; of a terminal, or where nothing is to be said, never.
     due: Option<Mutex<Instant>>,
     begun: Instant,
+    start: OnceLock<Start>,
     _screen: MultiProgress,
 }
 
@@ -105,6 +106,7 @@ impl<'a> Progress<'a> {
             interrupt: Interrupt::watch(),
             due: lines.then(|| Mutex::new(begun + BETWEEN_LINES)),
             begun,
+            start: OnceLock::new(),
             _screen: screen,
         }
     }
@@ -114,6 +116,11 @@ impl<'a> Progress<'a> {
         for bar in &self.bars {
             bar.bar.finish_and_clear();
         }
+    }
+
+    /// What was learnt before the chains began, of samplers that learn.
+    pub fn into_start(self) -> Option<Start> {
+        self.start.into_inner()
     }
 
     fn spent(&self) -> String {
@@ -213,6 +220,11 @@ impl Observer for Progress<'_> {
         };
         bar.bar
             .set_message(format!("{phase} accept {mean:.2} {}", self.spent()));
+    }
+
+    fn learnt(&self, start: &Start) {
+        // Told once; were it told twice, of the same start.
+        let _ = self.start.set(start.clone());
     }
 
     fn interrupted(&self) -> bool {

@@ -6,8 +6,8 @@ use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
 use crate::accounting::{Real, Relation};
 use crate::sampler::{
-    Algorithm, DEFAULT_CHAINS, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations,
-    NoiseChoice, Plan, PlanRequest,
+    Algorithm, DEFAULT_CHAINS, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
+    DEFAULT_START_SHARE, Iterations, NoiseChoice, Plan, PlanRequest,
 };
 
 /// Neighbouring data sets.
@@ -127,6 +127,9 @@ pub(super) struct RunSettings {
     /// B of sghmc: the variance of the batches' own noise per unit of time, a public guess [default: 0]
     #[arg(long, allow_negative_numbers = true, value_name = "B")]
     pub noise_estimate: Option<f64>,
+    /// Share of the budget for what is learnt before the chains begin [default: 0.3]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
+    pub start_share: Option<f64>,
     /// Temper: raise the likelihood to the power N0 / number of records (of units, where --unit is given)
     #[arg(long, allow_negative_numbers = true, value_name = "N0")]
     pub temperature: Option<f64>,
@@ -158,6 +161,11 @@ pub(super) fn refuse_foreign(
         "{flag} means nothing to `{}`: leave it out.{own}",
         algorithm.name
     )))
+}
+
+/// `share` of every `of` iterations.
+fn part(iterations: u64, share: u64, of: u64) -> u64 {
+    (u128::from(iterations) * u128::from(share) / u128::from(of)) as u64
 }
 
 impl RunSettings {
@@ -217,7 +225,20 @@ impl RunSettings {
             ("--noise-estimate", self.noise_estimate.is_some()),
             ("--one-component", self.one_component),
             ("--guided-walk", self.guided_walk),
+            ("--start-share", self.start_share.is_some()),
         ]
+    }
+
+    /// The sampler of a run that names none: the one that tunes itself, unless something is
+    /// given that is a setting of DP-HMC; `more`: a flag of the command's own.
+    pub fn default_algorithm(&self, more: bool) -> &'static str {
+        let given = self.particular().into_iter();
+        let foreign = given.filter(|(flag, _)| *flag != "--start-share");
+        let is_set = more
+            || self.step_size.is_some()
+            || self.iterations == Some(IterationsChoice::Max)
+            || foreign.into_iter().any(|(_, given)| given);
+        if is_set { "dp-hmc" } else { "dp-langevin" }
     }
 
     /// What is wrong whatever the model and the data.
@@ -241,18 +262,24 @@ impl RunSettings {
                 "--step-size is {step_size}, but must be a positive number"
             )));
         }
-        self.lengths(1).map(|_| ())
+        self.lengths(1, algorithm).map(|_| ())
     }
 
     /// Iterations asked for; `None` when the budget decides.
-    pub fn lengths(&self, default_samples: u64) -> Result<Option<Lengths>, Failure> {
+    pub fn lengths(
+        &self,
+        default_samples: u64,
+        algorithm: &Algorithm,
+    ) -> Result<Option<Lengths>, Failure> {
+        // Warm-up iterations for every ten that are kept.
+        let warmup = if algorithm.learns() { 1 } else { 10 };
         let lengths = match self.iterations {
             Some(IterationsChoice::Max) => return Ok(None),
-            Some(IterationsChoice::Count(total)) => self.split(total)?,
+            Some(IterationsChoice::Count(total)) => self.split(total, warmup)?,
             None => {
                 let num_samples = self.num_samples.unwrap_or(default_samples);
                 Lengths {
-                    num_warmup: self.num_warmup.unwrap_or(num_samples),
+                    num_warmup: self.num_warmup.unwrap_or(part(num_samples, warmup, 10)),
                     num_samples,
                 }
             }
@@ -268,8 +295,8 @@ impl RunSettings {
         Ok(Some(lengths))
     }
 
-    fn split(&self, total: u64) -> Result<Lengths, Failure> {
-        let num_warmup = self.num_warmup.unwrap_or(total / 2);
+    fn split(&self, total: u64, warmup: u64) -> Result<Lengths, Failure> {
+        let num_warmup = self.num_warmup.unwrap_or(part(total, warmup, 10 + warmup));
         match total.checked_sub(num_warmup) {
             Some(num_samples) if num_samples > 0 => Ok(Lengths {
                 num_warmup,
@@ -292,7 +319,7 @@ impl RunSettings {
         dimension: usize,
         clips: &ClipBounds,
     ) -> Result<(Plan, Lengths), Failure> {
-        let lengths = self.lengths(DEFAULT_SAMPLES)?;
+        let lengths = self.lengths(DEFAULT_SAMPLES, algorithm)?;
         let plan =
             Plan::new(self.request(algorithm, n, dimension, lengths, clips)?).map_err(|e| {
                 if e.is_refusal() {
@@ -303,7 +330,7 @@ impl RunSettings {
             })?;
         let lengths = match lengths {
             Some(lengths) => lengths,
-            None => self.split(plan.iterations_per_chain)?,
+            None => self.split(plan.iterations_per_chain, 10)?,
         };
         Ok((plan, lengths))
     }
@@ -380,6 +407,7 @@ impl RunSettings {
             batch_size: self.batch_size,
             step_decay: self.step_decay,
             friction: self.friction,
+            start_share: self.start_share.unwrap_or(DEFAULT_START_SHARE),
             noise_estimate: self.noise_estimate.unwrap_or(0.0),
             ..request
         })

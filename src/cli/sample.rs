@@ -68,9 +68,9 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// Sampler, see the list below
-    #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
-    algorithm: String,
+    /// Sampler, see the list below [default: dp-langevin, which tunes itself; dp-hmc where one of its settings is given]
+    #[arg(long, value_name = "NAME")]
+    algorithm: Option<String>,
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
     #[arg(long)]
     not_private: bool,
@@ -171,6 +171,15 @@ impl Arguments {
         self.model.as_deref().unwrap_or(Path::new(""))
     }
 
+    /// The sampler's name, as given or by the settings that are.
+    fn algorithm(&self) -> &str {
+        let given = [self.metric.is_some(), self.target_acceptance.is_some()];
+        match &self.algorithm {
+            Some(name) => name,
+            None => self.settings.default_algorithm(given.contains(&true)),
+        }
+    }
+
     fn data(&self) -> &Path {
         self.data.as_deref().unwrap_or(Path::new(""))
     }
@@ -185,7 +194,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
 
 /// A new run, or one that goes on from what was kept.
 fn begin(arguments: &Arguments, kept: Option<Kept>, common: &Common) -> Result<(), Failure> {
-    let algorithm = known_algorithm(&arguments.algorithm)?;
+    let algorithm = known_algorithm(arguments.algorithm())?;
     check_usage(arguments, algorithm)?;
     let file = ModelFile::read(arguments.model(), common)?;
     file.show_warnings(common);
@@ -226,25 +235,25 @@ fn check_usage(arguments: &Arguments, algorithm: &Algorithm) -> Result<(), Failu
     if is_private && arguments.not_private {
         return Err(Failure::input(format!(
             "`{}` is private; --not-private goes with `--algorithm hmc`",
-            arguments.algorithm
+            arguments.algorithm()
         )));
     }
     if !is_private && !arguments.not_private {
         return Err(Failure::input(format!(
             "`{}` gives no privacy at all: add --not-private if that is meant",
-            arguments.algorithm
+            arguments.algorithm()
         )));
     }
     if !is_private && (arguments.settings.epsilon.is_some() || arguments.settings.delta.is_some()) {
         return Err(Failure::input(format!(
             "--epsilon and --delta mean nothing for `{}`, which is not private: leave them out",
-            arguments.algorithm
+            arguments.algorithm()
         )));
     }
     if arguments.ledger.is_some() && !is_private {
         return Err(Failure::input(format!(
             "`{}` is not private, so there is no charge that could cover it: leave --ledger out, and do not publish what it writes",
-            arguments.algorithm
+            arguments.algorithm()
         )));
     }
     if arguments.ledger.is_some() && arguments.reading.unit() == Some(RECORD) {
@@ -386,6 +395,7 @@ impl Job<'_> {
             kept,
             chains,
             released,
+            start,
         } = self.run_kept(goes_on, run, &plan)?;
         let unfinished = chains.iter().any(|chain| chain.interrupted);
         let lost = chains.iter().map(|chain| chain.lost).sum();
@@ -411,6 +421,9 @@ impl Job<'_> {
             clipping: clips.report(),
         });
         let used = |flag: &str| algorithm.settings.contains(&flag);
+        for line in start.iter().flat_map(|start| start.describe(&plan)) {
+            self.common.say(line);
+        }
         let split = match plan.request.noise {
             NoiseChoice::FromBudget { split } if used("--noise-split") => Some(split),
             _ => None,
@@ -440,6 +453,8 @@ impl Job<'_> {
                 "tau_log_ratio": plan.tau(Question::LogRatio),
                 "fresh_gradients": plan.request.fresh_gradients,
                 "insecure_noise_seed": self.arguments.insecure_noise_seed,
+                "start_share": used("--start-share").then_some(plan.request.start_share),
+                "start": start.as_ref().map(|start| start.report(&plan)),
                 "noise": plan.noise_scales(),
                 "plan_warnings": plan.warnings,
             }),
@@ -499,7 +514,7 @@ impl Job<'_> {
             "model": a.model().display().to_string(),
             "data": a.data().display().to_string(),
             "constants": constants.map(|p| p.display().to_string()),
-            "algorithm": a.algorithm,
+            "algorithm": a.algorithm(),
             "not_private": a.not_private,
             "chains": chains,
             "num_warmup": lengths.num_warmup,
@@ -515,7 +530,7 @@ impl Job<'_> {
             "metric": a.metric.map(|m| metric_name(m.into())),
             "max_depth": a.max_depth,
             "target_acceptance": a.target_acceptance,
-            "private": sampler::lookup(&a.algorithm).is_some_and(Algorithm::is_private)
+            "private": sampler::lookup(a.algorithm()).is_some_and(Algorithm::is_private)
                 && a.insecure_noise_seed.is_none(),
             "version": env!("CARGO_PKG_VERSION"),
         })
@@ -538,7 +553,7 @@ impl Job<'_> {
         // How long a private run took depends on the number of records, which may
         // be private, and on the computer; it is nobody's business.
         let is_private =
-            sampler::lookup(&self.arguments.algorithm).is_none_or(Algorithm::is_private);
+            sampler::lookup(self.arguments.algorithm()).is_none_or(Algorithm::is_private);
         let timing = |chain: &Chain| match is_private {
             true => Timing {
                 warmup: 0.0,
@@ -562,13 +577,13 @@ impl Job<'_> {
                 num_warmup: lengths.num_warmup as usize,
                 thin: self.arguments.thin as usize,
                 save_warmup: false,
-                algorithm: self.arguments.algorithm.clone(),
+                algorithm: self.arguments.algorithm().to_owned(),
                 metric: match papers.metric {
                     MetricForm::Unit => Metric::Unit,
                     MetricForm::Diagonal => Metric::Diagonal,
                     MetricForm::Dense => Metric::Dense,
                 },
-                max_depth: (self.arguments.algorithm == "nuts")
+                max_depth: (self.arguments.algorithm() == "nuts")
                     .then(|| self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH)),
                 extra: papers.keys.clone(),
             };

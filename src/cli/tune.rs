@@ -102,7 +102,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         RelationChoice::AddRemove => None,
     };
     let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
-    let lengths = settings.lengths(crate::sampler::DEFAULT_SAMPLES)?;
+    let lengths = settings.lengths(crate::sampler::DEFAULT_SAMPLES, algorithm)?;
     let request = settings.request(algorithm, n, model.dimension, lengths, &clips)?;
     let free = free(settings, &request);
     let effort = Effort {

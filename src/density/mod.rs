@@ -6,12 +6,14 @@
 //! (see [`RowProgram`]). This room computes; it holds no rows and releases
 //! nothing.
 
+mod frame;
 mod kernel;
 mod program;
 mod simulate;
 mod special;
 mod tensor;
 
+pub use frame::Frame;
 pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
 pub use simulate::{PublicSample, Simulator};
 

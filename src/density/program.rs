@@ -13,6 +13,7 @@ mod compile;
 
 pub(super) use binary::{binary_values, pull_back_left, pull_back_right};
 
+use super::frame::Frame;
 use crate::function::Unary;
 use crate::model::{Binary, PrivateId, PublicId};
 
@@ -86,6 +87,23 @@ pub struct Jacobian {
     pub dimension: usize,
     /// One list of `(coordinate, derivative)` per interface place.
     pub rows: Vec<Vec<(usize, f64)>>,
+}
+
+impl Jacobian {
+    /// dz/du of the frame's coordinates u.
+    pub fn in_frame(&self, frame: &Frame) -> Jacobian {
+        let row = |row: &Vec<(usize, f64)>| {
+            let mut dense = vec![0.0; self.dimension];
+            for &(j, w) in row {
+                dense[j] = w;
+            }
+            frame.pull_back(&dense).into_iter().enumerate().collect()
+        };
+        Jacobian {
+            dimension: self.dimension,
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
 }
 
 /// Working memory of one thread.

@@ -5,6 +5,8 @@
 //! RUN/unfinished/chain-1.even   checkpoints of a chain, numbers 0, 2, 4, ...
 //! RUN/unfinished/chain-1.odd    numbers 1, 3, 5, ...
 //! RUN/unfinished/chain-1.draws  its draws so far, a line each
+//! RUN/unfinished/chain-N.*      of what is learnt before the chains begin, where that is: N
+//!                               is one more than there are chains
 //! RUN/unfinished/lock           held while a process is at it
 //! ```
 //!
@@ -56,6 +58,9 @@ pub struct Outset {
     /// The schedule that was charged.
     pub events: Value,
     pub chains: u64,
+    /// Whether something is learnt before the chains begin, which is kept as one more chain.
+    #[serde(default)]
+    pub learns: bool,
     /// Whoever goes on with the run must know its token, see docs/ledger.md.
     pub token: Option<String>,
     /// The token that is about to take its place.
@@ -78,11 +83,19 @@ impl Outset {
             records: None,
             events: Value::Null,
             chains: 0,
+            learns: false,
             token: None,
             next_token: Some(token),
             ledger: None,
             resumed: 0,
         }
+    }
+}
+
+impl Outset {
+    /// What is kept in files of its own: the chains, and what is learnt before them.
+    fn courses(&self) -> u64 {
+        self.chains + u64::from(self.learns)
     }
 }
 
@@ -160,7 +173,7 @@ impl Unfinished {
             write_json(&fresh.join(RUN), outset)?;
             let lock = File::create(fresh.join(LOCK))?;
             lock.lock()?;
-            let chains = (1..=outset.chains).map(|chain| {
+            let chains = (1..=outset.courses()).map(|chain| {
                 let (draws, slots) = open_files(&fresh, chain)?;
                 Ok(Mutex::new(ChainFiles {
                     draws,
@@ -234,7 +247,7 @@ impl Unfinished {
         let outset: Outset = serde_json::from_value(known).map_err(|e| damaged(&path, e))?;
         let mut chains = Vec::new();
         let mut begun = Vec::new();
-        for chain in 1..=outset.chains {
+        for chain in 1..=outset.courses() {
             let (files, last) = open_chain(&folder, chain)?;
             chains.push(Mutex::new(files));
             begun.push(last);

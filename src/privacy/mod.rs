@@ -20,6 +20,7 @@ mod noisy;
 pub mod penalty;
 mod randomness;
 mod rows;
+mod statistic;
 mod subsampling;
 mod vault;
 
@@ -37,5 +38,6 @@ pub use noisy::Noisy;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
 pub use rows::Rows;
+pub(crate) use statistic::{Look, Statistic, upper_end};
 pub use subsampling::{InclusionRate, RateError, Subsampling};
 pub use vault::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};

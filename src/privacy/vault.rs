@@ -15,6 +15,7 @@ use super::noisy::Noisy;
 use super::penalty::PenaltyQuery;
 use super::randomness::PrivateRng;
 use super::rows::Rows;
+use super::statistic::Look;
 use super::subsampling::Subsampling;
 use crate::density::Density;
 use crate::model::Model;
@@ -143,6 +144,24 @@ impl Vault {
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
         self.noisy_batch_gradient(theta, scale, Subsampling::All, charge, rng)
+    }
+
+    /// The sum of the clipped vectors that `look` makes of the records, plus noise: of what a
+    /// private start learns from.
+    ///
+    /// # Privacy
+    ///
+    /// As [`Vault::noisy_gradient`]. Point, coordinates, centre and clip bound of a look may
+    /// follow from earlier releases: sensitivity and noise keep the proportion that was
+    /// planned, and that alone is composed.
+    pub(crate) fn noisy_statistic(
+        &self,
+        look: &Look,
+        scale: &GradientScale,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
+        self.noisy_sum(look, scale, Subsampling::All, charge, rng)
     }
 
     /// The sum of the records' clipped log-likelihood ratios between two

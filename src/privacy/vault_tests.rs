@@ -3,8 +3,9 @@
 use super::*;
 use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
 use crate::check::check;
+use crate::density::Frame;
 use crate::model::{Constants, Model};
-use crate::privacy::{OnBadRows, PenaltyPlan, PenaltyScale};
+use crate::privacy::{Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
 use crate::syntax::parse;
 
 /// Models whose records move the sums through all three kinds of interface.
@@ -197,6 +198,66 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
     }
     assert!(closest_gradient > 0.99, "{closest_gradient}");
     assert!(closest_ratio > 0.999, "{closest_ratio}");
+}
+
+/// The same for what a start learns from: in other coordinates, about a centre, products,
+/// squares and histograms.
+#[test]
+fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
+    let statistics = [
+        Statistic::Gradient,
+        Statistic::Products,
+        Statistic::Squares,
+        Statistic::Lengths,
+    ];
+    let mut rng = Lcg(5);
+    let mut closest = [0.0f64; 4];
+    let pairs = 10_000 / MODELS.len() / statistics.len() + 1;
+    for source in MODELS {
+        let d = density(source);
+        let dimension = d.dimension();
+        for pair in 0..pairs {
+            let original = table(&mut rng, &d, 3);
+            let other = table(&mut rng, &d, 3);
+            let mut substituted = original.clone();
+            let mut removed = original.clone();
+            for (c, column) in other.iter().enumerate() {
+                substituted[c][pair % 3] = column[pair % 3];
+                removed[c].remove(pair % 3);
+            }
+            let vaults = [&original, &substituted, &removed].map(|t| vault(source, t));
+            let axes: Vec<f64> = (0..dimension * dimension)
+                .map(|_| 3.0 * rng.uniform() - 1.0)
+                .collect();
+            let frame = Frame::about(point(&mut rng, dimension))
+                .refined(&point(&mut rng, dimension), &axes);
+            let centre = point(&mut rng, dimension);
+            let theta = frame.point(&point(&mut rng, dimension));
+            let clip = [0.01, 1.0, 8.0][pair % 3];
+            for (statistic, closest) in statistics.into_iter().zip(&mut closest) {
+                let look = Look {
+                    theta: &theta,
+                    frame: Some(&frame),
+                    centre: (pair % 2 == 0).then_some(&centre[..]),
+                    statistic,
+                };
+                let scale = GradientScale::new(clip, 2, 5.0).unwrap();
+                let bound = i128::from(scale.bound());
+                let sums = vaults
+                    .each_ref()
+                    .map(|v| v.table.clipped_sum(&v.density, &look, &scale));
+                assert_eq!(sums[0].len(), look.coordinates());
+                let replaced = squared_distance(&sums[0], &sums[1]);
+                assert!(replaced <= 4 * bound * bound, "{statistic:?} of {source}");
+                let gone = squared_distance(&sums[0], &sums[2]);
+                assert!(gone <= bound * bound, "{statistic:?} of {source}");
+                *closest = closest.max(gone as f64 / (bound * bound) as f64);
+            }
+        }
+    }
+    for closest in closest {
+        assert!(closest > 0.99, "{closest}");
+    }
 }
 
 /// The order of records, and the blocks and threads they fall into, leave no

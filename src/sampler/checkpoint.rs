@@ -28,6 +28,7 @@ use super::exact_number;
 use super::oracle::SampleError;
 use super::plan::{Plan, PlanError};
 use super::run::Draw;
+use super::start;
 use super::warmup::Learnt;
 use super::{Kind, Sampler};
 
@@ -65,14 +66,16 @@ pub struct Checkpoint {
 /// Where checkpoints are kept.
 pub trait Keeper: Sync {
     /// Keeps a chain's checkpoint, beside those before. When this returns it must have
-    /// reached the disk, or whatever outlives a kill. `chain` counts from 0.
+    /// reached the disk, or whatever outlives a kill. `chain` counts from 0; the start of a
+    /// run, where there is one, is the one behind the last chain.
     fn keep(&self, chain: usize, checkpoint: &Checkpoint) -> io::Result<()>;
 }
 
 /// Checkpoints of a run: where to keep them, and what to go on from.
 pub struct Keeping<'a> {
     pub keeper: &'a dyn Keeper,
-    /// The state of each chain; `None` for one that has not begun. Empty for a new run.
+    /// The state of each chain, and behind them that of the start where there is one; `None`
+    /// for one that has not begun. Empty for a new run.
     pub begun: Vec<Option<Begun>>,
 }
 
@@ -122,8 +125,25 @@ impl Begun {
         {
             *lost.get_mut(line).ok_or(SampleError::Unreadable)? += 1;
         }
+        Ok(self.and_lost(lost))
+    }
+
+    /// Releases of each line that the start has made or may have made.
+    pub(super) fn released_by_start(&self, plan: &Plan) -> Result<Vec<u64>, SampleError> {
+        let last = &self.last;
+        if last.released.len() != plan.lines.len()
+            || last.released.len() <= start::LINES
+            || last.done > last.granted
+            || last.granted > start::STEPS
+        {
+            return Err(SampleError::Unreadable);
+        }
+        Ok(self.and_lost(start::releases(plan, self.window())))
+    }
+
+    fn and_lost(&self, lost: Vec<u64>) -> Vec<u64> {
         let both = self.last.released.iter().zip(lost);
-        Ok(both.map(|(made, lost)| made + lost).collect())
+        both.map(|(made, lost)| made + lost).collect()
     }
 }
 
@@ -136,8 +156,13 @@ impl Begun {
 /// The checkpoints are not this plan's.
 pub fn released_before(plan: &Plan, begun: &[Option<Begun>]) -> Result<Vec<u64>, SampleError> {
     let mut sum = vec![0; plan.lines.len()];
-    for chain in begun.iter().flatten() {
-        for (sum, released) in sum.iter_mut().zip(chain.released(plan)?) {
+    for (i, chain) in begun.iter().enumerate() {
+        let Some(chain) = chain else { continue };
+        let released = match (i as u64) < plan.request.chains {
+            true => chain.released(plan)?,
+            false => chain.released_by_start(plan)?,
+        };
+        for (sum, released) in sum.iter_mut().zip(released) {
             *sum += released;
         }
     }
@@ -156,7 +181,12 @@ fn planned_releases(
             0 => Vec::new(),
             _ => sampler.lines(&plan.request, end)?,
         };
-        let count = |i: usize| lines.get(i).map_or(0, |line| line.count);
+        // What a start releases is none of a chain's.
+        let first = sampler.learner().map_or(0, |_| start::LINES);
+        let count = |i: usize| match i < first {
+            true => 0,
+            false => lines.get(i).map_or(0, |line| line.count),
+        };
         Ok((0..plan.lines.len()).map(count).collect())
     };
     let (before, after) = (up_to(iterations.start)?, up_to(iterations.end)?);

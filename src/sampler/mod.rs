@@ -11,10 +11,12 @@ mod checkpoint;
 mod clipped;
 mod dp_barker;
 mod dp_hmc;
+mod dp_langevin;
 mod dp_penalty;
 mod dp_sghmc;
 mod dp_sgld;
 mod dp_sgnht;
+mod eigen;
 mod exact;
 mod exact_number;
 mod hamiltonian;
@@ -34,6 +36,7 @@ mod request;
 mod run;
 mod rwmh;
 mod schedule;
+mod start;
 mod stochastic;
 mod warmup;
 
@@ -46,21 +49,22 @@ pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
 pub use open::{OpenSettings, sample_openly};
-pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError};
+pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError, View};
 pub use own::{Asked, OWN};
 pub use plan::{NoiseScales, Plan, PlanError};
 pub use prior::{PriorDraws, draw_prior};
 pub use prior_margins::{PriorMargins, draw_prior_margins};
 pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
-    DEFAULT_SAMPLES, DEFAULT_SPLIT, Iterations, NoiseChoice, PlanRequest,
+    DEFAULT_SAMPLES, DEFAULT_SPLIT, DEFAULT_START_SHARE, Iterations, NoiseChoice, PlanRequest,
 };
 pub use run::{
     Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately,
     sample_with_checkpoints,
 };
 pub(crate) use run::{public_rng, start};
-pub use schedule::{Line, Noise, PlannedLine, Question, Scale};
+pub use schedule::{Line, Noise, PlannedLine, Quantity, Question, Scale};
+pub use start::Start;
 pub use warmup::Learnt;
 
 /// A sampler, as the command line and the planner see it.
@@ -83,6 +87,14 @@ impl Algorithm {
     /// Whether its draws are differentially private.
     pub fn is_private(&self) -> bool {
         matches!(self.kind, Kind::Private(_))
+    }
+
+    /// Whether a run of it learns from releases before its chains begin.
+    pub fn learns(&self) -> bool {
+        match self.kind {
+            Kind::Private(sampler) => sampler.learner().is_some(),
+            Kind::Exact | Kind::Open(_) | Kind::Clipped(_) => false,
+        }
     }
 }
 
@@ -121,6 +133,11 @@ pub trait Sampler: Sync + std::fmt::Debug {
     /// samplers that accept and reject.
     fn target_acceptance(&self) -> Option<f64>;
 
+    /// What a run of it learns before its chains begin, where it does.
+    fn learner(&self) -> Option<&dyn Learner> {
+        None
+    }
+
     /// A chain at `theta` (unconstrained scale), before its first step.
     fn chain(
         &self,
@@ -129,6 +146,12 @@ pub trait Sampler: Sync + std::fmt::Debug {
         oracle: &mut dyn Oracle,
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker>;
+}
+
+/// The part of a sampler that learns from releases which all chains share.
+pub trait Learner: Sync {
+    /// A chain with what was learnt, before its first step.
+    fn chain(&self, plan: &Plan, learnt: &Start, rng: &mut ChaCha8Rng) -> Box<dyn Walker>;
 }
 
 /// The state of one chain.
@@ -201,6 +224,7 @@ impl Step {
 
 /// Every sampler, the default first.
 pub static ALGORITHMS: &[Algorithm] = &[
+    dp_langevin::ALGORITHM,
     dp_hmc::ALGORITHM,
     dp_penalty::ALGORITHM,
     dp_barker::ALGORITHM,

@@ -2,12 +2,12 @@
 
 use super::barker_correction;
 use super::plan::Plan;
-use super::schedule::{PlannedLine, Scale};
+use super::schedule::{PlannedLine, Question, Scale, factor};
 use crate::accounting::Meter;
-use crate::density::Density;
+use crate::density::{Density, Frame};
 use crate::privacy::{
-    BatchPenaltyError, BatchPenaltyPlan, Charge, NotPrivate, PenaltyError, PenaltyPlan, PrivateRng,
-    ReleaseError, ScaleError, Vault, noise,
+    BatchPenaltyError, BatchPenaltyPlan, Charge, GradientScale, Look, NotPrivate, PenaltyError,
+    PenaltyPlan, PrivateRng, ReleaseError, ScaleError, Vault, noise,
 };
 
 /// A run that cannot go on.
@@ -38,6 +38,10 @@ pub enum SampleError {
     NotOurs,
     #[error("the plan has no line {line} of that kind: the sampler asks what it did not plan")]
     NotPlanned { line: usize },
+    #[error("this oracle has no answers for samplers that learn before they sample")]
+    NotLearning,
+    #[error("point, centre and coordinates are not of the dimension {0}")]
+    Dimension(usize),
     #[error("`{0}` is not private: it has no plan to run under")]
     NotPrivate(&'static str),
     #[error("`{0}` is not a stochastic-gradient sampler without privacy")]
@@ -56,6 +60,19 @@ pub enum SampleError {
     Unreadable,
     #[error("this should not have happened: the thread of a chain is gone")]
     Lost,
+}
+
+/// From where, and how, a sampler that learns looks at records.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// Unconstrained scale.
+    pub theta: &'a [f64],
+    /// The coordinates of gradients.
+    pub frame: &'a Frame,
+    /// Taken from each gradient, in the frame's coordinates.
+    pub centre: Option<&'a [f64]>,
+    /// Bound on the l2 norm of what is taken of a record; of lengths, 1.
+    pub clip: f64,
 }
 
 /// The answer to a question about a proposal.
@@ -95,6 +112,21 @@ pub trait Oracle {
         prior_ratio: f64,
     ) -> Result<bool, SampleError> {
         let _ = (from, to, prior_ratio);
+        Err(SampleError::NotPlanned { line })
+    }
+
+    /// The gradient of log prior plus log Jacobian at `theta` (unconstrained scale); an oracle
+    /// for samplers that learn first has it.
+    fn prior_gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+        let _ = theta;
+        Err(SampleError::NotLearning)
+    }
+
+    /// The sum of what the line takes of each record, clipped at `view.clip` and with noise:
+    /// of the likelihood alone, not tempered. An oracle for samplers that learn first has such
+    /// lines.
+    fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
+        let _ = view;
         Err(SampleError::NotPlanned { line })
     }
 
@@ -203,7 +235,7 @@ impl Oracle for PrivateOracle<'_> {
                 self.count(line);
                 return Ok(Ratio::Penalised(released.get().penalised));
             }
-            Scale::Gradient(_) | Scale::Barker(_) => {
+            Scale::Gradient(_) | Scale::Barker(_) | Scale::Learnt(_) => {
                 return Err(SampleError::NotPlanned { line });
             }
         };
@@ -244,6 +276,35 @@ impl Oracle for PrivateOracle<'_> {
         self.count(line);
         let correction = barker_correction::draw(&mut self.rng);
         Ok(released.get() + prior_ratio + correction > 0.0)
+    }
+
+    fn prior_gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
+        Ok(self.vault.density().pull_back(theta, &[]).1)
+    }
+
+    fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
+        let (planned, charge) = self.line(line)?;
+        let Question::Learnt(quantity) = planned.line.question else {
+            return Err(SampleError::NotPlanned { line });
+        };
+        let d = self.dimension();
+        let centred = view.centre.is_none_or(|centre| centre.len() == d);
+        if view.theta.len() != d || view.frame.dimension() != d || !centred {
+            return Err(SampleError::Dimension(d));
+        }
+        let factor = factor(self.plan.request.relation);
+        let scale = GradientScale::new(view.clip, factor, planned.tau)?;
+        let look = Look {
+            theta: view.theta,
+            frame: Some(view.frame),
+            centre: view.centre,
+            statistic: quantity.statistic(),
+        };
+        let released = self
+            .vault
+            .noisy_statistic(&look, &scale, charge, &mut self.rng)?;
+        self.count(line);
+        Ok(released.into_inner())
     }
 
     fn accept(&mut self, log_probability: f64) -> bool {

@@ -127,7 +127,7 @@ impl Multipliers {
                 let (tau, flag) = match line.question {
                     Question::Gradient => (gradient, "--tau-gradient"),
                     Question::LogRatio => (log_ratio, "--tau-log-ratio"),
-                    Question::Barker => (None, "no multiplier"),
+                    Question::Barker | Question::Learnt(_) => (None, "no multiplier"),
                 };
                 match (tau, noise) {
                     (Some(tau), Noise::AtLeast(least)) if tau < least => {
@@ -310,7 +310,7 @@ impl Plan {
                 Ok(BatchPenaltyPlan::Skip) => Some(0.0),
                 Ok(BatchPenaltyPlan::Refuse) | Err(_) => Some(f64::INFINITY),
             },
-            Scale::Gradient(_) | Scale::Barker(_) => None,
+            Scale::Gradient(_) | Scale::Barker(_) | Scale::Learnt(_) => None,
         };
         self.lines.iter().find_map(noise).unwrap_or(0.0)
     }

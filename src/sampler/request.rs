@@ -14,6 +14,8 @@ pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
 /// Clip bounds on gradients and on log-ratios per unit of distance: generous for
 /// a regression with a handful of covariates of size one.
 pub const DEFAULT_CLIP: f64 = 3.0;
+/// Share of the budget for a start.
+pub const DEFAULT_START_SHARE: f64 = 0.3;
 /// Half of the budget for gradients.
 pub const DEFAULT_SPLIT: f64 = 0.5;
 
@@ -88,6 +90,9 @@ pub struct PlanRequest {
     /// Friction of the samplers with momentum that need one, per unit of time. `None`:
     /// the sampler's own.
     pub friction: Option<f64>,
+    /// The share of the budget that goes to what is learnt before the chains begin, for
+    /// samplers that learn.
+    pub start_share: f64,
     /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
     pub noise_estimate: f64,
     /// What one chain asks in one iteration, where the sampler is not of this crate.
@@ -122,6 +127,7 @@ impl PlanRequest {
             batch_size: None,
             step_decay: None,
             friction: None,
+            start_share: DEFAULT_START_SHARE,
             noise_estimate: 0.0,
             asked: Asked::default(),
         }

@@ -11,6 +11,7 @@ use super::exact_number;
 use super::metric::MetricForm;
 use super::oracle::{Oracle, PrivateOracle, SampleError};
 use super::plan::Plan;
+use super::start::{self, Start};
 use super::warmup::Warmup;
 use super::{Kind, Walker};
 use crate::accounting::Meter;
@@ -60,10 +61,30 @@ pub struct Chain {
     pub sampling_seconds: f64,
 }
 
+impl Chain {
+    /// A chain of a run that was interrupted before any began.
+    fn not_begun() -> Chain {
+        Chain {
+            draws: Vec::new(),
+            acceptance: 0.0,
+            lost: 0,
+            interrupted: true,
+            warmup_seconds: 0.0,
+            sampling_seconds: 0.0,
+        }
+    }
+}
+
 /// Told about every iteration; may stop the run.
 pub trait Observer: Sync {
     /// `chain` and `iteration` count from 0.
     fn iteration(&self, chain: usize, iteration: u64, draw: &Draw);
+
+    /// What was learnt before the chains, by samplers that learn. Called once, before the
+    /// first iteration, also when a run goes on.
+    fn learnt(&self, start: &Start) {
+        let _ = start;
+    }
 
     /// Whether to stop. Chains finish the iteration that they are in, so that nothing that
     /// was released is lost, and are shorter.
@@ -156,19 +177,24 @@ pub fn sample_with_checkpoints(
         return Err(SampleError::NotPrivate(request.algorithm.name));
     };
     let chains = request.chains as usize;
+    let learnt = match sampler.learner() {
+        None => None,
+        Some(learner) => match learn(vault, plan, meter, run, observer, keeping)? {
+            Some(start) => Some((learner, start)),
+            None => return Ok(vec![Chain::not_begun(); chains]),
+        },
+    };
+    if let Some((_, start)) = &learnt {
+        observer.learnt(start);
+    }
     in_parallel(chains, observer, |chain, stop| {
         let mut rng = public_rng(run.seed, chain);
         let noise = run.noise.fork(chain as u64)?;
         let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
         let begun = keeping.and_then(|keeping| keeping.begun.get(chain)?.as_ref());
-        let theta = match begun {
-            None => start(&run.initial, chain, vault.density(), &mut rng)?,
-            // Takes its place from the checkpoint.
-            Some(_) => vec![0.0; vault.density().dimension()],
-        };
         let warmup = Warmup::new(
             run.num_warmup,
-            theta.len(),
+            vault.density().dimension(),
             request
                 .step_size
                 .unwrap_or_else(|| sampler.default_step_size(request)),
@@ -178,7 +204,18 @@ pub fn sample_with_checkpoints(
             },
             run.metric,
         );
-        let mut walker = sampler.chain(plan, theta, &mut oracle, &mut rng);
+        let mut walker = match (&learnt, begun) {
+            (Some((learner, start)), _) => learner.chain(plan, start, &mut rng),
+            (None, None) => {
+                let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
+                sampler.chain(plan, theta, &mut oracle, &mut rng)
+            }
+            // Takes its place from the checkpoint.
+            (None, Some(_)) => {
+                let anywhere = vec![0.0; vault.density().dimension()];
+                sampler.chain(plan, anywhere, &mut oracle, &mut rng)
+            }
+        };
         let mut course = Course {
             walker: walker.as_mut(),
             oracle: &mut oracle,
@@ -195,6 +232,67 @@ pub fn sample_with_checkpoints(
         }
         course.run(plan.iterations_per_chain, &mut rng, stop)
     })
+}
+
+/// The start of a run, which its chains share; its rounds are kept as a chain's iterations
+/// are, behind the chains. `None` if it was interrupted.
+fn learn(
+    vault: &Vault,
+    plan: &Plan,
+    meter: &Meter,
+    run: &PrivateSettings,
+    observer: &impl Observer,
+    keeping: Option<&Keeping>,
+) -> Result<Option<Start>, SampleError> {
+    let place = plan.request.chains as usize;
+    let density = vault.density();
+    let noise = run.noise.fork(place as u64)?;
+    let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
+    let (mut start, mut round, lost) = match keeping.and_then(|k| k.begun.get(place)?.as_ref()) {
+        None => (Start::new(density, plan, &run.initial, run.seed)?, 0, 0),
+        Some(begun) => {
+            let last = &begun.last;
+            oracle.count_from(begun.released_by_start(plan)?);
+            let start = Start::restore(&last.walker, density.dimension())?;
+            (start, last.granted, last.lost + last.granted - last.done)
+        }
+    };
+    let nothing = Warmup::new(0, 0, 0.0, None, MetricForm::Unit);
+    let keep = |start: &Start, oracle: &PrivateOracle, done: u64, granted: u64, lost: u64| {
+        let Some(keeping) = keeping else {
+            return Ok(());
+        };
+        let checkpoint = Checkpoint {
+            done,
+            granted,
+            lost,
+            released: oracle.released(),
+            accepted: 0,
+            sampled: 0,
+            first_release: None,
+            position: 0,
+            walker: start.save(),
+            warmup: nothing.learnt().clone(),
+            draws: Vec::new(),
+        };
+        let kept = keeping.keeper.keep(place, &checkpoint);
+        kept.map_err(|source| SampleError::Keep {
+            chain: place + 1,
+            source,
+        })
+    };
+    while round < start::STEPS {
+        if observer.interrupted() {
+            keep(&start, &oracle, round, round, lost)?;
+            return Ok(None);
+        }
+        keep(&start, &oracle, round, round + 1, lost)?;
+        let mut rng = public_rng(run.seed, place + 1 + round as usize);
+        start.step(round, plan, &mut oracle, &mut rng)?;
+        round += 1;
+    }
+    keep(&start, &oracle, round, round, lost)?;
+    Ok(Some(start))
 }
 
 /// A chain that is about to go.

@@ -4,7 +4,7 @@ use super::plan::PlanError;
 use super::request::PlanRequest;
 use crate::accounting::{Barker, Event, Gaussian, Lattice, Relation, Subsampled, batch_rate};
 use crate::privacy::{
-    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, Subsampling, penalty,
+    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, Statistic, Subsampling, penalty,
 };
 
 /// What a line of the schedule asks of the vault.
@@ -18,6 +18,34 @@ pub enum Question {
     LogRatio,
     /// DP-Barker's test of a batch.
     Barker,
+    /// A sum of what a start learns from; its clip bound follows from releases before it,
+    /// and its noise is a multiple of that bound, so that the cost is known beforehand.
+    Learnt(Quantity),
+}
+
+/// What a start learns from, and what is sampled with what it has learnt: all in its
+/// coordinates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// The sum of the records' gradients.
+    Gradient,
+    /// The sum of the products of each gradient's coordinates.
+    Products,
+    /// The sum of the squares of each gradient's coordinates.
+    Squares,
+    /// How many gradients have a length in each of a list of intervals.
+    Lengths,
+}
+
+impl Quantity {
+    pub(super) fn statistic(self) -> Statistic {
+        match self {
+            Quantity::Gradient => Statistic::Gradient,
+            Quantity::Products => Statistic::Products,
+            Quantity::Squares => Statistic::Squares,
+            Quantity::Lengths => Statistic::Lengths,
+        }
+    }
 }
 
 /// What decides how much noise the releases of a line get.
@@ -51,6 +79,9 @@ impl Line {
         match self.question {
             Question::Gradient => request.dimension,
             Question::LogRatio | Question::Barker => 1,
+            Question::Learnt(quantity) => {
+                quantity.statistic().coordinates(request.dimension as usize) as u64
+            }
         }
     }
 
@@ -73,6 +104,8 @@ pub enum Scale {
     LogRatio(PenaltyScale),
     BatchLogRatio(BatchPenaltyScale),
     Barker(BarkerScale),
+    /// In units of the clip bound, whatever it will be.
+    Learnt(GradientScale),
 }
 
 /// A line whose noise is settled.
@@ -101,6 +134,12 @@ impl PlannedLine {
                 let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
                 let event = line.event(request.clip_gradient, scale.sigma(), lattice, request)?;
                 (Scale::Gradient(scale), event)
+            }
+            Question::Learnt(_) => {
+                let scale = GradientScale::new(1.0, factor(request.relation), tau)?;
+                let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
+                let event = line.event(1.0, scale.sigma(), lattice, request)?;
+                (Scale::Learnt(scale), event)
             }
             Question::LogRatio => line.log_ratio(tau, request)?,
             Question::Barker => line.barker(request)?,

@@ -195,7 +195,7 @@ fn check(request: &PlanRequest) -> Result<(), TuneError> {
     let whole = |line: &Line| match line.question {
         Question::Gradient => true,
         Question::LogRatio => line.subsampling == Subsampling::All,
-        Question::Barker => false,
+        Question::Barker | Question::Learnt(_) => false,
     };
     match sampler.lines(request, 1)?.iter().all(whole) {
         true => Ok(()),

@@ -24,7 +24,7 @@ use crate::cli::{Cli, Command, Common};
 use crate::output::{Outset, RECORD, RunDirectory, RunLedger, Unfinished, UnfinishedError};
 use crate::privacy::PrivateRng;
 use crate::sampler::{
-    Begun, Chain, Keeping, Plan, PrivateSettings, released_before, sample_with_checkpoints,
+    Begun, Chain, Keeping, Plan, PrivateSettings, Start, released_before, sample_with_checkpoints,
 };
 
 impl From<UnfinishedError> for Failure {
@@ -100,11 +100,12 @@ impl Kept {
         outset.records = plan.request.records;
         outset.events = json!(plan.events);
         outset.chains = plan.request.chains;
+        outset.learns = plan.request.algorithm.learns();
         // Once more, since reading the data takes a while.
         RunDirectory::check(job.place, job.arguments.overwrite).map_err(Failure::run)?;
         Ok(Kept {
             store: Unfinished::create(job.place, &outset).map_err(Failure::run)?,
-            begun: vec![None; outset.chains as usize],
+            begun: Vec::new(),
             outset,
         })
     }
@@ -178,14 +179,9 @@ impl Kept {
     /// Iterations of each chain that are over, and how many of all were lost.
     pub fn done_and_lost(&self) -> (Vec<u64>, u64) {
         let last = |begun: &Option<Begun>| begun.as_ref().map(|begun| begun.last.clone());
-        let done = self
-            .begun
-            .iter()
-            .map(|begun| last(begun).map_or(0, |c| c.granted));
-        let lost = self
-            .begun
-            .iter()
-            .map(|begun| last(begun).map_or(0, |c| c.lost + c.granted - c.done));
+        let chains = || self.begun.iter().take(self.outset.chains as usize);
+        let done = chains().map(|begun| last(begun).map_or(0, |c| c.granted));
+        let lost = chains().map(|begun| last(begun).map_or(0, |c| c.lost + c.granted - c.done));
         (done.collect(), lost.sum())
     }
 
@@ -195,7 +191,8 @@ impl Kept {
             let last = begun.as_ref().map(|begun| &begun.last);
             last.is_some_and(|last| last.granted == plan.iterations_per_chain)
         };
-        self.begun.iter().all(over)
+        let mut chains = self.begun.iter().take(self.outset.chains as usize);
+        !self.begun.is_empty() && chains.all(over)
     }
 
     /// What the report says about the charge.
@@ -300,6 +297,8 @@ pub(super) struct Ran {
     pub kept: Kept,
     pub chains: Vec<Chain>,
     pub released: Vec<u64>,
+    /// What was learnt before the chains began.
+    pub start: Option<Start>,
 }
 
 impl Job<'_> {
@@ -324,7 +323,7 @@ impl Job<'_> {
         // Charged and on the disk before a row is asked about.
         let reservation = match &self.account {
             Some(account) => {
-                let name = format!("{} ({})", self.file.stem(), self.arguments.algorithm);
+                let name = format!("{} ({})", self.file.stem(), self.arguments.algorithm());
                 let charged = kept.reserve(account, &name, plan, unit);
                 charged.inspect_err(|_| {
                     if is_new {
@@ -369,7 +368,7 @@ impl Job<'_> {
             Some(&keeping),
         );
         progress.clear();
-        drop(progress);
+        let start = progress.into_start();
         let released = meter.counts();
         let nothing_released = released.iter().all(|&count| count == 0);
         let unfinished = match &chains {
@@ -401,6 +400,7 @@ impl Job<'_> {
             kept,
             chains,
             released,
+            start,
         })
     }
 

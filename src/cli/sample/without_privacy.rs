@@ -32,7 +32,7 @@ impl Job<'_> {
                 "--leapfrog-steps and --chains must be at least 1",
             ));
         }
-        let lengths = self.lengths_without_budget()?;
+        let lengths = self.lengths_without_budget(algorithm)?;
         say_always("NOT PRIVATE: this run uses exact values of the data");
         let progress = Progress::new(
             settings.chains as usize,
@@ -62,7 +62,7 @@ impl Job<'_> {
         );
         progress.clear();
         let chains = chains.map_err(failed_run)?;
-        let report = not_private_report(&self.arguments.algorithm);
+        let report = not_private_report(self.arguments.algorithm());
         let mut config = self.config(lengths, settings.chains);
         merge(
             &mut config,
@@ -81,7 +81,7 @@ impl Job<'_> {
     /// A private sampler's dynamics without privacy.
     pub(super) fn reference(&self, algorithm: &'static Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
-        let lengths = self.lengths_without_budget()?;
+        let lengths = self.lengths_without_budget(algorithm)?;
         let Lengths {
             num_warmup,
             num_samples,
@@ -125,7 +125,7 @@ impl Job<'_> {
         };
         progress.clear();
         let chains = run.map_err(failed_run)?;
-        let report = not_private_report(&self.arguments.algorithm);
+        let report = not_private_report(self.arguments.algorithm());
         let mut config = self.config(lengths, settings.chains);
         merge(
             &mut config,
@@ -180,12 +180,15 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn lengths_without_budget(&self) -> Result<Lengths, Failure> {
-        self.arguments.settings.lengths(1000)?.ok_or_else(|| {
-            Failure::input(
-                "`--iterations max` asks how much a privacy budget allows; give a number",
-            )
-        })
+    fn lengths_without_budget(&self, algorithm: &Algorithm) -> Result<Lengths, Failure> {
+        self.arguments
+            .settings
+            .lengths(1000, algorithm)?
+            .ok_or_else(|| {
+                Failure::input(
+                    "`--iterations max` asks how much a privacy budget allows; give a number",
+                )
+            })
     }
 }
 

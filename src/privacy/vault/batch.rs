@@ -14,6 +14,7 @@ use crate::privacy::gradient::GradientScale;
 use crate::privacy::noise::DiscreteGaussian;
 use crate::privacy::noisy::Noisy;
 use crate::privacy::randomness::PrivateRng;
+use crate::privacy::statistic::Look;
 use crate::privacy::subsampling::{Batch, Subsampling};
 
 #[doc(hidden)]
@@ -34,19 +35,39 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
+        self.noisy_sum(&Look::gradient(theta), scale, subsampling, charge, rng)
+    }
+
+    /// The sum over a batch of the clipped vectors that `look` makes of records, plus noise.
+    ///
+    /// # Privacy
+    ///
+    /// As [`Vault::noisy_batch_gradient`]: whatever the vectors are, they are clipped as
+    /// gradients are.
+    pub(super) fn noisy_sum(
+        &self,
+        look: &Look,
+        scale: &GradientScale,
+        subsampling: Subsampling,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
+        let coordinates = look.coordinates();
         charge.take(&Mechanism {
             factor: scale.sensitivity_factor(),
             sensitivity: scale.sensitivity(),
             sigma: scale.sigma_units(),
-            coordinates: theta.len() as u64,
+            coordinates: coordinates as u64,
             subsampling,
             records: self.n as u64,
         })?;
-        let noise: Vec<i64> = theta.iter().map(|_| scale.noise().sample(rng)).collect();
+        let noise: Vec<i64> = (0..coordinates)
+            .map(|_| scale.noise().sample(rng))
+            .collect();
         #[cfg(test)]
         let noise = crate::planted::noise(noise, scale.noise(), rng);
         let sum = self.over_batch(subsampling, rng, |batch| {
-            batch.clipped_gradient_sum(&self.density, theta, scale)
+            batch.clipped_sum(&self.density, look, scale)
         });
         let released = sum
             .iter()

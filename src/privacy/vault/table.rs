@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use crate::density::{BLOCK, Density};
 use crate::privacy::gradient::GradientScale;
 use crate::privacy::penalty::quantise;
+use crate::privacy::statistic::Look;
 use crate::privacy::subsampling::Batch;
 
 /// Blocks per unit of parallel work. Fixed, so that float sums of the
@@ -60,7 +61,12 @@ impl Table {
         theta: &[f64],
         scale: &GradientScale,
     ) -> Vec<i128> {
-        let dimension = theta.len();
+        self.clipped_sum(density, &Look::gradient(theta), scale)
+    }
+
+    /// The sum of the clipped vectors that `look` makes of records, in lattice units.
+    pub fn clipped_sum(&self, density: &Density, look: &Look, scale: &GradientScale) -> Vec<i128> {
+        let (dimension, coordinates) = (look.theta.len(), look.coordinates());
         let add = |mut total: Vec<i128>, part: Vec<i128>| {
             for (t, p) in total.iter_mut().zip(part) {
                 *t += p;
@@ -68,23 +74,25 @@ impl Table {
             total
         };
         if let Some(ends) = &self.units {
-            return self.unit_gradient_sum(density, theta, scale, ends, add);
+            return self.unit_sum(density, look, scale, ends, add);
         }
         let program = density.row_program();
-        let z = density.interface(theta).z;
-        let jacobian = density.interface_jacobian(theta);
+        let z = density.interface(look.theta).z;
+        let jacobian = look.jacobian(density);
         let part = |blocks: Vec<usize>| {
             let mut scratch = program.scratch(&z, dimension);
-            let mut integers = vec![0; dimension * BLOCK];
-            let mut sum = vec![0; dimension];
+            let mut vectors = look.working_memory();
+            let mut integers = vec![0; coordinates * BLOCK];
+            let mut sum = vec![0; coordinates];
             for start in blocks {
                 let (columns, counts) = self.block(start);
                 let gradients = program.gradients(&columns, counts.len(), &jacobian, &mut scratch);
-                scale.add_clipped(gradients, counts, &mut integers, &mut sum);
+                let vectors = look.vectors(gradients, counts.len(), &mut vectors);
+                scale.add_clipped(vectors, counts, &mut integers, &mut sum);
             }
             sum
         };
-        merged(self.tasks(), part, add).unwrap_or_else(|| vec![0; dimension])
+        merged(self.tasks(), part, add).unwrap_or_else(|| vec![0; coordinates])
     }
 
     /// What `add` makes of the log-likelihoods of each record (of each unit, summed over its

@@ -22,6 +22,7 @@ use crate::density::{BLOCK, Density};
 use crate::privacy::gradient::GradientScale;
 use crate::privacy::penalty::{quantise, within_lattice};
 use crate::privacy::rows::Units;
+use crate::privacy::statistic::Look;
 
 const ALL: [bool; BLOCK] = [true; BLOCK];
 
@@ -50,21 +51,21 @@ pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut [Vec<f64>]) -> 
 
 impl Table {
     /// The integer sum over units; `ends` has the end of each unit's rows.
-    pub(super) fn unit_gradient_sum(
+    pub(super) fn unit_sum(
         &self,
         density: &Density,
-        theta: &[f64],
+        look: &Look,
         scale: &GradientScale,
         ends: &[usize],
         add: impl Fn(Vec<i128>, Vec<i128>) -> Vec<i128>,
     ) -> Vec<i128> {
         let program = density.row_program();
-        let z = density.interface(theta).z;
-        let jacobian = density.interface_jacobian(theta);
-        let dimension = theta.len();
+        let z = density.interface(look.theta).z;
+        let jacobian = look.jacobian(density);
+        let dimension = look.theta.len();
         let part = |units: Range<usize>| {
             let mut scratch = program.scratch(&z, dimension);
-            let mut lanes = Lanes::new(dimension, scale);
+            let mut lanes = Lanes::new(look, scale);
             let rows = rows_of(&units, ends);
             let mut unit = units.start;
             for start in rows.clone().step_by(BLOCK) {
@@ -92,7 +93,7 @@ impl Table {
             lanes.empty();
             lanes.total
         };
-        merged(tasks(ends), part, add).unwrap_or_else(|| vec![0; dimension])
+        merged(tasks(ends), part, add).unwrap_or_else(|| vec![0; look.coordinates()])
     }
 
     /// [`Table::sum_over_ratios`] over units, from the interfaces at the two points;
@@ -143,23 +144,27 @@ impl Table {
 
 /// Sums of units that wait to be clipped, a block of them at a time.
 struct Lanes<'a> {
+    look: &'a Look<'a>,
     scale: &'a GradientScale,
     /// Units that are complete; the next lane may hold a part of one.
     used: usize,
     /// Coordinate `j` of lane `i` at `j * BLOCK + i`.
     sums: Vec<f64>,
+    vectors: Vec<f64>,
     integers: Vec<i64>,
     total: Vec<i128>,
 }
 
-impl Lanes<'_> {
-    fn new(dimension: usize, scale: &GradientScale) -> Lanes<'_> {
+impl<'a> Lanes<'a> {
+    fn new(look: &'a Look<'a>, scale: &'a GradientScale) -> Lanes<'a> {
         Lanes {
+            look,
             scale,
             used: 0,
-            sums: vec![0.0; dimension * BLOCK],
-            integers: vec![0; dimension * BLOCK],
-            total: vec![0; dimension],
+            sums: vec![0.0; look.theta.len() * BLOCK],
+            vectors: look.working_memory(),
+            integers: vec![0; look.coordinates() * BLOCK],
+            total: vec![0; look.coordinates()],
         }
     }
 
@@ -177,8 +182,9 @@ impl Lanes<'_> {
 
     /// Clips the complete units and adds them to the total.
     fn empty(&mut self) {
+        let vectors = self.look.vectors(&self.sums, self.used, &mut self.vectors);
         self.scale.add_clipped(
-            &self.sums,
+            vectors,
             &ALL[..self.used],
             &mut self.integers,
             &mut self.total,

@@ -48,9 +48,10 @@ impl Kind {
         Kind::Barker,
     ];
 
-    /// What a line of a sampler's schedule releases.
-    pub fn of(question: Question, subsampling: Subsampling) -> Kind {
-        match (question, subsampling) {
+    /// What a line of a sampler's schedule releases; what a start learns from is played inside
+    /// the crate, with the vault's tests.
+    pub fn of(question: Question, subsampling: Subsampling) -> Option<Kind> {
+        Some(match (question, subsampling) {
             (Question::Gradient, Subsampling::All) => Kind::Gradient,
             (Question::Gradient, Subsampling::Poisson(_)) => Kind::PoissonGradient,
             (Question::Gradient, Subsampling::FixedSize(_)) => Kind::FixedSizeGradient,
@@ -58,7 +59,8 @@ impl Kind {
             (Question::LogRatio, Subsampling::Poisson(_)) => Kind::PoissonLogRatio,
             (Question::LogRatio, Subsampling::FixedSize(_)) => Kind::FixedSizeLogRatio,
             (Question::Barker, _) => Kind::Barker,
-        }
+            (Question::Learnt(_), _) => return None,
+        })
     }
 
     /// Under which it can be released at all.

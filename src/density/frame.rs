@@ -1,0 +1,113 @@
+//! Coordinates in which a density is looked at.
+
+use serde::{Deserialize, Serialize};
+
+/// theta = centre + axes u: other coordinates u of the unconstrained space.
+///
+/// The log density changes by a constant alone, ln |det axes|, which cancels in every ratio
+/// and has no gradient; it is left out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Frame {
+    centre: Vec<f64>,
+    /// `d x d`, by rows: row i is what each coordinate of u moves theta_i by.
+    axes: Vec<f64>,
+}
+
+impl Frame {
+    /// The coordinates as they are, about `centre`.
+    pub fn about(centre: Vec<f64>) -> Frame {
+        let d = centre.len();
+        let axes = (0..d * d).map(|k| f64::from(k % (d + 1) == 0)).collect();
+        Frame { centre, axes }
+    }
+
+    pub fn dimension(&self) -> usize {
+        self.centre.len()
+    }
+
+    /// theta at u = 0.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
+    /// Whether all its numbers are finite, and as many as there should be.
+    pub fn is_sound(&self) -> bool {
+        let d = self.centre.len();
+        self.axes.len() == d * d && self.centre.iter().chain(&self.axes).all(|x| x.is_finite())
+    }
+
+    /// theta at `u`.
+    pub fn point(&self, u: &[f64]) -> Vec<f64> {
+        let moved = self.axes.chunks(self.dimension().max(1));
+        self.centre
+            .iter()
+            .zip(moved)
+            .map(|(c, row)| c + row.iter().zip(u).map(|(a, u)| a * u).sum::<f64>())
+            .collect()
+    }
+
+    /// The gradient with respect to u of what has the gradient `g` with respect to theta.
+    pub fn pull_back(&self, g: &[f64]) -> Vec<f64> {
+        let mut pulled = vec![0.0; self.dimension()];
+        for (g, row) in g.iter().zip(self.axes.chunks(self.dimension().max(1))) {
+            for (p, a) in pulled.iter_mut().zip(row) {
+                *p += a * g;
+            }
+        }
+        pulled
+    }
+
+    /// The frame about the point `u` of this one, whose axes are `inner` (by rows) in units
+    /// of this one's.
+    pub fn refined(&self, u: &[f64], inner: &[f64]) -> Frame {
+        let d = self.dimension();
+        let mut axes = vec![0.0; d * d];
+        for i in 0..d {
+            for k in 0..d {
+                let a = self.axes[i * d + k];
+                for j in 0..d {
+                    axes[i * d + j] += a * inner[k * d + j];
+                }
+            }
+        }
+        Frame {
+            centre: self.point(u),
+            axes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_compose_and_gradients_follow() {
+        let outer = Frame {
+            centre: vec![1.0, -2.0],
+            axes: vec![2.0, 1.0, 0.0, 3.0],
+        };
+        let inner = [0.5, 0.0, -1.0, 2.0];
+        let (at, u) = ([0.3, -0.4], [0.7, 0.2]);
+        let both = outer.refined(&at, &inner);
+        let between: Vec<f64> = (0..2)
+            .map(|i| at[i] + inner[2 * i] * u[0] + inner[2 * i + 1] * u[1])
+            .collect();
+        for (found, expected) in both.point(&u).iter().zip(outer.point(&between)) {
+            assert!((found - expected).abs() < 1e-14);
+        }
+        // f(theta) = theta_1^2 + 3 theta_2
+        let f = |u: &[f64]| {
+            let theta = both.point(u);
+            theta[0] * theta[0] + 3.0 * theta[1]
+        };
+        let gradient = both.pull_back(&[2.0 * both.point(&u)[0], 3.0]);
+        for j in 0..2 {
+            let mut moved = [u; 2];
+            moved[0][j] += 1e-6;
+            moved[1][j] -= 1e-6;
+            let slope = (f(&moved[0]) - f(&moved[1])) / 2e-6;
+            assert!((slope - gradient[j]).abs() < 1e-8, "{slope} {gradient:?}");
+        }
+    }
+}

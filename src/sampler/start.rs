@@ -1,0 +1,686 @@
+//! The paid start: where the posterior is and how wide, learnt from releases before the chains
+//! begin and shared by them.
+//!
+//! An early round looks at the records in coordinates u, theta = c + A u, at u = 0, and asks for
+//!
+//! ```text
+//! histogram of |g_i|                             -> a clip bound, its 95% quantile
+//! G0 = sum clip(g_i)                             -> the mean gradient m = G0 / n
+//! histogram of |g_i - m|                         -> a clip bound b, its 98% quantile
+//! F  = sum of the products of clip_b(g_i - m)
+//! G1 = sum clip_b(g_i - m)
+//! ```
+//!
+//! each with noise; g_i is a record's gradient in the coordinates u. C = F - G1 G1'/n is the
+//! records' information about the point, or close to it (the outer-product estimate of the
+//! Fisher information), and M = T C + P that of the posterior, P being the prior's own
+//! curvature, which is public. Eigenvalues of M that its noise could have made are set to
+//! that noise. Then a Newton step, c += A M^-1 (T (n m + G1) + prior's gradient), and new
+//! axes, A = A U W^(-1/2), in which the posterior is about a standard normal.
+//!
+//! A late round looks from several points u ~ N(0, I), in pairs u and -u, and takes averages
+//! of their gradients and products in place of those at the centre, each with its share of the
+//! round's budget, so that the averages are as noisy as one look would be. These are the Newton
+//! steps of Gaussian variational inference (Opper and Archambeau 2009, "The variational Gaussian
+//! approximation revisited"): what they settle at is about as wide as the posterior, where the
+//! information at one point of a curved posterior may be that of a narrow part of it. The step
+//! is weighed against what was known before, so that noise in it is averaged over rounds. At the
+//! end histograms around the centre give the clip bound for the chains.
+//!
+//! Centring is what makes the far rounds worth their cost: thousands of posterior sds away the
+//! gradients are long and nearly alike, and what they differ by is what is to be learnt.
+//! Clipping below the 98% quantile in the last rounds would bias the centre by many posterior
+//! sds, since clipped gradients do not add up to zero where the others do.
+//!
+//! # Cost
+//!
+//! All releases are Gaussian, of all records, and their number and noise multipliers are fixed
+//! beforehand. Where they look and what they are clipped at follows from earlier releases;
+//! the proportion of noise to sensitivity, which alone is composed, does not.
+
+use std::ops::Range;
+
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::checkpoint::{read, written};
+use super::dp_langevin;
+use super::eigen::eigen;
+use super::oracle::{Oracle, SampleError, View};
+use super::plan::{Plan, PlanError};
+use super::prior::draw_prior;
+use super::request::PlanRequest;
+use super::run::Initial;
+use super::schedule::{Line, Noise, Quantity, Question, factor};
+use crate::density::{Density, Frame};
+use crate::privacy::{Subsampling, upper_end};
+
+/// Rounds that look from the centre.
+const EARLY: u64 = 3;
+/// Rounds that look from around it, and how much of the budget one gets beside an early one.
+const LATE: u64 = 3;
+const LATE_WEIGHT: f64 = 2.0;
+/// Points that a late round looks from.
+const POINTS: u64 = 8;
+/// Points of a late round, and at the end, whose histograms are taken.
+const HISTOGRAMS: u64 = 2;
+const LAST_HISTOGRAMS: u64 = 4;
+/// Rounds, and the histogram after them.
+pub(super) const STEPS: u64 = EARLY + LATE + 1;
+
+/// Shares of the start's part of the budget.
+const FOR_LENGTHS: f64 = 0.08;
+const FOR_MEAN: f64 = 0.2;
+const FOR_PRODUCTS: f64 = 0.4;
+
+/// Quantiles of lengths that clip bounds are taken at: of gradients, of what they differ
+/// from their mean by, and for the chains.
+const QUANTILES: [f64; 3] = [0.95, 0.98, 0.998];
+/// Bins of a histogram count from this many sds of their noise.
+const VISIBLE: f64 = 4.0;
+/// A mean gradient is believed from this many sds of its noise.
+const BELIEVED: f64 = 3.0;
+/// With more parameters than this, the products of different ones are left out.
+const DENSE_UP_TO: u64 = 100;
+/// Draws of the prior that its middle is taken from.
+const PRIOR_DRAWS: usize = 50;
+/// Clip bound of the first look where the histogram shows nothing.
+const BLIND_CLIP: f64 = 3.0;
+
+/// The lines of the schedule.
+const LENGTHS: usize = 0;
+const MEAN: usize = 1;
+const PRODUCTS: [usize; 2] = [2, 4];
+const GRADIENT: [usize; 2] = [3, 5];
+/// How many there are.
+pub(super) const LINES: usize = 6;
+
+/// What was learnt so far: all of it from released values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// The coordinates in which the posterior is about a standard normal.
+    frame: Frame,
+    /// The clip bound for the chains, in those coordinates.
+    clip: f64,
+    /// The number of records with a likelihood: a noisy count, or that of all records where it
+    /// is public.
+    records: f64,
+    /// How long the last Newton step was that the noise did not make, in posterior sds.
+    last_step: f64,
+    /// The largest share of an eigenvalue of the information that its noise could have made:
+    /// 1 where a direction is not known at all.
+    unknown: f64,
+    /// Whether the last histogram showed lengths at all.
+    seen: bool,
+    /// Variance of the noise in the centre, in posterior variances.
+    variance: f64,
+}
+
+/// What a start releases, which is given the share of the budget `share`.
+pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
+    let (early, late) = (EARLY as f64, LATE as f64 * LATE_WEIGHT);
+    let of_early = (1.0 - FOR_LENGTHS) * early / (early + late);
+    let of_late = (1.0 - FOR_LENGTHS) * late / (early + late);
+    let products = match request.dimension > DENSE_UP_TO {
+        true => Quantity::Squares,
+        false => Quantity::Products,
+    };
+    let line = |what, quantity, count, of_start: f64| Line {
+        what,
+        question: Question::Learnt(quantity),
+        noise: Noise::Share(share * of_start),
+        count,
+        subsampling: Subsampling::All,
+    };
+    let histograms = 2 * EARLY + HISTOGRAMS * LATE + LAST_HISTOGRAMS;
+    let gradient = Quantity::Gradient;
+    let looks = LATE * POINTS;
+    let for_gradient = 1.0 - FOR_MEAN - FOR_PRODUCTS;
+    vec![
+        line(
+            "histogram of gradient lengths",
+            Quantity::Lengths,
+            histograms,
+            FOR_LENGTHS,
+        ),
+        line(
+            "gradient, for its mean",
+            gradient,
+            EARLY,
+            FOR_MEAN * of_early,
+        ),
+        line(
+            "gradient products",
+            products,
+            EARLY,
+            FOR_PRODUCTS * of_early,
+        ),
+        line(
+            "gradient about its mean",
+            gradient,
+            EARLY,
+            for_gradient * of_early,
+        ),
+        line(
+            "gradient products around",
+            products,
+            looks,
+            FOR_PRODUCTS * of_late,
+        ),
+        line(
+            "gradient around",
+            gradient,
+            looks,
+            (1.0 - FOR_PRODUCTS) * of_late,
+        ),
+    ]
+}
+
+/// What these rounds release, by line of the plan.
+pub(super) fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
+    let mut released = vec![0; plan.lines.len()];
+    for round in rounds {
+        if round + 1 == STEPS {
+            released[LENGTHS] += LAST_HISTOGRAMS;
+        } else if round < EARLY {
+            released[LENGTHS] += 2;
+            for line in [MEAN, PRODUCTS[0], GRADIENT[0]] {
+                released[line] += 1;
+            }
+        } else {
+            released[LENGTHS] += HISTOGRAMS;
+            for line in [PRODUCTS[1], GRADIENT[1]] {
+                released[line] += POINTS;
+            }
+        }
+    }
+    released
+}
+
+/// A share of the budget between 0 and 1.
+pub(super) fn check(request: &PlanRequest) -> Result<(), PlanError> {
+    if request.start_share > 0.0 && request.start_share < 1.0 {
+        return Ok(());
+    }
+    Err(PlanError::Settings(
+        "--start-share is a share of the budget, above 0 and below 1".into(),
+    ))
+}
+
+impl Start {
+    /// Before the first round: at the middle of the prior, or of the initial points.
+    ///
+    /// Errors: no point has a finite prior density.
+    pub(super) fn new(
+        density: &Density,
+        plan: &Plan,
+        initial: &Initial,
+        seed: u64,
+    ) -> Result<Start, SampleError> {
+        let centre = match initial {
+            Initial::Random => middle_of_prior(density, seed)?,
+            Initial::Points(points) => {
+                let count = points.len().max(1) as f64;
+                let mean = |j: usize| points.iter().map(|p| p[j]).sum::<f64>() / count;
+                (0..density.dimension()).map(mean).collect()
+            }
+        };
+        if !density.log_prior(&centre).is_finite() {
+            return Err(match initial {
+                Initial::Random => SampleError::NoInitialPoint,
+                Initial::Points(_) => SampleError::BadInitialPoint,
+            });
+        }
+        Ok(Start {
+            frame: Frame::about(centre),
+            clip: BLIND_CLIP,
+            records: plan.request.records.map_or(1.0, |n| n as f64),
+            last_step: f64::MAX,
+            unknown: 1.0,
+            seen: false,
+            variance: f64::MAX,
+        })
+    }
+
+    /// The coordinates in which the posterior is about a standard normal.
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// The clip bound for the chains, in those coordinates.
+    pub fn clip(&self) -> f64 {
+        self.clip
+    }
+
+    /// The number of records: noisy where it is private.
+    pub fn records(&self) -> f64 {
+        self.records
+    }
+
+    /// Length of the last Newton step in posterior sds, for one coordinate.
+    pub fn last_step(&self) -> f64 {
+        self.last_step
+    }
+
+    /// How much of the least known direction's information may be noise, 0 to 1.
+    pub fn unknown(&self) -> f64 {
+        self.unknown
+    }
+
+    /// Whether the records' gradients were seen above the noise.
+    pub fn seen(&self) -> bool {
+        self.seen
+    }
+
+    /// What is learnt, for reports: all of it follows from released values.
+    pub fn report(&self, plan: &Plan) -> Value {
+        json!({
+            "clip": self.clip,
+            "last_step": self.last_step,
+            "unknown": self.unknown,
+            "seen": self.seen,
+            "time": dp_langevin::time(plan, self),
+        })
+    }
+
+    /// The same in words.
+    pub fn describe(&self, plan: &Plan) -> Vec<String> {
+        let time = dp_langevin::time(plan, self);
+        vec![format!(
+            "learnt before the chains, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; each chain travels for {time:.1} times what it takes to forget where it was",
+            100.0 * plan.request.start_share,
+            self.clip,
+        )]
+    }
+
+    pub(super) fn save(&self) -> Value {
+        written(self)
+    }
+
+    /// What [`save`](Start::save) wrote, of a model of so many parameters.
+    pub(super) fn restore(saved: &Value, dimension: usize) -> Result<Start, SampleError> {
+        let start: Start = read(saved)?;
+        let sound = start.frame.dimension() == dimension && start.frame.is_sound();
+        match sound && start.clip > 0.0 {
+            true => Ok(start),
+            false => Err(SampleError::Unreadable),
+        }
+    }
+
+    /// One round, or the histogram that comes last.
+    pub(super) fn step(
+        &mut self,
+        round: u64,
+        plan: &Plan,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<(), SampleError> {
+        let d = self.frame.dimension();
+        let mut looking = Looking {
+            start: self,
+            plan,
+            oracle,
+        };
+        if round < EARLY {
+            return looking.round();
+        }
+        if round + 1 < STEPS {
+            return looking.round_about(&pairs(POINTS, d, rng));
+        }
+        let around = pairs(LAST_HISTOGRAMS, d, rng);
+        let clip = looking.clip_bound(&around, None, QUANTILES[2])?;
+        let seen = clip.is_some();
+        // About standard normal coordinates have gradients of this length.
+        self.clip = clip.unwrap_or(2.0 * (d as f64 / self.records.max(1.0)).sqrt());
+        self.seen = seen;
+        Ok(())
+    }
+}
+
+/// Zero where the middle fifth of the prior's draws has it, else their median: a vague prior's
+/// median is known no better than that, and starts are often at zero.
+fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, SampleError> {
+    let prior = draw_prior(density, PRIOR_DRAWS, seed)?;
+    let d = density.dimension();
+    let mut middle = Vec::with_capacity(d);
+    for j in 0..d {
+        let mut column: Vec<f64> = prior.draws.iter().map(|draw| draw[j]).collect();
+        column.sort_by(f64::total_cmp);
+        let at = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
+        middle.push(match at(0.4) <= 0.0 && 0.0 <= at(0.6) {
+            true => 0.0,
+            false => at(0.5),
+        });
+    }
+    // Medians of one coordinate at a time need not be likely together: of a curved prior the
+    // origin may be the better guess.
+    let origin = vec![0.0; d];
+    if density.log_prior(&origin) >= density.log_prior(&middle) {
+        middle = origin;
+    }
+    if density.log_prior(&middle).is_finite() {
+        return Ok(middle);
+    }
+    prior
+        .draws
+        .into_iter()
+        .next_back()
+        .ok_or(SampleError::NoInitialPoint)
+}
+
+/// A start at work.
+struct Looking<'a> {
+    start: &'a mut Start,
+    plan: &'a Plan,
+    oracle: &'a mut dyn Oracle,
+}
+
+impl Looking<'_> {
+    fn ask(
+        &mut self,
+        line: usize,
+        u: &[f64],
+        centre: Option<&[f64]>,
+        clip: f64,
+    ) -> Result<Vec<f64>, SampleError> {
+        let frame = &self.start.frame;
+        let view = View {
+            theta: &frame.point(u),
+            frame,
+            centre,
+            clip,
+        };
+        self.oracle.learnt(line, &view)
+    }
+
+    /// Standard deviation of the noise of a line's sum, in units of its clip bound.
+    fn noise(&self, line: usize) -> f64 {
+        let tau = self.plan.lines.get(line).map_or(0.0, |line| line.tau);
+        f64::from(factor(self.plan.request.relation)) * tau
+    }
+
+    /// The length that this share of the records' gradients (less the centre) does not exceed;
+    /// none where the noise hides them.
+    fn clip_bound(
+        &mut self,
+        points: &[Vec<f64>],
+        centre: Option<&[f64]>,
+        share: f64,
+    ) -> Result<Option<f64>, SampleError> {
+        let mut counts = Vec::new();
+        for u in points {
+            add(
+                &mut counts,
+                &self.ask(LENGTHS, u, centre, 1.0)?,
+                1.0 / points.len() as f64,
+            );
+        }
+        let visible = VISIBLE * self.noise(LENGTHS) / (points.len() as f64).sqrt();
+        let counts: Vec<f64> = counts
+            .into_iter()
+            .map(|count| if count > visible { count } else { 0.0 })
+            .collect();
+        let total: f64 = counts.iter().sum();
+        if total == 0.0 {
+            return Ok(None);
+        }
+        if self.plan.request.records.is_none() {
+            self.start.records = total;
+        }
+        let mut below = 0.0;
+        for (bin, count) in counts.iter().enumerate() {
+            below += count;
+            if below >= share * total {
+                return Ok(Some(upper_end(bin)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn round(&mut self) -> Result<(), SampleError> {
+        let d = self.start.frame.dimension();
+        let temperature = self.plan.request.temperature;
+        let here = vec![vec![0.0; d]];
+        let first = self.clip_bound(&here, None, QUANTILES[0])?;
+        let blind = first.is_none();
+        let first = first.unwrap_or(self.start.clip);
+        let sum = self.ask(MEAN, &here[0], None, first)?;
+        let n = self.start.records;
+        let heard = norm(&sum) > BELIEVED * self.noise(MEAN) * first * (d as f64).sqrt();
+        let mean: Option<Vec<f64>> = heard.then(|| sum.iter().map(|s| s / n).collect());
+        let clip = self.clip_bound(&here, mean.as_deref(), QUANTILES[1])?;
+        let clip = clip.unwrap_or(first);
+        let products = self.ask(PRODUCTS[0], &here[0], mean.as_deref(), clip * clip)?;
+        let about = self.ask(GRADIENT[0], &here[0], mean.as_deref(), clip)?;
+        if blind {
+            // Nothing is known that could be gone by.
+            return Ok(());
+        }
+        let theta = self.start.frame.centre().to_vec();
+        let prior = self
+            .start
+            .frame
+            .pull_back(&self.oracle.prior_gradient(&theta)?);
+        let slope: Vec<f64> = (0..d)
+            .map(|j| {
+                let rest = mean.as_ref().map_or(0.0, |mean| n * mean[j]);
+                temperature * (rest + about[j]) + prior[j]
+            })
+            .collect();
+        let spread = temperature * self.noise(PRODUCTS[0]) * clip * clip;
+        let curvature = self.prior_curvature(products.len() == d)?;
+        let matrix = information(&products, &about, n, temperature, curvature);
+        let information = Information::new(matrix, products.len() == d && d > 1, d, spread);
+        let noise = temperature * self.noise(GRADIENT[0]) * clip;
+        self.go(&information, &slope, noise, false);
+        Ok(())
+    }
+
+    /// A round that looks from points around the centre, as wide as the posterior is thought
+    /// to be: averages of gradients and of information, as Gaussian variational inference has
+    /// them.
+    fn round_about(&mut self, points: &[Vec<f64>]) -> Result<(), SampleError> {
+        let d = self.start.frame.dimension();
+        let temperature = self.plan.request.temperature;
+        let m = points.len() as f64;
+        let first = &points[..points.len().min(HISTOGRAMS as usize)];
+        let Some(clip) = self.clip_bound(first, None, QUANTILES[1])? else {
+            return Ok(());
+        };
+        let (mut slope, mut products) = (Vec::new(), Vec::new());
+        for u in points {
+            add(
+                &mut products,
+                &self.ask(PRODUCTS[1], u, None, clip * clip)?,
+                1.0 / m,
+            );
+            let likelihood = self.ask(GRADIENT[1], u, None, clip)?;
+            add(&mut slope, &likelihood, temperature / m);
+            let theta = self.start.frame.point(u);
+            let prior = self
+                .start
+                .frame
+                .pull_back(&self.oracle.prior_gradient(&theta)?);
+            add(&mut slope, &prior, 1.0 / m);
+        }
+        if slope.iter().any(|x| !x.is_finite()) {
+            return Ok(());
+        }
+        let spread = temperature * self.noise(PRODUCTS[1]) * clip * clip / m.sqrt();
+        let curvature = self.prior_curvature(products.len() == d)?;
+        let nothing = vec![0.0; d];
+        let matrix = information(&products, &nothing, 1.0, temperature, curvature);
+        let information = Information::new(matrix, products.len() == d && d > 1, d, spread);
+        let noise = temperature * self.noise(GRADIENT[1]) * clip / m.sqrt();
+        self.go(&information, &slope, noise, true);
+        Ok(())
+    }
+
+    /// A Newton step, and the axes of the information at the point before it.
+    fn go(&mut self, information: &Information, slope: &[f64], noise: f64, weighed: bool) {
+        let d = slope.len();
+        let (values, vectors) = (&information.values, &information.vectors);
+        let along = |k: usize| (0..d).map(|i| vectors[i * d + k] * slope[i]).sum::<f64>();
+        let along: Vec<f64> = (0..d).map(along).collect();
+        // What was known of the centre, which may be off by a posterior sd for other reasons
+        // than noise, and what this slope says of it: as in a Kalman filter.
+        let own = noise * noise * values.iter().map(|w| 1.0 / w).sum::<f64>() / d as f64;
+        let before = self.start.variance + 1.0;
+        let gain = match weighed && before.is_finite() {
+            true => before / (before + own),
+            false => 1.0,
+        };
+        let step: Vec<f64> = (0..d)
+            .map(|i| {
+                let whole: f64 = (0..d)
+                    .map(|k| vectors[i * d + k] * along[k] / values[k])
+                    .sum();
+                gain * whole
+            })
+            .collect();
+        let axes: Vec<f64> = (0..d * d)
+            .map(|at| vectors[at] / values[at % d].sqrt())
+            .collect();
+        let frame = self.start.frame.refined(&step, &axes);
+        if !frame.is_sound() {
+            return;
+        }
+        let squares = along.iter().zip(values);
+        let squares = squares
+            .map(|(s, w)| (s * s - noise * noise) / w)
+            .sum::<f64>();
+        self.start.last_step = (squares.max(0.0) / d as f64).sqrt();
+        self.start.unknown = information.unknown;
+        self.start.variance = if weighed { gain * own } else { own };
+        self.start.frame = frame;
+    }
+
+    /// Minus the second derivatives of log prior and Jacobian, in the coordinates u, by
+    /// differences of gradients; of the diagonal alone where that is wanted.
+    fn prior_curvature(&mut self, diagonal: bool) -> Result<Vec<f64>, SampleError> {
+        const STEP: f64 = 1e-3;
+        let frame = &self.start.frame;
+        let d = frame.dimension();
+        let mut gradient = |j: usize, step: f64| -> Result<Vec<f64>, SampleError> {
+            let mut u = vec![0.0; d];
+            u[j] = step;
+            Ok(frame.pull_back(&self.oracle.prior_gradient(&frame.point(&u))?))
+        };
+        let mut curvature = vec![0.0; d * d];
+        for j in 0..d {
+            let (after, before) = (gradient(j, STEP)?, gradient(j, -STEP)?);
+            for i in 0..d {
+                if !diagonal || i == j {
+                    let entry = (before[i] - after[i]) / (2.0 * STEP);
+                    curvature[i * d + j] += 0.5 * entry;
+                    curvature[j * d + i] += 0.5 * entry;
+                }
+            }
+        }
+        Ok(curvature)
+    }
+}
+
+/// The information of the posterior, with eigenvalues above its noise.
+struct Information {
+    values: Vec<f64>,
+    /// Eigenvectors in columns, by rows.
+    vectors: Vec<f64>,
+    /// The largest share of noise in an eigenvalue.
+    unknown: f64,
+}
+
+/// From noisy products of gradients about their mean, whose own sum is `about`: the upper
+/// triangle by rows, or the squares alone.
+fn information(
+    products: &[f64],
+    about: &[f64],
+    n: f64,
+    temperature: f64,
+    curvature: Vec<f64>,
+) -> Vec<f64> {
+    let d = about.len();
+    let mut matrix = curvature;
+    let diagonal = products.len() == d && d > 1;
+    let mut add = |i: usize, j: usize, product: f64| {
+        let entry = temperature * (product - about[i] * about[j] / n);
+        matrix[i * d + j] += entry;
+        if i != j {
+            matrix[j * d + i] += entry;
+        }
+    };
+    let mut at = 0;
+    for i in 0..d {
+        for j in i..d {
+            if diagonal && i != j {
+                continue;
+            }
+            let weight = if i == j {
+                1.0
+            } else {
+                std::f64::consts::SQRT_2
+            };
+            add(i, j, products[at] / weight);
+            at += 1;
+        }
+    }
+    matrix
+}
+
+impl Information {
+    /// `spread`: sd of the noise of a square.
+    fn new(mut matrix: Vec<f64>, diagonal: bool, d: usize, spread: f64) -> Information {
+        if matrix.iter().any(|x| !x.is_finite()) {
+            matrix = (0..d * d)
+                .map(|k| f64::from(u8::from(k % (d + 1) == 0)))
+                .collect();
+        }
+        let (mut values, vectors) = eigen(&matrix, d);
+        // The largest eigenvalue of a symmetric matrix of noise, whose entries off the diagonal
+        // have the sd spread / sqrt(2), is about 2 sqrt(d) of those; of a diagonal one, less.
+        let noise = match diagonal {
+            true => 2.0 * spread,
+            false => (2.0 * d as f64).sqrt() * spread,
+        };
+        let smallest = values.iter().fold(f64::INFINITY, |m, w| m.min(*w));
+        let unknown = (noise / smallest.max(noise)).min(1.0);
+        for w in &mut values {
+            *w = w.max(noise).max(f64::MIN_POSITIVE.sqrt());
+        }
+        Information {
+            values,
+            vectors,
+            unknown,
+        }
+    }
+}
+
+/// u and -u, so many in all, for standard normal u.
+fn pairs(count: u64, d: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+    let mut points = Vec::new();
+    for _ in 0..count / 2 {
+        let u: Vec<f64> = (0..d).map(|_| StandardNormal.sample(rng)).collect();
+        let opposite = u.iter().map(|x| -x).collect();
+        points.extend([u, opposite]);
+    }
+    points
+}
+
+/// sum += weight * x, where an empty sum is one of zeros.
+fn add(sum: &mut Vec<f64>, x: &[f64], weight: f64) {
+    sum.resize(x.len(), 0.0);
+    for (s, x) in sum.iter_mut().zip(x) {
+        *s += weight * x;
+    }
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+#[path = "start_tests.rs"]
+mod tests;
