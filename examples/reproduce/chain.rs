@@ -53,7 +53,8 @@ fn automatic(
     noise: PrivateRng,
 ) -> Result<Run, Box<dyn Error>> {
     let meter = Meter::new(plan.events.clone());
-    let warmup = plan.iterations_per_chain / 2;
+    // As `dpm sample`: one iteration of warm-up for every ten that are kept.
+    let warmup = plan.iterations_per_chain / 11;
     let settings = PrivateSettings {
         initial: Initial::Random,
         ..PrivateSettings::new(warmup, repeat, noise)

@@ -364,7 +364,10 @@ fn dp_sghmc(
 /// As `dpm sample` with nothing but epsilon and delta.
 fn automatic(houses: &[&House], seed: u64, form: Form) -> Result<Draws, Box<dyn Error>> {
     let vault = vault(houses, Prior::Normal)?;
-    let usual = PlanRequest::new(EPSILON.parse()?, DELTA.parse()?, PREDICTORS * CLASSES);
+    let usual = PlanRequest {
+        records: Some(houses.len() as u64),
+        ..PlanRequest::automatic(EPSILON.parse()?, DELTA.parse()?, PREDICTORS * CLASSES)
+    };
     let iterations = match form {
         Form::Smoke => Iterations::Fixed(4),
         _ => usual.iterations,
@@ -373,7 +376,7 @@ fn automatic(houses: &[&House], seed: u64, form: Form) -> Result<Draws, Box<dyn 
         iterations,
         ..usual
     })?;
-    let warmup = plan.iterations_per_chain / 2;
+    let warmup = plan.iterations_per_chain / 11;
     let settings = PrivateSettings::new(warmup, seed, PrivateRng::from_os()?);
     let meter = Meter::new(plan.events.clone());
     let chains = sample_privately(&vault, &plan, &meter, &settings, &())?;

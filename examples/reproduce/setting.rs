@@ -88,7 +88,8 @@ pub struct Terms<'a> {
 impl Sampler {
     fn algorithm(&self) -> Result<&'static Algorithm, String> {
         let name = match self {
-            Sampler::Hmc { .. } | Sampler::Automatic => "dp-hmc",
+            Sampler::Hmc { .. } => "dp-hmc",
+            Sampler::Automatic => "dp-langevin",
             Sampler::Penalty { .. } | Sampler::BatchPenalty { .. } => "dp-penalty",
             Sampler::Barker { .. } => "dp-barker",
             Sampler::Sgld { .. } => "dp-sgld",
@@ -254,7 +255,7 @@ impl Sampler {
                 ..plain
             },
             Sampler::Automatic => {
-                let automatic = PlanRequest::new(plain.epsilon, plain.delta, dimension);
+                let automatic = PlanRequest::automatic(plain.epsilon, plain.delta, dimension);
                 let Iterations::Fixed(usual) = automatic.iterations else {
                     return Err("the default is a fixed number of iterations".into());
                 };

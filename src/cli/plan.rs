@@ -96,7 +96,11 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             delta.to_f64()
         ));
     }
-    let simulated = simulate(&model, &plan, arguments.rows, common);
+    // What is predicted is noise beside gradients at a clip bound that is known.
+    let simulated = match algorithm.learns() {
+        true => None,
+        false => simulate(&model, &plan, arguments.rows, common),
+    };
     let noisy = simulated.as_ref().and_then(Simulated::warning);
     for warning in plan.warnings.iter().chain(&noisy) {
         common.say(format!("warning: {warning}"));

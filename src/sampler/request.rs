@@ -2,7 +2,7 @@
 
 use super::own::Asked;
 use super::plan::PlanError;
-use super::{Algorithm, dp_hmc};
+use super::{Algorithm, dp_hmc, dp_langevin};
 use crate::accounting::{Real, Relation};
 use crate::privacy::{InclusionRate, Subsampling};
 
@@ -100,8 +100,8 @@ pub struct PlanRequest {
 }
 
 impl PlanRequest {
-    /// The defaults of `dpm sample` for a model with `dimension` unconstrained
-    /// coordinates.
+    /// The defaults of `dpm sample --algorithm dp-hmc` for a model with `dimension`
+    /// unconstrained coordinates.
     pub fn new(epsilon: Real, delta: Real, dimension: usize) -> Self {
         PlanRequest {
             algorithm: &dp_hmc::ALGORITHM,
@@ -130,6 +130,15 @@ impl PlanRequest {
             start_share: DEFAULT_START_SHARE,
             noise_estimate: 0.0,
             asked: Asked::default(),
+        }
+    }
+
+    /// What `dpm sample` does with epsilon and delta alone: the sampler that tunes itself.
+    pub fn automatic(epsilon: Real, delta: Real, dimension: usize) -> Self {
+        PlanRequest {
+            algorithm: &dp_langevin::ALGORITHM,
+            iterations: Iterations::Fixed(DEFAULT_SAMPLES + DEFAULT_SAMPLES / 10),
+            ..PlanRequest::new(epsilon, delta, dimension)
         }
     }
 

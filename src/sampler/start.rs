@@ -86,6 +86,8 @@ const BELIEVED: f64 = 3.0;
 const DENSE_UP_TO: u64 = 100;
 /// Draws of the prior that its middle is taken from.
 const PRIOR_DRAWS: usize = 50;
+/// A chain that travels for less has not forgotten where it began.
+const ENOUGH_TIME: f64 = 10.0;
 /// Clip bound of the first look where the histogram shows nothing.
 const BLIND_CLIP: f64 = 3.0;
 
@@ -289,11 +291,22 @@ impl Start {
     /// The same in words.
     pub fn describe(&self, plan: &Plan) -> Vec<String> {
         let time = dp_langevin::time(plan, self);
-        vec![format!(
+        let mut lines = vec![format!(
             "learnt before the chains, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; each chain travels for {time:.1} times what it takes to forget where it was",
             100.0 * plan.request.start_share,
             self.clip,
-        )]
+        )];
+        if !self.seen || self.unknown > 0.5 || time < ENOUGH_TIME {
+            lines.push(format!(
+                "warning: the records are too few for this budget, or the parameters too many: {}. More records, more epsilon, fewer chains or --temperature would help",
+                match (self.seen, self.unknown > 0.5) {
+                    (false, _) => "the records' gradients do not rise above the noise",
+                    (true, true) => "some direction of the posterior is not known above the noise",
+                    (true, false) => "the draws are little more than a Gaussian whose centre is as noisy as the budget makes it",
+                }
+            ));
+        }
+        lines
     }
 
     pub(super) fn save(&self) -> Value {
