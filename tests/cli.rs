@@ -406,7 +406,7 @@ fn bad_settings_are_explained() {
         ),
         (
             "--epsilon 1 --algorithm zzz",
-            &["no sampler `zzz`; there are `dp-hmc`"],
+            &["no sampler `zzz`; there are `dp-langevin`"],
         ),
         (
             "--epsilon 1 --algorithm dp-barker --batch-size 301",

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Two chains of ten draws of a matrix, a vector and a scalar, without privacy.
 fn run() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/matrix-run")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/matrix_fixture")
 }
 
 fn convert(run: &Path, format: &str, out: Option<&Path>, overwrite: bool) -> Output {

@@ -87,6 +87,9 @@ impl Place {
         fs::create_dir(&models).expect("a folder");
         for entry in fs::read_dir(root().join("models")).expect("the models") {
             let path = entry.expect("a file").path();
+            if path.is_dir() {
+                continue;
+            }
             let name = path.file_name().expect("a name");
             fs::copy(&path, models.join(name)).expect("a copy");
         }

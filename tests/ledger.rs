@@ -301,7 +301,7 @@ fn a_ledger_that_was_tampered_with_stops_everything() {
     };
     let cases = [
         (edited("\"epsilon\":3.0", "\"epsilon\":9.0"), "edited"),
-        (edited("\"count\":802", "\"count\":801"), "edited"),
+        (edited("\"count\":480", "\"count\":479"), "edited"),
         (text.replace("\"of\":4", "\"of\":2"), "entry 5"),
         (
             lines[..4].concat(),

@@ -29,9 +29,10 @@ model {
 
 const SAMPLES: u64 = 60;
 /// A run of some tenths of a second, that of 60 and 60 iterations.
-const RUN: &str = "sample m.dpm d.csv --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --ledger l";
+const RUN: &str = "sample m.dpm d.csv --algorithm dp-hmc --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --ledger l";
 /// A run that is still going whenever it is looked at.
-const LONG: &str = "sample m.dpm d.csv --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 2000 --num-samples 20000 --ledger l";
+const LEARNING: &str = "sample m.dpm d.csv --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --ledger l";
+const LONG: &str = "sample m.dpm d.csv --algorithm dp-hmc --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 2000 --num-samples 20000 --ledger l";
 const RESUME: &str = "sample --resume m-run";
 
 /// A folder with a model, 300 rows and a ledger.
@@ -392,7 +393,7 @@ fn a_kill_about_the_charge_leaves_a_run_that_goes_on() {
         let mut state = state.clone();
         state["arguments"] = Value::Array(whole);
         // The events of the short run.
-        let plan = place.succeeds("plan m.dpm --rows 300 --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --format json");
+        let plan = place.succeeds("plan m.dpm --algorithm dp-hmc --rows 300 --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --format json");
         state["events"] = json(&plan.out)["events"].clone();
         place.write("m-run/unfinished/run.json", state.to_string());
         place
@@ -667,10 +668,10 @@ fn an_earlier_run_is_replaced_when_the_next_is_there() {
 
 /// Kills runs, and what goes on with them, at random moments: `kills` in all, some of each
 /// run.
-fn kill_and_go_on(kills: u32, of_each: u32, seed: u64) {
+fn kill_and_go_on(run: &str, kills: u32, of_each: u32, seed: u64) {
     let mut random = Lcg(seed);
     let begun = Instant::now();
-    let cost = cost_of(RUN);
+    let cost = cost_of(run);
     let whole = begun.elapsed();
     let (mut killed, mut lost, mut uncharged, mut resumed, mut runs) = (0, 0, 0, 0, 0);
     while killed < kills {
@@ -679,7 +680,7 @@ fn kill_and_go_on(kills: u32, of_each: u32, seed: u64) {
         runs += 1;
         loop {
             let going = place.path("m-run").exists();
-            let command = if going { RESUME } else { RUN };
+            let command = if going { RESUME } else { run };
             let mut child = place.start(&format!("{command} --quiet"));
             if of_this < of_each && killed < kills {
                 std::thread::sleep(whole.mul_f64(random.uniform()));
@@ -717,11 +718,17 @@ fn kill_and_go_on(kills: u32, of_each: u32, seed: u64) {
 
 #[test]
 fn runs_killed_at_random_moments_go_on_to_the_charge_of_one() {
-    kill_and_go_on(8, 4, 1);
+    kill_and_go_on(RUN, 8, 4, 1);
+}
+
+// Wrong here: what is learnt before the chains is learnt twice, or lost.
+#[test]
+fn runs_that_learn_first_go_on_to_the_charge_of_one() {
+    kill_and_go_on(LEARNING, 12, 4, 3);
 }
 
 #[test]
 #[ignore = "100 kills: a minute"]
 fn a_hundred_kills_leave_the_charge_of_uninterrupted_runs() {
-    kill_and_go_on(100, 5, 2);
+    kill_and_go_on(RUN, 100, 5, 2);
 }

@@ -248,7 +248,7 @@ impl Unfinished {
         let mut chains = Vec::new();
         let mut begun = Vec::new();
         for chain in 1..=outset.courses() {
-            let (files, last) = open_chain(&folder, chain)?;
+            let (files, last) = open_chain(&folder, chain, chain <= outset.chains)?;
             chains.push(Mutex::new(files));
             begun.push(last);
         }
@@ -362,7 +362,11 @@ fn open_files(folder: &Path, chain: u64) -> io::Result<(File, [File; 2])> {
     Ok((draws, [open(&path("even"))?, open(&path("odd"))?]))
 }
 
-fn open_chain(folder: &Path, chain: u64) -> Result<(ChainFiles, Option<Begun>), UnfinishedError> {
+fn open_chain(
+    folder: &Path,
+    chain: u64,
+    has_draws: bool,
+) -> Result<(ChainFiles, Option<Begun>), UnfinishedError> {
     let path = folder.join(format!("chain-{chain}.draws"));
     let fail = |source| UnfinishedError::Read {
         path: path.clone(),
@@ -401,7 +405,10 @@ fn open_chain(folder: &Path, chain: u64) -> Result<(ChainFiles, Option<Begun>), 
     });
     if let Some(begun) = &begun {
         let (last, count) = (&begun.last, begun.draws.len() as u64);
-        if last.done > last.granted || last.done.checked_sub(last.lost) != Some(count) {
+        // A chain has a draw for each iteration that was not lost.
+        let made = last.done.checked_sub(last.lost);
+        let expected = if has_draws { made } else { Some(0) };
+        if last.done > last.granted || made.is_none() || expected != Some(count) {
             return Err(damaged(&path, "the counts of its checkpoint do not fit it"));
         }
     }
