@@ -469,7 +469,7 @@ fn bad_settings_are_explained() {
         ),
         (
             "--epsilon 1 --not-private",
-            &["`dp-hmc` is private", "--algorithm hmc"],
+            &["`dp-langevin` is private", "--algorithm hmc"],
         ),
         (
             "--epsilon 1000 --delta 1e-6",

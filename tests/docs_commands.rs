@@ -14,9 +14,13 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 /// What is not run here, by its beginning, and why.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 8] = [
     ("cargo install", "the build itself, minutes long"),
     ("cargo test", "this"),
+    (
+        "cargo run --release --example reproduce",
+        "hours; the example has tests of its own",
+    ),
     (
         "cargo doc",
         "opens a browser; the documentation is built by its own tests",

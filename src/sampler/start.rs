@@ -27,6 +27,10 @@
 //! is weighed against what was known before, so that noise in it is averaged over rounds. At the
 //! end histograms around the centre give the clip bound for the chains.
 //!
+//! Far out in a regression, where residuals are many times what the model expects, the products
+//! overstate the information and the steps are too short by as much: the search may then end
+//! before it arrives, which the length of its last step tells.
+//!
 //! Centring is what makes the far rounds worth their cost: thousands of posterior sds away the
 //! gradients are long and nearly alike, and what they differ by is what is to be learnt.
 //! Clipping below the 98% quantile in the last rounds would bias the centre by many posterior
@@ -88,6 +92,8 @@ const DENSE_UP_TO: u64 = 100;
 const PRIOR_DRAWS: usize = 50;
 /// A chain that travels for less has not forgotten where it began.
 const ENOUGH_TIME: f64 = 10.0;
+/// A search whose last step is longer than this, in posterior sds, has not arrived.
+const ARRIVED: f64 = 3.0;
 /// Clip bound of the first look where the histogram shows nothing.
 const BLIND_CLIP: f64 = 3.0;
 
@@ -296,6 +302,12 @@ impl Start {
             100.0 * plan.request.start_share,
             self.clip,
         )];
+        if self.last_step > ARRIVED {
+            lines.push(format!(
+                "warning: the last step of the search for the posterior was {:.0} posterior standard deviations long: it had not arrived. Give a point nearby with --init, columns of size one, or a prior that knows the scale of the outcome",
+                self.last_step
+            ));
+        }
         if !self.seen || self.unknown > 0.5 || time < ENOUGH_TIME {
             lines.push(format!(
                 "warning: the records are too few for this budget, or the parameters too many: {}. More records, more epsilon, fewer chains or --temperature would help",
