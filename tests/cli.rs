@@ -551,7 +551,7 @@ fn bad_settings_are_explained() {
             "--columns x=y,y",
             &["2 columns for `x`, which has 1 element"],
         ),
-        ("--columns x=x --columns x=x", &["more than once"]),
+        ("--columns x=x --columns x=x", &["more than one new name"]),
         ("--on-bad-rows ignore", &["error", "skip"]),
         ("--no-such-flag", &["--no-such-flag", "--help"]),
         (
