@@ -133,7 +133,7 @@ fn ways() -> Vec<(&'static Algorithm, Plan)> {
                     ..request
                 });
             }
-            "dp-barker" => {}
+            "dp-barker" | "dp-langevin" => {}
             // Steps that decay and are of a size for these scales.
             _ => {
                 requests = [0.0, 0.5]

@@ -55,7 +55,7 @@ use super::eigen::eigen;
 use super::oracle::{Oracle, SampleError, View};
 use super::plan::{Plan, PlanError};
 use super::prior::draw_prior;
-use super::request::PlanRequest;
+use super::request::{Iterations, PlanRequest};
 use super::run::Initial;
 use super::schedule::{Line, Noise, Quantity, Question, factor};
 use crate::density::{Density, Frame};
@@ -208,14 +208,21 @@ pub(super) fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
     released
 }
 
-/// A share of the budget between 0 and 1.
+/// A share of the budget between 0 and 1, and nothing that is learnt.
 pub(super) fn check(request: &PlanRequest) -> Result<(), PlanError> {
-    if request.start_share > 0.0 && request.start_share < 1.0 {
+    let name = request.algorithm.name;
+    let wrong = if !(request.start_share > 0.0 && request.start_share < 1.0) {
+        "--start-share is a share of the budget, above 0 and below 1".to_owned()
+    } else if request.step_size.is_some() {
+        format!("`{name}` finds its step by itself: leave --step-size out")
+    } else if request.iterations == Iterations::Max {
+        format!(
+            "`--iterations max` means nothing to `{name}`, whose noise follows from the budget and the number of iterations: give --num-samples"
+        )
+    } else {
         return Ok(());
-    }
-    Err(PlanError::Settings(
-        "--start-share is a share of the budget, above 0 and below 1".into(),
-    ))
+    };
+    Err(PlanError::Settings(wrong))
 }
 
 impl Start {

@@ -19,7 +19,7 @@ fn approximate(view: &View) -> Option<Verdict> {
     let sentence = "This sampler accepts every step, so that its chains converge to something near the posterior; how near, R-hat and ESS do not say.".to_owned();
     Some(
         note(Kind::Approximate, sentence).advise(
-            "docs/samplers.md has the measured bias; a smaller --step-size makes it smaller",
+            "docs/samplers.md has the measured bias; a smaller --step-size, where the sampler has one, makes it smaller",
         ),
     )
 }
