@@ -17,7 +17,8 @@ pub(super) fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     };
     let whole: f64 = a.iter().map(|x| x * x).sum();
     for _ in 0..SWEEPS {
-        if !(off(&a) > whole * 1e-32) {
+        // Not numbers end it too.
+        if off(&a).partial_cmp(&(whole * 1e-32)) != Some(std::cmp::Ordering::Greater) {
             break;
         }
         for p in 0..n {
