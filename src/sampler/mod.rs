@@ -21,6 +21,7 @@ mod exact;
 mod exact_number;
 mod hamiltonian;
 mod hmc;
+mod information;
 #[cfg(test)]
 mod invariance_tests;
 mod jitter;

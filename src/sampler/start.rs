@@ -51,7 +51,7 @@ use serde_json::{Value, json};
 
 use super::checkpoint::{read, written};
 use super::dp_langevin;
-use super::eigen::eigen;
+use super::information::{Information, information};
 use super::oracle::{Oracle, SampleError, View};
 use super::plan::{Plan, PlanError};
 use super::prior::draw_prior;
@@ -342,6 +342,13 @@ impl Start {
         }
     }
 
+    /// Twice the length that gradients have in coordinates in which the posterior is about a
+    /// standard normal: for a start whose last histogram shows nothing, or was lost.
+    fn usual_clip(&self, plan: &Plan) -> f64 {
+        let counted = plan.request.temperature * self.records;
+        2.0 * (self.frame.dimension() as f64 / counted.max(1.0)).sqrt()
+    }
+
     /// One round, or the histogram that comes last.
     pub(super) fn step(
         &mut self,
@@ -365,8 +372,7 @@ impl Start {
         let around = pairs(LAST_HISTOGRAMS, d, rng);
         let clip = looking.clip_bound(&around, None, QUANTILES[2])?;
         let seen = clip.is_some();
-        // About standard normal coordinates have gradients of this length.
-        self.clip = clip.unwrap_or(2.0 * (d as f64 / self.records.max(1.0)).sqrt());
+        self.clip = clip.unwrap_or_else(|| self.usual_clip(plan));
         self.seen = seen;
         Ok(())
     }
@@ -588,6 +594,7 @@ impl Looking<'_> {
         self.start.unknown = information.unknown;
         self.start.variance = if weighed { gain * own } else { own };
         self.start.frame = frame;
+        self.start.clip = self.start.usual_clip(self.plan);
     }
 
     /// Minus the second derivatives of log prior and Jacobian, in the coordinates u, by
@@ -613,80 +620,6 @@ impl Looking<'_> {
             }
         }
         Ok(curvature)
-    }
-}
-
-/// The information of the posterior, with eigenvalues above its noise.
-struct Information {
-    values: Vec<f64>,
-    /// Eigenvectors in columns, by rows.
-    vectors: Vec<f64>,
-    /// The largest share of noise in an eigenvalue.
-    unknown: f64,
-}
-
-/// From noisy products of gradients about their mean, whose own sum is `about`: the upper
-/// triangle by rows, or the squares alone.
-fn information(
-    products: &[f64],
-    about: &[f64],
-    n: f64,
-    temperature: f64,
-    curvature: Vec<f64>,
-) -> Vec<f64> {
-    let d = about.len();
-    let mut matrix = curvature;
-    let diagonal = products.len() == d && d > 1;
-    let mut add = |i: usize, j: usize, product: f64| {
-        let entry = temperature * (product - about[i] * about[j] / n);
-        matrix[i * d + j] += entry;
-        if i != j {
-            matrix[j * d + i] += entry;
-        }
-    };
-    let mut at = 0;
-    for i in 0..d {
-        for j in i..d {
-            if diagonal && i != j {
-                continue;
-            }
-            let weight = if i == j {
-                1.0
-            } else {
-                std::f64::consts::SQRT_2
-            };
-            add(i, j, products[at] / weight);
-            at += 1;
-        }
-    }
-    matrix
-}
-
-impl Information {
-    /// `spread`: sd of the noise of a square.
-    fn new(mut matrix: Vec<f64>, diagonal: bool, d: usize, spread: f64) -> Information {
-        if matrix.iter().any(|x| !x.is_finite()) {
-            matrix = (0..d * d)
-                .map(|k| f64::from(u8::from(k % (d + 1) == 0)))
-                .collect();
-        }
-        let (mut values, vectors) = eigen(&matrix, d);
-        // The largest eigenvalue of a symmetric matrix of noise, whose entries off the diagonal
-        // have the sd spread / sqrt(2), is about 2 sqrt(d) of those; of a diagonal one, less.
-        let noise = match diagonal {
-            true => 2.0 * spread,
-            false => (2.0 * d as f64).sqrt() * spread,
-        };
-        let smallest = values.iter().fold(f64::INFINITY, |m, w| m.min(*w));
-        let unknown = (noise / smallest.max(noise)).min(1.0);
-        for w in &mut values {
-            *w = w.max(noise).max(f64::MIN_POSITIVE.sqrt());
-        }
-        Information {
-            values,
-            vectors,
-            unknown,
-        }
     }
 }
 
