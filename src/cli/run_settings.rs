@@ -127,7 +127,7 @@ pub(super) struct RunSettings {
     /// B of sghmc: the variance of the batches' own noise per unit of time, a public guess [default: 0]
     #[arg(long, allow_negative_numbers = true, value_name = "B")]
     pub noise_estimate: Option<f64>,
-    /// Share of the budget for what is learnt before the chains begin [default: 0.3]
+    /// Share of the budget for what is learnt before the chains begin [default: 0.4]
     #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
     pub start_share: Option<f64>,
     /// Temper: raise the likelihood to the power N0 / number of records (of units, where --unit is given)

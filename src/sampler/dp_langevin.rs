@@ -31,8 +31,8 @@
 //!
 //! # What it leaves invariant
 //!
-//! As h goes to 0, the posterior of the clipped likelihood; the clip bound is at the 99.8%
-//! quantile of the lengths around the centre. Measured on a standard normal (`tests`): at
+//! As h goes to 0, the posterior of the clipped likelihood; the clip bound is where the records
+//! that it clips and the noise are balanced ([`start`](super::start)). Measured on a standard normal (`tests`): at
 //! h = 0.1 the variance is within 1% of the exact one.
 
 use rand_chacha::ChaCha8Rng;
@@ -88,8 +88,20 @@ impl Sampler for DpLangevin {
         Ok(lines)
     }
 
-    fn warnings(&self, _: &Plan) -> Vec<String> {
-        Vec::new()
+    /// Whether the records will do, as far as can be told before they are asked.
+    fn warnings(&self, plan: &Plan) -> Vec<String> {
+        let Some(n) = plan.request.records else {
+            return Vec::new();
+        };
+        let time = time(plan, start::usual_clip(&plan.request, n as f64));
+        if time >= start::ENOUGH_TIME {
+            return Vec::new();
+        }
+        vec![format!(
+            "{n} records are likely to be too few for this budget and {} parameters: with gradients of usual lengths each chain travels for {time:.1} times what it takes to forget where it was, and {:.0} are wanted. More records, more epsilon, fewer chains or --temperature would help",
+            plan.request.dimension,
+            start::ENOUGH_TIME,
+        )]
     }
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
@@ -131,11 +143,11 @@ impl Learner for DpLangevin {
     }
 }
 
-/// Time that a chain travels, in units in which the posterior is about a standard normal and
-/// forgets where it was in about one.
-pub(super) fn time(plan: &Plan, learnt: &Start) -> f64 {
+/// Time that a chain travels with this clip bound, in units in which the posterior is about a
+/// standard normal and forgets where it was in about one.
+pub(super) fn time(plan: &Plan, clip: f64) -> f64 {
     let gradients = plan.iterations_per_chain * GRADIENTS_PER_DRAW;
-    Dynamics::new(noise(plan, learnt.clip())).h * gradients as f64
+    Dynamics::new(noise(plan, clip)).h * gradients as f64
 }
 
 /// Standard deviation of the noise of the tempered gradient.
@@ -395,6 +407,26 @@ mod tests {
         }
         let heated = variance(6.2, 1.5);
         assert!(heated > 1.3, "{heated}");
+    }
+
+    /// A plan says beforehand that records are too few, and nothing where they are private.
+    #[test]
+    fn too_few_records_are_warned_of() {
+        let warnings = |records, epsilon: f64| {
+            let request = PlanRequest {
+                records,
+                ..PlanRequest::automatic(Real::from(epsilon), Real::from(1e-6), 7)
+            };
+            Plan::new(request).unwrap().warnings
+        };
+        let few = warnings(Some(3000), 1.0).concat();
+        assert!(
+            few.contains("3000 records are likely to be too few"),
+            "{few}"
+        );
+        assert_eq!(warnings(Some(300_000), 1.0), [""; 0]);
+        assert_eq!(warnings(Some(3000), 30.0), [""; 0]);
+        assert_eq!(warnings(None, 1.0), [""; 0]);
     }
 
     #[test]

@@ -139,8 +139,8 @@ mod tests {
             counts: histogram(&[(10, 100.0), (12, 100.0)]),
         };
         assert_eq!(lengths.lost_by_clipping(upper_end(12)), 1.0);
-        // Squares of 1 and 2, of which the second is cut to 1.
+        // Two bins are an octave: squares of 1 and 4, of which the second is cut to 1.
         let lost = lengths.lost_by_clipping((ends(10)[0] * ends(10)[1]).sqrt());
-        assert!((lost - 1.5).abs() < 1e-12, "{lost}");
+        assert!((lost - 2.5).abs() < 1e-12, "{lost}");
     }
 }

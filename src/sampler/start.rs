@@ -105,7 +105,7 @@ const DENSE_UP_TO: u64 = 100;
 /// Draws of the prior that its middle is taken from.
 const PRIOR_DRAWS: usize = 50;
 /// A chain that travels for less has not forgotten where it began.
-const ENOUGH_TIME: f64 = 10.0;
+pub(super) const ENOUGH_TIME: f64 = 10.0;
 /// A search whose last step is longer than this, in posterior sds, has not arrived.
 const ARRIVED: f64 = 3.0;
 /// Clip bound of the first look where the histogram shows nothing.
@@ -284,13 +284,13 @@ impl Start {
             "last_step": self.last_step,
             "unknown": self.unknown,
             "seen": self.seen,
-            "time": dp_langevin::time(plan, self),
+            "time": dp_langevin::time(plan, self.clip),
         })
     }
 
     /// The same in words.
     pub fn describe(&self, plan: &Plan) -> Vec<String> {
-        let time = dp_langevin::time(plan, self);
+        let time = dp_langevin::time(plan, self.clip);
         let mut lines = vec![format!(
             "learnt before the chains, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; each chain travels for {time:.1} times what it takes to forget where it was",
             100.0 * plan.request.start_share,
@@ -329,11 +329,9 @@ impl Start {
         }
     }
 
-    /// Twice the length that gradients have in coordinates in which the posterior is about a
-    /// standard normal: for a start whose last histogram shows nothing, or was lost.
+    /// For a start whose last histogram shows nothing, or was lost.
     fn usual_clip(&self, plan: &Plan) -> f64 {
-        let counted = plan.request.temperature * self.records;
-        2.0 * (self.frame.dimension() as f64 / counted.max(1.0)).sqrt()
+        usual_clip(&plan.request, self.records)
     }
 
     /// One round, or the histogram that comes last.
@@ -363,6 +361,13 @@ impl Start {
         self.seen = clip.is_some();
         Ok(())
     }
+}
+
+/// Twice the length that so many records' gradients have in coordinates in which the posterior is
+/// about a standard normal.
+pub(super) fn usual_clip(request: &PlanRequest, records: f64) -> f64 {
+    let counted = request.temperature * records;
+    2.0 * (request.dimension as f64 / counted.max(1.0)).sqrt()
 }
 
 /// Zero where the middle fifth of the prior's draws has it, else their median: a vague prior's
