@@ -29,7 +29,8 @@ Prints what a run would release, with its noise, and what that noise means for t
 the standard deviation of the acceptance test's noise for a typical proposal, and that of
 a gradient beside what a gradient is, on records that are made up from the model: with
 parameters from its prior and covariates uniform between their bounds. These also show how
-many records would be clipped. Warns of what cannot work.
+many records would be clipped, and how far the chains of dp-langevin would travel. Warns of
+what cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
@@ -96,11 +97,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             delta.to_f64()
         ));
     }
-    // What is predicted is noise beside gradients at a clip bound that is known.
-    let simulated = match algorithm.learns() {
-        true => None,
-        false => simulate(&model, &plan, arguments.rows, common),
-    };
+    let simulated = simulate(&model, &plan, arguments.rows, common);
     let noisy = simulated.as_ref().and_then(Simulated::warning);
     for warning in plan.warnings.iter().chain(&noisy) {
         common.say(format!("warning: {warning}"));
@@ -203,6 +200,11 @@ impl Simulated {
             };
             lines.push(format!(
                 "  a gradient over all records varies by {sd:.4e} across the posterior{noise}"
+            ));
+        }
+        if let Some(travel) = p.travel {
+            lines.push(format!(
+                "  each chain would travel for {travel:.1} times what it takes to forget where it was (10 are enough)"
             ));
         }
         let clipped = [

@@ -150,6 +150,17 @@ pub(super) fn time(plan: &Plan, clip: f64) -> f64 {
     Dynamics::new(noise(plan, clip)).h * gradients as f64
 }
 
+/// The same, foreseen for `n` records whose gradients have such lengths in coordinates in which
+/// the information of one record is the identity; none where there are no lengths.
+pub fn foreseen_time(plan: &Plan, mut lengths: Vec<f64>, n: f64) -> Option<f64> {
+    lengths.sort_by(f64::total_cmp);
+    let clipped = (start::clipped_by_chains(plan) / n).min(1.0);
+    let at = ((1.0 - clipped) * lengths.len() as f64).ceil() as usize;
+    let longest = lengths.get(at.saturating_sub(1))?;
+    let counted = plan.request.temperature * n;
+    Some(time(plan, longest / counted.sqrt()))
+}
+
 /// Standard deviation of the noise of the tempered gradient.
 fn noise(plan: &Plan, clip: f64) -> f64 {
     let tau = plan.lines.get(GRADIENTS).map_or(0.0, |line| line.tau);

@@ -47,6 +47,7 @@ use serde_json::Value;
 
 pub use checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
 pub use clipped::{ClippedSettings, sample_clipped};
+pub use dp_langevin::foreseen_time;
 pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;

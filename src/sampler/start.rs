@@ -353,10 +353,7 @@ impl Start {
         }
         let around = pairs(LAST_HISTOGRAMS, d, rng);
         let lengths = looking.lengths(&around, None)?;
-        let clip = lengths.as_ref().map(|lengths| {
-            let chains = plan.lines.get(LINES).map_or(1, |line| line.line.count);
-            lengths.exceeded_by(looking.balance(LINES, chains))
-        });
+        let clip = lengths.map(|lengths| lengths.exceeded_by(clipped_by_chains(plan)));
         self.clip = clip.unwrap_or_else(|| self.usual_clip(plan));
         self.seen = clip.is_some();
         Ok(())
@@ -401,6 +398,25 @@ fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, SampleError
         .ok_or(SampleError::NoInitialPoint)
 }
 
+/// Standard deviation of the noise of a line's sum, in units of its clip bound.
+fn noise(plan: &Plan, line: usize) -> f64 {
+    let tau = plan.lines.get(line).map_or(0.0, |line| line.tau);
+    f64::from(factor(plan.request.relation)) * tau
+}
+
+/// How many records are clipped where noise and bias are balanced, of the average of this many
+/// releases of a line.
+fn balance(plan: &Plan, line: usize, releases: u64) -> f64 {
+    let d = plan.request.dimension as f64;
+    noise(plan, line) * (d / releases.max(1) as f64).sqrt()
+}
+
+/// How many records the chains' gradients clip.
+pub(super) fn clipped_by_chains(plan: &Plan) -> f64 {
+    let releases = plan.lines.get(LINES).map_or(1, |line| line.line.count);
+    balance(plan, LINES, releases)
+}
+
 /// A start at work.
 struct Looking<'a> {
     start: &'a mut Start,
@@ -426,17 +442,12 @@ impl Looking<'_> {
         self.oracle.learnt(line, &view)
     }
 
-    /// Standard deviation of the noise of a line's sum, in units of its clip bound.
     fn noise(&self, line: usize) -> f64 {
-        let tau = self.plan.lines.get(line).map_or(0.0, |line| line.tau);
-        f64::from(factor(self.plan.request.relation)) * tau
+        noise(self.plan, line)
     }
 
-    /// How many records are clipped where noise and bias are balanced, of the average of this
-    /// many releases of a line.
     fn balance(&self, line: usize, releases: u64) -> f64 {
-        let d = self.start.frame.dimension() as f64;
-        self.noise(line) * (d / releases.max(1) as f64).sqrt()
+        balance(self.plan, line, releases)
     }
 
     /// The lengths of the records' gradients (less the centre), averaged over points; none where
