@@ -8,12 +8,12 @@ use crate::setting::{Batch, Entry, Sampler};
 const PAPER_EPSILONS: &[f64] = &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0];
 const THESIS_EPSILONS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
 
-const AUTOMATIC: Entry = Entry {
+pub const AUTOMATIC: Entry = Entry {
     label: "automatic",
     sampler: Sampler::Automatic,
 };
 
-const fn hmc(
+pub const fn hmc(
     [tau_l, tau_g]: [f64; 2],
     leapfrog: u64,
     eta: f64,
@@ -34,7 +34,7 @@ const fn hmc(
     }
 }
 
-const fn penalty(tau: f64, sd: f64, b_l: f64) -> Entry {
+pub const fn penalty(tau: f64, sd: f64, b_l: f64) -> Entry {
     Entry {
         label: "dp-penalty",
         sampler: Sampler::Penalty {
@@ -133,12 +133,22 @@ const fn thesis(name: &'static str, posterior: Posterior, entries: &'static [Ent
     }
 }
 
+/// DP-HMC and DP-penalty as the paper has them.
+pub const ON_THE_BANANA: [Entry; 2] = [
+    hmc([0.10, 0.55], 25, 0.006, [0.1, 0.05], true),
+    penalty(0.17, 0.06, 0.15),
+];
+pub const ON_THE_GAUSS: [Entry; 2] = [
+    hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], true),
+    penalty(0.05, 7e-4, 10.0),
+];
+
 const BANANA: Contest = paper(
     "paper-banana",
     problem::PAPER_BANANA,
     &[
-        hmc([0.10, 0.55], 25, 0.006, [0.1, 0.05], true),
-        penalty(0.17, 0.06, 0.15),
+        ON_THE_BANANA[0],
+        ON_THE_BANANA[1],
         sgld(0.2, 1.0),
         sgnht(0.2, 100.0, 50.0),
         AUTOMATIC,
@@ -151,8 +161,8 @@ const GAUSS: Contest = Contest {
         "paper-gauss",
         problem::PAPER_GAUSS,
         &[
-            hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], true),
-            penalty(0.05, 7e-4, 10.0),
+            ON_THE_GAUSS[0],
+            ON_THE_GAUSS[1],
             sgld(15.0, 0.008),
             sgnht(12.0, 0.2, 30.0),
             AUTOMATIC,
@@ -166,8 +176,8 @@ const MILD_GAUSS: Contest = Contest {
         "paper-gauss-mild",
         problem::MILD_GAUSS,
         &[
-            hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], true),
-            penalty(0.05, 7e-4, 10.0),
+            ON_THE_GAUSS[0],
+            ON_THE_GAUSS[1],
             sgld(15.0, 0.008),
             sgnht(12.0, 0.2, 30.0),
             AUTOMATIC,

@@ -12,6 +12,7 @@ fn course(out: &Path, resume: bool) -> Course {
         resume,
         epsilons: Vec::new(),
         samplers: Vec::new(),
+        posteriors: Vec::new(),
         repeats: None,
     }
 }
@@ -67,7 +68,7 @@ fn exact_posteriors_are_those_of_the_programs() {
         let oracle = dpm::sampler::ExactOracle {
             vault: &problem.vault,
             permission: dpm::NotPrivate::acknowledged(),
-            temperature: problem.posterior.temperature(),
+            temperature: problem.temperature,
         };
         let draws = problem.reference.iter();
         let (falls, gradients): (Vec<f64>, Vec<Vec<f64>>) =
