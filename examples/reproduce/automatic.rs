@@ -61,22 +61,22 @@ const CASES: [Case; 5] = [
     Case {
         subject: Subject::Survey(survey::ADULT),
         tuned: [
-            hmc([0.1, 0.25], 10, 0.05, [2.0, 2.0], false),
-            penalty(0.1, 0.3, 2.0),
+            hmc([0.14, 0.2], 5, 0.025, [1.5, 2.3], false),
+            penalty(0.17, 0.1, 2.5),
         ],
     },
     Case {
         subject: Subject::Survey(survey::WELLS),
         tuned: [
-            hmc([0.3, 1.0], 10, 0.05, [2.0, 2.0], false),
-            penalty(0.3, 0.3, 2.0),
+            hmc([0.56, 0.82], 5, 0.027, [1.0, 1.6], false),
+            penalty(0.69, 0.13, 1.0),
         ],
     },
     Case {
         subject: Subject::Survey(survey::WAGES),
         tuned: [
-            hmc([0.1, 0.25], 10, 0.05, [10.0, 10.0], false),
-            penalty(0.1, 0.3, 10.0),
+            hmc([0.18, 0.27], 5, 0.014, [3.0, 10.6], false),
+            penalty(0.14, 0.16, 3.0),
         ],
     },
 ];

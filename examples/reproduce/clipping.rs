@@ -66,7 +66,7 @@ const PAPER_CASES: &[Case] = &[
         most_records: usize::MAX,
         sampler: "clipped-hmc",
         bounds: BANANA_BOUNDS,
-        quick_bounds: &[0.05, 0.1, 0.5],
+        quick_bounds: &[0.05, 0.5],
         chains: 4,
         iterations: 1000,
         step: 0.01,
@@ -74,7 +74,7 @@ const PAPER_CASES: &[Case] = &[
         variances: &[1.0],
         clip_gradient: 10.0,
         start_sd: None,
-        quick_part: 20,
+        quick_part: 40,
     },
     Case {
         posterior: problem::PAPER_BANANA,

@@ -172,8 +172,8 @@ impl Contest {
         })
     }
 
-    /// A quick run has the automatic sampler, whose runs are long, once, and only on the
-    /// smaller models.
+    /// A quick run has the automatic sampler, whose runs are long, once; on the larger models
+    /// at the last budget only.
     fn leaves_out(
         &self,
         course: &Course,
@@ -184,7 +184,7 @@ impl Contest {
         let large = self.posterior.n * self.posterior.shape.dimension() > 500_000;
         matches!(entry.sampler, Sampler::Automatic)
             && course.form == Form::Quick
-            && (large || repeat > 1 || *epsilon != last)
+            && (repeat > 1 || large && *epsilon != last)
     }
 
     fn figures(
