@@ -203,7 +203,9 @@ fn planned<'a>(
     problems: &'a [Problem],
 ) -> Result<Vec<Planned<'a>>, Box<dyn Error>> {
     let epsilons = match course.epsilons.as_slice() {
-        [] => course.form.of(&EPSILONS[..], &EPSILONS[1..2], &EPSILONS[2..]),
+        [] => course
+            .form
+            .of(&EPSILONS[..], &EPSILONS[1..2], &EPSILONS[2..]),
         given => given,
     };
     let mut planned = Vec::new();

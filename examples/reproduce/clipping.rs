@@ -226,8 +226,7 @@ const COLUMNS: [&str; 10] = [
 
 fn run(course: &Course, name: &str, cases: &[Case], repeats: u64) -> Result<(), Box<dyn Error>> {
     let table = Table::open(course, name, &COLUMNS)?;
-    let wanted =
-        |case: &&Case| course.wants(case.sampler) && course.is_on(case.posterior.name);
+    let wanted = |case: &&Case| course.wants(case.sampler) && course.is_on(case.posterior.name);
     for case in cases.iter().filter(wanted) {
         let most = case.most_records.min(course.form.most_records());
         let problem = case.posterior.problem(most)?;

@@ -82,7 +82,10 @@ impl Survey {
         let records = Looked::new(Density::new(model.clone()), &declared, n);
         let density = Density::new(model);
         let (parameters, draws) = numbers(self.reference)?;
-        if !density.output_names().eq(parameters.iter().map(String::as_str)) {
+        if !density
+            .output_names()
+            .eq(parameters.iter().map(String::as_str))
+        {
             return Err(format!("{} has other parameters than the model", self.reference).into());
         }
         let reference: Vec<Vec<f64>> = (0..draws[0].len())
@@ -130,7 +133,11 @@ fn numbers(name: &str) -> Result<(Vec<String>, Vec<Vec<f64>>), Box<dyn Error>> {
 }
 
 /// Coordinates of a draw that has a value for each of the names.
-fn unconstrained(density: &Density, names: &[String], draw: &[f64]) -> Result<Vec<f64>, String> {
+pub fn unconstrained(
+    density: &Density,
+    names: &[String],
+    draw: &[f64],
+) -> Result<Vec<f64>, String> {
     let values: HashMap<&str, f64> = names
         .iter()
         .map(String::as_str)
