@@ -173,7 +173,7 @@ impl Contest {
     }
 
     /// A quick run has the automatic sampler, whose runs are long, once; on the larger models
-    /// at the last budget only.
+    /// at the last budget only, and on the largest, where it takes minutes, not at all.
     fn leaves_out(
         &self,
         course: &Course,
@@ -181,10 +181,15 @@ impl Contest {
         repeat: u64,
         last: f64,
     ) -> bool {
-        let large = self.posterior.n * self.posterior.shape.dimension() > 500_000;
+        let numbers = self.posterior.n * self.posterior.shape.dimension();
+        let is_extra = match numbers {
+            ..=500_000 => false,
+            ..=3_000_000 => *epsilon != last,
+            _ => true,
+        };
         matches!(entry.sampler, Sampler::Automatic)
             && course.form == Form::Quick
-            && (repeat > 1 || large && *epsilon != last)
+            && (is_extra || repeat > 1)
     }
 
     fn figures(

@@ -111,7 +111,7 @@ const fn paper(name: &'static str, posterior: Posterior, entries: &'static [Entr
         quick_epsilons: &[2.0, 4.0],
         chains: 4,
         repeats: 10,
-        quick_repeats: 4,
+        quick_repeats: 2,
         most_iterations: [200_000, 5_000],
         entries,
         published: &[],
@@ -156,7 +156,7 @@ const BANANA: Contest = paper(
 );
 const GAUSS: Contest = Contest {
     quick_epsilons: &[4.0],
-    quick_repeats: 2,
+    quick_repeats: 1,
     ..paper(
         "paper-gauss",
         problem::PAPER_GAUSS,
@@ -171,7 +171,6 @@ const GAUSS: Contest = Contest {
 };
 const MILD_GAUSS: Contest = Contest {
     quick_epsilons: &[4.0],
-    quick_repeats: 3,
     ..paper(
         "paper-gauss-mild",
         problem::MILD_GAUSS,
@@ -225,7 +224,7 @@ const TEMPERED_BANANA_2: Contest = Contest {
         ("batch-penalty", &[0.512, 0.459, 0.404, 0.415, 0.357, 0.320]),
         ("dp-barker", &[0.404, 0.287, 0.224, 0.349, 0.250, 0.217]),
     ],
-    quick_repeats: 2,
+    quick_repeats: 1,
     ..thesis(
         "thesis-tempered-2",
         problem::TEMPERED_BANANA_2,
@@ -264,7 +263,7 @@ const FLAT_BANANA_10: Contest = Contest {
             &[0.707, 0.527, 0.443, 0.373, 0.337, 0.276],
         ),
     ],
-    quick_repeats: 2,
+    quick_repeats: 1,
     ..thesis(
         "thesis-flat-10",
         problem::FLAT_BANANA_10,
@@ -296,6 +295,7 @@ const TEMPERED_BANANA_10: Contest = Contest {
         ),
     ],
     quick_epsilons: &[1.0, 2.0],
+    quick_repeats: 1,
     ..thesis(
         "thesis-tempered-10",
         problem::TEMPERED_BANANA_10,
@@ -327,7 +327,7 @@ const HIGH_GAUSS: Contest = Contest {
         ),
     ],
     quick_epsilons: &[1.0, 2.0],
-    quick_repeats: 2,
+    quick_repeats: 1,
     ..thesis(
         "thesis-gauss-30",
         problem::GAUSS_30,
@@ -348,6 +348,7 @@ const NARROW_BANANA: Contest = Contest {
             &[0.610, 0.595, 0.576, 0.582, 0.580, 0.561],
         ),
     ],
+    quick_repeats: 2,
     ..thesis(
         "thesis-narrow",
         problem::NARROW_BANANA,
@@ -368,6 +369,7 @@ const CORRELATED_GAUSS: Contest = Contest {
             &[0.729, 0.695, 0.704, 0.608, 0.640, 0.605],
         ),
     ],
+    quick_repeats: 2,
     ..thesis(
         "thesis-correlated",
         problem::CORRELATED,
@@ -386,7 +388,7 @@ const RING: Contest = Contest {
     ],
     epsilons: &[0.5, 0.75, 1.0],
     quick_epsilons: &[0.5, 1.0],
-    quick_repeats: 2,
+    quick_repeats: 1,
     ..thesis(
         "thesis-circle",
         problem::CIRCLE,
@@ -414,7 +416,7 @@ macro_rules! experiment {
 pub const PAPER_BANANA: Experiment = experiment!(
     BANANA,
     "the paper's figures 1 and 2, banana",
-    ["9 hours", "4 minutes"]
+    ["9 hours", "2 minutes"]
 );
 pub const PAPER_GAUSS: Experiment = experiment!(
     GAUSS,
