@@ -182,11 +182,7 @@ impl Contest {
         last: f64,
     ) -> bool {
         let numbers = self.posterior.n * self.posterior.shape.dimension();
-        let is_extra = match numbers {
-            ..=500_000 => false,
-            ..=3_000_000 => *epsilon != last,
-            _ => true,
-        };
+        let is_extra = numbers > 3_000_000 || numbers > 500_000 && *epsilon != last;
         matches!(entry.sampler, Sampler::Automatic)
             && course.form == Form::Quick
             && (is_extra || repeat > 1)

@@ -443,7 +443,7 @@ impl Problem {
     }
 }
 
-type Columns = Vec<Vec<f64>>;
+pub type Columns = Vec<Vec<f64>>;
 
 type Draw = Box<dyn Fn(&mut ChaCha8Rng) -> Vec<f64>>;
 

@@ -9,7 +9,7 @@ use dpm::sampler::Metric;
 use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
 
 use crate::clipped::Clipping;
-use crate::problem::{Problem, REFERENCE_DRAWS, folder, read};
+use crate::problem::{Columns, Problem, REFERENCE_DRAWS, folder, read};
 
 /// Records that are looked at to see how many are clipped.
 const LOOKED_AT: usize = 2000;
@@ -114,7 +114,7 @@ impl Survey {
 }
 
 /// Names and columns of a CSV of numbers.
-fn numbers(name: &str) -> Result<(Vec<String>, Vec<Vec<f64>>), Box<dyn Error>> {
+fn numbers(name: &str) -> Result<(Vec<String>, Columns), Box<dyn Error>> {
     let path = folder().join(name);
     let file = std::fs::File::open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let text: Box<dyn Read> = match Path::new(name).extension() {
