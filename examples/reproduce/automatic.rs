@@ -69,14 +69,14 @@ const CASES: [Case; 5] = [
         subject: Subject::Survey(survey::WELLS),
         tuned: [
             hmc([0.56, 0.82], 5, 0.027, [1.0, 1.6], false),
-            penalty(0.69, 0.13, 1.0),
+            penalty(0.69, 0.065, 2.0),
         ],
     },
     Case {
         subject: Subject::Survey(survey::WAGES),
         tuned: [
             hmc([0.18, 0.27], 5, 0.014, [3.0, 10.6], false),
-            penalty(0.14, 0.16, 3.0),
+            penalty(0.14, 0.1, 5.0),
         ],
     },
 ];
