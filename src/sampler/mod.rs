@@ -25,6 +25,7 @@ mod information;
 #[cfg(test)]
 mod invariance_tests;
 mod jitter;
+mod lengths;
 mod metric;
 mod nuts;
 mod open;

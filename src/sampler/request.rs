@@ -15,7 +15,7 @@ pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
 /// a regression with a handful of covariates of size one.
 pub const DEFAULT_CLIP: f64 = 3.0;
 /// Share of the budget for a start.
-pub const DEFAULT_START_SHARE: f64 = 0.3;
+pub const DEFAULT_START_SHARE: f64 = 0.4;
 /// Half of the budget for gradients.
 pub const DEFAULT_SPLIT: f64 = 0.5;
 

@@ -1,31 +1,36 @@
 //! The paid start: where the posterior is and how wide, learnt from releases before the chains
 //! begin and shared by them.
 //!
-//! An early round looks at the records in coordinates u, theta = c + A u, at u = 0, and asks for
+//! A round looks at the records in coordinates u, theta = c + A u, and asks, each with noise, for
 //!
 //! ```text
 //! histogram of |g_i|                             -> a clip bound, its 95% quantile
-//! G0 = sum clip(g_i)                             -> the mean gradient m = G0 / n
-//! histogram of |g_i - m|                         -> a clip bound b, its 98% quantile
-//! F  = sum of the products of clip_b(g_i - m)
+//! G0 = sum clip(g_i) at u = 0                    -> the mean gradient m = G0 / n
+//! histogram of |g_i - m|                         -> clip bounds b and b'
+//! F  = sum of the products of clip_b'(g_i - m)
 //! G1 = sum clip_b(g_i - m)
 //! ```
 //!
-//! each with noise; g_i is a record's gradient in the coordinates u. C = F - G1 G1'/n is the
-//! records' information about the point, or close to it (the outer-product estimate of the
-//! Fisher information), and M = T C + P that of the posterior, P being the prior's own
-//! curvature, which is public. Eigenvalues of M that its noise could have made are set to
-//! that noise. Then a Newton step, c += A M^-1 (T (n m + G1) + prior's gradient), and new
-//! axes, A = A U W^(-1/2), in which the posterior is about a standard normal.
+//! where g_i is a record's gradient in the coordinates u. F is the records' information about
+//! the point, or close to it (the outer-product estimate of the Fisher information), and
+//! M = T F + P that of the posterior, P being the prior's own curvature, which is public.
+//! Eigenvalues of M that its noise could have made are set to that noise. Then a Newton step,
+//! c += A M^-1 (T (n m + G1) + prior's gradient), and new axes, A = A U W^(-1/2), in which the
+//! posterior is about a standard normal.
 //!
-//! A late round looks from several points u ~ N(0, I), in pairs u and -u, and takes averages
-//! of their gradients and products in place of those at the centre, each with its share of the
-//! round's budget, so that the averages are as noisy as one look would be. These are the Newton
+//! While the last step was long, a round looks at u = 0, and takes G1 G1'/n off F. Later ones look
+//! from several points u ~ N(0, I), in pairs u and -u, and take averages. These are the Newton
 //! steps of Gaussian variational inference (Opper and Archambeau 2009, "The variational Gaussian
 //! approximation revisited"): what they settle at is about as wide as the posterior, where the
-//! information at one point of a curved posterior may be that of a narrow part of it. The step
-//! is weighed against what was known before, so that noise in it is averaged over rounds. At the
-//! end histograms around the centre give the clip bound for the chains.
+//! information at one point of a curved posterior may be that of a narrow part of it. Axes become
+//! wider at once and narrower by halves: a posterior whose information grows with the width that it
+//! is looked at would otherwise be found too narrow and too wide by turns (Khan and Rue 2023, "The
+//! Bayesian learning rule", section 4, for such damping). The step is weighed against what was known
+//! before, so that noise in it is averaged over rounds. At the end histograms around the centre give
+//! the clip bound for the chains.
+//!
+//! Rounds look from more and more points, and so are given more and more of the budget: far away
+//! there is no use in being exact, and the last round decides how exact the centre is.
 //!
 //! Far out in a regression, where residuals are many times what the model expects, the products
 //! overstate the information and the steps are too short by as much: the search may then end
@@ -33,8 +38,17 @@
 //!
 //! Centring is what makes the far rounds worth their cost: thousands of posterior sds away the
 //! gradients are long and nearly alike, and what they differ by is what is to be learnt.
-//! Clipping below the 98% quantile in the last rounds would bias the centre by many posterior
-//! sds, since clipped gradients do not add up to zero where the others do.
+//!
+//! # Clip bounds
+//!
+//! To clip the gradients of k records moves their sum by at most what these are longer than the
+//! bound by; with each unit of the bound that grows by k, and the length of the noise by its
+//! multiplier times the root of the dimension. The bound b is where the two are equal, as in
+//! Amin, Kulesza, Munoz and Vassilvitskii (2019), "Bounding user contributions": little noise clips
+//! next to none, much noise more. A fixed quantile is wrong by many posterior sds with large data
+//! whose few long gradients point one way. The products are clipped at a lower bound b', the 80%
+//! quantile, for they only need to be of the right size and direction; what their trace loses is
+//! known from the histogram and made up for.
 //!
 //! # Cost
 //!
@@ -52,6 +66,7 @@ use serde_json::{Value, json};
 use super::checkpoint::{read, written};
 use super::dp_langevin;
 use super::information::{Information, information};
+use super::lengths::Lengths;
 use super::oracle::{Oracle, SampleError, View};
 use super::plan::{Plan, PlanError};
 use super::prior::draw_prior;
@@ -59,31 +74,30 @@ use super::request::{Iterations, PlanRequest};
 use super::run::Initial;
 use super::schedule::{Line, Noise, Quantity, Question, factor};
 use crate::density::{Density, Frame};
-use crate::privacy::{Subsampling, upper_end};
+use crate::privacy::Subsampling;
 
-/// Rounds that look from the centre.
-const EARLY: u64 = 3;
-/// Rounds that look from around it, and how much of the budget one gets beside an early one.
-const LATE: u64 = 3;
-const LATE_WEIGHT: f64 = 2.0;
-/// Points that a late round looks from.
-const POINTS: u64 = 8;
-/// Points of a late round, and at the end, whose histograms are taken.
-const HISTOGRAMS: u64 = 2;
-const LAST_HISTOGRAMS: u64 = 4;
+/// Points that each round looks from, in pairs.
+const POINTS: [u64; 7] = [2, 2, 2, 4, 8, 16, 32];
+const ROUNDS: u64 = POINTS.len() as u64;
+/// Points whose histograms are taken at the end.
+const LAST_HISTOGRAMS: u64 = 40;
 /// Rounds, and the histogram after them.
-pub(super) const STEPS: u64 = EARLY + LATE + 1;
+pub(super) const STEPS: u64 = ROUNDS + 1;
 
 /// Shares of the start's part of the budget.
-const FOR_LENGTHS: f64 = 0.08;
-const FOR_MEAN: f64 = 0.2;
-const FOR_PRODUCTS: f64 = 0.4;
+const FOR_LENGTHS: f64 = 0.16;
+const FOR_MEAN: f64 = 0.04;
+const FOR_PRODUCTS: f64 = 0.18;
+const FOR_GRADIENT: f64 = 1.0 - FOR_LENGTHS - FOR_MEAN - FOR_PRODUCTS;
 
-/// Quantiles of lengths that clip bounds are taken at: of gradients, of what they differ
-/// from their mean by, and for the chains.
-const QUANTILES: [f64; 3] = [0.95, 0.98, 0.998];
-/// Bins of a histogram count from this many sds of their noise.
-const VISIBLE: f64 = 4.0;
+/// A round looks around the centre when the last step was at most so many posterior sds.
+const NEAR: f64 = 20.0;
+/// How far axes are narrowed towards what the information says.
+const NARROWING: f64 = 0.5;
+
+/// Quantiles of lengths: clip bounds of the gradients that the mean is taken of, and of products.
+const FOR_MEAN_QUANTILE: f64 = 0.95;
+const PRODUCTS_QUANTILE: f64 = 0.8;
 /// A mean gradient is believed from this many sds of its noise.
 const BELIEVED: f64 = 3.0;
 /// With more parameters than this, the products of different ones are left out.
@@ -100,10 +114,10 @@ const BLIND_CLIP: f64 = 3.0;
 /// The lines of the schedule.
 const LENGTHS: usize = 0;
 const MEAN: usize = 1;
-const PRODUCTS: [usize; 2] = [2, 4];
-const GRADIENT: [usize; 2] = [3, 5];
-/// How many there are.
-pub(super) const LINES: usize = 6;
+const PRODUCTS: usize = 2;
+const GRADIENT: usize = 3;
+/// How many there are. The line after them is that of the chains' gradients.
+pub(super) const LINES: usize = 4;
 
 /// What was learnt so far: all of it from released values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,13 +143,11 @@ pub struct Start {
 
 /// What a start releases, which is given the share of the budget `share`.
 pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
-    let (early, late) = (EARLY as f64, LATE as f64 * LATE_WEIGHT);
-    let of_early = (1.0 - FOR_LENGTHS) * early / (early + late);
-    let of_late = (1.0 - FOR_LENGTHS) * late / (early + late);
     let products = match request.dimension > DENSE_UP_TO {
         true => Quantity::Squares,
         false => Quantity::Products,
     };
+    let looks: u64 = POINTS.iter().sum();
     let line = |what, quantity, count, of_start: f64| Line {
         what,
         question: Question::Learnt(quantity),
@@ -143,46 +155,25 @@ pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
         count,
         subsampling: Subsampling::All,
     };
-    let histograms = 2 * EARLY + HISTOGRAMS * LATE + LAST_HISTOGRAMS;
-    let gradient = Quantity::Gradient;
-    let looks = LATE * POINTS;
-    let for_gradient = 1.0 - FOR_MEAN - FOR_PRODUCTS;
     vec![
         line(
             "histogram of gradient lengths",
             Quantity::Lengths,
-            histograms,
+            looks + LAST_HISTOGRAMS,
             FOR_LENGTHS,
         ),
         line(
             "gradient, for its mean",
-            gradient,
-            EARLY,
-            FOR_MEAN * of_early,
+            Quantity::Gradient,
+            ROUNDS,
+            FOR_MEAN,
         ),
-        line(
-            "gradient products",
-            products,
-            EARLY,
-            FOR_PRODUCTS * of_early,
-        ),
+        line("gradient products", products, looks, FOR_PRODUCTS),
         line(
             "gradient about its mean",
-            gradient,
-            EARLY,
-            for_gradient * of_early,
-        ),
-        line(
-            "gradient products around",
-            products,
+            Quantity::Gradient,
             looks,
-            FOR_PRODUCTS * of_late,
-        ),
-        line(
-            "gradient around",
-            gradient,
-            looks,
-            (1.0 - FOR_PRODUCTS) * of_late,
+            FOR_GRADIENT,
         ),
     ]
 }
@@ -191,18 +182,14 @@ pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
 pub(super) fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
     let mut released = vec![0; plan.lines.len()];
     for round in rounds {
-        if round + 1 == STEPS {
-            released[LENGTHS] += LAST_HISTOGRAMS;
-        } else if round < EARLY {
-            released[LENGTHS] += 2;
-            for line in [MEAN, PRODUCTS[0], GRADIENT[0]] {
-                released[line] += 1;
+        match POINTS.get(round as usize) {
+            Some(points) => {
+                for line in [LENGTHS, PRODUCTS, GRADIENT] {
+                    released[line] += points;
+                }
+                released[MEAN] += 1;
             }
-        } else {
-            released[LENGTHS] += HISTOGRAMS;
-            for line in [PRODUCTS[1], GRADIENT[1]] {
-                released[line] += POINTS;
-            }
+            None => released[LENGTHS] += LAST_HISTOGRAMS,
         }
     }
     released
@@ -363,17 +350,17 @@ impl Start {
             plan,
             oracle,
         };
-        if round < EARLY {
-            return looking.round();
-        }
-        if round + 1 < STEPS {
-            return looking.round_about(&pairs(POINTS, d, rng));
+        if let Some(points) = POINTS.get(round as usize) {
+            return looking.round(*points, rng);
         }
         let around = pairs(LAST_HISTOGRAMS, d, rng);
-        let clip = looking.clip_bound(&around, None, QUANTILES[2])?;
-        let seen = clip.is_some();
+        let lengths = looking.lengths(&around, None)?;
+        let clip = lengths.as_ref().map(|lengths| {
+            let chains = plan.lines.get(LINES).map_or(1, |line| line.line.count);
+            lengths.exceeded_by(looking.balance(LINES, chains))
+        });
         self.clip = clip.unwrap_or_else(|| self.usual_clip(plan));
-        self.seen = seen;
+        self.seen = clip.is_some();
         Ok(())
     }
 }
@@ -440,120 +427,95 @@ impl Looking<'_> {
         f64::from(factor(self.plan.request.relation)) * tau
     }
 
-    /// The length that this share of the records' gradients (less the centre) does not exceed;
-    /// none where the noise hides them.
-    fn clip_bound(
+    /// How many records are clipped where noise and bias are balanced, of the average of this
+    /// many releases of a line.
+    fn balance(&self, line: usize, releases: u64) -> f64 {
+        let d = self.start.frame.dimension() as f64;
+        self.noise(line) * (d / releases.max(1) as f64).sqrt()
+    }
+
+    /// The lengths of the records' gradients (less the centre), averaged over points; none where
+    /// the noise hides them.
+    fn lengths(
         &mut self,
         points: &[Vec<f64>],
         centre: Option<&[f64]>,
-        share: f64,
-    ) -> Result<Option<f64>, SampleError> {
+    ) -> Result<Option<Lengths>, SampleError> {
         let mut counts = Vec::new();
+        let count = points.len() as f64;
         for u in points {
-            add(
-                &mut counts,
-                &self.ask(LENGTHS, u, centre, 1.0)?,
-                1.0 / points.len() as f64,
-            );
+            let histogram = self.ask(LENGTHS, u, centre, 1.0)?;
+            add(&mut counts, &histogram, 1.0 / count);
         }
-        let visible = VISIBLE * self.noise(LENGTHS) / (points.len() as f64).sqrt();
-        let counts: Vec<f64> = counts
-            .into_iter()
-            .map(|count| if count > visible { count } else { 0.0 })
-            .collect();
-        let total: f64 = counts.iter().sum();
-        if total == 0.0 {
-            return Ok(None);
+        let visible = Lengths::visible(&counts, self.noise(LENGTHS) / count.sqrt());
+        if let (Some(lengths), None) = (&visible, self.plan.request.records) {
+            self.start.records = lengths.records();
         }
-        if self.plan.request.records.is_none() {
-            self.start.records = total;
-        }
-        let mut below = 0.0;
-        for (bin, count) in counts.iter().enumerate() {
-            below += count;
-            if below >= share * total {
-                return Ok(Some(upper_end(bin)));
-            }
-        }
-        Ok(None)
+        Ok(visible)
     }
 
-    fn round(&mut self) -> Result<(), SampleError> {
+    fn round(&mut self, count: u64, rng: &mut ChaCha8Rng) -> Result<(), SampleError> {
         let d = self.start.frame.dimension();
         let temperature = self.plan.request.temperature;
-        let here = vec![vec![0.0; d]];
-        let first = self.clip_bound(&here, None, QUANTILES[0])?;
-        let blind = first.is_none();
-        let first = first.unwrap_or(self.start.clip);
-        let sum = self.ask(MEAN, &here[0], None, first)?;
+        let around = self.start.last_step <= NEAR;
+        let centre = vec![0.0; d];
+        let points = match around {
+            true => pairs(count, d, rng),
+            false => vec![centre.clone(); count as usize],
+        };
+        let (before, after) = points.split_at(points.len() / 2);
+        let Some(lengths) = self.lengths(before, None)? else {
+            // Nothing is known that could be gone by.
+            return Ok(());
+        };
+        let first = lengths.quantile(FOR_MEAN_QUANTILE);
+        let sum = self.ask(MEAN, &centre, None, first)?;
         let n = self.start.records;
         let heard = norm(&sum) > BELIEVED * self.noise(MEAN) * first * (d as f64).sqrt();
         let mean: Option<Vec<f64>> = heard.then(|| sum.iter().map(|s| s / n).collect());
-        let clip = self.clip_bound(&here, mean.as_deref(), QUANTILES[1])?;
-        let clip = clip.unwrap_or(first);
-        let products = self.ask(PRODUCTS[0], &here[0], mean.as_deref(), clip * clip)?;
-        let about = self.ask(GRADIENT[0], &here[0], mean.as_deref(), clip)?;
-        if blind {
-            // Nothing is known that could be gone by.
-            return Ok(());
-        }
-        let theta = self.start.frame.centre().to_vec();
-        let prior = self
-            .start
-            .frame
-            .pull_back(&self.oracle.prior_gradient(&theta)?);
-        let slope: Vec<f64> = (0..d)
-            .map(|j| {
-                let rest = mean.as_ref().map_or(0.0, |mean| n * mean[j]);
-                temperature * (rest + about[j]) + prior[j]
-            })
-            .collect();
-        let spread = temperature * self.noise(PRODUCTS[0]) * clip * clip;
-        let curvature = self.prior_curvature(products.len() == d)?;
-        let matrix = information(&products, &about, n, temperature, curvature);
-        let information = Information::new(matrix, products.len() == d && d > 1, d, spread);
-        let noise = temperature * self.noise(GRADIENT[0]) * clip;
-        self.go(&information, &slope, noise, false);
-        Ok(())
-    }
-
-    /// A round that looks from points around the centre, as wide as the posterior is thought
-    /// to be: averages of gradients and of information, as Gaussian variational inference has
-    /// them.
-    fn round_about(&mut self, points: &[Vec<f64>]) -> Result<(), SampleError> {
-        let d = self.start.frame.dimension();
-        let temperature = self.plan.request.temperature;
-        let m = points.len() as f64;
-        let first = &points[..points.len().min(HISTOGRAMS as usize)];
-        let Some(clip) = self.clip_bound(first, None, QUANTILES[1])? else {
-            return Ok(());
+        let mean = mean.as_deref();
+        let lengths = self.lengths(after, mean)?;
+        let (clip, clip_products, lost) = match &lengths {
+            None => (first, first, 1.0),
+            Some(lengths) => {
+                let clip = lengths.quantile(PRODUCTS_QUANTILE);
+                let balanced = lengths.exceeded_by(self.balance(GRADIENT, count));
+                (balanced, clip, lengths.lost_by_clipping(clip))
+            }
         };
-        let (mut slope, mut products) = (Vec::new(), Vec::new());
-        for u in points {
-            add(
-                &mut products,
-                &self.ask(PRODUCTS[1], u, None, clip * clip)?,
-                1.0 / m,
-            );
-            let likelihood = self.ask(GRADIENT[1], u, None, clip)?;
-            add(&mut slope, &likelihood, temperature / m);
+        let m = points.len() as f64;
+        let (mut about, mut products, mut slope) = (Vec::new(), Vec::new(), Vec::new());
+        for u in &points {
+            let square = clip_products * clip_products;
+            let found = self.ask(PRODUCTS, u, mean, square)?;
+            add(&mut products, &found, lost / m);
+            add(&mut about, &self.ask(GRADIENT, u, mean, clip)?, 1.0 / m);
             let theta = self.start.frame.point(u);
-            let prior = self
-                .start
-                .frame
-                .pull_back(&self.oracle.prior_gradient(&theta)?);
-            add(&mut slope, &prior, 1.0 / m);
+            let prior = self.oracle.prior_gradient(&theta)?;
+            add(&mut slope, &self.start.frame.pull_back(&prior), 1.0 / m);
+        }
+        add(&mut slope, &about, temperature);
+        if let Some(mean) = mean {
+            add(&mut slope, mean, temperature * n);
         }
         if slope.iter().any(|x| !x.is_finite()) {
             return Ok(());
         }
-        let spread = temperature * self.noise(PRODUCTS[1]) * clip * clip / m.sqrt();
-        let curvature = self.prior_curvature(products.len() == d)?;
-        let nothing = vec![0.0; d];
-        let matrix = information(&products, &nothing, 1.0, temperature, curvature);
-        let information = Information::new(matrix, products.len() == d && d > 1, d, spread);
-        let noise = temperature * self.noise(GRADIENT[1]) * clip / m.sqrt();
-        self.go(&information, &slope, noise, true);
+        let diagonal = products.len() == d && d > 1;
+        let curvature = self.prior_curvature(diagonal)?;
+        // Points around the centre have slopes of their own, which are not the records' spread
+        // but next to nothing beside it.
+        let own = if around { &centre } else { &about };
+        let matrix = information(&products, own, n, temperature, curvature);
+        let spread = temperature * lost * self.noise(PRODUCTS) * clip_products.powi(2) / m.sqrt();
+        let mut information = Information::new(matrix, diagonal, d, spread);
+        if around {
+            for w in &mut information.values {
+                *w = w.min(1.0 - NARROWING + NARROWING * *w);
+            }
+        }
+        let noise = temperature * self.noise(GRADIENT) * clip / m.sqrt();
+        self.go(&information, &slope, noise, around);
         Ok(())
     }
 
