@@ -421,7 +421,7 @@ pub const PAPER_BANANA: Experiment = experiment!(
 pub const PAPER_GAUSS: Experiment = experiment!(
     GAUSS,
     "the paper's figures 1 and 2, Gaussian in 10 dimensions",
-    ["10 hours", "3 minutes"]
+    ["10 hours", "2 minutes"]
 );
 pub const PAPER_GAUSS_MILD: Experiment = experiment!(
     MILD_GAUSS,
@@ -441,17 +441,17 @@ pub const TEMPERED_2: Experiment = experiment!(
 pub const FLAT_10: Experiment = experiment!(
     FLAT_BANANA_10,
     "Räisä's thesis, the same, flat banana in 10 dimensions",
-    ["4 hours", "3 minutes"]
+    ["4 hours", "2 minutes"]
 );
 pub const TEMPERED_10: Experiment = experiment!(
     TEMPERED_BANANA_10,
     "Räisä's thesis, the same, tempered banana in 10 dimensions",
-    ["6 hours", "2 minutes"]
+    ["6 hours", "1 minute"]
 );
 pub const GAUSS_30: Experiment = experiment!(
     HIGH_GAUSS,
     "Räisä's thesis, the same, Gaussian in 30 dimensions",
-    ["13 hours", "3 minutes"]
+    ["13 hours", "2 minutes"]
 );
 pub const NARROW: Experiment = experiment!(
     NARROW_BANANA,
@@ -466,5 +466,5 @@ pub const CORRELATED: Experiment = experiment!(
 pub const CIRCLE: Experiment = experiment!(
     RING,
     "Räisä's thesis, figure 6.8, circle",
-    ["90 minutes", "2 minutes"]
+    ["90 minutes", "1 minute"]
 );
