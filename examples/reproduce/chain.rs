@@ -6,11 +6,12 @@ use std::time::Instant;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use dpm::sampler::{Kind, Oracle, PrivateOracle, Ratio, SampleError};
+use dpm::diagnostics::r_hat;
+use dpm::sampler::{Kind, Metric, Oracle, PrivateOracle, Ratio, SampleError};
 use dpm::{Initial, Meter, Plan, PlanRequest, PrivateRng, PrivateSettings, sample_privately};
 
-use crate::clipped::Whitened;
-use crate::problem::Problem;
+use crate::clipped::Clipping;
+use crate::problem::{Problem, Start};
 use crate::setting::Sampler;
 
 /// A run, all its chains.
@@ -27,17 +28,31 @@ pub struct Run {
     pub seconds: f64,
 }
 
+impl Run {
+    /// Of the coordinate that has the largest.
+    pub fn worst_r_hat(&self) -> f64 {
+        let of_coordinate = |j: usize| {
+            let coordinate = |chain: &Vec<Vec<f64>>| chain.iter().map(|p| p[j]).collect();
+            r_hat(&self.kept.iter().map(coordinate).collect::<Vec<Vec<f64>>>())
+        };
+        let first = self.kept.first().and_then(|chain| chain.first());
+        let d = first.map_or(0, Vec::len);
+        (0..d).map(of_coordinate).fold(f64::NAN, f64::max)
+    }
+}
+
 pub fn run(
     problem: &Problem,
     sampler: &Sampler,
     plan: &Plan,
+    start: Start,
     repeat: u64,
 ) -> Result<Run, Box<dyn Error>> {
     let noise = PrivateRng::from_os()?;
     let started = Instant::now();
     let run = match sampler {
         Sampler::Automatic => automatic(problem, plan, repeat, noise)?,
-        _ => watched(problem, plan, repeat, &noise)?,
+        _ => watched(problem, plan, start, repeat, &noise)?,
     };
     Ok(Run {
         seconds: started.elapsed().as_secs_f64(),
@@ -45,7 +60,7 @@ pub fn run(
     })
 }
 
-/// As `dpm sample` without settings: random starts, half of the iterations warm-up.
+/// As `dpm sample` without settings.
 fn automatic(
     problem: &Problem,
     plan: &Plan,
@@ -78,6 +93,7 @@ fn automatic(
 fn watched(
     problem: &Problem,
     plan: &Plan,
+    start: Start,
     repeat: u64,
     noise: &PrivateRng,
 ) -> Result<Run, Box<dyn Error>> {
@@ -85,18 +101,22 @@ fn watched(
         return Err("not a private sampler".into());
     };
     let meter = &Meter::new(plan.events.clone());
-    let starts = problem.starts(repeat, plan.request.chains as usize);
+    let starts = problem.starts(start, repeat, plan.request.chains as usize);
+    let density = problem.vault.density();
     let chain = |chain: usize, start: Vec<f64>| -> Result<Watched, SampleError> {
         let mut rng = ChaCha8Rng::seed_from_u64(repeat);
         rng.set_stream(chain as u64 + 1);
         let inner = PrivateOracle::new(&problem.vault, plan, meter, noise.fork(chain as u64)?);
-        let mut oracle = Watch::new(inner, &problem.records, &plan.request);
+        let mut oracle = Watch::new(inner, problem.records.as_ref(), &plan.request);
         let mut walker = sampler.chain(plan, start, &mut oracle, &mut rng);
+        if let (Metric::Diagonal(_), Some(step)) = (&problem.metric, plan.request.step_size) {
+            walker.tune(step, &problem.metric);
+        }
         let (mut draws, mut accepted) = (Vec::new(), 0);
         for iteration in 0..plan.iterations_per_chain {
             accepted += u64::from(walker.step(&mut oracle, &mut rng)?.accepted);
             if iteration >= plan.iterations_per_chain / 2 {
-                draws.push(walker.theta().to_vec());
+                draws.push(density.outputs(walker.theta()));
             }
         }
         Ok(Watched {
@@ -157,7 +177,7 @@ impl Shares {
 /// The private answers, and a look at what they clip.
 pub struct Watch<'a, O> {
     inner: O,
-    records: &'a Whitened,
+    records: &'a dyn Clipping,
     /// b_l, b_g
     clip_log_ratio: f64,
     clip_gradient: f64,
@@ -169,7 +189,7 @@ pub struct Watch<'a, O> {
 }
 
 impl<'a, O: Oracle> Watch<'a, O> {
-    pub fn new(inner: O, records: &'a Whitened, request: &PlanRequest) -> Self {
+    pub fn new(inner: O, records: &'a dyn Clipping, request: &PlanRequest) -> Self {
         let batches = request.batch_rate.is_some() || request.batch_size.is_some();
         Watch {
             inner,

@@ -70,6 +70,25 @@ impl Series {
         }
     }
 
+    /// A curve for each label, of points in any order.
+    pub fn curves(points: impl IntoIterator<Item = (String, Point)>) -> Vec<Series> {
+        let mut curves: Vec<Series> = Vec::new();
+        for (label, point) in points {
+            match curves.iter_mut().find(|s| s.label == label) {
+                Some(s) => s.points.push(point),
+                None => curves.push(Series {
+                    label,
+                    mark: Mark::Line,
+                    points: vec![point],
+                }),
+            }
+        }
+        for s in &mut curves {
+            s.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        curves
+    }
+
     pub fn line(label: &str, points: impl Iterator<Item = (f64, f64)>) -> Series {
         Series {
             mark: Mark::Line,

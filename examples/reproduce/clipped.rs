@@ -1,10 +1,20 @@
-//! How many records a bound clips. Of made-up data, for which anybody may know that.
+//! How many records a bound clips. Of data that are made up or public, for which anybody may
+//! know that.
 
 use crate::problem::Shape;
 
 /// Every so many-th record is looked at: records are alike, and this is to cost little.
 const RATIO_STRIDE: usize = 5;
 const GRADIENT_STRIDE: usize = 50;
+
+/// Records of which anybody may see how many a bound clips.
+pub trait Clipping: Sync {
+    /// Share of the records whose log-ratio from `from` to `to` is larger than `bound` nats.
+    fn ratios_beyond(&self, from: &[f64], to: &[f64], bound: f64) -> f64;
+
+    /// Share of the records whose gradient at `theta` is longer than `bound`.
+    fn gradients_beyond(&self, theta: &[f64], bound: f64) -> f64;
+}
 
 /// Records z = W x, whitened, around m(theta) = W mu(theta): log-likelihoods are
 /// -|z - m|^2/2 up to constants.
@@ -34,41 +44,6 @@ impl Whitened {
             columns: whitening.iter().map(whitened).collect(),
             whitening,
         }
-    }
-
-    /// Share of the records whose log-ratio from `from` to `to` is larger than `bound` nats.
-    pub fn ratios_beyond(&self, from: &[f64], to: &[f64], bound: f64) -> f64 {
-        // l(to) - l(from) = (m' - m)' (z - (m + m')/2)
-        let (m, m_to) = (self.centre(from), self.centre(to));
-        let step: Vec<f64> = m_to.iter().zip(&m).map(|(b, a)| b - a).collect();
-        let constant: f64 = (0..m.len())
-            .map(|j| step[j] * f64::midpoint(m[j], m_to[j]))
-            .sum();
-        let ratio = |i: usize| {
-            let terms = self.columns.iter().zip(&step);
-            terms.map(|(column, s)| s * column[i]).sum::<f64>() - constant
-        };
-        let n = self.columns[0].len();
-        (0..n).filter(|&i| ratio(i).abs() > bound).count() as f64 / n as f64
-    }
-
-    /// Share of the records whose gradient at `theta` is longer than `bound`.
-    pub fn gradients_beyond(&self, theta: &[f64], bound: f64) -> f64 {
-        let (m, jacobian) = (self.centre(theta), self.jacobian(theta));
-        let length = |i: usize| {
-            let mut gradient = vec![0.0; theta.len()];
-            for ((column, m), row) in self.columns.iter().zip(&m).zip(&jacobian) {
-                let rest = column[i] - m;
-                for (g, slope) in gradient.iter_mut().zip(row) {
-                    *g += slope * rest;
-                }
-            }
-            gradient.iter().map(|g| g * g).sum::<f64>().sqrt()
-        };
-        let n = self.columns[0].len();
-        let looked_at = (0..n).step_by(GRADIENT_STRIDE / RATIO_STRIDE);
-        let total = looked_at.clone().count();
-        looked_at.filter(|&i| length(i) > bound).count() as f64 / total as f64
     }
 
     /// mu(theta): what records are around.
@@ -112,6 +87,41 @@ impl Whitened {
         let columns: Vec<Vec<f64>> = (0..theta.len()).map(column).collect();
         let row = |k: usize| columns.iter().map(|c| c[k]).collect();
         (0..self.whitening.len()).map(row).collect()
+    }
+}
+
+impl Clipping for Whitened {
+    fn ratios_beyond(&self, from: &[f64], to: &[f64], bound: f64) -> f64 {
+        // l(to) - l(from) = (m' - m)' (z - (m + m')/2)
+        let (m, m_to) = (self.centre(from), self.centre(to));
+        let step: Vec<f64> = m_to.iter().zip(&m).map(|(b, a)| b - a).collect();
+        let constant: f64 = (0..m.len())
+            .map(|j| step[j] * f64::midpoint(m[j], m_to[j]))
+            .sum();
+        let ratio = |i: usize| {
+            let terms = self.columns.iter().zip(&step);
+            terms.map(|(column, s)| s * column[i]).sum::<f64>() - constant
+        };
+        let n = self.columns[0].len();
+        (0..n).filter(|&i| ratio(i).abs() > bound).count() as f64 / n as f64
+    }
+
+    fn gradients_beyond(&self, theta: &[f64], bound: f64) -> f64 {
+        let (m, jacobian) = (self.centre(theta), self.jacobian(theta));
+        let length = |i: usize| {
+            let mut gradient = vec![0.0; theta.len()];
+            for ((column, m), row) in self.columns.iter().zip(&m).zip(&jacobian) {
+                let rest = column[i] - m;
+                for (g, slope) in gradient.iter_mut().zip(row) {
+                    *g += slope * rest;
+                }
+            }
+            gradient.iter().map(|g| g * g).sum::<f64>().sqrt()
+        };
+        let n = self.columns[0].len();
+        let looked_at = (0..n).step_by(GRADIENT_STRIDE / RATIO_STRIDE);
+        let total = looked_at.clone().count();
+        looked_at.filter(|&i| length(i) > bound).count() as f64 / total as f64
     }
 }
 

@@ -12,16 +12,16 @@ use dpm::sampler::{Kind, Metric, Oracle, Ratio, SampleError, lookup};
 use dpm::{NotPrivate, PlanRequest, PrivateRng, Real};
 
 use crate::chain::{Shares, Watch};
-use crate::chart::{Figure, Mark, Panel, Point, Series};
+use crate::chart::{Figure, Panel, Series};
 use crate::comparison::thinned;
 use crate::experiment::{Course, Experiment};
-use crate::problem::{self, Posterior, Problem};
+use crate::problem::{self, Posterior, Problem, Start};
 use crate::table::Table;
 
 pub const PAPER: Experiment = Experiment {
     name: "paper-clipping",
     of: "the paper's figure 3: MMD by clip bound, without noise",
-    time: ["50 hours", "4 minutes"],
+    time: ["50 hours", "2 minutes"],
     settings: || PAPER_CASES.iter().map(Case::describe).collect(),
     run: |course| run(course, "paper-clipping", PAPER_CASES, 10),
 };
@@ -66,7 +66,7 @@ const PAPER_CASES: &[Case] = &[
         most_records: usize::MAX,
         sampler: "clipped-hmc",
         bounds: BANANA_BOUNDS,
-        quick_bounds: &[0.05, 0.1, 0.5],
+        quick_bounds: &[0.05, 0.5],
         chains: 4,
         iterations: 1000,
         step: 0.01,
@@ -74,7 +74,7 @@ const PAPER_CASES: &[Case] = &[
         variances: &[1.0],
         clip_gradient: 10.0,
         start_sd: None,
-        quick_part: 20,
+        quick_part: 40,
     },
     Case {
         posterior: problem::PAPER_BANANA,
@@ -226,7 +226,8 @@ const COLUMNS: [&str; 10] = [
 
 fn run(course: &Course, name: &str, cases: &[Case], repeats: u64) -> Result<(), Box<dyn Error>> {
     let table = Table::open(course, name, &COLUMNS)?;
-    for case in cases.iter().filter(|case| course.wants(case.sampler)) {
+    let wanted = |case: &&Case| course.wants(case.sampler) && course.is_on(case.posterior.name);
+    for case in cases.iter().filter(wanted) {
         let most = case.most_records.min(course.form.most_records());
         let problem = case.posterior.problem(most)?;
         let bounds = course
@@ -279,30 +280,12 @@ fn run(course: &Course, name: &str, cases: &[Case], repeats: u64) -> Result<(), 
 fn curves(table: &Table, posterior: &str, column: &str) -> Result<Vec<Series>, Box<dyn Error>> {
     let by = ["posterior", "sampler", "bound"];
     let (distances, others) = (table.groups(&by, "mmd")?, table.groups(&by, column)?);
-    let mut series: Vec<Series> = Vec::new();
-    for (distance, other) in distances.iter().zip(&others) {
-        if distance.key[0] != posterior {
-            continue;
-        }
-        let point = Point {
-            x: other.quantile(0.5),
-            y: distance.quantile(0.5),
-            band: Some((distance.quantile(0.25), distance.quantile(0.75))),
-        };
-        let label = &distance.key[1];
-        match series.iter_mut().find(|s| s.label == *label) {
-            Some(s) => s.points.push(point),
-            None => series.push(Series {
-                label: label.clone(),
-                mark: Mark::Line,
-                points: vec![point],
-            }),
-        }
-    }
-    for s in &mut series {
-        s.points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    }
-    Ok(series)
+    let pairs = distances.iter().zip(&others);
+    let shown = pairs.filter(|(distance, _)| distance.key[0] == posterior);
+    Ok(Series::curves(shown.map(|(distance, other)| {
+        let point = distance.point(other.quantile(0.5));
+        (distance.key[1].clone(), point)
+    })))
 }
 
 fn outcome(
@@ -314,8 +297,11 @@ fn outcome(
 ) -> Result<Vec<String>, Box<dyn Error>> {
     let started = Instant::now();
     let starts = match case.start_sd {
-        Some(sd) => problem.starts_within(sd, repeat, chains as usize),
-        None => problem.starts(repeat, chains as usize),
+        Some(sd) => {
+            let sds = vec![sd; problem.truth.len()];
+            problem.starts_within(&sds, repeat, chains as usize)
+        }
+        None => problem.starts(Start::Truth, repeat, chains as usize),
     };
     let request = &case.request(bound)?;
     let Kind::Clipped(sampler) = request.algorithm.kind else {
@@ -325,7 +311,7 @@ fn outcome(
         let mut rng = ChaCha8Rng::seed_from_u64(repeat);
         rng.set_stream(chain as u64 + 1);
         let exact = Clipped::new(problem, request, repeat, chain as u64)?;
-        let mut oracle = Watch::new(exact, &problem.records, request);
+        let mut oracle = Watch::new(exact, problem.records.as_ref(), request);
         let mut walker = sampler.walker(request, start, &mut oracle, &mut rng);
         walker.tune(case.step, &case.metric());
         let (mut draws, mut accepted) = (Vec::new(), 0u64);

@@ -1,21 +1,20 @@
 //! Samplers against one another: distance from the exact posterior by budget.
 
 use std::error::Error;
-use std::time::Instant;
 
 use dpm::Plan;
-use dpm::diagnostics::{mmd, r_hat};
+use dpm::diagnostics::mmd;
 
 use crate::chain::{Run, run};
-use crate::chart::{Figure, Mark, PUBLISHED, Panel, Point, Series};
+use crate::chart::{Figure, Mark, PUBLISHED, Panel, Series};
 use crate::experiment::{Course, Form};
-use crate::problem::{Posterior, Problem, Shape};
+use crate::problem::{Posterior, Problem, Shape, Start};
 use crate::setting::{Entry, Sampler, Terms};
 use crate::table::{Table, number};
 
 /// Points of a sample that are compared with the reference: more say hardly more, and the
 /// time grows as their square.
-const COMPARED: usize = 5000;
+pub const COMPARED: usize = 5000;
 /// Points of a picture.
 const SHOWN: usize = 400;
 
@@ -94,9 +93,9 @@ impl Contest {
         for &epsilon in epsilons {
             for entry in self.entries.iter().filter(|e| course.wants(e.label)) {
                 let plan = entry.sampler.plan(Terms {
-                    posterior: &problem.posterior,
+                    problem: &problem,
                     epsilon,
-                    delta: 0.1 / problem.posterior.n as f64,
+                    delta: 0.1 / problem.n as f64,
                     chains: self.chains,
                     most_iterations: course.form.of(
                         self.most_iterations[0],
@@ -120,9 +119,10 @@ impl Contest {
                 }
             }
         }
-        forecast(&problem, &missing);
+        let asked: f64 = missing.iter().map(|(_, (.., plan))| questions(plan)).sum();
+        forecast(missing.len(), asked * problem.seconds_of_a_question());
         for (repeat, (entry, epsilon, plan)) in missing {
-            let run = run(&problem, &entry.sampler, plan, repeat)?;
+            let run = run(&problem, &entry.sampler, plan, Start::Truth, repeat)?;
             if repeat == 1 && *epsilon == pictured {
                 let pooled = thinned(&run.kept.concat(), SHOWN);
                 draws.add_quietly(pooled.iter().map(|p| {
@@ -172,8 +172,8 @@ impl Contest {
         })
     }
 
-    /// A quick run has the automatic sampler, whose runs are long, once, and only on the
-    /// smaller models.
+    /// A quick run has the automatic sampler, whose runs are long, once; on the larger models
+    /// at the last budget only, and on the largest, where it takes minutes, not at all.
     fn leaves_out(
         &self,
         course: &Course,
@@ -181,10 +181,11 @@ impl Contest {
         repeat: u64,
         last: f64,
     ) -> bool {
-        let large = self.posterior.n * self.posterior.shape.dimension() > 500_000;
+        let numbers = self.posterior.n * self.posterior.shape.dimension();
+        let is_extra = numbers > 3_000_000 || numbers > 500_000 && *epsilon != last;
         matches!(entry.sampler, Sampler::Automatic)
             && course.form == Form::Quick
-            && (large || repeat > 1 || *epsilon != last)
+            && (is_extra || repeat > 1)
     }
 
     fn figures(
@@ -260,12 +261,6 @@ fn outcome(problem: &Problem, plan: &Plan, run: &Run, repeat: u64) -> Vec<String
     let d = problem.mean.len();
     let mean = |j: usize| pooled.iter().map(|p| p[j]).sum::<f64>() / pooled.len() as f64;
     let error: f64 = (0..d).map(|j| (mean(j) - problem.mean[j]).powi(2)).sum();
-    let worst = (0..d)
-        .map(|j| {
-            let coordinate = |chain: &Vec<Vec<f64>>| chain.iter().map(|p| p[j]).collect();
-            r_hat(&run.kept.iter().map(coordinate).collect::<Vec<Vec<f64>>>())
-        })
-        .fold(f64::NAN, f64::max);
     let distance = mmd(&thinned(&pooled, COMPARED), &problem.reference, repeat);
     vec![
         plan.iterations_per_chain.to_string(),
@@ -275,7 +270,7 @@ fn outcome(problem: &Problem, plan: &Plan, run: &Run, repeat: u64) -> Vec<String
         format!("{:.4}", run.acceptance),
         format!("{:.4}", run.ratios_clipped),
         format!("{:.4}", run.gradients_clipped),
-        format!("{worst:.3}"),
+        format!("{:.3}", run.worst_r_hat()),
         format!("{:.1}", run.seconds),
     ]
 }
@@ -286,61 +281,31 @@ pub fn thinned(points: &[Vec<f64>], most: usize) -> Vec<Vec<f64>> {
     points.iter().step_by(stride).cloned().collect()
 }
 
-/// Says how long the runs will take, from the time of a few questions.
-fn forecast(problem: &Problem, missing: &[(u64, &(&Entry, f64, Plan))]) {
-    let theta = &problem.mean;
-    let permission = dpm::NotPrivate::acknowledged();
-    let started = Instant::now();
-    for _ in 0..3 {
-        problem.vault.exact(theta, permission);
-    }
-    let second = started.elapsed().as_secs_f64() / 3.0;
-    let questions = |plan: &Plan| -> f64 {
-        let all = |line: &&dpm::sampler::PlannedLine| {
-            line.line.subsampling == dpm::privacy::Subsampling::All
-        };
-        let whole: u64 = plan.lines.iter().filter(all).map(|l| l.line.count).sum();
-        let batches: u64 = plan
-            .lines
-            .iter()
-            .filter(|l| !all(l))
-            .map(|l| l.line.count)
-            .sum();
-        // To draw a batch takes about as long as a sixth of a gradient.
-        whole as f64 + batches as f64 / 6.0
+/// Questions about all records that a plan asks, or what takes as long.
+pub fn questions(plan: &Plan) -> f64 {
+    let all =
+        |line: &&dpm::sampler::PlannedLine| line.line.subsampling == dpm::privacy::Subsampling::All;
+    let counts = |whole: bool| -> u64 {
+        let lines = plan.lines.iter().filter(|line| all(line) == whole);
+        lines.map(|line| line.line.count).sum()
     };
-    let work: f64 = missing
-        .iter()
-        .map(|(_, (_, _, plan))| questions(plan))
-        .sum();
+    // To draw a batch takes about as long as a sixth of a gradient.
+    counts(true) as f64 + counts(false) as f64 / 6.0
+}
+
+/// Says how long runs will take.
+pub fn forecast(runs: usize, seconds: f64) {
     println!(
-        "{} runs, which will take about {:.1} minutes.",
-        missing.len(),
-        work * second / 60.0
+        "{runs} runs, which will take about {:.1} minutes.",
+        seconds / 60.0
     );
 }
 
 /// A curve with quartiles for each sampler.
 fn curves(table: &Table, column: &str) -> Result<Vec<Series>, Box<dyn Error>> {
-    let mut series: Vec<Series> = Vec::new();
+    let mut points = Vec::new();
     for group in table.groups(&["sampler", "epsilon"], column)? {
-        let point = Point {
-            x: group.key[1].parse()?,
-            y: group.quantile(0.5),
-            band: Some((group.quantile(0.25), group.quantile(0.75))),
-        };
-        let label = &group.key[0];
-        match series.iter_mut().find(|s| s.label == *label) {
-            Some(s) => s.points.push(point),
-            None => series.push(Series {
-                label: label.clone(),
-                mark: Mark::Line,
-                points: vec![point],
-            }),
-        }
+        points.push((group.key[0].clone(), group.point(group.key[1].parse()?)));
     }
-    for s in &mut series {
-        s.points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    }
-    Ok(series)
+    Ok(Series::curves(points))
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use crate::{accounting, clipping, contests, phase_space, radon};
+use crate::{accounting, automatic, clipping, contests, phase_space, radon};
 
 /// An experiment of one of the works.
 pub struct Experiment {
@@ -18,6 +18,7 @@ pub struct Experiment {
 }
 
 pub static EXPERIMENTS: &[Experiment] = &[
+    automatic::AUTOMATIC,
     contests::PAPER_BANANA,
     contests::PAPER_GAUSS,
     contests::PAPER_GAUSS_MILD,
@@ -76,12 +77,18 @@ pub struct Course {
     /// Instead of the experiment's own, where there are any.
     pub epsilons: Vec<f64>,
     pub samplers: Vec<String>,
+    pub posteriors: Vec<String>,
     pub repeats: Option<u64>,
 }
 
 impl Course {
     pub fn wants(&self, sampler: &str) -> bool {
         self.samplers.is_empty() || self.samplers.iter().any(|s| s == sampler)
+    }
+
+    /// Whether runs on that posterior are asked for, of an experiment on several.
+    pub fn is_on(&self, posterior: &str) -> bool {
+        self.posteriors.is_empty() || self.posteriors.iter().any(|p| p == posterior)
     }
 
     pub fn repeats(&self, full: u64, quick: u64) -> u64 {

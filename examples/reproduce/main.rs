@@ -14,6 +14,7 @@
 //! same distribution. docs/results.md has the numbers of one call, beside the published ones.
 
 mod accounting;
+mod automatic;
 mod chain;
 mod chart;
 mod clipped;
@@ -25,6 +26,7 @@ mod phase_space;
 mod problem;
 mod radon;
 mod setting;
+mod survey;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -59,6 +61,9 @@ struct Arguments {
     /// Samplers, instead of all of the experiment's
     #[arg(long, value_delimiter = ',')]
     sampler: Vec<String>,
+    /// Posteriors, instead of all of an experiment on several
+    #[arg(long, value_delimiter = ',')]
+    posterior: Vec<String>,
     /// Runs of each setting, instead of the experiment's own number
     #[arg(long)]
     repeats: Option<u64>,
@@ -94,6 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         resume: arguments.resume,
         epsilons: arguments.epsilon,
         samplers: arguments.sampler,
+        posteriors: arguments.posterior,
         repeats: arguments.repeats,
     };
     for experiment in chosen {

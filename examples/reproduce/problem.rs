@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,10 +14,12 @@ use rand_distr::{Distribution, StandardNormal};
 
 use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
 
-use crate::clipped::Whitened;
+use dpm::sampler::Metric;
+
+use crate::clipped::{Clipping, Whitened};
 
 /// Exact draws that samples are compared with.
-const REFERENCE_DRAWS: usize = 1000;
+pub const REFERENCE_DRAWS: usize = 1000;
 
 /// Variances of one record of the thesis's bananas.
 const THESIS_VARIANCES: [f64; 3] = [20.0, 2.5, 1.0];
@@ -161,17 +164,35 @@ pub const CIRCLE: Posterior = Posterior {
 
 /// A data set in its vault, and what is known of its posterior.
 pub struct Problem {
-    pub posterior: Posterior,
     pub vault: Vault,
-    /// 1,000 exact draws.
+    /// Records.
+    pub n: usize,
+    /// 1,000 exact draws, on the parameters' own scale.
     pub reference: Vec<Vec<f64>>,
-    /// Exact posterior mean.
+    /// Exact posterior mean, of the same.
     pub mean: Vec<f64>,
-    /// The records outside of the vault, to see what is clipped. Only data that were made up
-    /// may be looked at like this.
-    pub records: Whitened,
-    truth: Vec<f64>,
-    start_sd: f64,
+    /// T, the power of the likelihood.
+    pub temperature: f64,
+    /// The records outside of the vault, to see what is clipped. Only data that were made up,
+    /// or are public, may be looked at like this.
+    pub records: Box<dyn Clipping>,
+    /// Where chains of the papers start, on the unconstrained scale, and the standard
+    /// deviations of their starts around it.
+    pub truth: Vec<f64>,
+    pub start_sds: Vec<f64>,
+    /// The scales of steps that were chosen by hand: the identity in the papers.
+    pub metric: Metric,
+}
+
+/// Where chains begin. Neither costs privacy; only the second is possible for who does not
+/// know the posterior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// About the truth, as in the papers.
+    Truth,
+    /// Uniform on (-2, 2) in each coordinate, as `dpm sample` starts samplers that do not look
+    /// for the posterior themselves.
+    Anywhere,
 }
 
 impl Posterior {
@@ -199,15 +220,17 @@ impl Posterior {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let start_sd = posterior.start_sd.unwrap_or(exact.mean_sd);
         Ok(Problem {
-            posterior,
             vault: Vault::new(Density::new(model), rows),
             reference: (0..REFERENCE_DRAWS)
                 .map(|_| (exact.draw)(&mut rng))
                 .collect(),
+            n: posterior.n,
             mean: exact.mean,
-            records,
+            temperature: posterior.temperature(),
+            records: Box::new(records),
+            start_sds: vec![start_sd; truth.len()],
             truth,
-            start_sd,
+            metric: Metric::Unit,
         })
     }
 
@@ -383,24 +406,44 @@ impl Posterior {
 }
 
 impl Problem {
-    /// The starting points of the `repeat`-th run: the truth plus normal deviates. The same
-    /// for all samplers and budgets; not private, for experiments only.
-    pub fn starts(&self, repeat: u64, chains: usize) -> Vec<Vec<f64>> {
-        self.starts_within(self.start_sd, repeat, chains)
+    /// The starting points of the `repeat`-th run: the same for all samplers and budgets.
+    /// Those about the truth are not private, and for experiments only.
+    pub fn starts(&self, start: Start, repeat: u64, chains: usize) -> Vec<Vec<f64>> {
+        match start {
+            Start::Truth => self.starts_within(&self.start_sds, repeat, chains),
+            Start::Anywhere => {
+                let mut rng = ChaCha8Rng::seed_from_u64(2000 + repeat);
+                let mut point = || {
+                    let place = |_| rng.random_range(-2.0..2.0);
+                    (0..self.truth.len()).map(place).collect()
+                };
+                (0..chains).map(|_| point()).collect()
+            }
+        }
     }
 
-    /// With deviates of another standard deviation.
-    pub fn starts_within(&self, sd: f64, repeat: u64, chains: usize) -> Vec<Vec<f64>> {
+    /// About the truth, with deviates of these standard deviations.
+    pub fn starts_within(&self, sds: &[f64], repeat: u64, chains: usize) -> Vec<Vec<f64>> {
         let mut rng = ChaCha8Rng::seed_from_u64(1000 + repeat);
         let mut start = || {
-            let truth = self.truth.iter();
-            truth.map(|t| t + sd * normal(&mut rng)).collect()
+            let truth = self.truth.iter().zip(sds);
+            truth.map(|(t, sd)| t + sd * normal(&mut rng)).collect()
         };
         (0..chains).map(|_| start()).collect()
     }
+
+    /// How long a question about all records takes.
+    pub fn seconds_of_a_question(&self) -> f64 {
+        let started = Instant::now();
+        for _ in 0..3 {
+            self.vault
+                .exact(&self.truth, dpm::NotPrivate::acknowledged());
+        }
+        started.elapsed().as_secs_f64() / 3.0
+    }
 }
 
-type Columns = Vec<Vec<f64>>;
+pub type Columns = Vec<Vec<f64>>;
 
 type Draw = Box<dyn Fn(&mut ChaCha8Rng) -> Vec<f64>>;
 

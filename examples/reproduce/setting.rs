@@ -5,7 +5,7 @@ use std::error::Error;
 use dpm::sampler::{Algorithm, PlanError, lookup};
 use dpm::{Iterations, NoiseChoice, Plan, PlanRequest, Real};
 
-use crate::problem::Posterior;
+use crate::problem::Problem;
 
 /// A sampler of a comparison.
 #[derive(Debug, Clone, Copy)]
@@ -75,9 +75,9 @@ pub enum Batch {
 const RATE: &str = "0.01";
 
 /// Under what a sampler is planned.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Terms<'a> {
-    pub posterior: &'a Posterior,
+    pub problem: &'a Problem,
     pub epsilon: f64,
     pub delta: f64,
     pub chains: u64,
@@ -155,20 +155,21 @@ impl Sampler {
 
     fn request(&self, terms: Terms) -> Result<PlanRequest, Box<dyn Error>> {
         let Terms {
-            posterior,
+            problem,
             epsilon,
             delta,
             chains,
             most_iterations,
         } = terms;
-        let n = posterior.n as f64;
+        let records = problem.n;
+        let n = records as f64;
         let of_code = |tau: f64| Some(tau * n.sqrt());
-        let dimension = posterior.shape.dimension();
+        let dimension = problem.vault.density().dimension();
         let plain = PlanRequest {
             algorithm: self.algorithm()?,
             chains,
-            records: Some(posterior.n as u64),
-            temperature: posterior.temperature(),
+            records: Some(records as u64),
+            temperature: problem.temperature,
             noise: NoiseChoice::Multipliers {
                 gradient: None,
                 log_ratio: None,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use dpm::diagnostics::quantile;
 
+use crate::chart::Point;
 use crate::experiment::Course;
 
 pub struct Table {
@@ -159,6 +160,15 @@ impl Group {
             return f64::NAN;
         }
         quantile(std::slice::from_ref(&known), probability)
+    }
+
+    /// Median and quartiles, over a place on the other axis.
+    pub fn point(&self, x: f64) -> Point {
+        Point {
+            x,
+            y: self.quantile(0.5),
+            band: Some((self.quantile(0.25), self.quantile(0.75))),
+        }
     }
 
     fn cell(&self) -> String {
