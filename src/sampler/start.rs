@@ -25,7 +25,7 @@
 //! information at one point of a curved posterior may be that of a narrow part of it. Axes become
 //! wider at once and narrower by halves: a posterior whose information grows with the width that it
 //! is looked at would otherwise be found too narrow and too wide by turns (Khan and Rue 2023, "The
-//! Bayesian learning rule", section 4, for such damping). The step is weighed against what was known
+//! Bayesian learning rule", for such damping). The step is weighed against what was known
 //! before, so that noise in it is averaged over rounds. At the end histograms around the centre give
 //! the clip bound for the chains.
 //!
