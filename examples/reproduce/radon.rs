@@ -15,7 +15,7 @@ use dpm::{
     Vault, sample_exactly, sample_privately,
 };
 
-use crate::chart::{Figure, Mark, Panel, Point, Series};
+use crate::chart::{Figure, Panel, Series};
 use crate::experiment::{Course, Experiment, Form};
 use crate::problem::{folder, read};
 use crate::table::Table;
@@ -455,24 +455,12 @@ fn grid(course: &Course) -> Result<(), Box<dyn Error>> {
 }
 
 fn curves(table: &Table, column: &str) -> Result<Vec<Series>, Box<dyn Error>> {
-    let mut series: Vec<Series> = Vec::new();
+    let mut points = Vec::new();
     for group in table.groups(&["eta", "friction"], column)? {
         let label = format!("eta {}", group.key[0]);
-        let point = Point {
-            x: group.key[1].parse()?,
-            y: group.quantile(0.5),
-            band: Some((group.quantile(0.25), group.quantile(0.75))),
-        };
-        match series.iter_mut().find(|s| s.label == label) {
-            Some(s) => s.points.push(point),
-            None => series.push(Series {
-                label,
-                mark: Mark::Line,
-                points: vec![point],
-            }),
-        }
+        points.push((label, group.point(group.key[1].parse()?)));
     }
-    Ok(series)
+    Ok(Series::curves(points))
 }
 
 /// Posterior sds of the weights less their mean over the classes: the mean itself is not

@@ -108,8 +108,6 @@ const PRIOR_DRAWS: usize = 50;
 pub(super) const ENOUGH_TIME: f64 = 10.0;
 /// A search whose last step is longer than this, in posterior sds, has not arrived.
 const ARRIVED: f64 = 3.0;
-/// Clip bound of the first look where the histogram shows nothing.
-const BLIND_CLIP: f64 = 3.0;
 
 /// The lines of the schedule.
 const LENGTHS: usize = 0;
@@ -236,10 +234,11 @@ impl Start {
                 Initial::Points(_) => SampleError::BadInitialPoint,
             });
         }
+        let records = plan.request.records.map_or(1.0, |n| n as f64);
         Ok(Start {
             frame: Frame::about(centre),
-            clip: BLIND_CLIP,
-            records: plan.request.records.map_or(1.0, |n| n as f64),
+            clip: usual_clip(&plan.request, records),
+            records,
             last_step: f64::MAX,
             unknown: 1.0,
             seen: false,
