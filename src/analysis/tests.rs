@@ -97,6 +97,8 @@ fn settings_that_cannot_be_are_said_and_cost_nothing() {
 fn a_function_sees_each_iteration_and_can_stop_the_run() {
     let (vault, session) = (vault(), Session::new(2.0, 1e-6).unwrap());
     let seen = std::sync::Mutex::new(Vec::new());
+    // Else a chain may have ended before the other has a thread.
+    let both = std::sync::Barrier::new(2);
     let fit = short(1.0)
         .start_at(json!({ "mu": 0.25 }))
         .sample_with(&vault, &session, |progress| {
@@ -104,6 +106,9 @@ fn a_function_sees_each_iteration_and_can_stop_the_run() {
             seen.lock()
                 .unwrap()
                 .push((progress.chain, progress.iteration));
+            if progress.iteration == 0 {
+                both.wait();
+            }
             match progress.iteration < 11 {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
@@ -122,6 +127,16 @@ fn a_function_sees_each_iteration_and_can_stop_the_run() {
     let statement = session.statement().unwrap();
     assert!((statement.spent / fit.epsilon() - 1.0).abs() < 0.01);
     assert_eq!(statement.runs.stopped, 1);
+}
+
+#[test]
+fn a_run_that_is_stopped_at_once_has_no_draws() {
+    let (vault, session) = (vault(), Session::new(2.0, 1e-6).unwrap());
+    let stop = |_: Progress<'_>| ControlFlow::Break(());
+    let fit = short(1.0).sample_with(&vault, &session, stop).unwrap();
+    assert!(fit.is_interrupted());
+    assert!(fit.draws().chains().iter().all(Vec::is_empty));
+    assert_eq!(session.statement().unwrap().runs.stopped, 1);
 }
 
 #[test]
