@@ -9,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use dpm::privacy::{InclusionRate, Subsampling};
 use dpm::sampler::{NonPrivateSettings, OpenSettings, lookup, sample_openly};
+use dpm::tune::tuned_plan;
 use dpm::{
     Chain, Constants, Density, Initial, Iterations, Meter, MetricForm, Model, NoiseChoice,
     NotPrivate, OnBadRows, Plan, PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows,
@@ -372,10 +373,11 @@ fn automatic(houses: &[&House], seed: u64, form: Form) -> Result<Draws, Box<dyn 
         Form::Smoke => Iterations::Fixed(4),
         _ => usual.iterations,
     };
-    let plan = Plan::new(PlanRequest {
+    let request = PlanRequest {
         iterations,
         ..usual
-    })?;
+    };
+    let plan = tuned_plan(request, vault.density().model())?;
     let warmup = plan.iterations_per_chain / 11;
     let settings = PrivateSettings::new(warmup, seed, PrivateRng::from_os()?);
     let meter = Meter::new(plan.events.clone());

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use dpm::sampler::{Algorithm, PlanError, lookup};
+use dpm::tune::tuned_plan;
 use dpm::{Iterations, NoiseChoice, Plan, PlanRequest, Real};
 
 use crate::problem::Problem;
@@ -137,7 +138,7 @@ impl Sampler {
     pub fn plan(&self, terms: Terms) -> Result<Plan, Box<dyn Error>> {
         let request = self.request(terms)?;
         if let Sampler::Automatic = self {
-            return Ok(Plan::new(request)?);
+            return Ok(tuned_plan(request, terms.problem.vault.density().model())?);
         }
         let with = |iterations| {
             Plan::new(PlanRequest {

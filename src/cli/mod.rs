@@ -16,6 +16,7 @@ mod data_file;
 mod diagnose;
 mod failure;
 mod fmt;
+mod foreseen;
 mod generate;
 mod info;
 mod initial;

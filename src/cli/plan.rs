@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Common;
 use super::clip_bounds::ClipBounds;
 use super::failure::Failure;
+use super::foreseen::{self, Foreseen};
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::{RelationChoice, RunSettings};
@@ -14,14 +15,7 @@ use super::{pretty, print};
 use crate::model::Model;
 use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question};
-use crate::tune::{Made, Prediction, Simulation};
-
-/// Of the simulated records: the same plan each time.
-const SEED: u64 = 1;
-/// Draws of the prior at which records are simulated.
-const POINTS: usize = 5;
-/// Records simulated at each.
-const RECORDS: usize = 200;
+use crate::tune::{Prediction, short_simulation};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -89,7 +83,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         RelationChoice::AddRemove => None,
     };
     let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
-    let (plan, lengths) = settings.plan(algorithm, n, model.dimension, &clips)?;
+    let (plan, lengths, foreseen) = foreseen::plan(settings, algorithm, n, &model, &clips)?;
     let (_, delta, default) = settings.budget(n)?;
     if default {
         common.say(format!(
@@ -110,6 +104,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Format::Json => {
             let mut json = json_of(&plan);
             json["clipping"] = clips.json();
+            json["foreseen"] = json!(foreseen.as_ref().map(Foreseen::json));
             json["simulated"] = json!(simulated.as_ref().map(|s| &s.prediction));
             if let (Some(list), Some(warning)) = (json["warnings"].as_array_mut(), noisy) {
                 list.push(warning.into());
@@ -123,6 +118,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             let mut lines = describe(&plan, lengths.num_warmup, lengths.num_samples);
             lines.extend(clips.lines());
             lines.extend(simulated.iter().flat_map(Simulated::lines));
+            lines.extend(foreseen.as_ref().map(Foreseen::line));
             lines.extend(quote.as_ref().map(ledger::line));
             lines.join("\n") + "\n"
         }
@@ -142,12 +138,7 @@ struct Simulated {
 const DROWNED: f64 = 2.0;
 
 fn simulate(model: &Model, plan: &Plan, rows: u64, common: &Common) -> Option<Simulated> {
-    let made = Made {
-        records: RECORDS,
-        public: None,
-        seed: SEED,
-    };
-    match Simulation::from_prior(model, POINTS, &made) {
+    match short_simulation(model) {
         Ok(simulation) => Some(Simulated {
             prediction: simulation.predict(plan, rows),
             followed: plan.tau(Question::LogRatio).is_some(),
@@ -202,11 +193,6 @@ impl Simulated {
                 "  a gradient over all records varies by {sd:.4e} across the posterior{noise}"
             ));
         }
-        if let Some(travel) = p.travel {
-            lines.push(format!(
-                "  each chain would travel for {travel:.1} times what it takes to forget where it was (10 are enough)"
-            ));
-        }
         let clipped = [
             ("gradients", p.clipped_gradients),
             ("log-ratios", p.clipped_log_ratios),
@@ -219,6 +205,9 @@ impl Simulated {
                 ));
             }
         }
+        if lines.len() == 1 {
+            lines.clear();
+        }
         lines
     }
 }
@@ -230,6 +219,7 @@ pub(super) fn json_of(plan: &Plan) -> Value {
         "chains": plan.request.chains,
         "algorithm": plan.request.algorithm.name,
         "leapfrog_steps": has_trajectories(plan).then_some(plan.request.leapfrog_steps),
+        "gradients_per_draw": plan.request.algorithm.learns().then_some(plan.request.gradients_per_draw),
         "tau_gradient": plan.tau(Question::Gradient),
         "tau_log_ratio": plan.tau(Question::LogRatio),
         "events": plan.events,

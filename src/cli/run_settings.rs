@@ -6,8 +6,8 @@ use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
 use crate::accounting::{Real, Relation};
 use crate::sampler::{
-    Algorithm, DEFAULT_CHAINS, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
-    DEFAULT_START_SHARE, Iterations, NoiseChoice, Plan, PlanRequest,
+    Algorithm, DEFAULT_CHAINS, DEFAULT_GRADIENTS_PER_DRAW, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES,
+    DEFAULT_SPLIT, DEFAULT_START_SHARE, Iterations, NoiseChoice, Plan, PlanError, PlanRequest,
 };
 
 /// Neighbouring data sets.
@@ -130,6 +130,9 @@ pub(super) struct RunSettings {
     /// Share of the budget for what is learnt before the chains begin [default: 0.4]
     #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
     pub start_share: Option<f64>,
+    /// Gradients from one draw of dp-langevin to the next [default: what suits records that are made up from the model; 3 under add-remove]
+    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    pub gradients_per_draw: Option<u64>,
     /// Temper: raise the likelihood to the power N0 / number of records (of units, where --unit is given)
     #[arg(long, allow_negative_numbers = true, value_name = "N0")]
     pub temperature: Option<f64>,
@@ -226,6 +229,7 @@ impl RunSettings {
             ("--one-component", self.one_component),
             ("--guided-walk", self.guided_walk),
             ("--start-share", self.start_share.is_some()),
+            ("--gradients-per-draw", self.gradients_per_draw.is_some()),
         ]
     }
 
@@ -233,7 +237,8 @@ impl RunSettings {
     /// given that is a setting of DP-HMC; `more`: a flag of the command's own.
     pub fn default_algorithm(&self, more: bool) -> &'static str {
         let given = self.particular().into_iter();
-        let foreign = given.filter(|(flag, _)| *flag != "--start-share");
+        let own = ["--start-share", "--gradients-per-draw"];
+        let foreign = given.filter(|(flag, _)| !own.contains(flag));
         let is_set = more
             || self.step_size.is_some()
             || self.iterations == Some(IterationsChoice::Max)
@@ -308,26 +313,24 @@ impl RunSettings {
         }
     }
 
-    /// The plan of a private run, and how its iterations divide.
+    /// The plan of a private run, which `make` makes of the request, and how its iterations divide.
     ///
     /// `n`: the number of records where it is public; `dimension`: unconstrained
     /// coordinates.
-    pub fn plan(
+    pub fn plan_with(
         &self,
         algorithm: &'static Algorithm,
         n: Option<u64>,
         dimension: usize,
         clips: &ClipBounds,
+        make: impl FnOnce(PlanRequest) -> Result<Plan, PlanError>,
     ) -> Result<(Plan, Lengths), Failure> {
         let lengths = self.lengths(DEFAULT_SAMPLES, algorithm)?;
-        let plan =
-            Plan::new(self.request(algorithm, n, dimension, lengths, clips)?).map_err(|e| {
-                if e.is_refusal() {
-                    Failure::budget(e)
-                } else {
-                    Failure::input(e)
-                }
-            })?;
+        let request = self.request(algorithm, n, dimension, lengths, clips)?;
+        let plan = make(request).map_err(|e| match e.is_refusal() {
+            true => Failure::budget(e),
+            false => Failure::input(e),
+        })?;
         let lengths = match lengths {
             Some(lengths) => lengths,
             None => self.split(plan.iterations_per_chain, 10)?,
@@ -335,7 +338,7 @@ impl RunSettings {
         Ok((plan, lengths))
     }
 
-    /// What is asked of the planner; the arguments are those of [`plan`](Self::plan).
+    /// What is asked of the planner; the arguments are those of [`plan_with`](Self::plan_with).
     pub fn request(
         &self,
         algorithm: &'static Algorithm,
@@ -408,6 +411,9 @@ impl RunSettings {
             step_decay: self.step_decay,
             friction: self.friction,
             start_share: self.start_share.unwrap_or(DEFAULT_START_SHARE),
+            gradients_per_draw: self
+                .gradients_per_draw
+                .unwrap_or(DEFAULT_GRADIENTS_PER_DRAW),
             noise_estimate: self.noise_estimate.unwrap_or(0.0),
             ..request
         })

@@ -12,6 +12,7 @@ use super::clip_bounds::ClipBounds;
 use super::data_file::DataSettings;
 use super::diagnose;
 use super::failure::Failure;
+use super::foreseen::{self, Foreseen};
 use super::initial::initial_values;
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
@@ -347,7 +348,7 @@ impl Job<'_> {
         let model = self.vault.density().model();
         let unit = self.arguments.reading.unit();
         let clips = ClipBounds::choose(settings, algorithm, model, unit)?;
-        let (plan, lengths) = settings.plan(algorithm, n, model.dimension, &clips)?;
+        let (plan, lengths, foreseen) = foreseen::plan(settings, algorithm, n, model, &clips)?;
         let goes_on = self.kept.take();
         if let Some(kept) = &goes_on {
             kept.check_plan(&plan)?;
@@ -363,7 +364,8 @@ impl Job<'_> {
             ));
         }
         let described = super::plan::describe(&plan, lengths.num_warmup, lengths.num_samples);
-        for line in described.into_iter().chain(clips.lines()) {
+        let foretold = foreseen.as_ref().map(Foreseen::line);
+        for line in described.into_iter().chain(clips.lines()).chain(foretold) {
             self.common.say(line);
         }
         for warning in &plan.warnings {
@@ -454,6 +456,8 @@ impl Job<'_> {
                 "fresh_gradients": plan.request.fresh_gradients,
                 "insecure_noise_seed": self.arguments.insecure_noise_seed,
                 "start_share": used("--start-share").then_some(plan.request.start_share),
+                "gradients_per_draw": used("--gradients-per-draw").then_some(plan.request.gradients_per_draw),
+                "foreseen": foreseen.as_ref().map(Foreseen::json),
                 "start": start.as_ref().map(|start| start.report(&plan)),
                 "noise": plan.noise_scales(),
                 "plan_warnings": plan.warnings,

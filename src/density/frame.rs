@@ -57,6 +57,14 @@ impl Frame {
         pulled
     }
 
+    /// The same axes about the point `u`.
+    pub fn moved(&self, u: &[f64]) -> Frame {
+        Frame {
+            centre: self.point(u),
+            axes: self.axes.clone(),
+        }
+    }
+
     /// The frame about the point `u` of this one, whose axes are `inner` (by rows) in units
     /// of this one's.
     pub fn refined(&self, u: &[f64], inner: &[f64]) -> Frame {

@@ -18,6 +18,8 @@ pub struct GradientScale {
     sensitivity_factor: u8,
     /// B: the largest l2 norm of one record's integer vector.
     bound: i64,
+    /// How far one record can move the sum, in lattice units.
+    sensitivity: u64,
     gamma: f64,
     sigma: f64,
     noise: DiscreteGaussian,
@@ -32,6 +34,16 @@ pub enum ScaleError {
     Multiplier(f64),
     #[error(transparent)]
     Noise(#[from] super::noise::NoiseError),
+}
+
+/// How far apart two vectors can be that are clipped at 1 and do not point away from each other,
+/// over the sensitivity factor; not below.
+pub(crate) fn half_distance(sensitivity_factor: u8) -> f64 {
+    match sensitivity_factor {
+        1 => 1.0,
+        // Above the root of 1/2, as the next float is.
+        _ => std::f64::consts::FRAC_1_SQRT_2,
+    }
 }
 
 impl GradientScale {
@@ -60,16 +72,52 @@ impl GradientScale {
             return Err(ScaleError::Clip(clip));
         }
         let bound = (clip / gamma * (1.0 - 4.0 * f64::EPSILON)).floor() as i64;
+        let bound = bound.min(MAX_BOUND);
         Ok(GradientScale {
             clip,
             sensitivity_factor,
-            bound: bound.min(MAX_BOUND),
+            bound,
+            sensitivity: bound.unsigned_abs() * u64::from(sensitivity_factor),
             gamma,
             sigma,
             noise: DiscreteGaussian::new(SIGMA_UNITS)?,
         })
     }
 
+    /// The same for sums of vectors no two of which point away from each other: with a scalar
+    /// product of at least 0, but for the rounding of `coordinates` coordinates. Under
+    /// substitution these move by sqrt(2) clip bounds where others move by 2, and sigma =
+    /// sqrt(2) * clip * tau.
+    ///
+    /// # Sensitivity
+    ///
+    /// |v - w|^2 = |v|^2 + |w|^2 - 2 v.w <= 2 B^2 for such v and w. Rounding moves a vector by
+    /// at most E = sqrt(`coordinates`) + 1 lattice steps: less than one for each coordinate by
+    /// truncation, and by less than one in all by the few roundings of its floats, which are
+    /// 2^-51 of it at most. So v.w >= -2 (E + 1) (B + 2 E), and |v - w| <= sqrt(2) (B + 2 E + 2):
+    /// B is made smaller by that much. The mechanism is that of vectors of norm
+    /// sqrt(1/2) clip which may point anywhere.
+    pub fn alike(
+        clip: f64,
+        sensitivity_factor: u8,
+        tau: f64,
+        coordinates: usize,
+    ) -> Result<Self, ScaleError> {
+        if sensitivity_factor == 1 {
+            return Self::new(clip, 1, tau);
+        }
+        let anywhere = Self::new(clip * half_distance(2), 2, tau)?;
+        let steps = 2.0 * (coordinates as f64).sqrt() + 4.0;
+        let bound = anywhere.bound as f64 * std::f64::consts::SQRT_2 * (1.0 - 4.0 * f64::EPSILON);
+        let bound = ((bound - steps).floor().max(0.0) as i64).min(MAX_BOUND);
+        Ok(GradientScale {
+            clip: clip.min(bound as f64 * anywhere.gamma),
+            bound,
+            ..anywhere
+        })
+    }
+
+    /// Vectors are shortened to this length, and by next to nothing more.
     pub fn clip(&self) -> f64 {
         self.clip
     }
@@ -89,9 +137,10 @@ impl GradientScale {
         self.sensitivity_factor
     }
 
-    /// How far one record can move the sum, in lattice units: 2 B or B.
+    /// How far one record can move the sum, in lattice units: 2 B or B, or sqrt(2) B for
+    /// vectors that are alike.
     pub(super) fn sensitivity(&self) -> u64 {
-        self.bound.unsigned_abs() * u64::from(self.sensitivity_factor)
+        self.sensitivity
     }
 
     /// sigma in lattice units.
@@ -286,6 +335,75 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Products of vectors that are orthogonal, or nearly, on lattices from fine to so coarse that
+    /// rounding is all there is: the worst that vectors without an obtuse angle can do.
+    #[test]
+    fn vectors_that_are_alike_are_never_farther_apart_than_is_counted() {
+        let products = |x: &[f64]| -> Vec<f64> {
+            let mut list = Vec::new();
+            for j in 0..x.len() {
+                for k in j..x.len() {
+                    let weight = if j == k {
+                        1.0
+                    } else {
+                        std::f64::consts::SQRT_2
+                    };
+                    list.push(weight * x[j] * x[k]);
+                }
+            }
+            list
+        };
+        let mut state = 1u64;
+        let mut uniform = || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+        };
+        for tau in [1e-2, 5.0, 1e4, 1e8, 3e9] {
+            let mut farthest = 0.0f64;
+            for d in [1, 2, 3, 10] {
+                let scale = GradientScale::alike(0.3, 2, tau, d * (d + 1) / 2).unwrap();
+                let most = i128::from(scale.sensitivity());
+                for size in [0.1, 0.55, 3.0, 1e100] {
+                    for _ in 0..50 {
+                        let x: Vec<f64> = (0..d).map(|_| size * uniform()).collect();
+                        let mut y: Vec<f64> = (0..d).map(|_| size * uniform()).collect();
+                        let dot = |a: &[f64], b: &[f64]| -> f64 {
+                            a.iter().zip(b).map(|(a, b)| a * b).sum()
+                        };
+                        let along = dot(&x, &y) / dot(&x, &x);
+                        for (y, x) in y.iter_mut().zip(&x) {
+                            *y -= along * x;
+                        }
+                        let [v, w] = [x, y].map(|z| integers_of(&scale, &products(&z)));
+                        let apart: Vec<i128> = v.iter().zip(&w).map(|(v, w)| v - w).collect();
+                        assert!(square(&apart) <= most * most, "{tau} {d} {size}");
+                        let share = square(&apart) as f64 / (most * most).max(1) as f64;
+                        farthest = farthest.max(share);
+                    }
+                }
+            }
+            assert!(tau > 1e4 || farthest > 0.999, "{tau} {farthest}");
+        }
+    }
+
+    /// The mechanism that is charged for is the one of shorter vectors.
+    #[test]
+    fn what_is_alike_is_counted_as_shorter_vectors_that_point_anywhere() {
+        let alike = GradientScale::alike(2.0, 2, 10.0, 6).unwrap();
+        let anywhere = GradientScale::new(2.0 * half_distance(2), 2, 10.0).unwrap();
+        assert_eq!(alike.sensitivity(), anywhere.sensitivity());
+        assert_eq!(alike.sigma(), anywhere.sigma());
+        assert!((alike.sigma() / (800.0f64).sqrt() - 1.0).abs() < 1e-12);
+        assert!(half_distance(2) * half_distance(2) >= 0.5);
+        let added = GradientScale::alike(2.0, 1, 10.0, 6).unwrap();
+        assert_eq!(
+            added.sensitivity(),
+            GradientScale::new(2.0, 1, 10.0).unwrap().sensitivity()
+        );
     }
 
     /// Clipping keeps the direction and loses less than one lattice step per

@@ -1,5 +1,6 @@
 //! What is summed of each record: its gradient, or what is made of it.
 
+use super::gradient::{GradientScale, ScaleError, half_distance};
 use crate::density::{BLOCK, Density, Frame, Jacobian};
 
 /// Bins of the lengths of gradients: half octaves.
@@ -135,6 +136,38 @@ impl<'a> Look<'a> {
 }
 
 impl Statistic {
+    /// Whether no two of its vectors point away from each other: none has a negative entry, or
+    /// their scalar product is a square.
+    pub fn is_alike(self) -> bool {
+        match self {
+            Statistic::Gradient => false,
+            Statistic::Products | Statistic::Squares | Statistic::Lengths => true,
+        }
+    }
+
+    /// The integers that sums of it are made in, `d` coordinates of a gradient being given.
+    pub fn scale(
+        self,
+        clip: f64,
+        sensitivity_factor: u8,
+        tau: f64,
+        d: usize,
+    ) -> Result<GradientScale, ScaleError> {
+        match self.is_alike() {
+            true => GradientScale::alike(clip, sensitivity_factor, tau, self.coordinates(d)),
+            false => GradientScale::new(clip, sensitivity_factor, tau),
+        }
+    }
+
+    /// The clip bound that its sums cost: that of vectors which may point anywhere and are as far
+    /// apart.
+    pub fn counted(self, clip: f64, sensitivity_factor: u8) -> f64 {
+        match self.is_alike() {
+            true => clip * half_distance(sensitivity_factor),
+            false => clip,
+        }
+    }
+
     /// The length of the vector that is made of `d` coordinates.
     pub fn coordinates(self, d: usize) -> usize {
         match self {

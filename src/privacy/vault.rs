@@ -7,6 +7,8 @@ mod units;
 
 pub use charge::{Charge, ReleaseError};
 
+use std::num::NonZeroU64;
+
 use charge::Mechanism;
 use table::{CompensatedSum, Table};
 
@@ -153,15 +155,18 @@ impl Vault {
     ///
     /// As [`Vault::noisy_gradient`]. Point, coordinates, centre and clip bound of a look may
     /// follow from earlier releases: sensitivity and noise keep the proportion that was
-    /// planned, and that alone is composed.
+    /// planned, and that alone is composed. What comes back is the average of `times` such
+    /// releases, each charged and with noise of its own; that the rows are read once for all of
+    /// them changes none.
     pub(crate) fn noisy_statistic(
         &self,
         look: &Look,
         scale: &GradientScale,
+        times: NonZeroU64,
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        self.noisy_sum(look, scale, Subsampling::All, charge, rng)
+        self.mean_of_noisy_sums(look, scale, times, charge, rng)
     }
 
     /// The sum of the records' clipped log-likelihood ratios between two

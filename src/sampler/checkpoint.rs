@@ -28,7 +28,7 @@ use super::exact_number;
 use super::oracle::SampleError;
 use super::plan::{Plan, PlanError};
 use super::run::Draw;
-use super::start;
+use super::start::{self, Start};
 use super::warmup::Learnt;
 use super::{Kind, Sampler};
 
@@ -106,7 +106,8 @@ impl Begun {
     }
 
     /// Releases of each line that this chain has made or may have made.
-    pub(super) fn released(&self, plan: &Plan) -> Result<Vec<u64>, SampleError> {
+    /// `asks`: whether iterations do.
+    pub(super) fn released(&self, plan: &Plan, asks: bool) -> Result<Vec<u64>, SampleError> {
         let Kind::Private(sampler) = plan.request.algorithm.kind else {
             return Err(SampleError::NotPrivate(plan.request.algorithm.name));
         };
@@ -116,6 +117,9 @@ impl Begun {
             || granted > plan.iterations_per_chain
         {
             return Err(SampleError::Unreadable);
+        }
+        if !asks {
+            return Ok(self.last.released.clone());
         }
         let mut lost = planned_releases(sampler, plan, self.window()).map_err(Box::new)?;
         // Planned once, for the first iteration of all.
@@ -134,11 +138,16 @@ impl Begun {
         if last.released.len() != plan.lines.len()
             || last.released.len() <= start::LINES
             || last.done > last.granted
-            || last.granted > start::STEPS
+            || last.granted > start::MOST_STEPS
         {
             return Err(SampleError::Unreadable);
         }
         Ok(self.and_lost(start::releases(plan, self.window())))
+    }
+
+    /// What was learnt before the chains, as it was when this was kept.
+    pub(super) fn start(&self, plan: &Plan) -> Result<Start, SampleError> {
+        Start::restore(&self.last.walker, plan.request.dimension as usize)
     }
 
     fn and_lost(&self, lost: Vec<u64>) -> Vec<u64> {
@@ -156,10 +165,15 @@ impl Begun {
 /// The checkpoints are not this plan's.
 pub fn released_before(plan: &Plan, begun: &[Option<Begun>]) -> Result<Vec<u64>, SampleError> {
     let mut sum = vec![0; plan.lines.len()];
+    let learnt = match begun.get(plan.request.chains as usize) {
+        Some(Some(begun)) => Some(begun.start(plan)?),
+        _ => None,
+    };
+    let ask = !learnt.is_some_and(|start| start.is_gaussian(plan));
     for (i, chain) in begun.iter().enumerate() {
         let Some(chain) = chain else { continue };
         let released = match (i as u64) < plan.request.chains {
-            true => chain.released(plan)?,
+            true => chain.released(plan, ask)?,
             false => chain.released_by_start(plan)?,
         };
         for (sum, released) in sum.iter_mut().zip(released) {

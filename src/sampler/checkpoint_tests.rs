@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::super::clipped::Reference;
 use super::super::metric::MetricForm;
 use super::super::oracle::{Oracle, Ratio, View};
-use super::super::run::{Chain, Course, Observer, Phase, Recorder, public_rng};
+use super::super::run::{Chain, Course, Initial, Observer, Phase, Recorder, public_rng};
 use super::super::warmup::Warmup;
 use super::super::{ALGORITHMS, Algorithm, Iterations, NoiseChoice, PlanRequest, Walker};
 use super::*;
@@ -243,7 +243,7 @@ fn run(
         at: 0,
     };
     if let Some(begun) = begun {
-        course.go_on_from(begun, begun.released(plan)?, ITERATIONS, &mut rng)?;
+        course.go_on_from(begun, begun.released(plan, true)?, ITERATIONS, &mut rng)?;
     }
     let first = course.at;
     let stop = || first + counter.0.load(Ordering::Relaxed) >= until;
@@ -374,9 +374,9 @@ fn windows_that_were_open_at_a_kill_are_released_and_lost() {
                     begun.as_ref(),
                     ITERATIONS,
                 );
-                let before = begun
-                    .as_ref()
-                    .map_or(vec![0; made.len()], |b: &Begun| b.released(&plan).unwrap());
+                let before = begun.as_ref().map_or(vec![0; made.len()], |b: &Begun| {
+                    b.released(&plan, true).unwrap()
+                });
                 for (made, (now, before)) in
                     made.iter_mut().zip(answers.released.iter().zip(before))
                 {
@@ -386,7 +386,7 @@ fn windows_that_were_open_at_a_kill_are_released_and_lost() {
                 let read = |text: &String| serde_json::from_str::<Checkpoint>(text).unwrap();
                 begun = Begun::of(all.iter().map(read).collect());
                 let b = begun.as_ref().unwrap();
-                let counted = b.released(&plan).unwrap();
+                let counted = b.released(&plan, true).unwrap();
                 for ((counted, made), line) in counted.iter().zip(&made).zip(&plan.lines) {
                     assert!(counted >= made, "{}: {counted} {made}", algorithm.name);
                     assert!(*counted <= line.line.count, "{}", algorithm.name);
@@ -494,4 +494,53 @@ fn references_can_be_saved_too() {
         keys(walker.as_ref()),
         ["step_size", "metric", "jitter", "state"]
     );
+}
+
+// Wrong here: windows of draws from a Gaussian, which ask nothing, count as releases, and the
+// meter of a run that goes on refuses to begin, since the start has used them all.
+#[test]
+fn draws_that_ask_nothing_lose_nothing() {
+    let request = PlanRequest {
+        chains: 2,
+        records: Some(50),
+        iterations: Iterations::Fixed(ITERATIONS),
+        ..PlanRequest::automatic(Real::from(1.0), Real::from(1e-6), DIMENSION)
+    };
+    let plan = Plan::new(request).unwrap();
+    let centre = Initial::Points(vec![vec![0.0; DIMENSION]]);
+    let learnt = Start::new(&density(), &plan, &centre, 1).unwrap();
+    let all: Vec<u64> = plan.lines.iter().map(|line| line.line.count).collect();
+    let checkpoint = |walker: Value, released: &[u64], done, granted| Checkpoint {
+        done,
+        granted,
+        lost: 0,
+        released: released.to_vec(),
+        accepted: 0,
+        sampled: 0,
+        first_release: None,
+        position: 0,
+        walker,
+        warmup: Warmup::new(0, 0, 0.0, None, MetricForm::Unit)
+            .learnt()
+            .clone(),
+        draws: Vec::new(),
+    };
+    let chain = checkpoint(Value::Null, &vec![0; all.len()], 1, 3);
+    let begun = |last: Checkpoint| Begun::of(vec![last]);
+    let steps = start::MOST_STEPS;
+    let finished = begun(checkpoint(learnt.save(), &all, steps, steps));
+    let chains = [begun(chain.clone()), begun(chain)];
+    assert!(learnt.is_gaussian(&plan));
+    let [first, second] = chains;
+    let released = released_before(&plan, &[first.clone(), second, finished]).unwrap();
+    assert_eq!(released, all);
+    Meter::resumed(plan.events.clone(), &released).unwrap();
+    // Chains that follow gradients lose what they may have asked.
+    let lost = first.unwrap().released(&plan, true).unwrap();
+    assert_eq!(lost[start::LINES], 2 * plan.request.gradients_per_draw);
+    // A start that was killed in the middle of a Gaussian's round has made all of that.
+    let nothing = vec![0; all.len()];
+    let cut = begun(checkpoint(learnt.save(), &nothing, steps - 1, steps)).unwrap();
+    let lost = cut.released_by_start(&plan).unwrap();
+    assert!(lost[start::LINES] >= all[start::LINES] / 2);
 }

@@ -19,6 +19,7 @@ mod dp_sgnht;
 mod eigen;
 mod exact;
 mod exact_number;
+mod gaussian;
 mod hamiltonian;
 mod hmc;
 mod information;
@@ -47,7 +48,7 @@ use serde_json::Value;
 
 pub use checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
 pub use clipped::{ClippedSettings, sample_clipped};
-pub use dp_langevin::foreseen_time;
+pub use dp_langevin::{foreseen_time, gradients_wanted};
 pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
@@ -58,8 +59,9 @@ pub use plan::{NoiseScales, Plan, PlanError};
 pub use prior::{PriorDraws, draw_prior};
 pub use prior_margins::{PriorMargins, draw_prior_margins};
 pub use request::{
-    DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_LEAPFROG_STEPS,
-    DEFAULT_SAMPLES, DEFAULT_SPLIT, DEFAULT_START_SHARE, Iterations, NoiseChoice, PlanRequest,
+    DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP,
+    DEFAULT_GRADIENTS_PER_DRAW, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
+    DEFAULT_START_SHARE, Iterations, NoiseChoice, PlanRequest,
 };
 pub use run::{
     Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately,

@@ -1,13 +1,15 @@
 //! What a sampler may ask.
 
+use std::num::NonZeroU64;
+
 use super::barker_correction;
 use super::plan::Plan;
-use super::schedule::{PlannedLine, Question, Scale, factor};
+use super::schedule::{PlannedLine, Question, Scale};
 use crate::accounting::Meter;
 use crate::density::{Density, Frame};
 use crate::privacy::{
-    BatchPenaltyError, BatchPenaltyPlan, Charge, GradientScale, Look, NotPrivate, PenaltyError,
-    PenaltyPlan, PrivateRng, ReleaseError, ScaleError, Vault, noise,
+    BatchPenaltyError, BatchPenaltyPlan, Charge, Look, NotPrivate, PenaltyError, PenaltyPlan,
+    PrivateRng, ReleaseError, ScaleError, Vault, noise,
 };
 
 /// A run that cannot go on.
@@ -130,6 +132,22 @@ pub trait Oracle {
         Err(SampleError::NotPlanned { line })
     }
 
+    /// The average of so many answers of [`Oracle::learnt`] to one question; each is charged.
+    fn learnt_often(
+        &mut self,
+        line: usize,
+        view: &View,
+        times: NonZeroU64,
+    ) -> Result<Vec<f64>, SampleError> {
+        let mut sum = self.learnt(line, view)?;
+        for _ in 1..times.get() {
+            for (s, x) in sum.iter_mut().zip(self.learnt(line, view)?) {
+                *s += x;
+            }
+        }
+        Ok(sum.iter().map(|s| s / times.get() as f64).collect())
+    }
+
     /// True with probability min(1, exp(`log_probability`)).
     fn accept(&mut self, log_probability: f64) -> bool;
 
@@ -167,9 +185,9 @@ impl<'a> PrivateOracle<'a> {
         }
     }
 
-    fn count(&mut self, line: usize) {
+    fn count(&mut self, line: usize, times: u64) {
         if let Some(count) = self.released.get_mut(line) {
-            *count += 1;
+            *count += times;
         }
     }
 
@@ -207,7 +225,7 @@ impl Oracle for PrivateOracle<'_> {
             .vault
             .noisy_batch_gradient(theta, &scale, batches, charge, &mut self.rng)?
             .into_inner();
-        self.count(line);
+        self.count(line, 1);
         let (_, prior) = self.vault.density().pull_back(theta, &[]);
         let request = &self.plan.request;
         let factor = request.temperature * planned.line.weight(request);
@@ -232,7 +250,7 @@ impl Oracle for PrivateOracle<'_> {
                 let released =
                     self.vault
                         .noisy_batch_log_ratio(from, to, &query, charge, &mut self.rng)?;
-                self.count(line);
+                self.count(line, 1);
                 return Ok(Ratio::Penalised(released.get().penalised));
             }
             Scale::Gradient(_) | Scale::Barker(_) | Scale::Learnt(_) => {
@@ -255,7 +273,7 @@ impl Oracle for PrivateOracle<'_> {
             charge,
             &mut self.rng,
         )?;
-        self.count(line);
+        self.count(line, 1);
         Ok(Ratio::Penalised(released.get().penalised))
     }
 
@@ -273,7 +291,7 @@ impl Oracle for PrivateOracle<'_> {
         let released = self
             .vault
             .noisy_barker(from, to, &scale, charge, &mut self.rng)?;
-        self.count(line);
+        self.count(line, 1);
         let correction = barker_correction::draw(&mut self.rng);
         Ok(released.get() + prior_ratio + correction > 0.0)
     }
@@ -283,6 +301,16 @@ impl Oracle for PrivateOracle<'_> {
     }
 
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
+        self.learnt_often(line, view, NonZeroU64::MIN)
+    }
+
+    /// Reads the rows once.
+    fn learnt_often(
+        &mut self,
+        line: usize,
+        view: &View,
+        times: NonZeroU64,
+    ) -> Result<Vec<f64>, SampleError> {
         let (planned, charge) = self.line(line)?;
         let Question::Learnt(quantity) = planned.line.question else {
             return Err(SampleError::NotPlanned { line });
@@ -292,8 +320,7 @@ impl Oracle for PrivateOracle<'_> {
         if view.theta.len() != d || view.frame.dimension() != d || !centred {
             return Err(SampleError::Dimension(d));
         }
-        let factor = factor(self.plan.request.relation);
-        let scale = GradientScale::new(view.clip, factor, planned.tau)?;
+        let scale = quantity.scale(view.clip, planned.tau, &self.plan.request)?;
         let look = Look {
             theta: view.theta,
             frame: Some(view.frame),
@@ -302,8 +329,8 @@ impl Oracle for PrivateOracle<'_> {
         };
         let released = self
             .vault
-            .noisy_statistic(&look, &scale, charge, &mut self.rng)?;
-        self.count(line);
+            .noisy_statistic(&look, &scale, times, charge, &mut self.rng)?;
+        self.count(line, times.get());
         Ok(released.into_inner())
     }
 

@@ -118,3 +118,49 @@ fn barkers_test_accepts_as_the_log_posterior_ratio_says() {
         "{share} for {expected}"
     );
 }
+
+// If it failed: the average of many answers would have the noise of one of them, or of none, or be
+// charged as one. Oracle: the variance of differences of two averages of the same sum, whose
+// expectation is 2 sigma^2 / times; over 2000 of them six standard errors are 19%.
+#[test]
+fn an_average_of_answers_has_their_noise_and_is_charged_for_each() {
+    let vault = vault();
+    let plan = Plan::new(PlanRequest {
+        step_size: None,
+        ..request("dp-langevin")
+    })
+    .unwrap();
+    let (line, pairs) = (plan.lines.len() - 1, 2000u64);
+    let Scale::Learnt(scale) = plan.lines[line].scale else {
+        panic!("gradients come last")
+    };
+    let frame = Frame::about(vec![0.0]);
+    let view = View {
+        theta: &[0.2],
+        frame: &frame,
+        centre: None,
+        clip: 3.0,
+    };
+    for times in [1, 7] {
+        let meter = meter(&plan, 2 * pairs * times);
+        let noise = PrivateRng::from_insecure_seed(9);
+        let mut oracle = PrivateOracle::new(&vault, &plan, &meter, noise);
+        let often = NonZeroU64::new(times).unwrap();
+        let mut sum = 0.0;
+        for _ in 0..pairs {
+            let mut answer = || oracle.learnt_often(line, &view, often).unwrap()[0];
+            sum += (answer() - answer()).powi(2);
+        }
+        let expected = 2.0 * (3.0 * scale.sigma()).powi(2) / times as f64;
+        let found = sum / pairs as f64;
+        assert!((found / expected - 1.0).abs() < 0.19, "{found} {expected}");
+        assert_eq!(oracle.released()[line], 2 * pairs * times);
+        assert_eq!(meter.counts()[line], 2 * pairs * times);
+    }
+    // What the budget has no room for is not answered at all.
+    let meter = Meter::new(plan.events.clone());
+    let noise = PrivateRng::from_insecure_seed(9);
+    let mut oracle = PrivateOracle::new(&vault, &plan, &meter, noise);
+    let more = NonZeroU64::new(plan.lines[line].line.count + 1).unwrap();
+    assert!(oracle.learnt_often(line, &view, more).is_err());
+}

@@ -16,6 +16,9 @@ pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
 pub const DEFAULT_CLIP: f64 = 3.0;
 /// Share of the budget for a start.
 pub const DEFAULT_START_SHARE: f64 = 0.4;
+/// Gradients between draws of the samplers that learn, where records are not simulated to
+/// choose.
+pub const DEFAULT_GRADIENTS_PER_DRAW: u64 = 3;
 /// Half of the budget for gradients.
 pub const DEFAULT_SPLIT: f64 = 0.5;
 
@@ -93,6 +96,8 @@ pub struct PlanRequest {
     /// The share of the budget that goes to what is learnt before the chains begin, for
     /// samplers that learn.
     pub start_share: f64,
+    /// Gradients from one draw to the next, for samplers that learn.
+    pub gradients_per_draw: u64,
     /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
     pub noise_estimate: f64,
     /// What one chain asks in one iteration, where the sampler is not of this crate.
@@ -128,6 +133,7 @@ impl PlanRequest {
             step_decay: None,
             friction: None,
             start_share: DEFAULT_START_SHARE,
+            gradients_per_draw: DEFAULT_GRADIENTS_PER_DRAW,
             noise_estimate: 0.0,
             asked: Asked::default(),
         }

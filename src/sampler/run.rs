@@ -11,7 +11,7 @@ use super::exact_number;
 use super::metric::MetricForm;
 use super::oracle::{Oracle, PrivateOracle, SampleError};
 use super::plan::Plan;
-use super::start::{self, Start};
+use super::start::Start;
 use super::warmup::Warmup;
 use super::{Kind, Walker};
 use crate::accounting::Meter;
@@ -227,7 +227,10 @@ pub fn sample_with_checkpoints(
             at: 0,
         };
         if let Some(begun) = begun {
-            let released = begun.released(plan)?;
+            let asks = learnt
+                .as_ref()
+                .is_none_or(|(_, start)| !start.is_gaussian(plan));
+            let released = begun.released(plan, asks)?;
             course.go_on_from(begun, released, plan.iterations_per_chain, &mut rng)?;
         }
         course.run(plan.iterations_per_chain, &mut rng, stop)
@@ -253,7 +256,7 @@ fn learn(
         Some(begun) => {
             let last = &begun.last;
             oracle.count_from(begun.released_by_start(plan)?);
-            let start = Start::restore(&last.walker, density.dimension())?;
+            let start = begun.start(plan)?;
             (start, last.granted, last.lost + last.granted - last.done)
         }
     };
@@ -281,7 +284,7 @@ fn learn(
             source,
         })
     };
-    while round < start::STEPS {
+    while round < start.steps(plan) {
         if observer.interrupted() {
             keep(&start, &oracle, round, round, lost)?;
             return Ok(None);

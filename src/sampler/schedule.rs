@@ -4,7 +4,8 @@ use super::plan::PlanError;
 use super::request::PlanRequest;
 use crate::accounting::{Barker, Event, Gaussian, Lattice, Relation, Subsampled, batch_rate};
 use crate::privacy::{
-    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, Statistic, Subsampling, penalty,
+    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, ScaleError, Statistic,
+    Subsampling, penalty,
 };
 
 /// What a line of the schedule asks of the vault.
@@ -38,6 +39,23 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// The integers of a sum that is clipped at `clip`, with noise `tau` times its sensitivity.
+    pub(super) fn scale(
+        self,
+        clip: f64,
+        tau: f64,
+        request: &PlanRequest,
+    ) -> Result<GradientScale, ScaleError> {
+        let d = request.dimension as usize;
+        let factor = factor(request.relation);
+        self.statistic().scale(clip, factor, tau, d)
+    }
+
+    /// The clip bound that is counted for one of 1.
+    pub(super) fn counted(self, relation: Relation) -> f64 {
+        self.statistic().counted(1.0, factor(relation))
+    }
+
     pub(super) fn statistic(self) -> Statistic {
         match self {
             Quantity::Gradient => Statistic::Gradient,
@@ -135,10 +153,11 @@ impl PlannedLine {
                 let event = line.event(request.clip_gradient, scale.sigma(), lattice, request)?;
                 (Scale::Gradient(scale), event)
             }
-            Question::Learnt(_) => {
-                let scale = GradientScale::new(1.0, factor(request.relation), tau)?;
+            Question::Learnt(quantity) => {
+                let scale = quantity.scale(1.0, tau, request)?;
                 let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
-                let event = line.event(1.0, scale.sigma(), lattice, request)?;
+                let counted = quantity.counted(request.relation);
+                let event = line.event(counted, scale.sigma(), lattice, request)?;
                 (Scale::Learnt(scale), event)
             }
             Question::LogRatio => line.log_ratio(tau, request)?,

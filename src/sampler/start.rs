@@ -65,6 +65,7 @@ use serde_json::{Value, json};
 
 use super::checkpoint::{read, written};
 use super::dp_langevin;
+use super::gaussian;
 use super::information::{Information, information};
 use super::lengths::Lengths;
 use super::oracle::{Oracle, SampleError, View};
@@ -72,7 +73,7 @@ use super::plan::{Plan, PlanError};
 use super::prior::draw_prior;
 use super::request::{Iterations, PlanRequest};
 use super::run::Initial;
-use super::schedule::{Line, Noise, Quantity, Question, factor};
+use super::schedule::{Line, Noise, Quantity, Question, Scale};
 use crate::density::{Density, Frame};
 use crate::privacy::Subsampling;
 
@@ -82,7 +83,9 @@ const ROUNDS: u64 = POINTS.len() as u64;
 /// Points whose histograms are taken at the end.
 const LAST_HISTOGRAMS: u64 = 40;
 /// Rounds, and the histogram after them.
-pub(super) const STEPS: u64 = ROUNDS + 1;
+const STEPS: u64 = ROUNDS + 1;
+/// With the rounds of the Gaussian that may follow.
+pub(super) const MOST_STEPS: u64 = STEPS + gaussian::ROUNDS;
 
 /// Shares of the start's part of the budget.
 const FOR_LENGTHS: f64 = 0.16;
@@ -98,6 +101,11 @@ const NARROWING: f64 = 0.5;
 /// Quantiles of lengths: clip bounds of the gradients that the mean is taken of, and of products.
 const FOR_MEAN_QUANTILE: f64 = 0.95;
 const PRODUCTS_QUANTILE: f64 = 0.8;
+/// Gradients of so many times as many records are clipped as would balance the noise: what is
+/// clipped away may all be in one direction, which the noise is not.
+const BIAS: f64 = 0.5;
+/// Near by, products of so many times as many records are clipped as would balance the noise.
+const CLIPPED_PRODUCTS: f64 = 8.0;
 /// A mean gradient is believed from this many sds of its noise.
 const BELIEVED: f64 = 3.0;
 /// With more parameters than this, the products of different ones are left out.
@@ -106,6 +114,8 @@ const DENSE_UP_TO: u64 = 100;
 const PRIOR_DRAWS: usize = 50;
 /// A chain that travels for less has not forgotten where it began.
 pub(super) const ENOUGH_TIME: f64 = 10.0;
+/// A Gaussian's round moves by at most so many posterior sds in each coordinate.
+const LONGEST_CORRECTION: f64 = 3.0;
 /// A search whose last step is longer than this, in posterior sds, has not arrived.
 const ARRIVED: f64 = 3.0;
 
@@ -179,7 +189,7 @@ pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
 /// What these rounds release, by line of the plan.
 pub(super) fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
     let mut released = vec![0; plan.lines.len()];
-    for round in rounds {
+    for round in rounds.start.min(STEPS)..rounds.end.min(STEPS) {
         match POINTS.get(round as usize) {
             Some(points) => {
                 for line in [LENGTHS, PRODUCTS, GRADIENT] {
@@ -190,6 +200,8 @@ pub(super) fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
             None => released[LENGTHS] += LAST_HISTOGRAMS,
         }
     }
+    let later = rounds.start.max(STEPS) - STEPS..rounds.end.max(STEPS) - STEPS;
+    released[LINES] += gaussian::releases(plan, later);
     released
 }
 
@@ -200,6 +212,8 @@ pub(super) fn check(request: &PlanRequest) -> Result<(), PlanError> {
         "--start-share is a share of the budget, above 0 and below 1".to_owned()
     } else if request.step_size.is_some() {
         format!("`{name}` finds its step by itself: leave --step-size out")
+    } else if request.gradients_per_draw == 0 {
+        "--gradients-per-draw must be at least 1".to_owned()
     } else if request.iterations == Iterations::Max {
         format!(
             "`--iterations max` means nothing to `{name}`, whose noise follows from the budget and the number of iterations: give --num-samples"
@@ -271,6 +285,25 @@ impl Start {
         self.unknown
     }
 
+    /// Variance of the noise in the centre, in posterior variances.
+    pub fn variance(&self) -> f64 {
+        self.variance
+    }
+
+    /// Whether chains would travel for too short a time with this start, so that draws are
+    /// those of a Gaussian. Does not change once the last histogram is there.
+    pub fn is_gaussian(&self, plan: &Plan) -> bool {
+        dp_langevin::time(plan, self.clip) < ENOUGH_TIME
+    }
+
+    /// How many steps there are; certain once the last histogram is there.
+    pub(super) fn steps(&self, plan: &Plan) -> u64 {
+        match self.is_gaussian(plan) {
+            true => MOST_STEPS,
+            false => STEPS,
+        }
+    }
+
     /// Whether the records' gradients were seen above the noise.
     pub fn seen(&self) -> bool {
         self.seen
@@ -284,6 +317,8 @@ impl Start {
             "unknown": self.unknown,
             "seen": self.seen,
             "time": dp_langevin::time(plan, self.clip),
+            "gaussian": self.is_gaussian(plan),
+            "centre_sd": self.is_gaussian(plan).then(|| self.variance.sqrt()),
         })
     }
 
@@ -291,23 +326,32 @@ impl Start {
     pub fn describe(&self, plan: &Plan) -> Vec<String> {
         let time = dp_langevin::time(plan, self.clip);
         let mut lines = vec![format!(
-            "learnt before the chains, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; each chain travels for {time:.1} times what it takes to forget where it was",
+            "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest each chain {} for {time:.1} times what it takes to forget where it was",
             100.0 * plan.request.start_share,
             self.clip,
+            match self.is_gaussian(plan) {
+                true => "would travel",
+                false => "travels",
+            },
         )];
+        if self.is_gaussian(plan) {
+            lines.push(format!(
+                "warning: that is too short: the records are too few for chains at this budget, or the parameters too many, or the iterations. The rest of the budget went on with the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing of how well it fits. More records, more epsilon or --temperature would help",
+                self.variance.sqrt(),
+            ));
+        }
         if self.last_step > ARRIVED {
             lines.push(format!(
                 "warning: the last step of the search for the posterior was {:.0} posterior standard deviations long: it had not arrived. Give a point nearby with --init, columns of size one, or a prior that knows the scale of the outcome",
                 self.last_step
             ));
         }
-        if !self.seen || self.unknown > 0.5 || time < ENOUGH_TIME {
+        if !self.seen || self.unknown > 0.5 {
             lines.push(format!(
-                "warning: the records are too few for this budget, or the parameters too many: {}. More records, more epsilon, fewer chains or --temperature would help",
-                match (self.seen, self.unknown > 0.5) {
-                    (false, _) => "the records' gradients do not rise above the noise",
-                    (true, true) => "some direction of the posterior is not known above the noise",
-                    (true, false) => "the draws are little more than a Gaussian whose centre is as noisy as the budget makes it",
+                "warning: the records are too few for this budget, or the parameters too many: {}. More records, more epsilon or --temperature would help",
+                match self.seen {
+                    false => "the records' gradients do not rise above the noise",
+                    true => "how wide the posterior is in some direction is not known above the noise",
                 }
             ));
         }
@@ -333,7 +377,25 @@ impl Start {
         usual_clip(&plan.request, self.records)
     }
 
-    /// One round, or the histogram that comes last.
+    /// Takes the step of a Gaussian's round: the slope at the centre, whose noise has this
+    /// variance, in coordinates in which the information is the identity.
+    pub(super) fn corrected(&mut self, slope: &[f64], noise: f64) {
+        let d = slope.len() as f64;
+        let before = self.variance + gaussian::DRIFT;
+        let gain = before / (before + noise);
+        let length = norm(slope) / d.sqrt();
+        // Where the axes are too long a step is, too.
+        let share = gain * (LONGEST_CORRECTION / (gain * length)).min(1.0);
+        let step: Vec<f64> = slope.iter().map(|s| share * s).collect();
+        let frame = self.frame.moved(&step);
+        if frame.is_sound() {
+            self.frame = frame;
+            self.last_step = (length * length - noise).max(0.0).sqrt();
+            self.variance = gain * noise;
+        }
+    }
+
+    /// One round, or the histogram that comes last, or one of the rounds of a Gaussian.
     pub(super) fn step(
         &mut self,
         round: u64,
@@ -349,6 +411,9 @@ impl Start {
         };
         if let Some(points) = POINTS.get(round as usize) {
             return looking.round(*points, rng);
+        }
+        if let Some(later) = round.checked_sub(STEPS) {
+            return gaussian::round(&mut looking, later, rng);
         }
         let around = pairs(LAST_HISTOGRAMS, d, rng);
         let lengths = looking.lengths(&around, None)?;
@@ -398,9 +463,11 @@ fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, SampleError
 }
 
 /// Standard deviation of the noise of a line's sum, in units of its clip bound.
-fn noise(plan: &Plan, line: usize) -> f64 {
-    let tau = plan.lines.get(line).map_or(0.0, |line| line.tau);
-    f64::from(factor(plan.request.relation)) * tau
+pub(super) fn noise(plan: &Plan, line: usize) -> f64 {
+    plan.lines.get(line).map_or(0.0, |line| match line.scale {
+        Scale::Learnt(scale) => scale.sigma(),
+        _ => 0.0,
+    })
 }
 
 /// How many records are clipped where noise and bias are balanced, of the average of this many
@@ -417,10 +484,10 @@ pub(super) fn clipped_by_chains(plan: &Plan) -> f64 {
 }
 
 /// A start at work.
-struct Looking<'a> {
-    start: &'a mut Start,
-    plan: &'a Plan,
-    oracle: &'a mut dyn Oracle,
+pub(super) struct Looking<'a> {
+    pub start: &'a mut Start,
+    pub plan: &'a Plan,
+    pub oracle: &'a mut dyn Oracle,
 }
 
 impl Looking<'_> {
@@ -449,6 +516,13 @@ impl Looking<'_> {
         balance(self.plan, line, releases)
     }
 
+    /// How many records' products may be clipped: so many that what is lost is as large as the
+    /// largest eigenvalue of the noise would be, times a number that was found by trial.
+    fn balance_of_products(&self, count: u64) -> f64 {
+        let d = self.plan.request.dimension as f64;
+        CLIPPED_PRODUCTS * self.noise(PRODUCTS) * (2.0 * d / count.max(1) as f64).sqrt()
+    }
+
     /// The lengths of the records' gradients (less the centre), averaged over points; none where
     /// the noise hides them.
     fn lengths(
@@ -467,6 +541,16 @@ impl Looking<'_> {
             self.start.records = lengths.records();
         }
         Ok(visible)
+    }
+
+    /// Far away the products only need to be of the right size; near by, what they are clipped by
+    /// must not hide the directions that few records know of, unless noise would.
+    fn products_clip(&self, lengths: &Lengths, count: u64, around: bool) -> f64 {
+        let least = lengths.quantile(PRODUCTS_QUANTILE);
+        match around {
+            true => least.max(lengths.exceeded_by(self.balance_of_products(count))),
+            false => least,
+        }
     }
 
     fn round(&mut self, count: u64, rng: &mut ChaCha8Rng) -> Result<(), SampleError> {
@@ -493,8 +577,8 @@ impl Looking<'_> {
         let (clip, clip_products, lost) = match &lengths {
             None => (first, first, 1.0),
             Some(lengths) => {
-                let clip = lengths.quantile(PRODUCTS_QUANTILE);
-                let balanced = lengths.exceeded_by(self.balance(GRADIENT, count));
+                let clip = self.products_clip(lengths, count, around);
+                let balanced = lengths.exceeded_by(BIAS * self.balance(GRADIENT, count));
                 (balanced, clip, lengths.lost_by_clipping(clip))
             }
         };
@@ -601,7 +685,7 @@ impl Looking<'_> {
 }
 
 /// u and -u, so many in all, for standard normal u.
-fn pairs(count: u64, d: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+pub(super) fn pairs(count: u64, d: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let mut points = Vec::new();
     for _ in 0..count / 2 {
         let u: Vec<f64> = (0..d).map(|_| StandardNormal.sample(rng)).collect();
@@ -612,7 +696,7 @@ fn pairs(count: u64, d: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
 }
 
 /// sum += weight * x, where an empty sum is one of zeros.
-fn add(sum: &mut Vec<f64>, x: &[f64], weight: f64) {
+pub(super) fn add(sum: &mut Vec<f64>, x: &[f64], weight: f64) {
     sum.resize(x.len(), 0.0);
     for (s, x) in sum.iter_mut().zip(x) {
         *s += weight * x;

@@ -4,11 +4,13 @@
 //! Parameters come from the prior, or are a public guess; records are drawn from the model
 //! at them. Nothing here has seen a row, so nothing here costs privacy.
 
+mod foresight;
 mod oracle;
 mod rehearsal;
 mod search;
 mod simulation;
 
+pub use foresight::{foresee, short_simulation, tuned_plan};
 pub use rehearsal::Rehearsed;
 pub use search::{Effort, Free, Tuned, tune};
 pub use simulation::{Made, Prediction, Simulation};

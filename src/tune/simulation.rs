@@ -8,7 +8,7 @@ use super::oracle::direction;
 use crate::density::{Density, PublicSample, Simulator};
 use crate::function::linear::cholesky;
 use crate::model::Model;
-use crate::sampler::{Plan, SampleError, Scale, draw_prior, foreseen_time};
+use crate::sampler::{Plan, SampleError, Scale, draw_prior, foreseen_time, gradients_wanted};
 
 /// Records simulated from a model at several points of its prior.
 pub struct Simulation {
@@ -65,6 +65,8 @@ pub struct Prediction {
     /// Of a sampler that learns its coordinates: for how long a chain travels, in units of what
     /// it takes to forget where it was.
     pub travel: Option<f64>,
+    /// Of such a sampler: how many gradients there should be from one draw to the next.
+    pub gradients_per_draw: Option<u64>,
 }
 
 impl Simulation {
@@ -119,6 +121,7 @@ impl Simulation {
             (request.temperature * excess.max(0.0)).sqrt()
         });
         let learns = request.algorithm.learns();
+        let lengths = |scene: &Scene| learns.then(|| scene.whitened_lengths())?;
         let gradient_sd = |scene: &Scene| {
             // In coordinates that nobody knows yet.
             if learns {
@@ -149,10 +152,11 @@ impl Simulation {
                 let (distance, _) = proposal?;
                 Some(scene.steeper_than(&self.density, request.clip_log_ratio, distance))
             }),
-            travel: over_points(&|scene| {
-                let lengths = learns.then(|| scene.whitened_lengths())??;
-                foreseen_time(plan, lengths, n as f64)
-            }),
+            travel: over_points(&|scene| foreseen_time(plan, lengths(scene)?, n as f64)),
+            gradients_per_draw: over_points(&|scene| {
+                gradients_wanted(plan, lengths(scene)?, n as f64).map(|wanted| wanted as f64)
+            })
+            .map(|wanted| wanted as u64),
         }
     }
 }

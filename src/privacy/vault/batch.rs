@@ -5,6 +5,8 @@
 //! in the vault, and so does its size: whatever it is, one gathered table is summed and
 //! noise is added.
 
+use std::num::NonZeroU64;
+
 use super::charge::Mechanism;
 use super::table::Table;
 use super::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};
@@ -44,7 +46,7 @@ impl Vault {
     ///
     /// As [`Vault::noisy_batch_gradient`]: whatever the vectors are, they are clipped as
     /// gradients are.
-    pub(super) fn noisy_sum(
+    fn noisy_sum(
         &self,
         look: &Look,
         scale: &GradientScale,
@@ -52,6 +54,49 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
+        let noise = self.charged_noise(look, scale, subsampling, charge, rng)?;
+        let sum = self.over_batch(subsampling, rng, |batch| {
+            batch.clipped_sum(&self.density, look, scale)
+        });
+        Ok(self.released(&sum, 1, &noise, scale))
+    }
+
+    /// The average of `times` sums over all records, each plus noise.
+    ///
+    /// # Privacy
+    ///
+    /// `times` releases, each charged, with noise of its own. That their exact sum is one and is
+    /// made once changes none of them.
+    pub(super) fn mean_of_noisy_sums(
+        &self,
+        look: &Look,
+        scale: &GradientScale,
+        times: NonZeroU64,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
+        let mut noise = vec![0; look.coordinates()];
+        for _ in 0..times.get() {
+            let one = self.charged_noise(look, scale, Subsampling::All, charge, rng)?;
+            for (sum, k) in noise.iter_mut().zip(one) {
+                *sum += k;
+            }
+        }
+        let sum = self.over_batch(Subsampling::All, rng, |batch| {
+            batch.clipped_sum(&self.density, look, scale)
+        });
+        Ok(self.released(&sum, times.get(), &noise, scale))
+    }
+
+    /// Charges a release and draws its noise, in lattice units.
+    fn charged_noise(
+        &self,
+        look: &Look,
+        scale: &GradientScale,
+        subsampling: Subsampling,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Vec<i128>, ReleaseError> {
         let coordinates = look.coordinates();
         charge.take(&Mechanism {
             factor: scale.sensitivity_factor(),
@@ -66,17 +111,22 @@ impl Vault {
             .collect();
         #[cfg(test)]
         let noise = crate::planted::noise(noise, scale.noise(), rng);
-        let sum = self.over_batch(subsampling, rng, |batch| {
-            batch.clipped_sum(&self.density, look, scale)
-        });
-        let released = sum
-            .iter()
-            .zip(noise)
-            .map(|(&s, k)| scale.real(s + i128::from(k)))
-            .collect();
+        Ok(noise.into_iter().map(i128::from).collect())
+    }
+
+    /// A sum with the noise of so many releases of it, as their average.
+    fn released(
+        &self,
+        sum: &[i128],
+        times: u64,
+        noise: &[i128],
+        scale: &GradientScale,
+    ) -> Noisy<Vec<f64>> {
+        let average = |(s, k): (&i128, &i128)| scale.real(s * i128::from(times) + k) / times as f64;
+        let released = sum.iter().zip(noise).map(average).collect();
         #[cfg(test)]
         let released = crate::planted::released(released, self.n);
-        Ok(Noisy::new(released))
+        Noisy::new(released)
     }
 
     /// What the penalty test compares, from a batch: F + noise - sigma^2/2.

@@ -1,0 +1,55 @@
+//! The short form of tuning by simulation, which every run with a sampler that learns begins with:
+//! on records that are made up from the model. It asks nothing about the data but their number, where
+//! that is public, and so costs no privacy.
+
+use super::simulation::{Made, Prediction, Simulation};
+use crate::model::Model;
+use crate::sampler::{Plan, PlanError, PlanRequest, SampleError};
+
+/// Of the simulated records: the same plan each time.
+const SEED: u64 = 1;
+/// Draws of the prior at which records are simulated.
+const POINTS: usize = 5;
+/// Records simulated at each.
+const RECORDS: usize = 200;
+
+/// A few records at a few draws of the prior, with covariates uniform between their bounds.
+///
+/// # Errors
+///
+/// No point has a finite prior density.
+pub fn short_simulation(model: &Model) -> Result<Simulation, SampleError> {
+    let made = Made {
+        records: RECORDS,
+        public: None,
+        seed: SEED,
+    };
+    Simulation::from_prior(model, POINTS, &made)
+}
+
+/// What a plan of a sampler that learns amounts to on made-up records; none of other samplers, where
+/// the number of records is private, or where no records can be made up.
+pub fn foresee(model: &Model, plan: &Plan) -> Option<Prediction> {
+    let n = plan.request.records?;
+    let learns = plan.request.algorithm.learns();
+    let simulation = learns.then(|| short_simulation(model).ok())??;
+    Some(simulation.predict(plan, n))
+}
+
+/// The plan of a request, whose gradients from one draw to the next are chosen by what is
+/// foreseen; as asked for where nothing is.
+///
+/// # Errors
+///
+/// As of [`Plan::new`].
+pub fn tuned_plan(request: PlanRequest, model: &Model) -> Result<Plan, PlanError> {
+    let plan = Plan::new(request)?;
+    let wanted = foresee(model, &plan).and_then(|found| found.gradients_per_draw);
+    match wanted.filter(|wanted| *wanted != plan.request.gradients_per_draw) {
+        None => Ok(plan),
+        Some(gradients_per_draw) => Plan::new(PlanRequest {
+            gradients_per_draw,
+            ..plan.request
+        }),
+    }
+}
