@@ -14,7 +14,7 @@ use crate::output::{
     ClipReport, Clipping, Draws, PrivateRun, RunDirectory, RunDirectoryError, RunLedger, chain_csv,
     facts, private_report, sampled,
 };
-use crate::sampler::{Chain, MetricForm, Plan, Question};
+use crate::sampler::{Chain, MetricForm, Plan, Question, Start};
 
 use super::error::Error;
 
@@ -49,6 +49,8 @@ pub(super) struct Made<'a> {
     pub density: &'a Density,
     pub prepared: Prepared,
     pub chains: Vec<Chain>,
+    /// What was learnt before the chains, by samplers that learn.
+    pub start: Option<Start>,
     pub released: Vec<u64>,
     pub ledger: Option<RunLedger>,
     pub warmup: u64,
@@ -293,6 +295,7 @@ fn config(made: &Made) -> Value {
         "friction": request.friction,
         "one_component": request.one_component,
         "guided_walk": request.guided_walk,
+        "start": made.start.as_ref().map(|start| start.report(plan)),
         "noise": plan.noise_scales(),
         "plan_warnings": plan.warnings,
         "unfinished": made.chains.iter().any(|chain| chain.interrupted),

@@ -196,6 +196,7 @@ impl Questions {
             density: vault.density(),
             prepared,
             chains,
+            start: None,
             released,
             ledger,
             warmup: 0,

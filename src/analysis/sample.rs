@@ -1,6 +1,7 @@
 //! An analysis by one of the crate's samplers.
 
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
@@ -17,7 +18,7 @@ use crate::output::RECORD;
 use crate::privacy::{PrivateRng, Vault};
 use crate::sampler::{
     ALGORITHMS, DEFAULT_SAMPLES, Draw, Initial, Iterations, MetricForm, NoiseChoice, Observer,
-    Plan, PlanRequest, PrivateSettings, lookup, sample_privately,
+    Plan, PlanRequest, PrivateSettings, Start, lookup, sample_privately,
 };
 use crate::syntax::did_you_mean;
 
@@ -284,6 +285,7 @@ impl Analysis {
         let observer = PerDraw {
             each,
             stopped: AtomicBool::new(false),
+            start: OnceLock::new(),
         };
         let (chains, released, ledger) = charge::charged(
             session,
@@ -298,6 +300,7 @@ impl Analysis {
             density: vault.density(),
             prepared,
             chains,
+            start: observer.start.into_inner(),
             released,
             ledger,
             warmup: self.warmup,
@@ -465,6 +468,7 @@ fn temperature(temper_to: Option<f64>, records: Option<u64>) -> Result<f64, Erro
 struct PerDraw<F> {
     each: F,
     stopped: AtomicBool,
+    start: OnceLock<Start>,
 }
 
 impl<F: Fn(Progress<'_>) -> ControlFlow<()> + Sync> Observer for PerDraw<F> {
@@ -477,6 +481,10 @@ impl<F: Fn(Progress<'_>) -> ControlFlow<()> + Sync> Observer for PerDraw<F> {
         if (self.each)(progress).is_break() {
             self.stopped.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn learnt(&self, start: &Start) {
+        let _ = self.start.set(start.clone());
     }
 
     fn interrupted(&self) -> bool {

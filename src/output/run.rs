@@ -257,6 +257,7 @@ pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> 
         leapfrog_steps: config["leapfrog_steps"].as_u64(),
         max_depth: config["max_depth"].as_u64().map(|d| d as u32),
         plan_warnings: serde_json::from_value(config["plan_warnings"].clone()).unwrap_or_default(),
+        gaussian: config["start"]["centre_sd"].as_f64(),
         may_clip: clips("gradient") || clips("log_ratio"),
         tempered: config["temperature"].as_f64(),
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::evidence::{Column, View};
-use super::{Kind, Severity, Verdict, counted};
+use super::{Kind, Severity, Verdict, counted, figure};
 use crate::diagnostics::{ess_bulk, ess_tail, r_hat};
 
 /// Vehtari et al. (2021), section 4: draws are used only where R-hat is below it.
@@ -30,6 +30,8 @@ pub enum Grade {
     NotConverged,
     /// There is too little to tell by.
     Unknown,
+    /// There are no chains: draws are independent ones of what was fitted.
+    Fitted,
 }
 
 /// The worst figure over all columns and whose it is.
@@ -58,6 +60,9 @@ pub(super) fn verdict(view: &View) -> (Grade, Verdict) {
         let verdict = Verdict::new(Kind::Convergence, Severity::Problem, sentence);
         return (Grade::NotConverged, verdict);
     }
+    if let Some(noise) = view.facts.gaussian {
+        return (Grade::Fitted, of_a_gaussian(noise));
+    }
     match view.draws_per_chain() {
         None => return unknown("they have different numbers of draws"),
         Some(draws) if draws < LEAST_DRAWS => {
@@ -84,6 +89,17 @@ pub(super) fn verdict(view: &View) -> (Grade, Verdict) {
         Some(_) => Grade::NearlyConverged,
     };
     (grade, figures.verdict(view, grade))
+}
+
+/// Draws that no chain has made.
+fn of_a_gaussian(noise: f64) -> Verdict {
+    let sentence = format!(
+        "There are no chains to converge: the budget was too small for them, and the draws are independent ones from a Gaussian that was fitted to the posterior. They are made wider by the noise in its centre, {} posterior standard deviations; how well it fits beside that, R-hat and ESS do not say.",
+        figure(noise)
+    );
+    Verdict::new(Kind::Convergence, Severity::Warning, sentence).advise(
+        "more records, more epsilon or --temperature would make chains possible; intervals can be used as they are, where the posterior is not far from normal",
+    )
 }
 
 struct Figures<'a> {
@@ -133,7 +149,7 @@ impl<'a> Figures<'a> {
             (Grade::NearlyConverged, _) => ("The chains have nearly converged", Severity::Warning),
             (Grade::NotConverged, 1) => ("The chain has not converged", Severity::Problem),
             (Grade::NotConverged, _) => ("The chains have not converged", Severity::Problem),
-            (Grade::Unknown, _) => (
+            (Grade::Unknown | Grade::Fitted, _) => (
                 "Whether the chain has converged cannot be told, since R-hat compares chains and there is one",
                 Severity::Warning,
             ),
@@ -177,7 +193,9 @@ impl<'a> Figures<'a> {
         };
         match grade {
             Grade::Converged => verdict,
-            Grade::Unknown => verdict.advise("at least two chains, better four (--chains)"),
+            Grade::Unknown | Grade::Fitted => {
+                verdict.advise("at least two chains, better four (--chains)")
+            }
             _ => verdict.advise(more_draws(view)),
         }
     }

@@ -41,6 +41,9 @@ pub struct RunFacts {
     pub plan_warnings: Vec<String>,
     /// Whether a clip bound may have changed what is sampled.
     pub may_clip: bool,
+    /// Where draws are independent ones of a Gaussian that was fitted: standard deviation of the
+    /// noise in its centre, in posterior standard deviations.
+    pub gaussian: Option<f64>,
     /// How many records the tempered likelihood counts for.
     pub tempered: Option<f64>,
 }

@@ -573,3 +573,18 @@ fn chains_and_figures_are_written_as_people_do() {
         ("32 %".into(), "4.6 %".into())
     );
 }
+
+// If it failed: draws that no chain has made would be called converged.
+#[test]
+fn a_fitted_gaussian_is_not_said_to_have_converged() {
+    let mut evidence = good();
+    assert_eq!(diagnose(&evidence).convergence, Grade::Converged);
+    evidence.facts.tests_proposals = false;
+    evidence.facts.gaussian = Some(0.52);
+    let diagnosis = diagnose(&evidence);
+    assert_eq!(diagnosis.convergence, Grade::Fitted);
+    let verdict = of_kind(&evidence, Kind::Convergence);
+    assert!(verdict.severity == Severity::Warning && verdict.sentence.contains("0.52"));
+    assert!(!diagnosis.to_text().contains("have converged"));
+    assert!(found(&evidence, Kind::Approximate).is_none());
+}

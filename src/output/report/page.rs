@@ -198,6 +198,7 @@ fn bands(h: &mut Html, view: &View) {
         Grade::NearlyConverged => band("band warning", "NOT QUITE CONVERGED", sentence),
         Grade::NotConverged => band("band problem", "NOT CONVERGED", sentence),
         Grade::Unknown => band("band problem", "CONVERGENCE UNKNOWN", sentence),
+        Grade::Fitted => band("band warning", "A FITTED GAUSSIAN, NO CHAINS", sentence),
     }
     for verdict in &diagnosis.verdicts {
         if verdict.kind == Kind::NotFinite {
@@ -275,6 +276,7 @@ fn convergence_card(h: &mut Html, view: &View) {
         Grade::NearlyConverged => ("card warning", "Nearly"),
         Grade::NotConverged => ("card problem", "Not converged"),
         Grade::Unknown => ("card problem", "Unknown"),
+        Grade::Fitted => ("card warning", "No chains"),
     };
     let worst = view
         .summary
