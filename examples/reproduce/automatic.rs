@@ -107,6 +107,7 @@ impl Case {
         // Looks for the posterior itself.
         let own = contests::AUTOMATIC;
         all.push((own.label.to_owned(), own.sampler, Start::Anywhere));
+        all.push(("limit".to_owned(), Sampler::Limit, Start::Truth));
         all
     }
 }

@@ -11,6 +11,7 @@ use dpm::sampler::{Kind, Metric, Oracle, PrivateOracle, Ratio, SampleError};
 use dpm::{Initial, Meter, Plan, PlanRequest, PrivateRng, PrivateSettings, sample_privately};
 
 use crate::clipped::Clipping;
+use crate::limit;
 use crate::problem::{Problem, Start};
 use crate::setting::Sampler;
 
@@ -52,6 +53,7 @@ pub fn run(
     let started = Instant::now();
     let run = match sampler {
         Sampler::Automatic => automatic(problem, plan, repeat, noise)?,
+        Sampler::Limit => limit::run(problem, plan, &noise)?,
         _ => watched(problem, plan, start, repeat, &noise)?,
     };
     Ok(Run {

@@ -22,6 +22,7 @@ mod clipping;
 mod comparison;
 mod contests;
 mod experiment;
+mod limit;
 mod phase_space;
 mod problem;
 mod radon;

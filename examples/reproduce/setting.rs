@@ -63,6 +63,8 @@ pub enum Sampler {
     },
     /// What `dpm sample` does when it is told epsilon and delta only.
     Automatic,
+    /// What no sampler on clipped gradients can be better than.
+    Limit,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +92,7 @@ impl Sampler {
     fn algorithm(&self) -> Result<&'static Algorithm, String> {
         let name = match self {
             Sampler::Hmc { .. } => "dp-hmc",
-            Sampler::Automatic => "dp-langevin",
+            Sampler::Automatic | Sampler::Limit => "dp-langevin",
             Sampler::Penalty { .. } | Sampler::BatchPenalty { .. } => "dp-penalty",
             Sampler::Barker { .. } => "dp-barker",
             Sampler::Sgld { .. } => "dp-sgld",
@@ -131,12 +133,16 @@ impl Sampler {
                 friction,
             } => format!("C {clip}, eta0 {eta0}, A {friction}, rate {RATE}"),
             Sampler::Automatic => "epsilon and delta only".into(),
+            Sampler::Limit => "one release at the truth, in the posterior's coordinates".into(),
         }
     }
 
     /// As many iterations as the budget allows and `terms` want.
     pub fn plan(&self, terms: Terms) -> Result<Plan, Box<dyn Error>> {
         let request = self.request(terms)?;
+        if let Sampler::Limit = self {
+            return Ok(Plan::new(request)?);
+        }
         if let Sampler::Automatic = self {
             return Ok(tuned_plan(request, terms.problem.vault.density().model())?);
         }
@@ -255,6 +261,16 @@ impl Sampler {
                 clip_gradient: clip,
                 batch_rate: Some(RATE.parse()?),
                 ..plain
+            },
+            // One release for nearly all of the budget.
+            Sampler::Limit => PlanRequest {
+                records: plain.records,
+                temperature: plain.temperature,
+                chains: 1,
+                iterations: Iterations::Fixed(1),
+                gradients_per_draw: 1,
+                start_share: 1e-4,
+                ..PlanRequest::automatic(plain.epsilon, plain.delta, dimension)
             },
             Sampler::Automatic => {
                 let automatic = PlanRequest::automatic(plain.epsilon, plain.delta, dimension);

@@ -40,6 +40,9 @@ pub(super) const ROUNDS: u64 = SHARES.len() as u64;
 pub(super) const POINTS: u64 = 32;
 /// What a centre may be off by after a step, beside noise, in posterior variances.
 pub(super) const DRIFT: f64 = 0.3;
+/// Draws are made wider by at most so many posterior variances: a centre that is known less well
+/// than that is not known, nor are the axes.
+const MOST_NOISE: f64 = 100.0;
 /// Tries at a draw where the prior is finite.
 const TRIES: u64 = 100;
 
@@ -108,7 +111,7 @@ impl Draws {
     pub fn new(learnt: &Start) -> Draws {
         Draws {
             frame: learnt.frame().clone(),
-            sd: (1.0 + learnt.variance()).sqrt(),
+            sd: (1.0 + learnt.variance().min(MOST_NOISE)).sqrt(),
             theta: learnt.frame().centre().to_vec(),
         }
     }

@@ -350,7 +350,7 @@ impl Start {
             lines.push(format!(
                 "warning: the records are too few for this budget, or the parameters too many: {}. More records, more epsilon or --temperature would help",
                 match self.seen {
-                    false => "the records' gradients do not rise above the noise",
+                    false => "the records' gradients do not rise above the noise, unless an interruption has lost the last look at them",
                     true => "how wide the posterior is in some direction is not known above the noise",
                 }
             ));

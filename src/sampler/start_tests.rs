@@ -230,6 +230,14 @@ fn next_to_no_budget_is_survived() {
     let saved: Value = serde_json::from_str(&start.save().to_string()).unwrap();
     assert_eq!(Start::restore(&saved, 2).unwrap(), start);
     assert!(Start::restore(&saved, 3).is_err());
+    let meter = Meter::new(plan.events.clone());
+    let mut oracle = PrivateOracle::new(&vault, &plan, &meter, PrivateRng::from_insecure_seed(1));
+    let mut draws = gaussian::Draws::new(&start);
+    let mut rng = public_rng(1, 0);
+    for _ in 0..100 {
+        draws.step(&mut oracle, &mut rng).unwrap();
+        assert!(draws.theta().iter().all(|x| x.abs() < 1e3), "{start:?}");
+    }
     assert!(matches!(plan.request.algorithm.kind, Kind::Private(_)));
 }
 
