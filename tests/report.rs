@@ -110,6 +110,40 @@ fn a_run_has_a_report_which_can_be_made_again_from_its_files() {
     place.succeeds("check run/model.dpm");
 }
 
+/// Epsilon and delta alone, on records that are too few for chains: what was chosen on made-up
+/// records costs nothing and is said, and draws of a Gaussian are not called converged anywhere.
+#[test]
+fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
+    let place = Place::new();
+    let alone = "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --constants c.json --out run";
+    let outcome = place.succeeds(alone);
+    for expected in [
+        "on records made up from the model, which costs no privacy",
+        "draws are independent ones from the Gaussian",
+        "There are no chains to converge",
+    ] {
+        assert!(
+            outcome.err.contains(expected),
+            "{expected}: {}",
+            outcome.err
+        );
+    }
+    let config: serde_json::Value =
+        serde_json::from_str(&place.read("run/config.json")).expect("JSON");
+    assert_eq!(config["start"]["gaussian"], true);
+    assert_eq!(config["foreseen"]["gradients_per_draw_chosen"], true);
+    assert_eq!(config["gradients_per_draw"], 1);
+    let page = place.read("run/report.html");
+    assert!(page.contains("A FITTED GAUSSIAN, NO CHAINS"));
+    assert!(page.contains("chosen before a row was read"));
+    // Told how many, nothing is chosen.
+    place.succeeds(&format!("{alone} --gradients-per-draw 2 --overwrite"));
+    let config: serde_json::Value =
+        serde_json::from_str(&place.read("run/config.json")).expect("JSON");
+    assert_eq!(config["foreseen"]["gradients_per_draw_chosen"], false);
+    assert_eq!(config["gradients_per_draw"], 2);
+}
+
 /// As `sha256sum` says.
 fn sha256(path: &Path) -> String {
     let output = Command::new("sha256sum")

@@ -11,7 +11,7 @@ use crate::syntax::{Piece, pieces};
 const MOST_CONSTANTS: usize = 2000;
 
 /// Settings that an officer or a statistician asks for first, and what they are called.
-const FIRST: [(&str, &str); 15] = [
+const FIRST: [(&str, &str); 17] = [
     ("algorithm", "Sampler"),
     ("data", "Data"),
     ("chains", "Chains"),
@@ -20,6 +20,8 @@ const FIRST: [(&str, &str); 15] = [
     ("thin", "Kept, one in"),
     ("temperature", "Tempered to a sample of"),
     ("leapfrog_steps", "Leapfrog steps"),
+    ("start_share", "The start\u{2019}s share of the budget"),
+    ("gradients_per_draw", "Gradients for each draw"),
     ("clip_gradient", "Clip bound of gradients"),
     ("clip_log_ratio", "Clip bound of log-ratios"),
     ("noise_split", "Gradients\u{2019} share of the budget"),
@@ -68,6 +70,13 @@ pub(super) fn asked(h: &mut Html, view: &View) {
             }
         }
     });
+    if config["foreseen"]["gradients_per_draw_chosen"] == Value::Bool(true) {
+        h.element(
+            "p",
+            &[("class", &"note")],
+            "How many gradients a draw has was chosen before a row was read, on records made up from the model: that costs no privacy.",
+        );
+    }
     let Some(all) = config.as_object().filter(|all| !all.is_empty()) else {
         return;
     };
