@@ -56,7 +56,7 @@ impl Foreseen {
             n => format!("{n} gradients"),
         };
         format!(
-            "foreseen on records made up from the model, which costs no privacy: with {gradients} for each draw{} each chain travels for {:.1} times what it takes to forget where it was (10 are enough)",
+            "foreseen on records made up from the model, which costs no privacy: with {gradients} for each draw{} each chain travels for {:.1} times what it takes to forget where it was (below 10 the run draws from a Gaussian instead)",
             match self.is_chosen {
                 true => ", chosen so,",
                 false => "",

@@ -7,8 +7,6 @@ mod units;
 
 pub use charge::{Charge, ReleaseError};
 
-use std::num::NonZeroU64;
-
 use charge::Mechanism;
 use table::{CompensatedSum, Table};
 
@@ -17,7 +15,6 @@ use super::noisy::Noisy;
 use super::penalty::PenaltyQuery;
 use super::randomness::PrivateRng;
 use super::rows::Rows;
-use super::statistic::Look;
 use super::subsampling::Subsampling;
 use crate::density::Density;
 use crate::model::Model;
@@ -146,27 +143,6 @@ impl Vault {
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
         self.noisy_batch_gradient(theta, scale, Subsampling::All, charge, rng)
-    }
-
-    /// The sum of the clipped vectors that `look` makes of the records, plus noise: of what a
-    /// private start learns from.
-    ///
-    /// # Privacy
-    ///
-    /// As [`Vault::noisy_gradient`]. Point, coordinates, centre and clip bound of a look may
-    /// follow from earlier releases: sensitivity and noise keep the proportion that was
-    /// planned, and that alone is composed. What comes back is the average of `times` such
-    /// releases, each charged and with noise of its own; that the rows are read once for all of
-    /// them changes none.
-    pub(crate) fn noisy_statistic(
-        &self,
-        look: &Look,
-        scale: &GradientScale,
-        times: NonZeroU64,
-        charge: Charge,
-        rng: &mut PrivateRng,
-    ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        self.mean_of_noisy_sums(look, scale, times, charge, rng)
     }
 
     /// The sum of the records' clipped log-likelihood ratios between two

@@ -61,13 +61,16 @@ impl Vault {
         Ok(self.released(&sum, 1, &noise, scale))
     }
 
-    /// The average of `times` sums over all records, each plus noise.
+    /// The average of `times` releases of the sum of the clipped vectors that `look` makes of all
+    /// records, each plus noise: of what a private start learns from.
     ///
     /// # Privacy
     ///
-    /// `times` releases, each charged, with noise of its own. That their exact sum is one and is
-    /// made once changes none of them.
-    pub(super) fn mean_of_noisy_sums(
+    /// Each release is charged, and has noise of its own; that the rows are read once for all of
+    /// them changes none. Point, coordinates, centre and clip bound of a look may follow from
+    /// earlier releases: sensitivity and noise keep the proportion that was planned, and that
+    /// alone is composed.
+    pub(crate) fn noisy_statistic(
         &self,
         look: &Look,
         scale: &GradientScale,
