@@ -475,6 +475,42 @@ mod tests {
         assert_eq!(warnings(None, 1.0), [""; 0]);
     }
 
+    /// As many gradients for each draw as let steps of 0.1 fill the time that the budget allows,
+    /// whatever their number was in the plan that is asked. Oracle: that time in a plan whose steps
+    /// are all below the largest.
+    #[test]
+    fn gradients_are_as_many_as_use_the_budget() {
+        let n = 100_000.0;
+        let plan = |epsilon: f64, gradients_per_draw| {
+            let request = PlanRequest {
+                records: Some(n as u64),
+                gradients_per_draw,
+                ..PlanRequest::automatic(Real::from(epsilon), Real::from(1e-6), 3)
+            };
+            Plan::new(request).unwrap()
+        };
+        let lengths = || vec![3.0; 100];
+        let mut seen = Vec::new();
+        for epsilon in [0.1, 0.5, 1.0, 1.5, 2.0, 30.0] {
+            let small_steps = plan(epsilon, 100);
+            let time = foreseen_time(&small_steps, lengths(), n).unwrap();
+            let filled = time / (small_steps.iterations_per_chain as f64 * 0.1);
+            for asked in [1, 3, 6] {
+                let wanted = gradients_wanted(&plan(epsilon, asked), lengths(), n).unwrap();
+                // For small steps the time is a few hundredths longer than the formula's.
+                let (least, most) = ((0.9 * filled).ceil(), (1.1 * filled).ceil());
+                let expected = least.clamp(1.0, 6.0)..=most.clamp(1.0, 6.0);
+                assert!(
+                    expected.contains(&(wanted as f64)),
+                    "{epsilon} {asked} {filled} {wanted}"
+                );
+                seen.push(wanted);
+            }
+        }
+        assert!(seen.contains(&1) && seen.contains(&6) && seen.iter().any(|k| (2..6).contains(k)));
+        assert_eq!(gradients_wanted(&plan(1.0, 3), Vec::new(), n), None);
+    }
+
     #[test]
     fn the_step_makes_heat_and_friction_balance() {
         for s in [0.0, 1.0, 10.0, 1e3, 1e6] {

@@ -70,7 +70,7 @@ use super::information::{Information, information};
 use super::lengths::Lengths;
 use super::oracle::{Oracle, SampleError, View};
 use super::plan::{Plan, PlanError};
-use super::prior::draw_prior;
+use super::prior::middle_of_prior;
 use super::request::{Iterations, PlanRequest};
 use super::run::Initial;
 use super::schedule::{Line, Noise, Quantity, Question, Scale};
@@ -110,8 +110,6 @@ const CLIPPED_PRODUCTS: f64 = 8.0;
 const BELIEVED: f64 = 3.0;
 /// With more parameters than this, the products of different ones are left out.
 const DENSE_UP_TO: u64 = 100;
-/// Draws of the prior that its middle is taken from.
-const PRIOR_DRAWS: usize = 50;
 /// A chain that travels for less has not forgotten where it began.
 pub(super) const ENOUGH_TIME: f64 = 10.0;
 /// A Gaussian's round moves by at most so many posterior sds in each coordinate.
@@ -429,37 +427,6 @@ impl Start {
 pub(super) fn usual_clip(request: &PlanRequest, records: f64) -> f64 {
     let counted = request.temperature * records;
     2.0 * (request.dimension as f64 / counted.max(1.0)).sqrt()
-}
-
-/// Zero where the middle fifth of the prior's draws has it, else their median: a vague prior's
-/// median is known no better than that, and starts are often at zero.
-fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, SampleError> {
-    let prior = draw_prior(density, PRIOR_DRAWS, seed)?;
-    let d = density.dimension();
-    let mut middle = Vec::with_capacity(d);
-    for j in 0..d {
-        let mut column: Vec<f64> = prior.draws.iter().map(|draw| draw[j]).collect();
-        column.sort_by(f64::total_cmp);
-        let at = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
-        middle.push(match at(0.4) <= 0.0 && 0.0 <= at(0.6) {
-            true => 0.0,
-            false => at(0.5),
-        });
-    }
-    // Medians of one coordinate at a time need not be likely together: of a curved prior the
-    // origin may be the better guess.
-    let origin = vec![0.0; d];
-    if density.log_prior(&origin) >= density.log_prior(&middle) {
-        middle = origin;
-    }
-    if density.log_prior(&middle).is_finite() {
-        return Ok(middle);
-    }
-    prior
-        .draws
-        .into_iter()
-        .next_back()
-        .ok_or(SampleError::NoInitialPoint)
 }
 
 /// Standard deviation of the noise of a line's sum, in units of its clip bound.

@@ -154,8 +154,8 @@ fn a_start_finds_centre_and_axes_of_a_normal_posterior() {
 /// The paper's banana: theta_1 and theta_2 + 20 theta_1^2 are independent and normal, and the
 /// information about theta_1 at a point is 4 a^2 theta_1^2 n/v, next to nothing in the middle and
 /// hundreds of times as much two sds away. A Gaussian of variational inference has 0.43 of the
-/// posterior's sd of theta_1; axes that follow from one point may be ten times narrower. The
-/// seeds are fixed.
+/// posterior's sd of theta_1; axes that follow from one point may be ten times narrower. Looking at
+/// the centre alone, none of these eight seeds, which are fixed, would pass (tried).
 #[test]
 fn a_curved_posterior_does_not_throw_the_search_off() {
     let source = "record { real x; real y; } parameters { real a; real b; }
@@ -178,8 +178,8 @@ fn a_curved_posterior_does_not_throw_the_search_off() {
     let columns = vec![("x".into(), x), ("y".into(), y)];
     let rows = Rows::from_columns(&model.columns, columns, OnBadRows::Error).unwrap();
     let vault = Vault::new(Density::new(model), rows);
-    for seed in 1..=4 {
-        let (start, _) = learnt_with(&vault, &plan(Relation::Substitute, 10.0, 1.0), seed);
+    for seed in 1..=8 {
+        let (start, _) = learnt_with(&vault, &plan(Relation::Substitute, 3.0, 1.0), seed);
         let centre = start.frame().centre();
         let axis = |u: [f64; 2]| start.frame().point(&u)[0] - centre[0];
         let width = axis([1.0, 0.0]).hypot(axis([0.0, 1.0]));
@@ -191,7 +191,7 @@ fn a_curved_posterior_does_not_throw_the_search_off() {
             (top - 60.0 * sd * sd..top + 0.6).contains(&centre[1]),
             "{what}"
         );
-        assert!((0.2..1.5).contains(&(width / sd)), "{what}");
+        assert!((0.3..0.85).contains(&(width / sd)), "{what}");
     }
 }
 
@@ -260,31 +260,38 @@ fn the_clip_bound_outlives_the_last_round() {
 }
 
 /// Ten iterations are too few for chains at any budget, so the search goes on with what was planned
-/// for them: to within a fifth of a posterior sd, from starts that may be off by one. With the wrong
-/// sign of the prior's slope it would end several sds away.
+/// for them. Put off by 1.8 posterior sds, it comes back to within a fifth of one. With the slope or
+/// the prior's part of it of the wrong sign it would end farther off than it began.
 #[test]
 fn where_chains_would_not_travel_the_search_goes_on() {
     let tight = "a ~ normal(6.05, 0.05); b ~ normal(-0.2, 0.0025);";
-    for prior in [VAGUE, tight] {
-        let (vault, plan) = (vault(prior), plan(Relation::Substitute, 30.0, 1.0));
-        let (p, mean) = posterior(&vault, 1.0);
+    for (prior, temperature) in [(VAGUE, 1.0), (tight, 1.0), (VAGUE, 0.2)] {
+        let vault = vault(prior);
+        let plan = plan(Relation::Substitute, 30.0, temperature);
+        let (p, mean) = posterior(&vault, temperature);
         let meter = Meter::new(plan.events.clone());
         let rng = PrivateRng::from_insecure_seed(5);
         let mut oracle = PrivateOracle::new(&vault, &plan, &meter, rng);
         let mut start = Start::new(vault.density(), &plan, &Initial::Random, 1).unwrap();
-        let mut before = f64::NAN;
+        let off = |start: &Start| {
+            let centre = start.frame().centre();
+            let [a, b] = [centre[0] - mean[0], centre[1] - mean[1]];
+            (p[0] * a * a + 2.0 * p[1] * a * b + p[2] * b * b).sqrt()
+        };
         for round in 0..start.steps(&plan) {
             if round == STEPS {
-                before = start.variance();
+                start.frame = start.frame.moved(&[1.5, -1.0]);
+                start.variance = 2.0;
+                assert!(off(&start) > 1.0, "{start:?}");
             }
             let mut rng = public_rng(1, round as usize);
             start.step(round, &plan, &mut oracle, &mut rng).unwrap();
         }
-        assert!(start.is_gaussian(&plan) && start.variance() < before);
-        let centre = start.frame().centre();
-        let [a, b] = [centre[0] - mean[0], centre[1] - mean[1]];
-        let off = (p[0] * a * a + 2.0 * p[1] * a * b + p[2] * b * b).sqrt();
-        assert!(off < 0.2, "{off} {start:?}");
+        assert!(start.is_gaussian(&plan));
+        // Of the last round: 60 releases, 32 of them made, tempered.
+        let last = (temperature * noise(&plan, LINES) * start.clip()).powi(2) / 32.0;
+        assert!((0.5 * last..=last).contains(&start.variance()), "{last}");
+        assert!(off(&start) < 0.2, "{} {start:?}", off(&start));
         assert!(start.last_step() < 0.5, "{start:?}");
         // All but what does not divide into points.
         let (made, planned) = (oracle.released()[LINES], plan.lines[LINES].line.count);
