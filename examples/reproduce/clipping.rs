@@ -62,7 +62,7 @@ const THESIS_BOUNDS: &[f64] = &[0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 1000.0];
 
 const PAPER_CASES: &[Case] = &[
     Case {
-        posterior: problem::PAPER_BANANA,
+        posterior: problem::PUBLISHED_BANANA,
         most_records: usize::MAX,
         sampler: "clipped-hmc",
         bounds: BANANA_BOUNDS,
@@ -77,7 +77,7 @@ const PAPER_CASES: &[Case] = &[
         quick_part: 40,
     },
     Case {
-        posterior: problem::PAPER_BANANA,
+        posterior: problem::PUBLISHED_BANANA,
         most_records: usize::MAX,
         sampler: "clipped-rwmh",
         bounds: BANANA_BOUNDS,
@@ -92,7 +92,7 @@ const PAPER_CASES: &[Case] = &[
         quick_part: 10,
     },
     Case {
-        posterior: problem::PAPER_GAUSS,
+        posterior: problem::PUBLISHED_GAUSS,
         most_records: usize::MAX,
         sampler: "clipped-hmc",
         bounds: GAUSS_BOUNDS,
@@ -107,7 +107,7 @@ const PAPER_CASES: &[Case] = &[
         quick_part: 10,
     },
     Case {
-        posterior: problem::PAPER_GAUSS,
+        posterior: problem::PUBLISHED_GAUSS,
         most_records: usize::MAX,
         sampler: "clipped-rwmh",
         bounds: GAUSS_BOUNDS,

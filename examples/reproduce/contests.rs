@@ -145,7 +145,7 @@ pub const ON_THE_GAUSS: [Entry; 2] = [
 
 const BANANA: Contest = paper(
     "paper-banana",
-    problem::PAPER_BANANA,
+    problem::PUBLISHED_BANANA,
     &[
         ON_THE_BANANA[0],
         ON_THE_BANANA[1],
@@ -154,34 +154,21 @@ const BANANA: Contest = paper(
         AUTOMATIC,
     ],
 );
+const ON_A_GAUSS: [Entry; 5] = [
+    ON_THE_GAUSS[0],
+    ON_THE_GAUSS[1],
+    sgld(15.0, 0.008),
+    sgnht(12.0, 0.2, 30.0),
+    AUTOMATIC,
+];
 const GAUSS: Contest = Contest {
     quick_epsilons: &[4.0],
-    quick_repeats: 1,
-    ..paper(
-        "paper-gauss",
-        problem::PAPER_GAUSS,
-        &[
-            ON_THE_GAUSS[0],
-            ON_THE_GAUSS[1],
-            sgld(15.0, 0.008),
-            sgnht(12.0, 0.2, 30.0),
-            AUTOMATIC,
-        ],
-    )
+    ..paper("paper-gauss", problem::PUBLISHED_GAUSS, &ON_A_GAUSS)
 };
-const MILD_GAUSS: Contest = Contest {
+const STEEP_GAUSS: Contest = Contest {
     quick_epsilons: &[4.0],
-    ..paper(
-        "paper-gauss-mild",
-        problem::MILD_GAUSS,
-        &[
-            ON_THE_GAUSS[0],
-            ON_THE_GAUSS[1],
-            sgld(15.0, 0.008),
-            sgnht(12.0, 0.2, 30.0),
-            AUTOMATIC,
-        ],
-    )
+    quick_repeats: 1,
+    ..paper("paper-gauss-steep", problem::PAPER_GAUSS, &ON_A_GAUSS)
 };
 const FLAT_BANANA_2: Contest = Contest {
     published: &[
@@ -395,6 +382,7 @@ const RING: Contest = Contest {
         &[
             hmc([0.6, 1.9], 40, 0.07, [0.001, 0.0015], false),
             penalty(4.0, 0.2, 0.002),
+            guided(4.0, 0.3, 0.002),
             AUTOMATIC,
         ],
     )
@@ -421,12 +409,12 @@ pub const PAPER_BANANA: Experiment = experiment!(
 pub const PAPER_GAUSS: Experiment = experiment!(
     GAUSS,
     "the paper's figures 1 and 2, Gaussian in 10 dimensions",
-    ["10 hours", "2 minutes"]
-);
-pub const PAPER_GAUSS_MILD: Experiment = experiment!(
-    MILD_GAUSS,
-    "the same, on a Gaussian that the published clip bounds fit",
     ["10 hours", "3 minutes"]
+);
+pub const PAPER_GAUSS_STEEP: Experiment = experiment!(
+    STEEP_GAUSS,
+    "the same, on a Gaussian whose condition number is 43,000",
+    ["10 hours", "2 minutes"]
 );
 pub const FLAT_2: Experiment = experiment!(
     FLAT_BANANA_2,

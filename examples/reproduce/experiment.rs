@@ -21,7 +21,7 @@ pub static EXPERIMENTS: &[Experiment] = &[
     automatic::AUTOMATIC,
     contests::PAPER_BANANA,
     contests::PAPER_GAUSS,
-    contests::PAPER_GAUSS_MILD,
+    contests::PAPER_GAUSS_STEEP,
     clipping::PAPER,
     accounting::THESIS,
     clipping::THESIS,

@@ -25,6 +25,7 @@ mod experiment;
 mod limit;
 mod phase_space;
 mod problem;
+mod published;
 mod radon;
 mod setting;
 mod survey;

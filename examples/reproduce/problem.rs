@@ -17,6 +17,7 @@ use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
 use dpm::sampler::Metric;
 
 use crate::clipped::{Clipping, Whitened};
+use crate::published;
 
 /// Exact draws that samples are compared with.
 pub const REFERENCE_DRAWS: usize = 1000;
@@ -38,15 +39,25 @@ pub struct Posterior {
     /// Program and constants, in the folder `models`.
     program: &'static str,
     constants: &'static str,
-    /// Of the data, where the example makes them.
-    seed: u64,
+    origin: Origin,
+}
+
+/// Where records come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Made with this seed.
+    Seed(u64),
+    /// A file of the folder `models`.
+    File(&'static str),
+    /// Made as the paper's code makes them, which is where starting points are from, too.
+    Published,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
     /// Independent normal means, the second along a parabola of the first.
     Banana { d: usize, a: f64 },
-    /// The banana whose data are a file.
+    /// The paper's banana.
     PaperBanana,
     /// Ten normal means with a known covariance.
     Gauss,
@@ -83,7 +94,7 @@ const fn banana(
         start_sd: Some(0.02),
         program: "papers/banana.dpm",
         constants,
-        seed,
+        origin: Origin::Seed(seed),
     }
 }
 
@@ -95,7 +106,12 @@ pub const PAPER_BANANA: Posterior = Posterior {
     start_sd: None,
     program: "paper_banana_d2.dpm",
     constants: "paper_banana_d2.constants.json",
-    seed: 0,
+    origin: Origin::File("paper_banana_d2.csv.gz"),
+};
+/// The same with the records of the published code.
+pub const PUBLISHED_BANANA: Posterior = Posterior {
+    origin: Origin::Published,
+    ..PAPER_BANANA
 };
 pub const PAPER_GAUSS: Posterior = Posterior {
     name: "gauss",
@@ -105,14 +121,13 @@ pub const PAPER_GAUSS: Posterior = Posterior {
     start_sd: None,
     program: "paper_gauss_d10.dpm",
     constants: "paper_gauss_d10.constants.json",
-    seed: 15_621,
+    origin: Origin::Seed(15_621),
 };
-/// The same with a condition number of 120 in place of 43,000: the paper's bounds clip as many
-/// records of it as the re-run's table says.
-pub const MILD_GAUSS: Posterior = Posterior {
-    name: "gauss-mild",
-    constants: "papers/gauss_d10_mild.constants.json",
-    seed: 15_622,
+/// The same with the covariance of the published code, whose condition number is 377 (that of
+/// the one above is 43,000), and its records.
+pub const PUBLISHED_GAUSS: Posterior = Posterior {
+    constants: "papers/gauss_d10_published.constants.json",
+    origin: Origin::Published,
     ..PAPER_GAUSS
 };
 const FLAT_2: &str = "papers/flat_banana_d2.constants.json";
@@ -149,7 +164,7 @@ pub const CORRELATED: Posterior = Posterior {
     start_sd: Some(0.005),
     program: "papers/correlated_gauss.dpm",
     constants: "papers/correlated_gauss.constants.json",
-    seed: 107,
+    origin: Origin::Seed(107),
 };
 pub const CIRCLE: Posterior = Posterior {
     name: "circle",
@@ -159,7 +174,7 @@ pub const CIRCLE: Posterior = Posterior {
     start_sd: Some(0.1),
     program: "papers/circle.dpm",
     constants: "papers/circle.constants.json",
-    seed: 108,
+    origin: Origin::Seed(108),
 };
 
 /// A data set in its vault, and what is known of its posterior.
@@ -182,6 +197,8 @@ pub struct Problem {
     pub start_sds: Vec<f64>,
     /// The scales of steps that were chosen by hand: the identity in the papers.
     pub metric: Metric,
+    /// Whether starts are those of the paper's code.
+    pub published_starts: bool,
 }
 
 /// Where chains begin. Neither costs privacy; only the second is possible for who does not
@@ -231,6 +248,7 @@ impl Posterior {
             start_sds: vec![start_sd; truth.len()],
             truth,
             metric: Metric::Unit,
+            published_starts: self.origin == Origin::Published,
         })
     }
 
@@ -287,40 +305,64 @@ impl Posterior {
         }
     }
 
-    /// The records, by columns.
+    /// The names of the columns and the records, by columns.
     fn data(&self) -> Result<(Vec<String>, Columns), Box<dyn Error>> {
         let d = self.shape.dimension();
-        let numbered = |format: &str| (1..=d).map(|j| format!("{format}{j}")).collect();
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let mut columns = vec![Vec::with_capacity(self.n); d];
-        match self.shape {
-            Shape::PaperBanana => {
-                let file = std::fs::File::open(folder().join("paper_banana_d2.csv.gz"))?;
-                let mut reader = csv::Reader::from_reader(flate2::read::GzDecoder::new(file));
-                for row in reader.deserialize::<(f64, f64)>().take(self.n) {
-                    let (first, second) = row?;
-                    columns[0].push(first);
-                    columns[1].push(second);
-                }
-                Ok((numbered("x"), columns))
-            }
-            Shape::Circle { .. } => {
-                let radii = (0..self.n).map(|_| 3.0 + normal(&mut rng)).collect();
-                Ok((vec!["r".into()], vec![radii]))
-            }
-            Shape::Banana { .. } | Shape::Gauss | Shape::Correlated => {
-                let factor = self.factor()?;
-                // The banana's first truth is 0, so that the bend adds nothing.
-                for _ in 0..self.n {
-                    let x = correlated(&factor, &self.truth(), 1.0, &mut rng);
-                    for (column, x) in columns.iter_mut().zip(x) {
-                        column.push(x);
-                    }
-                }
-                let dotted = matches!(self.shape, Shape::Banana { .. });
-                Ok((numbered(if dotted { "x." } else { "x" }), columns))
+        let dotted = matches!(self.shape, Shape::Banana { .. });
+        let names = match self.shape {
+            Shape::Circle { .. } => vec!["r".into()],
+            _ if dotted => (1..=d).map(|j| format!("x.{j}")).collect(),
+            _ => (1..=d).map(|j| format!("x{j}")).collect(),
+        };
+        let columns = match self.origin {
+            Origin::File(name) => self.stored(name)?,
+            Origin::Seed(seed) => self.made(seed)?,
+            Origin::Published => self.published()?,
+        };
+        Ok((names, columns))
+    }
+
+    fn stored(&self, name: &str) -> Result<Columns, Box<dyn Error>> {
+        let mut columns = vec![Vec::with_capacity(self.n); self.shape.dimension()];
+        let file = std::fs::File::open(folder().join(name))?;
+        let mut reader = csv::Reader::from_reader(flate2::read::GzDecoder::new(file));
+        for row in reader.deserialize::<Vec<f64>>().take(self.n) {
+            for (column, x) in columns.iter_mut().zip(row?) {
+                column.push(x);
             }
         }
+        Ok(columns)
+    }
+
+    fn made(&self, seed: u64) -> Result<Columns, Box<dyn Error>> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        if let Shape::Circle { .. } = self.shape {
+            return Ok(vec![(0..self.n).map(|_| 3.0 + normal(&mut rng)).collect()]);
+        }
+        let (factor, truth) = (self.factor()?, self.truth());
+        // The banana's first truth is 0, so that the bend adds nothing.
+        Ok(by_columns((0..self.n).map(|_| {
+            let deviates: Vec<f64> = truth.iter().map(|_| normal(&mut rng)).collect();
+            correlated(&factor, &truth, 1.0, &deviates)
+        })))
+    }
+
+    fn published(&self) -> Result<Columns, Box<dyn Error>> {
+        let (factor, truth) = (self.factor()?, self.truth());
+        let deviates = match self.shape {
+            Shape::PaperBanana => {
+                let [first, second] = published::banana(self.n);
+                first
+                    .into_iter()
+                    .zip(second)
+                    .map(|(a, b)| vec![a, b])
+                    .collect()
+            }
+            Shape::Gauss => published::gauss(self.n, self.shape.dimension()),
+            _ => return Err("the paper's code has no such records".into()),
+        };
+        let record = |z: &Vec<f64>| correlated(&factor, &truth, 1.0, z);
+        Ok(by_columns(deviates.iter().map(record)))
     }
 
     fn whitened(&self, columns: &[Vec<f64>]) -> Result<Whitened, Box<dyn Error>> {
@@ -379,7 +421,10 @@ impl Posterior {
                 Exact {
                     mean: means.clone(),
                     mean_sd: factor.iter().map(sd).sum::<f64>() / factor.len() as f64,
-                    draw: Box::new(move |rng| correlated(&factor, &means, scale, rng)),
+                    draw: Box::new(move |rng| {
+                        let z: Vec<f64> = means.iter().map(|_| normal(rng)).collect();
+                        correlated(&factor, &means, scale, &z)
+                    }),
                 }
             }
             // x^2 + y^2 is normal, cut to positive values, and the angle uniform.
@@ -410,6 +455,14 @@ impl Problem {
     /// Those about the truth are not private, and for experiments only.
     pub fn starts(&self, start: Start, repeat: u64, chains: usize) -> Vec<Vec<f64>> {
         match start {
+            Start::Truth if self.published_starts => {
+                let before = (repeat - 1) * chains as u64;
+                let start = |chain| {
+                    let deviates = published::start(before + chain, self.truth.len());
+                    around(&self.truth, &self.start_sds, deviates)
+                };
+                (0..chains as u64).map(start).collect()
+            }
             Start::Truth => self.starts_within(&self.start_sds, repeat, chains),
             Start::Anywhere => {
                 let mut rng = ChaCha8Rng::seed_from_u64(2000 + repeat);
@@ -426,8 +479,8 @@ impl Problem {
     pub fn starts_within(&self, sds: &[f64], repeat: u64, chains: usize) -> Vec<Vec<f64>> {
         let mut rng = ChaCha8Rng::seed_from_u64(1000 + repeat);
         let mut start = || {
-            let truth = self.truth.iter().zip(sds);
-            truth.map(|(t, sd)| t + sd * normal(&mut rng)).collect()
+            let deviates = sds.iter().map(|_| normal(&mut rng)).collect();
+            around(&self.truth, sds, deviates)
         };
         (0..chains).map(|_| start()).collect()
     }
@@ -441,6 +494,12 @@ impl Problem {
         }
         started.elapsed().as_secs_f64() / 3.0
     }
+}
+
+/// centre + sds z.
+fn around(centre: &[f64], sds: &[f64], deviates: Vec<f64>) -> Vec<f64> {
+    let terms = centre.iter().zip(sds).zip(deviates);
+    terms.map(|((c, sd), z)| c + sd * z).collect()
 }
 
 pub type Columns = Vec<Vec<f64>>;
@@ -470,11 +529,21 @@ pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// mean + scale L z.
-fn correlated(factor: &[Vec<f64>], mean: &[f64], scale: f64, rng: &mut ChaCha8Rng) -> Vec<f64> {
-    let z: Vec<f64> = mean.iter().map(|_| normal(rng)).collect();
+fn correlated(factor: &[Vec<f64>], mean: &[f64], scale: f64, z: &[f64]) -> Vec<f64> {
     factor
         .iter()
         .zip(mean)
-        .map(|(row, m)| m + scale * row.iter().zip(&z).map(|(l, z)| l * z).sum::<f64>())
+        .map(|(row, m)| m + scale * row.iter().zip(z).map(|(l, z)| l * z).sum::<f64>())
         .collect()
+}
+
+fn by_columns(records: impl Iterator<Item = Vec<f64>>) -> Columns {
+    let mut columns = Columns::new();
+    for record in records {
+        columns.resize(record.len(), Vec::new());
+        for (column, x) in columns.iter_mut().zip(record) {
+            column.push(x);
+        }
+    }
+    columns
 }

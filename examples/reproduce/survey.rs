@@ -108,6 +108,7 @@ impl Survey {
             records: Box::new(records),
             truth,
             metric: Metric::Diagonal(start_sds.iter().map(|sd| sd * sd).collect()),
+            published_starts: false,
             start_sds,
         })
     }

@@ -57,7 +57,8 @@ fn exact_posteriors_are_those_of_the_programs() {
     for posterior in [
         problem::PAPER_BANANA,
         problem::PAPER_GAUSS,
-        problem::MILD_GAUSS,
+        problem::PUBLISHED_BANANA,
+        problem::PUBLISHED_GAUSS,
         problem::FLAT_BANANA_2,
         problem::TEMPERED_BANANA_10,
         problem::GAUSS_30,
