@@ -68,8 +68,8 @@ fn barkers_test_is_charged_by_its_own_bound() {
     }
 }
 
-// The thesis's multiplier and batch size for the tempered banana; its accountant doubled the
-// sensitivity twice, which is what half of the multiplier costs.
+// The thesis's multiplier, 1.5 of the variance, and batch size for the tempered banana; its
+// accountant doubled the sensitivity twice, which is what half of the multiplier costs.
 #[test]
 fn minibatch_penalties_are_charged_for_batches() {
     let found = |tau: f64, settings: fn(&mut PlanRequest)| {
@@ -85,7 +85,8 @@ fn minibatch_penalties_are_charged_for_batches() {
         })
     };
     let poisson: fn(&mut PlanRequest) = |r| r.batch_rate = "0.01".parse().ok();
-    assert_eq!(found(1.5, poisson), 1258);
-    assert_eq!(found(0.75, poisson), 302);
-    assert_eq!(found(1.5, |r| r.batch_size = Some(1000)), 659);
+    let tau = 1.5f64.sqrt();
+    assert_eq!(found(tau, poisson), 836);
+    assert_eq!(found(tau / 2.0, poisson), 185);
+    assert_eq!(found(tau, |r| r.batch_size = Some(1000)), 344);
 }
