@@ -21,7 +21,7 @@ use crate::table::Table;
 pub const PAPER: Experiment = Experiment {
     name: "paper-clipping",
     of: "the paper's figure 3: MMD by clip bound, without noise",
-    time: ["50 hours", "2 minutes"],
+    time: ["40 hours", "2 minutes"],
     settings: || PAPER_CASES.iter().map(Case::describe).collect(),
     run: |course| run(course, "paper-clipping", PAPER_CASES, 10),
 };
