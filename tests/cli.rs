@@ -763,6 +763,7 @@ fn samplers() -> Vec<(&'static dpm::sampler::Algorithm, &'static str)> {
     });
     let more = [
         ("dp-hmc", "--fresh-gradients"),
+        ("dp-hmc", "--fixed-steps"),
         ("dp-penalty", "--one-component"),
         ("dp-penalty", "--guided-walk"),
         ("dp-penalty", "--batch-rate 0.2"),

@@ -12,7 +12,7 @@ use crate::comparison::{COMPARED, forecast, questions, thinned};
 use crate::contests::{self, hmc, penalty};
 use crate::experiment::{Course, Experiment, Form};
 use crate::problem::{self, Posterior, Problem, Start};
-use crate::setting::{Entry, Sampler, Terms};
+use crate::setting::{Entry, Sampler, Terms, Trajectories};
 use crate::survey::{self, Survey};
 use crate::table::Table;
 
@@ -61,21 +61,21 @@ const CASES: [Case; 5] = [
     Case {
         subject: Subject::Survey(survey::ADULT),
         tuned: [
-            hmc([0.14, 0.2], 5, 0.025, [1.5, 2.3], false),
+            hmc([0.14, 0.2], 5, 0.025, [1.5, 2.3], Trajectories::Default),
             penalty(0.17, 0.1, 2.5),
         ],
     },
     Case {
         subject: Subject::Survey(survey::WELLS),
         tuned: [
-            hmc([0.56, 0.82], 5, 0.027, [1.0, 1.6], false),
+            hmc([0.56, 0.82], 5, 0.027, [1.0, 1.6], Trajectories::Default),
             penalty(0.69, 0.065, 2.0),
         ],
     },
     Case {
         subject: Subject::Survey(survey::WAGES),
         tuned: [
-            hmc([0.18, 0.27], 5, 0.014, [3.0, 10.6], false),
+            hmc([0.18, 0.27], 5, 0.014, [3.0, 10.6], Trajectories::Default),
             penalty(0.14, 0.1, 5.0),
         ],
     },

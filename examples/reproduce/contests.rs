@@ -3,7 +3,7 @@
 use crate::comparison::Contest;
 use crate::experiment::Experiment;
 use crate::problem::{self, Posterior};
-use crate::setting::{Batch, Entry, Sampler};
+use crate::setting::{Batch, Entry, Sampler, Trajectories};
 
 const PAPER_EPSILONS: &[f64] = &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0];
 const THESIS_EPSILONS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
@@ -18,7 +18,7 @@ pub const fn hmc(
     leapfrog: u64,
     eta: f64,
     [b_l, b_g]: [f64; 2],
-    fresh: bool,
+    trajectories: Trajectories,
 ) -> Entry {
     Entry {
         label: "dp-hmc",
@@ -29,7 +29,7 @@ pub const fn hmc(
             leapfrog,
             b_l,
             b_g,
-            fresh,
+            trajectories,
         },
     }
 }
@@ -135,11 +135,11 @@ const fn thesis(name: &'static str, posterior: Posterior, entries: &'static [Ent
 
 /// DP-HMC and DP-penalty as the paper has them.
 pub const ON_THE_BANANA: [Entry; 2] = [
-    hmc([0.10, 0.55], 25, 0.006, [0.1, 0.05], true),
+    hmc([0.10, 0.55], 25, 0.006, [0.1, 0.05], Trajectories::Paper),
     penalty(0.17, 0.06, 0.15),
 ];
 pub const ON_THE_GAUSS: [Entry; 2] = [
-    hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], true),
+    hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], Trajectories::Paper),
     penalty(0.05, 7e-4, 10.0),
 ];
 
@@ -183,7 +183,7 @@ const FLAT_BANANA_2: Contest = Contest {
         "thesis-flat-2",
         problem::FLAT_BANANA_2,
         &[
-            hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], false),
+            hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], Trajectories::Thesis),
             penalty(0.1, 0.008, 2.0),
             guided(0.1, 0.008, 1.8),
             batch_penalty("batch-penalty", 0.7, 0.001, 1.0, Batch::Fixed(1000), false),
@@ -216,7 +216,7 @@ const TEMPERED_BANANA_2: Contest = Contest {
         "thesis-tempered-2",
         problem::TEMPERED_BANANA_2,
         &[
-            hmc([0.2, 0.6], 10, 0.01, [2.5, 2.0], false),
+            hmc([0.2, 0.6], 10, 0.01, [2.5, 2.0], Trajectories::Thesis),
             penalty(0.2, 0.035, 5.0),
             guided(0.2, 0.04, 3.5),
             batch_penalty("batch-penalty", 1.5, 0.025, 4.0, Batch::Fixed(1000), false),
@@ -255,7 +255,7 @@ const FLAT_BANANA_10: Contest = Contest {
         "thesis-flat-10",
         problem::FLAT_BANANA_10,
         &[
-            hmc([0.05, 0.2], 10, 1.5e-4, [2.5, 3.0], false),
+            hmc([0.05, 0.2], 10, 1.5e-4, [2.5, 3.0], Trajectories::Thesis),
             penalty(0.1, 0.0015, 2.0),
             guided(0.1, 0.0015, 3.0),
             batch_penalty("batch-penalty", 0.6, 1e-4, 3.0, Batch::Fixed(1000), false),
@@ -287,7 +287,7 @@ const TEMPERED_BANANA_10: Contest = Contest {
         "thesis-tempered-10",
         problem::TEMPERED_BANANA_10,
         &[
-            hmc([0.08, 0.2], 10, 0.015, [2.5, 3.5], false),
+            hmc([0.08, 0.2], 10, 0.015, [2.5, 3.5], Trajectories::Thesis),
             penalty(0.18, 0.02, 3.0),
             guided(0.1, 0.04, 3.0),
             batch_penalty("batch-penalty", 0.7, 0.02, 2.0, Batch::Fixed(1200), false),
@@ -319,7 +319,7 @@ const HIGH_GAUSS: Contest = Contest {
         "thesis-gauss-30",
         problem::GAUSS_30,
         &[
-            hmc([0.05, 0.1], 5, 2.5e-4, [2.5, 6.0], false),
+            hmc([0.05, 0.1], 5, 2.5e-4, [2.5, 6.0], Trajectories::Thesis),
             penalty(0.06, 8.4e-4, 3.0),
             guided(0.2, 8.4e-4, 3.0),
             AUTOMATIC,
@@ -340,7 +340,7 @@ const NARROW_BANANA: Contest = Contest {
         "thesis-narrow",
         problem::NARROW_BANANA,
         &[
-            hmc([0.15, 0.25], 5, 4.5e-4, [5.0, 2.8], false),
+            hmc([0.15, 0.25], 5, 4.5e-4, [5.0, 2.8], Trajectories::Thesis),
             penalty(0.2, 0.0015, 5.5),
             guided(0.1, 0.0015, 8.5),
             AUTOMATIC,
@@ -361,7 +361,7 @@ const CORRELATED_GAUSS: Contest = Contest {
         "thesis-correlated",
         problem::CORRELATED,
         &[
-            hmc([0.05, 0.2], 8, 7e-5, [30.0, 29.0], false),
+            hmc([0.05, 0.2], 8, 7e-5, [30.0, 29.0], Trajectories::Thesis),
             penalty(0.07, 1.5e-4, 50.0),
             guided(0.1, 2e-4, 45.0),
             AUTOMATIC,
@@ -380,7 +380,7 @@ const RING: Contest = Contest {
         "thesis-circle",
         problem::CIRCLE,
         &[
-            hmc([0.6, 1.9], 40, 0.07, [0.001, 0.0015], false),
+            hmc([0.6, 1.9], 40, 0.07, [0.001, 0.0015], Trajectories::Thesis),
             penalty(4.0, 0.2, 0.002),
             guided(4.0, 0.3, 0.002),
             AUTOMATIC,

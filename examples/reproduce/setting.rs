@@ -28,9 +28,7 @@ pub enum Sampler {
         leapfrog: u64,
         b_l: f64,
         b_g: f64,
-        /// A fresh gradient at the start of each trajectory, as in the paper; the thesis
-        /// reuses the last one.
-        fresh: bool,
+        trajectories: Trajectories,
     },
     Penalty {
         tau: f64,
@@ -65,6 +63,17 @@ pub enum Sampler {
     Automatic,
     /// What no sampler on clipped gradients can be better than.
     Limit,
+}
+
+/// What the sources' DP-HMC differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trajectories {
+    /// A fresh gradient at the start of each, steps jittered.
+    Paper,
+    /// The last gradient again, steps of one size.
+    Thesis,
+    /// The last gradient again, steps jittered: dpm's default.
+    Default,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -195,14 +204,15 @@ impl Sampler {
                 leapfrog,
                 b_l,
                 b_g,
-                fresh,
+                trajectories,
             } => PlanRequest {
                 noise: noise(of_code(tau_g), of_code(tau_l)),
                 step_size: Some(eta),
                 leapfrog_steps: leapfrog,
                 clip_log_ratio: b_l,
                 clip_gradient: b_g,
-                fresh_gradients: fresh,
+                fresh_gradients: trajectories == Trajectories::Paper,
+                fixed_steps: trajectories == Trajectories::Thesis,
                 ..plain
             },
             Sampler::Penalty {

@@ -107,6 +107,9 @@ pub(super) struct RunSettings {
     /// Draw the first gradient of every trajectory anew, as the paper does
     #[arg(long)]
     pub fresh_gradients: bool,
+    /// Leapfrog steps of one size, without jitter
+    #[arg(long)]
+    pub fixed_steps: bool,
     /// Probability of a record (or unit) to be in a batch [default: 0.01 for the stochastic-gradient samplers, all records for dp-penalty]
     #[arg(long, allow_negative_numbers = true, value_name = "R")]
     pub batch_rate: Option<Real>,
@@ -216,6 +219,7 @@ impl RunSettings {
         vec![
             ("--leapfrog-steps", self.leapfrog_steps.is_some()),
             ("--fresh-gradients", self.fresh_gradients),
+            ("--fixed-steps", self.fixed_steps),
             ("--clip-gradient", self.clip_gradient.is_some()),
             ("--clip-log-ratio", self.clip_log_ratio.is_some()),
             ("--noise-split", self.noise_split.is_some()),
@@ -403,6 +407,7 @@ impl RunSettings {
             step_size: self.step_size,
             leapfrog_steps: self.leapfrog_steps.unwrap_or(DEFAULT_LEAPFROG_STEPS),
             fresh_gradients: self.fresh_gradients,
+            fixed_steps: self.fixed_steps,
             one_component: self.one_component,
             guided_walk: self.guided_walk,
             records: n,

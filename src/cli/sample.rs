@@ -454,6 +454,7 @@ impl Job<'_> {
                 "tau_gradient": plan.tau(Question::Gradient),
                 "tau_log_ratio": plan.tau(Question::LogRatio),
                 "fresh_gradients": plan.request.fresh_gradients,
+                "fixed_steps": plan.request.fixed_steps,
                 "insecure_noise_seed": self.arguments.insecure_noise_seed,
                 "start_share": used("--start-share").then_some(plan.request.start_share),
                 "gradients_per_draw": used("--gradients-per-draw").then_some(plan.request.gradients_per_draw),

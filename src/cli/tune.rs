@@ -258,6 +258,7 @@ fn kept(settings: &RunSettings) -> Vec<String> {
         switch("--one-component", s.one_component),
         switch("--guided-walk", s.guided_walk),
         switch("--fresh-gradients", s.fresh_gradients),
+        switch("--fixed-steps", s.fixed_steps),
         real("--batch-rate", s.batch_rate),
         count("--batch-size", s.batch_size),
         number("--step-decay", s.step_decay),

@@ -20,7 +20,7 @@
 //! # What it leaves invariant
 //!
 //! Exactly the (clipped) posterior, for both variants, up to the floating-point
-//! reversibility of the leapfrog. The noise of the test is compensated by the
+//! reversibility of the leapfrog, with jitter or without it (`fixed_steps`). The noise of the test is compensated by the
 //! penalty (the discrete noise keeps the identity exact, see
 //! [`crate::privacy::penalty`]). With a reused gradient the chain is one on
 //! (theta, G), with target pi(theta) N(G; g(theta), sigma^2): the noise terms
@@ -57,6 +57,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
         "--step-size",
         "--leapfrog-steps",
         "--fresh-gradients",
+        "--fixed-steps",
         "--clip-gradient",
         "--clip-log-ratio",
         "--noise-split",
@@ -75,6 +76,7 @@ pub(super) const CLIPPED: Algorithm = Algorithm {
     settings: &[
         "--step-size",
         "--leapfrog-steps",
+        "--fixed-steps",
         "--clip-gradient",
         "--clip-log-ratio",
         "--metric",
@@ -180,6 +182,7 @@ impl Reference for DpHmc {
                 step_size: r.step_size.unwrap_or_else(|| self.default_step_size(r)),
                 leapfrog_steps: r.leapfrog_steps as usize,
                 fresh_gradients: r.fresh_gradients,
+                fixed_steps: r.fixed_steps,
                 metric: Metric::Unit,
             },
             jitter: Jitter::new(rng),
@@ -257,6 +260,8 @@ struct Settings {
     /// L
     leapfrog_steps: usize,
     fresh_gradients: bool,
+    /// Without jitter.
+    fixed_steps: bool,
     metric: Metric,
 }
 
@@ -290,7 +295,11 @@ fn step(
     jitter: &mut Jitter,
     rng: &mut ChaCha8Rng,
 ) -> Result<(State, Step), SampleError> {
-    let h = jitter.next() * settings.step_size;
+    let share = match settings.fixed_steps {
+        true => 1.0,
+        false => jitter.next(),
+    };
+    let h = share * settings.step_size;
     let metric = &settings.metric;
     let p0 = metric.momentum(oracle.dimension(), rng);
     let (mut p, mut t) = (p0.clone(), state.theta.clone());

@@ -83,6 +83,7 @@ fn simulate(fresh: bool, mutant: Mutant) -> Moments {
         step_size: 1.2,
         leapfrog_steps: 3,
         fresh_gradients: fresh,
+        fixed_steps: false,
         metric: Metric::Unit,
     };
     let (chains, iterations, warmup) = (40, 5000, 100);
@@ -157,6 +158,42 @@ fn planted_errors_are_caught() {
     }
 }
 
+/// Steps are between 0 and the step size, evenly, or all of it.
+#[test]
+fn steps_are_jittered_unless_they_are_fixed() {
+    let sizes = |fixed_steps| {
+        let settings = Settings {
+            step_size: 0.5,
+            leapfrog_steps: 1,
+            fresh_gradients: false,
+            fixed_steps,
+            metric: Metric::Unit,
+        };
+        let mut rng = ChaCha8Rng::seed_from_u64(8);
+        let mut jitter = Jitter::new(&mut rng);
+        let mut oracle = Gaussian {
+            sigma_gradient: 2.0,
+            sigma_ratio_per_distance: 1.5,
+            mutant: Mutant::None,
+            rng: ChaCha8Rng::seed_from_u64(9),
+            gradients: 0,
+            ratios: 0,
+        };
+        let mut state = init(vec![0.0], &mut oracle);
+        let mut size = || {
+            let (next, info) = step(&state, &mut oracle, &settings, &mut jitter, &mut rng).unwrap();
+            state = next;
+            info.step_size
+        };
+        (0..64).map(|_| size()).collect::<Vec<f64>>()
+    };
+    assert!(sizes(true).iter().all(|&h| h == 0.5));
+    let jittered = sizes(false);
+    let mean = jittered.iter().sum::<f64>() / 64.0;
+    assert!((mean - 0.25).abs() < 0.01, "{mean}");
+    assert!(jittered.iter().all(|&h| h > 0.0 && h <= 0.5));
+}
+
 /// A chain that rejects must go on with the gradient of where it is. Planted: it goes
 /// on with the last one that it was given, that of the rejected point.
 #[test]
@@ -165,6 +202,7 @@ fn a_stale_gradient_after_rejection_is_caught() {
         step_size: 0.4,
         leapfrog_steps: 3,
         fresh_gradients: false,
+        fixed_steps: false,
         metric: Metric::Unit,
     };
     let run = |stale: bool| {

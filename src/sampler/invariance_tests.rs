@@ -264,11 +264,12 @@ type Run = Box<dyn Fn(Vec<f64>, &mut Toy, &mut ChaCha8Rng) -> Vec<f64>>;
 /// The samplers whose target is exact, with steps at which the noise of a test is of
 /// the order of a nat.
 fn exact_samplers() -> Vec<(&'static str, Run)> {
-    let hmc = |fresh_gradients| {
+    let hmc = |fresh_gradients, fixed_steps| {
         registered("dp-hmc", move |request| PlanRequest {
             step_size: Some(0.4),
             leapfrog_steps: 3,
             fresh_gradients,
+            fixed_steps,
             ..request
         })
     };
@@ -281,8 +282,9 @@ fn exact_samplers() -> Vec<(&'static str, Run)> {
         })
     };
     vec![
-        ("dp-hmc", Box::new(hmc(false))),
-        ("dp-hmc --fresh-gradients", Box::new(hmc(true))),
+        ("dp-hmc", Box::new(hmc(false, false))),
+        ("dp-hmc --fresh-gradients", Box::new(hmc(true, false))),
+        ("dp-hmc --fixed-steps", Box::new(hmc(false, true))),
         ("dp-penalty", Box::new(penalty(false, false))),
         ("dp-penalty --one-component", Box::new(penalty(true, false))),
         ("dp-penalty --guided-walk", Box::new(penalty(false, true))),

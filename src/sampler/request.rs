@@ -77,6 +77,8 @@ pub struct PlanRequest {
     pub leapfrog_steps: u64,
     /// Draw the first gradient of every trajectory anew.
     pub fresh_gradients: bool,
+    /// Leapfrog steps of one size, without jitter.
+    pub fixed_steps: bool,
     /// Propose a change of one coordinate at a time.
     pub one_component: bool,
     /// Propose one coordinate, in the direction that was accepted last.
@@ -125,6 +127,7 @@ impl PlanRequest {
             step_size: None,
             leapfrog_steps: DEFAULT_LEAPFROG_STEPS,
             fresh_gradients: false,
+            fixed_steps: false,
             one_component: false,
             guided_walk: false,
             records: None,
