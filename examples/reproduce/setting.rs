@@ -61,7 +61,7 @@ pub enum Sampler {
     },
     /// What `dpm sample` does when it is told epsilon and delta only.
     Automatic,
-    /// What no sampler on clipped gradients can be better than.
+    /// A mark for what samplers on clipped gradients can do at best.
     Limit,
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::experiment::{Course, EXPERIMENTS, Form};
-use crate::problem::{self, Problem};
+use crate::problem::{self, Problem, Start};
 use crate::survey;
 
 fn course(out: &Path, resume: bool) -> Course {
@@ -74,6 +74,18 @@ fn exact_posteriors_are_those_of_the_programs() {
         };
         are_drawn_from(posterior.name, &problem, &problem.reference, d);
     }
+}
+
+// If it failed: records or starts would be the published code's in name only. Oracle: that code's
+// column means, and its 40th starting point in units of the mean posterior sd (JAX 0.10.2).
+#[test]
+fn published_records_and_starts_are_those_of_the_code() {
+    let problem = problem::PUBLISHED_BANANA.problem(usize::MAX).unwrap();
+    // theta_1 has the mean of the first column, but for a prior of sd 1000.
+    assert!((problem.mean[0] - 0.133_319_6).abs() < 1e-6);
+    let starts = problem.starts(Start::Truth, 10, 4);
+    let deviate = (starts[3][1] - 3.0) / problem.start_sds[1];
+    assert!((deviate + 0.402_773_3).abs() < 1e-7, "{deviate}");
 }
 
 // If it failed: data sets would be compared with draws from another posterior than that of
