@@ -26,6 +26,8 @@ pub enum Planted {
     LowSigma,
     /// What should be entered in the ledger is not.
     MissedEntry,
+    /// A run goes on from whatever state it shows.
+    OlderState,
     /// Every third gradient is not charged.
     UnchargedGradient,
     /// A gradient is divided by the number of records in it.

@@ -11,6 +11,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::accounting::{Event, Query, Real, Relation, Subsampled, account};
 use crate::attack::Broken;
+use crate::attack::continuations::continuations_keep_to_their_charges;
 use crate::attack::distinguisher::distinguish;
 use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
@@ -26,7 +27,7 @@ const ATTACK: &str = "DPM_ATTACK";
 type Attack = fn() -> Result<(), Broken>;
 
 /// The attacks, quick versions of what `tests/audit` does.
-const ATTACKS: [(&str, Attack); 13] = [
+const ATTACKS: [(&str, Attack); 14] = [
     ("record-play of gradients, substitute", || {
         play(Kind::Gradient, Relation::Substitute, false, 200).map(|_| ())
     }),
@@ -52,6 +53,9 @@ const ATTACKS: [(&str, Attack); 13] = [
         releases_are_counted(&vault, Relation::Substitute, 30)
     }),
     ("ledger", file_covers_releases),
+    ("continuations", || {
+        continuations_keep_to_their_charges(40, 150).map(|_| ())
+    }),
     ("black box, one gradient", || {
         let (claim, found) = audit(&[Single::Gradient], Relation::Substitute, 1.0 / 3.0, 12_000);
         found.verdict(&claim).map(|_| ())
@@ -231,6 +235,11 @@ fn sigma_10_percent_low_is_found() {
 #[test]
 fn a_missed_entry_is_found() {
     is_found(Planted::MissedEntry, &["ledger"]);
+}
+
+#[test]
+fn going_on_from_an_older_state_is_found() {
+    is_found(Planted::OlderState, &["continuations"]);
 }
 
 #[test]

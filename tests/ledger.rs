@@ -486,7 +486,8 @@ fn threads_share_a_session_and_never_more_than_its_budget() {
                             match session.reserve(&request) {
                                 Ok(reservation) => {
                                     reservation.meter().charge(0).unwrap();
-                                    assert_eq!(reservation.stop().unwrap(), Outcome::Stopped);
+                                    let settled = reservation.stop().unwrap();
+                                    assert_eq!(settled.outcome, Outcome::Stopped);
                                     granted += 1;
                                 }
                                 Err(LedgerError::Refused(quote)) => assert!(quote.short_by > 0.0),

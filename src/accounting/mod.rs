@@ -45,11 +45,12 @@ pub use event_json::EventJsonError;
 pub use event_text::Unscaled;
 pub use filter::{Filter, FilterError};
 pub use gaussian::{Bounds, GaussianCurve};
-pub(crate) use ledger::sync_folder;
 pub use ledger::{
-    Damage, EntryHash, LedgerError, NotAHash, Outcome, Quote, Request, Reservation, RunRecord,
-    Session, Statement, StoredEventError, Tally, Terms, TermsError,
+    Damage, EntryHash, EntryRef, Evidence, Grant, LedgerError, NotAHash, Outcome, Quote, Request,
+    Reservation, RunRecord, Session, Settlement, Statement, StoredEventError, Tally, Terms,
+    TermsError, random_id,
 };
+pub(crate) use ledger::{Slot, read_slot, slot_bytes, sync_folder};
 pub use measure::Measure;
 pub use odometer::Odometer;
 pub use pld::PldDetails;

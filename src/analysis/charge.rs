@@ -1,6 +1,6 @@
 //! From a session's budget to a meter, and to what a report says of it.
 
-use crate::accounting::{LedgerError, Meter, Quote, Request, Reservation, Session, Terms};
+use crate::accounting::{LedgerError, Meter, Quote, Request, Session, Terms};
 use crate::output::{RECORD, RunLedger};
 use crate::privacy::Vault;
 use crate::sampler::Plan;
@@ -68,33 +68,19 @@ pub(super) fn charged<T>(
     is_whole: impl FnOnce(&T) -> bool,
 ) -> Result<(T, Vec<u64>, Option<RunLedger>), Error> {
     let reservation = session.reserve(&request(name, plan, unit))?;
-    let ledger = ledger(session, &reservation)?;
+    // A session in memory leaves nothing to be looked up.
+    let path = session.path()?;
+    let mut ledger = path.map(|path| RunLedger::new(&path, &reservation));
     let outcome = work(reservation.meter());
     let released = reservation.meter().counts();
     let whole = outcome.as_ref().is_ok_and(is_whole);
-    // A note that cannot be written changes no charge, and is no reason to lose draws.
-    let _ = match whole {
+    let settled = match whole {
         true => reservation.complete(),
         false => reservation.stop(),
     };
+    // A note that cannot be written changes no charge, and is no reason to lose draws.
+    if let (Some(ledger), Ok(settled)) = (&mut ledger, settled) {
+        ledger.ended(settled.at);
+    }
     Ok((outcome?, released, ledger))
-}
-
-/// What a report says of the charge; a session in memory leaves nothing to be looked up.
-fn ledger(session: &Session, reservation: &Reservation) -> Result<Option<RunLedger>, Error> {
-    let Some(path) = session.path()? else {
-        return Ok(None);
-    };
-    let terms = reservation.terms();
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    Ok(Some(RunLedger {
-        name: name.unwrap_or_default().into_owned(),
-        id: reservation.ledger().to_owned(),
-        entry: reservation.entry(),
-        hash: reservation.hash().to_string(),
-        epsilon: terms.budget().epsilon().to_f64(),
-        delta: terms.budget().delta().to_f64(),
-        epsilon_spent: reservation.spent(),
-        accountant: terms.accountant().name().to_owned(),
-    }))
 }

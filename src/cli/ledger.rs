@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
@@ -10,8 +11,8 @@ use super::plan::figure;
 use super::run_settings::RelationChoice;
 use super::{Common, pretty, print};
 use crate::accounting::{
-    AccountError, Accountant, Budget, EntryHash, LedgerError, Outcome, Quote, Real, Request,
-    Reservation, RunRecord, Session, Statement, Terms,
+    AccountError, Accountant, Budget, EntryRef, Evidence, Grant, LedgerError, Outcome, Quote, Real,
+    Request, Reservation, RunRecord, Session, Settlement, Statement, Terms,
 };
 use crate::output::RunLedger;
 use crate::sampler::Plan;
@@ -79,7 +80,7 @@ struct Show {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: dpm ledger verify survey.ledger --against first-run --against second-run\n\nExits with 1 when the ledger does not hold: a line was edited, moved or removed, entries are missing at the end, or more is charged than the budget allows. With --against, also when the entry that a run's privacy.json names is not in it: that shows a ledger that was rewritten from some entry on, or put back to an earlier state together with its head."
+    after_help = "Example: dpm ledger verify survey.ledger --against first-run --against second-run\n\nExits with 1 when the ledger does not hold: a line was edited, moved or removed, entries are missing at the end, or more is charged than the budget allows. With --against, also when the entries that a run's privacy.json names are not in it, which shows a ledger that was rewritten from some entry on, or put back to an earlier state together with its head; when it knows of fewer releases than the run made, or of another end; and when two runs name one charge and neither is an earlier state of the other."
 )]
 struct Verify {
     /// The ledger
@@ -180,11 +181,20 @@ impl Verify {
     fn run(&self, common: &Common) -> Result<(), Failure> {
         let session = Session::open_with_history(&self.ledger)?;
         session.check_balance()?;
+        let mut seen: Vec<(&Path, Evidence)> = Vec::new();
+        let mut of_runs = Vec::new();
         for run in &self.against {
-            let evidence = Evidence::read(run)?;
-            session
-                .check_evidence(&evidence.ledger, evidence.entry, evidence.hash)
-                .map_err(|e| Failure::run(format!("{e} (run `{}`)", run.display())))?;
+            let evidence = evidence_of(run)?;
+            let holds = session.check_evidence(&evidence);
+            let note = holds.map_err(|e| Failure::run(format!("{e} (run `{}`)", run.display())))?;
+            of_runs.extend(note.map(|note| format!("run `{}`: {note}", run.display())));
+            let twin = seen
+                .iter()
+                .find(|(_, other)| other.charge == evidence.charge);
+            if let Some((other, _)) = twin {
+                of_runs.push(one_charge(other, run, evidence.charge.entry)?);
+            }
+            seen.push((run, evidence));
         }
         let statement = session.statement()?;
         let mut text = format!(
@@ -197,7 +207,7 @@ impl Verify {
             statement.delta,
             statement.head,
         );
-        for note in notes(&statement) {
+        for note in notes(&statement).into_iter().chain(of_runs) {
             text += &format!("note: {note}\n");
         }
         if !self.against.is_empty() {
@@ -239,38 +249,80 @@ impl Adopt {
     }
 }
 
-/// Where a run's report says that it was charged.
-struct Evidence {
-    ledger: String,
-    entry: u64,
-    hash: EntryHash,
+/// What a run's report says of itself and its charge.
+fn evidence_of(run: &Path) -> Result<Evidence, Failure> {
+    let path = run.join("privacy.json");
+    let text = std::fs::read_to_string(&path).map_err(|e| {
+        Failure::input(format!(
+            "cannot read `{}`: {e}; --against takes the directory of a run",
+            path.display()
+        ))
+    })?;
+    let json: Value = serde_json::from_str(&text)
+        .map_err(|e| Failure::input(format!("`{}` is not valid JSON: {e}", path.display())))?;
+    if json["ledger"].is_null() {
+        return Err(Failure::input(format!(
+            "`{}` names no ledger: the run was made without --ledger",
+            path.display()
+        )));
+    }
+    let evidence = || {
+        let ledger = RunLedger::deserialize(&json["ledger"]).ok()?;
+        let released = json["released"].as_array()?.iter();
+        Some(Evidence {
+            charge: ledger.charge(),
+            last: ledger.last(),
+            ledger: ledger.id,
+            released: released
+                .map(|line| line["count"].as_u64())
+                .collect::<Option<_>>()?,
+            finished: json["unfinished"] == Value::Bool(false),
+        })
+    };
+    evidence().ok_or_else(|| {
+        Failure::input(format!(
+            "`{}` does not say where its run was charged, or what it released, as dpm writes it",
+            path.display()
+        ))
+    })
 }
 
-impl Evidence {
-    fn read(run: &Path) -> Result<Evidence, Failure> {
-        let path = run.join("privacy.json");
-        let text = std::fs::read_to_string(&path).map_err(|e| {
-            Failure::input(format!(
-                "cannot read `{}`: {e}; --against takes the directory of a run",
-                path.display()
-            ))
-        })?;
-        let json: Value = serde_json::from_str(&text)
-            .map_err(|e| Failure::input(format!("`{}` is not valid JSON: {e}", path.display())))?;
-        let ledger = &json["ledger"];
-        let evidence = || {
-            Some(Evidence {
-                ledger: ledger["id"].as_str()?.to_owned(),
-                entry: ledger["entry"].as_u64()?,
-                hash: ledger["hash"].as_str()?.parse().ok()?,
-            })
-        };
-        evidence().ok_or_else(|| {
-            Failure::input(format!(
-                "`{}` names no ledger: the run was made without --ledger",
-                path.display()
-            ))
-        })
+/// What to say of two directories of one charge. One may hold an earlier state of the run in
+/// the other, or the same; if each has draws that the other lacks, both were gone on with.
+fn one_charge(first: &Path, second: &Path, entry: u64) -> Result<String, Failure> {
+    let (a, b) = (rows_of_chains(first)?, rows_of_chains(second)?);
+    let (first, second) = (first.display(), second.display());
+    let is_within = |a: &[Vec<String>], b: &[Vec<String>]| {
+        a.len() <= b.len() && a.iter().zip(b).all(|(a, b)| b.starts_with(a))
+    };
+    match (is_within(&a, &b), is_within(&b, &a)) {
+        (true, true) => Ok(format!("`{first}` and `{second}` hold the same draws")),
+        (true, false) => Ok(format!("`{first}` is an earlier state of `{second}`")),
+        (false, true) => Ok(format!("`{second}` is an earlier state of `{first}`")),
+        (false, false) => Err(Failure::run(format!(
+            "`{first}` and `{second}` were both charged by entry {entry} and hold different draws: one of them was gone on with from a copy, and what they released together costs more than was charged"
+        ))),
+    }
+}
+
+/// The rows of each chain's file, without comments.
+fn rows_of_chains(run: &Path) -> Result<Vec<Vec<String>>, Failure> {
+    let mut chains = Vec::new();
+    loop {
+        let path = run.join(format!("chain-{}.csv", chains.len() + 1));
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let rows = text.lines().filter(|line| !line.starts_with('#'));
+                chains.push(rows.map(str::to_owned).collect());
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(chains),
+            Err(e) => {
+                return Err(Failure::input(format!(
+                    "cannot read `{}`: {e}",
+                    path.display()
+                )));
+            }
+        }
     }
 }
 
@@ -294,10 +346,10 @@ fn notes(statement: &Statement) -> Vec<String> {
             runs.unsettled()
         ));
     }
-    if runs.resumed > 0 {
+    if runs.interrupted + runs.resumed > 0 {
         notes.push(format!(
-            "runs that were cut short were gone on with {} times, on the charge they had",
-            runs.resumed
+            "runs were interrupted {} times and gone on with {} times, on the charge they had",
+            runs.interrupted, runs.resumed
         ));
     }
     if runs.recovered > 0 {
@@ -405,74 +457,70 @@ impl Account {
         plan: &Plan,
         unit: &str,
         token: &str,
+        chains: usize,
     ) -> Result<Reservation<'_>, Failure> {
         self.session
-            .reserve_resumable(&request(run, plan, unit), token)
+            .reserve_resumable(&request(run, plan, unit), token, chains)
             .map_err(|error| match error {
-                LedgerError::Write { .. } => Failure::run(format!(
+                LedgerError::Write { .. } | LedgerError::Watermark { .. } => Failure::run(format!(
                     "{error}. The run is refused, and has released nothing"
                 )),
                 other => other.into(),
             })
     }
 
-    /// Goes on with a run on the charge that it has. `tokens`: the run's last one, and the
-    /// one that takes its place.
+    /// Goes on with a run on the charge that it has.
     pub fn resume(
         &self,
         plan: &Plan,
         unit: &str,
-        tokens: [&str; 2],
-        released: &[u64],
+        charge: EntryRef,
+        states: &[Option<Grant>],
     ) -> Result<Reservation<'_>, Failure> {
         let request = request("", plan, unit);
-        Ok(self
-            .session
-            .resume(&request, tokens[0], tokens[1], released)?)
+        Ok(self.session.resume(&request, charge, states)?)
     }
 
-    /// Whether a run is under way whose last token this is.
-    pub fn knows(&self, token: &str) -> Result<bool, Failure> {
-        Ok(self.session.knows(token)?)
+    /// The charge of a run that died before it knew of it.
+    pub fn find_charge(&self, token: &str) -> Result<Option<EntryRef>, Failure> {
+        Ok(self.session.find_charge(token)?)
     }
 
-    /// Why a run cannot be gone on with whose tokens it does not know.
-    pub fn not_resumable(&self) -> Failure {
-        LedgerError::NotResumable.into()
+    /// Whether the run of that charge can be gone on with.
+    pub fn is_open(&self, charge: EntryRef) -> Result<bool, Failure> {
+        Ok(self.session.is_open(charge)?)
     }
 
     /// What `privacy.json` says about the charge.
     pub fn report(&self, reservation: &Reservation) -> RunLedger {
-        let terms = reservation.terms();
-        let name = self.path.file_name().map(|name| name.to_string_lossy());
-        RunLedger {
-            name: name.unwrap_or_default().into_owned(),
-            id: reservation.ledger().to_owned(),
-            entry: reservation.entry(),
-            hash: reservation.hash().to_string(),
-            epsilon: terms.budget().epsilon().to_f64(),
-            delta: terms.budget().delta().to_f64(),
-            epsilon_spent: reservation.spent(),
-            accountant: terms.accountant().name().to_owned(),
-        }
+        RunLedger::new(&self.path, reservation)
     }
 }
 
-/// Notes in the ledger how a run ended. That this fails changes no charge.
-pub(super) fn settle(reservation: Reservation, completed: bool, common: &Common) {
+/// Notes in the ledger how a run ended, and gives the note. That this fails changes no charge.
+pub(super) fn settle(
+    reservation: Reservation,
+    completed: bool,
+    common: &Common,
+) -> Option<Settlement> {
     let settled = if completed {
         reservation.complete()
     } else {
         reservation.stop()
     };
     match settled {
-        Ok(Outcome::NothingReleased) => {
-            common.say("nothing was released, so the ledger's charge is lifted");
+        Ok(settlement) => {
+            if settlement.outcome == Outcome::NothingReleased {
+                common.say("nothing was released, so the ledger's charge is lifted");
+            }
+            Some(settlement)
         }
-        Ok(_) => {}
-        Err(error) => common.say(format!(
-            "warning: the ledger could not note how the run ended, so it stays charged as one that died: {error}"
-        )),
+        Err(error) => {
+            common.say(format!(
+                "warning: the ledger could not note how the run ended, so it stays charged as one that died: {error}"
+            ));
+            None
+        }
     }
 }
 

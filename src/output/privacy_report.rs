@@ -1,13 +1,16 @@
 //! `privacy.json`: what a run promises, for machines and for officers.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clipping::Clipping;
-use crate::accounting::Event;
+use crate::accounting::{EntryHash, EntryRef, Event, Reservation};
 
 /// What a report calls the unit of privacy when each record is one.
 pub const RECORD: &str = "record";
+
 /// Where a run was charged: enough to find the entry, and to see later that the ledger
 /// still has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,7 +20,11 @@ pub struct RunLedger {
     pub id: String,
     /// Number and hash of the entry that charged the run.
     pub entry: u64,
-    pub hash: String,
+    pub hash: EntryHash,
+    /// The entry that says how it ended or was interrupted; none before, and where it could
+    /// not be written.
+    #[serde(flatten)]
+    pub last: Option<LastEntry>,
     /// The budget of all runs together.
     pub epsilon: f64,
     pub delta: f64,
@@ -25,6 +32,57 @@ pub struct RunLedger {
     /// ledger's delta.
     pub epsilon_spent: f64,
     pub accountant: String,
+}
+
+/// Number and hash of the last entry about a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastEntry {
+    pub last_entry: u64,
+    pub last_hash: EntryHash,
+}
+
+impl RunLedger {
+    /// Of a run that was charged to the ledger at `path`, and whose end it does not know.
+    pub fn new(path: &Path, reservation: &Reservation) -> RunLedger {
+        let terms = reservation.terms();
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let EntryRef { entry, hash } = reservation.charge();
+        RunLedger {
+            name: name.unwrap_or_default().into_owned(),
+            id: reservation.ledger().to_owned(),
+            entry,
+            hash,
+            last: None,
+            epsilon: terms.budget().epsilon().to_f64(),
+            delta: terms.budget().delta().to_f64(),
+            epsilon_spent: reservation.spent(),
+            accountant: terms.accountant().name().to_owned(),
+        }
+    }
+
+    /// The entry that charged it.
+    pub fn charge(&self) -> EntryRef {
+        EntryRef {
+            entry: self.entry,
+            hash: self.hash,
+        }
+    }
+
+    /// Takes down the entry that says how the run ended.
+    pub fn ended(&mut self, at: EntryRef) {
+        self.last = Some(LastEntry {
+            last_entry: at.entry,
+            last_hash: at.hash,
+        });
+    }
+
+    /// The last entry about it, if it was taken down.
+    pub fn last(&self) -> Option<EntryRef> {
+        self.last.map(|last| EntryRef {
+            entry: last.last_entry,
+            hash: last.last_hash,
+        })
+    }
 }
 
 /// What the report says about a private run.

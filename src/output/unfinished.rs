@@ -28,11 +28,10 @@ use std::sync::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::privacy_report::RunLedger;
 use super::run_directory::{RunDirectory, RunDirectoryError, remove_quietly};
-use crate::accounting::sync_folder;
+use crate::accounting::{Slot, read_slot, slot_bytes, sync_folder};
 use crate::sampler::{Begun, Checkpoint, Draw, Keeper};
 
 const FOLDER: &str = "unfinished";
@@ -40,9 +39,10 @@ const LOCK: &str = "lock";
 const RUN: &str = "run.json";
 
 /// The form of these files; another one is not read.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
-/// What a run is, fixed when it begins but for its tokens.
+/// What a run is, fixed when it begins but for its charge. Nothing in it is secret: it is
+/// part of what an interrupted run publishes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outset {
@@ -61,19 +61,16 @@ pub struct Outset {
     /// Whether something is learnt before the chains begin, which is kept as one more chain.
     #[serde(default)]
     pub learns: bool,
-    /// Whoever goes on with the run must know its token, see docs/ledger.md.
+    /// What the run's charge will be found by until `ledger` names it.
     pub token: Option<String>,
-    /// The token that is about to take its place.
-    pub next_token: Option<String>,
     pub ledger: Option<RunLedger>,
     /// How often the run was gone on with.
     pub resumed: u64,
 }
 
 impl Outset {
-    /// Of a run that was neither charged nor gone on with; `token` is the one that the
-    /// charge will carry.
-    pub fn new(arguments: Vec<String>, model: String, token: String) -> Outset {
+    /// Of a run that was neither charged nor gone on with.
+    pub fn new(arguments: Vec<String>, model: String) -> Outset {
         Outset {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -85,7 +82,6 @@ impl Outset {
             chains: 0,
             learns: false,
             token: None,
-            next_token: Some(token),
             ledger: None,
             resumed: 0,
         }
@@ -94,7 +90,7 @@ impl Outset {
 
 impl Outset {
     /// What is kept in files of its own: the chains, and what is learnt before them.
-    fn courses(&self) -> u64 {
+    pub fn courses(&self) -> u64 {
         self.chains + u64::from(self.learns)
     }
 }
@@ -373,8 +369,8 @@ fn open_chain(
         source,
     };
     let (mut draws, mut slots) = open_files(folder, chain).map_err(fail)?;
-    let even = read_slot(&mut slots[0]).map_err(fail)?;
-    let odd = read_slot(&mut slots[1]).map_err(fail)?;
+    let even = read_from(&mut slots[0]).map_err(fail)?;
+    let odd = read_from(&mut slots[1]).map_err(fail)?;
     // The first checkpoint, of number 0, may be half of a write; then nothing has begun.
     if matches!(
         (&even, &odd),
@@ -383,7 +379,7 @@ fn open_chain(
         return Err(damaged(&path, "both of its checkpoints are broken"));
     }
     let whole = [even, odd].into_iter().filter_map(|slot| match slot {
-        Slot::Whole(state) => Some(*state),
+        Slot::Whole(state) => Some(state),
         Slot::Empty | Slot::Torn => None,
     });
     let state = whole.max_by_key(|state| state.number);
@@ -421,49 +417,16 @@ fn open_chain(
     Ok((files, begun))
 }
 
-/// What stands in a slot.
-enum Slot {
-    Empty,
-    /// A write that was cut short.
-    Torn,
-    Whole(Box<State>),
-}
-
-/// Writes a hash, a line of JSON, and spaces, so that the length of the file, which takes
-/// the system longer than its contents, seldom changes.
 fn write_slot(file: &mut File, state: &State) -> io::Result<()> {
-    const BLOCK: usize = 4096;
-    let json = serde_json::to_vec(state)?;
-    let mut bytes = hash(&json).into_bytes();
-    bytes.push(b'\n');
-    bytes.extend(json);
-    bytes.push(b'\n');
-    bytes.resize(bytes.len().next_multiple_of(BLOCK), b' ');
     file.seek(SeekFrom::Start(0))?;
-    file.write_all(&bytes)?;
+    file.write_all(&slot_bytes(state)?)?;
     file.sync_data()
 }
 
-fn read_slot(file: &mut File) -> io::Result<Slot> {
+fn read_from(file: &mut File) -> io::Result<Slot<State>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    if bytes.is_empty() {
-        return Ok(Slot::Empty);
-    }
-    let mut lines = bytes.split(|&byte| byte == b'\n');
-    let (Some(first), Some(json)) = (lines.next(), lines.next()) else {
-        return Ok(Slot::Torn);
-    };
-    if first != hash(json).as_bytes() {
-        return Ok(Slot::Torn);
-    }
-    Ok(serde_json::from_slice(json).map_or(Slot::Torn, |state| Slot::Whole(Box::new(state))))
-}
-
-/// SHA-256 in hexadecimal.
-fn hash(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(read_slot(&bytes))
 }
 
 /// For reading and writing; made if it is not there.

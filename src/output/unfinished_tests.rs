@@ -1,8 +1,10 @@
 use super::*;
+use crate::accounting::Grant;
 use crate::sampler::Phase;
 
 fn outset() -> Outset {
-    let mut outset = Outset::new(vec!["sample".into()], "model {}".into(), "t1".into());
+    let mut outset = Outset::new(vec!["sample".into()], "model {}".into());
+    outset.token = Some("t1".into());
     outset.chains = 2;
     outset
 }
@@ -18,10 +20,14 @@ fn checkpoint(done: u64, draws: u64) -> Checkpoint {
     };
     let learnt = "{\"adaptation\":null,\"step_size\":0.1,\"covariance\":null,\"metric\":\"unit\"}";
     Checkpoint {
+        grant: Grant {
+            id: done.to_string(),
+            after: None,
+            released: vec![done],
+        },
         done,
         granted: done + 2,
         lost: 0,
-        released: vec![done],
         accepted: 0,
         sampled: done,
         first_release: None,
@@ -76,7 +82,7 @@ fn what_was_kept_is_what_is_read() {
     run.keep(0, &checkpoint(5, 3)).unwrap();
     drop(run);
     let (run, read, begun) = open_again(&place).unwrap();
-    assert_eq!(read.next_token.as_deref(), Some("t1"));
+    assert_eq!(read.token.as_deref(), Some("t1"));
     assert!(begun[1].is_none());
     let first = begun[0].as_ref().unwrap();
     assert_eq!((first.last.done, first.last.granted), (5, 7));
@@ -194,7 +200,7 @@ fn what_no_kill_leaves_is_damage() {
     fs::write(folder.join("chain-1.even"), even).unwrap();
     let known = String::from_utf8(read(RUN)).unwrap();
     for (from, to) in [
-        ("\"format\":1", "\"format\":2"),
+        ("\"format\":2", "\"format\":1"),
         ("\"version\":\"0", "\"version\":\"9"),
     ] {
         assert!(known.contains(from), "{known}");

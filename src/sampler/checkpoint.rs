@@ -7,7 +7,9 @@
 //! them, a [`Checkpoint`] that grants it the window is written down for good. When a run
 //! is killed, all of an open window counts as released and is lost: the chain goes on
 //! from its state before the window, with the iterations after it. A run that stops by
-//! itself closes its windows and loses nothing.
+//! itself closes its windows and loses nothing. Of a run that is charged to a ledger, the
+//! ledger knows the last checkpoint of each chain, so that nobody goes on from an older one
+//! ([`Reservation::grant`]).
 //!
 //! # Privacy
 //!
@@ -24,13 +26,14 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::Sampler;
 use super::exact_number;
 use super::oracle::SampleError;
 use super::plan::{Plan, PlanError};
 use super::run::Draw;
-use super::start::{self, Start};
+use super::start;
 use super::warmup::Learnt;
-use super::{Kind, Sampler};
+use crate::accounting::{Grant, Reservation, random_id};
 
 /// A chain's iterations are granted in about so many windows.
 const WINDOWS: u64 = 500;
@@ -39,15 +42,15 @@ const WINDOWS: u64 = 500;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
+    /// Its name, and the releases that this chain has made or may make until the window
+    /// ends, windows that were lost included.
+    pub grant: Grant,
     /// Iterations that are over, those among them that were lost included.
     pub done: u64,
     /// Iterations that may have begun: the window goes from `done` to here.
     pub granted: u64,
     /// Iterations that were lost.
     pub lost: u64,
-    /// Releases of each planned line that this chain has made, or may have made in
-    /// windows that were lost.
-    pub released: Vec<u64>,
     /// Accepted proposals among the `sampled` iterations after warm-up.
     pub accepted: u64,
     pub sampled: u64,
@@ -77,6 +80,46 @@ pub struct Keeping<'a> {
     /// The state of each chain, and behind them that of the start where there is one; `None`
     /// for one that has not begun. Empty for a new run.
     pub begun: Vec<Option<Begun>>,
+    /// The charge that each checkpoint is granted on; `None` of a run without a ledger.
+    pub charge: Option<&'a Reservation<'a>>,
+}
+
+impl Keeping<'_> {
+    /// Keeps a checkpoint, and has it granted.
+    pub(super) fn keep(&self, place: usize, checkpoint: &Checkpoint) -> Result<(), SampleError> {
+        let chain = place + 1;
+        let kept = self.keeper.keep(place, checkpoint);
+        kept.map_err(|source| SampleError::Keep { chain, source })?;
+        match self.charge {
+            Some(charge) => charge
+                .grant(place, &checkpoint.grant)
+                .map_err(|source| SampleError::Grant { chain, source }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Names the checkpoints of a chain one after another.
+#[derive(Debug, Default)]
+pub(super) struct Names(Option<String>);
+
+impl Names {
+    /// Goes on behind a checkpoint.
+    pub fn behind(last: &Checkpoint) -> Names {
+        Names(Some(last.grant.id.clone()))
+    }
+
+    /// The grant of the next checkpoint, under which the chain may come to so many releases
+    /// of each line.
+    pub fn next(&mut self, released: Vec<u64>) -> Result<Grant, SampleError> {
+        let id = random_id().map_err(|source| SampleError::Keep { chain: 0, source })?;
+        let after = self.0.replace(id.clone());
+        Ok(Grant {
+            id,
+            after,
+            released,
+        })
+    }
 }
 
 /// A chain that was cut short.
@@ -100,83 +143,27 @@ impl Begun {
         last.map(|last| Begun { last, draws })
     }
 
-    /// The iterations that count as made and are lost.
-    fn window(&self) -> Range<u64> {
-        self.last.done..self.last.granted
-    }
-
-    /// Releases of each line that this chain has made or may have made.
-    /// `asks`: whether iterations do.
-    pub(super) fn released(&self, plan: &Plan, asks: bool) -> Result<Vec<u64>, SampleError> {
-        let Kind::Private(sampler) = plan.request.algorithm.kind else {
-            return Err(SampleError::NotPrivate(plan.request.algorithm.name));
-        };
-        let granted = self.last.granted;
-        if self.last.released.len() != plan.lines.len()
-            || self.last.done > granted
-            || granted > plan.iterations_per_chain
-        {
-            return Err(SampleError::Unreadable);
+    /// Releases of each line that this chain, or the start, has made or may have made.
+    pub(super) fn released(&self, plan: &Plan) -> Result<Vec<u64>, SampleError> {
+        let released = &self.last.grant.released;
+        match released.len() == plan.lines.len() && self.last.done <= self.last.granted {
+            true => Ok(released.clone()),
+            false => Err(SampleError::Unreadable),
         }
-        if !asks {
-            return Ok(self.last.released.clone());
-        }
-        let mut lost = planned_releases(sampler, plan, self.window()).map_err(Box::new)?;
-        // Planned once, for the first iteration of all.
-        if let Some(line) = self.last.first_release
-            && self.last.done > 0
-            && granted > self.last.done
-        {
-            *lost.get_mut(line).ok_or(SampleError::Unreadable)? += 1;
-        }
-        Ok(self.and_lost(lost))
-    }
-
-    /// Releases of each line that the start has made or may have made.
-    pub(super) fn released_by_start(&self, plan: &Plan) -> Result<Vec<u64>, SampleError> {
-        let last = &self.last;
-        if last.released.len() != plan.lines.len()
-            || last.released.len() <= start::LINES
-            || last.done > last.granted
-            || last.granted > start::MOST_STEPS
-        {
-            return Err(SampleError::Unreadable);
-        }
-        Ok(self.and_lost(start::releases(plan, self.window())))
-    }
-
-    /// What was learnt before the chains, as it was when this was kept.
-    pub(super) fn start(&self, plan: &Plan) -> Result<Start, SampleError> {
-        Start::restore(&self.last.walker, plan.request.dimension as usize)
-    }
-
-    fn and_lost(&self, lost: Vec<u64>) -> Vec<u64> {
-        let both = self.last.released.iter().zip(lost);
-        both.map(|(made, lost)| made + lost).collect()
     }
 }
 
-/// Releases of each planned line that the chains have made, or may have made in windows
-/// that are lost: what a [`Meter`](crate::accounting::Meter) begins with when the run goes
-/// on.
+/// Releases of each planned line that the chains and the start have made, or may have made
+/// in windows that are lost: what a [`Meter`](crate::accounting::Meter) begins with when a
+/// run without a ledger goes on.
 ///
 /// # Errors
 ///
 /// The checkpoints are not this plan's.
 pub fn released_before(plan: &Plan, begun: &[Option<Begun>]) -> Result<Vec<u64>, SampleError> {
     let mut sum = vec![0; plan.lines.len()];
-    let learnt = match begun.get(plan.request.chains as usize) {
-        Some(Some(begun)) => Some(begun.start(plan)?),
-        _ => None,
-    };
-    let ask = !learnt.is_some_and(|start| start.is_gaussian(plan));
-    for (i, chain) in begun.iter().enumerate() {
-        let Some(chain) = chain else { continue };
-        let released = match (i as u64) < plan.request.chains {
-            true => chain.released(plan, ask)?,
-            false => chain.released_by_start(plan)?,
-        };
-        for (sum, released) in sum.iter_mut().zip(released) {
+    for chain in begun.iter().flatten() {
+        for (sum, released) in sum.iter_mut().zip(chain.released(plan)?) {
             *sum += released;
         }
     }
@@ -185,12 +172,12 @@ pub fn released_before(plan: &Plan, begun: &[Option<Begun>]) -> Result<Vec<u64>,
 
 /// Releases of each line that one chain makes in these iterations, at most. Before the
 /// first there are none.
-fn planned_releases(
+pub(super) fn planned_releases(
     sampler: &dyn Sampler,
     plan: &Plan,
     iterations: Range<u64>,
-) -> Result<Vec<u64>, PlanError> {
-    let up_to = |end: u64| -> Result<Vec<u64>, PlanError> {
+) -> Result<Vec<u64>, Box<PlanError>> {
+    let up_to = |end: u64| -> Result<Vec<u64>, Box<PlanError>> {
         let lines = match end {
             0 => Vec::new(),
             _ => sampler.lines(&plan.request, end)?,

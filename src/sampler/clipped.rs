@@ -3,6 +3,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
+use super::checkpoint::Names;
 use super::metric::MetricForm;
 use super::oracle::{Oracle, Ratio, SampleError, distance};
 use super::plan::check_settings;
@@ -98,7 +99,9 @@ pub fn sample_clipped(
             density: vault.density(),
             warmup,
             recorder: Recorder::new(chain, settings.num_warmup, observer),
-            keeper: None,
+            keeping: None,
+            names: Names::default(),
+            releases: &|_| Ok(Vec::new()),
             window: u64::MAX,
             at: 0,
         }

@@ -58,6 +58,12 @@ pub enum SampleError {
         chain: usize,
         source: std::io::Error,
     },
+    #[error("chain {chain} cannot go on: {source}")]
+    Grant {
+        /// Counts from 1.
+        chain: usize,
+        source: crate::accounting::LedgerError,
+    },
     #[error("the checkpoints are not of this run: they do not fit its plan or its sampler")]
     Unreadable,
     #[error("this should not have happened: the thread of a chain is gone")]

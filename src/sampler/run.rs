@@ -1,17 +1,18 @@
 //! Chains: initial points, iterations, what is kept.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::{Begun, Checkpoint, Keeper, Keeping, window};
+use super::checkpoint::{Begun, Checkpoint, Keeping, Names, planned_releases, window};
 use super::exact_number;
 use super::metric::MetricForm;
 use super::oracle::{Oracle, PrivateOracle, SampleError};
 use super::plan::Plan;
-use super::start::Start;
+use super::start::{self, Start};
 use super::warmup::Warmup;
 use super::{Kind, Walker};
 use crate::accounting::Meter;
@@ -157,10 +158,11 @@ pub fn sample_privately(
 /// gone on with, on the same charge and with the same settings.
 ///
 /// Of a new run, `keeping.begun` is empty. To go on, give what the keeper has kept of each
-/// chain, a meter that begins with
-/// [`released_before`](super::released_before), and new private randomness: noise that was
-/// used is never used again. Only one process may ever go on from a checkpoint; to see to
-/// that is the caller's task. Checkpoints do not change draws.
+/// chain, and new private randomness: noise that was used is never used again. `meter` is
+/// that of `keeping.charge`, where there is one, and the ledger sees to it that nobody goes
+/// on from a checkpoint twice. Without a ledger it begins with
+/// [`released_before`](super::released_before), and to see to that is the caller's task.
+/// Checkpoints do not change draws.
 ///
 /// Errors: as of [`sample_privately`]; a checkpoint that cannot be kept, or is not this
 /// run's. Chains stop then, and what was kept before can be gone on from.
@@ -216,21 +218,26 @@ pub fn sample_with_checkpoints(
                 sampler.chain(plan, anywhere, &mut oracle, &mut rng)
             }
         };
+        let asks = learnt
+            .as_ref()
+            .is_none_or(|(_, start)| !start.is_gaussian(plan));
         let mut course = Course {
             walker: walker.as_mut(),
             oracle: &mut oracle,
             density: vault.density(),
             warmup,
             recorder: Recorder::new(chain, run.num_warmup, observer),
-            keeper: keeping.map(|keeping| keeping.keeper),
+            keeping,
+            names: Names::default(),
+            releases: &|iterations| match asks {
+                true => Ok(planned_releases(sampler, plan, iterations)?),
+                false => Ok(vec![0; plan.lines.len()]),
+            },
             window: window(plan.iterations_per_chain),
             at: 0,
         };
         if let Some(begun) = begun {
-            let asks = learnt
-                .as_ref()
-                .is_none_or(|(_, start)| !start.is_gaussian(plan));
-            let released = begun.released(plan, asks)?;
+            let released = begun.released(plan)?;
             course.go_on_from(begun, released, plan.iterations_per_chain, &mut rng)?;
         }
         course.run(plan.iterations_per_chain, &mut rng, stop)
@@ -251,25 +258,38 @@ fn learn(
     let density = vault.density();
     let noise = run.noise.fork(place as u64)?;
     let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
-    let (mut start, mut round, lost) = match keeping.and_then(|k| k.begun.get(place)?.as_ref()) {
+    let begun = keeping.and_then(|keeping| keeping.begun.get(place)?.as_ref());
+    let mut names = Names::default();
+    let (mut start, mut round, lost) = match begun {
         None => (Start::new(density, plan, &run.initial, run.seed)?, 0, 0),
         Some(begun) => {
             let last = &begun.last;
-            oracle.count_from(begun.released_by_start(plan)?);
-            let start = begun.start(plan)?;
+            if last.granted > start::MOST_STEPS {
+                return Err(SampleError::Unreadable);
+            }
+            oracle.count_from(begun.released(plan)?);
+            names = Names::behind(last);
+            let start = Start::restore(&last.walker, density.dimension())?;
             (start, last.granted, last.lost + last.granted - last.done)
         }
     };
     let nothing = Warmup::new(0, 0, 0.0, None, MetricForm::Unit);
-    let keep = |start: &Start, oracle: &PrivateOracle, done: u64, granted: u64, lost: u64| {
+    let mut keep = |start: &Start, oracle: &PrivateOracle, done: u64, granted: u64| {
         let Some(keeping) = keeping else {
             return Ok(());
         };
+        let mut released = oracle.released();
+        for (released, more) in released
+            .iter_mut()
+            .zip(start::releases(plan, done..granted))
+        {
+            *released += more;
+        }
         let checkpoint = Checkpoint {
+            grant: names.next(released)?,
             done,
             granted,
             lost,
-            released: oracle.released(),
             accepted: 0,
             sampled: 0,
             first_release: None,
@@ -278,23 +298,19 @@ fn learn(
             warmup: nothing.learnt().clone(),
             draws: Vec::new(),
         };
-        let kept = keeping.keeper.keep(place, &checkpoint);
-        kept.map_err(|source| SampleError::Keep {
-            chain: place + 1,
-            source,
-        })
+        keeping.keep(place, &checkpoint)
     };
     while round < start.steps(plan) {
         if observer.interrupted() {
-            keep(&start, &oracle, round, round, lost)?;
+            keep(&start, &oracle, round, round)?;
             return Ok(None);
         }
-        keep(&start, &oracle, round, round + 1, lost)?;
+        keep(&start, &oracle, round, round + 1)?;
         let mut rng = public_rng(run.seed, place + 1 + round as usize);
         start.step(round, plan, &mut oracle, &mut rng)?;
         round += 1;
     }
-    keep(&start, &oracle, round, round, lost)?;
+    keep(&start, &oracle, round, round)?;
     Ok(Some(start))
 }
 
@@ -305,8 +321,11 @@ pub(super) struct Course<'a, O: Observer> {
     pub density: &'a Density,
     pub warmup: Warmup,
     pub recorder: Recorder<'a, O>,
-    /// Where checkpoints are kept, of a run that has them.
-    pub keeper: Option<&'a dyn Keeper>,
+    /// Of a run that has checkpoints.
+    pub keeping: Option<&'a Keeping<'a>>,
+    pub names: Names,
+    /// The most that these iterations release of each line, but for a walker's first release.
+    pub releases: &'a dyn Fn(Range<u64>) -> Result<Vec<u64>, SampleError>,
     /// Iterations from one checkpoint to the next.
     pub window: u64,
     /// Iterations that are over.
@@ -331,6 +350,7 @@ impl<O: Observer> Course<'_, O> {
         self.warmup.restore(last.warmup.clone());
         rng.set_word_pos(last.position);
         self.oracle.count_from(released);
+        self.names = Names::behind(last);
         self.at = last.granted;
         let mut lost = last.granted - last.done;
         if lost > 0 {
@@ -402,29 +422,37 @@ impl<O: Observer> Course<'_, O> {
 
     /// Grants the iterations up to `granted`.
     fn keep(&mut self, granted: u64, rng: &ChaCha8Rng) -> Result<(), SampleError> {
-        let Some(keeper) = self.keeper else {
+        let Some(keeping) = self.keeping else {
             return Ok(());
         };
+        let done = self.at.min(granted);
+        let first_release = self.walker.first_release();
+        let mut released = self.oracle.released();
+        for (released, more) in released.iter_mut().zip((self.releases)(done..granted)?) {
+            *released += more;
+        }
+        // Planned once, for the first iteration of all.
+        if let Some(line) = first_release
+            && done > 0
+            && granted > done
+        {
+            *released.get_mut(line).ok_or(SampleError::Unreadable)? += 1;
+        }
         let recorder = &mut self.recorder;
         let checkpoint = Checkpoint {
-            done: self.at.min(granted),
+            grant: self.names.next(released)?,
+            done,
             granted,
             lost: recorder.lost,
-            released: self.oracle.released(),
             accepted: recorder.accepted,
             sampled: recorder.sampled,
-            first_release: self.walker.first_release(),
+            first_release,
             position: rng.get_word_pos(),
             walker: self.walker.save(),
             warmup: self.warmup.learnt().clone(),
             draws: recorder.draws[recorder.kept..].to_vec(),
         };
-        keeper
-            .keep(recorder.chain, &checkpoint)
-            .map_err(|source| SampleError::Keep {
-                chain: recorder.chain + 1,
-                source,
-            })?;
+        keeping.keep(recorder.chain, &checkpoint)?;
         recorder.kept = recorder.draws.len();
         Ok(())
     }

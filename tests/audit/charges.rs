@@ -2,6 +2,7 @@
 
 use dpm::accounting::Relation;
 
+use crate::attack::continuations::continuations_keep_to_their_charges;
 use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
 use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
@@ -67,4 +68,16 @@ fn every_release_is_counted() {
 #[test]
 fn the_ledger_covers_what_was_released() {
     file_covers_releases().unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+// Wrong here: two who go on from copies of one run, and release twice what was charged once.
+#[test]
+fn whoever_goes_on_from_whatever_state_keeps_to_the_charge() {
+    let tally =
+        continuations_keep_to_their_charges(400, 150).unwrap_or_else(|broken| panic!("{broken}"));
+    assert!(
+        tally.released > 10_000 && tally.resumed > 1000 && tally.refused > 1000,
+        "{tally:?}"
+    );
+    assert!(tally.lifted > 50, "{tally:?}");
 }

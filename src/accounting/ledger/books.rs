@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::accountant::AccountError;
 use super::super::event::Event;
@@ -35,6 +35,8 @@ pub struct Tally {
     pub completed: u64,
     pub stopped: u64,
     pub nothing_released: u64,
+    /// How often a run was interrupted that could then be gone on with.
+    pub interrupted: u64,
     /// How often a run that was cut short was gone on with.
     pub resumed: u64,
     /// Repairs after a write that was cut short.
@@ -64,8 +66,19 @@ pub struct RunRecord {
     pub resumed: u64,
     /// None while it is under way, and for ever if it died.
     pub outcome: Option<Outcome>,
-    /// Releases that took place, an event at a time; none known before it has ended.
+    /// Releases that took place, an event at a time, when it ended or was interrupted last;
+    /// none known before.
     pub released: Option<Vec<u64>>,
+    /// All entries about it, that which charged it first.
+    #[serde(skip)]
+    pub entries: Vec<EntryRef>,
+}
+
+/// An entry, by its number and hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryRef {
+    pub entry: u64,
+    pub hash: EntryHash,
 }
 
 /// A run that has not been settled.
@@ -73,15 +86,17 @@ pub struct RunRecord {
 struct OpenRun {
     cost: Cost,
     counts: Box<[u64]>,
-    /// What whoever goes on with it must know, and what is known of its charge then.
+    /// Whether it was ever interrupted or gone on with: then what its last process knows of
+    /// releases is not all there is to know.
+    went_on: bool,
+    /// Its last token, and its charge.
     token: Option<Box<(String, Charged)>>,
 }
 
 /// An entry that charged a run.
 #[derive(Clone, Debug)]
 pub(super) struct Charged {
-    pub entry: u64,
-    pub hash: EntryHash,
+    pub at: EntryRef,
     /// With the run.
     pub balance: Balance,
 }
@@ -104,7 +119,7 @@ pub(super) enum EntryError {
     SecondOpening,
     #[error("it is about entry {0}, which is no run that is under way")]
     NotOpen(u64),
-    #[error("it goes on with the run of entry {0} without the run's last token")]
+    #[error("it is about the run of entry {0}, without the run's last token")]
     WrongToken(u64),
     #[error("its token was used before")]
     UsedToken,
@@ -162,10 +177,13 @@ impl Books {
                 self.balance.charge(cost);
                 self.tally.runs += 1;
                 let counts = events.iter().map(Event::count).collect();
+                let at = EntryRef {
+                    entry: *entry,
+                    hash,
+                };
                 let token = token.as_ref().map(|token| {
                     let charged = Charged {
-                        entry: *entry,
-                        hash,
+                        at,
                         balance: self.balance.clone(),
                     };
                     self.tokens.insert(token.clone(), *entry);
@@ -174,6 +192,7 @@ impl Books {
                 let open = OpenRun {
                     cost,
                     counts,
+                    went_on: false,
                     token,
                 };
                 self.open.insert(*entry, open);
@@ -187,27 +206,70 @@ impl Books {
                         resumed: 0,
                         outcome: None,
                         released: None,
+                        entries: vec![at],
                     });
                 }
             }
             Entry::Resumed {
-                of, after, token, ..
-            } => self.resume(*of, after, token)?,
+                entry,
+                of,
+                after,
+                token,
+                ..
+            } => {
+                self.rotate(*of, after, token)?;
+                self.tally.resumed += 1;
+                self.record(*of, *entry, hash, |run| run.resumed += 1);
+            }
+            Entry::Interrupted {
+                entry,
+                of,
+                after,
+                token,
+                released,
+                ..
+            } => {
+                self.covers(*of, released)?;
+                self.rotate(*of, after, token)?;
+                self.tally.interrupted += 1;
+                self.record(*of, *entry, hash, |run| {
+                    run.released = Some(released.clone());
+                });
+            }
             Entry::Settled {
+                entry,
                 of,
                 outcome,
                 released,
                 ..
-            } => self.settle(*of, *outcome, released)?,
+            } => {
+                self.settle(*of, *outcome, released)?;
+                self.record(*of, *entry, hash, |run| {
+                    run.outcome = Some(*outcome);
+                    run.released = Some(released.clone());
+                });
+            }
             Entry::Recovered { .. } => self.tally.recovered += 1,
             Entry::Adopted { .. } => self.tally.adopted += 1,
         }
         Ok(())
     }
 
+    /// The last token of the run that this entry charged, if it is under way or died, and
+    /// can be gone on with.
+    pub fn token(&self, charge: EntryRef) -> Option<&str> {
+        let (token, charged) = self.open.get(&charge.entry)?.token.as_deref()?;
+        (charged.at == charge).then_some(token.as_str())
+    }
+
     /// Whether a run is under way, or died.
     pub fn is_open(&self, entry: u64) -> bool {
         self.open.contains_key(&entry)
+    }
+
+    /// Whether a run that is under way was ever interrupted or gone on with.
+    pub fn went_on(&self, entry: u64) -> bool {
+        self.open.get(&entry).is_some_and(|run| run.went_on)
     }
 
     /// The charge of the open run whose last token this is.
@@ -228,7 +290,8 @@ impl Books {
         })
     }
 
-    fn resume(&mut self, of: u64, after: &str, token: &str) -> Result<(), EntryError> {
+    /// Puts another token in the place of a run's last one.
+    fn rotate(&mut self, of: u64, after: &str, token: &str) -> Result<(), EntryError> {
         if self.tokens.contains_key(token) {
             return Err(EntryError::UsedToken);
         }
@@ -236,21 +299,22 @@ impl Books {
         let known = run.token.as_mut().filter(|known| known.0 == after);
         let known = known.ok_or(EntryError::WrongToken(of))?;
         known.0 = token.to_owned();
+        run.went_on = true;
         self.tokens.remove(after);
         self.tokens.insert(token.to_owned(), of);
-        self.tally.resumed += 1;
-        if let Some(record) = self.record(of) {
-            record.resumed += 1;
-        }
         Ok(())
     }
 
-    /// What the history says of the run that this entry charged.
-    fn record(&mut self, entry: u64) -> Option<&mut RunRecord> {
-        let history = self.history.as_mut()?;
+    /// Changes what the history says of the run of entry `of`, which another entry is about.
+    fn record(&mut self, of: u64, entry: u64, hash: EntryHash, change: impl Fn(&mut RunRecord)) {
+        let Some(history) = &mut self.history else {
+            return;
+        };
         // In order of entries, since they were pushed so.
-        let i = history.binary_search_by_key(&entry, |run| run.entry).ok()?;
-        history.get_mut(i)
+        if let Ok(i) = history.binary_search_by_key(&of, |run| run.entry) {
+            history[i].entries.push(EntryRef { entry, hash });
+            change(&mut history[i]);
+        }
     }
 
     pub fn has_history(&self) -> bool {
@@ -261,19 +325,30 @@ impl Books {
         self.history.as_deref().unwrap_or_default()
     }
 
-    fn settle(&mut self, of: u64, outcome: Outcome, released: &[u64]) -> Result<(), EntryError> {
+    /// Refuses counts of releases that the run of this entry was not charged for.
+    fn covers(&self, of: u64, released: &[u64]) -> Result<(), EntryError> {
         let run = self.open.get(&of).ok_or(EntryError::NotOpen(of))?;
         let covers = released.len() == run.counts.len()
             && released.iter().zip(&run.counts).all(|(r, c)| r <= c);
-        if !covers {
-            return Err(EntryError::TooManyReleased(of));
+        match covers {
+            true => Ok(()),
+            false => Err(EntryError::TooManyReleased(of)),
         }
+    }
+
+    fn settle(&mut self, of: u64, outcome: Outcome, released: &[u64]) -> Result<(), EntryError> {
+        self.covers(of, released)?;
+        let run = self.open.get(&of).ok_or(EntryError::NotOpen(of))?;
         match outcome {
             Outcome::NothingReleased => {
                 if released.iter().any(|&count| count > 0) {
                     return Err(EntryError::ReleasedAfterAll(of));
                 }
-                self.balance.lift(run.cost);
+                // Earlier programs wrote this of runs that had been gone on with from a
+                // copy: what the copy released is not known.
+                if !run.went_on {
+                    self.balance.lift(run.cost);
+                }
                 self.tally.nothing_released += 1;
             }
             Outcome::Completed => self.tally.completed += 1,
@@ -281,10 +356,6 @@ impl Books {
         }
         if let Some(known) = self.open.remove(&of).and_then(|run| run.token) {
             self.tokens.remove(&known.0);
-        }
-        if let Some(record) = self.record(of) {
-            record.outcome = Some(outcome);
-            record.released = Some(released.to_vec());
         }
         Ok(())
     }

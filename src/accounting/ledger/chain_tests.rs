@@ -23,6 +23,7 @@ fn events() -> Vec<StoredEvent> {
 }
 
 /// A ledger in memory, written as the program would.
+#[derive(Clone)]
 struct Text {
     bytes: Vec<u8>,
     entries: u64,
@@ -77,6 +78,17 @@ impl Text {
             of,
             after: after.to_owned(),
             token: token.to_owned(),
+        });
+    }
+
+    fn interrupt(&mut self, of: u64, after: &str, token: &str, released: u64) {
+        self.add(|entry, previous| Entry::Interrupted {
+            entry,
+            previous,
+            of,
+            after: after.to_owned(),
+            token: token.to_owned(),
+            released: vec![released],
         });
     }
 
@@ -141,6 +153,62 @@ fn long_runs() -> Text {
     text
 }
 
+// Wrong here: a copy of an earlier state goes on behind an interruption, or an interruption
+// that is not the run's own is believed.
+#[test]
+fn an_interruption_changes_the_token_and_keeps_the_charge() {
+    let mut text = Text::new();
+    text.reserve_resumable("a");
+    text.interrupt(2, "a", "b", 3);
+    let chain = read(&text.bytes, Some(&text.head())).unwrap();
+    let run = &chain.books.history()[0];
+    assert_eq!(
+        (run.outcome, run.released.as_deref()),
+        (None, Some(&[3][..]))
+    );
+    assert_eq!(
+        run.entries.iter().map(|at| at.entry).collect::<Vec<_>>(),
+        [2, 3]
+    );
+    assert!(chain.books.charged("a").is_none() && chain.books.went_on(2));
+    assert_eq!(chain.books.tally.interrupted, 1);
+    type Change = fn(&mut Text);
+    let cases: [(Change, &str); 4] = [
+        (|t| t.resume(2, "a", "c"), "without the run's last token"),
+        (
+            |t| t.interrupt(2, "a", "c", 3),
+            "without the run's last token",
+        ),
+        (|t| t.interrupt(2, "b", "b", 3), "was used before"),
+        (
+            |t| t.interrupt(2, "b", "c", 8),
+            "more releases than entry 2 reserved",
+        ),
+    ];
+    for (change, word) in cases {
+        let mut text = text.clone();
+        change(&mut text);
+        let error = read(&text.bytes, None).unwrap_err();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+// Wrong here: a copy that was gone on with and stopped at once lifts the charge of releases
+// that the original made. Earlier programs wrote such lines.
+#[test]
+fn a_run_that_was_gone_on_with_is_never_lifted() {
+    let spent = |change: fn(&mut Text)| {
+        let mut text = Text::new();
+        text.reserve_resumable("a");
+        change(&mut text);
+        text.settle(2, Outcome::NothingReleased, 0);
+        read(&text.bytes, None).unwrap().books.balance.spent()
+    };
+    assert_eq!(spent(|_| {}), 0.0);
+    assert!(spent(|t| t.resume(2, "a", "b")) > 0.0);
+    assert!(spent(|t| t.interrupt(2, "a", "b", 0)) > 0.0);
+}
+
 #[test]
 fn entries_add_up() {
     let text = three_runs();
@@ -187,7 +255,7 @@ fn a_run_goes_on_on_its_charge_and_by_its_last_token() {
     two.reserve();
     let two = read(&two.bytes, None).unwrap();
     assert_eq!(books.balance.spent(), two.books.balance.spent());
-    assert_eq!(books.charged("c").unwrap().entry, 4);
+    assert_eq!(books.charged("c").unwrap().at.entry, 4);
     for token in ["a", "b", "d", ""] {
         assert!(books.charged(token).is_none(), "{token}");
     }
@@ -216,7 +284,7 @@ fn a_run_goes_on_on_its_charge_and_by_its_last_token() {
     let mut text = long_runs();
     text.resume(4, "c", "e");
     let chain = read(&text.bytes, Some(&text.head())).unwrap();
-    assert_eq!(chain.books.charged("e").unwrap().entry, 4);
+    assert_eq!(chain.books.charged("e").unwrap().at.entry, 4);
 }
 
 // What the version before wrote, to the byte.

@@ -29,7 +29,8 @@ pub(super) enum Entry {
         /// Who asked, in a few words.
         run: String,
         events: Vec<StoredEvent>,
-        /// What whoever goes on with the run must know; none of a run that cannot be.
+        /// What the run's watermark beside the ledger must carry, see `watermark`; none of a
+        /// run that cannot be gone on with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
     },
@@ -42,8 +43,19 @@ pub(super) enum Entry {
         of: u64,
         /// The token of the run's entry before this one.
         after: String,
-        /// What whoever goes on next must know.
+        /// The one that takes its place.
         token: String,
+    },
+    /// A run was interrupted and can go on; its token is another one from now on.
+    Interrupted {
+        entry: u64,
+        previous: EntryHash,
+        /// The number of the entry that reserved for it.
+        of: u64,
+        after: String,
+        token: String,
+        /// Releases that took place so far, an event at a time.
+        released: Vec<u64>,
     },
     /// A run has ended.
     Settled {
@@ -100,7 +112,8 @@ pub enum Outcome {
     /// on what was released, and to claim less for a run that was cut short would be
     /// to choose the claim by the data.
     Stopped,
-    /// It ended before its first release. Its charge is lifted.
+    /// It ended before its first release. Its charge is lifted, unless the run was ever
+    /// interrupted or gone on with.
     NothingReleased,
 }
 
@@ -128,6 +141,9 @@ impl Entry {
                 entry, previous, ..
             }
             | Entry::Resumed {
+                entry, previous, ..
+            }
+            | Entry::Interrupted {
                 entry, previous, ..
             }
             | Entry::Settled {

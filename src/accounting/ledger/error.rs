@@ -66,9 +66,25 @@ pub enum LedgerError {
     )]
     UnderWay { entry: u64 },
     #[error(
-        "the ledger has no run under way that this could go on with: it has ended, or was gone on with elsewhere, from a copy; or the ledger was put back to an earlier state. What was charged stays charged"
+        "the ledger has no run under way that this could go on with: it has ended, or the ledger was put back to an earlier state. What was charged stays charged"
     )]
     NotResumable,
+    #[error(
+        "this is not the last state of its run: the run was gone on with elsewhere, from a copy, or this was put back from a backup. To go on from here would release anew what was released before. What was charged stays charged; begin another run, with a charge of its own"
+    )]
+    OlderState,
+    #[error(
+        "`{}`, which says how far the run has come, is missing or damaged, so that it cannot be gone on with; it belongs to the ledger, as the head does. What was charged stays charged", .0.display()
+    )]
+    NoWatermark(PathBuf),
+    #[error(
+        "`{}`, which says how far the run of entry {entry} has come, was replaced or removed while the run was under way", path.display()
+    )]
+    WatermarkReplaced { path: PathBuf, entry: u64 },
+    #[error("the chains of this run have made more releases than their states say")]
+    MoreThanGranted,
+    #[error("cannot write `{}`, which says how far a run has come: {source}", path.display())]
+    Watermark { path: PathBuf, source: io::Error },
     #[error(
         "the ledger has other events for this run than its plan: the settings or the program have changed since it began"
     )]

@@ -9,7 +9,7 @@ use super::chain::{Chain, ChainError, Tail};
 use super::entry::{Entry, Opening};
 use super::error::{Damage, LedgerError};
 use super::hash::EntryHash;
-use super::head::{Head, sync_folder, with_suffix};
+use super::head::{Head, sync_folder};
 
 /// How long to wait for others. They hold the lock while they read and append, not
 /// while they run, so that only a very long ledger or a dead disk takes this long.
@@ -25,23 +25,8 @@ pub(super) struct LedgerFile {
     patience: Duration,
 }
 
-/// Held while a process is at a run that can be gone on with, so that nobody goes on with a
-/// copy of its state meanwhile: a lock on a file beside the ledger, `.run-` and the number
-/// of the run's entry. What a kill leaves of it is not locked.
-#[derive(Debug)]
-pub(super) struct RunLock {
-    path: PathBuf,
-    _file: File,
-}
-
-impl Drop for RunLock {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
 /// What distinguishes a file from one that takes its name, where the system can tell.
-type Identity = Option<(u64, u64)>;
+pub(super) type Identity = Option<(u64, u64)>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lock {
@@ -162,25 +147,6 @@ impl LedgerFile {
         self.lock(&file, Lock::Exclusive)?;
         self.catch_up(&file, chain)?;
         self.write(&mut file, chain, decide)
-    }
-
-    /// Takes the lock of the run that this entry charged.
-    pub fn lock_run(&self, entry: u64) -> Result<RunLock, LedgerError> {
-        let path = with_suffix(&self.path, &format!(".run-{entry}"));
-        let fail = |source| LedgerError::Write {
-            path: path.clone(),
-            source,
-        };
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(fail)?;
-        match file.try_lock() {
-            Ok(()) => Ok(RunLock { path, _file: file }),
-            Err(TryLockError::WouldBlock) => Err(LedgerError::UnderWay { entry }),
-            Err(TryLockError::Error(source)) => Err(fail(source)),
-        }
     }
 
     /// As [`LedgerFile::append`], on a ledger that has lost its head: makes a new one.
@@ -391,7 +357,7 @@ fn buffered(file: &File) -> BufReader<&File> {
     BufReader::with_capacity(1 << 16, file)
 }
 
-fn identity(metadata: &fs::Metadata) -> Identity {
+pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

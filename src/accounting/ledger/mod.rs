@@ -14,6 +14,8 @@
 //! | `chain` | reading: the chain of hashes, and tails that a crash has torn |
 //! | `head` | the file beside it that shows missing lines |
 //! | `file` | locking, and appending so that a crash loses no charge |
+//! | `watermark` | how far a run that can be gone on with may have come |
+//! | `slot` | values on the disk that are whole or recognisably not |
 //! | `session` | the way in |
 
 mod balance;
@@ -25,15 +27,19 @@ mod file;
 mod hash;
 mod head;
 mod session;
+mod slot;
 mod stored_event;
 mod terms;
+mod watermark;
 
 pub use balance::Quote;
-pub use books::{RunRecord, Tally};
+pub use books::{EntryRef, RunRecord, Tally};
 pub use entry::Outcome;
 pub use error::{Damage, LedgerError};
 pub use hash::{EntryHash, NotAHash};
 pub(crate) use head::sync_folder;
-pub use session::{Request, Reservation, Session, Statement};
+pub use session::{Evidence, Request, Reservation, Session, Settlement, Statement};
+pub(crate) use slot::{Slot, read_slot, slot_bytes};
 pub use stored_event::StoredEventError;
 pub use terms::{Terms, TermsError};
+pub use watermark::{Grant, random_id};

@@ -1,10 +1,8 @@
 //! A budget over several analyses.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-use rand::rand_core::TryRng;
-use rand::rngs::SysRng;
 use serde::Serialize;
 
 use super::super::accountant::Accountant;
@@ -13,14 +11,15 @@ use super::super::event::{Event, Relation};
 use super::super::measure::Cost;
 use super::super::real::Real;
 use super::balance::{Balance, Quote};
-use super::books::{Charged, RunRecord, Tally};
+use super::books::{Charged, EntryRef, RunRecord, Tally};
 use super::chain::{Chain, Tail};
 use super::entry::{Entry, FORMAT, Opening, Outcome, today};
 use super::error::{Damage, LedgerError, figure};
-use super::file::{HeadRule, LedgerFile, RunLock};
+use super::file::{HeadRule, LedgerFile};
 use super::hash::EntryHash;
 use super::stored_event::StoredEvent;
 use super::terms::Terms;
+use super::watermark::{Grant, HeldWatermark, InMemory, random_id};
 
 /// A budget of one data set, from which any number of analyses take, one after another
 /// or at once, in this process or, with a ledger, in several.
@@ -58,6 +57,8 @@ pub struct Session {
 struct State {
     chain: Chain,
     file: Option<LedgerFile>,
+    /// Of a budget without a file.
+    watermarks: InMemory,
 }
 
 /// A run that asks for its share.
@@ -124,14 +125,10 @@ impl Session {
     /// Something is there already, or it cannot be written.
     pub fn create(path: impl AsRef<Path>, terms: &Terms) -> Result<Session, LedgerError> {
         let path = path.as_ref();
-        let mut id = [0; 16];
-        SysRng
-            .try_fill_bytes(&mut id)
-            .map_err(|error| LedgerError::Write {
-                path: path.to_path_buf(),
-                source: std::io::Error::other(error),
-            })?;
-        let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = random_id().map_err(|source| LedgerError::Write {
+            path: path.to_path_buf(),
+            source,
+        })?;
         let (file, chain) = LedgerFile::create(path, opening(terms, id))?;
         Ok(Session::of(chain, Some(file)))
     }
@@ -172,7 +169,11 @@ impl Session {
 
     fn of(chain: Chain, file: Option<LedgerFile>) -> Session {
         Session {
-            state: Mutex::new(State { chain, file }),
+            state: Mutex::new(State {
+                chain,
+                file,
+                watermarks: InMemory::default(),
+            }),
         }
     }
 
@@ -223,70 +224,91 @@ impl Session {
         self.reserve_with(request, None)
     }
 
-    /// As [`Session::reserve`], of a run that can be gone on with by whoever knows `token`,
-    /// which must be random: [`Session::resume`].
+    /// As [`Session::reserve`], of a run of so many chains that can be gone on with when it
+    /// was cut short: [`Session::resume`]. Its meter gives nothing before
+    /// [`Reservation::grant`]. `token` is 128 random bits by which
+    /// [`Session::find_charge`] finds the charge of a process that died before it knew of it.
     pub fn reserve_resumable(
         &self,
         request: &Request,
         token: &str,
+        chains: usize,
     ) -> Result<Reservation<'_>, LedgerError> {
-        self.reserve_with(request, Some(token))
+        self.reserve_with(request, Some((token, chains)))
     }
 
-    /// Goes on with a run that was cut short, on the charge it has. `after`: the token of
-    /// the run's entry before; `token`: what whoever goes on next must know, random and
-    /// new; `released`: how many of each event's releases were made, or may have been.
+    /// The charge of a run that was reserved with this token and neither interrupted, gone
+    /// on with nor settled since.
+    pub fn find_charge(&self, token: &str) -> Result<Option<EntryRef>, LedgerError> {
+        self.with(|state| {
+            state.refresh()?;
+            Ok(state.chain.books.charged(token).map(|charged| charged.at))
+        })
+    }
+
+    /// Whether the run with this charge can be gone on with: it is under way, or was cut
+    /// short.
+    pub fn is_open(&self, charge: EntryRef) -> Result<bool, LedgerError> {
+        self.with(|state| {
+            state.refresh()?;
+            Ok(state.chain.books.token(charge).is_some())
+        })
+    }
+
+    /// Goes on with a run that was cut short, on the charge it has. `states`: what the last
+    /// state of each chain allowed it. The meter counts all that was granted before as
+    /// released.
     ///
-    /// Of several who go on from one token, such as from a copy, one can.
+    /// Of several who go on from one state, such as from a copy, one can.
     ///
     /// # Errors
     ///
-    /// No open run has that last token; its events are others; more was released than
-    /// was charged; a ledger that does not hold or cannot be written.
+    /// The run is not open; these are not its last states; another process is at it; its
+    /// events are others; a ledger that does not hold or cannot be written.
     pub fn resume(
         &self,
         request: &Request,
-        after: &str,
-        token: &str,
-        released: &[u64],
+        charge: EntryRef,
+        states: &[Option<Grant>],
     ) -> Result<Reservation<'_>, LedgerError> {
+        let next = new_token()?;
         self.with(|state| {
             let cost = check(request, &state.chain.books.terms)?;
-            let meter = Meter::resumed(request.events.to_vec(), released)?;
-            let (mut charged, mut lock) = (None, None);
-            let file = state.file.clone();
-            state.append(|chain, entry, previous| {
-                let run = chain
-                    .books
-                    .charged(after)
-                    .ok_or(LedgerError::NotResumable)?;
-                if !chain.books.charges(run.entry, cost, request.events) {
+            let (file, mut taken) = (state.file.clone(), None);
+            let State {
+                chain, watermarks, ..
+            } = state;
+            append(file.as_ref(), chain, |chain, entry, previous| {
+                let books = &chain.books;
+                let token = books.token(charge).ok_or(LedgerError::NotResumable)?;
+                if !books.charges(charge.entry, cost, request.events) {
                     return Err(LedgerError::OtherPlan);
                 }
-                lock = match &file {
-                    Some(file) => Some(file.lock_run(run.entry)?),
-                    None => None,
+                let mut watermark = match &file {
+                    Some(file) => HeldWatermark::open(file.path(), charge.entry)?,
+                    None => watermarks.open(charge.entry)?,
                 };
-                charged = Some(run.clone());
+                if !watermark.has_token(token) {
+                    return Err(LedgerError::OlderState);
+                }
+                watermark.follow(states)?;
+                let released = watermark.released(request.events.len());
+                let meter = Meter::watermarked(request.events.to_vec(), &released)?;
+                watermark.announce(&next)?;
+                let charged = books.charged(token).ok_or(LedgerError::NotResumable)?;
+                taken = Some((charged.clone(), meter, watermark));
                 Ok(Entry::Resumed {
                     entry,
                     previous,
                     date: today(),
-                    of: run.entry,
-                    after: after.to_owned(),
-                    token: token.to_owned(),
+                    of: charge.entry,
+                    after: token.to_owned(),
+                    token: next.clone(),
                 })
             })?;
-            let charged = charged.ok_or(LedgerError::NotResumable)?;
-            Ok(self.reservation(state, charged, meter, lock))
-        })
-    }
-
-    /// Whether an open run's last token is this.
-    pub fn knows(&self, token: &str) -> Result<bool, LedgerError> {
-        self.with(|state| {
-            state.refresh()?;
-            Ok(state.chain.books.charged(token).is_some())
+            let (charged, meter, mut watermark) = taken.ok_or(LedgerError::NotResumable)?;
+            watermark.confirm()?;
+            Ok(self.reservation(state, charged, meter, Some(watermark)))
         })
     }
 
@@ -295,37 +317,50 @@ impl Session {
         state: &State,
         charged: Charged,
         meter: Meter,
-        lock: Option<RunLock>,
+        watermark: Option<HeldWatermark>,
     ) -> Reservation<'_> {
         Reservation {
             session: self,
             ledger: state.chain.books.opening.id.clone(),
             terms: state.chain.books.terms.clone(),
-            entry: charged.entry,
-            hash: charged.hash,
+            charge: charged.at,
             balance: charged.balance,
             meter,
-            _lock: lock,
+            watermark: watermark.map(Mutex::new),
         }
     }
 
     fn reserve_with(
         &self,
         request: &Request,
-        token: Option<&str>,
+        resumable: Option<(&str, usize)>,
     ) -> Result<Reservation<'_>, LedgerError> {
         self.with(|state| {
             let relation = state.chain.books.terms.relation();
             let cost = check(request, &state.chain.books.terms)?;
-            let events: Vec<StoredEvent> = request
-                .events
-                .iter()
-                .map(|event| StoredEvent::of(event, relation))
-                .collect();
-            state.append(|chain, entry, previous| {
+            let stored = request.events.iter();
+            let stored = stored.map(|event| StoredEvent::of(event, relation));
+            let (file, events, mut watermark) = (state.file.clone(), stored.collect(), None);
+            let State {
+                chain, watermarks, ..
+            } = state;
+            let appended = append(file.as_ref(), chain, |chain, entry, previous| {
                 let balance = &chain.books.balance;
                 if !balance.with(cost).holds() {
                     return Err(LedgerError::Refused(Box::new(balance.quote(cost))));
+                }
+                // Before the charge: a charge without a watermark is never gone on with.
+                if let Some((token, chains)) = resumable {
+                    watermark = Some(match &file {
+                        Some(file) => HeldWatermark::create(
+                            file.path(),
+                            entry,
+                            token,
+                            chains,
+                            request.events.len(),
+                        )?,
+                        None => watermarks.create(entry, token, chains),
+                    });
                 }
                 Ok(Entry::Reserved {
                     entry,
@@ -333,52 +368,102 @@ impl Session {
                     date: today(),
                     run: request.run.to_owned(),
                     events,
-                    token: token.map(str::to_owned),
+                    token: resumable.map(|(token, _)| token.to_owned()),
                 })
-            })?;
+            });
+            if let Err(error) = appended {
+                if let Some(watermark) = watermark {
+                    watermark.remove();
+                }
+                return Err(error);
+            }
             let charged = Charged {
-                entry: state.chain.entries,
-                hash: state.chain.last,
+                at: state.last(),
                 balance: state.chain.books.balance.clone(),
             };
-            let lock = match (&state.file, token) {
-                (Some(file), Some(_)) => Some(file.lock_run(charged.entry)?),
-                _ => None,
+            let events = request.events.to_vec();
+            let meter = match &watermark {
+                Some(_) => Meter::watermarked(events, &vec![0; request.events.len()])?,
+                None => Meter::new(events),
             };
-            let meter = Meter::new(request.events.to_vec());
-            Ok(self.reservation(state, charged, meter, lock))
+            Ok(self.reservation(state, charged, meter, watermark))
         })
     }
 
-    /// Checks that a run's report names an entry of this ledger, opened with its
-    /// history: that nothing at or before that entry was taken out or changed since.
+    /// Checks what a run says of itself against this ledger, opened with its history: that
+    /// nothing at or before its entries was taken out or changed since, that it released
+    /// no more than the ledger knows of, and that it ended as the ledger says.
+    ///
+    /// Gives what is worth knowing about a run that holds.
     ///
     /// # Errors
     ///
-    /// The ledger is another one, or has no such entry.
-    pub fn check_evidence(
-        &self,
-        ledger: &str,
-        entry: u64,
-        hash: EntryHash,
-    ) -> Result<(), LedgerError> {
+    /// It does not hold.
+    pub fn check_evidence(&self, run: &Evidence) -> Result<Option<&'static str>, LedgerError> {
         self.with(|state| {
             let books = &state.chain.books;
-            let runs = books.history();
-            let known = runs.binary_search_by_key(&entry, |run| run.entry);
-            let why = if ledger != books.opening.id {
-                format!(
+            if run.ledger != books.opening.id {
+                return Err(state.damaged(Damage::NotTheRuns(format!(
                     "the run was charged to another ledger, of id {}",
-                    ledger.escape_debug()
-                )
-            } else if known.is_ok_and(|i| runs[i].hash == hash) {
-                return Ok(());
-            } else {
-                format!(
-                    "entry {entry}, to which the run was charged, is missing or was changed, or an entry before it was"
-                )
+                    run.ledger.escape_debug()
+                ))));
+            }
+            let runs = books.history();
+            let known = runs
+                .iter()
+                .find(|known| known.entries.first() == Some(&run.charge));
+            let missing = |entry: u64, what: &str| {
+                state.damaged(Damage::NotTheRuns(format!(
+                    "entry {entry}, {what}, is missing or was changed, or an entry before it was"
+                )))
             };
-            Err(state.damaged(Damage::NotTheRuns(why)))
+            let charge = run.charge.entry;
+            let known = known.ok_or_else(|| missing(charge, "to which the run was charged"))?;
+            if let Some(last) = run.last
+                && !known.entries.contains(&last)
+            {
+                return Err(missing(last.entry, "which says how the run ended"));
+            }
+            let contradicts = |what: &str| {
+                Err(state.damaged(Damage::NotTheRuns(format!(
+                    "of the run of entry {charge} {what}"
+                ))))
+            };
+            let any = run.released.iter().any(|&count| count > 0);
+            if known.outcome == Some(Outcome::NothingReleased) && any {
+                return contradicts(
+                    "it says that nothing was released, and the run says that something was",
+                );
+            }
+            if let Some(counted) = &known.released
+                && (counted.len() != run.released.len()
+                    || run
+                        .released
+                        .iter()
+                        .zip(counted)
+                        .any(|(run, known)| run > known))
+            {
+                return contradicts("it knows of fewer releases than the run says it made");
+            }
+            match (run.finished, known.outcome) {
+                (true, Some(Outcome::Stopped | Outcome::NothingReleased)) => {
+                    contradicts("it says that it stopped early, and the run says that it finished")
+                }
+                (true, None) if run.last.is_some() => {
+                    contradicts("it does not say that it ended, and the run says that it did")
+                }
+                (true, None) => Ok(Some("the ledger has no note of its end")),
+                (false, _)
+                    if run
+                        .last
+                        .is_some_and(|last| Some(&last) != known.entries.last()) =>
+                {
+                    Ok(Some(
+                        "it was gone on with after this was written, elsewhere or in this place",
+                    ))
+                }
+                _ => Ok(None),
+            }
         })
     }
 
@@ -419,13 +504,15 @@ impl State {
         &mut self,
         decide: impl FnOnce(&Chain, u64, EntryHash) -> Result<Entry, LedgerError>,
     ) -> Result<(), LedgerError> {
-        let chain = &mut self.chain;
-        if let Some(file) = &self.file {
-            return file.append(chain, decide);
+        append(self.file.as_ref(), &mut self.chain, decide)
+    }
+
+    /// The last entry.
+    fn last(&self) -> EntryRef {
+        EntryRef {
+            entry: self.chain.entries,
+            hash: self.chain.last,
         }
-        let entry = decide(chain, chain.entries + 1, chain.last)?;
-        let line = entry.line().map_err(in_memory)?;
-        chain.read_line(&line).map_err(in_memory)
     }
 
     fn damaged(&self, damage: Damage) -> LedgerError {
@@ -470,12 +557,33 @@ pub struct Reservation<'a> {
     session: &'a Session,
     ledger: String,
     terms: Terms,
-    entry: u64,
-    hash: EntryHash,
+    charge: EntryRef,
     balance: Balance,
     meter: Meter,
     /// Of a run that can be gone on with.
-    _lock: Option<RunLock>,
+    watermark: Option<Mutex<HeldWatermark>>,
+}
+
+/// How a run ended, and the entry that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    pub outcome: Outcome,
+    pub at: EntryRef,
+}
+
+/// What a run says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// The ledger's id.
+    pub ledger: String,
+    /// The entry that charged it.
+    pub charge: EntryRef,
+    /// The last entry about it when it was written, where it names one.
+    pub last: Option<EntryRef>,
+    /// How many of each event's releases took place.
+    pub released: Vec<u64>,
+    /// Whether it ran to its end.
+    pub finished: bool,
 }
 
 impl Reservation<'_> {
@@ -494,15 +602,10 @@ impl Reservation<'_> {
         &self.terms
     }
 
-    /// The number of the entry.
-    pub fn entry(&self) -> u64 {
-        self.entry
-    }
-
-    /// The hash of the entry, which a report should name: with it, whoever holds the
-    /// report can tell that the ledger has lost nothing up to there.
-    pub fn hash(&self) -> EntryHash {
-        self.hash
+    /// The entry that charged it, which a report should name: with its hash, whoever holds
+    /// the report can tell that the ledger has lost nothing up to there.
+    pub fn charge(&self) -> EntryRef {
+        self.charge
     }
 
     /// Upper bound on the epsilon of everything charged when this was, at the budget's
@@ -511,40 +614,118 @@ impl Reservation<'_> {
         self.balance.spent()
     }
 
+    /// Grants a chain of a resumable run the releases that one of its states allows. The
+    /// state must be on the disk before; when this returns the ledger knows of it, and the
+    /// meter gives the releases.
+    ///
+    /// # Errors
+    ///
+    /// The run is not resumable; the state does not follow the one before; more was released
+    /// than the states of all chains say; the watermark was replaced or cannot be written.
+    /// Nothing is granted then.
+    pub fn grant(&self, chain: usize, state: &Grant) -> Result<(), LedgerError> {
+        let watermark = self.watermark.as_ref().ok_or(LedgerError::NotResumable)?;
+        let mut watermark = watermark.lock().map_err(|_| LedgerError::Poisoned)?;
+        if state.released.len() != self.meter.planned().len() {
+            return Err(LedgerError::OtherPlan);
+        }
+        watermark.grant(chain, state, &self.meter.counts())?;
+        self.meter.grant(&watermark.released(state.released.len()));
+        Ok(())
+    }
+
     /// The run is over.
-    pub fn complete(self) -> Result<Outcome, LedgerError> {
+    pub fn complete(self) -> Result<Settlement, LedgerError> {
         self.settle(Outcome::Completed)
     }
 
-    /// The run ended early. The whole schedule stays charged, unless the meter has
-    /// granted nothing: then nothing was released, and the charge is lifted.
-    pub fn stop(self) -> Result<Outcome, LedgerError> {
+    /// The run ended early, for good. The whole schedule stays charged, unless the meter has
+    /// granted nothing and the run was never gone on with: then nothing was released, and
+    /// the charge is lifted.
+    pub fn stop(self) -> Result<Settlement, LedgerError> {
         self.settle(Outcome::Stopped)
     }
 
-    fn settle(self, outcome: Outcome) -> Result<Outcome, LedgerError> {
+    /// A resumable run was interrupted, and can be gone on with: by whoever has its last
+    /// states, and not by who has a copy of earlier ones. To be called before anything that
+    /// the run has released is shown to anyone.
+    ///
+    /// # Errors
+    ///
+    /// The run is not resumable; the ledger cannot be written. The run stays open.
+    pub fn interrupt(self) -> Result<EntryRef, LedgerError> {
+        let watermark = self.watermark.as_ref().ok_or(LedgerError::NotResumable)?;
+        let mut watermark = watermark.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = new_token()?;
+        let after = watermark.token().to_owned();
+        watermark.announce(&next)?;
+        let at = self.session.with(|state| {
+            state.append(|_, entry, previous| {
+                Ok(Entry::Interrupted {
+                    entry,
+                    previous,
+                    of: self.charge.entry,
+                    after,
+                    token: next,
+                    released: self.meter.counts(),
+                })
+            })?;
+            Ok(state.last())
+        })?;
+        watermark.confirm()?;
+        Ok(at)
+    }
+
+    fn settle(self, outcome: Outcome) -> Result<Settlement, LedgerError> {
         let released = self.meter.counts();
-        let outcome = if released.iter().all(|&count| count == 0) {
-            Outcome::NothingReleased
-        } else {
-            outcome
-        };
-        self.session.with(|state| {
+        let nothing = released.iter().all(|&count| count == 0);
+        let of = self.charge.entry;
+        let settlement = self.session.with(|state| {
+            let mut outcome = outcome;
             state.append(|chain, entry, previous| {
-                if !chain.books.is_open(self.entry) {
+                if !chain.books.is_open(of) {
                     return Err(LedgerError::NotOpen);
+                }
+                if nothing && !chain.books.went_on(of) {
+                    outcome = Outcome::NothingReleased;
                 }
                 Ok(Entry::Settled {
                     entry,
                     previous,
-                    of: self.entry,
+                    of,
                     outcome,
                     released,
                 })
+            })?;
+            Ok(Settlement {
+                outcome,
+                at: state.last(),
             })
         })?;
-        Ok(outcome)
+        if let Some(watermark) = self.watermark {
+            let watermark = watermark.into_inner();
+            watermark.unwrap_or_else(PoisonError::into_inner).remove();
+        }
+        Ok(settlement)
     }
+}
+
+/// Adds an entry to a ledger, or to a budget without a file.
+fn append(
+    file: Option<&LedgerFile>,
+    chain: &mut Chain,
+    decide: impl FnOnce(&Chain, u64, EntryHash) -> Result<Entry, LedgerError>,
+) -> Result<(), LedgerError> {
+    if let Some(file) = file {
+        return file.append(chain, decide);
+    }
+    let entry = decide(chain, chain.entries + 1, chain.last)?;
+    let line = entry.line().map_err(in_memory)?;
+    chain.read_line(&line).map_err(in_memory)
+}
+
+fn new_token() -> Result<String, LedgerError> {
+    random_id().map_err(in_memory)
 }
 
 /// What a request costs, if it is one for this budget.

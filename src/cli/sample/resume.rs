@@ -2,20 +2,17 @@
 //! private run keeps so that it can be.
 //!
 //! The state is made before the run is charged and names the token that the charge will
-//! carry, so that a run that dies between the two finds out which of the two happened. In
-//! the same way it names the token it is about to take when it goes on. A process goes on
-//! only with the last token of the run's entries, and changes it first: of two copies of a
-//! state one can.
+//! carry, so that a run that dies between the two finds out which of the two happened. From
+//! then on the ledger knows the last state of each chain, and lets nobody go on from an
+//! older one.
 
 use std::path::Path;
 
 use clap::Parser;
-use rand::rand_core::TryRng;
-use rand::rngs::SysRng;
 use serde_json::{Value, json};
 
 use super::{Arguments, Job, begin, failed_run};
-use crate::accounting::{Meter, Reservation};
+use crate::accounting::{Grant, LedgerError, Meter, Reservation, random_id};
 use crate::cli::failure::Failure;
 use crate::cli::ledger::{self, Account};
 use crate::cli::model_file::ModelFile;
@@ -95,7 +92,7 @@ impl Kept {
     pub fn create(job: &Job, plan: &Plan) -> Result<Kept, Failure> {
         let arguments = std::env::args_os().skip(1);
         let arguments = arguments.map(|a| a.to_string_lossy().into_owned());
-        let mut outset = Outset::new(arguments.collect(), job.file.source.clone(), token()?);
+        let mut outset = Outset::new(arguments.collect(), job.file.source.clone());
         outset.constants = constants(job.file, job.arguments)?;
         outset.records = plan.request.records;
         outset.events = json!(plan.events);
@@ -209,35 +206,37 @@ impl Kept {
         plan: &Plan,
         unit: &str,
     ) -> Result<Option<Reservation<'a>>, Failure> {
-        let never_begun = self.begun.iter().all(Option::is_none);
-        let mut known = None;
-        for token in [&self.outset.next_token, &self.outset.token]
-            .into_iter()
-            .flatten()
-        {
-            if known.is_none() && account.knows(token)? {
-                known = Some(token.clone());
-            }
-        }
-        let reservation = match known {
-            Some(after) => {
-                let next = token()?;
-                self.outset.token = Some(after.clone());
-                self.outset.next_token = Some(next.clone());
-                self.note()?;
-                account.resume(plan, unit, [&after, &next], &self.released(plan)?)?
-            }
-            None if never_begun && self.outset.ledger.is_none() => {
-                let token = self.outset.next_token.clone();
-                account.reserve(name, plan, unit, &token.unwrap_or_default())?
-            }
-            None if self.is_over(plan) && self.outset.ledger.is_some() => return Ok(None),
-            None => return Err(account.not_resumable()),
+        let charge = match (&self.outset.ledger, &self.outset.token) {
+            (Some(ledger), _) => Some(ledger.charge()),
+            (None, Some(token)) => account.find_charge(token)?,
+            (None, None) => None,
         };
-        self.outset.token = self.outset.next_token.take();
+        let reservation = match charge {
+            Some(charge) if account.is_open(charge)? => {
+                account.resume(plan, unit, charge, &self.states())?
+            }
+            // It has ended there, and only its files are missing.
+            Some(_) if self.is_over(plan) => return Ok(None),
+            None if self.begun.iter().all(Option::is_none) => {
+                let token = random_id().map_err(Failure::run)?;
+                self.outset.token = Some(token.clone());
+                self.note()?;
+                account.reserve(name, plan, unit, &token, self.outset.courses() as usize)?
+            }
+            _ => return Err(LedgerError::NotResumable.into()),
+        };
+        self.outset.token = None;
         self.outset.ledger = Some(account.report(&reservation));
         self.note()?;
         Ok(Some(reservation))
+    }
+
+    /// What the last state of each chain, and of what is learnt before, allows it.
+    fn states(&self) -> Vec<Option<Grant>> {
+        let grant = |begun: &Option<Begun>| begun.as_ref().map(|b| b.last.grant.clone());
+        let mut states: Vec<_> = self.begun.iter().map(grant).collect();
+        states.resize(self.outset.courses() as usize, None);
+        states
     }
 
     /// The meter of a run without a ledger.
@@ -281,15 +280,6 @@ fn constants(file: &ModelFile, arguments: &Arguments) -> Result<Option<String>, 
 
 fn shown(records: Option<u64>) -> String {
     records.map_or("a private number of".to_owned(), |n| n.to_string())
-}
-
-/// 128 random bits.
-fn token() -> Result<String, Failure> {
-    let mut bits = [0; 16];
-    SysRng
-        .try_fill_bytes(&mut bits)
-        .map_err(|e| Failure::run(format!("the system gives no random numbers: {e}")))?;
-    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A private run that is over, or was interrupted.
@@ -358,6 +348,7 @@ impl Job<'_> {
         let keeping = Keeping {
             keeper: &kept.store,
             begun: std::mem::take(&mut kept.begun),
+            charge: reservation.as_ref(),
         };
         let chains = sample_with_checkpoints(
             self.vault,
@@ -375,23 +366,39 @@ impl Job<'_> {
             Ok(chains) => chains.iter().any(|chain| chain.interrupted),
             Err(_) => true,
         };
-        // A run that was cut short stays open, to be gone on with.
-        if let Some(reservation) = reservation
-            && (!unfinished || nothing_released)
-        {
-            ledger::settle(reservation, !unfinished, self.common);
+        let lifted = nothing_released && (is_new || reservation.is_none());
+        let mut at = None;
+        match (reservation, &chains) {
+            (Some(reservation), _) if !unfinished || lifted => {
+                let settled = ledger::settle(reservation, !unfinished, self.common);
+                at = settled.map(|settled| settled.at);
+            }
+            // It stays open, to be gone on with: from here, before anything is shown.
+            (Some(reservation), Ok(_)) => {
+                let interrupted = reservation.interrupt().map_err(|error| {
+                    Failure::run(format!(
+                        "{error}. The run is interrupted, and nothing of it is written before the ledger knows. {}",
+                        kept.advice()
+                    ))
+                })?;
+                at = Some(interrupted);
+            }
+            _ => {}
         }
-        if unfinished && nothing_released {
+        if let (Some(ledger), Some(at)) = (&mut kept.outset.ledger, at) {
+            ledger.ended(at);
+        }
+        if unfinished && lifted {
             kept.store.discard();
         }
-        let chains = chains.map_err(|error| match nothing_released {
+        let chains = chains.map_err(|error| match lifted {
             true => failed_run(error),
             false => failed_run(error).and(format!(
                 "What was released before is kept and stays charged. {}",
                 kept.advice()
             )),
         })?;
-        if unfinished && nothing_released {
+        if unfinished && lifted {
             return Err(Failure::interrupted(
                 "interrupted before the first release: nothing was charged, and nothing is written",
             ));

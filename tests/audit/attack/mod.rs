@@ -6,6 +6,7 @@
 //! and assert that it is found.
 
 pub mod claim;
+pub mod continuations;
 pub mod distinguisher;
 pub mod ledger;
 pub mod neighbours;

@@ -1,0 +1,381 @@
+//! How far a run that can be gone on with may have come, written down before it goes there.
+//!
+//! A run's state lies in its own directory, which anybody may copy, or put back from a
+//! backup. To go on from an older state is to make releases a second time, under other
+//! noise, on one charge. So the ledger keeps, in a file beside it, which state of each chain
+//! is the last, and how many releases it may make:
+//!
+//! 1. the run brings a state to the disk that grants a chain some iterations, and names it
+//!    by random bits, with the name of the state before;
+//! 2. the watermark takes that name and the releases that the grant allows, on the disk;
+//! 3. only now does the [`Meter`](super::super::Meter) give them.
+//!
+//! A run goes on from the states that the watermark names, or from ones that follow them
+//! directly, which a kill between 1 and 2 leaves. It starts its count at the watermark. So
+//! whatever was copied, killed or put back, the releases of all processes together are no
+//! more than the watermark says, and the watermark never passes the charge. The file carries
+//! the token of the run's last entry in the ledger, which changes each time the run stops or
+//! goes on: a watermark that was itself put back to before that is refused.
+//!
+//! Whoever is at a run holds the lock of this file.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand::rand_core::TryRng;
+use rand::rngs::SysRng;
+use serde::{Deserialize, Serialize};
+
+use super::error::LedgerError;
+use super::file::{Identity, identity};
+use super::head::{sync_folder, with_suffix};
+use super::slot::{Slot, read_slot, slot_bytes};
+
+/// What a state of a chain allows, and its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// 128 random bits, in hexadecimal.
+    pub id: String,
+    /// The name of the state before; none of the first.
+    pub after: Option<String>,
+    /// Releases of each planned event that the chain has made, or may make under this grant.
+    pub released: Vec<u64>,
+}
+
+/// 128 random bits, in hexadecimal.
+///
+/// # Errors
+///
+/// The system gives no random numbers.
+pub fn random_id() -> io::Result<String> {
+    let mut bits = [0; 16];
+    SysRng.try_fill_bytes(&mut bits).map_err(io::Error::other)?;
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Watermark {
+    /// How often it was written.
+    number: u64,
+    /// That of the run's last entry in the ledger.
+    token: String,
+    /// The token that is about to take its place.
+    next_token: Option<String>,
+    /// The last grant of each chain.
+    grants: Vec<Option<Grant>>,
+}
+
+impl Watermark {
+    fn new(token: &str, chains: usize) -> Watermark {
+        Watermark {
+            number: 0,
+            token: token.to_owned(),
+            next_token: None,
+            grants: vec![None; chains],
+        }
+    }
+}
+
+/// A watermark whose run this process is at, and nobody else.
+#[derive(Debug)]
+pub(super) struct HeldWatermark {
+    known: Watermark,
+    entry: u64,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Memory(Arc<Mutex<Watermark>>),
+    File {
+        path: PathBuf,
+        file: File,
+        identity: Identity,
+        /// Length of one of its two slots, in bytes.
+        slot: u64,
+    },
+}
+
+/// Watermarks of a budget that has no file.
+#[derive(Debug, Default)]
+pub(super) struct InMemory(std::collections::HashMap<u64, Arc<Mutex<Watermark>>>);
+
+impl InMemory {
+    pub fn create(&mut self, entry: u64, token: &str, chains: usize) -> HeldWatermark {
+        let known = Watermark::new(token, chains);
+        let place = Arc::new(Mutex::new(known.clone()));
+        self.0.insert(entry, Arc::clone(&place));
+        HeldWatermark {
+            known,
+            entry,
+            place: Place::Memory(place),
+        }
+    }
+
+    pub fn open(&self, entry: u64) -> Result<HeldWatermark, LedgerError> {
+        let place = self.0.get(&entry).ok_or(LedgerError::NotResumable)?;
+        if Arc::strong_count(place) > 1 {
+            return Err(LedgerError::UnderWay { entry });
+        }
+        let known = place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(HeldWatermark {
+            known,
+            entry,
+            place: Place::Memory(Arc::clone(place)),
+        })
+    }
+}
+
+impl HeldWatermark {
+    /// Makes the watermark of a run that this entry of the ledger is about to charge. What
+    /// stands there is of a run that was never charged: the entry's number is free.
+    pub fn create(
+        ledger: &Path,
+        entry: u64,
+        token: &str,
+        chains: usize,
+        events: usize,
+    ) -> Result<HeldWatermark, LedgerError> {
+        let path = path_of(ledger, entry);
+        let fail = failing(&path);
+        let _ = fs::remove_file(&path);
+        let file = options().create_new(true).open(&path).map_err(fail)?;
+        file.lock().map_err(failing(&path))?;
+        // As long as it can become.
+        let widest = Grant {
+            id: "0".repeat(32),
+            after: Some("0".repeat(32)),
+            released: vec![u64::MAX; events],
+        };
+        let widest = Watermark {
+            number: u64::MAX,
+            token: token.to_owned() + &"0".repeat(32),
+            next_token: Some("0".repeat(32)),
+            grants: vec![Some(widest); chains],
+        };
+        let bytes = slot_bytes(&widest).map_err(io::Error::from);
+        let slot = bytes.map_err(failing(&path))?.len() as u64;
+        file.set_len(2 * slot).map_err(failing(&path))?;
+        let held = HeldWatermark {
+            known: Watermark::new(token, chains),
+            entry,
+            place: Place::File {
+                identity: identity(&file.metadata().map_err(failing(&path))?),
+                slot,
+                file,
+                path,
+            },
+        };
+        held.save(&held.known)?;
+        Ok(held)
+    }
+
+    /// Takes the watermark of a run that is open in the ledger at `ledger`.
+    pub fn open(ledger: &Path, entry: u64) -> Result<HeldWatermark, LedgerError> {
+        let path = path_of(ledger, entry);
+        let mut file = match options().open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(LedgerError::NoWatermark(path));
+            }
+            opened => opened.map_err(failing(&path))?,
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LedgerError::UnderWay { entry }),
+            Err(TryLockError::Error(source)) => return Err(failing(&path)(source)),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failing(&path))?;
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        let slots = [first, second].map(read_slot::<Watermark>);
+        let whole = slots.into_iter().filter_map(|slot| match slot {
+            Slot::Whole(watermark) => Some(watermark),
+            Slot::Empty | Slot::Torn => None,
+        });
+        let known = whole.max_by_key(|watermark| watermark.number);
+        let known = known.ok_or_else(|| LedgerError::NoWatermark(path.clone()))?;
+        let held = HeldWatermark {
+            known,
+            entry,
+            place: Place::File {
+                identity: identity(&file.metadata().map_err(failing(&path))?),
+                slot: first.len() as u64,
+                file,
+                path,
+            },
+        };
+        held.check_place()?;
+        Ok(held)
+    }
+
+    /// Releases of each event that the run has made or may have made, of `events` events.
+    pub fn released(&self, events: usize) -> Vec<u64> {
+        let mut sum = vec![0u64; events];
+        for grant in self.known.grants.iter().flatten() {
+            for (sum, &released) in sum.iter_mut().zip(&grant.released) {
+                *sum = sum.saturating_add(released);
+            }
+        }
+        sum
+    }
+
+    /// Grants a chain what this state allows it. `made`: the releases of each event that were
+    /// made so far. When this returns, the grant is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// Something else was granted since; more was made than all chains say; the file
+    /// is no longer there, or cannot be written.
+    pub fn grant(&mut self, chain: usize, grant: &Grant, made: &[u64]) -> Result<(), LedgerError> {
+        let last = self.known.grants.get_mut(chain);
+        let last = last.ok_or(LedgerError::NotResumable)?;
+        if last.as_ref().map(|last| &last.id) != grant.after.as_ref() {
+            return Err(LedgerError::OlderState);
+        }
+        let before = last.replace(grant.clone());
+        let granted = self.released(made.len());
+        let advanced = match granted
+            .iter()
+            .zip(made)
+            .all(|(granted, made)| made <= granted)
+        {
+            true => self.advance(),
+            false => Err(LedgerError::MoreThanGranted),
+        };
+        advanced.inspect_err(|_| self.known.grants[chain] = before)
+    }
+
+    /// Whether this is the watermark that belongs to the run's last entry, of this token.
+    pub fn has_token(&mut self, token: &str) -> bool {
+        if self.known.next_token.as_deref() == Some(token) {
+            self.known.token = token.to_owned();
+        }
+        self.known.token == token
+    }
+
+    /// Takes up the states of a run, if they are the last.
+    pub fn follow(&mut self, states: &[Option<Grant>]) -> Result<(), LedgerError> {
+        if states.len() != self.known.grants.len() {
+            return Err(LedgerError::OlderState);
+        }
+        for (known, state) in self.known.grants.iter_mut().zip(states) {
+            let name = |grant: &Option<Grant>| grant.as_ref().map(|grant| grant.id.clone());
+            if name(known) == name(state) {
+                continue;
+            }
+            #[cfg(test)]
+            if crate::planted::is(crate::planted::Planted::OlderState) {
+                known.clone_from(state);
+                continue;
+            }
+            match state {
+                Some(next) if next.after == name(known) => *known = Some(next.clone()),
+                _ => return Err(LedgerError::OlderState),
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the token that the next entry will carry.
+    pub fn announce(&mut self, token: &str) -> Result<(), LedgerError> {
+        self.known.next_token = Some(token.to_owned());
+        self.advance()
+    }
+
+    /// The entry with the announced token is in the ledger.
+    pub fn confirm(&mut self) -> Result<(), LedgerError> {
+        if let Some(token) = self.known.next_token.take() {
+            self.known.token = token;
+        }
+        self.advance()
+    }
+
+    /// The token of the run's last entry.
+    pub fn token(&self) -> &str {
+        &self.known.token
+    }
+
+    /// The run has ended: nobody will go on with it.
+    pub fn remove(self) {
+        if let Place::File { path, .. } = &self.place {
+            // What stays is refused, since the run is not open any more.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    fn advance(&mut self) -> Result<(), LedgerError> {
+        self.known.number += 1;
+        self.check_place()?;
+        self.save(&self.known)
+    }
+
+    fn save(&self, watermark: &Watermark) -> Result<(), LedgerError> {
+        match &self.place {
+            Place::Memory(place) => {
+                *place.lock().unwrap_or_else(PoisonError::into_inner) = watermark.clone();
+                Ok(())
+            }
+            Place::File {
+                path, file, slot, ..
+            } => {
+                let mut file = file;
+                let mut write = || -> io::Result<()> {
+                    let mut bytes = slot_bytes(watermark)?;
+                    if bytes.len() as u64 > *slot {
+                        return Err(io::Error::other("it has no room for this"));
+                    }
+                    bytes.resize(*slot as usize, b' ');
+                    file.seek(SeekFrom::Start(watermark.number % 2 * slot))?;
+                    file.write_all(&bytes)?;
+                    if watermark.number == 0 {
+                        file.sync_all()?;
+                        return sync_folder(path);
+                    }
+                    file.sync_data()
+                };
+                write().map_err(failing(path))
+            }
+        }
+    }
+
+    /// Refuses a file that was put in the place of the one that is locked, or taken away.
+    fn check_place(&self) -> Result<(), LedgerError> {
+        let Place::File {
+            path,
+            identity: own,
+            ..
+        } = &self.place
+        else {
+            return Ok(());
+        };
+        match fs::metadata(path) {
+            Ok(metadata) if identity(&metadata) == *own => Ok(()),
+            _ => Err(LedgerError::WatermarkReplaced {
+                path: path.clone(),
+                entry: self.entry,
+            }),
+        }
+    }
+}
+
+/// Where the watermark of a run stands.
+fn path_of(ledger: &Path, entry: u64) -> PathBuf {
+    with_suffix(ledger, &format!(".run-{entry}"))
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    options
+}
+
+fn failing(path: &Path) -> impl Fn(io::Error) -> LedgerError {
+    |source| LedgerError::Watermark {
+        path: path.to_path_buf(),
+        source,
+    }
+}
