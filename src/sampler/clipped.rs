@@ -65,7 +65,7 @@ pub fn sample_clipped(
     // long a proposal may be before noise would drown its test, which is never.
     let gradients = GradientScale::new(request.clip_gradient, factor, 1.0)?;
     let log_ratios = PenaltyScale::new(factor, 2f64.powi(-100))?;
-    let root = PrivateRng::from_insecure_seed(settings.seed);
+    let root = PrivateRng::insecure(settings.seed, permission);
     in_parallel(request.chains as usize, observer, |chain, stop| {
         let mut rng = public_rng(settings.seed, chain);
         let theta = start(&settings.initial, chain, vault.density(), &mut rng)?;
@@ -97,7 +97,7 @@ pub fn sample_clipped(
             oracle: &mut oracle,
             density: vault.density(),
             warmup,
-            recorder: Recorder::new(chain, settings.num_warmup, observer),
+            recorder: Recorder::new(chain, settings.num_warmup, observer).timed(permission),
             keeper: None,
             window: u64::MAX,
             at: 0,
