@@ -8,11 +8,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use dpm::accounting::{Event, Gaussian, Lattice, Meter, Relation};
+use dpm::accounting::{Event, Gaussian, Lattice, Relation};
 use dpm::check::check;
 use dpm::density::Density;
 use dpm::model::{Constants, Model};
-use dpm::privacy::{Charge, GradientScale, OnBadRows, PrivateRng, Rows, Vault};
+use dpm::privacy::{Charge, GradientScale, NotPrivate, OnBadRows, PrivateRng, Rows, Vault};
 use dpm::syntax::parse;
 
 const N: usize = 100_000;
@@ -225,12 +225,12 @@ fn release(vault: &Vault, theta: &[f64], clip: f64) -> f64 {
         .expect("a valid event")
         .on_lattice(lattice)
         .times(1 << 30);
-    let meter = Meter::new(vec![Event::Gaussian(event)]);
+    let meter = NotPrivate::acknowledged().meter(vec![Event::Gaussian(event)]);
     let charge = Charge {
         meter: &meter,
         line: 0,
     };
-    let mut rng = PrivateRng::from_insecure_seed(1);
+    let mut rng = PrivateRng::insecure(1, NotPrivate::acknowledged());
     seconds(|| {
         let released = vault.noisy_gradient(theta, &scale, charge, &mut rng);
         released.map(|g| g.get()[0]).unwrap_or(f64::NAN)

@@ -93,6 +93,51 @@ fn nothing_stops_the_program_without_saying_why() {
     );
 }
 
+/// Whatever others can ask of the vault has noise in it, or asks for a `NotPrivate`; and the noise
+/// is the operating system's, or asks for one too.
+#[test]
+fn exact_sums_and_known_noise_ask_for_permission() {
+    // Of the model and of the terms, nothing of rows.
+    const PUBLIC: [&str; 5] = ["new", "unit", "has_units", "model", "density"];
+    let mut released = 0;
+    for source in sources() {
+        let vault = ["src/privacy/vault.rs", "src/privacy/vault/batch.rs"];
+        let noise = source.name == "src/privacy/randomness.rs";
+        if !vault.contains(&source.name.as_str()) && !noise {
+            continue;
+        }
+        for part in source.code.split("pub fn ").skip(1) {
+            let signature = part.split('{').next().unwrap_or_default();
+            let name = signature.split(['(', '<']).next().unwrap_or_default();
+            let permitted = words(signature).contains(&"NotPrivate");
+            if noise {
+                let takes_seed = words(signature).contains(&"seed");
+                assert!(permitted || !takes_seed, "{}: {name}", source.name);
+            } else {
+                let noisy = words(signature).contains(&"Noisy");
+                released += usize::from(noisy || permitted);
+                assert!(
+                    noisy || permitted || PUBLIC.contains(&name),
+                    "{}: `{name}` gives what is neither noisy nor public",
+                    source.name
+                );
+            }
+        }
+    }
+    assert!(released >= 8, "the vault is elsewhere now");
+    let budget = sources()
+        .into_iter()
+        .find(|source| source.name == "src/accounting/budget.rs");
+    let budget = budget.expect("the meter's file").code;
+    for part in budget.split("pub fn ").skip(1) {
+        let signature = part.split('{').next().unwrap_or_default();
+        assert!(
+            !signature.contains("Meter") && !signature.contains("-> Self"),
+            "whoever makes a meter needs no budget: {signature}"
+        );
+    }
+}
+
 /// Errors can be planted in the library's unit tests, and nowhere else.
 #[test]
 fn planted_errors_are_compiled_for_tests_alone() {

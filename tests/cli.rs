@@ -616,6 +616,116 @@ fn bad_settings_are_explained() {
     }
 }
 
+/// Whoever exchanges two files shows nobody a row: not in a message, not among the diagnostics.
+#[test]
+fn data_in_the_place_of_another_file_are_never_shown() {
+    let place = Place::new();
+    place.write("c.dpm", WITH_CONSTANTS);
+    place.write("p.json", r#"[{"params": {"alpha": 1, "beta": 0.5}}]"#);
+    place.sample("d.csv", "run", "--quiet");
+    place.write(
+        "public.dpm",
+        format!(
+            "constants {{ int N; vector[N] z; }}\n{MODEL}generated quantities {{ real g = alpha; }}"
+        ),
+    );
+    let packed = gzip("model {,y\nhello424242,1\n");
+    let tables: [(&str, &[u8]); 12] = [
+        ("t.csv", b"name,y,x\nhello424242,1,0.424242\n"),
+        ("t.dpm", b"name,y,x\nhello424242,1,0.424242\n"),
+        ("t", b"model,a,b\nhello424242,1,0.424242\n"),
+        ("parameters", b"parameters\thello424242\n0.424242\t1\n"),
+        ("bare", b"hello424242,1,0.424242\nhello424242,1,0.424242\n"),
+        ("twice", b"hello424242,hello424242,1\n"),
+        ("quoted", b"name,y\n\"model { hello424242 }\",1\n"),
+        (
+            "lines",
+            b"name,y\n\"first\nmodel { hello424242 }\nparameters {\n\",0.424242\n",
+        ),
+        ("head.CSV", b"model { hello424242 },0.424242\n"),
+        ("latin1", b"name,y\nhello424242 \xe9,1\n"),
+        ("binary", b"model {\0\x01 hello424242\xff\xfe"),
+        ("packed", &packed),
+    ];
+    for (name, text) in tables {
+        place.write(name, text);
+        let budget = "--epsilon 1 --delta 1e-6";
+        for command in [
+            format!("sample {name} m.dpm {SHORT}"),
+            format!("check {name}"),
+            format!("check {name} --data d.csv"),
+            format!("info {name}"),
+            format!("fmt {name}"),
+            format!("fmt --check m.dpm {name}"),
+            format!("plan {name} --rows 300 {budget}"),
+            format!("tune {name} --simulate --rows 300 {budget}"),
+            format!("generate {name} run"),
+            format!("log-prob {name} m.dpm --points p.json --not-private"),
+        ] {
+            let said = place.fails(&command, 2, &[name]);
+            assert!(!said.contains("name,y"), "{said}");
+        }
+        // Editors get a diagnostic, without a word of the file.
+        let checked = place.dpm(&format!("check {name} --format json"));
+        assert_eq!(checked.code, 2);
+        if !checked.out.is_empty() {
+            let said: Value = serde_json::from_str(&checked.out).expect("JSON");
+            assert_eq!(said["diagnostics"][0]["code"], "S010", "{said}");
+            assert_eq!(said["diagnostics"].as_array().map(Vec::len), Some(1));
+        }
+    }
+    let json: [(&str, &str); 4] = [
+        (
+            "columns.json",
+            r#"{"hello424242": [0.424242, 1], "scale": "hello424242"}"#,
+        ),
+        (
+            "rows.json",
+            r#"[{"hello424242": 0.424242, "params": "hello424242"}]"#,
+        ),
+        ("cut.json", r#"{"y": ["hello424242", 0.424242"#),
+        ("d.csv", ""),
+    ];
+    for (name, text) in json {
+        if !text.is_empty() {
+            place.write(name, text);
+        }
+        for command in [
+            format!("check {name}"),
+            format!("fmt {name}"),
+            format!("check c.dpm --constants {name}"),
+            format!("sample c.dpm d.csv {SHORT} --constants {name}"),
+            format!("sample m.dpm d.csv {SHORT} --init {name}"),
+            format!("log-prob m.dpm d.csv --points {name} --not-private"),
+        ] {
+            place.fails(&command, 2, &[]);
+        }
+    }
+    let ignored = place.succeeds("info m.dpm --constants columns.json");
+    assert!(
+        ignored.err.contains("declares no constants"),
+        "{}",
+        ignored.err
+    );
+    for table in ["t", "bare", "twice", "lines"] {
+        for command in [
+            format!("account --events {table} --relation substitute --delta 1e-6"),
+            format!("compare run {table}"),
+            format!("generate public.dpm run --data {table}"),
+            format!(
+                "tune m.dpm --simulate --rows 300 --epsilon 1 --delta 1e-6 --public-sample {table}"
+            ),
+            format!("sample m.dpm {table} {SHORT}"),
+        ] {
+            place.fails(&command, 2, &[]);
+        }
+        assert_ne!(place.dpm(&format!("ledger show {table}")).code, 0);
+    }
+    // A program in the place of a table is no secret, and its first line may be one.
+    let swapped = place.fails(&format!("sample m.dpm c.dpm {SHORT}"), 2, &["c.dpm"]);
+    assert!(!swapped.contains("constants"), "{swapped}");
+}
+
 #[test]
 fn bad_constants_are_explained() {
     let place = Place::new();

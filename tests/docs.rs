@@ -49,6 +49,62 @@ fn programs(text: &str) -> Vec<(usize, String)> {
     found
 }
 
+/// Links inside the repository lead somewhere: to a file, and to a heading of it.
+#[test]
+fn links_lead_somewhere() {
+    let mut files = vec![
+        "README.md".to_owned(),
+        "SECURITY.md".to_owned(),
+        "ARCHITECTURE.md".to_owned(),
+        "CHANGELOG.md".to_owned(),
+    ];
+    let docs = std::fs::read_dir(root().join("docs")).expect("docs/");
+    let names = docs.map(|entry| entry.expect("an entry").file_name());
+    let pages = names.filter_map(|name| name.into_string().ok());
+    files.extend(
+        pages
+            .filter(|n| n.ends_with(".md"))
+            .map(|n| format!("docs/{n}")),
+    );
+    let (mut followed, mut broken) = (0, Vec::new());
+    for file in &files {
+        let text = read(&root().join(file));
+        for link in text.split("](").skip(1) {
+            let link = link.split([')', ' ']).next().unwrap_or_default();
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let from = root().join(file);
+            let to = match path {
+                "" => from.clone(),
+                path => from.with_file_name(path),
+            };
+            let found = to.exists()
+                && (heading.is_empty() || headings(&read(&to)).iter().any(|h| h == heading));
+            followed += 1;
+            if !found {
+                broken.push(format!("{file}: {link}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(followed > 40, "only {followed} links");
+}
+
+/// The headings of a Markdown text as links name them.
+fn headings(text: &str) -> Vec<String> {
+    let titles = text.lines().filter(|line| line.starts_with('#'));
+    let slug = |title: &str| {
+        let title = title.trim_start_matches('#').trim().to_lowercase();
+        let kept = title
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    titles.map(slug).collect()
+}
+
 #[test]
 fn every_sampler_has_a_section_and_every_section_a_sampler() {
     let text = read(&root().join("docs/samplers.md"));

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
 use dpm::privacy::NotPrivate;
 use dpm::{
-    Constants, Density, Initial, Iterations, Meter, MetricForm, Model, NoiseChoice,
-    NonPrivateSettings, OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary,
-    Vault, load_csv, sample_exactly, sample_privately,
+    Constants, Density, Initial, Iterations, MetricForm, Model, NoiseChoice, NonPrivateSettings,
+    OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary, Vault, load_csv,
+    sample_exactly, sample_privately,
 };
 use evaluation::{read, root};
 
@@ -163,9 +163,9 @@ fn dp_hmc_on_the_papers_banana() {
     let starts = [[0.3, 3.4], [-0.5, 2.6], [0.1, 2.3], [-0.2, 3.9]];
     let settings = PrivateSettings {
         initial: Initial::Points(starts.iter().map(|s| s.to_vec()).collect()),
-        ..PrivateSettings::new(446, 1, PrivateRng::from_insecure_seed(1))
+        ..PrivateSettings::new(446, 1, PrivateRng::insecure(1, NotPrivate::acknowledged()))
     };
-    let meter = Meter::new(plan.events.clone());
+    let meter = NotPrivate::acknowledged().meter(plan.events.clone());
     let chains = sample_privately(&vault, &plan, &meter, &settings, &());
     let chains = chains.unwrap_or_else(|e| panic!("{e}"));
     for chain in &chains {

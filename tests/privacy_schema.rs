@@ -164,6 +164,10 @@ fn reports() -> Vec<(&'static str, Value)> {
             ),
         ),
         (
+            "not proved",
+            format!("{private} --algorithm dp-sgld --batch-rate 0.1 --step-size 0.01"),
+        ),
+        (
             "batches",
             format!("{run} --epsilon 5 --delta 1e-6 --algorithm dp-penalty --batch-size 20"),
         ),
@@ -213,6 +217,18 @@ fn what_runs_write_is_what_the_schema_says() {
     ] {
         assert_eq!(of(name)["events"][0]["kind"], kind, "{name}");
     }
+    assert_eq!(of("private")["not_proved"], Value::Null);
+    assert_eq!(of("not proved")["proved"], false);
+    for (name, wrong) in [
+        ("not proved", json!(null)),
+        ("not proved", json!("")),
+        ("private", json!("a step")),
+    ] {
+        let mut report = of(name).clone();
+        report["not_proved"] = wrong;
+        assert!(is_valid(&report).is_err(), "{name}");
+    }
+
     let mut mixed = of("Barker's test").clone();
     mixed["events"][0]["sigma"] = json!(1);
     assert!(is_valid(&mixed).is_err());
@@ -231,6 +247,7 @@ fn what_runs_write_is_what_the_schema_says() {
         "/software/version",
         "/assumed_public",
         "/proved",
+        "/not_proved",
     ] {
         let mut report = of("charged").clone();
         let (parent, name) = path.rsplit_once('/').expect("a path");

@@ -470,12 +470,12 @@ fn references_that_cannot_be_used_are_explained() {
         ),
         (
             "run text.csv",
-            &["line 3", "'two' in column 'alpha' is not a number"],
+            &["line 3", "what column 1 holds is not a number"],
         ),
         ("run ragged.csv", &["line 3", "1 values, expected 2"]),
         (
             "run foreign.csv",
-            &["no parameter in common", "`m[1,2]`", "`b`"],
+            &["no parameter in common", "`m[1,2]`", "not shown"],
         ),
         ("run nan.csv", &["finite in all draws", "`alpha`"]),
         ("nowhere reference.csv", &["nowhere", "chain-1.csv"]),

@@ -28,6 +28,7 @@ struct Place(tempfile::TempDir);
 
 struct Outcome {
     code: i32,
+    out: String,
     err: String,
 }
 
@@ -63,6 +64,7 @@ impl Place {
             .expect("the program runs");
         Outcome {
             code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).expect("text"),
             err: String::from_utf8(output.stderr).expect("text"),
         }
     }
@@ -142,6 +144,49 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
         serde_json::from_str(&place.read("run/config.json")).expect("JSON");
     assert_eq!(config["foreseen"]["gradients_per_draw_chosen"], false);
     assert_eq!(config["gradients_per_draw"], 2);
+}
+
+/// Wherever the budget is stated, so is what it rests on beside proofs: here that a pair of
+/// distributions is the worst one for Poisson batches under substitution.
+#[test]
+fn what_is_not_proved_is_said_wherever_epsilon_is() {
+    let place = Place::new();
+    let batches = "--constants c.json --epsilon 2 --delta 1e-6 --algorithm dp-sgld --batch-rate 0.1 --step-size 0.001 --chains 2 --num-warmup 10 --num-samples 30";
+    const REASON: &str = "has been checked numerically and is not proved";
+    let outcome = place.succeeds(&format!("sample m.dpm d.csv {batches} --out run"));
+    let lines: Vec<&str> = outcome
+        .err
+        .lines()
+        .filter(|l| l.starts_with("epsilon "))
+        .collect();
+    assert_eq!(lines.len(), 2, "{}", outcome.err);
+    for line in lines {
+        assert!(line.contains(REASON), "{line}");
+    }
+    let report: serde_json::Value =
+        serde_json::from_str(&place.read("run/privacy.json")).expect("JSON");
+    assert_eq!(report["proved"], false);
+    for key in ["statement", "not_proved"] {
+        let said = report[key].as_str().unwrap_or_default();
+        assert!(said.contains(REASON), "{key}: {said}");
+    }
+    // In the promise, and in the words of privacy.json.
+    assert_eq!(place.read("run/report.html").matches(REASON).count(), 2);
+    let plan = place.succeeds(&format!("plan m.dpm --rows 200 {batches}"));
+    assert!(plan.out.contains(REASON), "{}", plan.out);
+    let plan = place.succeeds(&format!("plan m.dpm --rows 200 {batches} --format json"));
+    assert!(plan.out.contains("\"proved\": false") && plan.out.contains(REASON));
+
+    // And nothing of the kind where all is proved.
+    let proved = place.succeeds(&format!("{PRIVATE} --constants c.json --overwrite"));
+    let report: serde_json::Value =
+        serde_json::from_str(&place.read("run/privacy.json")).expect("JSON");
+    assert_eq!(
+        (&report["proved"], &report["not_proved"]),
+        (&true.into(), &().into())
+    );
+    let all = format!("{}{}{}", proved.err, report, place.read("run/report.html"));
+    assert!(!all.contains("not proved"));
 }
 
 /// As `sha256sum` says.

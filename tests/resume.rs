@@ -280,6 +280,23 @@ impl Lcg {
     }
 }
 
+/// How long iterations take tells the number of records, and with `--quiet` nothing tells how
+/// long they took.
+#[test]
+fn a_quiet_run_does_not_tell_how_far_it_came() {
+    let place = Place::new();
+    let long = RUN.replace("--num-samples 60", "--num-samples 2000");
+    assert_ne!(long, RUN);
+    let run = place.start_and_wait(&format!("{long} --quiet"), "m-run");
+    signal(&run, "INT");
+    let stopped = finish(run);
+    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    assert_eq!(
+        stopped.err,
+        "interrupted. Go on with `dpm sample --resume m-run`\n"
+    );
+}
+
 #[test]
 fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
     let place = Place::new();

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use dpm::diagnostics::r_hat;
 use dpm::sampler::{Kind, Metric, Oracle, PrivateOracle, Ratio, SampleError};
-use dpm::{Initial, Meter, Plan, PlanRequest, PrivateRng, PrivateSettings, sample_privately};
+use dpm::{Initial, NotPrivate, Plan, PlanRequest, PrivateRng, PrivateSettings, sample_privately};
 
 use crate::clipped::Clipping;
 use crate::limit;
@@ -69,7 +69,7 @@ fn automatic(
     repeat: u64,
     noise: PrivateRng,
 ) -> Result<Run, Box<dyn Error>> {
-    let meter = Meter::new(plan.events.clone());
+    let meter = NotPrivate::acknowledged().meter(plan.events.clone());
     // As `dpm sample`: one iteration of warm-up for every ten that are kept.
     let warmup = plan.iterations_per_chain / 11;
     let settings = PrivateSettings {
@@ -102,7 +102,7 @@ fn watched(
     let Kind::Private(sampler) = plan.request.algorithm.kind else {
         return Err("not a private sampler".into());
     };
-    let meter = &Meter::new(plan.events.clone());
+    let meter = &NotPrivate::acknowledged().meter(plan.events.clone());
     let starts = problem.starts(start, repeat, plan.request.chains as usize);
     let density = problem.vault.density();
     let chain = |chain: usize, start: Vec<f64>| -> Result<Watched, SampleError> {

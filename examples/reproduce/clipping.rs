@@ -381,7 +381,7 @@ impl<'a> Clipped<'a> {
             gradients: GradientScale::new(request.clip_gradient, 2, 1.0)?,
             // Of the noise that there is not: so little that no proposal is refused.
             log_ratios: PenaltyScale::new(2, 2f64.powi(-100))?,
-            batches: PrivateRng::from_insecure_seed(seed),
+            batches: PrivateRng::insecure(seed, NotPrivate::acknowledged()),
             tests,
         })
     }

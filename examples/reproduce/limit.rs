@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 use dpm::density::Frame;
 use dpm::function::linear::cholesky;
 use dpm::sampler::{ExactOracle, Oracle, PrivateOracle, View};
-use dpm::{Meter, NotPrivate, Plan, PrivateRng};
+use dpm::{NotPrivate, Plan, PrivateRng};
 
 use crate::chain::Run;
 use crate::problem::Problem;
@@ -47,7 +47,7 @@ pub fn run(problem: &Problem, plan: &Plan, noise: &PrivateRng) -> Result<Run, Bo
     let line = plan.lines.len() - 1;
     // What a release with this bound is off by, in posterior standard deviations.
     let off = |clip: f64, stream: u64| -> Result<Vec<f64>, Box<dyn Error>> {
-        let meter = Meter::new(plan.events.clone());
+        let meter = NotPrivate::acknowledged().meter(plan.events.clone());
         let mut oracle = PrivateOracle::new(&problem.vault, plan, &meter, noise.fork(stream)?);
         let view = View {
             theta: &centre,

@@ -116,7 +116,7 @@ fn run(course: &Course) -> Result<(), Box<dyn Error>> {
         }
         let mut cloud = Cloud::new(particles);
         let mut expected = Moments::start();
-        let mut batches = PrivateRng::from_insecure_seed(61);
+        let mut batches = PrivateRng::insecure(61, NotPrivate::acknowledged());
         for step in 0..=steps {
             if step > 0 {
                 cloud.step(&vault, variant, &mut batches)?;

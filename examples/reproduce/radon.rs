@@ -11,9 +11,9 @@ use dpm::privacy::{InclusionRate, Subsampling};
 use dpm::sampler::{NonPrivateSettings, OpenSettings, lookup, sample_openly};
 use dpm::tune::tuned_plan;
 use dpm::{
-    Chain, Constants, Density, Initial, Iterations, Meter, MetricForm, Model, NoiseChoice,
-    NotPrivate, OnBadRows, Plan, PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows,
-    Vault, sample_exactly, sample_privately,
+    Chain, Constants, Density, Initial, Iterations, MetricForm, Model, NoiseChoice, NotPrivate,
+    OnBadRows, Plan, PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows, Vault,
+    sample_exactly, sample_privately,
 };
 
 use crate::chart::{Figure, Panel, Series};
@@ -252,7 +252,7 @@ fn most_frequent(houses: &[&House]) -> Vec<f64> {
 /// Stochastic gradient ascent of the log posterior, the second half of its path averaged.
 fn sgd(houses: &[&House], seed: u64, form: Form) -> Result<Draws, Box<dyn Error>> {
     let vault = vault(houses, Prior::Normal)?;
-    let mut batches = PrivateRng::from_insecure_seed(seed);
+    let mut batches = PrivateRng::insecure(seed, NotPrivate::acknowledged());
     let rate = InclusionRate::new(RATE.parse::<Real>()?)?;
     let (n, steps) = (houses.len() as f64, form.of(5000, 5000, 4));
     let mut theta = vec![0.0; PREDICTORS * CLASSES];
@@ -357,7 +357,7 @@ fn dp_sghmc(
         initial: Initial::Points(vec![vec![0.0; PREDICTORS * CLASSES]]),
         ..PrivateSettings::new(iterations / 2, seed, PrivateRng::from_os()?)
     };
-    let meter = Meter::new(plan.events.clone());
+    let meter = NotPrivate::acknowledged().meter(plan.events.clone());
     let chains = sample_privately(&vault, &plan, &meter, &settings, &())?;
     Ok(draws(&chains, (iterations / 2) as usize))
 }
@@ -380,7 +380,7 @@ fn automatic(houses: &[&House], seed: u64, form: Form) -> Result<Draws, Box<dyn 
     let plan = tuned_plan(request, vault.density().model())?;
     let warmup = plan.iterations_per_chain / 11;
     let settings = PrivateSettings::new(warmup, seed, PrivateRng::from_os()?);
-    let meter = Meter::new(plan.events.clone());
+    let meter = NotPrivate::acknowledged().meter(plan.events.clone());
     let chains = sample_privately(&vault, &plan, &meter, &settings, &())?;
     Ok(draws(&chains, warmup as usize))
 }

@@ -253,6 +253,15 @@ pub(super) enum Found {
 }
 
 impl Guarantee {
+    /// What the bound depends on beside proofs, as a clause that follows "provided": to be said
+    /// wherever the bound is. `None` where every step of it is proved.
+    pub fn proviso(&self) -> Option<String> {
+        let reason = self.not_proved?;
+        Some(format!(
+            "that a step of the bound holds which is not proved ({reason})"
+        ))
+    }
+
     pub(super) fn new(
         accountant: Accountant,
         composition: &Composition<'_>,

@@ -67,7 +67,7 @@ pub enum BudgetError {
 }
 
 /// The running charge of a planned schedule. Shared between threads, it never grants more
-/// releases of a line than were planned.
+/// releases of a line than were planned. A [`Reservation`](super::Reservation) has one.
 #[derive(Debug)]
 pub struct Meter {
     planned: Vec<Event>,
@@ -78,7 +78,8 @@ pub struct Meter {
 }
 
 impl Meter {
-    pub fn new(planned: Vec<Event>) -> Meter {
+    /// Whoever makes one has charged the releases, or says that they are not private.
+    pub(crate) fn new(planned: Vec<Event>) -> Meter {
         let spent = planned.iter().map(|_| AtomicU64::new(0)).collect();
         let granted = planned.iter().map(Event::count).map(AtomicU64::new);
         Meter {
@@ -94,7 +95,7 @@ impl Meter {
     /// # Errors
     ///
     /// More of a line than were planned, or another number of lines.
-    pub fn resumed(planned: Vec<Event>, spent: &[u64]) -> Result<Meter, BudgetError> {
+    pub(crate) fn resumed(planned: Vec<Event>, spent: &[u64]) -> Result<Meter, BudgetError> {
         if spent.len() != planned.len() {
             return Err(BudgetError::NotPlanned {
                 line: spent.len().saturating_sub(1),

@@ -77,6 +77,12 @@ enum Noise {
 }
 
 impl Unscaled {
+    /// Whether the text begins as one of the kinds of events does.
+    pub fn is_of_some_kind(text: &str) -> bool {
+        let kind = text.split_once(':').map(|(kind, _)| kind.trim());
+        Kind::ALL.iter().any(|&(name, _)| Some(name) == kind)
+    }
+
     /// Reads an event for calibration. Its sigma is `scale` (1 unless given) times the
     /// number looked for, or fixed where `sigma` is given.
     pub fn parse(text: &str, relation: Relation) -> Result<Unscaled, EventError> {

@@ -9,7 +9,7 @@ use super::sample::Prepared;
 use crate::accounting::Event;
 use crate::density::Density;
 use crate::diagnostics::{ChainRecord, Diagnosis, Evidence, Summary, SummaryError, diagnose};
-use crate::output::stan_csv::{Metric, StanCsvHeader, Timing, WriteStanCsvError};
+use crate::output::stan_csv::{Metric, StanCsvHeader, WriteStanCsvError};
 use crate::output::{
     ClipReport, Clipping, Draws, PrivateRun, RunDirectory, RunDirectoryError, RunLedger, chain_csv,
     facts, private_report, sampled,
@@ -189,12 +189,7 @@ impl Fit {
                 max_depth: None,
                 extra: self.keys(),
             };
-            // How long it took depends on the number of records.
-            let timing = Timing {
-                warmup: 0.0,
-                sampling: 0.0,
-            };
-            let (text, _) = chain_csv(chain, header, &names, timing)?;
+            let (text, _) = chain_csv(chain, header, &names)?;
             run.write(&format!("chain-{}.csv", i + 1), &text)?;
         }
         run.write("summary.csv", &self.summary().to_csv())?;
@@ -224,9 +219,7 @@ fn report(made: &Made) -> Value {
         epsilon_spent: plan.epsilon(),
         relation: plan.request.relation.name(),
         unit: charge::column(&made.prepared.unit),
-        accountant: plan.guarantee.accountant.name(),
-        proved: plan.guarantee.proved,
-        mu: plan.guarantee.mu,
+        guarantee: &plan.guarantee,
         events: &plan.events,
         released: &made.released,
         ledger: made.ledger.as_ref(),

@@ -432,8 +432,7 @@ impl Oracle<'_> {
             acceptance: self.accepted as f64 / self.tested.max(1) as f64,
             lost: 0,
             interrupted: false,
-            warmup_seconds: 0.0,
-            sampling_seconds: 0.0,
+            seconds: None,
         }
     }
 }

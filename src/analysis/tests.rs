@@ -11,7 +11,9 @@ use crate::density::Density;
 use crate::model::{Constants, Model};
 use crate::output::{Draws, Run};
 use crate::privacy::{NotPrivate, OnBadRows, PrivateData, Rows, Vault};
-use crate::sampler::{ExactOracle, SampleError};
+use crate::sampler::{
+    ExactOracle, Initial, MetricForm, NonPrivateSettings, SampleError, lookup, sample_exactly,
+};
 
 const MEAN: &str = "record { real<lower=-5, upper=5> y; }
      parameters { real mu; }
@@ -384,4 +386,53 @@ fn batches_need_an_accountant_that_counts_them() {
         Error::from(SampleError::Lost),
         Error::Sample(SampleError::Lost)
     ));
+}
+
+/// How long a run takes tells how many records there are.
+#[test]
+fn a_private_fit_does_not_tell_what_time_it_took() {
+    let (vault, session) = (vault(), Session::new(2.0, 1e-6).unwrap());
+    let fit = short(1.0).sample(&vault, &session).unwrap();
+    assert!(fit.chains().iter().all(|chain| chain.seconds.is_none()));
+    let shown = format!("{fit:?}");
+    assert!(shown.contains("seconds: None") && !shown.contains("seconds: Some"));
+    // Without privacy it does.
+    let settings = NonPrivateSettings {
+        algorithm: lookup("hmc").unwrap(),
+        chains: 1,
+        num_warmup: 2,
+        num_samples: 2,
+        leapfrog_steps: 1,
+        max_depth: 1,
+        step_size: None,
+        target_acceptance: None,
+        metric: MetricForm::Unit,
+        temperature: 1.0,
+    };
+    let permission = NotPrivate::acknowledged();
+    let exact = sample_exactly(&vault, &settings, &Initial::Random, 1, permission, &());
+    assert!(exact.unwrap()[0].seconds.is_some());
+}
+
+#[test]
+fn what_is_no_program_is_refused_and_not_shown() {
+    let table = "name,income\nAlice,424242\n";
+    let folder = tempfile::tempdir().unwrap();
+    let mut said = vec![
+        Model::from_source(table, &Constants::none())
+            .unwrap_err()
+            .to_string(),
+        message(GeneratedQuantities::from_source(table, &Constants::none()).map_err(Error::from)),
+    ];
+    for name in ["table", "table.csv"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, table).unwrap();
+        let error = Model::from_file(&path, &Constants::none()).unwrap_err();
+        said.push(format!("{error} {error:?}"));
+    }
+    for said in said {
+        assert!(said.contains("wrong order"), "{said}");
+        let holds = ["Alice", "424242", "income"].map(|word| said.contains(word));
+        assert!(!holds.contains(&true), "{said}");
+    }
 }

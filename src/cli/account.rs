@@ -9,7 +9,7 @@ use super::run_settings::RelationChoice;
 use super::{Common, pretty, print};
 use crate::accounting::{
     Accountant, Conversion, Event, Guarantee, GuaranteeBounds, PldDetails, Query, RdpValue, Real,
-    Relation, rdp_curve, zcdp_by,
+    Relation, Unscaled, rdp_curve, zcdp_by,
 };
 
 const HELP: &str = "\
@@ -122,13 +122,20 @@ impl Releases {
         let lines = file
             .lines()
             .map(|line| line.split_once('#').map_or(line, |(text, _)| text).trim())
-            .filter(|line| !line.is_empty());
-        let texts = self.events.iter().map(String::as_str).chain(lines);
-        texts
-            .map(|text| {
-                read(text, self.relation()).map_err(|e| Failure::input(format!("`{text}`: {e}")))
+            .zip(1..)
+            .filter(|(line, _)| !line.is_empty());
+        let given = self.events.iter().map(|event| (event.as_str(), None));
+        let texts = given.chain(lines.map(|(text, number)| (text, Some(number))));
+        let event = |(text, line): (&str, Option<u64>)| {
+            read(text, self.relation()).map_err(|e| match line {
+                // The file may be another than was meant, and private.
+                Some(line) if !Unscaled::is_of_some_kind(text) => Failure::input(format!(
+                    "line {line} of the events is none, and is not shown: expected one like `gaussian:sensitivity=1,sigma=2,count=100`"
+                )),
+                _ => Failure::input(format!("`{text}`: {e}")),
             })
-            .collect()
+        };
+        texts.map(event).collect()
     }
 }
 

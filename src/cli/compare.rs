@@ -156,9 +156,8 @@ impl Shared {
         }
         Err(Failure::input(if shared.not_finite.is_empty() {
             format!(
-                "the run and the reference have no parameter in common: the run has {}, the reference {}; expected a column per parameter, named as in the run (`beta.1` or `beta[1]`)",
-                listed(&run.names),
-                listed(&reference.names)
+                "the run and the reference have no parameter in common: the run has {}; expected a column per parameter, named as in the run (`beta.1` or `beta[1]`). What the reference has is not shown, since it may be no file of draws",
+                listed(&run.names)
             )
         } else {
             format!(

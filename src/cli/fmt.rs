@@ -1,11 +1,12 @@
 //! `dpm fmt`: models in the one form that all have.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
 use super::{Common, print};
-use crate::syntax::{format, render};
+use crate::model::source_of;
+use crate::syntax::{Diagnostic, format, not_a_program, render};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -57,14 +58,21 @@ fn one(path: &Path, check: bool, common: &Common) -> Result<bool, Failure> {
         true => "<stdin>".to_owned(),
         false => path.display().to_string(),
     };
-    let source = read(path, is_input).map_err(|e| {
-        Failure::input(format!(
-            "cannot read the model `{name}`: {e}. Expected a text file with a dpm program"
-        ))
-    })?;
-    let formatted = format(&source).map_err(|diagnostics| {
-        Failure::diagnostics(render(&diagnostics, &source, &name, common.color()))
-    })?;
+    let source = match is_input {
+        true => std::io::read_to_string(std::io::stdin()).map_err(|e| {
+            Failure::input(format!(
+                "cannot read the model `{name}`: {e}. Expected the text of a dpm program"
+            ))
+        })?,
+        false => source_of(path).map_err(Failure::input)?.0,
+    };
+    let wrong = |diagnostics: &[Diagnostic], source: &str| {
+        Failure::diagnostics(render(diagnostics, source, &name, common.color()))
+    };
+    if let Some(refusal) = not_a_program(&source) {
+        return Err(wrong(&[refusal], ""));
+    }
+    let formatted = format(&source).map_err(|diagnostics| wrong(&diagnostics, &source))?;
     let changes = formatted != source;
     if check {
         return Ok(changes);
@@ -77,15 +85,6 @@ fn one(path: &Path, check: bool, common: &Common) -> Result<bool, Failure> {
         common.say(format!("formatted {name}"));
     }
     Ok(changes)
-}
-
-fn read(path: &Path, is_input: bool) -> std::io::Result<String> {
-    if !is_input {
-        return std::fs::read_to_string(path);
-    }
-    let mut text = String::new();
-    std::io::stdin().lock().read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// Puts the text in place of the file at once, so that no crash leaves half a

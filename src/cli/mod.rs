@@ -63,7 +63,7 @@ struct Common {
     /// Colours on standard error
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     color: ColorChoice,
-    /// Say nothing but errors
+    /// Say nothing but errors: for scheduled jobs, since progress tells the number of records
     #[arg(long, short, global = true)]
     quiet: bool,
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::Common;
 use super::failure::Failure;
 use crate::check::{Checked, check};
-use crate::model::{BindError, Constants, Model};
-use crate::syntax::{Diagnostic, parse, render};
+use crate::model::{BindError, Constants, Model, source_of};
+use crate::syntax::{Diagnostic, not_a_program, parse, render};
 
 /// A program that passed the checker.
 pub(super) struct ModelFile {
@@ -19,6 +19,7 @@ pub(super) struct ModelFile {
 /// A program, right or wrong, and everything that is said of it.
 pub(super) struct Examined {
     pub path: PathBuf,
+    /// Empty where the file is no program: it may be data, and nothing of it is shown.
     pub source: String,
     pub diagnostics: Vec<Diagnostic>,
     /// `None` when there is an error among the diagnostics.
@@ -27,12 +28,15 @@ pub(super) struct Examined {
 
 impl Examined {
     pub fn read(path: &Path) -> Result<Examined, Failure> {
-        let source = std::fs::read_to_string(path).map_err(|e| {
-            Failure::input(format!(
-                "cannot read the model `{}`: {e}. Expected a text file with a dpm program",
-                path.display()
-            ))
-        })?;
+        let (source, _) = source_of(path).map_err(Failure::input)?;
+        if let Some(refusal) = not_a_program(&source) {
+            return Ok(Examined {
+                path: path.to_path_buf(),
+                source: String::new(),
+                diagnostics: vec![refusal],
+                checked: None,
+            });
+        }
         let parsed = parse(&source);
         let mut diagnostics = parsed.diagnostics;
         let mut checked = None;
@@ -106,10 +110,14 @@ impl ModelFile {
             common.say(line);
         }
         if !model.extra_constants.is_empty() {
-            common.say(format!(
-                "note: the model does not declare these constants, which are ignored: {}",
-                model.extra_constants.join(", ")
-            ));
+            // A file without one that is declared may not be a file of constants.
+            common.say(match self.checked.constants.is_empty() {
+                true => "note: the model declares no constants, and those given are ignored".into(),
+                false => format!(
+                    "note: the model does not declare these constants, which are ignored: {}",
+                    model.extra_constants.join(", ")
+                ),
+            });
         }
         Ok(model)
     }

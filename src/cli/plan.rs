@@ -224,6 +224,8 @@ pub(super) fn json_of(plan: &Plan) -> Value {
         "tau_log_ratio": plan.tau(Question::LogRatio),
         "events": plan.events,
         "mu": plan.guarantee.mu,
+        "proved": plan.guarantee.proved,
+        "not_proved": plan.guarantee.not_proved,
         "epsilon": plan.epsilon(),
         "delta": plan.request.delta.to_f64(),
         "relation": plan.request.relation.name(),
@@ -279,6 +281,12 @@ pub(super) fn figure(epsilon: f64) -> String {
     }
 }
 
+/// What stands behind an epsilon that rests on more than proofs.
+pub(super) fn unproved(plan: &Plan) -> String {
+    let proviso = plan.guarantee.proviso();
+    proviso.map_or(String::new(), |proviso| format!("; provided {proviso}"))
+}
+
 /// The plan in words.
 pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<String> {
     let r = &plan.request;
@@ -295,10 +303,11 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             }
         ),
         format!(
-            "epsilon {} at delta {:e}, relation {}",
+            "epsilon {} at delta {:e}, relation {}{}",
             figure(plan.epsilon()),
             r.delta.to_f64(),
-            r.relation
+            r.relation,
+            unproved(plan),
         ),
     ];
     for (event, planned) in plan.events.iter().zip(&plan.lines) {

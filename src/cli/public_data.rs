@@ -172,8 +172,10 @@ impl<'a> Table<'a> {
             .map(|h| h.trim().trim_start_matches('\u{feff}').to_string())
             .collect();
         for (i, header) in headers.iter().enumerate() {
-            if headers[..i].contains(header) {
-                return Err(fail(format!("the column `{header}` appears twice")));
+            // Not by its name: without a header the first line is a record.
+            if let Some(first) = headers[..i].iter().position(|h| h == header) {
+                let (first, second) = (first + 1, i + 1);
+                return Err(fail(format!("columns {first} and {second} have one name")));
             }
         }
         let mut rows = Vec::new();

@@ -16,18 +16,18 @@ use super::foreseen::{self, Foreseen};
 use super::initial::initial_values;
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
-use super::plan::figure;
+use super::plan::{figure, unproved};
 use super::report;
 use super::run_settings::{Lengths, RelationChoice, RunSettings, refuse_foreign};
 use super::summary::marked_csv;
 use super::{Common, pretty, say_always};
 use crate::density::Density;
 use crate::diagnostics::Summary;
-use crate::output::stan_csv::{Metric, StanCsvHeader, Timing};
+use crate::output::stan_csv::{Metric, StanCsvHeader};
 use crate::output::{
     PrivateRun, RECORD, RunDirectory, Unfinished, chain_csv, private_report, sampled,
 };
-use crate::privacy::{PrivateRng, Subsampling, Vault};
+use crate::privacy::{NotPrivate, PrivateRng, Subsampling, Vault};
 use crate::sampler::{
     self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
     Plan, PrivateSettings, Question, SampleError,
@@ -375,7 +375,7 @@ impl Job<'_> {
             None => PrivateRng::from_os().map_err(Failure::run)?,
             Some(seed) => {
                 say_always("NOT PRIVATE: the noise is made from --insecure-noise-seed");
-                PrivateRng::from_insecure_seed(seed)
+                PrivateRng::insecure(seed, NotPrivate::acknowledged())
             }
         };
         let secure_noise = noise.is_secure();
@@ -410,9 +410,7 @@ impl Job<'_> {
             epsilon_spent: spent,
             relation: plan.request.relation.name(),
             unit: self.arguments.reading.unit(),
-            accountant: plan.guarantee.accountant.name(),
-            proved: plan.guarantee.proved,
-            mu: plan.guarantee.mu,
+            guarantee: &plan.guarantee,
             events: &plan.events,
             released: &released,
             ledger: kept.ledger(),
@@ -493,10 +491,11 @@ impl Job<'_> {
         self.tell_of_interruptions(&kept, &chains, &plan, draws)?;
         if secure_noise {
             self.common.say(format!(
-                "epsilon spent {} of {} at delta {:e}",
+                "epsilon spent {} of {} at delta {:e}{}",
                 figure(spent),
                 figure(epsilon.to_f64()),
-                delta.to_f64()
+                delta.to_f64(),
+                unproved(&plan),
             ));
         } else {
             say_always("NOT PRIVATE: noise from a seed");
@@ -555,20 +554,6 @@ impl Job<'_> {
             None => RunDirectory::create(self.place, self.arguments.overwrite),
         }
         .map_err(Failure::run)?;
-        // How long a private run took depends on the number of records, which may
-        // be private, and on the computer; it is nobody's business.
-        let is_private =
-            sampler::lookup(self.arguments.algorithm()).is_none_or(Algorithm::is_private);
-        let timing = |chain: &Chain| match is_private {
-            true => Timing {
-                warmup: 0.0,
-                sampling: 0.0,
-            },
-            false => Timing {
-                warmup: chain.warmup_seconds,
-                sampling: chain.sampling_seconds,
-            },
-        };
         let mut kept: Vec<Vec<Vec<f64>>> = Vec::new();
         let written = match num_samples {
             0 => &[],
@@ -592,8 +577,7 @@ impl Job<'_> {
                     .then(|| self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH)),
                 extra: papers.keys.clone(),
             };
-            let (text, draws) =
-                chain_csv(chain, header, &names, timing(chain)).map_err(Failure::run)?;
+            let (text, draws) = chain_csv(chain, header, &names).map_err(Failure::run)?;
             run.write(&format!("chain-{}.csv", i + 1), &text)
                 .map_err(Failure::run)?;
             kept.push(draws);

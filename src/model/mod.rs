@@ -31,11 +31,12 @@ pub use sensitivity::{Bound, Derived, Missing, Need, NeedKind, Sensitivity, Stat
 pub use transform::{Affine, Blocks, Bounds, Transform};
 pub use value::Shape;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::check::{Checked, Role, on_deep_stack};
 use crate::distribution::Algebra;
-use crate::syntax::{Diagnostic, Span};
+use crate::syntax::{Diagnostic, Span, not_a_program};
 use trace::{LikelihoodStatement, Tracer};
 
 /// A program and its constants do not fit together. Points into the source.
@@ -175,13 +176,21 @@ pub enum ModelFileError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error(
+        "`{}` is by its name a table and not a model; nothing of it is shown. Were the model and the data given in the wrong order?",
+        path.display()
+    )]
+    Table { path: PathBuf },
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
 /// Text that has passed the checker, or all that is wrong with it. `name` stands for the
-/// text in messages.
+/// text in messages. Nothing is shown of a text that is no program: it may be data.
 pub(crate) fn checked_source(source: &str, name: &str) -> Result<Checked, SourceError> {
+    if let Some(refusal) = not_a_program(source) {
+        return Err(SourceError::new(vec![refusal], "", name));
+    }
     let parsed = crate::syntax::parse(source);
     let mut diagnostics = parsed.diagnostics;
     let checked = parsed.program.as_ref().and_then(|program| {
@@ -197,6 +206,17 @@ pub(crate) fn checked_source(source: &str, name: &str) -> Result<Checked, Source
 
 /// The text of a model's file, and what it is called in messages.
 pub(crate) fn source_of(path: &Path) -> Result<(String, String), ModelFileError> {
+    // No model has such a name, whatever the first words of the table are.
+    const TABLES: [&str; 5] = ["csv", "tsv", "tab", "gz", "json"];
+    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    if TABLES
+        .iter()
+        .any(|name| extension.eq_ignore_ascii_case(name))
+    {
+        return Err(ModelFileError::Table {
+            path: path.to_path_buf(),
+        });
+    }
     let text = std::fs::read_to_string(path).map_err(|source| ModelFileError::Read {
         path: path.to_path_buf(),
         source,

@@ -11,11 +11,11 @@ pub(crate) fn sampled(chain: &Chain) -> impl Iterator<Item = &Draw> {
 /// One chain's file and the draws in it.
 pub(crate) type ChainFile = (String, Vec<Vec<f64>>);
 
+/// A private chain has taken no time: see [`Chain::seconds`].
 pub(crate) fn chain_csv(
     chain: &Chain,
     header: StanCsvHeader,
     names: &[String],
-    timing: Timing,
 ) -> Result<ChainFile, WriteStanCsvError> {
     let columns: Vec<String> = ["stepsize__", "divergent__"]
         .iter()
@@ -32,7 +32,8 @@ pub(crate) fn chain_csv(
             kept.push(draw.values.clone());
         }
     }
-    let bytes = writer.finish(timing)?;
+    let [warmup, sampling] = chain.seconds.unwrap_or_default();
+    let bytes = writer.finish(Timing { warmup, sampling })?;
     // All of it was text.
     Ok((String::from_utf8_lossy(&bytes).into_owned(), kept))
 }

@@ -45,12 +45,13 @@ pub enum ReadDrawsErrorKind {
     Csv(String),
     #[error("{found} values, expected {expected}, one for each column")]
     Width { found: usize, expected: usize },
+    /// Columns count from 1. What stands there is not told: the file may be private data.
     #[error(
-        "'{text}' in column '{column}' is not a number: expected a line of parameter names, and a line of numbers for each draw"
+        "what column {column} holds is not a number: expected a line of parameter names, and a line of numbers for each draw"
     )]
-    Number { column: String, text: String },
-    #[error("the column '{0}' appears twice")]
-    Repeated(String),
+    Number { column: usize },
+    #[error("columns {first} and {second} have one name")]
+    Repeated { first: usize, second: usize },
 }
 
 /// Reads a CSV with a column per parameter, names with dots or brackets (`beta.1`,
@@ -118,12 +119,11 @@ fn parse(text: &str) -> Result<DrawsTable, (Option<u64>, ReadDrawsErrorKind)> {
         .filter(|&c| !columns[c].ends_with("__"))
         .collect();
     let names: Vec<String> = kept.iter().map(|&c| columns[c].clone()).collect();
-    let repeated = names
-        .iter()
-        .enumerate()
-        .find(|(i, n)| names[..*i].contains(n));
-    if let Some((_, name)) = repeated {
-        return Err((Some(1), ReadDrawsErrorKind::Repeated(name.clone())));
+    for (i, &second) in kept.iter().enumerate() {
+        if let Some(place) = names[..i].iter().position(|name| *name == names[i]) {
+            let (first, second) = (kept[place] + 1, second + 1);
+            return Err((Some(1), ReadDrawsErrorKind::Repeated { first, second }));
+        }
     }
     let mut draws = Vec::new();
     for record in records {
@@ -135,8 +135,8 @@ fn parse(text: &str) -> Result<DrawsTable, (Option<u64>, ReadDrawsErrorKind)> {
         }
         let value = |&column: &usize| {
             record[column].parse().map_err(|_| {
-                let (column, text) = (columns[column].clone(), record[column].to_owned());
-                (line, ReadDrawsErrorKind::Number { column, text })
+                let column = column + 1;
+                (line, ReadDrawsErrorKind::Number { column })
             })
         };
         draws.push(kept.iter().map(value).collect::<Result<Vec<f64>, _>>()?);
@@ -183,11 +183,11 @@ mod tests {
             "r.csv, line 3: 1 values, expected 2, one for each column"
         );
         assert!(
-            message("a,b\n1,x\n").starts_with("r.csv, line 2: 'x' in column 'b' is not a number")
+            message("a,b\n1,x\n").starts_with("r.csv, line 2: what column 2 holds is not a number")
         );
         assert_eq!(
             message("b.1,b[1]\n1,2\n"),
-            "r.csv, line 1: the column 'b[1]' appears twice"
+            "r.csv, line 1: columns 1 and 2 have one name"
         );
         assert!(message("lp__,a\nnan\n").starts_with("r.csv, line 2: 1 values"));
         let missing = read_draws_csv("/nowhere/r.csv").unwrap_err().to_string();

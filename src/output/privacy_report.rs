@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clipping::Clipping;
-use crate::accounting::{EntryHash, EntryRef, Event, Reservation};
+use crate::accounting::{EntryHash, EntryRef, Event, Guarantee, Reservation};
 
 /// What a report calls the unit of privacy when each record is one.
 pub const RECORD: &str = "record";
@@ -96,9 +96,8 @@ pub struct PrivateRun<'a> {
     pub relation: &'a str,
     /// The column whose values tell units apart; `None` where each record is one.
     pub unit: Option<&'a str>,
-    pub accountant: &'a str,
-    pub proved: bool,
-    pub mu: Option<f64>,
+    /// What the schedule costs, and by what proof.
+    pub guarantee: &'a Guarantee,
     /// The schedule that was charged.
     pub events: &'a [Event],
     /// How many of each event's releases took place.
@@ -163,8 +162,9 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "private": run.secure_noise,
         "statement": if run.secure_noise {
             format!(
-                "Everything this run wrote is ({}, {:e})-differentially private for {one} under the relation `{}`, provided that what `assumed_public` lists is public.",
-                run.epsilon, run.delta, run.relation
+                "Everything this run wrote is ({}, {:e})-differentially private for {one} under the relation `{}`, provided that what `assumed_public` lists is public{}.",
+                run.epsilon, run.delta, run.relation,
+                run.guarantee.proviso().map_or(String::new(), |proviso| format!(", and {proviso}"))
             )
         } else {
             "NOT PRIVATE: the noise was made from a seed (--insecure-noise-seed).".to_string()
@@ -175,7 +175,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "relation": run.relation,
         "unit": run.unit.unwrap_or(RECORD),
         "unit_column": run.unit,
-        "mu": run.mu,
+        "mu": run.guarantee.mu,
         "events": run.events,
         "released": run.events.iter().zip(run.released).map(|(event, count)| json!({
             "what": event.what(),
@@ -184,8 +184,9 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "unfinished": run.unfinished,
         "lost_iterations": run.lost_iterations,
         "ledger": run.ledger,
-        "accountant": run.accountant,
-        "proved": run.proved,
+        "accountant": run.guarantee.accountant.name(),
+        "proved": run.guarantee.proved,
+        "not_proved": run.guarantee.not_proved,
         "noise": {
             "generator": if run.secure_noise {
                 "ChaCha20, seeded by the operating system"

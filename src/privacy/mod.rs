@@ -17,6 +17,7 @@ mod gradient;
 mod load;
 pub mod noise;
 mod noisy;
+mod not_private;
 pub mod penalty;
 mod randomness;
 mod rows;
@@ -35,9 +36,10 @@ pub use load::{
     survey_csv,
 };
 pub use noisy::Noisy;
+pub use not_private::NotPrivate;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
 pub use rows::Rows;
 pub(crate) use statistic::{Look, Statistic, upper_end};
 pub use subsampling::{InclusionRate, RateError, Subsampling};
-pub use vault::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};
+pub use vault::{Charge, LogRatio, ReleaseError, Vault};

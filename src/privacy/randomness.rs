@@ -8,6 +8,8 @@ use rand::rngs::{SysError, SysRng};
 use rand_chacha::ChaCha20Rng;
 use std::fmt;
 
+use super::not_private::NotPrivate;
+
 /// A stream of private random bits.
 ///
 /// # Privacy
@@ -18,7 +20,7 @@ use std::fmt;
 ///
 /// Under an operating-system seed, the guarantees that the samplers prove for
 /// truly uniform bits hold against anyone who cannot tell ChaCha20 from them.
-/// Under [`from_insecure_seed`](Self::from_insecure_seed) there is no privacy.
+/// Under [`insecure`](Self::insecure) there is no privacy.
 pub struct PrivateRng {
     stream: ChaCha20Rng,
     secure: bool,
@@ -54,12 +56,26 @@ impl PrivateRng {
         })
     }
 
-    /// A stream that anyone who knows `seed` can repeat: **not private**, for tests.
-    pub fn from_insecure_seed(seed: u64) -> Self {
+    /// A stream that anyone who knows `seed` can repeat: **not private**.
+    ///
+    /// ```compile_fail
+    /// let noise = dpm::PrivateRng::insecure(1);
+    /// ```
+    /// ```
+    /// let noise = dpm::PrivateRng::insecure(1, dpm::NotPrivate::acknowledged());
+    /// assert!(!noise.is_secure());
+    /// ```
+    pub fn insecure(seed: u64, _: NotPrivate) -> Self {
         Self {
             stream: ChaCha20Rng::seed_from_u64(seed),
             secure: false,
         }
+    }
+
+    /// [`insecure`](Self::insecure), for the tests of this crate.
+    #[cfg(test)]
+    pub(crate) fn from_insecure_seed(seed: u64) -> Self {
+        Self::insecure(seed, NotPrivate::acknowledged())
     }
 
     /// Whether the key came from the operating system. If not, whatever this

@@ -12,6 +12,7 @@ use table::{CompensatedSum, Table};
 
 use super::gradient::GradientScale;
 use super::noisy::Noisy;
+use super::not_private::NotPrivate;
 use super::penalty::PenaltyQuery;
 use super::randomness::PrivateRng;
 use super::rows::Rows;
@@ -42,18 +43,6 @@ pub struct LogRatio {
     pub penalised: f64,
     /// Standard deviation of the noise, nats.
     pub sigma: f64,
-}
-
-/// Says that exact values may leave the vault, because the user asked for a
-/// run without privacy. Whoever makes one must mark every output NOT PRIVATE.
-#[derive(Debug, Clone, Copy)]
-pub struct NotPrivate(());
-
-impl NotPrivate {
-    /// The user gave `--not-private` (or the embedder this very call).
-    pub fn acknowledged() -> Self {
-        NotPrivate(())
-    }
 }
 
 impl Vault {

@@ -66,7 +66,7 @@ pub fn sample_clipped(
     // long a proposal may be before noise would drown its test, which is never.
     let gradients = GradientScale::new(request.clip_gradient, factor, 1.0)?;
     let log_ratios = PenaltyScale::new(factor, 2f64.powi(-100))?;
-    let root = PrivateRng::from_insecure_seed(settings.seed);
+    let root = PrivateRng::insecure(settings.seed, permission);
     in_parallel(request.chains as usize, observer, |chain, stop| {
         let mut rng = public_rng(settings.seed, chain);
         let theta = start(&settings.initial, chain, vault.density(), &mut rng)?;
@@ -98,7 +98,7 @@ pub fn sample_clipped(
             oracle: &mut oracle,
             density: vault.density(),
             warmup,
-            recorder: Recorder::new(chain, settings.num_warmup, observer),
+            recorder: Recorder::new(chain, settings.num_warmup, observer).timed(permission),
             keeping: None,
             names: Names::default(),
             releases: &|_| Ok(Vec::new()),

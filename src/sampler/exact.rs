@@ -87,7 +87,7 @@ pub fn sample_exactly(
         let density = vault.density();
         let mut state = first_state(initial, chain, &oracle, &mut rng)?;
         let mut warmup = Warmup::new(settings, &state, &oracle, &mut rng);
-        let mut recorder = Recorder::new(chain, settings.num_warmup, observer);
+        let mut recorder = Recorder::new(chain, settings.num_warmup, observer).timed(permission);
         for iteration in 0..settings.num_warmup + settings.num_samples {
             if stop() {
                 return Ok(recorder.finish(true));

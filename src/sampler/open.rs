@@ -47,7 +47,7 @@ pub fn sample_openly(
         .clipped
         .then(|| GradientScale::new(request.clip_gradient, 1, 1.0))
         .transpose()?;
-    let batches = PrivateRng::from_insecure_seed(settings.seed);
+    let batches = PrivateRng::insecure(settings.seed, permission);
     in_parallel(request.chains as usize, observer, |chain, stop| {
         let mut rng = public_rng(settings.seed, chain);
         let mut noise = ChaCha8Rng::seed_from_u64(settings.seed);
@@ -64,7 +64,7 @@ pub fn sample_openly(
         };
         let steps = Steps::new(dynamics, request, iterations);
         let mut walker = dynamics.walker(request, steps, theta, &mut rng);
-        let mut recorder = Recorder::new(chain, settings.num_warmup, observer);
+        let mut recorder = Recorder::new(chain, settings.num_warmup, observer).timed(permission);
         for iteration in 0..iterations {
             if stop() {
                 return Ok(recorder.finish(true));

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +18,7 @@ use super::warmup::Warmup;
 use super::{Kind, Walker};
 use crate::accounting::Meter;
 use crate::density::Density;
-use crate::privacy::{PrivateRng, Vault};
+use crate::privacy::{NotPrivate, PrivateRng, Vault};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -58,8 +59,9 @@ pub struct Chain {
     pub lost: u64,
     /// Whether the observer stopped it before its last iteration.
     pub interrupted: bool,
-    pub warmup_seconds: f64,
-    pub sampling_seconds: f64,
+    /// What warm-up and sampling took, in seconds, of a run without privacy. How long a private
+    /// one takes tells the number of records.
+    pub seconds: Option<[f64; 2]>,
 }
 
 impl Chain {
@@ -70,8 +72,7 @@ impl Chain {
             acceptance: 0.0,
             lost: 0,
             interrupted: true,
-            warmup_seconds: 0.0,
-            sampling_seconds: 0.0,
+            seconds: None,
         }
     }
 }
@@ -542,7 +543,12 @@ pub(super) struct Recorder<'a, O: Observer> {
     accepted: u64,
     sampled: u64,
     lost: u64,
-    started: std::time::Instant,
+    /// Of a run whose time may be told.
+    clock: Option<Clock>,
+}
+
+struct Clock {
+    started: Instant,
     warmup_seconds: f64,
 }
 
@@ -557,9 +563,17 @@ impl<'a, O: Observer> Recorder<'a, O> {
             accepted: 0,
             sampled: 0,
             lost: 0,
-            started: std::time::Instant::now(),
-            warmup_seconds: 0.0,
+            clock: None,
         }
+    }
+
+    /// The same, and takes the time: for runs without privacy.
+    pub(super) fn timed(self, _: NotPrivate) -> Self {
+        let clock = Some(Clock {
+            started: Instant::now(),
+            warmup_seconds: 0.0,
+        });
+        Recorder { clock, ..self }
     }
 
     /// Takes over what was recorded before, and counts what was lost since.
@@ -574,7 +588,9 @@ impl<'a, O: Observer> Recorder<'a, O> {
     pub(super) fn record(&mut self, iteration: u64, accepted: bool, mut draw: Draw) {
         if iteration < self.num_warmup {
             draw.phase = Phase::Warmup;
-            self.warmup_seconds = self.started.elapsed().as_secs_f64();
+            if let Some(clock) = &mut self.clock {
+                clock.warmup_seconds = clock.started.elapsed().as_secs_f64();
+            }
         } else {
             self.sampled += 1;
             self.accepted += u64::from(accepted);
@@ -589,8 +605,10 @@ impl<'a, O: Observer> Recorder<'a, O> {
             lost: self.lost,
             interrupted,
             acceptance: self.accepted as f64 / self.sampled.max(1) as f64,
-            sampling_seconds: self.started.elapsed().as_secs_f64() - self.warmup_seconds,
-            warmup_seconds: self.warmup_seconds,
+            seconds: self.clock.map(|clock| {
+                let all = clock.started.elapsed().as_secs_f64();
+                [clock.warmup_seconds, all - clock.warmup_seconds]
+            }),
             draws: self.draws,
         }
     }

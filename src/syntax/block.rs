@@ -5,7 +5,6 @@ use pest::iterators::{Pair, Pairs};
 use super::builder::{Builder, meaningful, parts};
 use super::diagnostic::Diagnostic;
 use super::parse::Rule;
-use super::suggestion::did_you_mean;
 use super::tree::{Block, BlockKind, Program, Span};
 use super::words;
 
@@ -148,16 +147,7 @@ impl Builder<'_> {
                 }),
             ),
             _ => {
-                let spaced = written.replace('_', " ");
-                let keywords = BlockKind::ALL.map(BlockKind::keyword);
-                let meant = match written.as_str() {
-                    _ if keywords.contains(&spaced.as_str()) => Some(spaced.as_str()),
-                    "records" | "row" | "rows" | "private" => Some("record"),
-                    "public" | "hyperparameters" => Some("constants"),
-                    "transformed records" => Some("transformed record"),
-                    "transformed parameter" => Some("transformed parameters"),
-                    _ => did_you_mean(&written, &keywords),
-                };
+                let meant = words::meant_keyword(&written);
                 let kind = BlockKind::ALL
                     .into_iter()
                     .find(|kind| Some(kind.keyword()) == meant);

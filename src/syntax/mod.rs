@@ -10,7 +10,8 @@
 //! `brackets` know the surroundings, `explain` says what is wrong and how to
 //! mend it in the `draft`, and `parse` tries again with the mended draft. `format`
 //! writes a program that was read in the one form that all have, and `highlight` tells
-//! its words apart for whoever shows them.
+//! its words apart for whoever shows them. `opening` tells programs from data that were given
+//! in the place of one.
 
 mod block;
 mod brackets;
@@ -23,6 +24,7 @@ mod explain;
 mod expression;
 mod format;
 mod highlight;
+mod opening;
 mod parse;
 mod render;
 mod statement;
@@ -35,6 +37,7 @@ mod words;
 pub use diagnostic::{Diagnostic, Severity, line_column};
 pub use format::{LINE_WIDTH, format};
 pub use highlight::{Piece, pieces};
+pub use opening::not_a_program;
 pub use parse::{Parsed, parse};
 pub use render::render;
 pub use suggestion::did_you_mean;

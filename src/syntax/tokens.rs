@@ -62,13 +62,18 @@ impl Problem {
 
 /// All tokens, comments left out, and all that is not a token.
 pub(super) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<Problem>) {
+    first_tokens(text, usize::MAX)
+}
+
+/// The first `most` tokens, and all that is not a token before them.
+pub(super) fn first_tokens(text: &str, most: usize) -> (Vec<Token<'_>>, Vec<Problem>) {
     let mut scan = Scan {
         text,
         at: 0,
         tokens: Vec::new(),
         problems: Vec::new(),
     };
-    while scan.at < text.len() {
+    while scan.at < text.len() && scan.tokens.len() < most {
         scan.step();
     }
     (scan.tokens, scan.problems)

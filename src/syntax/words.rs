@@ -1,5 +1,6 @@
 //! The words of the language, for messages.
 
+use super::suggestion::did_you_mean;
 use super::tree::{BaseType, BlockKind};
 
 /// Words that cannot be names. The grammar's `reserved` says the same.
@@ -79,6 +80,25 @@ pub(super) fn block_kind(words: &[&str]) -> Option<BlockKind> {
     BlockKind::ALL
         .into_iter()
         .find(|kind| kind.keyword() == joined)
+}
+
+/// The keyword of the block that is meant by a name that dpm does not have.
+pub(super) fn meant_keyword(written: &str) -> Option<&'static str> {
+    let keywords = BlockKind::ALL.map(BlockKind::keyword);
+    let spaced = written.replace('_', " ");
+    if let Some(keyword) = keywords.into_iter().find(|keyword| *keyword == spaced) {
+        return Some(keyword);
+    }
+    match written {
+        "records" | "row" | "rows" | "private" => Some("record"),
+        "public" | "hyperparameters" => Some("constants"),
+        "transformed records" => Some("transformed record"),
+        "transformed parameter" => Some("transformed parameters"),
+        _ => {
+            let meant = did_you_mean(written, &keywords)?;
+            keywords.into_iter().find(|keyword| *keyword == meant)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -432,16 +432,20 @@ impl Job<'_> {
         }
         if chains.iter().any(|chain| chain.interrupted) {
             let over = chains.iter().map(|c| c.draws.len() as u64 + c.lost).min();
-            return Err(Failure::interrupted(format!(
-                "interrupted after {} of {} iterations; {}. {}",
-                over.unwrap_or(0),
-                plan.iterations_per_chain,
-                match draws {
-                    0 => "there are no draws yet, since warm-up was not over".to_owned(),
-                    n => format!("the {n} draws so far of each chain are written"),
-                },
-                kept.advice()
-            )));
+            let over = over.unwrap_or(0);
+            let so_far = match draws {
+                // How far it came tells how long an iteration takes.
+                _ if self.common.quiet => "interrupted".to_owned(),
+                0 => format!(
+                    "interrupted after {over} of {} iterations; there are no draws yet, since warm-up was not over",
+                    plan.iterations_per_chain
+                ),
+                n => format!(
+                    "interrupted after {over} of {} iterations; the {n} draws so far of each chain are written",
+                    plan.iterations_per_chain
+                ),
+            };
+            return Err(Failure::interrupted(format!("{so_far}. {}", kept.advice())));
         }
         if draws == 0 {
             return Err(Failure::run(

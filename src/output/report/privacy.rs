@@ -78,6 +78,15 @@ fn promise(h: &mut Html, view: &View) {
             }
         });
     }
+    if let Some(reason) = report["not_proved"].as_str() {
+        h.element(
+            "p",
+            &[],
+            format!(
+                "This rests on more than proofs: a step of the bound is not proved ({reason})."
+            ),
+        );
+    }
     h.element("p", &[], "This covers everything the run wrote: all draws of all chains, the steps before them, and this report, whatever anybody knows besides or does with it later. It is no promise that nothing is learnt about people in general: if the draws show that a group of people differs from another, that is learnt about each member of it, whether or not they are in the table.");
 }
 
@@ -335,9 +344,6 @@ fn small_print(h: &mut Html, view: &View) {
             short(spent),
             short(delta)
         ));
-    }
-    if let Some(reason) = report["not_proved"].as_str() {
-        says.push(format!("Not proved: {reason}."));
     }
     if let Some(statement) = report["clipping"]["statement"].as_str() {
         says.push(statement.to_owned());

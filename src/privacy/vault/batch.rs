@@ -9,12 +9,13 @@ use std::num::NonZeroU64;
 
 use super::charge::Mechanism;
 use super::table::Table;
-use super::{Charge, LogRatio, NotPrivate, ReleaseError, Vault};
+use super::{Charge, LogRatio, ReleaseError, Vault};
 use crate::privacy::barker::BarkerScale;
 use crate::privacy::batch_penalty::{BatchPenaltyQuery, Formula, Moments};
 use crate::privacy::gradient::GradientScale;
 use crate::privacy::noise::DiscreteGaussian;
 use crate::privacy::noisy::Noisy;
+use crate::privacy::not_private::NotPrivate;
 use crate::privacy::randomness::PrivateRng;
 use crate::privacy::statistic::Look;
 use crate::privacy::subsampling::{Batch, Subsampling};

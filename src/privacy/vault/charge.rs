@@ -3,6 +3,7 @@
 use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Relation, Scheme, batch_rate};
 use crate::privacy::barker::BarkerScale;
 use crate::privacy::noise::NoiseError;
+use crate::privacy::not_private::NotPrivate;
 use crate::privacy::subsampling::Subsampling;
 
 /// Where a release is charged: a line of a meter.
@@ -10,6 +11,26 @@ use crate::privacy::subsampling::Subsampling;
 pub struct Charge<'a> {
     pub meter: &'a Meter,
     pub line: usize,
+}
+
+impl NotPrivate {
+    /// A meter of releases that no budget is charged for, which may have next to no noise.
+    ///
+    /// With a budget a meter comes from a [`Reservation`](crate::accounting::Reservation):
+    ///
+    /// ```compile_fail
+    /// let meter = dpm::Meter::new(Vec::new());
+    /// ```
+    /// ```compile_fail
+    /// let meter = dpm::Meter::resumed(Vec::new(), &[]);
+    /// ```
+    /// ```
+    /// let meter = dpm::NotPrivate::acknowledged().meter(Vec::new());
+    /// assert!(meter.planned().is_empty());
+    /// ```
+    pub fn meter(self, planned: Vec<Event>) -> Meter {
+        Meter::new(planned)
+    }
 }
 
 /// Why a release did not happen.

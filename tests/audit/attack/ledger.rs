@@ -2,7 +2,8 @@
 
 use dpm::accounting::{Accountant, Budget, Event, Query, Relation, Request, Session, Terms};
 use dpm::{
-    Initial, Iterations, Plan, PrivateRng, PrivateSettings, Real, account, sample_privately,
+    Initial, Iterations, NotPrivate, Plan, PrivateRng, PrivateSettings, Real, account,
+    sample_privately,
 };
 
 use super::Broken;
@@ -52,7 +53,7 @@ pub fn file_covers_releases() -> Result<(), Broken> {
         let reservation = session.reserve(&request).unwrap_or_else(|e| panic!("{e}"));
         let settings = PrivateSettings {
             initial: Initial::Points(vec![vec![0.0]]),
-            ..PrivateSettings::new(0, 1, PrivateRng::from_insecure_seed(run))
+            ..PrivateSettings::new(0, 1, PrivateRng::insecure(run, NotPrivate::acknowledged()))
         };
         sample_privately(&vault, &plan, reservation.meter(), &settings, &())
             .unwrap_or_else(|e| panic!("{e}"));

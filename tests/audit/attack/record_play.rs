@@ -1,10 +1,10 @@
 //! Record-play: the same release, with identical randomness, on two neighbouring data
 //! sets. The noise cancels, and what is left is how far one unit moved the sum.
 
-use dpm::PrivateRng;
 use dpm::accounting::Relation;
 use dpm::privacy::Subsampling;
 use dpm::sampler::Question;
+use dpm::{NotPrivate, PrivateRng};
 
 use super::neighbours::{MODELS, model, ugly_pair};
 use super::releases::{Batch, Release};
@@ -118,7 +118,7 @@ pub fn play(
         let mut answers = Vec::with_capacity(3);
         for vault in &vaults {
             // Identical randomness.
-            let mut noise = PrivateRng::from_insecure_seed(pair);
+            let mut noise = PrivateRng::insecure(pair, NotPrivate::acknowledged());
             answers.push(
                 release
                     .ask(vault, relation, &mut noise)

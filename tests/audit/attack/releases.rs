@@ -1,14 +1,12 @@
 //! The vault's releases, asked through its public door under a plan made for them, and
 //! read back as the integers that they are.
 
-use dpm::accounting::{
-    Barker, Event, Gaussian, Lattice, Meter, Real, Relation, Subsampled, batch_rate,
-};
+use dpm::accounting::{Barker, Event, Gaussian, Lattice, Real, Relation, Subsampled, batch_rate};
 use dpm::privacy::{
     BarkerScale, BatchPenaltyPlan, BatchPenaltyScale, Charge, GradientScale, InclusionRate,
     PenaltyPlan, PenaltyScale, Subsampling, penalty,
 };
-use dpm::{PrivateRng, Vault};
+use dpm::{NotPrivate, PrivateRng, Vault};
 
 use super::Broken;
 
@@ -193,7 +191,7 @@ impl Release {
         rng: &mut PrivateRng,
     ) -> Result<Option<Answer>, Broken> {
         let event = self.event(relation);
-        let meter = Meter::new(vec![event.clone()]);
+        let meter = NotPrivate::acknowledged().meter(vec![event.clone()]);
         let charge = Charge {
             meter: &meter,
             line: 0,
@@ -338,7 +336,7 @@ pub fn noise_is_as_charged(
     relation: Relation,
     times: u64,
 ) -> Result<(), Broken> {
-    let mut rng = PrivateRng::from_insecure_seed(5);
+    let mut rng = PrivateRng::insecure(5, NotPrivate::acknowledged());
     let (mut sum, mut count) = (0.0, 0.0);
     for _ in 0..times {
         let Some(answer) = release.ask(vault, relation, &mut rng)? else {
@@ -376,13 +374,13 @@ pub fn releases_are_counted(vault: &Vault, relation: Relation, times: u64) -> Re
         tau: 2.0,
         batch: Batch::All,
     };
-    let meter = Meter::new(vec![release.event(relation).times(times)]);
+    let meter = NotPrivate::acknowledged().meter(vec![release.event(relation).times(times)]);
     let charge = Charge {
         meter: &meter,
         line: 0,
     };
     let scale = GradientScale::new(clip, factor(relation), 2.0).expect("a scale");
-    let mut rng = PrivateRng::from_insecure_seed(6);
+    let mut rng = PrivateRng::insecure(6, NotPrivate::acknowledged());
     let mut made = 0;
     while made < 2 * times && vault.noisy_gradient(&at, &scale, charge, &mut rng).is_ok() {
         made += 1;

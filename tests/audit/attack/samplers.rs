@@ -5,11 +5,11 @@
 //! all runs, so momenta, jitter and initial points are known to the adversary, as
 //! PRIVACY.md says they are; noise and acceptance are new each time.
 
-use dpm::accounting::{Event, Meter, Relation};
+use dpm::accounting::{Event, Relation};
 use dpm::sampler::{self, Noise, Question};
 use dpm::{
-    Initial, Iterations, NoiseChoice, Plan, PlanRequest, PrivateRng, PrivateSettings, Real, Vault,
-    privacy::Subsampling, sample_privately,
+    Initial, Iterations, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng, PrivateSettings,
+    Real, Vault, privacy::Subsampling, sample_privately,
 };
 
 use super::claim::Claim;
@@ -208,10 +208,14 @@ impl Audited {
 
     fn run(&self, other: bool, run: u64) -> (Vec<f64>, Vec<Event>) {
         let vault = &self.vaults[usize::from(other)];
-        let meter = Meter::new(self.plan.events.clone());
+        let meter = NotPrivate::acknowledged().meter(self.plan.events.clone());
         let settings = PrivateSettings {
             initial: Initial::Points(vec![self.initial.clone()]),
-            ..PrivateSettings::new(0, SEED, PrivateRng::from_insecure_seed(run))
+            ..PrivateSettings::new(
+                0,
+                SEED,
+                PrivateRng::insecure(run, NotPrivate::acknowledged()),
+            )
         };
         let chains = sample_privately(vault, &self.plan, &meter, &settings, &())
             .unwrap_or_else(|e| panic!("{e}"));

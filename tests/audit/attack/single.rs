@@ -1,8 +1,8 @@
 //! The vault's releases one by one, or a few of them with one generator, under a
 //! black-box audit.
 
-use dpm::PrivateRng;
 use dpm::accounting::{Event, Relation};
+use dpm::{NotPrivate, PrivateRng};
 
 use super::claim::Claim;
 use super::distinguisher::{Found, distinguish};
@@ -97,7 +97,7 @@ pub fn audit(releases: &[Single], relation: Relation, tau: f64, runs: u64) -> (C
     let vaults = [one, other].map(|table| table.vault(&model));
     let releases: Vec<Release> = releases.iter().map(|single| single.release(tau)).collect();
     // The claim is about what is charged.
-    let mut rng = PrivateRng::from_insecure_seed(0);
+    let mut rng = PrivateRng::insecure(0, NotPrivate::acknowledged());
     let charged = releases.iter().filter_map(|release| {
         let answer = release.ask(&vaults[0], relation, &mut rng);
         let count = answer.ok().flatten().map_or(0, |answer| answer.charged[0]);
@@ -106,7 +106,7 @@ pub fn audit(releases: &[Single], relation: Relation, tau: f64, runs: u64) -> (C
     let events: Vec<Event> = charged.collect();
     let claim = Claim::of(&events, relation).unwrap_or_else(|e| panic!("{e}"));
     let found = distinguish(&claim, runs, |other, run| {
-        let mut rng = PrivateRng::from_insecure_seed(run);
+        let mut rng = PrivateRng::insecure(run, NotPrivate::acknowledged());
         releases
             .iter()
             .flat_map(|release| {

@@ -4,6 +4,7 @@
 //! 1e-9 (Laurent and Massart 2000, P(X >= d + 2 sqrt(d x) + 2 x) <= exp(-x)).
 
 use dpm_against_opendp::noise::DiscreteGaussian;
+use dpm_against_opendp::not_private::NotPrivate;
 use dpm_against_opendp::randomness::PrivateRng;
 use opendp::traits::samplers::sample_discrete_gaussian;
 
@@ -20,7 +21,7 @@ fn cell(k: i64) -> usize {
 fn compare(noise: DiscreteGaussian, ours: usize, theirs: usize) -> (f64, f64) {
     let cells = cell(i64::MAX) + 1;
     let (mut a, mut b) = (vec![0.0f64; cells], vec![0.0f64; cells]);
-    let mut rng = PrivateRng::from_insecure_seed(600);
+    let mut rng = PrivateRng::insecure(600, NotPrivate::acknowledged());
     for _ in 0..ours {
         a[cell(noise.sample(&mut rng))] += 1.0;
     }
