@@ -584,6 +584,12 @@ fn gzipped(text: &[u8]) -> Vec<u8> {
     encoder.finish().expect("in memory")
 }
 
+/// A masked row moves others to other places in blocks, whose sums round otherwise.
+fn close(a: &Value, b: &Value) -> bool {
+    let mut pairs = gradient(a).into_iter().zip(gradient(b));
+    pairs.all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs()))
+}
+
 /// A quotation mark that is never closed once took in every line after it.
 #[test]
 fn a_stray_quotation_mark_takes_in_no_other_record() {
@@ -591,17 +597,17 @@ fn a_stray_quotation_mark_takes_in_no_other_record() {
         .map(|i| format!("{}.{:03},n{i}\n", i % 3, i % 1000))
         .collect();
     let place = Place::with(NORMAL, &format!("y,note\n{rows}"));
-    place.write("p.json", r#"[{"params": {"mu": 0.5, "sigma": 1}}]"#);
+    place.write("p.json", r#"[{"params": {"mu": 0.3, "sigma": 1}}]"#);
     place.write("stray.csv", format!("y,note\n2.0,\"note\n{rows}"));
     place.fails(
         "log-prob m.dpm stray.csv --points p.json --not-private",
         &["stray.csv, line 2: expected each field with quotation marks around all of it"],
     );
     let skip = ["--on-bad-rows", "skip"];
-    assert_eq!(
-        place.log_prob("m.dpm", "stray.csv", &skip),
-        place.log_prob("m.dpm", "d.csv", &skip)
-    );
+    assert!(close(
+        &place.log_prob("m.dpm", "stray.csv", &skip),
+        &place.log_prob("m.dpm", "d.csv", &skip)
+    ));
     // Where records may span lines, one whose end is not found stops the run.
     for more in ["", "--on-bad-rows skip"] {
         place.fails(
@@ -618,7 +624,7 @@ fn a_stray_quotation_mark_takes_in_no_other_record() {
 #[test]
 fn a_hostile_line_costs_its_own_record() {
     let place = Place::with(NORMAL, "");
-    place.write("p.json", r#"[{"params": {"mu": 0.5, "sigma": 1}}]"#);
+    place.write("p.json", r#"[{"params": {"mu": 0.3, "sigma": 1}}]"#);
     let table = |line: Option<&[u8]>| {
         let mut text = b"who,note,y\n".to_vec();
         for i in 0..20 {
@@ -669,12 +675,6 @@ fn a_hostile_line_costs_its_own_record() {
             for unit in [&[][..], &["--unit", "who"]] {
                 let flags = [&["--on-bad-rows", "skip"], unit].concat();
                 let found = place.log_prob("m.dpm", data, &flags);
-                let close = |a: &Value, b: &Value| {
-                    gradient(a)
-                        .iter()
-                        .zip(gradient(b))
-                        .all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs()))
-                };
                 assert!(close(&found, &expected), "{shown}: {found} {expected}");
             }
             let said = place.json(&format!("check m.dpm --data {data} {survey}"));

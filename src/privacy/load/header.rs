@@ -56,10 +56,6 @@ pub(super) fn present_names<'a>(
 ) -> Result<Vec<&'a str>, LoadError> {
     fields
         .map(|field| match std::str::from_utf8(field).map(str::trim) {
-            // What has carriage returns and no line feeds is a single line.
-            Ok(name) if name.contains('\r') && !name.contains('\n') => {
-                Err(LoadErrorKind::CarriageReturns { path: path.into() }.into())
-            }
             // A NUL is what UTF-16 without a mark and binary files have.
             Ok(name) if !name.contains('\0') => Ok(name),
             _ => Err(LoadErrorKind::NotUtf8 { path: path.into() }.into()),

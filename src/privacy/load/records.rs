@@ -120,6 +120,13 @@ impl<R: BufRead> Records<R> {
         self.bytes.is_empty()
     }
 
+    /// Whether there are others than before a line feed. A file that ends its lines with
+    /// them is a single line.
+    pub fn has_carriage_returns(&self) -> bool {
+        let ends = |pair: &[u8]| pair[0] == b'\r' && pair[1] != b'\n';
+        self.bytes.windows(2).any(ends) || self.bytes.last() == Some(&b'\r')
+    }
+
     /// The line on which the record just read starts, counted from 1.
     pub fn line(&self) -> u64 {
         self.line

@@ -77,6 +77,9 @@ impl<'a> Table<'a> {
             }
         }
         let present = present_names(path, table.records.fields())?;
+        if table.records.has_carriage_returns() {
+            return Err(LoadErrorKind::CarriageReturns { path: path.into() }.into());
+        }
         if table.has_fault() {
             return Err(table.torn());
         }
