@@ -231,7 +231,9 @@ pub use accounting::{Event, Guarantee, Meter, Query, account};
 #[doc(hidden)]
 pub use density::Density;
 #[doc(hidden)]
-pub use privacy::{NotPrivate, PrivateRng, Rows, load_csv, load_csv_by_unit, survey_csv};
+pub use privacy::{
+    NotPrivate, PrivateRng, Reading, Rows, load_csv, load_csv_by_unit, read_csv, survey_csv,
+};
 #[doc(hidden)]
 pub use sampler::{
     Initial, Iterations, NoiseChoice, NonPrivateSettings, Observer, PlanRequest, PrivateSettings,

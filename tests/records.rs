@@ -369,10 +369,10 @@ fn draws_depend_on_units_and_on_no_order() {
 }
 
 /// Everything that a run says and writes beside its draws and their diagnostics.
-fn public_part(place: &Place, data: &str, relation: &str) -> Vec<String> {
+fn public_part(place: &Place, data: &str, more: &str) -> Vec<String> {
     let other = Place::with(LOGISTIC, &place.read(data));
     let outcome = other.succeeds(&format!(
-        "sample m.dpm d.csv {RUN} --epsilon 2 --out run --unit who {relation}"
+        "sample m.dpm d.csv {RUN} --epsilon 2 --out run {more}"
     ));
     let said: Vec<&str> = outcome
         .err
@@ -409,14 +409,14 @@ fn the_number_of_rows_of_a_unit_shows_nowhere() {
     other.extend([(0, "1,0.5".into()), (0, "0,9".into()), (0, "1,-1".into())]);
     other.push((1, "NA,0.25".into()));
     place.write("other.csv", csv(&other));
-    let first = public_part(&place, "d.csv", "");
-    assert_eq!(first, public_part(&place, "other.csv", ""));
+    let first = public_part(&place, "d.csv", "--unit who");
+    assert_eq!(first, public_part(&place, "other.csv", "--unit who"));
     let delta = format!("taking 0.1 / number of units = {:.3e}", 0.1 / units as f64);
     assert!(first[0].contains(&delta), "{}", first[0]);
 
     let fewer: Vec<(u64, String)> = rows.iter().filter(|r| r.0 != 5).cloned().collect();
     place.write("fewer.csv", csv(&fewer));
-    let settings = "--relation add-remove --delta 1e-6";
+    let settings = "--unit who --relation add-remove --delta 1e-6";
     assert_eq!(
         public_part(&place, "d.csv", settings),
         public_part(&place, "fewer.csv", settings)
@@ -570,4 +570,188 @@ fn a_forgotten_header_is_not_shown() {
         assert!(outcome.err.contains("2 fields"), "{}", outcome.err);
         assert!(!outcome.err.contains("secret"), "{}", outcome.err);
     }
+}
+
+const NORMAL: &str = "\
+record { real<lower=-10, upper=10> y; }
+parameters { real mu; real<lower=0> sigma; }
+model { mu ~ normal(0, 1); sigma ~ exponential(1); y ~ normal(mu, sigma); }
+";
+
+fn gzipped(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, text).expect("in memory");
+    encoder.finish().expect("in memory")
+}
+
+/// A masked row moves others to other places in blocks, whose sums round otherwise.
+fn close(a: &Value, b: &Value) -> bool {
+    let mut pairs = gradient(a).into_iter().zip(gradient(b));
+    pairs.all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs()))
+}
+
+/// A quotation mark that is never closed once took in every line after it.
+#[test]
+fn a_stray_quotation_mark_takes_in_no_other_record() {
+    let rows: String = (0..20_000)
+        .map(|i| format!("{}.{:03},n{i}\n", i % 3, i % 1000))
+        .collect();
+    let place = Place::with(NORMAL, &format!("y,note\n{rows}"));
+    place.write("p.json", r#"[{"params": {"mu": 0.3, "sigma": 1}}]"#);
+    place.write("stray.csv", format!("y,note\n2.0,\"note\n{rows}"));
+    place.fails(
+        "log-prob m.dpm stray.csv --points p.json --not-private",
+        &["stray.csv, line 2: expected each field with quotation marks around all of it"],
+    );
+    let skip = ["--on-bad-rows", "skip"];
+    assert!(close(
+        &place.log_prob("m.dpm", "stray.csv", &skip),
+        &place.log_prob("m.dpm", "d.csv", &skip)
+    ));
+    // Where records may span lines, one whose end is not found stops the run.
+    for more in ["", "--on-bad-rows skip"] {
+        place.fails(
+            &format!(
+                "log-prob m.dpm stray.csv --points p.json --not-private --multiline-records {more}"
+            ),
+            &["stray.csv, line 2", "nothing after it can be told apart"],
+        );
+    }
+}
+
+/// A line that says anything at all costs its own record: n, and what a run says of it,
+/// stays, and the likelihood is that of the others.
+#[test]
+fn a_hostile_line_costs_its_own_record() {
+    let place = Place::with(NORMAL, "");
+    place.write("p.json", r#"[{"params": {"mu": 0.3, "sigma": 1}}]"#);
+    let table = |line: Option<&[u8]>| {
+        let mut text = b"who,note,y\n".to_vec();
+        for i in 0..20 {
+            match (i, line) {
+                (7, None) => continue,
+                (7, Some(line)) => text.extend(line),
+                _ => text.extend(format!("u{i},\"a, {i}\",{}.5", i % 4).as_bytes()),
+            }
+            text.push(b'\n');
+        }
+        text
+    };
+    let long = [b"u7,", &[b'x'; 3_000_000][..], b",?"].concat();
+    let cut = [b"u7,", &[b'x'; 20_000_000][..], b",2"].concat();
+    let lines: [&[u8]; 22] = [
+        b"u7,\"note,2",
+        b"u7,note,\"5",
+        b"u7,note,2\"",
+        b"u7,\"no\"te,2",
+        b"u7,\"\"\",2",
+        b"u7,note,2\ru8,note,2",
+        b"u7\r,note,2\r\r3",
+        b"u7,note,\xef\xbb\xbf2",
+        b"u7,note,2\0",
+        b"u7,\0\0,\0",
+        b"u7,note,\xff\xfe2\0",
+        b"u7,note,\xb2",
+        b"u7,note,\xe2\x80\xa82,2",
+        b"u7,note",
+        b"u7",
+        b"u7,note,2,2",
+        b"u7,,,,,,,,,,",
+        b"u7,note,",
+        b"u7;note;2",
+        b"u7,note,1e999999x",
+        &long,
+        &cut,
+    ];
+    place.write("d.csv", table(None));
+    let expected = place.log_prob("m.dpm", "d.csv", &[]);
+    let survey = "--unit who --on-bad-rows skip --format json";
+    for line in lines {
+        let text = table(Some(line));
+        place.write("hostile.csv", &text);
+        place.write("hostile.csv.gz", gzipped(&text));
+        let shown = String::from_utf8_lossy(&line[..line.len().min(40)]);
+        for data in ["hostile.csv", "hostile.csv.gz"] {
+            for unit in [&[][..], &["--unit", "who"]] {
+                let flags = [&["--on-bad-rows", "skip"], unit].concat();
+                let found = place.log_prob("m.dpm", data, &flags);
+                assert!(close(&found, &expected), "{shown}: {found} {expected}");
+            }
+            let said = place.json(&format!("check m.dpm --data {data} {survey}"));
+            assert_eq!(said["data"]["records"], 20, "{shown}");
+            assert_eq!(said["data"]["unit"]["units"], 20, "{shown}");
+        }
+        if !line.ends_with(b",") {
+            let command = "log-prob m.dpm hostile.csv --points p.json --not-private";
+            place.fails(
+                command,
+                &["hostile.csv, line 9", "is private and not shown"],
+            );
+        }
+    }
+    // A file that was damaged stops every run.
+    let whole = gzipped(&table(None));
+    place.write("damaged.csv.gz", &whole[..whole.len() - 3]);
+    for more in ["", "--on-bad-rows skip", "--multiline-records"] {
+        let command = format!("log-prob m.dpm damaged.csv.gz --points p.json --not-private {more}");
+        place.fails(&command, &["damaged or truncated"]);
+    }
+}
+
+/// Under add-remove the number of records is private, also where it is none; under
+/// substitute it is public, and may not be.
+#[test]
+fn a_table_may_be_empty_where_its_size_is_private() {
+    for more in ["", "--unit who --on-bad-rows skip"] {
+        let place = Place::with(LOGISTIC, "who,y,x\na,1,0.5\n");
+        let relation = format!("--relation add-remove --delta 1e-6 {more}");
+        let one = public_part(&place, "d.csv", &relation);
+        place.write("empty.csv", "who,y,x\n");
+        assert_eq!(one, public_part(&place, "empty.csv", &relation));
+        for command in [
+            format!("sample m.dpm empty.csv {RUN} --epsilon 2 --delta 1e-6 {more}"),
+            format!("sample m.dpm empty.csv --algorithm nuts --not-private {more}"),
+        ] {
+            place.fails(&command, &["there are no records"]);
+        }
+        let checked = place.succeeds(&format!("check m.dpm --data empty.csv {more}"));
+        assert!(
+            checked.out.contains("empty.csv: 0 records"),
+            "{}",
+            checked.out
+        );
+    }
+}
+
+#[test]
+fn records_that_span_lines_are_counted_and_read_where_that_is_asked_for() {
+    let text = "y,x,note\n1,0.5,\"two\nlines\"\n0,-0.5,one\n1,1,\"\r\n\r\n\"\n";
+    let place = Place::with(LOGISTIC, text);
+    let outcome = place.dpm("check m.dpm --data d.csv");
+    assert_eq!(outcome.code, 2);
+    for words in [
+        "2 that span lines by their quotation marks, which takes --multiline-records: lines 2, 5",
+        "d.csv: 6 records",
+        "5 that cannot be read",
+    ] {
+        assert!(
+            outcome.out.contains(words),
+            "no `{words}` in {}",
+            outcome.out
+        );
+    }
+    let data = &place.json("check m.dpm --data d.csv --multiline-records --format json")["data"];
+    assert_eq!(data["records"], 3);
+    assert_eq!(
+        data["multiline_records"],
+        serde_json::json!({"count": 2, "lines": [2, 5]})
+    );
+    assert_eq!(data["bad_rows"]["count"], 0);
+    place.write("p.json", r#"[{"params": {"alpha": 0.1, "beta": 0.2}}]"#);
+    place.write("plain.csv", "y,x\n1,0.5\n0,-0.5\n1,1\n");
+    assert_eq!(
+        place.log_prob("m.dpm", "d.csv", &["--multiline-records"]),
+        place.log_prob("m.dpm", "plain.csv", &[])
+    );
+    place.fails("check m.dpm --multiline-records", &["give it with --data"]);
 }

@@ -27,6 +27,10 @@ mod privacy {
     pub mod load;
     pub mod rows;
 
+    pub fn contents(rows: &rows::Rows) -> (&[Vec<f64>], &[bool]) {
+        (rows.columns(), rows.missing())
+    }
+
     /// Stands for the crate's own, which is in a file that needs the sampler's
     /// rooms: whoever asks for exact values says so.
     #[derive(Clone, Copy)]
@@ -36,7 +40,7 @@ mod privacy {
 use std::io::Write;
 
 use model::RecordColumn;
-use privacy::load::{OnBadRows, load_csv, load_csv_by_unit};
+use privacy::load::{OnBadRows, Reading, read_csv};
 use syntax::{Diagnostic, Program, Span, format, parse, render};
 
 /// Any text is read, or refused with diagnostics that can be shown.
@@ -91,8 +95,10 @@ fn without_places(program: &Program) -> String {
     kept + rest
 }
 
-/// Any file is a table of the columns of a model, or refused. The first byte says
-/// what is to be done with bad rows, and whether the file is named as gzipped.
+/// Any file is a table of the columns of a model, or refused; with one line more, whose
+/// bytes are those before the first line feed, it is the same table with at most one row
+/// more. The first byte says what is to be done with bad rows, whether records may span
+/// lines, and whether the file is named as gzipped.
 pub fn csv(bytes: &[u8]) {
     let Some((&first, bytes)) = bytes.split_first() else {
         return;
@@ -121,23 +127,49 @@ pub fn csv(bytes: &[u8]) {
         _ => OnBadRows::Skip,
     };
     let ending = if first & 4 == 0 { ".csv" } else { ".csv.gz" };
-    let mut file = tempfile::Builder::new()
-        .suffix(ending)
-        .tempfile()
-        .expect("a file to read");
-    file.write_all(bytes).expect("a file to read");
     let renames = match first & 8 {
         0 => vec![],
         _ => vec![("v.1".to_owned(), "x".to_owned())],
     };
-    let loaded = match first & 32 {
-        0 => load_csv(file.path(), &columns, &renames, on_bad_rows),
-        _ => load_csv_by_unit(file.path(), &columns, &renames, on_bad_rows, "y"),
+    let reading = Reading {
+        renames: &renames,
+        on_bad_rows,
+        unit: (first & 32 != 0).then_some("y"),
+        multiline: first & 64 != 0,
     };
-    match loaded {
-        // Rows without a unit may all have been skipped; then there are no units.
-        Ok(rows) => assert!(rows.n() > 0 || first & (2 | 32) == (2 | 32)),
-        Err(error) => assert!(!error.to_string().is_empty()),
+    let load = |bytes: &[u8]| {
+        let mut file = tempfile::Builder::new()
+            .suffix(ending)
+            .tempfile()
+            .expect("a file to read");
+        file.write_all(bytes).expect("a file to read");
+        read_csv(file.path(), &columns, &reading)
+    };
+    let loaded = load(bytes);
+    if let Err(error) = &loaded {
+        assert!(!error.to_string().is_empty());
+    }
+    // The line goes after the header, where that is one line of a text.
+    let Some(end) = bytes.iter().position(|&b| b == b'\n') else {
+        return;
+    };
+    let (hostile, rest) = bytes.split_at(end + 1);
+    let Some(header) = rest.iter().position(|&b| b == b'\n') else {
+        return;
+    };
+    let (header, rows) = rest.split_at(header + 1);
+    let is_text = header.first().is_some_and(u8::is_ascii_graphic);
+    if !is_text || reading.multiline || reading.unit.is_some() {
+        return;
+    }
+    let (Ok(without), Ok(with)) = (load(rest), load(&[header, hostile, rows].concat())) else {
+        return;
+    };
+    let (with, marked) = privacy::contents(&with);
+    let (without, unmarked) = privacy::contents(&without);
+    assert_eq!(marked[1..], *unmarked);
+    for (with, without) in with.iter().zip(without) {
+        assert_eq!(with[1..], **without);
     }
 }
 

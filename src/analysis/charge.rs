@@ -1,8 +1,8 @@
 //! From a session's budget to a meter, and to what a report says of it.
 
-use crate::accounting::{LedgerError, Meter, Quote, Request, Session, Terms};
+use crate::accounting::{LedgerError, Meter, Quote, Relation, Request, Session, Terms};
 use crate::output::{RECORD, RunLedger};
-use crate::privacy::Vault;
+use crate::privacy::{LoadError, Vault};
 use crate::sampler::Plan;
 
 use super::error::Error;
@@ -26,6 +26,19 @@ pub(super) fn unit_of(vault: &Vault, terms: &Terms) -> Result<String, Error> {
             ledger: RECORD.to_owned(),
         }
         .into()),
+    }
+}
+
+/// n where it is public.
+///
+/// # Errors
+///
+/// It is public and zero.
+pub(super) fn public_n(vault: &Vault, terms: &Terms) -> Result<Option<u64>, Error> {
+    match (terms.relation(), vault.n()) {
+        (Relation::AddRemove, _) => Ok(None),
+        (Relation::Substitute, 0) => Err(LoadError::no_rows().into()),
+        (Relation::Substitute, n) => Ok(Some(n as u64)),
     }
 }
 

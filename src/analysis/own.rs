@@ -15,7 +15,7 @@ use super::clip::Clip;
 use super::error::Error;
 use super::fit::{Fit, Made};
 use super::sample::{Prepared, prepare};
-use crate::accounting::{Meter, Quote, Real, Relation, Session, Terms};
+use crate::accounting::{Meter, Quote, Real, Session, Terms};
 use crate::density::Density;
 use crate::model::Model;
 use crate::privacy::{PrivateRng, Vault};
@@ -249,10 +249,7 @@ impl Questions {
     fn prepare_for(&self, vault: &Vault, session: &Session) -> Result<Prepared, Error> {
         let terms = session.terms()?;
         let unit = charge::unit_of(vault, &terms)?;
-        let records = match terms.relation() {
-            Relation::Substitute => Some(vault.n() as u64),
-            Relation::AddRemove => None,
-        };
+        let records = charge::public_n(vault, &terms)?;
         self.prepare(vault.density().model(), &terms, &unit, records)
     }
 

@@ -315,10 +315,7 @@ impl Analysis {
     fn prepare_for(&self, vault: &Vault, session: &Session) -> Result<Prepared, Error> {
         let terms = session.terms()?;
         let unit = charge::unit_of(vault, &terms)?;
-        let records = match terms.relation() {
-            Relation::Substitute => Some(vault.n() as u64),
-            Relation::AddRemove => None,
-        };
+        let records = charge::public_n(vault, &terms)?;
         self.prepare(vault.density().model(), &terms, &unit, records)
     }
 

@@ -340,6 +340,20 @@ fn under_add_remove_the_plan_does_not_know_the_number_of_records() {
     assert!(message(tempered).contains("it is private"));
 }
 
+/// Whether there are any is then private too.
+#[test]
+fn a_table_may_be_empty_under_add_remove_only() {
+    let none = PrivateData::from_columns([("y", Vec::<f64>::new())]);
+    let empty = none.bind(&model()).unwrap_or_else(|e| panic!("{e}"));
+    let budget = Budget::new(2.0, 1e-6).unwrap();
+    let terms = Terms::new(budget, Relation::AddRemove, "record", Accountant::Gaussian).unwrap();
+    let session = Session::in_memory(terms).unwrap();
+    assert!(short(1.0).sample(&empty, &session).is_ok());
+    let session = Session::new(2.0, 1e-6).unwrap();
+    assert!(message(short(1.0).sample(&empty, &session)).contains("there are no records"));
+    assert_eq!(session.statement().unwrap().spent, 0.0);
+}
+
 #[test]
 fn a_ledger_on_the_disk_is_named_in_the_report() {
     let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,7 @@ enum Format {
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     if arguments.data.is_none() && arguments.reading.is_given() {
         return Err(Failure::input(
-            "--columns, --unit and --on-bad-rows say how to read a data file: give it with --data",
+            "--columns, --unit, --on-bad-rows and --multiline-records say how to read a data file: give it with --data",
         ));
     }
     let examined = Examined::read(&arguments.model)?;

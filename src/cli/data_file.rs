@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::failure::Failure;
 use crate::model::RecordColumn;
-use crate::privacy::{NotPrivate, OnBadRows, Rows, Survey, load_csv, load_csv_by_unit, survey_csv};
+use crate::privacy::{NotPrivate, OnBadRows, Reading, Rows, Survey, read_csv, survey_csv};
 use crate::syntax::did_you_mean;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -45,18 +45,16 @@ pub(super) struct DataSettings {
     /// Rows that cannot be read: stop, or treat them as missing
     #[arg(long, value_enum, default_value_t = BadRows::Error)]
     pub on_bad_rows: BadRows,
+    /// Quoted fields may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
+    #[arg(long)]
+    pub multiline_records: bool,
 }
 
 impl DataSettings {
     /// The rows, those of a unit together where `--unit` is given.
     pub fn load(&self, path: &Path, columns: &[RecordColumn]) -> Result<Rows, Failure> {
         let renames = renames(&self.columns, columns)?;
-        let on_bad_rows = self.on_bad_rows.into();
-        match &self.unit {
-            None => load_csv(path, columns, &renames, on_bad_rows),
-            Some(unit) => load_csv_by_unit(path, columns, &renames, on_bad_rows, unit),
-        }
-        .map_err(Failure::input)
+        read_csv(path, columns, &self.reading(&renames)).map_err(Failure::input)
     }
 
     /// What is not as declared, exactly: NOT PRIVATE.
@@ -67,13 +65,26 @@ impl DataSettings {
         most: usize,
     ) -> Result<Survey, Failure> {
         let renames = renames(&self.columns, columns)?;
-        let permission = NotPrivate::acknowledged();
-        survey_csv(path, columns, &renames, self.unit(), most, permission).map_err(Failure::input)
+        let reading = self.reading(&renames);
+        survey_csv(path, columns, &reading, most, NotPrivate::acknowledged())
+            .map_err(Failure::input)
+    }
+
+    fn reading<'a>(&'a self, renames: &'a [(String, String)]) -> Reading<'a> {
+        Reading {
+            renames,
+            on_bad_rows: self.on_bad_rows.into(),
+            unit: self.unit(),
+            multiline: self.multiline_records,
+        }
     }
 
     /// Whether any of the flags was used.
     pub fn is_given(&self) -> bool {
-        !self.columns.is_empty() || self.unit.is_some() || self.on_bad_rows == BadRows::Skip
+        !self.columns.is_empty()
+            || self.unit.is_some()
+            || self.on_bad_rows == BadRows::Skip
+            || self.multiline_records
     }
 
     /// The column that tells units apart.

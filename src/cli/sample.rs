@@ -27,7 +27,7 @@ use crate::output::stan_csv::{Metric, StanCsvHeader};
 use crate::output::{
     PrivateRun, RECORD, RunDirectory, Unfinished, chain_csv, private_report, sampled,
 };
-use crate::privacy::{NotPrivate, PrivateRng, Subsampling, Vault};
+use crate::privacy::{LoadError, NotPrivate, PrivateRng, Subsampling, Vault};
 use crate::sampler::{
     self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
     Plan, PrivateSettings, Question, SampleError,
@@ -213,6 +213,11 @@ fn begin(arguments: &Arguments, kept: Option<Kept>, common: &Common) -> Result<(
     set_threads(arguments.threads)?;
     let rows = arguments.reading.load(arguments.data(), &model.columns)?;
     let vault = Vault::new(Density::new(model), rows);
+    let settings = &arguments.settings;
+    let n_is_private = algorithm.is_private() && settings.relation == RelationChoice::AddRemove;
+    if vault.n() == 0 && !n_is_private {
+        return Err(Failure::input(LoadError::no_rows()));
+    }
     let initial = initial_values(&arguments.init, arguments.settings.chains, vault.density())?;
     let job = Job {
         arguments,
@@ -530,6 +535,7 @@ impl Job<'_> {
             "columns": a.reading.columns,
             "unit": a.reading.unit().unwrap_or(RECORD),
             "on_bad_rows": a.reading.on_bad_rows.name(),
+            "multiline_records": a.reading.multiline_records,
             "threads": a.threads,
             "metric": a.metric.map(|m| metric_name(m.into())),
             "max_depth": a.max_depth,

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::load::{
-    EXPECTED_UNIT, LoadError, LoadErrorKind, OnBadRows, Origin, dotted, header_names, load_csv,
-    load_csv_by_unit, without_zero_fraction,
+    EXPECTED_UNIT, LoadError, LoadErrorKind, OnBadRows, Origin, Reading, dotted, header_names,
+    read_csv, without_zero_fraction,
 };
 use super::rows::{BadCell, Cell, Domain, Rows, RowsBuilder, is_missing};
 use super::vault::Vault;
@@ -40,6 +40,7 @@ pub struct PrivateData {
     renames: Vec<(String, String)>,
     on_bad_rows: OnBadRows,
     unit: Option<String>,
+    multiline: bool,
 }
 
 enum Source {
@@ -189,7 +190,8 @@ impl PrivateData {
         PrivateData::of(Source::Memory(columns.collect()))
     }
 
-    /// A CSV file, gzipped or not, with a line of column names. It is read when it is bound.
+    /// A CSV file, gzipped or not, with a line of column names. Each other line is a record.
+    /// It is read when it is bound.
     pub fn from_csv(path: impl AsRef<Path>) -> PrivateData {
         PrivateData::of(Source::Csv(path.as_ref().to_path_buf()))
     }
@@ -200,6 +202,7 @@ impl PrivateData {
             renames: Vec::new(),
             on_bad_rows: OnBadRows::Error,
             unit: None,
+            multiline: false,
         }
     }
 
@@ -232,6 +235,15 @@ impl PrivateData {
         self
     }
 
+    /// Lets records of a file span lines, with line feeds in quoted fields. What is protected
+    /// is then a record as its quotation marks have it, no longer a line: a stray mark stops
+    /// the reading, or joins lines up to the next one.
+    #[must_use]
+    pub fn multiline_records(mut self) -> PrivateData {
+        self.multiline = true;
+        self
+    }
+
     /// Protects all rows together that share a value of this column, in place of each row by
     /// itself. The number of units takes the place of the number of rows, which is private.
     ///
@@ -252,8 +264,8 @@ impl PrivateData {
     ///
     /// # Errors
     ///
-    /// The file cannot be read; a column is absent or there twice, lengths differ, there are no
-    /// records, or a row is bad. No message holds a value.
+    /// The file cannot be read; a column is absent or there twice, lengths differ, or a row is
+    /// bad. No message holds a value.
     pub fn bind(&self, model: &Model) -> Result<Vault, LoadError> {
         let rows = self.rows(&model.columns)?;
         let vault = Vault::new(Density::new(model.clone()), rows);
@@ -263,12 +275,15 @@ impl PrivateData {
     fn rows(&self, columns: &[RecordColumn]) -> Result<Rows, LoadError> {
         match &self.source {
             Source::Memory(given) => self.of_memory(columns, given),
-            Source::Csv(path) => match &self.unit {
-                None => load_csv(path, columns, &self.renames, self.on_bad_rows),
-                Some(unit) => {
-                    load_csv_by_unit(path, columns, &self.renames, self.on_bad_rows, unit)
-                }
-            },
+            Source::Csv(path) => {
+                let reading = Reading {
+                    renames: &self.renames,
+                    on_bad_rows: self.on_bad_rows,
+                    unit: self.unit.as_deref(),
+                    multiline: self.multiline,
+                };
+                read_csv(path, columns, &reading)
+            }
         }
     }
 
@@ -288,9 +303,6 @@ impl PrivateData {
             None => None,
         };
         let n = common_length(given)?;
-        if n == 0 {
-            return Err(LoadErrorKind::NoRows(Origin::Memory).into());
-        }
         let mut rows = RowsBuilder::new(columns, self.on_bad_rows);
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut keys = Vec::new();
@@ -334,7 +346,7 @@ impl Rows {
     /// Rows from columns in memory, as [`PrivateData::from_columns`] reads them. A factor is
     /// given by its ints.
     ///
-    /// Errors: a column is absent or there twice, lengths differ, there are no rows, or, under
+    /// Errors: a column is absent or there twice, lengths differ, or, under
     /// [`OnBadRows::Error`], a row is bad.
     pub fn from_columns(
         columns: &[RecordColumn],

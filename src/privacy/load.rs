@@ -3,12 +3,17 @@
 //! # Privacy
 //!
 //! Loading is the curator's own business: it ends before anything is charged or
-//! released. Even so no message holds a value. Under [`OnBadRows::Skip`] whether
-//! a file loads depends on its header and its number of records, on no record's
-//! values.
+//! released. Even so no message holds a value.
+//!
+//! The guarantee is about tables that differ in a record, and files that differ in a
+//! line must load to such tables. So every line after the header is a record, whatever
+//! is in it, and what it holds changes no other: see [`load_csv`]. Under
+//! [`OnBadRows::Skip`] whether a file loads depends on its header, on whether it could be
+//! read to its end, and on whether it ends inside quotes.
 
 mod error;
 mod header;
+mod records;
 mod survey;
 mod table;
 mod text;
@@ -37,31 +42,57 @@ pub enum OnBadRows {
     Skip,
 }
 
+/// How to read a CSV file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reading<'a> {
+    /// Pairs of a column's name in the model (`dist`, `x.1`) and its name in the file.
+    pub renames: &'a [(String, String)],
+    pub on_bad_rows: OnBadRows,
+    /// The column of the file whose values tell the units of privacy apart; without it
+    /// each row is a unit.
+    pub unit: Option<&'a str>,
+    /// Whether a record may span lines, with line feeds in quoted fields.
+    ///
+    /// What is protected is then a record as its quotation marks have it, and no longer a
+    /// line: one that holds a stray mark may take in the lines up to the next mark. Most
+    /// such files stop the loading, under [`OnBadRows::Skip`] too: a mark that is not
+    /// where one may be, or is never closed, is an error.
+    pub multiline: bool,
+}
+
 /// Loads the record columns of a model from a CSV file.
 ///
-/// The first line names the columns; other columns than the model's are ignored.
-/// An element of a container is found as `x.1` or `x[1]`, `m.2.1` or `m[2,1]`.
-/// `renames` pairs a column's name in the model (`dist`, `x.1`) with its name in
-/// the file. Columns that the model declares and does not use may be absent and are
+/// The first line with anything on it names the columns; other columns than the model's
+/// are ignored. An element of a container is found as `x.1` or `x[1]`, `m.2.1` or
+/// `m[2,1]`. `renames` pairs a column's name in the model (`dist`, `x.1`) with its name
+/// in the file. Columns that the model declares and does not use may be absent and are
 /// not read.
 ///
-/// A file may be gzipped, start with a byte order mark and have any line endings.
-/// Lines with nothing on them are not records, so a missing value in a file of one
-/// column is written `NA` or `""`.
+/// A file may be gzipped and start with a byte order mark. A line ends with a line feed,
+/// or a carriage return and a line feed. Each line after the header is a record, one with
+/// nothing on it too, and is read by itself: nothing on it changes another record. A field
+/// that begins with a quotation mark ends with one, with two for each one inside, and a
+/// line is at most 16 MiB long; otherwise, or with another number of fields than the
+/// header, the row is bad. [`Reading::multiline`] allows line feeds in quotes.
 ///
 /// A row with a missing value (nothing, or `NA`, `N/A`, `NaN`, `null` in any case)
 /// counts in n and is masked. A real outside its bounds is clamped to them; an
 /// infinite one without a bound on its side makes a bad row.
 ///
-/// Errors: the file cannot be read or has no records, a column is absent or there
-/// twice, a rename fits no column, or, under [`OnBadRows::Error`], a row is bad.
+/// Errors: the file cannot be read, has no header or ends inside quotes, a column is absent
+/// or there twice, a rename fits no column, or, under [`OnBadRows::Error`], a row is bad.
 pub fn load_csv(
     path: &Path,
     columns: &[RecordColumn],
     renames: &[(String, String)],
     on_bad_rows: OnBadRows,
 ) -> Result<Rows, LoadError> {
-    load(path, columns, renames, on_bad_rows, None)
+    let reading = Reading {
+        renames,
+        on_bad_rows,
+        ..Reading::default()
+    };
+    read_csv(path, columns, &reading)
 }
 
 /// Like [`load_csv`], with all rows that share a value of the file's column `unit`
@@ -70,7 +101,8 @@ pub fn load_csv(
 /// Values are compared as text, without white space around them, except that a
 /// whole number may have a fraction of zeros (`7` and `7.0` are the same unit). A
 /// row without a value there (nothing, `NA`, ...) is a bad row; where bad rows are
-/// skipped it belongs to no unit and adds nothing.
+/// skipped it belongs to no unit and adds nothing. Any other bad row has its unit
+/// counted, as a row with a missing value has.
 pub fn load_csv_by_unit(
     path: &Path,
     columns: &[RecordColumn],
@@ -78,60 +110,53 @@ pub fn load_csv_by_unit(
     on_bad_rows: OnBadRows,
     unit: &str,
 ) -> Result<Rows, LoadError> {
-    load(path, columns, renames, on_bad_rows, Some(unit))
+    let reading = Reading {
+        renames,
+        on_bad_rows,
+        unit: Some(unit),
+        ..Reading::default()
+    };
+    read_csv(path, columns, &reading)
 }
 
-fn load(
+/// Like [`load_csv`], or [`load_csv_by_unit`] where a unit is given.
+pub fn read_csv(
     path: &Path,
     columns: &[RecordColumn],
-    renames: &[(String, String)],
-    on_bad_rows: OnBadRows,
-    unit: Option<&str>,
+    reading: &Reading,
 ) -> Result<Rows, LoadError> {
-    let mut table = Table::open(path, columns, renames, unit)?;
-    let mut rows = RowsBuilder::new(columns, on_bad_rows);
+    let mut table = Table::open(path, columns, reading)?;
+    let mut rows = RowsBuilder::new(columns, reading.on_bad_rows);
     let mut owners = Owners::default();
     let mut keys = Vec::new();
     while table.advance()? {
+        let owner = table.owner(&mut owners);
         let bad = if !table.is_whole() {
-            if unit.is_none() && on_bad_rows == OnBadRows::Skip {
-                rows.push_missing();
-            }
-            Some((None, table.expected_fields()))
+            Some((None, table.expected_form()))
+        } else if owner == Some(None) {
+            Some((reading.unit, EXPECTED_UNIT.to_string()))
         } else {
-            match table.owner(&mut owners) {
-                Some(None) => Some((unit, EXPECTED_UNIT.to_string())),
-                owner => {
-                    let read = |c: usize, domain: &Domain| domain.text(table.cell(c));
-                    match rows.push(read) {
-                        Ok(()) => {
-                            keys.extend(owner.flatten());
-                            None
-                        }
-                        Err(BadCell(c)) => {
-                            Some((Some(table.header(c)), Domain::new(&columns[c]).to_string()))
-                        }
-                    }
-                }
-            }
+            let read = |c: usize, domain: &Domain| domain.text(table.cell(c));
+            let pushed = rows.push(read).err();
+            pushed.map(|BadCell(c)| (Some(table.header(c)), Domain::new(&columns[c]).to_string()))
         };
-        if let Some((column, expected)) = bad
-            && on_bad_rows == OnBadRows::Error
-        {
-            return Err(LoadErrorKind::BadRow {
-                origin: Origin::File(path.to_path_buf()),
-                position: table.line(),
-                column: column.map(str::to_string),
-                expected,
+        match bad {
+            Some((column, expected)) if reading.on_bad_rows == OnBadRows::Error => {
+                return Err(LoadErrorKind::BadRow {
+                    origin: Origin::File(path.to_path_buf()),
+                    position: table.line(),
+                    column: column.map(str::to_string),
+                    expected,
+                }
+                .into());
             }
-            .into());
+            Some(_) if owner != Some(None) => rows.push_missing(),
+            _ => {}
         }
-    }
-    if table.records() == 0 {
-        return Err(LoadErrorKind::NoRows(Origin::File(path.to_path_buf())).into());
+        keys.extend(owner.flatten());
     }
     let rows = rows.finish();
-    match unit {
+    match reading.unit {
         None => Ok(rows),
         Some(_) => rows.by_unit(&keys),
     }

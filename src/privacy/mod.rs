@@ -32,8 +32,8 @@ pub use batch_penalty::{
 pub use data::{PrivateColumn, PrivateData};
 pub use gradient::{GradientScale, ScaleError};
 pub use load::{
-    ColumnSurvey, LoadError, OnBadRows, Places, Survey, UnitSurvey, load_csv, load_csv_by_unit,
-    survey_csv,
+    ColumnSurvey, LoadError, OnBadRows, Places, Reading, Survey, UnitSurvey, load_csv,
+    load_csv_by_unit, read_csv, survey_csv,
 };
 pub use noisy::Noisy;
 pub use not_private::NotPrivate;

@@ -249,8 +249,8 @@ mod tests {
             LoadErrorKind::UnequalLengths { .. }
         ));
 
-        let empty = error(&columns(), data(&[], &[]), OnBadRows::Skip);
-        assert!(matches!(empty.kind(), LoadErrorKind::NoRows(_)));
+        let empty = Rows::from_columns(&columns(), data(&[], &[]), OnBadRows::Error);
+        assert_eq!(empty.map_or(1, |rows| rows.n()), 0);
     }
 
     #[test]

@@ -165,6 +165,15 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
             found.push([&[3], table.as_bytes()].concat());
             found.push([&[8], table.as_bytes()].concat());
             found.push([&[16 + 32], table.as_bytes()].concat());
+            found.push([&[64 + 2], table.as_bytes()].concat());
+            // A line to go after the header.
+            found.push(
+                [
+                    b"\x021,\"0,2,3\n",
+                    table.trim_start_matches('\u{FEFF}').as_bytes(),
+                ]
+                .concat(),
+            );
         }
     }
     assert!(!found.is_empty(), "the corpus is beside this crate");

@@ -37,6 +37,8 @@ pub(super) fn json_of(path: &Path, survey: &Survey) -> Value {
             "most_rows_of_a_unit": unit.most_rows,
             "bad": places(&unit.bad),
         })),
+        "multiline_records": places(&survey.multiline),
+        "quotes_out_of_place_or_too_long": places(&survey.torn),
         "wrong_number_of_fields": places(&survey.fields),
         "bad_rows": places(&survey.bad_rows),
         "missing_rows": places(&survey.missing_rows),
@@ -70,6 +72,14 @@ pub(super) fn describe(path: &Path, survey: &Survey) -> String {
         push(&mut lines, "without a unit (bad)", &unit.bad);
     }
     for (what, places) in [
+        (
+            "that span lines by their quotation marks, which takes --multiline-records",
+            &survey.multiline,
+        ),
+        (
+            "with quotation marks out of place, or too long (bad)",
+            &survey.torn,
+        ),
         ("with the wrong number of fields (bad)", &survey.fields),
         (
             "that cannot be read, for any reason (bad)",

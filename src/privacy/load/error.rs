@@ -17,6 +17,11 @@ impl LoadError {
     pub fn kind(&self) -> &LoadErrorKind {
         &self.0
     }
+
+    /// There are no records where their number is public.
+    pub(crate) fn no_rows() -> LoadError {
+        LoadErrorKind::NoRows.into()
+    }
 }
 
 impl From<LoadErrorKind> for LoadError {
@@ -77,8 +82,31 @@ pub enum LoadErrorKind {
     #[error("{0} is empty; expected a header line with column names, then one line per record")]
     Empty(Origin),
 
-    #[error("{0} has no records; expected at least one")]
-    NoRows(Origin),
+    #[error(
+        "{} has carriage returns inside its header line; save the table with lines that end in \
+         a line feed, or a carriage return and a line feed",
+        path.display()
+    )]
+    CarriageReturns { path: PathBuf },
+
+    /// Not under the relation add-remove, where their number is private.
+    #[error("there are no records; expected at least one")]
+    NoRows,
+
+    /// The header's fields cannot be told apart, the file ends inside quotes, or the end of a
+    /// record that may span lines cannot be known.
+    #[error(
+        "{}, line {line}: expected each field with quotation marks around all of it or with \
+         none, closed within {} MiB, and two for one inside; nothing after it can be told apart, \
+         or the file was cut short there. What is there is private and not shown",
+        path.display(),
+        super::records::LONGEST >> 20
+    )]
+    Torn {
+        path: PathBuf,
+        /// Counted from 1: the line on which the record starts.
+        line: u64,
+    },
 
     /// Nothing shows that the first line is a header rather than a record, so it is
     /// not shown.
@@ -166,7 +194,8 @@ pub enum LoadErrorKind {
         /// Counted from 1: the line of the file on which the record starts, or the
         /// row of data in memory.
         position: u64,
-        /// `None` where the row has the wrong number of fields.
+        /// `None` where the row has the wrong number of fields, or they cannot be told
+        /// apart.
         column: Option<String>,
         /// What the column's declaration, or the header, asks for.
         expected: String,

@@ -3,7 +3,6 @@
 use super::error::{LoadError, LoadErrorKind, Origin};
 use crate::model::RecordColumn;
 use crate::syntax::did_you_mean;
-use csv::ByteRecord;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -53,13 +52,12 @@ pub(in crate::privacy) fn header_names<'a>(
 /// The names in the first line, without white space around them.
 pub(super) fn present_names<'a>(
     path: &Path,
-    record: &'a ByteRecord,
+    fields: impl Iterator<Item = &'a [u8]>,
 ) -> Result<Vec<&'a str>, LoadError> {
-    record
-        .iter()
-        .map(|field| match std::str::from_utf8(field) {
+    fields
+        .map(|field| match std::str::from_utf8(field).map(str::trim) {
             // A NUL is what UTF-16 without a mark and binary files have.
-            Ok(name) if !name.contains('\0') => Ok(name.trim()),
+            Ok(name) if !name.contains('\0') => Ok(name),
             _ => Err(LoadErrorKind::NotUtf8 { path: path.into() }.into()),
         })
         .collect()

@@ -1,6 +1,7 @@
 //! What a data file holds that would be clamped, missing or bad, for its curator.
 
-use super::error::{LoadError, LoadErrorKind, Origin};
+use super::Reading;
+use super::error::LoadError;
 use super::table::{EXPECTED_UNIT, Owners, Table};
 use crate::model::RecordColumn;
 use crate::privacy::NotPrivate;
@@ -51,6 +52,12 @@ pub struct Survey {
     /// Of columns that the model uses, in declaration order.
     pub columns: Vec<ColumnSurvey>,
     pub unit: Option<UnitSurvey>,
+    /// Records that span lines by their quotation marks. Unless that is allowed, each of
+    /// their lines is a record, and most are bad.
+    pub multiline: Places,
+    /// Rows whose fields cannot be told apart, as their quotation marks are out of place or
+    /// they are too long; nothing else is said of them.
+    pub torn: Places,
     /// Rows with another number of fields than the header; nothing else is said of
     /// them.
     pub fields: Places,
@@ -60,7 +67,7 @@ pub struct Survey {
     pub missing_rows: Places,
 }
 
-/// Surveys a CSV file under the rules of [`super::load_csv`], with at most `most`
+/// Surveys a CSV file under the rules of [`super::read_csv`], with at most `most`
 /// line numbers of each kind.
 ///
 /// # Privacy
@@ -68,16 +75,15 @@ pub struct Survey {
 /// None: counts and line numbers say something of single rows, exactly. They are for
 /// the curator of the data.
 ///
-/// Errors: as of [`super::load_csv`], but for bad rows.
+/// Errors: as of [`super::read_csv`], but for bad rows.
 pub fn survey_csv(
     path: &Path,
     columns: &[RecordColumn],
-    renames: &[(String, String)],
-    unit: Option<&str>,
+    reading: &Reading,
     most: usize,
     _: NotPrivate,
 ) -> Result<Survey, LoadError> {
-    let mut table = Table::open(path, columns, renames, unit)?;
+    let mut table = Table::open(path, columns, reading)?;
     let used: Vec<(usize, Domain)> = columns
         .iter()
         .enumerate()
@@ -94,7 +100,7 @@ pub fn survey_csv(
                 ..ColumnSurvey::default()
             })
             .collect(),
-        unit: unit.map(|header| UnitSurvey {
+        unit: reading.unit.map(|header| UnitSurvey {
             header: header.trim().to_string(),
             expected: EXPECTED_UNIT.to_string(),
             ..UnitSurvey::default()
@@ -105,22 +111,26 @@ pub fn survey_csv(
     let mut rows_of_unit: Vec<u64> = Vec::new();
     while table.advance()? {
         let line = table.line();
+        if table.spans_lines() {
+            survey.multiline.add(line, most);
+        }
+        let owner = table.owner(&mut owners);
+        if let Some(Some(number)) = owner {
+            rows_of_unit.resize(owners.count(), 0);
+            rows_of_unit[number] += 1;
+        }
         if !table.is_whole() {
-            survey.fields.add(line, most);
+            match table.has_fault() {
+                true => survey.torn.add(line, most),
+                false => survey.fields.add(line, most),
+            }
             survey.bad_rows.add(line, most);
             continue;
         }
         let (mut bad, mut missing) = (false, false);
-        match (table.owner(&mut owners), &mut survey.unit) {
-            (Some(Some(number)), _) => {
-                rows_of_unit.resize(owners.count(), 0);
-                rows_of_unit[number] += 1;
-            }
-            (Some(None), Some(unit)) => {
-                bad = true;
-                unit.bad.add(line, most);
-            }
-            _ => {}
+        if let (Some(None), Some(unit)) = (owner, &mut survey.unit) {
+            bad = true;
+            unit.bad.add(line, most);
         }
         for ((c, domain), column) in used.iter().zip(&mut survey.columns) {
             match domain.text(table.cell(*c)) {
@@ -144,9 +154,6 @@ pub fn survey_csv(
         }
     }
     survey.records = table.records();
-    if survey.records == 0 {
-        return Err(LoadErrorKind::NoRows(Origin::File(path.to_path_buf())).into());
-    }
     if let Some(unit) = &mut survey.unit {
         unit.count = owners.count() as u64;
         unit.most_rows = rows_of_unit.into_iter().max().unwrap_or(0);

@@ -2,11 +2,12 @@
 
 use super::error::{LoadError, LoadErrorKind, Origin};
 use super::header::{find_columns, find_unit, header_names, present_names};
-use super::text;
+use super::records::{Fault, LONGEST, Records};
+use super::{Reading, text};
 use crate::model::RecordColumn;
 use crate::privacy::rows::is_missing;
-use csv::ByteRecord;
 use std::collections::HashMap;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 /// What a bad row's message asks for in the unit's column.
@@ -16,9 +17,9 @@ pub(in crate::privacy) const EXPECTED_UNIT: &str =
 /// An open data file. Not `Debug`: it holds the record just read.
 pub(super) struct Table<'a> {
     path: PathBuf,
-    reader: csv::Reader<text::Lines<Box<dyn std::io::BufRead>>>,
-    record: ByteRecord,
-    records: u64,
+    records: Records<Box<dyn BufRead>>,
+    multiline: bool,
+    count: u64,
     width: usize,
     headers: Vec<&'a str>,
     /// The field of each column that the model uses.
@@ -54,60 +55,96 @@ impl<'a> Table<'a> {
     pub fn open(
         path: &Path,
         columns: &'a [RecordColumn],
-        renames: &'a [(String, String)],
-        unit: Option<&str>,
+        reading: &Reading<'a>,
     ) -> Result<Table<'a>, LoadError> {
-        let headers = header_names(columns, renames)?;
-        // Records of another length than the header are bad rows, not errors of the parser.
-        let reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .from_reader(text::open(path)?);
+        let headers = header_names(columns, reading.renames)?;
         let mut table = Table {
             path: path.to_path_buf(),
-            reader,
-            record: ByteRecord::new(),
-            records: 0,
+            records: Records::new(text::open(path)?, reading.multiline),
+            multiline: reading.multiline,
+            count: 0,
             width: 0,
             headers,
             fields: Vec::new(),
             unit: None,
         };
-        if !table.read()? {
-            return Err(LoadErrorKind::Empty(Origin::File(path.into())).into());
+        loop {
+            if !table.read()? {
+                return Err(LoadErrorKind::Empty(Origin::File(path.into())).into());
+            }
+            if !table.records.is_blank() {
+                break;
+            }
         }
-        let present = present_names(path, &table.record)?;
+        let present = present_names(path, table.records.fields())?;
+        if table.records.has_carriage_returns() {
+            return Err(LoadErrorKind::CarriageReturns { path: path.into() }.into());
+        }
+        if table.has_fault() {
+            return Err(table.torn());
+        }
         table.fields = find_columns(path, columns, &table.headers, &present)?;
-        table.unit = unit
+        table.unit = reading
+            .unit
             .map(|unit| find_unit(path, unit, &present, &table.fields))
             .transpose()?;
-        table.width = table.record.len();
+        table.width = present.len();
         Ok(table)
     }
 
     /// Reads the next record; false at the end.
+    ///
+    /// Errors: the file cannot be read, or ends inside quotes, as one that was cut short
+    /// does; records may span lines, and where this one ends cannot be known.
     pub fn advance(&mut self) -> Result<bool, LoadError> {
         let found = self.read()?;
-        self.records += u64::from(found);
+        let is_torn = match self.records.fault().filter(|_| found) {
+            None => false,
+            Some(_) if self.multiline => true,
+            Some(Fault::Unclosed) => self.is_last()?,
+            Some(Fault::Quotation | Fault::Length) => false,
+        };
+        if is_torn {
+            return Err(self.torn());
+        }
+        self.count += u64::from(found);
         Ok(found)
     }
 
     /// How many records have been read.
     pub fn records(&self) -> u64 {
-        self.records
+        self.count
     }
 
-    /// Whether the record has as many fields as the header.
+    /// Whether the record has as many fields as the header, and no fault.
     pub fn is_whole(&self) -> bool {
-        self.record.len() == self.width
+        !self.has_fault() && self.records.fields().len() == self.width
+    }
+
+    /// Whether the record spans several lines, or would if it might.
+    pub fn spans_lines(&self) -> bool {
+        self.records.spans_lines()
+    }
+
+    /// Whether the fields of the record cannot be told apart.
+    pub fn has_fault(&self) -> bool {
+        self.records.fault().is_some()
     }
 
     /// What is expected of a record that is not whole.
-    pub fn expected_fields(&self) -> String {
-        format!(
-            "{} fields separated by commas, as in the header",
-            self.width
-        )
+    pub fn expected_form(&self) -> String {
+        match self.records.fault() {
+            None => format!(
+                "{} fields separated by commas, as in the header",
+                self.width
+            ),
+            Some(Fault::Quotation | Fault::Unclosed) => {
+                "each field with quotation marks around all of it or with \
+                 none, on one line (`--multiline-records` allows line feeds in quotes)"
+                    .to_string()
+            }
+            Some(Fault::Length) => format!("at most {} MiB", LONGEST >> 20),
+        }
     }
 
     /// The name in the file of a column of the model.
@@ -118,14 +155,15 @@ impl<'a> Table<'a> {
     /// The cell of a column that the model uses; the record is whole.
     pub fn cell(&self, column: usize) -> &[u8] {
         self.fields[column]
-            .and_then(|field| self.record.get(field))
+            .and_then(|field| self.records.field(field))
             .unwrap_or_default()
     }
 
     /// The number of the unit to which the record belongs: `None` without a unit
-    /// column, `Some(None)` where the column holds no value.
+    /// column, `Some(None)` where the column holds no value. The record may lack fields,
+    /// or have too many, as long as it has this one.
     pub fn owner(&self, owners: &mut Owners) -> Option<Option<usize>> {
-        let cell = self.record.get(self.unit?).unwrap_or_default();
+        let cell = self.records.field(self.unit?).unwrap_or_default();
         let key = match std::str::from_utf8(cell) {
             Ok(text) if is_missing(text.trim()) => return Some(None),
             Ok(text) => without_zero_fraction(text.trim()).as_bytes(),
@@ -135,34 +173,27 @@ impl<'a> Table<'a> {
     }
 
     /// The line, counted from 1, on which the record just read starts.
-    ///
-    /// The parser's own position of a record is that of the blank lines before it. So
-    /// count back from where it stands now: the line feeds in quoted fields, and the
-    /// one that ended the record unless the text ended first.
     pub fn line(&self) -> u64 {
-        let inside = self
-            .record
-            .as_slice()
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count() as u64;
-        let after = u64::from(!self.reader.get_ref().is_at_end());
-        self.reader
-            .position()
-            .line()
-            .saturating_sub(inside + after)
-            .max(1)
+        self.records.line()
     }
 
     fn read(&mut self) -> Result<bool, LoadError> {
-        self.reader.read_byte_record(&mut self.record).map_err(|e| {
-            let reason = match e.into_kind() {
-                csv::ErrorKind::Io(reason) => reason,
-                // The parser has no other errors for flexible records of bytes.
-                _ => std::io::Error::other("it is not a CSV file"),
-            };
-            text::read_error(&self.path, reason)
-        })
+        let found = self.records.read();
+        found.map_err(|reason| text::read_error(&self.path, reason))
+    }
+
+    fn is_last(&mut self) -> Result<bool, LoadError> {
+        let is_last = self.records.is_last();
+        is_last.map_err(|reason| text::read_error(&self.path, reason))
+    }
+
+    /// The error for a record whose fields, or whose end, cannot be known.
+    fn torn(&self) -> LoadError {
+        LoadErrorKind::Torn {
+            path: self.path.clone(),
+            line: self.line(),
+        }
+        .into()
     }
 }
 

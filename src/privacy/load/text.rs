@@ -1,5 +1,4 @@
-//! A data file as plain text: decompressed, without a byte order mark, and with
-//! every line ending a line feed, so that lines can be counted.
+//! A data file as plain text: decompressed, and without a byte order mark.
 
 use super::error::{LoadError, LoadErrorKind, Origin};
 use flate2::read::MultiGzDecoder;
@@ -15,7 +14,7 @@ const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 ///
 /// Errors: it cannot be read, is a directory, is empty, is UTF-16, or is named
 /// `.gz` and is not gzip.
-pub(super) fn open(path: &Path) -> Result<Lines<Box<dyn BufRead>>, LoadError> {
+pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, LoadError> {
     let failed = |reason| read_error(path, reason);
     let mut file = File::open(path).map_err(|reason| LoadErrorKind::Unreadable {
         path: path.into(),
@@ -48,8 +47,7 @@ pub(super) fn open(path: &Path) -> Result<Lines<Box<dyn BufRead>>, LoadError> {
     } else if UTF16_MARKS.iter().any(|mark| start.starts_with(mark)) {
         return Err(LoadErrorKind::NotUtf8 { path: path.into() }.into());
     }
-    let text: Box<dyn BufRead> = Box::new(BufReader::new(Cursor::new(start).chain(text)));
-    Ok(Lines::new(text))
+    Ok(Box::new(BufReader::new(Cursor::new(start).chain(text))))
 }
 
 /// A failure to read on. A decoder's complaints about its input have kinds that a
@@ -69,113 +67,4 @@ fn take(reader: &mut impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(most);
     reader.take(most as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Turns CR and CR LF into LF and drops line endings at the end of the text.
-///
-/// With that, a CSV record that ends before the text does is followed by exactly
-/// one LF, whatever the file's line endings, which is what [`Lines::is_at_end`] is
-/// for: the line on which a record starts follows from the line it ends on.
-pub(super) struct Lines<R> {
-    text: R,
-    /// Line endings read and not yet passed on.
-    held: u64,
-    /// The last byte read was a CR.
-    after_cr: bool,
-    at_end: bool,
-}
-
-impl<R: BufRead> Lines<R> {
-    fn new(text: R) -> Lines<R> {
-        Lines {
-            text,
-            held: 0,
-            after_cr: false,
-            at_end: false,
-        }
-    }
-
-    /// Whether the reader has been told that there is no more.
-    pub(super) fn is_at_end(&self) -> bool {
-        self.at_end
-    }
-}
-
-impl<R: BufRead> Read for Lines<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if out.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            let input = match self.text.fill_buf() {
-                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                input => input?,
-            };
-            if input.is_empty() {
-                self.at_end = true;
-                return Ok(0);
-            }
-            let (mut read, mut written) = (0, 0);
-            while read < input.len() && written < out.len() {
-                let byte = input[read];
-                match byte {
-                    b'\n' if self.after_cr => self.after_cr = false,
-                    b'\n' => self.held += 1,
-                    b'\r' => {
-                        self.held += 1;
-                        self.after_cr = true;
-                    }
-                    _ if self.held > 0 => {
-                        self.held -= 1;
-                        out[written] = b'\n';
-                        written += 1;
-                        continue;
-                    }
-                    _ => {
-                        self.after_cr = false;
-                        out[written] = byte;
-                        written += 1;
-                    }
-                }
-                read += 1;
-            }
-            self.text.consume(read);
-            if written > 0 {
-                return Ok(written);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_line_endings_become_line_feeds_whatever_the_buffers() {
-        for (text, expected) in [
-            ("a\r\nb\r\n", "a\nb"),
-            ("a\rb\r\r", "a\nb"),
-            ("\n\r\n\ra\n\n\r\r\nb", "\n\n\na\n\n\n\nb"),
-            ("a\n\rb", "a\n\nb"),
-            ("\r\n\n", ""),
-            ("ab", "ab"),
-        ] {
-            for input in 1..5 {
-                for output in 1..5 {
-                    let mut lines = Lines::new(BufReader::with_capacity(input, text.as_bytes()));
-                    let mut all = Vec::new();
-                    let mut buffer = vec![0; output];
-                    loop {
-                        match lines.read(&mut buffer).unwrap() {
-                            0 => break,
-                            k => all.extend_from_slice(&buffer[..k]),
-                        }
-                    }
-                    assert_eq!(String::from_utf8(all).unwrap(), expected, "{text:?}");
-                    assert!(lines.is_at_end());
-                }
-            }
-        }
-    }
 }
