@@ -18,8 +18,8 @@
 //! Both must be fixed: a rule that lets T grow on those paths where M does not could be
 //! played. T is the *allowance*: what takes 2^-20 of delta at the budget's epsilon, or at
 //! [`LARGE`] if that is less, or room for a thousand runs like the first if those need more,
-//! or exactly what the first run needs if it fits only that way. The first run's schedule depends on no release, so the choice is fixed as well.
-//! M is then the largest sum that keeps the budget.
+//! or exactly what the first run needs if it fits only that way. The first run's schedule
+//! depends on no release, so the choice is fixed as well. M is then the largest sum that keeps the budget.
 //!
 //! # Reference
 //!
