@@ -19,7 +19,8 @@
 //! played. T is the *allowance*: what takes 2^-20 of delta at the budget's epsilon, or at
 //! [`LARGE`] if that is less, or room for a thousand runs like the first if those need more,
 //! or exactly what the first run needs if it fits only that way. The first run's schedule
-//! depends on no release, so the choice is fixed as well. M is then the largest sum that keeps the budget.
+//! depends on no release, so the choice is fixed as well. M is then the largest sum that keeps
+//! the budget, for `rdp` at each order (`../measure.rs`).
 //!
 //! # Reference
 //!
