@@ -129,11 +129,10 @@ impl Filter {
         let spent = self
             .spent
             .with(cost, |spent, cost| (spent + cost) * ROUNDING_UP);
-        let (after, allowed) = least_spent(&spent, &self.allowed);
-        if after > allowed {
-            let (spent, allowed) = least_spent(&self.spent, &self.allowed);
-            let remaining = allowed - spent;
-            let requested = (after - spent).max(Real::ZERO);
+        let lane = lane_with_most_left(&spent, &self.allowed);
+        if spent.at(lane) > self.allowed.at(lane) {
+            let (requested, spent) = (cost.at(lane), self.spent.at(lane));
+            let remaining = (self.allowed.at(lane) - spent).max(Real::ZERO);
             return Err(FilterError::Exceeded {
                 what: event.what().to_owned(),
                 unit: self.measure.unit(),
@@ -157,12 +156,16 @@ impl Filter {
     /// What has been charged, in the filter's own unit; of the orders of `rdp`, at the one that
     /// has the largest part of its sum left.
     pub fn spent(&self) -> Real {
-        least_spent(&self.spent, &self.allowed).0
+        self.spent.at(self.lane())
     }
 
     /// What may be charged in all, at that order.
     pub fn allowed(&self) -> Real {
-        least_spent(&self.spent, &self.allowed).1
+        self.allowed.at(self.lane())
+    }
+
+    fn lane(&self) -> usize {
+        lane_with_most_left(&self.spent, &self.allowed)
     }
 
     pub fn measure(&self) -> Measure {
@@ -170,18 +173,16 @@ impl Filter {
     }
 }
 
-/// What is spent and allowed in the lane with the largest part of it left.
-fn least_spent(spent: &Amounts, allowed: &Amounts) -> (Real, Real) {
-    let first = (spent.main(), allowed.main());
-    let lanes = spent.iter().zip(allowed.iter());
-    // Without a division, as a lane may allow nothing.
-    lanes.fold(first, |least, lane| {
-        if lane.1 > Real::ZERO && lane.0 * least.1 < least.0 * lane.1 {
-            lane
-        } else {
-            least
-        }
-    })
+/// The lane with the largest part of what it allows left.
+fn lane_with_most_left(spent: &Amounts, allowed: &Amounts) -> usize {
+    let lanes = spent.iter().zip(allowed.iter()).enumerate();
+    let allowing = lanes.filter(|(_, (_, allowed))| *allowed > Real::ZERO);
+    // x/a < y/b without a division, which would round.
+    let most_left = allowing.reduce(|most, next| {
+        let ((x, a), (y, b)) = (most.1, next.1);
+        if y * a < x * b { next } else { most }
+    });
+    most_left.map_or(0, |(lane, _)| lane)
 }
 
 /// More than the rounding of one sum.

@@ -98,9 +98,13 @@ impl Amounts {
         self.0.iter().copied()
     }
 
+    pub(super) fn at(&self, lane: usize) -> Real {
+        self.0.get(lane).copied().unwrap_or(Real::ZERO)
+    }
+
     /// Of the main lane.
     pub(super) fn main(&self) -> Real {
-        self.0[0]
+        self.at(0)
     }
 }
 
