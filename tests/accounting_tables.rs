@@ -406,6 +406,7 @@ fn bounds_on_many_releases_are_as_close_as_promised() {
         &[1e-3, 1e-8],
     );
     check_widths(&[0.001, 0.02], &[1.0], &[100_000], &[1e-3]);
+    check_widths(&[0.05, 0.1], &[0.5], &[10_000], &[1e-3]);
 }
 
 #[test]

@@ -311,17 +311,13 @@ impl Plan {
     /// The room that makes round-off a small part of the gap, where it was the most of it and
     /// there is more tilt to be had.
     pub(super) fn less_room(&self, found: &PldDetails) -> Option<f64> {
-        let steepest = self
+        // Of the direction in which round-off moves epsilon most.
+        let flattest = self
             .directions
             .iter()
-            .fold(0.0, |steepest: f64, direction| {
-                steepest.max(direction.steepness)
-            });
-        let tiltable = self
-            .directions
-            .iter()
-            .any(|direction| direction.theta < 0.999 * direction.steepness);
-        let round_off = found.round_off / steepest;
+            .min_by(|x, y| x.steepness.total_cmp(&y.steepness))?;
+        let round_off = found.round_off / flattest.steepness;
+        let tiltable = flattest.theta < 0.999 * flattest.steepness;
         (tiltable && round_off > 0.2 * found.gap)
             .then(|| self.ln_room - (round_off / GAP).ln().max(0.0) - 3.0)
     }
