@@ -101,11 +101,6 @@ impl Amounts {
     pub(super) fn at(&self, lane: usize) -> Real {
         self.0.get(lane).copied().unwrap_or(Real::ZERO)
     }
-
-    /// Of the main lane.
-    pub(super) fn main(&self) -> Real {
-        self.at(0)
-    }
 }
 
 impl Measure {
@@ -339,7 +334,7 @@ mod tests {
         for (epsilon, delta) in [(0.5, 1e-6), (2.0, 1e-6), (8.0, 1e-9)] {
             let budget = Budget::new(epsilon, delta).unwrap();
             let measure = Measure::of(Accountant::Rdp, budget).unwrap();
-            let most = measure.most(budget, Real::ZERO).unwrap().main();
+            let most = measure.most(budget, Real::ZERO).unwrap().at(0);
             let sigma = (Real::from(measure.order().unwrap()) / most).sqrt();
             let text = format!(
                 "gaussian:sensitivity=1,sigma={}",

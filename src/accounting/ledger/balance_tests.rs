@@ -161,7 +161,7 @@ fn sampled_runs_cost_what_their_order_says_of_all_of_them() {
     let zcdp = Measure::Zcdp
         .cost(&[other.clone(), other], relation)
         .unwrap();
-    assert_eq!((zcdp.amounts.main() * Real::exact(900.0)).to_f64(), 1.0);
+    assert_eq!((zcdp.amounts.at(0) * Real::exact(900.0)).to_f64(), 1.0);
     assert!(Measure::Zcdp.cost(&events, relation).is_err());
 }
 
@@ -175,11 +175,11 @@ fn a_lifted_charge_is_no_charge() {
     balance.lift(two);
     // Rounded up, and by nothing that a user sees.
     assert!(
-        balance.amounts.main() >= before.amounts.main()
+        balance.amounts.at(0) >= before.amounts.at(0)
             && balance.total_variation >= before.total_variation
     );
     assert!(
-        ((balance.amounts.main() - before.amounts.main()) / before.amounts.main()).to_f64() < 1e-29
+        ((balance.amounts.at(0) - before.amounts.at(0)) / before.amounts.at(0)).to_f64() < 1e-29
     );
     assert_eq!(balance.spent(), before.spent());
     balance.lift(one);
