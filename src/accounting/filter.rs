@@ -10,14 +10,14 @@ use thiserror::Error;
 use super::accountant::AccountError;
 use super::budget::Budget;
 use super::event::{Event, Relation};
-use super::measure::Measure;
+use super::measure::{Amounts, Measure};
 use super::rdp::rdp_curve;
 use super::real::Real;
 
 /// A budget that is spent release by release, in any order and by any choice.
 ///
-/// The noise of each batch may depend on what the ones before it showed; the order must not,
-/// and is part of the [`Measure`]. There is no measure for the `pld` accountant: its numbers
+/// The noise of each batch may depend on what the ones before it showed; the orders of `rdp`
+/// must not, and are part of the [`Measure`]. There is no measure for the `pld` accountant: its numbers
 /// do not hold for adaptive choices.
 ///
 /// ```
@@ -45,8 +45,8 @@ use super::real::Real;
 pub struct Filter {
     measure: Measure,
     relation: Relation,
-    allowed: Real,
-    spent: Real,
+    allowed: Amounts,
+    spent: Amounts,
     /// What discrete noise may add in total variation, and has added.
     allowed_variation: Real,
     spent_variation: Real,
@@ -108,7 +108,7 @@ impl Filter {
             measure,
             relation,
             allowed,
-            spent: Real::ZERO,
+            spent: Amounts::ZERO,
             allowed_variation: total_variation,
             spent_variation: Real::ZERO,
         })
@@ -124,18 +124,22 @@ impl Filter {
         let cost = self
             .measure
             .cost(std::slice::from_ref(event), self.relation)?;
-        let (cost, variation) = (cost.amount, cost.total_variation);
-        // The sum is rounded up, whatever the number of charges.
-        let spent = (self.spent + cost) * ROUNDING_UP;
-        let remaining = self.allowed - self.spent;
-        if spent > self.allowed {
+        let (cost, variation) = (cost.amounts, cost.total_variation);
+        // The sums are rounded up, whatever the number of charges.
+        let spent = self
+            .spent
+            .with(cost, |spent, cost| (spent + cost) * ROUNDING_UP);
+        let lane = lane_with_most_left(&spent, &self.allowed);
+        if spent.at(lane) > self.allowed.at(lane) {
+            let (requested, spent) = (cost.at(lane), self.spent.at(lane));
+            let remaining = (self.allowed.at(lane) - spent).max(Real::ZERO);
             return Err(FilterError::Exceeded {
                 what: event.what().to_owned(),
                 unit: self.measure.unit(),
-                requested: cost.to_f64(),
-                spent: self.spent.to_f64(),
+                requested: requested.to_f64(),
+                spent: spent.to_f64(),
                 remaining: remaining.to_f64(),
-                short_by: (cost - remaining).to_f64(),
+                short_by: (requested - remaining).to_f64(),
             });
         }
         let spent_variation = (self.spent_variation + variation) * ROUNDING_UP;
@@ -149,19 +153,36 @@ impl Filter {
         Ok(())
     }
 
-    /// What has been charged, in the filter's own unit.
+    /// What has been charged, in the filter's own unit; of the orders of `rdp`, at the one that
+    /// has the largest part of its sum left.
     pub fn spent(&self) -> Real {
-        self.spent
+        self.spent.at(self.lane())
     }
 
-    /// What may be charged in all.
+    /// What may be charged in all, at that order.
     pub fn allowed(&self) -> Real {
-        self.allowed
+        self.allowed.at(self.lane())
+    }
+
+    fn lane(&self) -> usize {
+        lane_with_most_left(&self.spent, &self.allowed)
     }
 
     pub fn measure(&self) -> Measure {
         self.measure
     }
+}
+
+/// The lane with the largest part of what it allows left.
+fn lane_with_most_left(spent: &Amounts, allowed: &Amounts) -> usize {
+    let lanes = spent.iter().zip(allowed.iter()).enumerate();
+    let allowing = lanes.filter(|(_, (_, allowed))| *allowed > Real::ZERO);
+    // x/a < y/b without a division, which would round.
+    let most_left = allowing.reduce(|most, next| {
+        let ((x, a), (y, b)) = (most.1, next.1);
+        if y * a < x * b { next } else { most }
+    });
+    most_left.map_or(0, |(lane, _)| lane)
 }
 
 /// More than the rounding of one sum.
@@ -238,8 +259,9 @@ mod tests {
             filter.charge(&other),
             Err(FilterError::Account(_))
         ));
+        let little = Budget::new(0.05, 1e-6).unwrap();
         assert!(matches!(
-            Filter::new(Measure::Rdp { order: 2 }, budget, relation, Real::ZERO),
+            Filter::new(Measure::Rdp { order: 2 }, little, relation, Real::ZERO),
             Err(FilterError::NothingLeft { .. })
         ));
         assert!(Filter::new(Measure::Rdp { order: 1 }, budget, relation, Real::ZERO).is_err());

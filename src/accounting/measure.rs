@@ -8,6 +8,20 @@
 //! with a budget does not bound the privacy of the whole. `pld` takes a list of events that
 //! is fixed, and nothing that grows.
 //!
+//! # Several orders
+//!
+//! Which order is best depends on the releases: for samples with little noise the divergence of
+//! an order too high is hundreds of times that of the best. So `rdp` keeps its sum at a main
+//! order and at each of [`SIDE_ORDERS`], each with a share of delta, and what is released stays
+//! within the budget as long as one of the sums does:
+//!
+//! Let E_i be the set of transcripts at whose end i is the first order, of a_i, whose sum is
+//! within its bound B_i. A sum only grows, so on E_i it has been within B_i all along. The
+//! process (P/Q)^a_i e^(-(a_i - 1) sum) is a supermartingale under Q, also when stopped where the
+//! sum would pass B_i; hence E_Q (P/Q)^a_i 1_(E_i) <= e^((a_i - 1) B_i). And as
+//! x - e^eps <= x^a e^(-(a-1) eps) (1-1/a)^a / (a-1), the part of delta from E_i is at most the
+//! share that B_i was chosen for. The E_i are disjoint.
+//!
 //! # Reference
 //!
 //! Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential
@@ -33,15 +47,60 @@ pub enum Measure {
     Gaussian,
     /// rho of releases about all rows.
     Zcdp,
-    /// The Rényi divergence at this order, of any releases.
+    /// The Rényi divergence at this order, of any releases; and beside it, with 3/16 of
+    /// delta, at twelve orders from 2 to 32, for samples that it does not suit.
     Rdp { order: u64 },
 }
 
-/// What some releases add to the sum, and to the total variation of discrete noise.
+/// Orders that have a sum of their own beside the main one.
+const SIDE_ORDERS: [u64; 12] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32];
+
+/// The shares of delta, which add up to 1: of the main order, and of each of those.
+const MAIN_SHARE: Real = Real::exact(13.0 / 16.0);
+const SIDE_SHARE: Real = Real::exact(1.0 / 64.0);
+
+const MOST_LANES: usize = 1 + SIDE_ORDERS.len();
+
+/// A number for each lane of a measure, the main one first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Amounts([Real; MOST_LANES]);
+
+/// What some releases add to the sums, and to the total variation of discrete noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
-    pub amount: Real,
+    pub amounts: Amounts,
     pub total_variation: Real,
+}
+
+/// One sum, and the share of delta that it is kept for.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    measure: Measure,
+    share: Real,
+}
+
+impl Amounts {
+    pub(super) const ZERO: Amounts = Amounts([Real::ZERO; MOST_LANES]);
+
+    fn of(amounts: impl IntoIterator<Item = Real>) -> Amounts {
+        let mut all = Amounts::ZERO;
+        for (place, amount) in all.0.iter_mut().zip(amounts) {
+            *place = amount;
+        }
+        all
+    }
+
+    pub(super) fn with(self, other: Amounts, both: impl Fn(Real, Real) -> Real) -> Amounts {
+        Amounts::of(self.iter().zip(other.iter()).map(|(x, y)| both(x, y)))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Real> + '_ {
+        self.0.iter().copied()
+    }
+
+    pub(super) fn at(&self, lane: usize) -> Real {
+        self.0.get(lane).copied().unwrap_or(Real::ZERO)
+    }
 }
 
 impl Measure {
@@ -95,31 +154,104 @@ impl Measure {
             Measure::Gaussian => {
                 gaussian_accountant::check(&composition)?;
                 Ok(Cost {
-                    amount: composition.mu(),
+                    amounts: Amounts::of([composition.mu()]),
                     total_variation: composition.total_variation(),
                 })
             }
             Measure::Zcdp => {
                 zcdp::check_full_data(&composition)?;
                 Ok(Cost {
-                    amount: composition.mu(),
+                    amounts: Amounts::of([composition.mu()]),
                     total_variation: Real::ZERO,
                 })
             }
-            Measure::Rdp { order } => Ok(Cost {
-                amount: rdp::divergence(&composition, order)?,
-                total_variation: rdp::total_variation_beside(&composition),
-            }),
+            Measure::Rdp { .. } => {
+                let orders: Vec<u64> = self.lanes().filter_map(|l| l.measure.order()).collect();
+                Ok(Cost {
+                    amounts: Amounts::of(rdp::divergences(&composition, &orders)?),
+                    total_variation: rdp::total_variation_beside(&composition),
+                })
+            }
         }
+    }
+
+    /// The main lane alone has all of delta where there is no other.
+    fn lanes(self) -> impl Iterator<Item = Lane> {
+        let (share, sides) = match self {
+            Measure::Gaussian | Measure::Zcdp => (Real::ONE, &[][..]),
+            Measure::Rdp { .. } => (MAIN_SHARE, &SIDE_ORDERS[..]),
+        };
+        let main = Lane {
+            measure: self,
+            share,
+        };
+        let sides = sides.iter().map(|&order| Lane {
+            measure: Measure::Rdp { order },
+            share: SIDE_SHARE,
+        });
+        std::iter::once(main).chain(sides)
     }
 
     /// Whether sums up to these are (epsilon, delta)-private for the budget's.
     pub(super) fn keeps(self, cost: Cost, budget: Budget) -> bool {
-        let target = ln_bounds(budget.delta()).lower;
+        let mut lanes = self.lanes().zip(cost.amounts.iter());
+        lanes.any(|(lane, amount)| lane.keeps(amount, cost.total_variation, budget))
+    }
+
+    /// Upper bound on the epsilon of sums up to these; none where no epsilon reaches delta.
+    pub(super) fn epsilon(self, cost: Cost, delta: Real) -> Option<f64> {
+        let lanes = self.lanes().zip(cost.amounts.iter());
+        let epsilons =
+            lanes.filter_map(|(lane, amount)| lane.epsilon(amount, cost.total_variation, delta));
+        epsilons.reduce(f64::min)
+    }
+
+    /// The largest sums that keep the budget beside this total variation, 0 in lanes where none
+    /// does; none where the noise or the orders alone take it up.
+    pub(super) fn most(self, budget: Budget, total_variation: Real) -> Option<Amounts> {
+        let most = self.lanes().map(|lane| lane.most(budget, total_variation));
+        let most: Vec<Option<Real>> = most.collect();
+        most.iter()
+            .any(Option::is_some)
+            .then(|| Amounts::of(most.into_iter().map(|most| most.unwrap_or(Real::ZERO))))
+    }
+
+    /// Whether the main order leaves something of the budget.
+    pub(super) fn suits(self, budget: Budget) -> bool {
+        let mut lanes = self.lanes();
+        lanes
+            .next()
+            .is_some_and(|lane| lane.most(budget, Real::ZERO).is_some())
+    }
+
+    /// The epsilon of what is left beside these sums and this total variation, in the lane that
+    /// has the least epsilon so far; without the total variation, which all have once.
+    pub(super) fn room(self, cost: Cost, budget: Budget) -> f64 {
+        let Cost {
+            amounts,
+            total_variation,
+        } = cost;
+        let left = |(lane, amount): (Lane, Real)| {
+            let left = lane.most(budget, total_variation)? - amount;
+            let spent = lane.epsilon(amount, total_variation, budget.delta())?;
+            (left > Real::ZERO).then_some((spent, lane, left))
+        };
+        let lanes = self.lanes().zip(amounts.iter()).filter_map(left);
+        let Some((_, lane, left)) = lanes.reduce(|x, y| if y.0 < x.0 { y } else { x }) else {
+            return 0.0;
+        };
+        lane.epsilon(left, Real::ZERO, budget.delta())
+            .unwrap_or(f64::INFINITY)
+    }
+}
+
+impl Lane {
+    fn keeps(self, amount: Real, total_variation: Real, budget: Budget) -> bool {
+        let target = ln_bounds(budget.delta() * self.share).lower;
         let epsilon = budget.epsilon();
-        match self {
+        match self.measure {
             Measure::Gaussian => {
-                let curve = curve(cost);
+                let curve = LatticeCurve::new(GaussianCurve::new(amount), total_variation);
                 if curve.ln_delta_upper(epsilon) <= target {
                     return true;
                 }
@@ -128,45 +260,33 @@ impl Measure {
                 let best = Real::exact(curve.epsilon_of_smallest_delta());
                 best < epsilon && curve.ln_delta_upper(best) <= target
             }
-            Measure::Zcdp => ln_delta_of_rho(cost.amount, epsilon, Conversion::Tight) <= target,
+            Measure::Zcdp => ln_delta_of_rho(amount, epsilon, Conversion::Tight) <= target,
             Measure::Rdp { order } => {
-                rdp::ln_delta_at(order, cost.amount, epsilon, cost.total_variation) <= target
+                rdp::ln_delta_at(order, amount, epsilon, total_variation) <= target
             }
         }
     }
 
-    /// Upper bound on the epsilon of sums up to these; none where no epsilon reaches delta.
-    pub(super) fn epsilon(self, cost: Cost, delta: Real) -> Option<f64> {
+    fn epsilon(self, amount: Real, total_variation: Real, delta: Real) -> Option<f64> {
+        let delta = delta * self.share;
         let ln_delta = ln_bounds(delta).lower;
-        match self {
-            Measure::Gaussian => curve(cost).epsilon_upper(delta),
-            Measure::Zcdp => {
-                Some(epsilon_of_rho(cost.amount, ln_delta, Conversion::Tight).to_f64_up())
+        match self.measure {
+            Measure::Gaussian => {
+                LatticeCurve::new(GaussianCurve::new(amount), total_variation).epsilon_upper(delta)
             }
+            Measure::Zcdp => Some(epsilon_of_rho(amount, ln_delta, Conversion::Tight).to_f64_up()),
             Measure::Rdp { order } => {
-                rdp::epsilon_at(order, cost.amount, ln_delta, cost.total_variation)
-                    .map(Real::to_f64_up)
+                rdp::epsilon_at(order, amount, ln_delta, total_variation).map(Real::to_f64_up)
             }
         }
     }
 
-    /// The largest sum that keeps the budget beside this total variation; none where the
-    /// noise or the order alone takes it up.
-    pub(super) fn most(self, budget: Budget, total_variation: Real) -> Option<Real> {
-        if self == Measure::Gaussian {
+    fn most(self, budget: Budget, total_variation: Real) -> Option<Real> {
+        if self.measure == Measure::Gaussian {
             let most = mu_for_budget(budget.epsilon(), budget.delta(), total_variation);
             return most.ok().map(Real::exact);
         }
-        let keeps = |amount: f64| {
-            let amount = Real::exact(amount);
-            self.keeps(
-                Cost {
-                    amount,
-                    total_variation,
-                },
-                budget,
-            )
-        };
+        let keeps = |amount: f64| self.keeps(Real::exact(amount), total_variation, budget);
         let (mut below, mut above) = (LEAST_AMOUNT.to_bits(), 1e61f64.to_bits());
         if !keeps(LEAST_AMOUNT) {
             return None;
@@ -185,10 +305,6 @@ impl Measure {
 
 /// Less than any event's.
 const LEAST_AMOUNT: f64 = 1e-101;
-
-fn curve(cost: Cost) -> LatticeCurve {
-    LatticeCurve::new(GaussianCurve::new(cost.amount), cost.total_variation)
-}
 
 fn order_for(budget: Budget) -> u64 {
     let ln_delta = ln_bounds(budget.delta()).lower;
@@ -218,7 +334,7 @@ mod tests {
         for (epsilon, delta) in [(0.5, 1e-6), (2.0, 1e-6), (8.0, 1e-9)] {
             let budget = Budget::new(epsilon, delta).unwrap();
             let measure = Measure::of(Accountant::Rdp, budget).unwrap();
-            let most = measure.most(budget, Real::ZERO).unwrap();
+            let most = measure.most(budget, Real::ZERO).unwrap().at(0);
             let sigma = (Real::from(measure.order().unwrap()) / most).sqrt();
             let text = format!(
                 "gaussian:sensitivity=1,sigma={}",

@@ -63,7 +63,8 @@ struct Create {
     /// gaussian or zcdp for runs that read all rows; rdp also for runs that read samples
     #[arg(long, default_value = "gaussian", value_name = "NAME")]
     accountant: Accountant,
-    /// The order that rdp adds up at, fixed for all runs; one that suits the budget unless given
+    /// The main one of the orders that rdp adds up at, fixed for all runs; one that suits the
+    /// budget unless given
     #[arg(long, value_name = "A")]
     order: Option<u64>,
 }
@@ -329,7 +330,7 @@ fn rows_of_chains(run: &Path) -> Result<Vec<Vec<String>>, Failure> {
 /// The accountant, with its order.
 fn name_of(statement: &Statement) -> String {
     match statement.order {
-        Some(order) => format!("{} at order {order}", statement.accountant),
+        Some(order) => format!("{}, main order {order}", statement.accountant),
         None => statement.accountant.to_string(),
     }
 }

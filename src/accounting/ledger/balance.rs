@@ -9,17 +9,18 @@
 //!
 //! Full-data Gaussian releases have a filter without loss: as long as the sum of mu =
 //! D^2/(2 sigma^2) never passes M, all releases together are as private as one Gaussian
-//! mechanism with mu = M. The same holds for sums of rho, and of Rényi divergences at an
-//! order that was fixed beforehand (`../measure.rs`). The noise really drawn is within total
+//! mechanism with mu = M. The same holds for sums of rho, and of Rényi divergences at
+//! orders that were fixed beforehand (`../measure.rs`). The noise really drawn is within total
 //! variation T of theirs, T being the sum over all draws, also where they are chosen as one
 //! goes. So, with M and T fixed beforehand, everything is (eps, delta)-private for
 //! delta = delta_M(eps) + (1 + e^eps) T.
 //!
 //! Both must be fixed: a rule that lets T grow on those paths where M does not could be
-//! played. T is the *allowance*: 2^-20 of delta, or room for a thousand runs like the
-//! first if those need more, or exactly what the first run needs if it fits only that
-//! way. The first run's schedule depends on no release, so the choice is fixed as well.
-//! M is then the largest sum that keeps the budget.
+//! played. T is the *allowance*: what takes 2^-20 of delta at the budget's epsilon, or at
+//! [`LARGE`] if that is less, or room for a thousand runs like the first if those need more,
+//! or exactly what the first run needs if it fits only that way. The first run's schedule
+//! depends on no release, so the choice is fixed as well. M is then the largest sum that keeps
+//! the budget, for `rdp` at each order (`../measure.rs`).
 //!
 //! # Reference
 //!
@@ -30,11 +31,15 @@ use serde::Serialize;
 
 use super::super::budget::Budget;
 use super::super::elementary::exp;
-use super::super::measure::{Cost, Measure};
+use super::super::measure::{Amounts, Cost, Measure};
 use super::super::real::Real;
 
 /// The share of delta that is set aside for noise on a lattice: 2^-20.
 const ALLOWED_SHARE: i32 = -20;
+
+/// An epsilon beyond which the allowance is not made smaller: e^-eps would leave no run on a
+/// finer lattice than another's any room, and cost more than a budget beyond it is worth.
+const LARGE: Real = Real::exact(16.0);
 
 /// How many runs like the first the allowance has room for, where they need more; and for
 /// the rounding of their sum.
@@ -71,8 +76,8 @@ pub struct Quote {
 pub(super) struct Balance {
     measure: Measure,
     budget: Budget,
-    /// The sum of the measure.
-    amount: Real,
+    /// The sums of the measure.
+    amounts: Amounts,
     total_variation: Real,
     /// T, once a run has been charged.
     allowance: Option<Real>,
@@ -85,7 +90,7 @@ impl Balance {
         Balance {
             measure,
             budget,
-            amount: Real::ZERO,
+            amounts: Amounts::ZERO,
             total_variation: Real::ZERO,
             allowance: None,
             charged: 0,
@@ -95,7 +100,7 @@ impl Balance {
     /// Charges a run, whether it fits or not: what stands in a ledger has happened.
     pub fn charge(&mut self, cost: Cost) {
         self.allowance = Some(self.allowance_with(cost));
-        self.amount = sum_up(self.amount, cost.amount);
+        self.amounts = self.amounts.with(cost.amounts, sum_up);
         self.total_variation = sum_up(self.total_variation, cost.total_variation);
         self.charged += 1;
     }
@@ -109,22 +114,28 @@ impl Balance {
         }
         // A difference may be rounded below the truth, by less than this.
         let less = |sum: Real, part: Real| (sum - part).max(Real::ZERO) + sum * Real::exact(1e-30);
-        self.amount = less(self.amount, cost.amount);
+        self.amounts = self.amounts.with(cost.amounts, less);
         self.total_variation = less(self.total_variation, cost.total_variation);
     }
 
-    /// Upper bound on the epsilon of everything charged, at the budget's delta.
+    /// Upper bound on the epsilon of everything charged, at the budget's delta. Beyond the
+    /// budget the allowance may leave no epsilon at all; then of what was really drawn.
     pub fn spent(&self) -> f64 {
-        match self.allowance {
-            Some(allowance) => self.epsilon(self.amount, allowance),
-            None => 0.0,
+        let Some(allowance) = self.allowance else {
+            return 0.0;
+        };
+        let spent = self.epsilon(self.amounts, allowance);
+        if spent.is_finite() {
+            spent
+        } else {
+            self.epsilon(self.amounts, self.total_variation)
         }
     }
 
     /// Whether what is charged keeps the budget.
     pub fn holds(&self) -> bool {
         self.allowance.is_none_or(|allowance| {
-            self.total_variation <= allowance && self.keeps(self.amount, allowance)
+            self.total_variation <= allowance && self.keeps(self.amounts, allowance)
         })
     }
 
@@ -175,21 +186,14 @@ impl Balance {
     /// fits; to about 1e-6.
     pub fn room(&self) -> f64 {
         let allowance = self.allowance.unwrap_or(self.least_allowance());
-        let left = match self.measure.most(self.budget, allowance) {
-            Some(most) => most - self.amount,
-            None => Real::ZERO,
-        };
-        if left <= Real::ZERO || self.total_variation > allowance {
+        if self.total_variation > allowance {
             return 0.0;
         }
-        // Without the allowance, which the whole ledger has once.
-        let run = Cost {
-            amount: left,
-            total_variation: Real::ZERO,
+        let cost = Cost {
+            amounts: self.amounts,
+            total_variation: allowance,
         };
-        self.measure
-            .epsilon(run, self.budget.delta())
-            .unwrap_or(f64::INFINITY)
+        self.measure.room(cost, self.budget)
     }
 
     /// Whether the draws were more, or coarser, than T has room for.
@@ -205,7 +209,7 @@ impl Balance {
         }
         let like = cost.total_variation * LIKE_THE_FIRST;
         let usual = self.least_allowance().max(like);
-        if !self.keeps(cost.amount, usual) && self.keeps(cost.amount, cost.total_variation) {
+        if !self.keeps(cost.amounts, usual) && self.keeps(cost.amounts, cost.total_variation) {
             cost.total_variation
         } else {
             usual
@@ -215,22 +219,22 @@ impl Balance {
     fn least_allowance(&self) -> Real {
         let share = self.budget.delta().times_power_of_two(ALLOWED_SHARE);
         // (1 + e^eps)^-1, without overflow.
-        let decay = exp(-self.budget.epsilon());
+        let decay = exp(-self.budget.epsilon().min(LARGE));
         share * decay / (Real::ONE + decay)
     }
 
-    /// Whether a sum up to `amount`, and T, are (epsilon, delta)-private for the budget's.
-    fn keeps(&self, amount: Real, allowance: Real) -> bool {
+    /// Whether sums up to these, and T, are (epsilon, delta)-private for the budget's.
+    fn keeps(&self, amounts: Amounts, allowance: Real) -> bool {
         let cost = Cost {
-            amount,
+            amounts,
             total_variation: allowance,
         };
         self.measure.keeps(cost, self.budget)
     }
 
-    fn epsilon(&self, amount: Real, allowance: Real) -> f64 {
+    fn epsilon(&self, amounts: Amounts, allowance: Real) -> f64 {
         let cost = Cost {
-            amount,
+            amounts,
             total_variation: allowance,
         };
         self.measure

@@ -245,7 +245,7 @@ mod tests {
                 let cost =
                     |event: &Event| Measure::Gaussian.cost(std::slice::from_ref(event), relation);
                 let (stored, event) = (cost(&stored).unwrap(), cost(&event).unwrap());
-                let mu = stored.amount / event.amount;
+                let mu = stored.amounts.at(0) / event.amounts.at(0);
                 assert!(mu >= Real::ONE && mu < Real::exact(1.0 + 1e-14), "{mu:?}");
                 assert!(stored.total_variation >= event.total_variation);
             }

@@ -103,7 +103,7 @@ impl Terms {
             return Err(TermsError::Order { order, largest });
         }
         let measure = Measure::Rdp { order };
-        if measure.most(self.budget, Real::ZERO).is_none() {
+        if !measure.suits(self.budget) {
             return Err(TermsError::NothingLeft { order });
         }
         Ok(Terms { measure, ..self })

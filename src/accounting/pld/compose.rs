@@ -3,12 +3,17 @@
 //! The upper distribution is the real part of what is transformed and the lower one its
 //! imaginary part, so one transform serves both.
 //!
+//! With sampling nearly all mass of an event is at one node. The event is turned so that this is
+//! node 0, where the transform of it is its mass at every frequency; the others alone go through
+//! a transform, and the composition is turned back.
+//!
 //! # Error
 //!
-//! Event i has pmf p_i, count T_i, true transform z_i and computed transform z_i', with
-//! ||z_i' - z_i|| <= E_i = gamma sqrt(n) ||p_i|| (`fft.rs`; Euclidean norms, and so each
-//! component too). At frequency j let b_ij = max(|z_ij'| + E_i, 1/2), which bounds both,
-//! and B_j = product of b_ij^T_i. Replacing the factors of the product one by one,
+//! Event i has pmf p_i, of which r_i is not at the largest node, count T_i, true transform z_i and
+//! computed transform z_i', with ||z_i' - z_i|| <= E_i = gamma sqrt(n) ||r_i|| (`fft.rs`; Euclidean
+//! norms, and so each component too), and what rounds the sum with the largest node's mass. At
+//! frequency j let b_ij = max(|z_ij'| + E_i, 1/2), which bounds both, and B_j = product of
+//! b_ij^T_i. Replacing the factors of the product one by one,
 //!
 //! ```text
 //! |prod z'^T - prod z^T| at j  <=  sum_i T_i |z_ij' - z_ij| B_j / b_ij
@@ -32,6 +37,8 @@ const VANISHED: f64 = 1e-150;
 pub(super) struct Composed {
     pub(super) upper: Vec<f64>,
     pub(super) lower: Vec<f64>,
+    /// How many nodes further up the circle everything belongs.
+    pub(super) turn: i64,
     /// Bounds the absolute error of each mass.
     pub(super) error: f64,
 }
@@ -51,6 +58,7 @@ struct Product {
 pub(super) struct Composer {
     fft: Fft,
     size: usize,
+    turn: i64,
     product: Product,
     re: Vec<f64>,
     im: Vec<f64>,
@@ -62,6 +70,7 @@ impl Composer {
         Composer {
             fft: Fft::new(size),
             size,
+            turn: 0,
             product: Product {
                 upper: vec![[1.0, 0.0]; kept],
                 lower: vec![[1.0, 0.0]; kept],
@@ -78,14 +87,27 @@ impl Composer {
     pub(super) fn add(&mut self, pmf: &TiltedPmf, count: u64) {
         self.re.fill(0.0);
         self.im.fill(0.0);
-        wrap(&mut self.re, &pmf.upper, pmf.first);
-        wrap(&mut self.im, &pmf.lower, pmf.first);
+        let largest = pmf.upper.iter().enumerate();
+        let largest = largest.max_by(|x, y| x.1.total_cmp(y.1));
+        let spike = largest.map_or(0, |(node, _)| node);
+        let at_zero = -(spike as i64);
+        let mass = |masses: &[f64]| masses.get(spike).copied().unwrap_or(0.0);
+        let (spike_up, spike_down) = (mass(&pmf.upper), mass(&pmf.lower));
+        for (circle, masses) in [(&mut self.re, &pmf.upper), (&mut self.im, &pmf.lower)] {
+            wrap(circle, masses.get(..spike).unwrap_or(&[]), at_zero);
+            wrap(circle, masses.get(spike + 1..).unwrap_or(&[]), 1);
+        }
+        let size = self.size as i128;
+        let turned = i128::from(pmf.first + spike as i64).rem_euclid(size) * i128::from(count);
+        self.turn = ((i128::from(self.turn) + turned) % size) as i64;
         let square = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>();
         let norm = (square(&self.re) + square(&self.im)).sqrt();
         self.fft.forward(&mut self.re, &mut self.im);
-        // The last term is for the sums of the wrapped masses, and of real and imaginary parts.
-        let relative = self.fft.relative_error() + 4.0 * UNIT_ROUNDOFF;
-        let error = relative * (self.size as f64).sqrt() * norm;
+        // Beside the transform, the sums of the wrapped masses, and of real and imaginary parts;
+        // and of all that with the spike.
+        let relative = self.fft.relative_error() + 6.0 * UNIT_ROUNDOFF;
+        let rounding = relative * norm + 2.0 * UNIT_ROUNDOFF * (spike_up + spike_down);
+        let error = rounding * (self.size as f64).sqrt();
         let product = &mut self.product;
         product.transform_error += count as f64 * error;
         product.factors += count as f64;
@@ -94,8 +116,8 @@ impl Composer {
             let other = partner(place);
             let (a, b) = (re[place], im[place]);
             let (c, d) = (re[other], im[other]);
-            let upper = [0.5 * (a + c), 0.5 * (b - d)];
-            let lower = [0.5 * (b + d), 0.5 * (c - a)];
+            let upper = [spike_up + 0.5 * (a + c), 0.5 * (b - d)];
+            let lower = [spike_down + 0.5 * (b + d), 0.5 * (c - a)];
             let largest = square(&upper).max(square(&lower)).sqrt();
             product.bound[at] *= power((largest + error).max(0.5), count);
             product.upper[at] = times(product.upper[at], complex_power(upper, count));
@@ -133,6 +155,7 @@ impl Composer {
         Composed {
             upper: self.re,
             lower: self.im,
+            turn: self.turn,
             error: bound * (transforms + powers + inverse) + VANISHED,
         }
     }

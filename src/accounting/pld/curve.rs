@@ -141,7 +141,7 @@ impl CurveBuilder {
         let start = self.offset + first * step;
         let end = start + size as f64 * step;
         let composed = self.composer.finish();
-        let turned = (first as i64).rem_euclid(size as i64) as usize;
+        let turned = (first as i64 - composed.turn).rem_euclid(size as i64) as usize;
         let reach = start.abs() + end.abs();
         let (upper, lower) = Sums::both(&composed, turned, step, theta);
         PldCurve {

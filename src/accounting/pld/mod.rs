@@ -265,12 +265,18 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
         }
         missed += usize::from(!improved);
         let aim = question.better_aim(&found, plan.aim());
-        if let Some(aim) = aim.filter(|_| missed < MOST_MISSES) {
-            plan = match Plan::near(parts, aim) {
+        let less_room = plan.less_room(&found.details);
+        if (aim.is_some() || less_room.is_some()) && missed < MOST_MISSES {
+            let ln_room = less_room.unwrap_or(plan.ln_room());
+            plan = match Plan::near(parts, aim.unwrap_or(plan.aim()), ln_room) {
                 Ok(plan) => plan,
                 Err(_) => break,
             };
-            log_size = plan.first_log_size();
+            log_size = if aim.is_some() {
+                plan.first_log_size()
+            } else {
+                plan.first_log_size().max(log_size)
+            };
         } else if log_size >= LARGEST_SIZE {
             break;
         } else if improved {

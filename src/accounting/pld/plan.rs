@@ -40,6 +40,8 @@ pub(super) struct Plan {
     /// Of the losses of all directions.
     width: f64,
     releases: f64,
+    /// How much larger than delta the unit of the transforms' round-off may be.
+    ln_room: f64,
 }
 
 /// Where the answer is thought to be.
@@ -129,6 +131,11 @@ fn fixed_point(estimate: impl Fn(f64) -> f64) -> f64 {
     low
 }
 
+/// Round-off grows with the number of releases.
+fn usual_room(releases: f64) -> f64 {
+    (16.0 - releases.ln()).clamp(1.0, 8.0)
+}
+
 impl Plan {
     /// A plan for a question of which nothing is known yet.
     pub(super) fn new(parts: &[Part], question: &Question) -> Result<Plan, AccountError> {
@@ -141,7 +148,8 @@ impl Plan {
                 let epsilon = epsilons
                     .map(|sketches| epsilon_near(sketches, ln_delta))
                     .fold(0.0, f64::max);
-                Plan::of(survey, releases, Aim { ln_delta, epsilon })
+                let aim = Aim { ln_delta, epsilon };
+                Plan::of(survey, releases, aim, usual_room(releases))
             }
             Asked::Delta { epsilon, .. } => {
                 let estimate = |guess: f64| {
@@ -156,23 +164,23 @@ impl Plan {
                     ln_delta: fixed_point(estimate),
                     epsilon: *epsilon,
                 };
-                Plan::near(parts, aim)
+                Plan::near(parts, aim, usual_room(releases))
             }
         }
     }
 
     /// A plan for looking near `aim`.
-    pub(super) fn near(parts: &[Part], aim: Aim) -> Result<Plan, AccountError> {
+    pub(super) fn near(parts: &[Part], aim: Aim, ln_room: f64) -> Result<Plan, AccountError> {
         let releases: f64 = parts.iter().map(|part| part.count as f64).sum();
         let aim = Aim {
             ln_delta: aim.ln_delta.max(LEAST_LN_DELTA),
             ..aim
         };
         let survey = Survey::new(parts, releases, aim.ln_delta);
-        Plan::of(survey, releases, aim)
+        Plan::of(survey, releases, aim, ln_room)
     }
 
-    fn of(survey: Survey, releases: f64, aim: Aim) -> Result<Plan, AccountError> {
+    fn of(survey: Survey, releases: f64, aim: Aim, ln_room: f64) -> Result<Plan, AccountError> {
         let Survey {
             reaches,
             sides,
@@ -183,7 +191,7 @@ impl Plan {
             .zip(&sketches)
             .map(|(&mirrored, sketches)| {
                 let (_, steepness) = ln_delta_near(sketches, aim.epsilon);
-                let theta = least_tilt(sketches, aim.epsilon, aim.ln_delta, steepness);
+                let theta = least_tilt(sketches, aim.epsilon, aim.ln_delta, ln_room, steepness);
                 Direction {
                     mirrored,
                     theta,
@@ -210,6 +218,7 @@ impl Plan {
             directions,
             width,
             releases,
+            ln_room,
         };
         if !plan.width.is_finite() || plan.step(LARGEST_SIZE) > LARGEST_STEP {
             return Err(AccountError::LossesTooLarge { width: plan.width });
@@ -293,6 +302,24 @@ impl Plan {
 
     pub(super) fn aim(&self) -> Aim {
         self.aim
+    }
+
+    pub(super) fn ln_room(&self) -> f64 {
+        self.ln_room
+    }
+
+    /// The room that makes round-off a small part of the gap, where it was the most of it and
+    /// there is more tilt to be had.
+    pub(super) fn less_room(&self, found: &PldDetails) -> Option<f64> {
+        // Of the direction in which round-off moves epsilon most.
+        let flattest = self
+            .directions
+            .iter()
+            .min_by(|x, y| x.steepness.total_cmp(&y.steepness))?;
+        let round_off = found.round_off / flattest.steepness;
+        let tiltable = flattest.theta < 0.999 * flattest.steepness;
+        (tiltable && round_off > 0.2 * found.gap)
+            .then(|| self.ln_room - (round_off / GAP).ln().max(0.0) - 3.0)
     }
 
     pub(super) fn details(&self, log_size: u32) -> PldDetails {

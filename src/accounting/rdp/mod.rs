@@ -4,12 +4,12 @@
 //! ```text
 //! all rows:             a/(2 s^2), s = sigma over the sensitivity
 //! Poisson, add/remove:  exact at integer orders (`poisson.rs`)
-//! without replacement,  two upper bounds at integer orders (`part_of_rows.rs`),
-//!   and Poisson, substitute
+//! Poisson, substitute:  an upper bound at integer orders (`poisson_substitute.rs`)
+//! without replacement:  two upper bounds at integer orders (`part_of_rows.rs`)
 //! DP-Barker's test:     the first of them, on its own divergence (`../barker.rs`)
 //! ```
 //!
-//! The moments accountant of Abadi et al. (2016) is the second at integer orders, its
+//! The moments accountant of Abadi et al. (2016) is the second line at integer orders, its
 //! log moment at lambda being (a - 1) times the divergence at a = lambda + 1. An order a
 //! gives, for any delta,
 //!
@@ -24,8 +24,10 @@
 //! Mironov (2017) for the composition; Canonne, Kamath and Steinke (2020), Proposition 12,
 //! for the conversion.
 
+mod moments;
 mod part_of_rows;
 mod poisson;
+mod poisson_substitute;
 mod sum;
 
 use std::collections::BTreeMap;
@@ -38,6 +40,8 @@ use super::gaussian::{ln_bounds, smallest_accepted};
 use super::real::Real;
 use super::subsampled::{Scheme, Subsampled};
 use part_of_rows::{Form, PartOfRows};
+use poisson::Poisson;
+use poisson_substitute::PoissonSubstitute;
 
 /// The largest order; and the largest sum over distinct events of terms at one order.
 pub(super) const LARGEST_ORDER: u64 = 1 << 14;
@@ -72,14 +76,37 @@ pub fn rdp_curve(
     orders.iter().map(|&order| curve.at(order)).collect()
 }
 
-/// The tightened divergence at one order.
-pub(super) fn divergence(composition: &Composition<'_>, order: u64) -> Result<Real, AccountError> {
-    let value = Curve::new(composition).at(order)?.tightened;
-    if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(AccountError::NoDivergence { order })
+/// More than any budget, and a number that can be added up.
+const BEYOND_ANY_BUDGET: Real = Real::exact(1e70);
+
+/// The tightened divergence at each of these orders; at those that have none, more than any
+/// budget.
+///
+/// # Errors
+///
+/// No order has one.
+pub(super) fn divergences(
+    composition: &Composition<'_>,
+    orders: &[u64],
+) -> Result<Vec<Real>, AccountError> {
+    let mut curve = Curve::new(composition);
+    let values: Result<Vec<Real>, AccountError> = orders
+        .iter()
+        .map(|&order| Ok(curve.at(order)?.tightened))
+        .collect();
+    let values = values?;
+    if !values.iter().any(|value| value.is_finite()) {
+        let order = orders.iter().copied().min().unwrap_or(2);
+        return Err(AccountError::NoDivergence { order });
     }
+    let finite = values.into_iter().map(|value| {
+        if value.is_finite() {
+            value
+        } else {
+            BEYOND_ANY_BUDGET
+        }
+    });
+    Ok(finite.collect())
 }
 
 pub(super) fn account(
@@ -165,15 +192,10 @@ pub(super) fn epsilon_at(
         let epsilon = value + value * ROUNDING_UP + epsilon_of_no_divergence(order, ln_delta);
         return Some(epsilon.max(Real::ZERO));
     }
-    // The term of discrete noise grows with epsilon, so the search starts where it is small.
     let accepts =
         |epsilon: f64| ln_delta_at(order, value, Real::exact(epsilon), total_variation) <= ln_delta;
-    let start = epsilon_at(order, value, ln_delta, Real::ZERO)?.to_f64_up();
-    let start = (start + 1e-6).max(1e-6);
-    if !accepts(start) {
-        return None;
-    }
-    Some(Real::exact(smallest_accepted(start, accepts)))
+    let best = epsilon_of_least_delta(order, value, total_variation).to_f64_up();
+    accepts(best).then(|| Real::exact(smallest_accepted(best, accepts)))
 }
 
 /// ln delta that order `order` gives for epsilon, rounded up.
@@ -181,18 +203,12 @@ pub(super) fn ln_delta_at(order: u64, value: Real, epsilon: Real, total_variatio
     if !value.is_finite() {
         return Real::ZERO;
     }
-    let (a, t) = (Real::from(order), Real::from(order - 1));
-    let ln_delta = if value <= Real::ZERO {
-        Real::exact(f64::NEG_INFINITY)
-    } else {
-        let product = t * (value - epsilon);
-        let power = a * ln_1p(Real::ONE / t);
-        let rounding = (t * (value + epsilon) + power + ln(a)) * ROUNDING_UP;
-        product - power - ln(t) + rounding
-    };
     if total_variation <= Real::ZERO {
-        return ln_delta.min(Real::ZERO);
+        return ln_delta_of_divergence(order, value, epsilon).min(Real::ZERO);
     }
+    // The term of discrete noise grows with epsilon; what holds for a smaller one holds too.
+    let epsilon = epsilon.min(epsilon_of_least_delta(order, value, total_variation));
+    let ln_delta = ln_delta_of_divergence(order, value, epsilon);
     // (1 + e^eps) times the total variation
     let extra = ln_bounds(total_variation).upper + epsilon + ln_1p(exp(-epsilon));
     let (large, small) = (ln_delta.max(extra), ln_delta.min(extra));
@@ -202,6 +218,29 @@ pub(super) fn ln_delta_at(order: u64, value: Real, epsilon: Real, total_variatio
         large
     };
     (sum + (Real::ONE + sum.abs()) * ROUNDING_UP).min(Real::ZERO)
+}
+
+/// ln delta without discrete noise, rounded up.
+fn ln_delta_of_divergence(order: u64, value: Real, epsilon: Real) -> Real {
+    if value <= Real::ZERO {
+        return Real::exact(f64::NEG_INFINITY);
+    }
+    let (a, t) = (Real::from(order), Real::from(order - 1));
+    let product = t * (value - epsilon);
+    let power = a * ln_1p(Real::ONE / t);
+    let rounding = (t * (value + epsilon) + power + ln(a)) * ROUNDING_UP;
+    product - power - ln(t) + rounding
+}
+
+/// Where e^(-(a-1) eps) A + (1 + e^eps) T, the bound on delta with discrete noise, is lowest:
+/// ln((a-1) A / T) / a, or 0. Rounding costs tightness there, not truth.
+fn epsilon_of_least_delta(order: u64, value: Real, total_variation: Real) -> Real {
+    let ln_a = ln_delta_of_divergence(order, value, Real::ZERO);
+    if !ln_a.is_finite() {
+        return Real::ZERO;
+    }
+    let ln_ratio = ln_a + ln(Real::from(order - 1)) - ln(total_variation);
+    (ln_ratio / Real::from(order)).max(Real::ZERO)
 }
 
 /// The Rényi divergence as a function of the order.
@@ -220,7 +259,8 @@ struct Part {
 }
 
 enum Sampling {
-    Poisson(poisson::Poisson),
+    Poisson(Poisson),
+    PoissonSubstitute(Box<PoissonSubstitute>),
     PartOfRows(Box<PartOfRows>),
 }
 
@@ -274,6 +314,10 @@ impl Curve {
         for part in &mut self.parts {
             let one = match &mut part.sampling {
                 Sampling::Poisson(poisson) => {
+                    let one = poisson.divergence(order);
+                    Some((one, one))
+                }
+                Sampling::PoissonSubstitute(poisson) => {
                     let one = poisson.divergence(order);
                     Some((one, one))
                 }
@@ -362,8 +406,11 @@ fn sampling_of(event: &Subsampled) -> Sampling {
     let release = event.release();
     let ratio = release.sigma() / release.sensitivity();
     match event.scheme() {
-        Scheme::PoissonAddRemove => Sampling::Poisson(poisson::Poisson::new(event.rate(), ratio)),
-        Scheme::WithoutReplacementSubstitute | Scheme::PoissonSubstitute => {
+        Scheme::PoissonAddRemove => Sampling::Poisson(Poisson::new(event.rate(), ratio)),
+        Scheme::PoissonSubstitute => {
+            Sampling::PoissonSubstitute(Box::new(PoissonSubstitute::new(event.rate(), ratio)))
+        }
+        Scheme::WithoutReplacementSubstitute => {
             Sampling::PartOfRows(Box::new(PartOfRows::gaussian(event.rate(), ratio)))
         }
     }

@@ -1,5 +1,4 @@
-//! Releases about a random part of the rows, under substitute: batches drawn without
-//! replacement, and Poisson samples.
+//! Releases about batches drawn without replacement, under substitute.
 //!
 //! With rate q and e(j) the Rényi divergence of the release about a part that is known (for
 //! a Gaussian one j/(2 s^2), s being sigma over the sensitivity, twice the clip bound), the
@@ -15,41 +14,20 @@
 //! dP/dQ - 1 under Q. The first is Theorem 9 of Wang, Balle and Kasiviswanathan (2019),
 //! as the theses use it; the second is their Theorem 27, for which e(j) has to be exact. It
 //! is so for Gaussian noise, and for a discrete Gaussian too, whose moments at shifts on its
-//! lattice are the same. The divergence is also at most e(a), as that of a mixture never
-//! exceeds the largest of its parts'; the tightened form takes the smaller.
-//!
-//! # Poisson samples
-//!
-//! The theorems are stated for batches of fixed size, and their proof holds for Poisson
-//! samples under substitute. Let p, p' be the release given that the record, x or x', is in,
-//! averaged over the other rows S that are, and r that given that it is not. The two
-//! mixtures are P = (1-q) r + q p and Q = (1-q) r + q p', so
+//! lattice are the same. The tightened form is at most
 //!
 //! ```text
-//! E_Q (P/Q)^a = 1 + sum over j = 2..a of C(a,j) q^j E_Q ((p - p')/Q)^j
+//! 1/(a-1) ln(1 + q (e^((a-1) e(a)) - 1))
 //! ```
 //!
-//! and since |x - y|^j / z^(j-1) is jointly convex, the j-th mean is at most the largest,
-//! over S, of the mean under z of |(p_S - p'_S)/z|^j for z = p'_S and z = r_S. The means of
-//! p_S, p'_S and r_S are pairwise no further apart than those of neighbours under
-//! substitute, which is all that the bounds m_j use: where z lies between the other two,
-//! |p - p'|/z is at most |p - p'| over the smaller of them, and elsewhere |p - p'| is at
-//! most |p - z| or |p' - z|.
+//! as x^a/y^(a-1) is jointly convex and the batches without the record, a share 1 - q, make the
+//! same release on both sides.
 
 use super::super::barker::Barker;
-use super::super::elementary::{exp, ln};
+use super::super::elementary::ln;
 use super::super::real::Real;
-use super::sum::{ln_binomials, ln_exp_m1, ln_one_plus_sum};
-
-/// Beyond this j the alternating sums B are no longer worth their time.
-const LAST_MOMENT: u64 = 256;
-
-/// Relative to the sum of the sizes of its terms, the rounding of B as an alternating sum.
-const MOMENT_ERROR: Real = Real::exact(1e-26);
-
-/// Relative errors: of B as an alternating sum that is good enough, and of B as an integral.
-const FEW_DIGITS_LOST: Real = Real::exact(1e-14);
-const INTEGRAL_ERROR: Real = Real::exact(1e-9);
+use super::moments::{Moments, Shifts, gaussian_exponent};
+use super::sum::{ln_binomials, ln_exp_m1, ln_mixed, ln_one_plus_sum};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -60,8 +38,7 @@ pub(super) enum Form {
 pub(super) struct PartOfRows {
     ln_rate: Real,
     release: Release,
-    /// ln B(2), ln B(4), ...
-    ln_moments: Vec<Real>,
+    moments: Moments,
     /// ln m_j of both forms for j = 2, 3, ..., as far as they are finite.
     ln_factors: Vec<LnFactor>,
 }
@@ -88,7 +65,7 @@ impl PartOfRows {
         PartOfRows {
             ln_rate: ln(rate),
             release: Release::Gaussian { unit },
-            ln_moments: Vec::new(),
+            moments: Moments::default(),
             ln_factors: Vec::new(),
         }
     }
@@ -97,7 +74,7 @@ impl PartOfRows {
         PartOfRows {
             ln_rate: ln(test.rate()),
             release: Release::Barker(test.clone()),
-            ln_moments: Vec::new(),
+            moments: Moments::default(),
             ln_factors: Vec::new(),
         }
     }
@@ -127,7 +104,10 @@ impl PartOfRows {
         let amplified = ln_one_plus_sum(&terms) / Real::from(order - 1);
         Some(match form {
             Form::Plain => amplified,
-            Form::Tightened => amplified.min(self.exponent(order)? / Real::from(order - 1)),
+            Form::Tightened => {
+                let of_part = ln_mixed(self.ln_rate, self.exponent(order)?);
+                amplified.min(of_part / Real::from(order - 1))
+            }
         })
     }
 
@@ -145,30 +125,13 @@ impl PartOfRows {
 
     /// ln of 4 sqrt(B(2 floor(j/2)) B(2 ceil(j/2))), infinite where it is not known.
     fn ln_tightened(&mut self, j: u64) -> Real {
-        let unit = match self.release {
-            Release::Gaussian { unit } if j <= LAST_MOMENT => unit,
-            Release::Gaussian { .. } | Release::Barker(_) => {
-                return Real::exact(f64::INFINITY);
+        match self.release {
+            Release::Gaussian { unit } => {
+                let ln_4 = ln(Real::exact(4.0));
+                ln_4 + self.moments.ln_absolute(Shifts::One { unit }, j)
             }
-        };
-        let ln_4 = ln(Real::exact(4.0));
-        let (below, above) = (
-            self.ln_moment(unit, j / 2),
-            self.ln_moment(unit, j.div_ceil(2)),
-        );
-        ln_4 + (below + above).times_power_of_two(-1)
-    }
-
-    /// ln B(2 `half`), rounded up.
-    fn ln_moment(&mut self, unit: Real, half: u64) -> Real {
-        while (self.ln_moments.len() as u64) < half {
-            let order = 2 * (self.ln_moments.len() as u64 + 1);
-            let sum = ln_alternating_sum(unit, order);
-            let ln_moment = sum.unwrap_or_else(|| ln_integral(unit, order));
-            self.ln_moments.push(ln_moment);
+            Release::Barker(_) => Real::exact(f64::INFINITY),
         }
-        let index = (half.max(1) - 1) as usize;
-        self.ln_moments.get(index).copied().unwrap_or(Real::ZERO)
     }
 
     /// (j - 1) e(j), or none where that is infinite.
@@ -181,65 +144,4 @@ impl PartOfRows {
             }
         }
     }
-}
-
-/// (j - 1) e(j) of Gaussian noise.
-fn gaussian_exponent(unit: Real, j: u64) -> Real {
-    Real::from(j * j.saturating_sub(1)) * unit
-}
-
-/// ln B as the alternating sum, unless its terms cancel.
-fn ln_alternating_sum(unit: Real, order: u64) -> Option<Real> {
-    let top = gaussian_exponent(unit, order);
-    let (mut sum, mut size) = (Real::ZERO, Real::ZERO);
-    for (i, ln_binomial) in (0..=order).zip(ln_binomials(order)) {
-        let term = exp(ln_binomial + gaussian_exponent(unit, i) - top);
-        size = size + term;
-        sum = if i % 2 == 0 { sum + term } else { sum - term };
-    }
-    let error = size * MOMENT_ERROR;
-    (error < sum * FEW_DIGITS_LOST).then(|| ln(sum + error) + top)
-}
-
-/// ln B as the mean of (e^(a z - a^2/2) - 1)^l over standard normal z, a = 1/s, whose
-/// terms are positive for even l.
-///
-/// The trapezoidal rule of step h errs by the transform of the integrand at multiples
-/// of 2 pi/h, which is no more than e^(-2 pi^2/h^2) times the sum of the sizes of the
-/// alternating terms, at most 2^l e^((l-1) e(l)).
-fn ln_integral(unit: Real, order: u64) -> Real {
-    let shift = (2.0 * unit.to_f64()).sqrt();
-    let l = order as f64;
-    let ln_sizes = l * std::f64::consts::LN_2 + gaussian_exponent(unit, order).to_f64();
-    let mut step: f64 = 0.25;
-    loop {
-        let ln_moment = trapezoidal(shift, l, step);
-        let needed =
-            (std::f64::consts::TAU * std::f64::consts::PI / (ln_sizes - ln_moment + 40.0)).sqrt();
-        if step <= needed || step < 1e-3 {
-            return Real::exact(ln_moment) + INTEGRAL_ERROR;
-        }
-        step = 0.9 * needed;
-    }
-}
-
-/// ln of the sum over z = k h of h phi(z) |e^(a z - a^2/2) - 1|^l.
-fn trapezoidal(shift: f64, l: f64, step: f64) -> f64 {
-    // Beyond 12 deviations from 0 and from a l, where the powers peak, little is left.
-    let reach = 12.0 + 2.0 * l.sqrt();
-    let (from, to) = (-reach, shift * l + reach);
-    let steps = ((to - from) / step).ceil() as u32;
-    let ln_term = |k: u32| {
-        let z = from + f64::from(k) * step;
-        let excess = (shift * (z - 0.5 * shift)).exp_m1().abs();
-        let ln_excess = if excess.is_finite() {
-            excess.ln()
-        } else {
-            shift * (z - 0.5 * shift)
-        };
-        -0.5 * z * z + l * ln_excess
-    };
-    let top = (0..=steps).map(ln_term).fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = (0..=steps).map(|k| (ln_term(k) - top).exp()).sum();
-    top + (sum * step).ln() - 0.5 * std::f64::consts::TAU.ln()
 }

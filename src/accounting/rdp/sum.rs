@@ -55,6 +55,11 @@ pub(super) fn ln_one_plus_sum(ln_terms: &[Real]) -> Real {
     }
 }
 
+/// ln(1 + q (e^x - 1)) for x > 0, q given by its logarithm.
+pub(super) fn ln_mixed(ln_rate: Real, x: Real) -> Real {
+    ln_one_plus_sum(&[ln_rate + ln_exp_m1(x)])
+}
+
 /// ln(e^x - 1) for x > 0.
 pub(super) fn ln_exp_m1(x: Real) -> Real {
     if x.to_f64() > 1.0 {
