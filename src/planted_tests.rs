@@ -54,7 +54,7 @@ const ATTACKS: [(&str, Attack); 14] = [
     }),
     ("ledger", file_covers_releases),
     ("continuations", || {
-        continuations_keep_to_their_charges(40, 150).map(|_| ())
+        continuations_keep_to_their_charges(100, 300).map(|_| ())
     }),
     ("black box, one gradient", || {
         let (claim, found) = audit(&[Single::Gradient], Relation::Substitute, 1.0 / 3.0, 12_000);

@@ -252,7 +252,7 @@ mod tests {
                 ("a\n\n\r\n", &[(1, "a"), (2, ""), (3, "")]),
                 ("a\rb\n\rc\r\r\nd", &[(1, "a\rb"), (2, "\rc\r"), (3, "d")]),
                 ("a\r", &[(1, "a")]),
-                ("\"a\nb\"", &[(1, ""), (2, "")]),
+                ("\"a\nb\"", &[(1, ""), (2, "b\"")]),
             ] {
                 let expected: Vec<_> = expected.iter().map(|(l, s)| (*l, s.to_string())).collect();
                 assert_eq!(lines(text), expected, "{text:?}");

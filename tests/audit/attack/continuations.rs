@@ -138,7 +138,10 @@ impl World {
             n => Some(self.rng.below(n)),
         };
         match (self.rng.below(24), process, directory) {
-            (0, _, _) => self.directories.push(Directory::default()),
+            (_, _, None) => self.directories.push(Directory::default()),
+            (0, _, _) if self.directories.len() < 4 => {
+                self.directories.push(Directory::default());
+            }
             (1..=3, _, Some(at)) => self.go_on(at, tally),
             (4..=7, Some(i), _) => self.grant(i),
             (8..=15, Some(i), _) => self.release(i, tally),
@@ -146,7 +149,9 @@ impl World {
             (17 | 18, Some(i), _) => self.interrupt(i),
             (19, Some(i), _) => self.settle(i, tally),
             // A copy beside it, or in the place of another: a backup that is put back.
-            (20 | 21, _, Some(at)) => self.directories.push(self.directories[at].clone()),
+            (20 | 21, _, Some(at)) if self.directories.len() < 8 => {
+                self.directories.push(self.directories[at].clone());
+            }
             (22 | 23, _, Some(at)) => {
                 let to = self.rng.below(self.directories.len());
                 self.directories[to] = self.directories[at].clone();
@@ -255,8 +260,10 @@ impl World {
     }
 
     fn release(&mut self, i: usize, tally: &mut Tally) {
-        for (chain, line) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            self.release_one(i, chain, line, tally);
+        for _ in 0..2 {
+            for (chain, line) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                self.release_one(i, chain, line, tally);
+            }
         }
     }
 
