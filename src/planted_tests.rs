@@ -16,8 +16,9 @@ use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
 use crate::attack::record_play::{Kind, play};
 use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
-use crate::attack::samplers::{Audited, Spending, VARIANTS};
+use crate::attack::samplers::{Audited, Spending, VARIANTS, ways};
 use crate::attack::single::{Single, audit};
+use crate::attack::whole_play;
 use crate::planted::{Planted, VARIABLE};
 
 /// Names the attack that a child makes.
@@ -26,7 +27,7 @@ const ATTACK: &str = "DPM_ATTACK";
 type Attack = fn() -> Result<(), Broken>;
 
 /// The attacks, quick versions of what `tests/audit` does.
-const ATTACKS: [(&str, Attack); 13] = [
+const ATTACKS: [(&str, Attack); 14] = [
     ("record-play of gradients, substitute", || {
         play(Kind::Gradient, Relation::Substitute, false, 200).map(|_| ())
     }),
@@ -41,6 +42,12 @@ const ATTACKS: [(&str, Attack); 13] = [
             for &relation in kind.relations() {
                 play(kind, relation, false, 60)?;
             }
+        }
+        Ok(())
+    }),
+    ("record-play of whole runs that learn", || {
+        for way in ways().iter().filter(|way| way.learns()) {
+            whole_play::play(way, Relation::Substitute, false, 24)?;
         }
         Ok(())
     }),
@@ -123,10 +130,11 @@ const WHOLE_RUN: (&str, Attack) = ("black box, whole run", || {
         mu: 3.0,
         gradients: 0.9,
         relation: Relation::Substitute,
+        shared_units: false,
         chains: 1,
         iterations: 4,
     };
-    let audited = Audited::variant(&VARIANTS[0], spending);
+    let audited = Audited::variant(&VARIANTS[0], spending).unwrap_or_else(|e| panic!("{e}"));
     let claim = audited.claim();
     let found = distinguish(&claim, 20_000, |other, run| audited.transcript(other, run));
     found.verdict(&claim).map(|_| ())
@@ -218,9 +226,17 @@ fn sensitivity_b_for_2b_is_found() {
         &[
             "record-play of gradients, substitute",
             "record-play of ratios, substitute",
+            "record-play of whole runs that learn",
             "black box, one gradient",
         ],
     );
+}
+
+#[test]
+fn a_distance_of_1_for_the_root_of_2_and_of_that_for_2_are_found() {
+    for planted in [Planted::AlikeAsOne, Planted::GradientsAlike] {
+        is_found(planted, &["record-play of whole runs that learn"]);
+    }
 }
 
 #[test]
@@ -237,7 +253,12 @@ fn a_missed_entry_is_found() {
 fn an_uncharged_gradient_is_found() {
     is_found(
         Planted::UnchargedGradient,
-        &["number of charges", "ledger", "black box, two gradients"],
+        &[
+            "number of charges",
+            "record-play of whole runs that learn",
+            "ledger",
+            "black box, two gradients",
+        ],
     );
 }
 

@@ -5,7 +5,7 @@
 //! Loading is the curator's own business: it ends before anything is charged or
 //! released. Even so no message holds a value. Under [`OnBadRows::Skip`] whether
 //! a file loads depends on its header and its number of records, on no record's
-//! values.
+//! values. What a record becomes depends on that record alone: docs/proofs.md, section 1.
 
 mod error;
 mod header;

@@ -7,7 +7,7 @@
 //! them, a [`Checkpoint`] that grants it the window is written down for good. When a run
 //! is killed, all of an open window counts as released and is lost: the chain goes on
 //! from its state before the window, with the iterations after it. A run that stops by
-//! itself closes its windows and loses nothing.
+//! itself closes its windows and loses nothing. Proof: docs/proofs.md, section 19.
 //!
 //! # Privacy
 //!
