@@ -86,7 +86,7 @@ pub const VARIANTS: [Variant; 17] = [
         learning(r, 10, 6);
         r.temperature = 0.01;
     }),
-    variant("dp-langevin", "the Gaussian", [0.42, 0.3], |r| {
+    variant("dp-langevin", "the Gaussian", [0.42, 0.45], |r| {
         learning(r, 2, 16)
     }),
 ];
