@@ -82,7 +82,7 @@ pub const VARIANTS: [Variant; 17] = [
         stochastic(r, 1.0, HALF)
     }),
     // So little counts that noise is small and chains go far.
-    variant("dp-langevin", "chains", [0.58, 0.55], |r| {
+    variant("dp-langevin", "chains", [0.5, 0.55], |r| {
         learning(r, 10, 6);
         r.temperature = 0.01;
     }),

@@ -256,8 +256,8 @@ struct Charged {
     sigma: f64,
     /// Spacing of the lattice.
     gamma: f64,
-    /// What has been taken off the answer.
-    penalty: f64,
+    /// What was added to each coordinate, of whatever sign: it costs digits.
+    added: Vec<f64>,
     /// Releases that an answer is the average of.
     times: u64,
 }
@@ -314,11 +314,12 @@ impl<'a> Twins<'a> {
         let most = self.event(line).2 * charged.sigma / charged.gamma;
         let (mut square, mut rounding) = (0.0, 0.0f64);
         let mut broken = None;
-        for (a, b) in answers[0].iter().zip(answers[1]) {
+        for (j, (a, b)) in answers[0].iter().zip(answers[1]).enumerate() {
             // The noise cancels, and what is left is `times` the difference of two integers,
             // but for a few roundings of either answer and of gamma.
             let apart = times * (a - b) / charged.gamma;
-            let size = times * (a.abs() + b.abs() + 2.0 * charged.penalty) / charged.gamma;
+            let added = charged.added.get(j).map_or(0.0, |added| added.abs());
+            let size = times * (a.abs() + b.abs() + 2.0 * added) / charged.gamma;
             let error = 2f64.powi(-50) * (size + apart.abs());
             if error < 0.1 && (apart - apart.round()).abs() > error {
                 broken = Some(format!("answers are {apart} lattice units apart"));
@@ -387,7 +388,7 @@ impl Oracle for Twins<'_> {
         let charged = Charged {
             sigma,
             gamma: sigma * ratio,
-            penalty: 0.0,
+            added: self.prior_gradient(theta)?,
             times: 1,
         };
         self.compare(line, [&answers[0], &answers[1]], &charged)?;
@@ -406,7 +407,7 @@ impl Oracle for Twins<'_> {
                 PenaltyPlan::Query(query) => Some(Charged {
                     sigma: query.sigma(),
                     gamma: 0.5f64.powi(penalty::J as i32),
-                    penalty: 0.5 * query.sigma() * query.sigma(),
+                    added: vec![0.5 * query.sigma() * query.sigma()],
                     times: 1,
                 }),
                 PenaltyPlan::Skip | PenaltyPlan::Refuse => None,
@@ -415,7 +416,7 @@ impl Oracle for Twins<'_> {
                 BatchPenaltyPlan::Query(query) => Some(Charged {
                     sigma: query.sigma(),
                     gamma: query.sigma() * scale.lattice_ratio(),
-                    penalty: 0.5 * query.sigma() * query.sigma(),
+                    added: vec![0.5 * query.sigma() * query.sigma()],
                     times: 1,
                 }),
                 BatchPenaltyPlan::Skip | BatchPenaltyPlan::Refuse => None,
@@ -472,7 +473,7 @@ impl Oracle for Twins<'_> {
         let charged = Charged {
             sigma: sigma * view.clip,
             gamma: sigma * view.clip * ratio,
-            penalty: 0.0,
+            added: Vec::new(),
             times: times.get(),
         };
         self.compare(line, [&answers[0], &answers[1]], &charged)?;
