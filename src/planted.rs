@@ -1,5 +1,4 @@
-//! Errors planted on purpose, to see that the attacks of `tests/audit` find them
-//! (PRIVACY.md, section 8).
+//! Errors planted on purpose, to see that the attacks of `tests/audit` find them.
 //!
 //! An error is planted by naming it in the environment variable `DPM_PLANTED`. Nobody
 //! but a test can do that: this module, and each line that asks it, is compiled under
@@ -40,6 +39,11 @@ pub enum Planted {
     RemoveAlone,
     /// And at "add" alone.
     AddAlone,
+    /// Histograms, squares and products of two records are taken to be 1 apart, not the root
+    /// of 2.
+    AlikeAsOne,
+    /// Gradients of two records are taken to be the root of 2 apart, not 2.
+    GradientsAlike,
 }
 
 /// Names the error to plant.
@@ -75,8 +79,16 @@ pub fn noise(drawn: Vec<i64>, law: DiscreteGaussian, rng: &PrivateRng) -> Vec<i6
 pub fn is_uncharged(what: &str) -> bool {
     static GRADIENTS: AtomicU64 = AtomicU64::new(0);
     is(Planted::UnchargedGradient)
-        && what == "gradient"
+        && what.starts_with("gradient")
         && GRADIENTS.fetch_add(1, Ordering::SeqCst).is_multiple_of(3)
+}
+
+/// What takes the place of the bound on vectors that do not point away from each other.
+pub fn alike(bound: f64) -> f64 {
+    match is(Planted::AlikeAsOne) {
+        true => bound * std::f64::consts::SQRT_2,
+        false => bound,
+    }
 }
 
 /// What takes the place of a released sum over `records` records.

@@ -17,8 +17,9 @@ use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
 use crate::attack::record_play::{Kind, play};
 use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
-use crate::attack::samplers::{Audited, Spending, VARIANTS};
+use crate::attack::samplers::{Audited, Spending, VARIANTS, ways};
 use crate::attack::single::{Single, audit};
+use crate::attack::whole_play;
 use crate::planted::{Planted, VARIABLE};
 
 /// Names the attack that a child makes.
@@ -27,7 +28,7 @@ const ATTACK: &str = "DPM_ATTACK";
 type Attack = fn() -> Result<(), Broken>;
 
 /// The attacks, quick versions of what `tests/audit` does.
-const ATTACKS: [(&str, Attack); 14] = [
+const ATTACKS: [(&str, Attack); 15] = [
     ("record-play of gradients, substitute", || {
         play(Kind::Gradient, Relation::Substitute, false, 200).map(|_| ())
     }),
@@ -42,6 +43,12 @@ const ATTACKS: [(&str, Attack); 14] = [
             for &relation in kind.relations() {
                 play(kind, relation, false, 60)?;
             }
+        }
+        Ok(())
+    }),
+    ("record-play of whole runs that learn", || {
+        for way in ways().iter().filter(|way| way.learns()) {
+            whole_play::play(way, Relation::Substitute, false, 24)?;
         }
         Ok(())
     }),
@@ -127,10 +134,11 @@ const WHOLE_RUN: (&str, Attack) = ("black box, whole run", || {
         mu: 3.0,
         gradients: 0.9,
         relation: Relation::Substitute,
+        shared_units: false,
         chains: 1,
         iterations: 4,
     };
-    let audited = Audited::variant(&VARIANTS[0], spending);
+    let audited = Audited::variant(&VARIANTS[0], spending).unwrap_or_else(|e| panic!("{e}"));
     let claim = audited.claim();
     let found = distinguish(&claim, 20_000, |other, run| audited.transcript(other, run));
     found.verdict(&claim).map(|_| ())
@@ -222,9 +230,17 @@ fn sensitivity_b_for_2b_is_found() {
         &[
             "record-play of gradients, substitute",
             "record-play of ratios, substitute",
+            "record-play of whole runs that learn",
             "black box, one gradient",
         ],
     );
+}
+
+#[test]
+fn a_distance_of_1_for_the_root_of_2_and_of_that_for_2_are_found() {
+    for planted in [Planted::AlikeAsOne, Planted::GradientsAlike] {
+        is_found(planted, &["record-play of whole runs that learn"]);
+    }
 }
 
 #[test]
@@ -246,7 +262,12 @@ fn going_on_from_an_older_state_is_found() {
 fn an_uncharged_gradient_is_found() {
     is_found(
         Planted::UnchargedGradient,
-        &["number of charges", "ledger", "black box, two gradients"],
+        &[
+            "number of charges",
+            "record-play of whole runs that learn",
+            "ledger",
+            "black box, two gradients",
+        ],
     );
 }
 

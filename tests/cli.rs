@@ -1,5 +1,5 @@
 //! The program as its users meet it: bad input is explained, nothing is left half
-//! done, and what a run writes is what CLI.md promises.
+//! done, and what a run writes is what the guides promise.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -3,6 +3,8 @@
 
 mod evaluation;
 
+use std::path::{Path, PathBuf};
+
 use evaluation::{read, root};
 
 #[test]
@@ -118,4 +120,114 @@ fn every_sampler_has_a_section_and_every_section_a_sampler() {
         assert!(sections.contains(name), "docs/samplers.md: no `{name}`");
     }
     assert_eq!(sections.len(), registered.len(), "{sections:?}");
+}
+
+/// Places where sources and guides may name a Markdown file.
+const FOLDERS: [&str; 7] = [
+    "src", "tests", "docs", "examples", "benches", "grammar", "models",
+];
+
+#[test]
+fn every_markdown_file_that_is_named_is_there() {
+    let mut texts: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "Cargo.toml"]
+        .map(|name| root().join(name))
+        .into();
+    for folder in FOLDERS {
+        files(&root().join(folder), &mut texts);
+    }
+    let (mut named, mut missing) = (0, Vec::new());
+    for path in texts {
+        // Data and pictures name nothing.
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        for name in markdown_names(&text) {
+            named += 1;
+            let folder = path.parent().expect("a folder");
+            if !root().join(name).is_file() && !folder.join(name).is_file() {
+                missing.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(named > 100, "only {named} names found");
+    assert!(missing.is_empty(), "not in this repository: {missing:#?}");
+}
+
+fn files(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files(&path, into);
+        } else {
+            into.push(path);
+        }
+    }
+}
+
+/// The names of Markdown files in any text, with their folders.
+fn markdown_names(text: &str) -> Vec<&str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let ends = text.match_indices(concat!(".", "md"));
+    let ends = ends.map(|(at, end)| at + end.len());
+    let whole = ends.filter(|&end| !text[end..].starts_with(|c: char| c.is_ascii_alphanumeric()));
+    whole
+        .filter_map(|end| {
+            let start = text[..end].rfind(|c| !is_name(c)).map_or(0, |at| {
+                let skipped = text[at..].chars().next().map_or(1, char::len_utf8);
+                // An escape in a string.
+                at + skipped + usize::from(text[at..].starts_with(r"\n"))
+            });
+            let name = &text[start..end];
+            name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.')
+                .then_some(name)
+                .filter(|name| name.len() > 3)
+        })
+        .collect()
+}
+
+#[test]
+fn names_of_markdown_files_are_found_in_any_text() {
+    let text = concat!(
+        "see docs/a.m",
+        "d, (b-c.m",
+        "d) \"\\nd.m",
+        "d\" and .m",
+        "d or e.m",
+        "dx [f](../g/f.m",
+        "d#h)"
+    );
+    let expected = ["docs/a", "b-c", "d", "../g/f"].map(|name| format!("{name}.{}", "md"));
+    assert_eq!(markdown_names(text), expected);
+}
+
+/// What docs/proofs.md names: each function in the source that it is said to be in, and at
+/// least one test for each theorem that is about code.
+#[test]
+fn the_proofs_name_functions_and_tests_that_are_there() {
+    let text = read(&root().join("docs/proofs.md"));
+    let (mut found, mut missing) = (0, Vec::new());
+    for paragraph in text.split("\n\n") {
+        let Some(start) = paragraph.find("*Code.*") else {
+            continue;
+        };
+        let (_, tests) = paragraph
+            .split_once("*Tests.*")
+            .expect("code and its tests");
+        assert!(tests.contains('`'), "no test: {paragraph}");
+        let mut source: Option<(&str, String)> = None;
+        for span in paragraph[start..].split('`').skip(1).step_by(2) {
+            if span.ends_with(".rs") {
+                source = Some((span, read(&root().join(span))));
+                continue;
+            }
+            let (file, source) = source.as_ref().expect("a file before its functions");
+            found += 1;
+            if !source.contains(&format!("fn {span}(")) && !source.contains(&format!("fn {span}<"))
+            {
+                missing.push(format!("{file}: {span}"));
+            }
+        }
+    }
+    assert!(found > 100, "only {found} names");
+    assert!(missing.is_empty(), "{missing:#?}");
 }

@@ -22,7 +22,7 @@ pub enum Query {
     Delta { epsilon: Real },
 }
 
-/// The privacy of some events, as `account` in CLI.md shows it.
+/// The privacy of some events, as `dpm account` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Guarantee {
     /// The epsilon given, or the upper bound on the one asked for.

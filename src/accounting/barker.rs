@@ -37,7 +37,7 @@
 //! ```
 //!
 //! The batch is amplified by Theorem 9 of Wang, Balle and Kasiviswanathan (2019), with
-//! R(infinity) = infinity.
+//! R(infinity) = infinity. (docs/proofs.md, section 12.)
 //!
 //! # Reference
 //!

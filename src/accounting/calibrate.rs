@@ -272,7 +272,7 @@ mod tests {
         GaussianCurve::new(Real::exact(mu)).epsilon(delta).upper
     }
 
-    // Oracle: the paper's mu at delta = 1e-6 (ALGORITHMS.md, "Budget").
+    // Oracle: the paper's mu at delta = 1e-6 (Räisä, Koskela and Honkela 2021).
     #[test]
     fn mu_is_the_papers() {
         for (epsilon, mu) in [

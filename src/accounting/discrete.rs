@@ -8,7 +8,7 @@
 //! ```
 //!
 //! of the rounded continuous Gaussian, which is post-processing of the ideal mechanism
-//! (PRIVACY.md, section 4). With T the sum over all draws, on either neighbour,
+//! (docs/proofs.md, section 8). With T the sum over all draws, on either neighbour,
 //!
 //! ```text
 //! delta(eps) <= delta_Gauss(eps) + (1 + e^eps) T
@@ -113,7 +113,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    // 10^7 draws at r = 2^-40: PRIVACY.md says 5e-19.
+    // docs/proofs.md, section 8, and docs/privacy.md say 5e-19.
     #[test]
     fn ten_million_fine_draws_cost_half_an_attosecond_of_probability() {
         let draw = total_variation_of_draw(Real::exact(2f64.powi(-40)));

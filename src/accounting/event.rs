@@ -31,7 +31,7 @@ impl Relation {
     }
 
     /// How far a sum moves between neighbours, for records of norm at most `clip`:
-    /// 2 clip under substitute, clip under add/remove.
+    /// 2 clip under substitute, clip under add/remove (docs/proofs.md, section 3).
     pub fn sensitivity(self, clip: Real) -> Real {
         #[cfg(test)]
         if crate::planted::is(crate::planted::Planted::HalfSensitivity) {

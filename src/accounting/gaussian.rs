@@ -22,7 +22,7 @@
 //!
 //! # Reference
 //!
-//! Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022), Corollaries 1 and 4 (their
+//! docs/proofs.md, section 14. Balle and Wang (2018), Theorem 8; Dong, Roth and Su (2022), Corollaries 1 and 4 (their
 //! mu is our s); Sommer, Meiser and Mohammadi (2019) for the composition in this mu.
 
 use super::elementary::{exp, ln, ln_1p};

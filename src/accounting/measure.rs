@@ -24,7 +24,7 @@
 //!
 //! # Reference
 //!
-//! Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential
+//! docs/proofs.md, sections 14 and 15. Smith and Thakurta (2022), "Fully adaptive composition for Gaussian differential
 //! privacy", Theorem 1; Feldman and Zrnic (2021), "Individual privacy accounting via a
 //! Rényi filter", Theorem 4.5, for a fixed order, and so for rho, which bounds all of them.
 

@@ -323,7 +323,7 @@ impl Density {
     }
 
     /// Values of public nodes, on the plain device: a graph that is never
-    /// walked backwards would only pile up (BURN.md).
+    /// walked backwards is not freed, and would only pile up.
     fn values(&self, theta: &[f64], roots: &[PublicId]) -> Vec<Vec<f64>> {
         let graph = &self.model.graphs.public;
         if roots.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Nodes of stage `Record` are computed once, when the data is loaded; nodes of
 //! stage `Likelihood` at every density evaluation. The place where parameters
-//! enter is kept narrow on purpose (DESIGN.md, "The density, on burn"): a
+//! enter is kept narrow on purpose (ARCHITECTURE.md, "The interface"): a
 //! scalar shared by all records, a linear predictor, or an element of a vector
 //! picked by a record's index. Through these three, one record's gradient is
 //! known from one number per place.

@@ -5,8 +5,8 @@
 //! reads this (`tests/readers` tries pyarrow, pandas and polars), and a crate that writes all
 //! of Parquet would cost 70 seconds of every clean build.
 //!
-//! Reference: the Apache Parquet format, `parquet.thrift` and `Encodings.md`; Thrift compact
-//! protocol, `thrift-compact-protocol.md`.
+//! Reference: the Apache Parquet format, its `parquet.thrift` and encodings; the specification of
+//! Thrift's compact protocol.
 
 /// A column of a table; all have one length.
 pub(super) struct Column {

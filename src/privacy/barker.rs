@@ -15,7 +15,7 @@
 //!
 //! # Privacy
 //!
-//! What `accounting::Barker` counts on: one record moves the mean by at most 2/sqrt(b) and
+//! What `accounting::Barker` counts on (docs/proofs.md, section 12): one record moves the mean by at most 2/sqrt(b) and
 //! s2 by at most 4(b-1)/b^2, and 2 - s2 is at least 1. S is an exact integer that one record
 //! moves by at most 2U, V one that it moves by at most 4(b-1) U^2 (as only b - 1 pairs have
 //! the record) and at most b^2 U^2. So mean and s2 move by at most 0.99 and 0.99^2 times what
@@ -26,7 +26,7 @@
 //! 2^-30. The noise is a discrete Gaussian of this standard deviation, at least 2^40 units.
 //!
 //! Its width is a function of rows, so that it is drawn after they were read, and the time
-//! that takes depends on it; timing is outside the promise (PRIVACY.md, section 7).
+//! that takes depends on it; timing is outside the promise (docs/privacy.md).
 //!
 //! # Reference
 //!

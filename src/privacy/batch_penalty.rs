@@ -18,6 +18,8 @@
 //!
 //! # Sensitivity
 //!
+//! (docs/proofs.md, section 11.)
+//!
 //! *Poisson.* f is bounded by max |f| = |f(-B)| = T B/r + T^2 (1-r) B^2/(2 r^2). A
 //! record's value is truncated to a lattice and clamped, as an integer, to that bound
 //! D; so it moves the sum by at most D (add or remove) or 2 D (substitute), whatever the

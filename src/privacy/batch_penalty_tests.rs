@@ -60,7 +60,7 @@ fn a_record_adds_at_most_its_bound() {
     }
 }
 
-// If it failed: the formula would not be the one of ALGORITHMS.md, or its expectation over
+// If it failed: the formula would not be the one of docs/proofs.md, section 11, or its expectation over
 // batches not the log-ratio less half its variance. Exact arithmetic, no randomness.
 #[test]
 fn a_poisson_batch_estimates_the_ratio_less_half_its_variance() {
@@ -140,7 +140,7 @@ fn one_record_of_a_batch_moves_f_by_at_most_the_sensitivity() {
 }
 
 // If it failed: F would not be lambda_hat - s^2/2, or its noise not tau times the
-// sensitivity of ALGORITHMS.md.
+// sensitivity of docs/proofs.md, section 11.
 #[test]
 fn a_fixed_batch_gives_the_thesiss_scalar() {
     let (size, records, temperature, bound, tau) = (40u64, 5000u64, 0.02, 0.05, 1.5);

@@ -39,6 +39,10 @@ pub enum ScaleError {
 /// How far apart two vectors can be that are clipped at 1 and do not point away from each other,
 /// over the sensitivity factor; not below.
 pub(crate) fn half_distance(sensitivity_factor: u8) -> f64 {
+    #[cfg(test)]
+    if crate::planted::is(crate::planted::Planted::AlikeAsOne) {
+        return 1.0 / f64::from(sensitivity_factor);
+    }
     match sensitivity_factor {
         1 => 1.0,
         // Above the root of 1/2, as the next float is.
@@ -58,7 +62,7 @@ impl GradientScale {
     /// moves the sum by at most B (add or remove) or 2 B (substitute), and
     /// B gamma <= clip: the sensitivity in units of sigma is never above
     /// 1 / tau. The floor is taken after shrinking the quotient by more than
-    /// its rounding error.
+    /// its rounding error. Proof: docs/proofs.md, section 4.
     pub fn new(clip: f64, sensitivity_factor: u8, tau: f64) -> Result<Self, ScaleError> {
         if !(clip > 0.0 && clip.is_finite()) {
             return Err(ScaleError::Clip(clip));
@@ -96,7 +100,7 @@ impl GradientScale {
     /// truncation, and by less than one in all by the few roundings of its floats, which are
     /// 2^-51 of it at most. So v.w >= -2 (E + 1) (B + 2 E), and |v - w| <= sqrt(2) (B + 2 E + 2):
     /// B is made smaller by that much. The mechanism is that of vectors of norm
-    /// sqrt(1/2) clip which may point anywhere.
+    /// sqrt(1/2) clip which may point anywhere. Proof: docs/proofs.md, section 5.
     pub fn alike(
         clip: f64,
         sensitivity_factor: u8,
@@ -109,6 +113,8 @@ impl GradientScale {
         let anywhere = Self::new(clip * half_distance(2), 2, tau)?;
         let steps = 2.0 * (coordinates as f64).sqrt() + 4.0;
         let bound = anywhere.bound as f64 * std::f64::consts::SQRT_2 * (1.0 - 4.0 * f64::EPSILON);
+        #[cfg(test)]
+        let bound = crate::planted::alike(bound);
         let bound = ((bound - steps).floor().max(0.0) as i64).min(MAX_BOUND);
         Ok(GradientScale {
             clip: clip.min(bound as f64 * anywhere.gamma),
@@ -172,7 +178,7 @@ impl GradientScale {
     ///
     /// Whatever the floats are (NaN, infinite, huge), each record adds an
     /// integer vector whose squares sum to at most B^2; this is checked on the
-    /// integers themselves before they are added.
+    /// integers themselves before they are added. Proof: docs/proofs.md, section 4.
     pub(super) fn add_clipped(
         &self,
         gradients: &[f64],

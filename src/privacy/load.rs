@@ -10,6 +10,7 @@
 //! is in it, and what it holds changes no other: see [`load_csv`]. Under
 //! [`OnBadRows::Skip`] whether a file loads depends on its header, on whether it could be
 //! read to its end, and on whether it ends inside quotes.
+//! Proof: docs/proofs.md, section 1.
 
 mod error;
 mod header;
@@ -130,6 +131,7 @@ pub fn read_csv(
     let mut owners = Owners::default();
     let mut keys = Vec::new();
     while table.advance()? {
+        table.check_end()?;
         let owner = table.owner(&mut owners);
         let bad = if !table.is_whole() {
             Some((None, table.expected_form()))

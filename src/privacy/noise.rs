@@ -3,7 +3,7 @@
 //! Between the random bits and what is returned there is no floating-point
 //! number, so the distributions below are the true ones and not nearly so.
 //! What the samplers take is time that depends on what they draw; the timing of
-//! one query is outside the promise (PRIVACY.md, section 7).
+//! one query is outside the promise (docs/privacy.md).
 
 use super::randomness::PrivateRng;
 use std::num::NonZeroU64;
@@ -16,7 +16,8 @@ use std::num::NonZeroU64;
 ///
 /// What must be shown: [`sample`](Self::sample) returns k with the probability
 /// above. Then adding it to an integer with sensitivity D is
-/// D^2 / (2 sigma^2)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4).
+/// D^2 / (2 sigma^2)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4; docs/proofs.md,
+/// sections 7 and 8).
 ///
 /// Why it holds. With t a positive integer, U uniform on `0..t` kept with
 /// probability exp(-U/t), V geometric with P(V >= v) = exp(-v), and a fair sign

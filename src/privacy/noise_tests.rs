@@ -9,7 +9,7 @@
 //! P(D > e) <= 2 exp(-2 N e^2). Power is computed for each, for a sigma 1% low.
 //! Seeds are fixed.
 //!
-//! The full sizes of PRIVACY.md, section 8.2:
+//! The full sizes:
 //! `cargo test --release --lib noise -- --ignored`.
 
 use super::*;

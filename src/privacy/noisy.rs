@@ -3,7 +3,8 @@
 /// A value that carries its noise already.
 ///
 /// Only the vault can make one, so a function that takes `Noisy` values and
-/// public numbers is post-processing: it costs nothing more, whatever it does.
+/// public numbers is post-processing: it costs nothing more, whatever it does
+/// (docs/proofs.md, section 17).
 #[derive(Debug, Clone)]
 pub struct Noisy<T>(T);
 

@@ -14,7 +14,7 @@
 //!
 //! Ceperley and Dewing 1999, "The penalty method for random walks with uncertain
 //! energies"; Yildirim and Ermis 2019, "Exact MCMC with differentially private
-//! moves" (the private test); PRIVACY.md, section 3 (discrete noise).
+//! moves" (the private test); docs/proofs.md, section 6 (discrete noise).
 
 use super::noise::DiscreteGaussian;
 
@@ -153,10 +153,10 @@ impl PenaltyScale {
     /// What must be shown: s >= tau * factor * B, where s = m 2^(J/2) is the noise
     /// in lattice units; then one query has normalised sensitivity at most 1/tau.
     /// It holds because m is the ceiling of tau * factor * B / 2^(J/2), computed in
-    /// integers from the exact mantissa of tau, or more.
+    /// integers from the exact mantissa of tau, or more. (docs/proofs.md, section 6.)
     ///
     /// sigma = s gamma = m 2^-(J/2) nats, so sigma^2 / gamma = m^2 2^-J 2^J = m^2:
-    /// sigma^2 is a multiple of gamma, as the identity of PRIVACY.md needs.
+    /// sigma^2 is a multiple of gamma, as the identity of docs/proofs.md, section 6, needs.
     ///
     /// # Errors
     ///
@@ -256,7 +256,7 @@ impl PenaltyQuery {
     ///
     /// # Reference
     ///
-    /// PRIVACY.md, section 3. p(k) is proportional to exp(-gamma k^2 / (2 m^2)), so
+    /// docs/proofs.md, section 6. p(k) is proportional to exp(-gamma k^2 / (2 m^2)), so
     /// p(k) / p(m^2 - k) = exp(gamma (m^2/2 - k)) = exp(-z) with
     /// z = gamma (k - m^2/2), and k -> m^2 - k, which keeps integers integers, is
     /// z -> -z. So E min(1, e^(lambda + z)) = e^lambda E min(1, e^(-lambda + z)).
@@ -360,7 +360,7 @@ mod tests {
             .fold(0.0, f64::max)
     }
 
-    // PRIVACY.md 8.3. If it failed: the penalty test would not leave the posterior
+    // If it failed: the penalty test would not leave the posterior
     // invariant. Exact enumeration, no randomness.
     #[test]
     fn the_penalty_identity_holds_exactly() {
@@ -554,7 +554,7 @@ mod tests {
         assert_eq!(clip(i64::MIN, i64::MAX, i64::MAX), -i64::MAX);
     }
 
-    // PRIVACY.md 8.3. If it failed: the chain would drift round cycles, with no
+    // If it failed: the chain would drift round cycles, with no
     // stationary distribution that is the posterior. The cycle of the truncated
     // *differences* does fail, which is why each term is truncated first.
     #[test]

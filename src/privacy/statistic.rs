@@ -137,8 +137,12 @@ impl<'a> Look<'a> {
 
 impl Statistic {
     /// Whether no two of its vectors point away from each other: none has a negative entry, or
-    /// their scalar product is a square.
+    /// their scalar product is a square. What follows: docs/proofs.md, section 5.
     pub fn is_alike(self) -> bool {
+        #[cfg(test)]
+        if crate::planted::is(crate::planted::Planted::GradientsAlike) {
+            return true;
+        }
         match self {
             Statistic::Gradient => false,
             Statistic::Products | Statistic::Squares | Statistic::Lengths => true,

@@ -44,7 +44,8 @@ pub struct RateError(f64);
 impl InclusionRate {
     /// # Privacy
     ///
-    /// What must be shown: a record is in with probability at most `rate`. The
+    /// What must be shown (docs/proofs.md, section 9): a record is in with probability at most
+    /// `rate`. The
     /// threshold is floor(r 2^64) for the largest `f64` r that is not above `rate`;
     /// scaling r by 2^64 is exact.
     ///

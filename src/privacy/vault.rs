@@ -120,7 +120,8 @@ impl Vault {
     /// # Privacy
     ///
     /// A Gaussian mechanism with discrete noise: see [`GradientScale`] for the
-    /// sensitivity and `accounting::discrete` for the noise. The release is
+    /// sensitivity and `accounting::discrete` for the noise; docs/proofs.md, sections 4 and 8,
+    /// has the proofs. The release is
     /// charged, and the noise drawn, before a row is read; a charge that was
     /// planned for less than `scale` does is refused.
     #[doc(hidden)]

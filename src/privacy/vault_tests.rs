@@ -1,4 +1,4 @@
-//! Tests that try to break the vault: PRIVACY.md, section 8.
+//! Tests that try to break the vault.
 
 use super::*;
 use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};

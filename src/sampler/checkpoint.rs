@@ -9,7 +9,7 @@
 //! from its state before the window, with the iterations after it. A run that stops by
 //! itself closes its windows and loses nothing. Of a run that is charged to a ledger, the
 //! ledger knows the last checkpoint of each chain, so that nobody goes on from an older one
-//! ([`Reservation::grant`]).
+//! ([`Reservation::grant`]). Proofs: docs/proofs.md, sections 19 and 21.
 //!
 //! # Privacy
 //!

@@ -2,7 +2,7 @@
 //! privacy.
 //!
 //! Heikkilä, Jälkö, Dikmen and Honkela 2019, "Differentially private Markov chain Monte
-//! Carlo", after Seita et al. 2017. In the notation of ALGORITHMS.md, per iteration:
+//! Carlo", after Seita et al. 2017. In the notation of docs/samplers.md, per iteration:
 //!
 //! ```text
 //! t ~ N(theta, eta^2 M^-1);  a batch of b out of n, without replacement

@@ -1,7 +1,7 @@
 //! DP-HMC: Hamiltonian Monte Carlo with noisy gradients and a penalty test.
 //!
 //! Räisä, Koskela and Honkela 2021, "Differentially private Hamiltonian Monte
-//! Carlo". In the notation of ALGORITHMS.md, per iteration:
+//! Carlo". In the notation of docs/samplers.md, per iteration:
 //!
 //! ```text
 //! h = jitter_i * eta;  p0 ~ N(0, M);  p = p0;  t = theta;  gt = g

@@ -4,7 +4,7 @@
 //! Yildirim and Ermis 2019, "Exact MCMC with differentially private moves"; one
 //! coordinate and the guided walk: Räisä 2021, "Differentially private Markov chain
 //! Monte Carlo" (thesis), after Gustafson 1998, "A guided walk Metropolis
-//! algorithm". In the notation of ALGORITHMS.md, per iteration:
+//! algorithm". In the notation of docs/samplers.md, per iteration:
 //!
 //! ```text
 //! t = theta + h N(0, M^-1)                                    whole

@@ -2,7 +2,7 @@
 //! privacy.
 //!
 //! Chen, Fox and Guestrin 2014, "Stochastic gradient Hamiltonian Monte Carlo"; Lode 2019,
-//! Algorithm 2, corrected. In the notation of ALGORITHMS.md, per iteration t:
+//! Algorithm 2, corrected. In the notation of docs/samplers.md, per iteration t:
 //!
 //! ```text
 //! eta_t = beta t^(-1/3);  p ~ N(0, I)

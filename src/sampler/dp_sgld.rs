@@ -2,7 +2,7 @@
 //!
 //! Welling and Teh 2011, "Bayesian learning via stochastic gradient Langevin dynamics";
 //! private versions: Wang, Fienberg and Smola 2015, Li et al. 2019. In the notation of
-//! ALGORITHMS.md, per iteration:
+//! docs/samplers.md, per iteration:
 //!
 //! ```text
 //! theta += (h/2) [ grad q + (T/r) (sum over a Poisson batch of clip_C(grad l_i) + noise) ]

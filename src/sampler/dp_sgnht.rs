@@ -1,7 +1,7 @@
 //! DP-SGNHT: the stochastic-gradient Nosé-Hoover thermostat, whose noise is the privacy.
 //!
 //! Ding et al. 2014, "Bayesian sampling using stochastic gradient thermostats", Algorithm
-//! 2. In the notation of ALGORITHMS.md, with G the gradient of the log posterior estimated
+//! 2. In the notation of docs/samplers.md, with G the gradient of the log posterior estimated
 //! from a Poisson batch, and d coordinates:
 //!
 //! ```text

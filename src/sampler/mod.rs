@@ -64,7 +64,7 @@ pub use request::{
     DEFAULT_START_SHARE, Iterations, NoiseChoice, PlanRequest,
 };
 pub use run::{
-    Chain, Draw, Initial, Observer, Phase, PrivateSettings, sample_privately,
+    Chain, Draw, Initial, Observer, Oracles, Phase, PrivateSettings, sample_from, sample_privately,
     sample_with_checkpoints,
 };
 pub(crate) use run::{public_rng, start};

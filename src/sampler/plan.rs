@@ -559,7 +559,7 @@ mod tests {
         }
     }
 
-    /// ALGORITHMS.md: 892 iterations per chain at epsilon 15. A factor of two
+    /// Räisä, Koskela and Honkela 2021: 892 iterations per chain at epsilon 15. A factor of two
     /// in the sensitivity, a forgotten chain or gradient would all change it.
     #[test]
     fn the_papers_banana_runs_892_iterations() {

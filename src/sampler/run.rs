@@ -141,7 +141,7 @@ impl PrivateSettings {
 
 /// Runs the planned chains, each release charged to `meter`, which must have
 /// been made from the plan's events. Draws do not depend on the number of
-/// threads.
+/// threads. What makes the whole private: docs/proofs.md, section 18.
 ///
 /// Errors: the meter refuses (a bug, since the plan counted the releases), no
 /// initial point.
@@ -175,6 +175,28 @@ pub fn sample_with_checkpoints(
     observer: &impl Observer,
     keeping: Option<&Keeping>,
 ) -> Result<Vec<Chain>, SampleError> {
+    let oracles = |stream: usize| -> Result<Box<dyn Oracle + '_>, SampleError> {
+        let noise = run.noise.fork(stream as u64)?;
+        Ok(Box::new(PrivateOracle::new(vault, plan, meter, noise)))
+    };
+    sample_from(&oracles, vault.density(), plan, run, observer, keeping)
+}
+
+/// Where answers come from: an oracle for each chain, by its place, and one for what is learnt
+/// before, which has the place behind the last chain.
+pub type Oracles<'a> = dyn Fn(usize) -> Result<Box<dyn Oracle + 'a>, SampleError> + Sync + 'a;
+
+/// As [`sample_with_checkpoints`], with answers from `oracles`, which are as private as they are;
+/// `run.noise` is not used.
+#[doc(hidden)]
+pub fn sample_from(
+    oracles: &Oracles,
+    density: &Density,
+    plan: &Plan,
+    run: &PrivateSettings,
+    observer: &impl Observer,
+    keeping: Option<&Keeping>,
+) -> Result<Vec<Chain>, SampleError> {
     let request = &plan.request;
     let Kind::Private(sampler) = request.algorithm.kind else {
         return Err(SampleError::NotPrivate(request.algorithm.name));
@@ -182,22 +204,24 @@ pub fn sample_with_checkpoints(
     let chains = request.chains as usize;
     let learnt = match sampler.learner() {
         None => None,
-        Some(learner) => match learn(vault, plan, meter, run, observer, keeping)? {
-            Some(start) => Some((learner, start)),
-            None => return Ok(vec![Chain::not_begun(); chains]),
-        },
+        Some(learner) => {
+            let mut oracle = oracles(chains)?;
+            match learn(oracle.as_mut(), density, plan, run, observer, keeping)? {
+                Some(start) => Some((learner, start)),
+                None => return Ok(vec![Chain::not_begun(); chains]),
+            }
+        }
     };
     if let Some((_, start)) = &learnt {
         observer.learnt(start);
     }
     in_parallel(chains, observer, |chain, stop| {
         let mut rng = public_rng(run.seed, chain);
-        let noise = run.noise.fork(chain as u64)?;
-        let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
+        let mut oracle = oracles(chain)?;
         let begun = keeping.and_then(|keeping| keeping.begun.get(chain)?.as_ref());
         let warmup = Warmup::new(
             run.num_warmup,
-            vault.density().dimension(),
+            density.dimension(),
             request
                 .step_size
                 .unwrap_or_else(|| sampler.default_step_size(request)),
@@ -210,13 +234,13 @@ pub fn sample_with_checkpoints(
         let mut walker = match (&learnt, begun) {
             (Some((learner, start)), _) => learner.chain(plan, start, &mut rng),
             (None, None) => {
-                let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
-                sampler.chain(plan, theta, &mut oracle, &mut rng)
+                let theta = start(&run.initial, chain, density, &mut rng)?;
+                sampler.chain(plan, theta, oracle.as_mut(), &mut rng)
             }
             // Takes its place from the checkpoint.
             (None, Some(_)) => {
-                let anywhere = vec![0.0; vault.density().dimension()];
-                sampler.chain(plan, anywhere, &mut oracle, &mut rng)
+                let anywhere = vec![0.0; density.dimension()];
+                sampler.chain(plan, anywhere, oracle.as_mut(), &mut rng)
             }
         };
         let asks = learnt
@@ -224,8 +248,8 @@ pub fn sample_with_checkpoints(
             .is_none_or(|(_, start)| !start.is_gaussian(plan));
         let mut course = Course {
             walker: walker.as_mut(),
-            oracle: &mut oracle,
-            density: vault.density(),
+            oracle: oracle.as_mut(),
+            density,
             warmup,
             recorder: Recorder::new(chain, run.num_warmup, observer),
             keeping,
@@ -248,17 +272,14 @@ pub fn sample_with_checkpoints(
 /// The start of a run, which its chains share; its rounds are kept as a chain's iterations
 /// are, behind the chains. `None` if it was interrupted.
 fn learn(
-    vault: &Vault,
+    oracle: &mut dyn Oracle,
+    density: &Density,
     plan: &Plan,
-    meter: &Meter,
     run: &PrivateSettings,
     observer: &impl Observer,
     keeping: Option<&Keeping>,
 ) -> Result<Option<Start>, SampleError> {
     let place = plan.request.chains as usize;
-    let density = vault.density();
-    let noise = run.noise.fork(place as u64)?;
-    let mut oracle = PrivateOracle::new(vault, plan, meter, noise);
     let begun = keeping.and_then(|keeping| keeping.begun.get(place)?.as_ref());
     let mut names = Names::default();
     let (mut start, mut round, lost) = match begun {
@@ -275,7 +296,7 @@ fn learn(
         }
     };
     let nothing = Warmup::new(0, 0, 0.0, None, MetricForm::Unit);
-    let mut keep = |start: &Start, oracle: &PrivateOracle, done: u64, granted: u64| {
+    let mut keep = |start: &Start, oracle: &dyn Oracle, done: u64, granted: u64| {
         let Some(keeping) = keeping else {
             return Ok(());
         };
@@ -303,15 +324,15 @@ fn learn(
     };
     while round < start.steps(plan) {
         if observer.interrupted() {
-            keep(&start, &oracle, round, round)?;
+            keep(&start, oracle, round, round)?;
             return Ok(None);
         }
-        keep(&start, &oracle, round, round + 1)?;
+        keep(&start, oracle, round, round + 1)?;
         let mut rng = public_rng(run.seed, place + 1 + round as usize);
-        start.step(round, plan, &mut oracle, &mut rng)?;
+        start.step(round, plan, oracle, &mut rng)?;
         round += 1;
     }
-    keep(&start, &oracle, round, round)?;
+    keep(&start, oracle, round, round)?;
     Ok(Some(start))
 }
 

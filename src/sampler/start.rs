@@ -54,7 +54,8 @@
 //!
 //! All releases are Gaussian, of all records, and their number and noise multipliers are fixed
 //! beforehand. Where they look and what they are clipped at follows from earlier releases;
-//! the proportion of noise to sensitivity, which alone is composed, does not.
+//! the proportion of noise to sensitivity, which alone is composed, does not (docs/proofs.md,
+//! sections 5, 14 and 17).
 
 use std::ops::Range;
 

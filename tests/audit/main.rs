@@ -12,4 +12,5 @@ mod attack;
 mod charges;
 mod record_play;
 mod single_releases;
+mod whole_play;
 mod whole_samplers;

@@ -9,6 +9,7 @@ const SPENDING: Spending = Spending {
     mu: 1.0,
     gradients: 0.5,
     relation: Relation::Substitute,
+    shared_units: false,
     chains: 1,
     iterations: 2,
 };
@@ -40,7 +41,7 @@ fn all(pairs: u64) {
 #[test]
 fn every_release_of_a_sampler_is_played() {
     for variant in &VARIANTS {
-        let audited = Audited::variant(variant, SPENDING);
+        let audited = Audited::variant(variant, SPENDING).unwrap_or_else(|e| panic!("{e}"));
         for planned in &audited.plan.lines {
             let Some(kind) = Kind::of(planned.line.question, planned.line.subsampling) else {
                 continue;

@@ -24,7 +24,7 @@
 //!
 //! # Reference
 //!
-//! Rogers, Roth, Ullman and Vadhan (2016) for filters as such; `measure` for ours;
+//! docs/proofs.md, section 20. Rogers, Roth, Ullman and Vadhan (2016) for filters as such; `measure` for ours;
 //! `discrete` for the term of the noise.
 
 use serde::Serialize;

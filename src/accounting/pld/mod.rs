@@ -11,7 +11,7 @@
 //!
 //! # Reference
 //!
-//! Koskela, Jälkö and Honkela (2020), "Computing tight differential privacy guarantees
+//! docs/proofs.md, sections 9 and 16. Koskela, Jälkö and Honkela (2020), "Computing tight differential privacy guarantees
 //! using FFT"; Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), "Connect the dots";
 //! Zhu, Dong and Wang (2022), "Optimal accounting of differential privacy via
 //! characteristic function", for the dominating pairs. The lower bound by tangents and the
@@ -323,7 +323,7 @@ fn parts(sampled: &[&Subsampled], full_data_mu: Real) -> Result<Vec<Part>, Accou
                 kind: Kind::PoissonAddRemove,
                 rate: 1.0,
                 rest: 0.0,
-                shift: full_data_mu.times_power_of_two(1).sqrt().to_f64(),
+                shift: full_data_mu.times_power_of_two(1).sqrt().to_f64_up(),
             },
             count: 1,
         });
@@ -354,11 +354,12 @@ fn pair_of(event: &Subsampled) -> Pair {
             (Kind::WithoutReplacementSubstitute, release.sensitivity())
         }
     };
+    // Rounded up, all three: the pair is then worse than the event's.
     Pair {
         kind,
-        rate: event.rate().to_f64(),
-        rest: (Real::ONE - event.rate()).to_f64(),
-        shift: (distance / release.sigma()).to_f64(),
+        rate: event.rate().to_f64_up(),
+        rest: (Real::ONE - event.rate()).to_f64_up(),
+        shift: (distance / release.sigma()).to_f64_up(),
     }
 }
 

@@ -21,7 +21,7 @@
 //!
 //! # Reference
 //!
-//! Mironov (2017) for the composition; Canonne, Kamath and Steinke (2020), Proposition 12,
+//! docs/proofs.md, sections 9 and 15. Mironov (2017) for the composition; Canonne, Kamath and Steinke (2020), Proposition 12,
 //! for the conversion.
 
 mod moments;

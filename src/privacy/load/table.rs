@@ -94,21 +94,28 @@ impl<'a> Table<'a> {
 
     /// Reads the next record; false at the end.
     ///
-    /// Errors: the file cannot be read, or ends inside quotes, as one that was cut short
-    /// does; records may span lines, and where this one ends cannot be known.
+    /// Errors: the file cannot be read; records may span lines, and where this one ends
+    /// cannot be known.
     pub fn advance(&mut self) -> Result<bool, LoadError> {
         let found = self.read()?;
-        let is_torn = match self.records.fault().filter(|_| found) {
-            None => false,
-            Some(_) if self.multiline => true,
-            Some(Fault::Unclosed) => self.is_last()?,
-            Some(Fault::Quotation | Fault::Length) => false,
-        };
-        if is_torn {
+        if found && self.multiline && self.has_fault() {
             return Err(self.torn());
         }
         self.count += u64::from(found);
         Ok(found)
+    }
+
+    /// Refuses a file that ends inside quotes, as one that was cut short does: with the record
+    /// just read.
+    pub fn check_end(&mut self) -> Result<(), LoadError> {
+        if self.records.fault() != Some(Fault::Unclosed) {
+            return Ok(());
+        }
+        let is_last = self.records.is_last();
+        match is_last.map_err(|reason| text::read_error(&self.path, reason))? {
+            true => Err(self.torn()),
+            false => Ok(()),
+        }
     }
 
     /// How many records have been read.
@@ -180,11 +187,6 @@ impl<'a> Table<'a> {
     fn read(&mut self) -> Result<bool, LoadError> {
         let found = self.records.read();
         found.map_err(|reason| text::read_error(&self.path, reason))
-    }
-
-    fn is_last(&mut self) -> Result<bool, LoadError> {
-        let is_last = self.records.is_last();
-        is_last.map_err(|reason| text::read_error(&self.path, reason))
     }
 
     /// The error for a record whose fields, or whose end, cannot be known.

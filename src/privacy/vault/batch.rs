@@ -28,8 +28,8 @@ impl Vault {
     /// # Privacy
     ///
     /// A Gaussian mechanism with discrete noise on the batch: [`GradientScale`] has the
-    /// sensitivity of a record that is in. Charged, and the noise drawn, before a row
-    /// is read.
+    /// sensitivity of a record that is in; docs/proofs.md, sections 9 and 10. Charged, and the
+    /// noise drawn, before a row is read.
     pub fn noisy_batch_gradient(
         &self,
         theta: &[f64],
@@ -70,7 +70,7 @@ impl Vault {
     /// Each release is charged, and has noise of its own; that the rows are read once for all of
     /// them changes none. Point, coordinates, centre and clip bound of a look may follow from
     /// earlier releases: sensitivity and noise keep the proportion that was planned, and that
-    /// alone is composed.
+    /// alone is composed (docs/proofs.md, sections 5 and 14).
     pub(crate) fn noisy_statistic(
         &self,
         look: &Look,

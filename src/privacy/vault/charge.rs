@@ -1,4 +1,5 @@
-//! What a release does, and whether what was planned for it covers that.
+//! What a release does, and whether what was planned for it covers that: docs/proofs.md,
+//! section 13.
 
 use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Relation, Scheme, batch_rate};
 use crate::privacy::barker::BarkerScale;

@@ -6,7 +6,7 @@
 //! What is clipped and put on the lattice is the sum, so whatever a unit's rows are,
 //! and however many, it adds one vector (or one log-ratio) within the bound, and the
 //! proofs of [`GradientScale`] and [`PenaltyQuery`] hold with `unit` for `record`.
-//! The rows of one unit enter no other unit's sum.
+//! The rows of one unit enter no other unit's sum. Proof: docs/proofs.md, section 2.
 //!
 //! # Reproducibility
 //!

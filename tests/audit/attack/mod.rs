@@ -14,6 +14,7 @@ pub mod record_play;
 pub mod releases;
 pub mod samplers;
 pub mod single;
+pub mod whole_play;
 
 use std::fmt;
 

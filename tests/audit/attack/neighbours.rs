@@ -77,6 +77,15 @@ impl Table {
         self.picked(&order)
     }
 
+    /// Each row so many times, as the rows of one unit.
+    pub fn in_units(&self, times: usize) -> Table {
+        let rows: Vec<usize> = (0..self.rows() * times).map(|i| i / times).collect();
+        Table {
+            units: Some(rows.iter().map(|&row| row as u64).collect()),
+            ..self.picked(&rows)
+        }
+    }
+
     /// The vault with these rows in it.
     pub fn vault(&self, model: &Model) -> Vault {
         let named = model.columns.iter().zip(&self.columns);
@@ -160,26 +169,55 @@ pub fn ugly_pair(
     // Sometimes nothing but the one unit is there that counts: then the rest is a row
     // of missing values, since a table must have a row.
     let others = [0, 1, 3, 5][rng.below(4)];
+    ugly_neighbours(rng, model, relation, shared_units, others, false)
+}
+
+/// The same, with so many other units. `turned`: a replaced unit has the same rows with some of
+/// their values at the other side of zero or of their bounds, which makes many gradients opposite.
+pub fn ugly_neighbours(
+    rng: &mut Lcg,
+    model: &Model,
+    relation: Relation,
+    shared_units: bool,
+    others: u64,
+    turned: bool,
+) -> (Table, Table) {
+    // Behind the others, so that these stay in their places.
+    const ONE: u64 = u64::MAX - 1;
+    const NOBODY: u64 = u64::MAX;
     let unit = |number: u64| shared_units.then_some(number);
     let some = |rng: &mut Lcg| if shared_units { 1 + rng.below(9) } else { 1 };
     let mut rest = Table {
         columns: vec![vec![f64::NAN]; model.columns.len()],
-        units: shared_units.then(|| vec![99]),
+        units: shared_units.then(|| vec![NOBODY]),
     };
     for other in 0..others {
         let rows = some(rng);
         rest = rest.with(&ugly_rows(rng, model, rows, unit(other)));
     }
     let rows = some(rng);
-    let one = rest.with(&ugly_rows(rng, model, rows, unit(50)));
+    let changed = ugly_rows(rng, model, rows, unit(ONE));
+    let one = rest.with(&changed);
     let other = match relation {
         Relation::AddRemove => rest,
+        Relation::Substitute if turned => rest.with(&turn(rng, model, changed)),
         Relation::Substitute => {
             let rows = some(rng);
-            rest.with(&ugly_rows(rng, model, rows, unit(50)))
+            rest.with(&ugly_rows(rng, model, rows, unit(ONE)))
         }
     };
     (one, other)
+}
+
+/// The same rows, with each of their columns turned or not.
+fn turn(rng: &mut Lcg, model: &Model, mut rows: Table) -> Table {
+    for (column, values) in model.columns.iter().zip(&mut rows.columns) {
+        let ends = column.lower.unwrap_or(0.0) + column.upper.unwrap_or(0.0);
+        if rng.below(2) == 0 && (!column.is_int || column.upper.is_some()) {
+            values.iter_mut().for_each(|value| *value = ends - *value);
+        }
+    }
+    rows
 }
 
 /// Rows none of which counts, and one as loud as there is; the second has it replaced.

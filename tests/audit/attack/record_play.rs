@@ -48,8 +48,8 @@ impl Kind {
         Kind::Barker,
     ];
 
-    /// What a line of a sampler's schedule releases; what a start learns from is played inside
-    /// the crate, with the vault's tests.
+    /// What a line of a sampler's schedule releases; what a start learns from is played through
+    /// whole runs (`whole_play`).
     pub fn of(question: Question, subsampling: Subsampling) -> Option<Kind> {
         Some(match (question, subsampling) {
             (Question::Gradient, Subsampling::All) => Kind::Gradient,

@@ -1,19 +1,24 @@
 //! Whole private samplers: what a run gives out on two neighbouring data sets.
 //!
 //! A transcript is every number that `sample` writes about a run's iterations: draws and
-//! acceptance statistics of all chains, warm-up included. The public seed is the same in
+//! acceptance statistics of all chains, warm-up included, and what was learnt before them. The
+//! public seed is the same in
 //! all runs, so momenta, jitter and initial points are known to the adversary, as
-//! PRIVACY.md says they are; noise and acceptance are new each time.
+//! docs/privacy.md says they are; noise and acceptance are new each time.
 
-use dpm::accounting::{Event, Relation};
-use dpm::sampler::{self, Noise, Question};
+use std::sync::Mutex;
+
+use dpm::accounting::{Event, Gaussian, Query, Relation, account};
+use dpm::sampler::{
+    self, ALGORITHMS, Algorithm, Draw, Noise, Observer, PlanError, Question, Start,
+};
 use dpm::{
     Initial, Iterations, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng, PrivateSettings,
     Real, Vault, privacy::Subsampling, sample_privately,
 };
 
 use super::claim::Claim;
-use super::neighbours::{LINE, MEAN, lone_pair, loud_pair, model, opposed_pair};
+use super::neighbours::{LINE, MEAN, Table, lone_pair, loud_pair, model, opposed_pair};
 
 /// A private sampler on two neighbouring data sets.
 pub struct Audited {
@@ -27,47 +32,93 @@ pub struct Audited {
 pub struct Variant {
     pub algorithm: &'static str,
     pub what: &'static str,
+    /// The share of a claimed delta that an audit in short and one in long see at least.
+    pub seen: [f64; 2],
     pub adjust: fn(&mut PlanRequest),
 }
 
-/// Every way in which every private sampler asks; a new one is a line here.
-pub const VARIANTS: [Variant; 15] = [
-    variant("dp-hmc", "gradients reused", |_| {}),
-    variant("dp-hmc", "fresh gradients", |r| r.fresh_gradients = true),
-    variant("dp-penalty", "whole", |_| {}),
-    variant("dp-penalty", "one component", |r| {
+/// Ways in which private samplers ask. Of DP-Barker's tests only the outcomes are to be seen, and
+/// a Rényi divergence is claimed for them.
+pub const VARIANTS: [Variant; 17] = [
+    variant("dp-hmc", "gradients reused", [0.6, 0.6], |_| {}),
+    variant("dp-hmc", "fresh gradients", [0.5, 0.5], |r| {
+        r.fresh_gradients = true;
+    }),
+    variant("dp-penalty", "whole", [0.58, 0.62], |_| {}),
+    variant("dp-penalty", "one component", [0.5, 0.57], |r| {
         r.dimension = 3;
         r.one_component = true;
     }),
-    variant("dp-penalty", "guided walk", |r| {
+    variant("dp-penalty", "guided walk", [0.54, 0.56], |r| {
         r.dimension = 3;
         r.guided_walk = true;
     }),
-    variant("dp-penalty", "Poisson batches", |r| r.batch_rate = HALF),
-    variant("dp-penalty", "batches of fixed size", |r| {
+    variant("dp-penalty", "Poisson batches", [0.2, 0.46], |r| {
+        r.batch_rate = HALF;
+    }),
+    variant("dp-penalty", "batches of fixed size", [0.17, 0.49], |r| {
         r.records = Some(3);
         r.batch_size = Some(2);
     }),
-    variant("dp-barker", "all records", |r| barker(r, 12, 12)),
-    variant("dp-barker", "batches", |r| barker(r, 12, 16)),
-    variant("dp-sgld", "all records", |r| stochastic(r, 1.0, None)),
-    variant("dp-sgld", "Poisson batches", |r| stochastic(r, 1.0, HALF)),
-    variant("dp-sgnht", "all records", |r| stochastic(r, 0.01, None)),
-    variant("dp-sgnht", "Poisson batches", |r| stochastic(r, 0.01, HALF)),
-    variant("dp-sghmc", "all records", |r| stochastic(r, 1.0, None)),
-    variant("dp-sghmc", "Poisson batches", |r| stochastic(r, 1.0, HALF)),
+    variant("dp-barker", "all records", [0.14, 0.36], |r| {
+        barker(r, 12, 12)
+    }),
+    variant("dp-barker", "batches", [0.03, 0.26], |r| barker(r, 12, 16)),
+    variant("dp-sgld", "all records", [0.7, 0.78], |r| {
+        stochastic(r, 1.0, None)
+    }),
+    variant("dp-sgld", "Poisson batches", [0.36, 0.57], |r| {
+        stochastic(r, 1.0, HALF)
+    }),
+    variant("dp-sgnht", "all records", [0.7, 0.78], |r| {
+        stochastic(r, 0.01, None)
+    }),
+    variant("dp-sgnht", "Poisson batches", [0.36, 0.57], |r| {
+        stochastic(r, 0.01, HALF)
+    }),
+    variant("dp-sghmc", "all records", [0.7, 0.78], |r| {
+        stochastic(r, 1.0, None)
+    }),
+    variant("dp-sghmc", "Poisson batches", [0.36, 0.57], |r| {
+        stochastic(r, 1.0, HALF)
+    }),
+    // So little counts that noise is small and chains go far.
+    variant("dp-langevin", "chains", [0.5, 0.55], |r| {
+        learning(r, 10, 6);
+        r.temperature = 0.01;
+    }),
+    variant("dp-langevin", "the Gaussian", [0.42, 0.45], |r| {
+        learning(r, 2, 16)
+    }),
 ];
+
+impl Variant {
+    /// Whether a run learns before its draws. Such runs take longer.
+    pub fn learns(&self) -> bool {
+        sampler::lookup(self.algorithm).is_some_and(Algorithm::learns)
+    }
+}
+
+/// What `VARIANTS` has, and each other private sampler as it comes: none is left out.
+pub fn ways() -> Vec<Variant> {
+    let named = |a: &&Algorithm| VARIANTS.iter().any(|v| v.algorithm == a.name);
+    let others = ALGORITHMS.iter().filter(|a| a.is_private() && !named(a));
+    let others = others.map(|a| variant(a.name, "as it comes", [0.05, 0.05], |_| {}));
+    VARIANTS.into_iter().chain(others).collect()
+}
 
 const HALF: Option<Real> = Some(Real::exact(0.5));
 
 const fn variant(
     algorithm: &'static str,
     what: &'static str,
+    seen: [f64; 2],
     adjust: fn(&mut PlanRequest),
 ) -> Variant {
     Variant {
         algorithm,
         what,
+        seen,
         adjust,
     }
 }
@@ -77,6 +128,13 @@ fn barker(request: &mut PlanRequest, size: u64, records: u64) {
     request.iterations = Iterations::Fixed(20);
     request.batch_size = Some(size);
     request.records = Some(records);
+}
+
+/// Most is spent on what comes after the start.
+fn learning(request: &mut PlanRequest, iterations: u64, gradients_per_draw: u64) {
+    request.start_share = 0.1;
+    request.iterations = Iterations::Fixed(iterations);
+    request.gradients_per_draw = gradients_per_draw;
 }
 
 fn stochastic(request: &mut PlanRequest, step_size: f64, rate: Option<Real>) {
@@ -92,6 +150,8 @@ pub struct Spending {
     /// The share of mu^2 that goes to gradients, where a sampler asks for ratios as well.
     pub gradients: f64,
     pub relation: Relation,
+    /// Units of three rows each.
+    pub shared_units: bool,
     pub chains: u64,
     pub iterations: u64,
 }
@@ -101,11 +161,16 @@ impl Audited {
     /// accepted draw tells the gradient that it was made from; clip bounds so small that
     /// noise hardly ever rejects, or, where the noise drives the dynamics, that it is no
     /// more than they need.
-    pub fn variant(variant: &Variant, spending: Spending) -> Audited {
+    ///
+    /// # Errors
+    ///
+    /// The sampler cannot be planned so.
+    pub fn variant(variant: &Variant, spending: Spending) -> Result<Audited, PlanError> {
         let Spending {
             mu,
             gradients,
             relation,
+            shared_units,
             chains,
             iterations,
         } = spending;
@@ -128,7 +193,25 @@ impl Audited {
         };
         // How often it asks for what, from a plan with any noise.
         let drafted = request(10.0, 10.0);
-        let plan = Plan::new(drafted.clone()).unwrap_or_else(|e| panic!("{e}"));
+        let plan = match Plan::new(drafted.clone()) {
+            Ok(plan) => plan,
+            // Its noise is what the budget comes to, and its step what it finds.
+            Err(PlanError::Settings(_)) => {
+                let delta = Real::from(0.01);
+                let all = Gaussian::of_sensitivity("all", mu, 1.0).expect("an event");
+                let budget = account(&[Event::Gaussian(all)], relation, Query::Epsilon { delta });
+                let epsilon = budget.unwrap_or_else(|e| panic!("{e}")).epsilon;
+                let plan = Plan::new(PlanRequest {
+                    noise: NoiseChoice::FromBudget { split: gradients },
+                    epsilon: Real::from(epsilon),
+                    delta,
+                    step_size: None,
+                    ..drafted
+                })?;
+                return Ok(Audited::planned(plan, shared_units));
+            }
+            Err(error) => return Err(error),
+        };
         let lines = || plan.lines.iter().map(|line| &line.line);
         let kinds = [Question::Gradient, Question::LogRatio]
             .map(|question| lines().any(|line| line.question == question));
@@ -153,11 +236,12 @@ impl Audited {
         };
         let needed = lines().filter_map(|line| needed(line.noise));
         let needed = needed.reduce(f64::max);
-        Audited::new(PlanRequest {
+        let plan = Plan::new(PlanRequest {
             clip_log_ratio: RATIO_NOISE / (factor * log_ratio * weight),
             clip_gradient: needed.unwrap_or(RATIO_NOISE / 100.0 / (factor * gradient)),
             ..request(gradient, log_ratio)
-        })
+        })?;
+        Ok(Audited::planned(plan, shared_units))
     }
 
     /// Settings that suit an audit of any sampler: a budget that refuses nothing.
@@ -171,11 +255,10 @@ impl Audited {
     }
 
     /// Any planned run, about the neighbours that are farthest apart.
-    pub fn new(request: PlanRequest) -> Audited {
+    fn planned(plan: Plan, shared_units: bool) -> Audited {
+        let request = &plan.request;
         let model = model(if request.dimension == 1 { MEAN } else { LINE });
         let initial = vec![0.0; request.dimension as usize];
-        let plan = Plan::new(request).unwrap_or_else(|e| panic!("{e}"));
-        let request = &plan.request;
         let others = request.records.map_or(0, |n| n as usize - 1);
         let line = plan.lines.first().map(|planned| &planned.line);
         let (question, subsampling) = line.map(|l| (l.question, l.subsampling)).expect("a line");
@@ -184,16 +267,20 @@ impl Audited {
             (_, Subsampling::FixedSize(_)) => opposed_pair(&model, others),
             _ => loud_pair(&model, request.relation, 0),
         };
+        let vault = |table: Table| match shared_units {
+            true => table.in_units(3).vault(&model),
+            false => table.vault(&model),
+        };
         Audited {
-            vaults: [one, other].map(|table| table.vault(&model)),
+            vaults: [one, other].map(vault),
             initial,
             plan,
         }
     }
 
-    /// What is claimed for what a run charges.
+    /// What is claimed for the plan.
     pub fn claim(&self) -> Claim {
-        Claim::of(&self.charged(), self.plan.request.relation).unwrap_or_else(|e| panic!("{e}"))
+        Claim::of(&self.plan.events, self.plan.request.relation).unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// What a run has on its meter in the end.
@@ -201,12 +288,20 @@ impl Audited {
         self.run(false, 0).1
     }
 
-    /// Draws as steps from one to the next, and ln of acceptance statistics.
+    /// What a run learnt before its draws, if it did: whether these are independent.
+    pub fn is_independent(&self, run: u64) -> Option<bool> {
+        self.run(false, run)
+            .2
+            .map(|start| start.is_gaussian(&self.plan))
+    }
+
+    /// What was learnt before the draws; these as steps from one to the next, and ln of
+    /// acceptance statistics.
     pub fn transcript(&self, other: bool, run: u64) -> Vec<f64> {
         self.run(other, run).0
     }
 
-    fn run(&self, other: bool, run: u64) -> (Vec<f64>, Vec<Event>) {
+    fn run(&self, other: bool, run: u64) -> (Vec<f64>, Vec<Event>, Option<Start>) {
         let vault = &self.vaults[usize::from(other)];
         let meter = NotPrivate::acknowledged().meter(self.plan.events.clone());
         let settings = PrivateSettings {
@@ -217,9 +312,21 @@ impl Audited {
                 PrivateRng::insecure(run, NotPrivate::acknowledged()),
             )
         };
-        let chains = sample_privately(vault, &self.plan, &meter, &settings, &())
+        let learnt = Learnt(Mutex::new(None));
+        let chains = sample_privately(vault, &self.plan, &meter, &settings, &learnt)
             .unwrap_or_else(|e| panic!("{e}"));
+        let start = learnt.0.into_inner().expect("no chain has panicked");
         let mut numbers = Vec::new();
+        if let Some(start) = &start {
+            numbers.extend(start.frame().centre());
+            let told = [
+                start.clip(),
+                start.records(),
+                start.last_step(),
+                start.variance(),
+            ];
+            numbers.extend(told.map(|x| x.max(1e-50).ln()));
+        }
         for chain in chains {
             let mut before = self.initial.clone();
             for draw in chain.draws {
@@ -228,7 +335,17 @@ impl Audited {
                 before = draw.values;
             }
         }
-        (numbers, meter.spent())
+        (numbers, meter.spent(), start)
+    }
+}
+
+struct Learnt(Mutex<Option<Start>>);
+
+impl Observer for Learnt {
+    fn iteration(&self, _: usize, _: u64, _: &Draw) {}
+
+    fn learnt(&self, start: &Start) {
+        *self.0.lock().expect("no chain has panicked") = Some(start.clone());
     }
 }
 
