@@ -1,6 +1,6 @@
 //! How much privacy a run may spend, and the meter that stops it there.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -71,22 +71,33 @@ pub enum BudgetError {
 #[derive(Debug)]
 pub struct Meter {
     planned: Vec<Event>,
-    spent: Vec<AtomicU64>,
-    /// Releases of each line that are granted, where grants are written down first: as
-    /// planned where they are not.
-    granted: Vec<AtomicU64>,
+    counts: Mutex<Vec<Count>>,
+}
+
+/// Releases of one line.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    spent: u64,
+    /// As planned, or fewer where grants are written down first.
+    granted: u64,
 }
 
 impl Meter {
     /// Whoever makes one has charged the releases, or says that they are not private.
     pub(crate) fn new(planned: Vec<Event>) -> Meter {
-        let spent = planned.iter().map(|_| AtomicU64::new(0)).collect();
-        let granted = planned.iter().map(Event::count).map(AtomicU64::new);
+        let count = |event: &Event| Count {
+            spent: 0,
+            granted: event.count(),
+        };
         Meter {
-            granted: granted.collect(),
+            counts: Mutex::new(planned.iter().map(count).collect()),
             planned,
-            spent,
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Count>> {
+        // Nothing that holds it can panic halfway.
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The meter of a run that goes on: these many releases of each line were granted
@@ -113,24 +124,43 @@ impl Meter {
                 });
             }
         }
-        let mut meter = Meter::new(planned);
-        meter.spent = spent.iter().copied().map(AtomicU64::new).collect();
+        let meter = Meter::new(planned);
+        for (count, &spent) in meter.lock().iter_mut().zip(spent) {
+            count.spent = spent;
+        }
         Ok(meter)
     }
 
     /// As [`Meter::resumed`], of a run whose releases are granted in parts: no more than
     /// was granted before, until [`Meter::grant`] says how many.
     pub(super) fn watermarked(planned: Vec<Event>, spent: &[u64]) -> Result<Meter, BudgetError> {
-        let mut meter = Meter::resumed(planned, spent)?;
-        meter.granted = spent.iter().copied().map(AtomicU64::new).collect();
+        let meter = Meter::resumed(planned, spent)?;
+        meter.grant(spent);
         Ok(meter)
     }
 
     /// Lets so many releases of each line be made in all.
     pub(super) fn grant(&self, releases: &[u64]) {
-        for (granted, &count) in self.granted.iter().zip(releases) {
-            granted.store(count, Ordering::SeqCst);
+        let mut counts = self.lock();
+        for ((count, event), &releases) in counts.iter_mut().zip(&self.planned).zip(releases) {
+            count.granted = releases.min(event.count());
         }
+    }
+
+    /// Takes back what was granted above so many releases of each line; false, and nothing
+    /// changes, where more of one were made.
+    pub(super) fn narrow(&self, releases: &[u64]) -> bool {
+        let mut counts = self.lock();
+        let covered = counts
+            .iter()
+            .zip(releases)
+            .all(|(c, &most)| c.spent <= most);
+        if covered {
+            for (count, &releases) in counts.iter_mut().zip(releases) {
+                count.granted = count.granted.min(releases);
+            }
+        }
+        covered
     }
 
     /// Takes one release from the `line`-th planned event. Call it before a row is read:
@@ -141,49 +171,43 @@ impl Meter {
     /// The line's count is used up, or not granted so far, or there is no such line;
     /// nothing is charged then.
     pub fn charge(&self, line: usize) -> Result<(), BudgetError> {
-        let (Some(event), Some(spent)) = (self.planned.get(line), self.spent.get(line)) else {
+        let mut counts = self.lock();
+        let (Some(event), Some(count)) = (self.planned.get(line), counts.get_mut(line)) else {
             return Err(BudgetError::NotPlanned {
                 line,
                 lines: self.planned.len(),
             });
         };
-        let granted = &self.granted[line];
-        spent
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |spent| {
-                let most = event.count().min(granted.load(Ordering::SeqCst));
-                (spent < most).then(|| spent + 1)
-            })
-            .map(|_| ())
-            .map_err(|spent| match event.count() - spent {
-                0 => BudgetError::UsedUp {
-                    what: event.what().to_owned(),
-                    requested: 1,
-                    spent,
-                    remaining: 0,
-                    short_by: 1,
-                },
-                _ => BudgetError::NotGranted {
-                    what: event.what().to_owned(),
-                },
-            })
+        if count.spent < count.granted {
+            count.spent += 1;
+            return Ok(());
+        }
+        let what = event.what().to_owned();
+        Err(match count.spent < event.count() {
+            true => BudgetError::NotGranted { what },
+            false => BudgetError::UsedUp {
+                what,
+                requested: 1,
+                spent: count.spent,
+                remaining: 0,
+                short_by: 1,
+            },
+        })
     }
 
     /// The planned events with the counts used so far; lines not used are left out.
     pub fn spent(&self) -> Vec<Event> {
-        self.planned
-            .iter()
-            .zip(&self.spent)
-            .map(|(event, spent)| event.clone().times(spent.load(Ordering::SeqCst)))
-            .filter(|event| event.count() > 0)
+        let counts = self.counts().into_iter();
+        let spent = self.planned.iter().zip(counts);
+        let spent = spent.filter(|(_, count)| *count > 0);
+        spent
+            .map(|(event, count)| event.clone().times(count))
             .collect()
     }
 
     /// How many releases of each planned line have been granted.
     pub fn counts(&self) -> Vec<u64> {
-        self.spent
-            .iter()
-            .map(|spent| spent.load(Ordering::SeqCst))
-            .collect()
+        self.lock().iter().map(|count| count.spent).collect()
     }
 
     pub fn planned(&self) -> &[Event] {
@@ -259,6 +283,9 @@ mod tests {
         meter.charge(0).unwrap();
         meter.charge(1).unwrap();
         assert!(refused(0) && refused(1));
+        // Nothing that was made is taken back.
+        assert!(!meter.narrow(&[3, 1]));
+        assert!(meter.narrow(&[4, 1]));
         // A grant of more than was planned gives no more.
         meter.grant(&[9, 9]);
         meter.charge(0).unwrap();

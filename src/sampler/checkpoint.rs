@@ -88,14 +88,16 @@ impl Keeping<'_> {
     /// Keeps a checkpoint, and has it granted.
     pub(super) fn keep(&self, place: usize, checkpoint: &Checkpoint) -> Result<(), SampleError> {
         let chain = place + 1;
+        let refused = |source| SampleError::Grant { chain, source };
+        if let Some(charge) = self.charge {
+            charge.prepare(place, &checkpoint.grant).map_err(refused)?;
+        }
         let kept = self.keeper.keep(place, checkpoint);
         kept.map_err(|source| SampleError::Keep { chain, source })?;
-        match self.charge {
-            Some(charge) => charge
-                .grant(place, &checkpoint.grant)
-                .map_err(|source| SampleError::Grant { chain, source }),
-            None => Ok(()),
+        if let Some(charge) = self.charge {
+            charge.grant(place, &checkpoint.grant).map_err(refused)?;
         }
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A budget over several analyses.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -614,24 +614,54 @@ impl Reservation<'_> {
         self.balance.spent()
     }
 
-    /// Grants a chain of a resumable run the releases that one of its states allows. The
-    /// state must be on the disk before; when this returns the ledger knows of it, and the
-    /// meter gives the releases.
+    /// Announces a state of a chain that is about to be written: from here on the meter gives
+    /// no more than that state and those of the other chains say, so that whoever finds the
+    /// state goes on behind all that was released.
     ///
     /// # Errors
     ///
-    /// The run is not resumable; the state does not follow the one before; more was released
-    /// than the states of all chains say; the watermark was replaced or cannot be written.
+    /// The run is not resumable; the state does not follow the chain's last; more was
+    /// released than the states of all chains say.
+    pub fn prepare(&self, chain: usize, state: &Grant) -> Result<(), LedgerError> {
+        self.prepared(&*self.held()?, chain, state).map(|_| ())
+    }
+
+    /// Grants a chain of a resumable run the releases that one of its states allows, which
+    /// was [prepared](Reservation::prepare) and is on the disk. When this returns the ledger
+    /// knows of it, and the meter gives the releases.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Reservation::prepare`]; the watermark was replaced or cannot be written.
     /// Nothing is granted then.
     pub fn grant(&self, chain: usize, state: &Grant) -> Result<(), LedgerError> {
+        let mut watermark = self.held()?;
+        let released = self.prepared(&watermark, chain, state)?;
+        watermark.grant(chain, state)?;
+        self.meter.grant(&released);
+        Ok(())
+    }
+
+    fn held(&self) -> Result<MutexGuard<'_, HeldWatermark>, LedgerError> {
         let watermark = self.watermark.as_ref().ok_or(LedgerError::NotResumable)?;
-        let mut watermark = watermark.lock().map_err(|_| LedgerError::Poisoned)?;
+        watermark.lock().map_err(|_| LedgerError::Poisoned)
+    }
+
+    /// The releases that all chains may come to with this state.
+    fn prepared(
+        &self,
+        watermark: &HeldWatermark,
+        chain: usize,
+        state: &Grant,
+    ) -> Result<Vec<u64>, LedgerError> {
         if state.released.len() != self.meter.planned().len() {
             return Err(LedgerError::OtherPlan);
         }
-        watermark.grant(chain, state, &self.meter.counts())?;
-        self.meter.grant(&watermark.released(state.released.len()));
-        Ok(())
+        let released = watermark.with(chain, state)?;
+        match self.meter.narrow(&released) {
+            true => Ok(released),
+            false => Err(LedgerError::MoreThanGranted),
+        }
     }
 
     /// The run is over.
@@ -654,8 +684,7 @@ impl Reservation<'_> {
     ///
     /// The run is not resumable; the ledger cannot be written. The run stays open.
     pub fn interrupt(self) -> Result<EntryRef, LedgerError> {
-        let watermark = self.watermark.as_ref().ok_or(LedgerError::NotResumable)?;
-        let mut watermark = watermark.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watermark = self.held()?;
         let next = new_token()?;
         let after = watermark.token().to_owned();
         watermark.announce(&next)?;

@@ -223,30 +223,37 @@ impl HeldWatermark {
         sum
     }
 
-    /// Grants a chain what this state allows it. `made`: the releases of each event that were
-    /// made so far. When this returns, the grant is on the disk.
+    /// What [`HeldWatermark::released`] would be with this grant.
     ///
     /// # Errors
     ///
-    /// Something else was granted since; more was made than all chains say; the file
-    /// is no longer there, or cannot be written.
-    pub fn grant(&mut self, chain: usize, grant: &Grant, made: &[u64]) -> Result<(), LedgerError> {
-        let last = self.known.grants.get_mut(chain);
-        let last = last.ok_or(LedgerError::NotResumable)?;
-        if last.as_ref().map(|last| &last.id) != grant.after.as_ref() {
+    /// It does not follow the chain's last.
+    pub fn with(&self, chain: usize, grant: &Grant) -> Result<Vec<u64>, LedgerError> {
+        let last = self.known.grants.get(chain);
+        let last = last.ok_or(LedgerError::NotResumable)?.as_ref();
+        if last.map(|last| &last.id) != grant.after.as_ref() {
             return Err(LedgerError::OlderState);
         }
-        let before = last.replace(grant.clone());
-        let granted = self.released(made.len());
-        let advanced = match granted
-            .iter()
-            .zip(made)
-            .all(|(granted, made)| made <= granted)
-        {
-            true => self.advance(),
-            false => Err(LedgerError::MoreThanGranted),
-        };
-        advanced.inspect_err(|_| self.known.grants[chain] = before)
+        let mut sum = self.released(grant.released.len());
+        for (i, (sum, own)) in sum.iter_mut().zip(&grant.released).enumerate() {
+            let before = last.and_then(|last| last.released.get(i)).unwrap_or(&0);
+            *sum = sum.saturating_sub(*before).saturating_add(*own);
+        }
+        Ok(sum)
+    }
+
+    /// Takes down what a chain's new state allows it. When this returns, that is on the disk.
+    ///
+    /// # Errors
+    ///
+    /// The file is no longer there, or cannot be written.
+    pub fn grant(&mut self, chain: usize, grant: &Grant) -> Result<(), LedgerError> {
+        let last = self.known.grants.get_mut(chain);
+        let before = last
+            .ok_or(LedgerError::NotResumable)?
+            .replace(grant.clone());
+        self.advance()
+            .inspect_err(|_| self.known.grants[chain] = before)
     }
 
     /// Whether this is the watermark that belongs to the run's last entry, of this token.

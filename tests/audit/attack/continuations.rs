@@ -248,6 +248,9 @@ impl World {
             after: process.chains[chain].last.clone(),
             released: granted.to_vec(),
         };
+        if process.reservation.prepare(chain, &state).is_err() {
+            return false;
+        }
         let directory = &mut directories[process.at];
         directory.states.resize(CHAINS, None);
         directory.states[chain] = Some(state.clone());
