@@ -635,7 +635,10 @@ impl Job<'_> {
         if let Some(summary) = &summary {
             self.show(chains, summary);
         }
-        if let Some(diagnosis) = &diagnosis {
+        // How far an interrupted run came tells how long an iteration takes, and with it the number
+        // of records: --quiet says nothing of it, nor of draws that are counted in a verdict.
+        let silent = unfinished && self.common.quiet;
+        if let Some(diagnosis) = diagnosis.as_ref().filter(|_| !silent) {
             diagnose::say_verdicts(&place, diagnosis, self.common);
         }
         self.common.say(format!("written to {}", place.display()));

@@ -42,7 +42,7 @@ fn unseen(search: &SearchFacts) -> Option<Verdict> {
     if search.seen {
         return None;
     }
-    let sentence = "These draws are not to be used: the records' gradients never rose above the noise, so that nothing shows that the search for the posterior found it. (If an interruption lost the last look at them, this is said as well.)".to_owned();
+    let sentence = "These draws are not to be used: the records' gradients never rose above the noise, or an interruption lost the last look at them, so that nothing shows that the search found the posterior.".to_owned();
     Some(Verdict::new(Kind::GradientsUnseen, Severity::Problem, sentence).advise(HELP))
 }
 
