@@ -8,14 +8,12 @@ use super::{Kind, Severity, Verdict, figure};
 
 /// Standard deviations of the draws, the root mean square over coordinates. Ours. Noise makes up to
 /// 1.9 of it in good runs (wells at epsilon 3), which is why it is held against the draws, which are
-/// widened by as much, and not against the posterior alone. In 75 runs on nine tables at epsilon 1
-/// to 10, 24 were off by more than four of their own standard deviations: this and [`UNKNOWN`]
-/// found 22, and condemned 12 of 43 that were off by less than 2.5 and whose 90% intervals held
-/// 85%. What they miss is a posterior that is strongly curved (paper_banana_d2 at epsilon 1).
+/// widened by as much, and not against the posterior alone. That was chosen on 75 runs, which are
+/// no measure of it; docs/diagnostics.md has others.
 pub(super) const LAST_STEP: f64 = 2.0;
 /// Share of noise in the information about the direction that is known least: all of it. About half
 /// of the runs with it are good all the same, and cannot be told from the others by what is
-/// released: cps1988 at epsilon 1 is, wells is not.
+/// released: cps1988 at epsilon 1 is, wells often is not.
 pub(super) const UNKNOWN: f64 = 1.0;
 /// Noise in a Gaussian's centre, in posterior standard deviations: with more of it than this, the
 /// draws' spread is mostly the noise's.
