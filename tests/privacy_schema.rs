@@ -196,6 +196,9 @@ fn what_runs_write_is_what_the_schema_says() {
     for (name, report) in &reports {
         assert_eq!(is_valid(report), Ok(()), "{name}");
     }
+    for (name, report) in &reports {
+        assert!(report["verdicts"].is_array(), "{name}");
+    }
     let of = |name: &str| {
         let found = reports.iter().find(|(other, _)| *other == name);
         &found.expect("a report").1
@@ -277,6 +280,9 @@ fn what_runs_write_is_what_the_schema_says() {
         ("/accountant", json!("trust")),
         ("/not_protected", json!([])),
         ("/noise", json!(null)),
+        ("/verdicts", json!([])),
+        ("/verdicts/0/severity", json!("bad")),
+        ("/verdicts/0/sentence", json!(null)),
     ] {
         let mut report = of("charged").clone();
         *report.pointer_mut(path).expect("a place") = wrong.clone();

@@ -218,8 +218,127 @@ fn a_run_without_an_accepted_proposal_is_reported() {
     for format in ["csv", "json"] {
         place.succeeds(&format!("summary run --format {format}"));
     }
+    // What makes draws useless is no chatter.
     let quiet = place.succeeds("summary run --quiet").err;
-    assert!(!quiet.contains("never moved"), "{quiet}");
+    assert!(quiet.contains("problem: All chains never moved"), "{quiet}");
+}
+
+/// A regression on raw columns, with few rows.
+const RAW: &str = "\
+record {
+  real<lower=0, upper=1000> x;
+  real<lower=-2000, upper=6000> y;
+}
+parameters {
+  real alpha;
+  real beta;
+  real<lower=0> sigma;
+}
+model {
+  alpha ~ normal(0, 100);
+  beta ~ normal(0, 10);
+  sigma ~ exponential(0.1);
+  y ~ normal(alpha + beta * x, sigma);
+}
+";
+
+/// If it failed: answers that the program knows to be off would be used. The truth, 50, is 20 of
+/// the run's own standard deviations from its alpha; noise and all have fixed seeds.
+#[test]
+fn a_search_that_failed_is_said_wherever_draws_are_read() {
+    let place = Place::new();
+    place.write("raw.dpm", RAW);
+    let row = |i: usize| {
+        let (x, residual) = (i * 389 % 1000, (i * 617 % 401) as f64 / 10.0 - 20.0);
+        format!("{x},{:.1}\n", 50.0 + 3.0 * x as f64 + residual)
+    };
+    let rows: String = (0..400).map(row).collect();
+    place.write("raw.csv", &format!("x,y\n{rows}"));
+    const NOT_USED: &str = "These draws are not to be used: ";
+    const NOT_ARRIVED: &str = "the search for the posterior had not arrived";
+    let sample = "sample raw.dpm raw.csv --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
+    let loud = place.succeeds(&format!("{sample} --out run"));
+    assert!(loud.err.contains(&format!("verdict: {NOT_USED}")));
+    assert!(loud.err.contains(NOT_ARRIVED), "{}", loud.err);
+    let quiet = place.succeeds(&format!("{sample} --out quiet --quiet"));
+    let of_use = |line: &&str| !line.starts_with("NOT PRIVATE");
+    let said: Vec<&str> = quiet.err.lines().filter(of_use).collect();
+    let problem = format!("verdict: problem: {NOT_USED}");
+    assert!(
+        said.len() == 1 && said[0].starts_with(&problem),
+        "{}",
+        quiet.err
+    );
+
+    for run in ["run", "quiet"] {
+        for flag in ["", "--quiet"] {
+            let summary = place.succeeds(&format!("summary {run} {flag}")).err;
+            assert!(summary.contains(&format!("problem: {NOT_USED}")));
+            assert!(summary.contains(NOT_ARRIVED), "{summary}");
+        }
+        let text = place.succeeds(&format!("diagnose {run} --quiet")).out;
+        assert!(text.starts_with(&format!("problem: {NOT_USED}")), "{text}");
+        let diagnosis = place.json(&format!("diagnose {run} --format json"));
+        assert_eq!(diagnosis["convergence"], "search_failed");
+        assert!(kinds(&diagnosis).contains(&"search_not_arrived"));
+        assert!(!kinds(&diagnosis).contains(&"convergence"));
+        let report: Value =
+            serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+        let lists = [&report, &diagnosis].map(|from| from["verdicts"].as_array().expect("a list"));
+        assert_eq!(lists[0].len(), lists[1].len());
+        for (in_report, found) in lists[0].iter().zip(lists[1]) {
+            for key in ["kind", "severity", "sentence"] {
+                assert_eq!(in_report[key], found[key]);
+            }
+        }
+        let page = place.read(&format!("{run}/report.html"));
+        assert!(page.contains("NOT TO BE USED") && page.contains(NOT_ARRIVED));
+        // Draws that no chain has made.
+        assert!(page.contains("There are no traces to draw: no chain has made these draws."));
+        for praise in ["ranks among all", "largest R-hat"] {
+            assert!(!page.contains(praise), "{praise}");
+        }
+        for text in [&loud.err, &text, &page] {
+            assert!(!text.contains("intervals can be used as they are"));
+        }
+    }
+}
+
+/// The like of it on a table that is good for the budget: a Gaussian, and nothing to complain of.
+#[test]
+fn a_search_that_arrived_is_not_complained_of() {
+    let place = Place::new();
+    place.write(
+        "one.dpm",
+        "record { real<lower=-4, upper=4> y; }
+         parameters { real mu; }
+         model { mu ~ normal(0, 5); y ~ normal(mu, 1); }",
+    );
+    let row = |i: usize| format!("{:.2}\n", (i * 617 % 401) as f64 / 100.0 - 1.5);
+    let rows: String = (0..4000).map(row).collect();
+    place.write("one.csv", &format!("y\n{rows}"));
+    let sample = "sample one.dpm one.csv --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
+    let quiet = place.succeeds(&format!("{sample} --out run --quiet"));
+    assert!(!quiet.err.contains("verdict"), "{}", quiet.err);
+    let diagnosis = place.json("diagnose run --format json");
+    assert_eq!(diagnosis["convergence"], "fitted");
+    let report: Value = serde_json::from_str(&place.read("run/privacy.json")).expect("JSON");
+    for verdict in report["verdicts"].as_array().expect("a list") {
+        assert_ne!(verdict["severity"], "problem", "{verdict}");
+    }
+    assert!(!place.succeeds("summary run").err.contains("problem"));
+    assert!(!place.read("run/report.html").contains("NOT TO BE USED"));
+    // A prior that the records contradict.
+    place.write(
+        "far.dpm",
+        &place
+            .read("one.dpm")
+            .replace("normal(0, 5)", "normal(3, 0.5)"),
+    );
+    let far = sample.replace("one.dpm", "far.dpm");
+    place.succeeds(&format!("{far} --out far --quiet"));
+    let diagnosis = place.json("diagnose far --format json");
+    assert!(kinds(&diagnosis).contains(&"beyond_prior"), "{diagnosis}");
 }
 
 /// Four chains of 500 independent draws, uniform by Knuth's generator.

@@ -382,8 +382,9 @@ fn public_part(place: &Place, data: &str, more: &str) -> Vec<String> {
     let chain = other.read("run/chain-1.csv");
     let comments: Vec<&str> = chain.lines().filter(|line| line.starts_with('#')).collect();
     let mut report: Value = serde_json::from_str(&other.read("run/privacy.json")).expect("JSON");
-    // How many releases took place follows from the draws.
+    // How many releases took place follows from the draws, as do verdicts.
     report["released"] = Value::Null;
+    report["verdicts"] = Value::Null;
     vec![
         said.join("\n"),
         comments.join("\n"),

@@ -117,7 +117,11 @@ fn a_run_has_a_report_which_can_be_made_again_from_its_files() {
 #[test]
 fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     let place = Place::new();
-    // Noise of a seed: one run in some dozens takes what it learnt for enough to make chains.
+    // Enough of them, and with noise, for a search that arrives.
+    let rows: String = (0..2000)
+        .map(|i| format!("{:.3}\n", 2.9 * ((i * 37 % 50) as f64 / 25.0 - 1.0)))
+        .collect();
+    place.write("d.csv", &format!("y\n{rows}"));
     let alone = "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --constants c.json --out run --insecure-noise-seed 1";
     let outcome = place.succeeds(alone);
     for expected in [
@@ -138,6 +142,7 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     assert_eq!(config["gradients_per_draw"], 1);
     let page = place.read("run/report.html");
     assert!(page.contains("A FITTED GAUSSIAN, NO CHAINS"));
+    assert!(page.contains("There are no traces to draw: no chain has made these draws."));
     assert!(page.contains("chosen before a row was read"));
     // Told how many, nothing is chosen.
     place.succeeds(&format!("{alone} --gradients-per-draw 2 --overwrite"));

@@ -12,7 +12,7 @@ use crate::diagnostics::{ChainRecord, Diagnosis, Evidence, Summary, SummaryError
 use crate::output::stan_csv::{Metric, StanCsvHeader, WriteStanCsvError};
 use crate::output::{
     ClipReport, Clipping, Draws, PrivateRun, RunDirectory, RunDirectoryError, RunLedger, chain_csv,
-    facts, private_report, sampled,
+    facts, prior_ranges_of, private_report, sampled,
 };
 use crate::sampler::{Chain, MetricForm, Plan, Question, Start};
 
@@ -24,6 +24,7 @@ pub struct Fit {
     name: String,
     chains: Vec<Chain>,
     draws: Draws,
+    diagnosis: Diagnosis,
     plan: Plan,
     report: Value,
     config: Value,
@@ -63,7 +64,7 @@ pub(super) struct Made<'a> {
 
 impl Fit {
     pub(super) fn new(made: Made) -> Result<Fit, Error> {
-        let report = report(&made);
+        let mut report = report(&made);
         let config = config(&made);
         let names = made.density.output_names().map(str::to_owned).collect();
         // Readers want chains alike; those that were cut short differ.
@@ -73,9 +74,24 @@ impl Fit {
             draws.map(|draw| draw.values.clone()).collect()
         };
         let draws = Draws::new(names, made.chains.iter().map(of_chain).collect());
+        // The density gives every draw its names.
+        let draws = draws.map_err(|e: SummaryError| Error::Settings(e.to_string()))?;
+        let diagnosis = diagnose(&Evidence {
+            names: draws.names().to_vec(),
+            chains: made.chains.iter().zip(draws.chains()).map(record).collect(),
+            facts: facts(
+                Some(made.prepared.plan.request.algorithm.name),
+                &config,
+                &report,
+            ),
+            priors: prior_ranges_of(made.density),
+        });
+        if draws.chains().iter().any(|chain| !chain.is_empty()) {
+            report["verdicts"] = diagnosis.to_report();
+        }
         Ok(Fit {
-            // The density gives every draw its names.
-            draws: draws.map_err(|e: SummaryError| Error::Settings(e.to_string()))?,
+            draws,
+            diagnosis,
             name: made.name,
             chains: made.chains,
             plan: made.prepared.plan,
@@ -103,28 +119,7 @@ impl Fit {
 
     /// Whether the chains have converged, and what is wrong with them.
     pub fn diagnosis(&self) -> Diagnosis {
-        let algorithm = self.plan.request.algorithm.name;
-        let of_chain = |(chain, draws): (&Chain, &Vec<Vec<f64>>)| {
-            let kept = || sampled(chain).take(draws.len());
-            ChainRecord {
-                draws: draws.clone(),
-                accept_stat: kept().map(|d| d.accept_stat).collect(),
-                step_size: kept().map(|d| d.step_size).collect(),
-                divergent: kept().map(|d| f64::from(d.divergent)).collect(),
-                energy: Vec::new(),
-                tree_depth: Vec::new(),
-            }
-        };
-        diagnose(&Evidence {
-            names: self.draws.names().to_vec(),
-            chains: self
-                .chains
-                .iter()
-                .zip(self.draws.chains())
-                .map(of_chain)
-                .collect(),
-            facts: facts(Some(algorithm), &self.config, &self.report),
-        })
+        self.diagnosis.clone()
     }
 
     /// Upper bound on what the analysis costs by itself, at the session's delta. The whole
@@ -208,6 +203,18 @@ impl Fit {
         ]
         .map(|(key, value)| (key.to_owned(), value))
         .to_vec()
+    }
+}
+
+fn record((chain, draws): (&Chain, &Vec<Vec<f64>>)) -> ChainRecord {
+    let kept = || sampled(chain).take(draws.len());
+    ChainRecord {
+        draws: draws.clone(),
+        accept_stat: kept().map(|d| d.accept_stat).collect(),
+        step_size: kept().map(|d| d.step_size).collect(),
+        divergent: kept().map(|d| f64::from(d.divergent)).collect(),
+        energy: Vec::new(),
+        tree_depth: Vec::new(),
     }
 }
 

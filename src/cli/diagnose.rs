@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::chains::{is_private, parameters, read_chains};
 use super::failure::Failure;
 use super::{Common, pretty, print, say_always};
-use crate::diagnostics::{Diagnosis, Evidence, Kind as Rule, Severity, diagnose};
+use crate::diagnostics::{Diagnosis, Evidence, Severity, Verdict, diagnose};
 use crate::output;
 use crate::output::stan_csv::StanCsv;
 
@@ -57,18 +57,20 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     })
 }
 
-/// The worst verdicts, at the end of a run whose files are written. What cannot be read back
-/// is no failure of the run.
-pub(super) fn say_verdicts(run: &Path, common: &Common) {
-    let diagnosis = match read_chains(run).and_then(|files| evidence(run, &files)) {
-        Ok(evidence) => diagnose(&evidence),
-        Err(_) => return,
-    };
-    common.say(format!("verdict: {}", diagnosis.headline()));
-    let speaks = |v: &&crate::diagnostics::Verdict| v.kind != Rule::Convergence;
-    let severe = |v: &&crate::diagnostics::Verdict| v.severity <= Severity::Warning;
-    let rest: Vec<_> = diagnosis.verdicts.iter().filter(speaks).collect();
-    let shown: Vec<_> = rest.iter().copied().filter(severe).take(SHOWN).collect();
+/// The worst verdicts, at the end of a run whose files are written. What the draws are not to be
+/// used for is said to those as well who want to hear nothing: a job that runs by itself must not
+/// lose it.
+pub(super) fn say_verdicts(run: &Path, diagnosis: &Diagnosis, common: &Common) {
+    if common.quiet {
+        if let Some(problem) = diagnosis.problem() {
+            say_always(format!("verdict: problem: {}", problem.sentence));
+        }
+        return;
+    }
+    let (headline, rest) = diagnosis.headline_and_rest();
+    common.say(format!("verdict: {}", headline.map_or("", |v| &v.sentence)));
+    let severe = |v: &&&Verdict| v.severity <= Severity::Warning;
+    let shown: Vec<_> = rest.iter().filter(severe).take(SHOWN).collect();
     for verdict in &shown {
         common.say(format!(
             "verdict: {}: {}",
@@ -85,22 +87,32 @@ pub(super) fn say_verdicts(run: &Path, common: &Common) {
     }
 }
 
-/// What makes a summary useless, said beside it.
-pub(super) fn say_problems(run: &Path, files: &[StanCsv], common: &Common) {
+/// What makes a summary useless, said beside it in any case.
+pub(super) fn say_problems(run: &Path, files: &[StanCsv]) {
     let Ok(evidence) = evidence(run, files) else {
         return;
     };
     let Diagnosis { verdicts, .. } = diagnose(&evidence);
     for verdict in verdicts.iter().filter(|v| v.severity == Severity::Problem) {
-        common.say(format!("problem: {}", verdict.sentence));
+        say_always(format!("problem: {}", verdict.sentence));
     }
+}
+
+/// Of chains that were written to this directory, which has no report yet. What cannot be read
+/// back is no failure of the run.
+pub(super) fn of_draws(run: &Path, config: &Value, report: &Value) -> Option<Diagnosis> {
+    let files = read_chains(run).ok()?;
+    let names = parameters(run, &files).ok()?;
+    Some(diagnose(&output::evidence(
+        run, names, &files, config, report,
+    )))
 }
 
 pub(super) fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
     let names = parameters(run, files)?;
     let config = read_json(&run.join("config.json"))?;
     let report = read_json(&run.join("privacy.json"))?;
-    Ok(output::evidence(names, files, &config, &report))
+    Ok(output::evidence(run, names, files, &config, &report))
 }
 
 /// A file that is not there is null.

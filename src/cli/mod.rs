@@ -63,7 +63,7 @@ struct Common {
     /// Colours on standard error
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     color: ColorChoice,
-    /// Say nothing but errors: for scheduled jobs, since progress tells the number of records
+    /// Say nothing but errors, and that draws are not to be used: for scheduled jobs, since progress tells the number of records
     #[arg(long, short, global = true)]
     quiet: bool,
 }
@@ -219,7 +219,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments, common),
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),
-        Command::Summary(arguments) => summary::run(&arguments, common),
+        Command::Summary(arguments) => summary::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
         Command::Report(arguments) => report::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),

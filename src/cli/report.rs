@@ -8,22 +8,12 @@ use super::chains::{parameters, read_chains};
 use super::diagnose::{evidence, read_json};
 use super::failure::Failure;
 use super::{Common, say_always};
-use crate::check::{check, on_deep_stack};
-use crate::density::Density;
 use crate::diagnostics::diagnose;
-use crate::model::{Constants, Model};
-use crate::output::{Report, ReportFile, ReportPrior, RunDirectory};
-use crate::sampler::draw_prior_margins;
-use crate::syntax::{Diagnostic, parse};
+pub(super) use crate::output::{CONSTANTS, MODEL};
+use crate::output::{Report, ReportFile, ReportPrior, RunDirectory, prior_draws};
 
-/// The model and its constants as a run keeps them.
-pub(super) const MODEL: &str = "model.dpm";
-pub(super) const CONSTANTS: &str = "model.constants.json";
 /// The report as `dpm sample` writes it.
 pub(super) const REPORT: &str = "report.html";
-
-const PRIOR_DRAWS: usize = 500;
-const PRIOR_SEED: u64 = 1;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -104,7 +94,11 @@ pub(super) fn report(directory: &Path, name: String) -> Result<Report, Failure> 
     let prior = match (&model, names.is_empty()) {
         (_, true) => ReportPrior::None("there are no draws to compare it with".to_owned()),
         (None, _) => ReportPrior::None("the run holds no copy of the model".to_owned()),
-        (Some(model), _) => prior(model, constants.as_deref(), &names),
+        // A model that does not fit the run any more is no reason to write no report.
+        (Some(model), _) => match prior_draws(model, constants.as_deref(), &names) {
+            Ok(draws) => ReportPrior::Drawn(draws),
+            Err(why) => ReportPrior::None(why),
+        },
     };
     let acceptance = files.iter().map(|file| {
         let column = file.columns.iter().position(|c| c == "accept_stat__");
@@ -150,54 +144,6 @@ fn read_text(path: &Path) -> Result<Option<String>, Failure> {
     let bytes = std::fs::read(path)
         .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))?;
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-/// Draws from the prior for each of the run's columns. A model that does not fit the run any
-/// more is no reason to write no report.
-fn prior(source: &str, constants: Option<&str>, names: &[String]) -> ReportPrior {
-    on_deep_stack(|| match prior_draws(source, constants, names) {
-        Ok(draws) => ReportPrior::Drawn(draws),
-        Err(why) => ReportPrior::None(why),
-    })
-}
-
-fn prior_draws(
-    source: &str,
-    constants: Option<&str>,
-    names: &[String],
-) -> Result<Vec<Vec<f64>>, String> {
-    let parsed = parse(source);
-    let checked = match parsed.diagnostics.iter().any(Diagnostic::is_error) {
-        true => None,
-        false => parsed.program.as_ref().and_then(|p| check(p).checked),
-    };
-    let checked = checked.ok_or(format!("{MODEL} is not a program"))?;
-    let constants = match constants {
-        Some(text) => Constants::from_json(text).map_err(|e| format!("{CONSTANTS}: {e}"))?,
-        None => Constants::none(),
-    };
-    let model = Model::bind(&checked, &constants).map_err(|e| e.to_string())?;
-    let density = Density::new(model);
-    let prior = draw_prior_margins(&density, PRIOR_DRAWS, PRIOR_SEED).map_err(|e| e.to_string())?;
-    let outputs: Vec<String> = density
-        .output_names()
-        .map(crate::diagnostics::bracket_name)
-        .collect();
-    let mut columns = vec![Vec::new(); outputs.len()];
-    for theta in &prior.draws {
-        for (column, value) in columns.iter_mut().zip(density.outputs(theta)) {
-            column.push(value);
-        }
-    }
-    let of_name = |name: &String| {
-        let place = outputs.iter().position(|o| o == name)?;
-        let shown = !prior.unknown.contains(&place);
-        shown.then(|| columns[place].clone())
-    };
-    Ok(names
-        .iter()
-        .map(|n| of_name(n).unwrap_or_default())
-        .collect())
 }
 
 /// The files of a run that are there, but for the report itself.

@@ -604,7 +604,6 @@ impl Job<'_> {
             summary
                 .as_ref()
                 .map(|summary| ("summary.csv", marked_csv(summary, private))),
-            Some(("privacy.json", pretty(papers.report))),
             Some(("config.json", pretty(&config))),
             Some((report::MODEL, self.file.source.clone())),
             self.file
@@ -614,6 +613,16 @@ impl Job<'_> {
         for (name, text) in files.into_iter().flatten() {
             run.write(name, &text).map_err(Failure::run)?;
         }
+        let mut report = papers.report.clone();
+        let diagnosis = match num_samples {
+            0 => None,
+            _ => diagnose::of_draws(run.path(), &config, &report),
+        };
+        if let Some(diagnosis) = &diagnosis {
+            merge(&mut report, json!({ "verdicts": diagnosis.to_report() }));
+        }
+        run.write("privacy.json", &pretty(&report))
+            .map_err(Failure::run)?;
         if !self.arguments.no_report {
             report::write_beside(&run, self.place, self.common)?;
         }
@@ -625,7 +634,12 @@ impl Job<'_> {
             .map_err(Failure::run)?;
         if let Some(summary) = &summary {
             self.show(chains, summary);
-            diagnose::say_verdicts(&place, self.common);
+        }
+        // How far an interrupted run came tells how long an iteration takes, and with it the number
+        // of records: --quiet says nothing of it, nor of draws that are counted in a verdict.
+        let silent = unfinished && self.common.quiet;
+        if let Some(diagnosis) = diagnosis.as_ref().filter(|_| !silent) {
+            diagnose::say_verdicts(&place, diagnosis, self.common);
         }
         self.common.say(format!("written to {}", place.display()));
         Ok(num_samples)

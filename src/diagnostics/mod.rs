@@ -41,5 +41,6 @@ pub use parameter_name::{bracket_name, dot_name, element_names};
 pub use r_hat::r_hat;
 pub use summary::{ParameterSummary, Summary, SummaryError};
 pub use verdict::{
-    ChainRecord, Diagnosis, Evidence, Grade, Kind, RunFacts, Severity, Verdict, diagnose,
+    ChainRecord, Diagnosis, Evidence, Grade, Kind, PriorRange, RunFacts, SearchFacts, Severity,
+    Verdict, diagnose,
 };

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::draws::Draws;
+use super::prior::prior_ranges;
 use super::stan_csv::{ReadStanCsvError, StanCsv, read_stan_csv};
 use super::unfinished::is_unfinished;
-use crate::diagnostics::{ChainRecord, Diagnosis, Evidence, RunFacts, Summary, diagnose};
+use crate::diagnostics::{
+    ChainRecord, Diagnosis, Evidence, RunFacts, SearchFacts, Summary, diagnose,
+};
 use crate::sampler::{self, Kind};
 
 /// A run of `dpm sample`, or what [`Fit::save`](crate::Fit::save) wrote, read back from its
@@ -138,6 +141,7 @@ impl Run {
     /// What the diagnosis is made from.
     pub fn evidence(&self) -> Evidence {
         evidence(
+            &self.place,
             self.draws.names().to_vec(),
             &self.chains,
             &self.config,
@@ -202,6 +206,7 @@ pub(crate) fn read_json(path: &Path) -> Result<Value, RunError> {
 
 /// What a run's files say of how it went.
 pub(crate) fn evidence(
+    place: &Path,
     names: Vec<String>,
     files: &[StanCsv],
     config: &Value,
@@ -211,6 +216,7 @@ pub(crate) fn evidence(
         .as_str()
         .or_else(|| files.first()?.key("dpm_algorithm"));
     Evidence {
+        priors: prior_ranges(place, &names),
         names,
         chains: files.iter().map(record).collect(),
         facts: facts(algorithm, config, report),
@@ -257,8 +263,20 @@ pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> 
         leapfrog_steps: config["leapfrog_steps"].as_u64(),
         max_depth: config["max_depth"].as_u64().map(|d| d as u32),
         plan_warnings: serde_json::from_value(config["plan_warnings"].clone()).unwrap_or_default(),
-        gaussian: config["start"]["centre_sd"].as_f64(),
+        search: search(&config["start"]),
         may_clip: clips("gradient") || clips("log_ratio"),
         tempered: config["temperature"].as_f64(),
     }
+}
+
+/// How the search went that `config.json` has as `start`. What is missing there was no number.
+fn search(start: &Value) -> Option<SearchFacts> {
+    start.is_object().then(|| SearchFacts {
+        last_step: start["last_step"].as_f64().unwrap_or(f64::MAX),
+        cut: start["cut"] == Value::Bool(true),
+        unknown: start["unknown"].as_f64().unwrap_or(1.0),
+        seen: start["seen"] == Value::Bool(true),
+        centre_sd: (start["gaussian"] == Value::Bool(true))
+            .then(|| start["centre_sd"].as_f64().unwrap_or(f64::MAX)),
+    })
 }

@@ -57,7 +57,7 @@ pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError, View};
 pub use own::{Asked, OWN};
 pub use plan::{NoiseScales, Plan, PlanError};
 pub use prior::{PriorDraws, draw_prior};
-pub use prior_margins::{PriorMargins, draw_prior_margins};
+pub use prior_margins::{PriorMargins, draw_independent_margins, draw_prior_margins};
 pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP,
     DEFAULT_GRADIENTS_PER_DRAW, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,

@@ -47,6 +47,28 @@ pub fn draw_prior_margins(
     count: usize,
     seed: u64,
 ) -> Result<PriorMargins, SampleError> {
+    draw(density, count, seed, true)
+}
+
+/// The same without coordinates that depend on each other, which are unknown: `count` draws.
+///
+/// # Errors
+///
+/// No point with a finite prior density is found.
+pub fn draw_independent_margins(
+    density: &Density,
+    count: usize,
+    seed: u64,
+) -> Result<PriorMargins, SampleError> {
+    draw(density, count, seed, false)
+}
+
+fn draw(
+    density: &Density,
+    count: usize,
+    seed: u64,
+    all: bool,
+) -> Result<PriorMargins, SampleError> {
     let mut rng = public_rng(seed, 0);
     let d = density.dimension();
     let flat = improper(density);
@@ -73,7 +95,7 @@ pub fn draw_prior_margins(
     }
     let mut unknown = flat;
     let affordable = MOST_UPDATES / together.len().max(1);
-    if affordable < WARMUP + LEAST_DRAWS {
+    if !all || affordable < WARMUP + LEAST_DRAWS {
         unknown.extend(&together);
     } else if !together.is_empty() {
         let found = slice(density, &centre, &together, affordable - WARMUP, &mut rng);

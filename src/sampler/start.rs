@@ -115,8 +115,6 @@ const DENSE_UP_TO: u64 = 100;
 pub(super) const ENOUGH_TIME: f64 = 10.0;
 /// A Gaussian's round moves by at most so many posterior sds in each coordinate.
 const LONGEST_CORRECTION: f64 = 3.0;
-/// A search whose last step is longer than this, in posterior sds, has not arrived.
-const ARRIVED: f64 = 3.0;
 
 /// The lines of the schedule.
 const LENGTHS: usize = 0;
@@ -139,6 +137,9 @@ pub struct Start {
     records: f64,
     /// How long the last Newton step was that the noise did not make, in posterior sds.
     last_step: f64,
+    /// Whether that step was cut to the longest correction.
+    #[serde(default)]
+    cut: bool,
     /// The largest share of an eigenvalue of the information that its noise could have made:
     /// 1 where a direction is not known at all.
     unknown: f64,
@@ -253,6 +254,7 @@ impl Start {
             clip: usual_clip(&plan.request, records),
             records,
             last_step: f64::MAX,
+            cut: false,
             unknown: 1.0,
             seen: false,
             variance: f64::MAX,
@@ -313,6 +315,7 @@ impl Start {
         json!({
             "clip": self.clip,
             "last_step": self.last_step,
+            "cut": self.cut,
             "unknown": self.unknown,
             "seen": self.seen,
             "time": dp_langevin::time(plan, self.clip),
@@ -321,7 +324,7 @@ impl Start {
         })
     }
 
-    /// The same in words.
+    /// The same in words; whether the search has arrived is for the verdicts.
     pub fn describe(&self, plan: &Plan) -> Vec<String> {
         let time = dp_langevin::time(plan, self.clip);
         let mut lines = vec![format!(
@@ -337,21 +340,6 @@ impl Start {
             lines.push(format!(
                 "warning: that is too short: the records are too few for chains at this budget, or the parameters too many, or the iterations. The rest of the budget went on with the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing of how well it fits. More records, more epsilon or --temperature would help",
                 self.variance.sqrt(),
-            ));
-        }
-        if self.last_step > ARRIVED {
-            lines.push(format!(
-                "warning: the last step of the search for the posterior was {:.0} posterior standard deviations long: it had not arrived. Give a point nearby with --init, columns of size one, or a prior that knows the scale of the outcome",
-                self.last_step
-            ));
-        }
-        if !self.seen || self.unknown > 0.5 {
-            lines.push(format!(
-                "warning: the records are too few for this budget, or the parameters too many: {}. More records, more epsilon or --temperature would help",
-                match self.seen {
-                    false => "the records' gradients do not rise above the noise, unless an interruption has lost the last look at them",
-                    true => "how wide the posterior is in some direction is not known above the noise",
-                }
             ));
         }
         lines
@@ -390,6 +378,7 @@ impl Start {
         if frame.is_sound() {
             self.frame = frame;
             self.last_step = (length * length - noise).max(0.0).sqrt();
+            self.cut = gain * length > LONGEST_CORRECTION;
             self.variance = gain * noise;
         }
     }
@@ -620,6 +609,7 @@ impl Looking<'_> {
             .map(|(s, w)| (s * s - noise * noise) / w)
             .sum::<f64>();
         self.start.last_step = (squares.max(0.0) / d as f64).sqrt();
+        self.start.cut = false;
         self.start.unknown = information.unknown;
         self.start.variance = if weighed { gain * own } else { own };
         self.start.frame = frame;

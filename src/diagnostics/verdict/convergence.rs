@@ -32,6 +32,9 @@ pub enum Grade {
     Unknown,
     /// There are no chains: draws are independent ones of what was fitted.
     Fitted,
+    /// What chains say does not matter: the search before them has not found the posterior, or
+    /// nothing but the prior.
+    SearchFailed,
 }
 
 /// The worst figure over all columns and whose it is.
@@ -40,7 +43,8 @@ struct Worst<'a> {
     name: &'a str,
 }
 
-pub(super) fn verdict(view: &View) -> (Grade, Verdict) {
+/// `doubtful`: whether a search or the prior gives reasons for doubt.
+pub(super) fn verdict(view: &View, doubtful: bool) -> (Grade, Verdict) {
     let chains = view.chains.len();
     let unknown = |why: &str| {
         let sentence = format!("Whether the chains have converged cannot be told: {why}.");
@@ -60,8 +64,8 @@ pub(super) fn verdict(view: &View) -> (Grade, Verdict) {
         let verdict = Verdict::new(Kind::Convergence, Severity::Problem, sentence);
         return (Grade::NotConverged, verdict);
     }
-    if let Some(noise) = view.facts.gaussian {
-        return (Grade::Fitted, of_a_gaussian(noise));
+    if let Some(noise) = view.gaussian() {
+        return (Grade::Fitted, of_a_gaussian(noise, doubtful));
     }
     match view.draws_per_chain() {
         None => return unknown("they have different numbers of draws"),
@@ -92,14 +96,18 @@ pub(super) fn verdict(view: &View) -> (Grade, Verdict) {
 }
 
 /// Draws that no chain has made.
-fn of_a_gaussian(noise: f64) -> Verdict {
+fn of_a_gaussian(noise: f64, doubtful: bool) -> Verdict {
     let sentence = format!(
         "There are no chains to converge: the budget was too small for them, and the draws are independent ones from a Gaussian that was fitted to the posterior. They are made wider by the noise in its centre, {} posterior standard deviations; how well it fits beside that, R-hat and ESS do not say.",
         figure(noise)
     );
-    Verdict::new(Kind::Convergence, Severity::Warning, sentence).advise(
-        "more records, more epsilon or --temperature would make chains possible; intervals can be used as they are, where the posterior is not far from normal",
-    )
+    let usable = match doubtful {
+        true => "",
+        false => "; intervals can be used as they are, where the posterior is not far from normal",
+    };
+    Verdict::new(Kind::Convergence, Severity::Warning, sentence).advise(format!(
+        "more records, more epsilon or --temperature would make chains possible{usable}"
+    ))
 }
 
 struct Figures<'a> {
@@ -149,7 +157,7 @@ impl<'a> Figures<'a> {
             (Grade::NearlyConverged, _) => ("The chains have nearly converged", Severity::Warning),
             (Grade::NotConverged, 1) => ("The chain has not converged", Severity::Problem),
             (Grade::NotConverged, _) => ("The chains have not converged", Severity::Problem),
-            (Grade::Unknown | Grade::Fitted, _) => (
+            (Grade::Unknown | Grade::Fitted | Grade::SearchFailed, _) => (
                 "Whether the chain has converged cannot be told, since R-hat compares chains and there is one",
                 Severity::Warning,
             ),
@@ -193,7 +201,7 @@ impl<'a> Figures<'a> {
         };
         match grade {
             Grade::Converged => verdict,
-            Grade::Unknown | Grade::Fitted => {
+            Grade::Unknown | Grade::Fitted | Grade::SearchFailed => {
                 verdict.advise("at least two chains, better four (--chains)")
             }
             _ => verdict.advise(more_draws(view)),

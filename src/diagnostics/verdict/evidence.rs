@@ -41,20 +41,47 @@ pub struct RunFacts {
     pub plan_warnings: Vec<String>,
     /// Whether a clip bound may have changed what is sampled.
     pub may_clip: bool,
-    /// Where draws are independent ones of a Gaussian that was fitted: standard deviation of the
-    /// noise in its centre, in posterior standard deviations.
-    pub gaussian: Option<f64>,
+    /// Of a sampler that searches for the posterior before it draws.
+    pub search: Option<SearchFacts>,
     /// How many records the tempered likelihood counts for.
     pub tempered: Option<f64>,
 }
 
-/// A run: names for each of the draws' columns, in either spelling, its chains, and its
-/// settings.
+/// How a search for the posterior ended; all of it follows from released values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchFacts {
+    /// Length of the last Newton step that the noise did not make, in posterior standard
+    /// deviations, the root mean square over coordinates; the largest number where there was none.
+    pub last_step: f64,
+    /// Whether that step was longer than a step may be.
+    pub cut: bool,
+    /// The largest share of noise in an eigenvalue of the information, 0 to 1.
+    pub unknown: f64,
+    /// Whether the records' gradients were seen above the noise.
+    pub seen: bool,
+    /// Where draws are independent ones of a Gaussian that was fitted: standard deviation of the
+    /// noise in its centre, in posterior standard deviations.
+    pub centre_sd: Option<f64>,
+}
+
+/// What the prior says of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PriorRange {
+    /// From the 5% to the 95% quantile.
+    pub central_90: [f64; 2],
+    /// At least the central 99.9%.
+    pub central_999: [f64; 2],
+}
+
+/// A run: names for each of the draws' columns, in either spelling, its chains, its settings,
+/// and its prior.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     pub names: Vec<String>,
     pub chains: Vec<ChainRecord>,
     pub facts: RunFacts,
+    /// One for each column, as far as it is known; may be empty.
+    pub priors: Vec<Option<PriorRange>>,
 }
 
 /// One parameter's draws.
@@ -63,6 +90,7 @@ pub(super) struct Column {
     pub name: String,
     /// Chains × draws.
     pub chains: Vec<Vec<f64>>,
+    pub prior: Option<PriorRange>,
 }
 
 impl Column {
@@ -116,6 +144,7 @@ impl View<'_> {
             let column = Column {
                 name: bracket_name(name),
                 chains: evidence.chains.iter().map(of_chain).collect(),
+                prior: evidence.priors.get(index).copied().flatten(),
             };
             if !column.is_finite() {
                 view.not_finite.push(column);
@@ -129,6 +158,12 @@ impl View<'_> {
         let stuck = evidence.chains.iter().enumerate().filter(never_moved);
         view.stuck = stuck.map(|(c, _)| c).collect();
         view
+    }
+
+    /// Of draws that no chain has made: the noise in the centre of the Gaussian that they are
+    /// independent draws of, in posterior standard deviations.
+    pub fn gaussian(&self) -> Option<f64> {
+        self.facts.search.as_ref()?.centre_sd
     }
 
     /// Draws of each chain, where all have as many.

@@ -14,7 +14,7 @@ fn note(kind: Kind, sentence: String) -> Verdict {
 
 fn approximate(view: &View) -> Option<Verdict> {
     // Draws from a Gaussian are spoken of as such.
-    if view.facts.tests_proposals || view.facts.gaussian.is_some() {
+    if view.facts.tests_proposals || view.gaussian().is_some() {
         return None;
     }
     let sentence = "This sampler accepts every step, so that its chains converge to something near the posterior; how near, R-hat and ESS do not say.".to_owned();

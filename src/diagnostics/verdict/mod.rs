@@ -11,16 +11,19 @@ mod hamiltonian;
 mod limits;
 mod motion;
 mod noise;
+mod prior;
+mod search;
 mod values;
 
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 pub use convergence::Grade;
 use evidence::View;
-pub use evidence::{ChainRecord, Evidence, RunFacts};
+pub use evidence::{ChainRecord, Evidence, PriorRange, RunFacts, SearchFacts};
 
 /// How bad it is; the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -51,6 +54,12 @@ impl Severity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
+    SearchNotArrived,
+    GradientsUnseen,
+    CentreNoise,
+    WidthUnknown,
+    PriorWidth,
+    BeyondPrior,
     Convergence,
     NeverMoved,
     NotFinite,
@@ -123,15 +132,31 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
     pub convergence: Grade,
-    /// The worst first; among equals, convergence before what explains it.
+    /// The worst first; among equals, what decides before what explains it.
     pub verdicts: Vec<Verdict>,
 }
 
 /// Whether chains have converged, why not, and what would help.
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let view = View::of(evidence);
-    let (grade, convergence) = convergence::verdict(&view);
-    let mut verdicts = vec![convergence];
+    let mut beforehand = search::verdicts(&view);
+    beforehand.extend(prior::verdicts(&view));
+    let worst = beforehand.iter().map(|v| v.severity).min();
+    let failed = worst == Some(Severity::Problem);
+    let doubtful = worst.is_some_and(|worst| worst <= Severity::Warning);
+    let (grade, convergence) = convergence::verdict(&view, doubtful);
+    let mut verdicts = Vec::new();
+    match failed {
+        false => {
+            verdicts.push(convergence);
+            verdicts.extend(beforehand);
+        }
+        // That chains agree, or that there are none, is no news then.
+        true => {
+            verdicts.extend(beforehand);
+            verdicts.extend((convergence.severity == Severity::Problem).then_some(convergence));
+        }
+    }
     verdicts.extend(values::verdicts(&view, grade));
     verdicts.extend(motion::verdicts(&view, grade));
     verdicts.extend(noise::verdicts(&view, grade));
@@ -140,16 +165,45 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     // Stable, so rules of one severity keep their order.
     verdicts.sort_by_key(|v| v.severity);
     Diagnosis {
-        convergence: grade,
+        convergence: match failed {
+            true => Grade::SearchFailed,
+            false => grade,
+        },
         verdicts,
     }
 }
 
 impl Diagnosis {
-    /// The sentence about convergence, which every diagnosis has.
+    /// What decides whether the draws can be used: the sentence about convergence, or that of a
+    /// search that failed. Every diagnosis has one.
     pub fn headline(&self) -> &str {
-        let found = self.verdicts.iter().find(|v| v.kind == Kind::Convergence);
-        found.map_or("", |v| v.sentence.as_str())
+        self.headline_and_rest().0.map_or("", |v| &v.sentence)
+    }
+
+    /// The verdict that is the headline, and the others.
+    pub(crate) fn headline_and_rest(&self) -> (Option<&Verdict>, Vec<&Verdict>) {
+        let decides = |v: &Verdict| match self.convergence {
+            Grade::SearchFailed => v.severity == Severity::Problem,
+            _ => v.kind == Kind::Convergence,
+        };
+        let mut rest: Vec<&Verdict> = self.verdicts.iter().collect();
+        let place = rest.iter().position(|v| decides(v));
+        (place.map(|place| rest.remove(place)), rest)
+    }
+
+    /// The worst verdict, if the draws are not to be used.
+    pub(crate) fn problem(&self) -> Option<&Verdict> {
+        let worst = self.verdicts.first();
+        worst.filter(|v| v.severity == Severity::Problem)
+    }
+
+    /// Kind, severity and sentence of each verdict, for `privacy.json`.
+    pub(crate) fn to_report(&self) -> Value {
+        let said = self
+            .verdicts
+            .iter()
+            .map(|v| json!({ "kind": v.kind, "severity": v.severity, "sentence": v.sentence }));
+        Value::Array(said.collect())
     }
 
     /// All of it for people, with what would help under each sentence. Ends in a newline.

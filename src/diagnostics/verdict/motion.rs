@@ -136,7 +136,7 @@ fn small_steps(view: &View, grade: Grade) -> Option<Verdict> {
 /// Whether in at least half of the chains a parameter's draws are on their way: a start that
 /// is left, or a steady trend. One chain apart from others is R-hat's business.
 fn drift(view: &View, grade: Grade) -> Option<Verdict> {
-    if grade == Grade::Converged {
+    if grade == Grade::Converged || view.gaussian().is_some() {
         return None;
     }
     let mut drifting: Vec<(f64, &str, usize)> = Vec::new();

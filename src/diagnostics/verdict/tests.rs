@@ -40,6 +40,7 @@ fn normals(chains: usize, draws: usize) -> Evidence {
             unit_metric: true,
             ..RunFacts::default()
         },
+        priors: Vec::new(),
     }
 }
 
@@ -574,17 +575,222 @@ fn chains_and_figures_are_written_as_people_do() {
     );
 }
 
+/// A search that arrived, before chains.
+fn arrived() -> SearchFacts {
+    SearchFacts {
+        last_step: 1.5,
+        cut: false,
+        unknown: 0.5,
+        seen: true,
+        centre_sd: None,
+    }
+}
+
+/// Good draws of a private sampler that searches first.
+fn after(search: SearchFacts) -> Evidence {
+    let mut evidence = good();
+    evidence.facts.has_budget = true;
+    evidence.facts.tests_proposals = false;
+    evidence.facts.search = Some(search);
+    evidence
+}
+
 // If it failed: draws that no chain has made would be called converged.
 #[test]
 fn a_fitted_gaussian_is_not_said_to_have_converged() {
-    let mut evidence = good();
-    assert_eq!(diagnose(&evidence).convergence, Grade::Converged);
-    evidence.facts.tests_proposals = false;
-    evidence.facts.gaussian = Some(0.52);
+    assert_eq!(diagnose(&good()).convergence, Grade::Converged);
+    let evidence = after(SearchFacts {
+        centre_sd: Some(0.52),
+        ..arrived()
+    });
     let diagnosis = diagnose(&evidence);
     assert_eq!(diagnosis.convergence, Grade::Fitted);
+    assert_eq!(kinds(&diagnosis), [Kind::Convergence]);
     let verdict = of_kind(&evidence, Kind::Convergence);
     assert!(verdict.severity == Severity::Warning && verdict.sentence.contains("0.52"));
-    assert!(!diagnosis.to_text().contains("have converged"));
-    assert!(found(&evidence, Kind::Approximate).is_none());
+    let text = diagnosis.to_text();
+    assert!(!text.contains("have converged") && text.contains(AS_THEY_ARE));
+    assert!(diagnosis.problem().is_none());
+    // Few independent draws are no short chains.
+    let mut few = normals(CHAINS, 50);
+    few.facts = evidence.facts;
+    assert!(found(&few, Kind::FewDraws).is_none() && found(&few, Kind::Drift).is_none());
+}
+
+const AS_THEY_ARE: &str = "intervals can be used as they are";
+
+// If it failed: an answer that the program knows to be off would be praised, or a good one
+// condemned.
+#[test]
+fn a_search_that_failed_decides_whatever_the_draws_look_like() {
+    let chains = after(arrived());
+    assert_eq!(diagnose(&chains).convergence, Grade::Converged);
+    assert_eq!(
+        kinds(&diagnose(&chains)),
+        [Kind::Approximate, Kind::Convergence]
+    );
+    for (search, kind, words) in [
+        (
+            SearchFacts {
+                last_step: 2.1,
+                ..arrived()
+            },
+            Kind::SearchNotArrived,
+            "had not arrived. Its last step was 2.1 of",
+        ),
+        (
+            SearchFacts {
+                last_step: f64::MAX,
+                ..arrived()
+            },
+            Kind::SearchNotArrived,
+            "made no step",
+        ),
+        (
+            SearchFacts {
+                cut: true,
+                ..arrived()
+            },
+            Kind::SearchNotArrived,
+            "and was cut short",
+        ),
+        (
+            SearchFacts {
+                seen: false,
+                ..arrived()
+            },
+            Kind::GradientsUnseen,
+            "never rose above the noise",
+        ),
+        (
+            SearchFacts {
+                unknown: 1.0,
+                ..arrived()
+            },
+            Kind::WidthUnknown,
+            "the width of the draws is the noise's or the prior's",
+        ),
+    ] {
+        for centre_sd in [None, Some(0.1)] {
+            let evidence = after(SearchFacts {
+                centre_sd,
+                ..search.clone()
+            });
+            let diagnosis = diagnose(&evidence);
+            let verdict = &diagnosis.verdicts[0];
+            assert_eq!((verdict.kind, verdict.severity), (kind, Severity::Problem));
+            assert_eq!(diagnosis.convergence, Grade::SearchFailed);
+            assert_eq!(diagnosis.headline(), verdict.sentence);
+            assert_eq!(diagnosis.problem(), Some(verdict));
+            assert!(
+                verdict
+                    .sentence
+                    .starts_with("These draws are not to be used: ")
+            );
+            assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
+            let text = diagnosis.to_text();
+            for praise in [AS_THEY_ARE, "have converged", "nearly converged"] {
+                assert!(!text.contains(praise), "{text}");
+            }
+            assert!(found(&evidence, Kind::Convergence).is_none());
+        }
+    }
+    // What is wrong with the chains as well is said beside it.
+    let mut apart = after(SearchFacts {
+        last_step: 21.0,
+        ..arrived()
+    });
+    change(&mut apart, |c, _, x| x[1] += c as f64);
+    assert_eq!(
+        kinds(&diagnose(&apart))[..2],
+        [Kind::SearchNotArrived, Kind::Convergence]
+    );
+}
+
+/// A step is held against the draws, which are wider than the posterior by the centre's noise.
+#[test]
+fn noise_in_the_centre_is_a_note_while_the_draws_include_it() {
+    let of = |last_step: f64, noise: f64| {
+        after(SearchFacts {
+            last_step,
+            centre_sd: Some(noise),
+            ..arrived()
+        })
+    };
+    assert!(found(&of(1.5, 0.9), Kind::CentreNoise).is_none());
+    let noisy = of(3.4, 3f64.sqrt());
+    let verdict = of_kind(&noisy, Kind::CentreNoise);
+    assert_eq!(verdict.severity, Severity::Note);
+    assert!(verdict.sentence.contains("2.0 times as wide"));
+    assert_eq!(diagnose(&noisy).convergence, Grade::Fitted);
+    let long = of_kind(&of(4.2, 3f64.sqrt()), Kind::SearchNotArrived);
+    assert!((long.value.unwrap() - 2.1).abs() < 1e-12);
+    // Draws are widened by ten at most.
+    let lost = of(15.0, 11.0);
+    assert_eq!(
+        of_kind(&lost, Kind::CentreNoise).severity,
+        Severity::Problem
+    );
+    assert_eq!(diagnose(&lost).convergence, Grade::SearchFailed);
+}
+
+/// Of [`good`] draws, standard normals, beside priors N(0, scale²) and N(shift, 100²).
+fn beside_priors(scale: f64, shift: f64) -> Evidence {
+    let range = |centre: f64, sd: f64| PriorRange {
+        central_90: [centre - 1.6449 * sd, centre + 1.6449 * sd],
+        central_999: [centre - 3.2905 * sd, centre + 3.2905 * sd],
+    };
+    let mut evidence = after(arrived());
+    evidence.priors = vec![Some(range(0.0, scale)), Some(range(shift, 100.0))];
+    evidence
+}
+
+#[test]
+fn draws_are_held_against_the_prior() {
+    let private = |scale, shift| kinds(&diagnose(&beside_priors(scale, shift)));
+    let usual = [Kind::Approximate, Kind::Convergence];
+    assert_eq!(private(5.0, 0.0), usual);
+    // A mean at 3.25 and at 3.35 prior standard deviations.
+    assert_eq!(private(5.0, 325.0), usual);
+    let beyond = of_kind(&beside_priors(5.0, 335.0), Kind::BeyondPrior);
+    assert_eq!(beyond.severity, Severity::Warning);
+    assert_eq!(beyond.parameters, ["beta[1]"]);
+    assert!(beyond.sentence.contains("central 99.9 % of its prior"));
+    let mut open = beside_priors(5.0, -335.0);
+    open.facts = RunFacts::default();
+    assert!(found(&open, Kind::BeyondPrior).is_some());
+
+    // One parameter as wide as its prior is a note, both are an answer that says nothing; in 4,000
+    // draws the ratio of widths has a standard error of 0.02.
+    let one = beside_priors(1.0, 0.0);
+    let verdict = of_kind(&one, Kind::PriorWidth);
+    assert_eq!(verdict.severity, Severity::Note);
+    assert_eq!(verdict.parameters, ["alpha"]);
+    assert_eq!(diagnose(&one).convergence, Grade::Converged);
+    assert!(found(&beside_priors(1.25, 0.0), Kind::PriorWidth).is_none());
+    let mut both = one;
+    both.priors[1] = both.priors[0];
+    assert_eq!(of_kind(&both, Kind::PriorWidth).severity, Severity::Problem);
+    assert_eq!(diagnose(&both).convergence, Grade::SearchFailed);
+    assert!(
+        diagnose(&both)
+            .headline()
+            .contains("as wide as their priors")
+    );
+    // Without privacy a posterior that is the prior is what the data say.
+    both.facts.has_budget = false;
+    assert!(found(&both, Kind::PriorWidth).is_none());
+}
+
+#[test]
+fn a_report_has_each_verdict() {
+    let diagnosis = diagnose(&after(SearchFacts {
+        last_step: 21.0,
+        ..arrived()
+    }));
+    let report = diagnosis.to_report();
+    assert_eq!(report.as_array().unwrap().len(), diagnosis.verdicts.len());
+    assert_eq!(report[0]["kind"], "search_not_arrived");
+    assert_eq!(report[0]["severity"], "problem");
+    assert_eq!(report[0]["sentence"], diagnosis.headline());
 }

@@ -42,7 +42,7 @@ fn not_finite(view: &View) -> Option<Verdict> {
 /// Chains with fewer draws than the ESS that Vehtari et al. (2021) ask of each.
 fn few_draws(view: &View, grade: Grade) -> Option<Verdict> {
     let shortest = view.chains.iter().map(|c| c.draws.len()).min()?;
-    if shortest as f64 >= ESS {
+    if shortest as f64 >= ESS || view.gaussian().is_some() {
         return None;
     }
     let severity = match grade {

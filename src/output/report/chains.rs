@@ -41,6 +41,9 @@ pub(super) fn verdicts(h: &mut Html, view: &View) {
             h.line();
         }
     });
+    if view.independent() {
+        return;
+    }
     let known: Vec<String> = view
         .report
         .acceptance
@@ -66,6 +69,14 @@ pub(super) fn verdicts(h: &mut Html, view: &View) {
 }
 
 pub(super) fn traces(h: &mut Html, view: &View) {
+    if view.independent() {
+        h.element(
+            "p",
+            &[("class", &"note")],
+            "There are no traces to draw: no chain has made these draws. They are independent ones of a fitted Gaussian, whose R-hat is near 1 and whose ESS is near their number however well it fits.",
+        );
+        return;
+    }
     let mut order: Vec<usize> = (0..view.columns.len())
         .filter(|&i| view.columns[i].varies())
         .collect();

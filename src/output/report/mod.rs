@@ -124,6 +124,11 @@ impl View<'_> {
         }
     }
 
+    /// Whether draws are independent ones of a fitted Gaussian: there are no chains, then.
+    fn independent(&self) -> bool {
+        self.report.config["start"]["gaussian"] == Value::Bool(true)
+    }
+
     fn has_draws(&self) -> bool {
         self.columns
             .iter()

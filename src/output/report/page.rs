@@ -188,17 +188,14 @@ fn bands(h: &mut Html, view: &View) {
     let Some(diagnosis) = &view.report.diagnosis else {
         return;
     };
-    let sentence = diagnosis
-        .verdicts
-        .iter()
-        .find(|v| v.kind == Kind::Convergence)
-        .map_or("", |v| v.sentence.as_str());
+    let sentence = diagnosis.headline();
     match diagnosis.convergence {
         Grade::Converged => {}
         Grade::NearlyConverged => band("band warning", "NOT QUITE CONVERGED", sentence),
         Grade::NotConverged => band("band problem", "NOT CONVERGED", sentence),
         Grade::Unknown => band("band problem", "CONVERGENCE UNKNOWN", sentence),
         Grade::Fitted => band("band warning", "A FITTED GAUSSIAN, NO CHAINS", sentence),
+        Grade::SearchFailed => band("band problem", "NOT TO BE USED", sentence),
     }
     for verdict in &diagnosis.verdicts {
         if verdict.kind == Kind::NotFinite {
@@ -277,7 +274,17 @@ fn convergence_card(h: &mut Html, view: &View) {
         Grade::NotConverged => ("card problem", "Not converged"),
         Grade::Unknown => ("card problem", "Unknown"),
         Grade::Fitted => ("card warning", "No chains"),
+        Grade::SearchFailed => ("card problem", "Not to be used"),
     };
+    if view.independent() {
+        return card(
+            h,
+            class,
+            "Convergence",
+            value,
+            "independent draws of a fitted Gaussian, of which R-hat and ESS say nothing",
+        );
+    }
     let worst = view
         .summary
         .rows

@@ -1,0 +1,96 @@
+//! The draws beside the prior, as far as it is known.
+
+use super::evidence::{Column, PriorRange, View};
+use super::{Kind, Severity, Verdict, counted, figure, percent, some_of};
+use crate::diagnostics::{mean, quantile};
+
+/// Width of the draws' central 90%, in that of the prior's. Ours: of 100 independent draws of the
+/// prior the ratio has a standard error of 0.1, and where the records take a tenth off the width
+/// they have said less than a quarter of what the prior says.
+pub(super) const PRIOR_WIDTH: f64 = 0.9;
+
+pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
+    let known: Vec<(&Column, &PriorRange)> = view
+        .moving
+        .iter()
+        .filter_map(|column| Some((column, column.prior.as_ref()?)))
+        .collect();
+    [nothing_learnt(view, &known), beyond(&known)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Parameters of a private run that are as wide as before the records were seen.
+fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
+    if !view.facts.has_budget {
+        return None;
+    }
+    let share = |(column, prior): &(&Column, &PriorRange)| {
+        let width = quantile(&column.chains, 0.95) - quantile(&column.chains, 0.05);
+        width / (prior.central_90[1] - prior.central_90[0])
+    };
+    let wide = known.iter().filter(|known| share(known) >= PRIOR_WIDTH);
+    let names: Vec<String> = wide.map(|(column, _)| column.name.clone()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let narrowest = known.iter().map(share).fold(f64::INFINITY, f64::min);
+    let verdict = match names.len() == view.moving.len() {
+        true => Verdict::new(
+            Kind::PriorWidth,
+            Severity::Problem,
+            format!(
+                "These draws are not to be used as a posterior: all parameters are as wide as their priors (at least {} of the width), so that the run has learnt next to nothing from the records.",
+                percent(narrowest)
+            ),
+        ),
+        false => Verdict::new(
+            Kind::PriorWidth,
+            Severity::Note,
+            format!(
+                "{} as wide as the prior: the run has learnt next to nothing about {}.",
+                match &names[..] {
+                    [one] => format!("{one} is"),
+                    _ => format!("{} are", some_of(&names)),
+                },
+                if names.len() == 1 { "it" } else { "them" },
+            ),
+        ),
+    };
+    Some(
+        verdict
+            .advise("more records or a larger epsilon; columns and parameters of size one, so that gradients stand above the noise where the search begins; a start near the posterior (--init), from public knowledge")
+            .about(names)
+            .measured(narrowest, PRIOR_WIDTH),
+    )
+}
+
+/// Means outside of the prior's central 99.9%.
+fn beyond(known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
+    let far = |(column, prior): &(&Column, &PriorRange)| {
+        let [low, high] = prior.central_999;
+        let mean = mean(&column.chains);
+        let beyond = (low - mean).max(mean - high) / (high - low);
+        (beyond > 0.0).then_some((beyond, mean, column.name.clone(), prior.central_999))
+    };
+    let mut far: Vec<_> = known.iter().filter_map(far).collect();
+    far.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (_, mean, name, [low, high]) = far.first()?;
+    let sentence = format!(
+        "The mean of {name}, {}, lies outside the central 99.9 % of its prior, {} to {}{}: the prior contradicts the records, or the draws are not of the posterior.",
+        figure(*mean),
+        figure(*low),
+        figure(*high),
+        match far.len() {
+            1 => String::new(),
+            n => format!(", and so {}", counted(n - 1, "other mean")),
+        },
+    );
+    Some(
+        Verdict::new(Kind::BeyondPrior, Severity::Warning, sentence)
+            .advise("see that the prior has the unit and the scale of the column; if it is meant, do not use the draws before another run, which spends an epsilon of its own, agrees")
+            .measured(*mean, if mean < low { *low } else { *high })
+            .about(far.into_iter().map(|far| far.2).collect()),
+    )
+}
