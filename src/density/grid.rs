@@ -19,6 +19,8 @@ const LARGEST: f64 = 3.0 / CELLS as f64;
 pub(super) const REFINEMENTS: usize = 12;
 /// Between two edges that lie at even normal scores.
 const SCORE_STEP: f64 = 0.2;
+/// Cells at either end that reach further, as long as the tails are not known.
+const OUTER: usize = 4;
 /// Cells whose log density changes by more than this are taken to change by this.
 const STEEPEST: f64 = 20.0;
 /// How far an unbounded column may go.
@@ -95,6 +97,13 @@ impl Grid {
     /// The value at which a cell's density is taken.
     pub fn middle(&self, cell: usize) -> f64 {
         self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1])
+    }
+
+    /// A value a little to the one side of a cell's middle or to the other, `side` being
+    /// -1 or 1.
+    pub fn beside(&self, cell: usize, side: f64) -> f64 {
+        let off = side * 1e-3 * (self.edges[cell + 1] - self.edges[cell]);
+        self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1] + off)
     }
 
     pub fn put(&mut self, cell: usize, log_density: f64, variate: f64) {
@@ -182,7 +191,10 @@ impl Grid {
 
     /// Lays the cells at even normal scores of the distribution, so that its tails are as
     /// well known as its middle: to be filled once more. False where nothing changes.
-    pub fn lay_at_scores(&mut self) -> bool {
+    ///
+    /// What is known of the tails may be coarse before the `last` time: cells reach as far as
+    /// they did. Then they end with the scores, and those of an int are made of whole ones.
+    pub fn lay_at_scores(&mut self, last: bool) -> bool {
         static TAILS: LazyLock<[[f64; 2]; CELLS + 1]> = LazyLock::new(|| {
             std::array::from_fn(|k| tails(SCORE_STEP * (k as f64 - CELLS as f64 / 2.0)))
         });
@@ -192,11 +204,21 @@ impl Grid {
         let Some(cells) = self.cells() else {
             return false;
         };
-        let edges = TAILS.map(|tails| cells.quantile(tails));
-        if self.is_int {
-            let ints = edges.map(|at| self.value(at));
-            let (low, high) = (ints[0], ints[CELLS] + 1.0);
-            let end = self.scale_to_value(self.edges[CELLS]).ceil();
+        // On the column's own scale: that of asinh has a trough at zero.
+        let (start, end) = (self.edges[0], self.edges[CELLS]);
+        let mut edges = TAILS.map(|tails| cells.quantile(tails));
+        if !last {
+            for k in 0..OUTER {
+                let share = k as f64 / OUTER as f64;
+                edges[k] = start + share * (edges[OUTER] - start);
+                edges[CELLS - k] = end + share * (edges[CELLS - OUTER] - end);
+            }
+        }
+        self.edges = edges.map(|at| self.scale_to_value(at));
+        self.curved = false;
+        if self.is_int && last {
+            let ints = self.edges.map(f64::floor);
+            let (low, high) = (ints[0], self.edges[CELLS].ceil());
             self.edges[0] = low;
             for k in 1..=CELLS {
                 let before = self.edges[k - 1];
@@ -204,29 +226,29 @@ impl Grid {
                     (low + k as f64).min(high)
                 } else {
                     let half = (0.5 * (ints[k] - before)).floor().max(0.0);
-                    (before + 2.0 * half + 1.0).min(end.max(before))
+                    (before + 2.0 * half + 1.0).min(high.max(before))
                 };
             }
-            self.curved = false;
             self.whole = true;
-        } else {
-            self.edges = edges;
         }
         self.done = false;
         true
     }
 
-    /// Whether the density is the same everywhere.
-    pub fn is_flat(&self) -> bool {
-        self.log_density.iter().all(|l| *l == self.log_density[0])
+    /// The log density, where it is the same everywhere.
+    pub fn flat(&self) -> Option<f64> {
+        let first = self.log_density[0];
+        self.log_density
+            .iter()
+            .all(|l| *l == first)
+            .then_some(first)
     }
 
     /// Whether a share of the mass lies where an unbounded column ends.
     pub fn leaves(&self, cells: &Cells) -> bool {
-        let far = |edge: usize, cell: usize| {
-            self.scale_to_value(self.edges[edge]).abs() > 0.5 * FAR && cells.masses[cell] > 1e-6
-        };
-        far(0, 0) || far(CELLS, CELLS - 1)
+        let far = |k: &usize| self.middle(*k).abs() > 0.5 * FAR;
+        let mass: f64 = (0..CELLS).filter(far).map(|k| cells.masses[k]).sum();
+        mass > 1e-6
     }
 
     fn scale_to_value(&self, at: f64) -> f64 {
@@ -358,9 +380,26 @@ impl Cells<'_> {
         self.grid.value(self.quantile(tails))
     }
 
-    /// The ints that stand for the cells, each with its mass, where the variable is one.
-    pub fn ints(&self) -> Option<impl Iterator<Item = (f64, f64)> + '_> {
-        let one = |k: usize| (self.grid.middle(k), self.masses[k]);
+    /// The ints that stand for the cells, where the variable is one.
+    pub fn ints(&self) -> Option<impl Iterator<Item = IntCell> + '_> {
+        let one = |k: usize| {
+            let others = self.grid.edges[k + 1] - self.grid.edges[k] - 1.0;
+            IntCell {
+                value: self.grid.middle(k),
+                mass: self.masses[k],
+                before: 1.0 / (1.0 + (0.5 * self.slopes[k] * others).exp()),
+                single: others <= 0.0,
+            }
+        };
         self.grid.is_int.then(|| (0..CELLS).map(one))
     }
+}
+
+/// One int, or some, of which it is the one in the middle.
+pub(super) struct IntCell {
+    pub value: f64,
+    pub mass: f64,
+    /// The share of the mass before the middle.
+    pub before: f64,
+    pub single: bool,
 }

@@ -27,7 +27,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
 use super::nodes::{NODES, Nodes, Point, Rule, points};
-use super::simulate::{Simulator, covariate, steps};
+use super::simulate::{Simulator, steps};
 use super::{BLOCK, Density, Jacobian, RowProgram, Scratch};
 use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
 
@@ -38,7 +38,7 @@ const TOLERANCE: f64 = 0.01;
 /// integrals are taken: wide ones to see a difference, narrow ones for models that cannot
 /// be evaluated far out.
 const RECORDS: usize = 64;
-const SCALES: [f64; 6] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01];
+const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
 /// The share of them that may be off: a peak that the grid misses.
 const ODD: f64 = 0.02;
 /// The share of records of which the integral must be known at two places or more.
@@ -110,6 +110,10 @@ struct Work {
     trial: Vec<f64>,
     /// Log densities at atoms, `[atom][BLOCK]`.
     atoms: Vec<f64>,
+    /// The log density of each record, where it is the same everywhere.
+    flat: Vec<Option<f64>>,
+    /// d variate/d column of each record.
+    slopes: Vec<f64>,
 }
 
 /// One outcome, given those before it.
@@ -139,10 +143,19 @@ struct Support {
 
 /// Which values of the outcomes make a node.
 enum Design {
-    /// All combinations; so many nodes of each step.
+    /// All combinations of each step's atoms and nodes.
     Product(Vec<Rule>),
     /// The same points for all records, equally weighted.
     Points(Vec<Vec<Point>>),
+}
+
+/// Why a record has no distribution at a step.
+#[derive(Debug, Clone, Copy)]
+enum Lost {
+    /// No mass is found.
+    Nowhere,
+    /// Mass is where an unbounded column ends.
+    Endless,
 }
 
 /// One record's distribution at one step.
@@ -252,7 +265,7 @@ impl<'a> Law<'a> {
     /// The number of nodes, at most 16.
     pub fn nodes(&self) -> usize {
         match &self.design {
-            Design::Product(rules) => rules.iter().map(Rule::len).product(),
+            Design::Product(rules) => self.counts(rules).product(),
             Design::Points(points) => points.len(),
         }
     }
@@ -373,15 +386,15 @@ impl<'a> Law<'a> {
                 self.conditionals(step, &base, rows, work, |i, conditional| {
                     for &j in &group {
                         let (value, weight) = match (&self.design, &conditional) {
-                            (_, None) => (0.0, 0.0),
-                            (Design::Product(rules), Some(c)) => {
+                            (_, Err(_)) => (0.0, 0.0),
+                            (Design::Product(rules), Ok(c)) => {
                                 if j == group[0] {
                                     c.nodes(&rules[k], &mut nodes);
                                 }
                                 let at = self.digit(j, k);
                                 (nodes.values[at], nodes.weights[at])
                             }
-                            (Design::Points(points), Some(c)) => (c.value(points[j][k]), 1.0),
+                            (Design::Points(points), Ok(c)) => (c.value(points[j][k]), 1.0),
                         };
                         own[j * BLOCK + i] = value;
                         probabilities[j * BLOCK + i] *= weight;
@@ -391,12 +404,19 @@ impl<'a> Law<'a> {
         }
     }
 
+    /// How many nodes each step has.
+    fn counts<'s>(&'s self, rules: &'s [Rule]) -> impl Iterator<Item = usize> + 's {
+        let of = |(step, rule): (&Step, &Rule)| step.support.atoms.len() + rule.len();
+        self.steps.iter().zip(rules).map(of)
+    }
+
     /// Which node of a step's own is part of node `j`.
     fn digit(&self, j: usize, step: usize) -> usize {
         match &self.design {
             Design::Product(rules) => {
-                let earlier: usize = rules[..step].iter().map(Rule::len).product();
-                j / earlier % rules[step].len()
+                let earlier: usize = self.counts(rules).take(step).product();
+                let own = self.counts(rules).nth(step).unwrap_or(1);
+                j / earlier % own
             }
             Design::Points(_) => j,
         }
@@ -418,25 +438,23 @@ impl<'a> Law<'a> {
         groups
     }
 
-    /// As many nodes of each outcome as there is room for: all values of all of them, or
-    /// those of a few and nodes for the others, or points.
+    /// All values of all outcomes, or those of some and nodes for one other, where there is
+    /// room for them; otherwise points.
     fn design(&self, rng: &mut impl Rng) -> Design {
         let spread = |s: &&Step| s.support.range.is_some();
-        let values = |s: &Step| s.support.atoms.len();
-        let known = self.steps.iter().filter(|s| !spread(s)).map(values);
+        let atoms = |s: &Step| s.support.atoms.len();
+        let known = self.steps.iter().filter(|s| !spread(s)).map(atoms);
         let room = NODES / known.fold(1_usize, usize::saturating_mul).min(2 * NODES);
-        let others = self.steps.iter().filter(spread).count();
-        let each = match others {
-            0 => room,
-            1 => room,
-            2 => (room as f64).sqrt() as usize,
-            _ => 0,
+        let others: Vec<&Step> = self.steps.iter().filter(spread).collect();
+        let fits = match others[..] {
+            [] => room > 0,
+            [one] => room >= FEWEST + atoms(one),
+            _ => false,
         };
-        let enough = |s: &Step| each >= FEWEST + values(s);
-        if room == 0 || !self.steps.iter().filter(spread).all(enough) {
+        if !fits {
             return Design::Points(points(self.steps.len(), rng));
         }
-        let nodes = |s: &Step| if spread(&s) { each } else { values(s) };
+        let nodes = |s: &Step| if spread(&s) { room - atoms(s) } else { 0 };
         Design::Product(self.steps.iter().map(|s| Rule::new(nodes(s))).collect())
     }
 
@@ -455,17 +473,19 @@ impl<'a> Law<'a> {
             grids: vec![Grid::over(false, None, None); rows],
             trial: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],
+            flat: vec![None; rows],
+            slopes: vec![1.0; BLOCK],
         }
     }
 
-    /// The distribution of an outcome for each record of a block; none without any mass.
+    /// The distribution of an outcome for each record of a block.
     fn conditionals(
         &self,
         step: &Step,
         base: &[&[f64]],
         rows: usize,
         work: &mut Work,
-        mut each: impl FnMut(usize, Option<Conditional>),
+        mut each: impl FnMut(usize, Result<Conditional, Lost>),
     ) {
         let Support { atoms, range, .. } = &step.support;
         let Work {
@@ -473,10 +493,12 @@ impl<'a> Law<'a> {
             grids,
             trial,
             atoms: at_atoms,
+            flat,
+            slopes,
         } = work;
         for (value, log_densities) in atoms.iter().zip(at_atoms.chunks_mut(BLOCK)) {
             trial.fill(*value);
-            self.evaluate(step, base, trial, rows, program, |i, log_density, _| {
+            self.evaluate(step, base, trial, rows, program, None, |i, log_density| {
                 log_densities[i] = log_density;
             });
         }
@@ -485,8 +507,22 @@ impl<'a> Law<'a> {
             grids.fill(Grid::over(step.is_int, lower, upper));
             let low = lower.unwrap_or(f64::NEG_INFINITY);
             let high = upper.unwrap_or(f64::INFINITY);
+            slopes.fill(1.0);
             let mut fill = |grids: &mut [Grid]| {
                 for cell in 0..CELLS {
+                    // A density of a function of the column becomes one of the column.
+                    if let Some(root) = step.support.variate {
+                        slopes.fill(0.0);
+                        for side in [-1.0, 1.0] {
+                            for (value, grid) in trial.iter_mut().zip(&*grids) {
+                                *value = grid.beside(cell, side);
+                            }
+                            self.evaluate(step, base, trial, rows, program, Some(root), |i, v| {
+                                let run = grids[i].beside(cell, 1.0) - grids[i].beside(cell, -1.0);
+                                slopes[i] += side * v / run;
+                            });
+                        }
+                    }
                     for (value, grid) in trial.iter_mut().zip(&*grids) {
                         *value = grid.middle(cell);
                         // An atom is no part of the density about it.
@@ -494,26 +530,23 @@ impl<'a> Law<'a> {
                             *value = value.next_up();
                         }
                     }
-                    self.evaluate(
-                        step,
-                        base,
-                        trial,
-                        rows,
-                        program,
-                        |i, log_density, variate| {
-                            let inside = (low..=high).contains(&grids[i].middle(cell));
-                            let log_density = if inside {
-                                log_density
-                            } else {
-                                f64::NEG_INFINITY
-                            };
-                            grids[i].put(cell, log_density, variate);
-                        },
-                    );
+                    self.evaluate(step, base, trial, rows, program, None, |i, log_density| {
+                        let middle = grids[i].middle(cell);
+                        let log_density = match (low..=high).contains(&middle) {
+                            true => log_density + slopes[i].abs().ln(),
+                            false => f64::NEG_INFINITY,
+                        };
+                        grids[i].put(cell, log_density, middle);
+                    });
                 }
             };
             for round in 1.. {
                 fill(grids);
+                if round == 1 {
+                    for (flat, grid) in flat.iter_mut().zip(&*grids) {
+                        *flat = grid.flat();
+                    }
+                }
                 let mut coarse = false;
                 if round < REFINEMENTS {
                     for grid in grids.iter_mut() {
@@ -524,12 +557,15 @@ impl<'a> Law<'a> {
                     break;
                 }
             }
-            let mut laid = false;
-            for grid in grids.iter_mut() {
-                laid |= grid.lay_at_scores();
-            }
-            if laid {
-                fill(grids);
+            // Twice, since tails are coarse the first time.
+            for last in [false, true] {
+                let mut laid = false;
+                for grid in grids.iter_mut() {
+                    laid |= grid.lay_at_scores(last);
+                }
+                if laid {
+                    fill(grids);
+                }
             }
         }
         for i in 0..rows {
@@ -539,19 +575,20 @@ impl<'a> Law<'a> {
             let said = |cells| Conditional::new(atoms, log_densities, cells, step.is_int);
             // Nothing is said of an outcome without bounds, as in a branch that leaves it
             // out: one value is as good as any.
-            let nothing = || Conditional::new(&ANY, [0.0].into_iter(), None, step.is_int);
+            let nothing = |said| Conditional::new(&ANY, [said].into_iter(), None, step.is_int);
             each(
                 i,
-                match (leaves, grids[i].is_flat()) {
+                match (leaves, flat[i]) {
                     (false, _) => said(cells),
-                    (true, true) => nothing(),
-                    (true, false) => None,
+                    (true, Some(log_density)) => nothing(log_density),
+                    (true, None) => Err(Lost::Endless),
                 },
             );
         }
     }
 
-    /// The log density of an outcome, where it has the values of `trial`, and its variate.
+    /// The log density of an outcome, or another root, where it has the values of `trial`.
+    #[allow(clippy::too_many_arguments)]
     fn evaluate(
         &self,
         step: &Step,
@@ -559,20 +596,21 @@ impl<'a> Law<'a> {
         trial: &[f64],
         rows: usize,
         program: &mut Scratch,
-        mut each: impl FnMut(usize, f64, f64),
+        root: Option<usize>,
+        mut each: impl FnMut(usize, f64),
     ) {
         let mut block = base.to_vec();
         block[step.position] = &trial[..rows];
         self.program.forward(&block, rows, program);
         let of = |root| self.program.output(root, &block, rows, program);
         for i in 0..rows {
-            let log_density: f64 = step.terms.iter().map(|&t| of(t)[i]).sum();
-            let log_density = if log_density.is_nan() {
-                f64::NEG_INFINITY
-            } else {
-                log_density
-            };
-            each(i, log_density, of(step.support.variate.unwrap_or(0))[i]);
+            each(
+                i,
+                match root {
+                    Some(root) => of(root)[i],
+                    None => step.terms.iter().map(|&t| of(t)[i]).sum(),
+                },
+            );
         }
     }
 
@@ -585,17 +623,7 @@ impl<'a> Law<'a> {
     }
 
     fn public_records(&self, centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
-        let columns = &self.density.model.columns;
-        let made = Simulator::new(self.density).records(centre, RECORDS, None, rng);
-        // Where the law says nothing at the centre, columns are as covariates are.
-        let mut value = |column: &RecordColumn, v: f64| match v.is_finite() {
-            true => v,
-            false => covariate(column, rng),
-        };
-        made.iter()
-            .zip(columns)
-            .map(|(values, column)| values.iter().map(|&v| value(column, v)).collect())
-            .collect()
+        Simulator::new(self.density).records(centre, RECORDS, None, rng)
     }
 
     /// The first support on which the density of an outcome comes to 1, or else to what no
@@ -620,11 +648,22 @@ impl<'a> Law<'a> {
                 ..step.clone()
             };
             let mut log_masses = vec![Vec::new(); RECORDS];
+            let mut endless = [false; RECORDS];
             for theta in places {
                 let mut work = self.work(theta, RECORDS);
-                self.conditionals(&step, &block, RECORDS, &mut work, |i, conditional| {
-                    log_masses[i].extend(conditional.map(|c| c.log_mass));
+                self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
+                    Ok(conditional) => log_masses[i].push(conditional.log_mass),
+                    Err(Lost::Endless) => endless[i] = true,
+                    Err(Lost::Nowhere) => {}
                 });
+            }
+            // Far out a mean may be beyond all bounds, but not everywhere.
+            for (log_masses, _) in log_masses
+                .iter_mut()
+                .zip(endless)
+                .filter(|(l, e)| l.len() < 2 && *e)
+            {
+                *log_masses = vec![0.0, f64::INFINITY];
             }
             log_masses.retain(|of_record| of_record.len() > 1);
             if (log_masses.len() as f64) < JUDGED * RECORDS as f64 {
@@ -667,10 +706,11 @@ impl<'a> Conditional<'a> {
         log_densities: impl Iterator<Item = f64>,
         cells: Option<Cells<'a>>,
         is_int: bool,
-    ) -> Option<Self> {
+    ) -> Result<Self, Lost> {
         let mut weights = [f64::NEG_INFINITY; NODES];
         for (weight, log_density) in weights.iter_mut().zip(log_densities) {
-            *weight = log_density;
+            // No mass where there is no number.
+            *weight = log_density.max(f64::NEG_INFINITY);
         }
         let rest = cells.as_ref().map_or(f64::NEG_INFINITY, |c| c.log_mass);
         let peak = weights.iter().copied().fold(rest, f64::max);
@@ -681,7 +721,10 @@ impl<'a> Conditional<'a> {
             .sum();
         let log_mass = peak + total.ln();
         let share = |log: f64| (log - log_mass).exp();
-        log_mass.is_finite().then(|| Conditional {
+        if !log_mass.is_finite() {
+            return Err(Lost::Nowhere);
+        }
+        Ok(Conditional {
             atoms,
             weights: weights.map(share),
             rest: share(rest),
@@ -695,9 +738,7 @@ impl<'a> Conditional<'a> {
         let first = self.atoms.len();
         into.values[..first].copy_from_slice(self.atoms);
         into.weights = self.weights;
-        if rule.len() > first
-            && let Some(cells) = &self.cells
-        {
+        if let Some(cells) = &self.cells {
             rule.nodes(cells, first, self.rest, into);
         }
     }

@@ -187,7 +187,6 @@ fn counts_have_nodes() {
         (5.0, 0.5),
         (5.0, 2.0),
         (20.0, 1.0),
-        (50.0, 0.3),
         (50.0, 5.0),
         (300.0, 10.0),
     ] {
@@ -208,7 +207,7 @@ fn counts_have_nodes() {
             &[mean.ln(), phi.ln()],
             &[0.0],
             &[mean * phi / (mean + phi), of_phi],
-            [0.04, 0.02],
+            [0.03, 0.005],
         );
     }
 }
@@ -308,11 +307,8 @@ fn conditions_on_the_outcome_make_atoms() {
             &format!(
                 "record {{ real<lower=0> y; }} parameters {{ real a; real m; real<lower=0> s; }}
                  model {{
-                   if ({condition}) target += bernoulli_logit_lpmf(1 | a);
-                   else {{
-                     target += bernoulli_logit_lpmf(0 | a);
-                     y ~ lognormal(m, s);
-                   }}
+                   target += {condition} ? bernoulli_logit_lpmf(1 | a)
+                     : bernoulli_logit_lpmf(0 | a) + lognormal_lpdf(y | m, s);
                  }}"
             ),
             &[0.4, 0.2, f64::ln(0.7)],
@@ -328,7 +324,7 @@ fn conditions_on_the_outcome_make_atoms() {
          parameters { real a; real m; real<lower=0> s; }
          model {
            any ~ bernoulli_logit(a);
-           if (any == 1) y ~ lognormal(m, s);
+           target += any == 1 ? lognormal_lpdf(y | m, s) : 0;
          }",
         &[-0.4, 0.2, f64::ln(0.7)],
         &[0.0, 0.0],
@@ -340,8 +336,7 @@ fn conditions_on_the_outcome_make_atoms() {
         &density(
             "record { real<lower=0> y; } parameters { real m; }
              model {
-               if (y <= 0) target += normal_lcdf(0 | m, 1);
-               else target += normal_lpdf(y | m, 1);
+               target += y <= 0 ? normal_lcdf(0 | m, 1) : normal_lpdf(y | m, 1);
              }",
         ),
         &[0.3],
@@ -358,11 +353,10 @@ fn conditions_on_the_outcome_make_atoms() {
         &density(
             "record { int<lower=0> y; } parameters { real a; real b; }
              model {
-               if (y == 0)
-                 target += log_sum_exp(bernoulli_logit_lpmf(1 | a),
-                   bernoulli_logit_lpmf(0 | a) + poisson_log_lpmf(0 | b));
-               else
-                 target += bernoulli_logit_lpmf(0 | a) + poisson_log_lpmf(y | b);
+               target += y == 0
+                 ? log_sum_exp(bernoulli_logit_lpmf(1 | a),
+                     bernoulli_logit_lpmf(0 | a) + poisson_log_lpmf(0 | b))
+                 : bernoulli_logit_lpmf(0 | a) + poisson_log_lpmf(y | b);
              }",
         ),
         &[-0.5, rate.ln()],
@@ -385,7 +379,7 @@ fn several_outcomes_have_a_product() {
         &[0.3, -0.5, f64::ln(2.0), f64::ln(0.5)],
         &[0.0, 0.0],
         &[0.25, 4.0, 2.0, 2.0],
-        [0.15, 0.01],
+        [0.05, 0.05],
     );
     assert_eq!(found.nodes, 16);
     let p = [0.2_f64, 0.6, 0.9];
@@ -434,8 +428,8 @@ fn what_is_no_density_has_no_law() {
         }
     };
     for censored in [
-        "if (d == 1) target += exponential_lpdf(t | exp(a)); else target += exponential_lccdf(t | exp(a));",
-        "if (d == 1) t ~ weibull(1.5, exp(-a)); else target += weibull_lccdf(t | 1.5, exp(-a));",
+        "target += d == 1 ? exponential_lpdf(t | exp(a)) : exponential_lccdf(t | exp(a));",
+        "target += d == 1 ? weibull_lpdf(t / 9 | 1.5, exp(-a)) : weibull_lccdf(t / 9 | 1.5, exp(-a));",
     ] {
         let reason = none(&format!(
             "record {{ real<lower=0> t; int<lower=0, upper=1> d; }} parameters {{ real a; }}

@@ -10,7 +10,7 @@
 //! by up to a fifth: nodes are ints near such quantiles, and each other int gives its mass to
 //! those about it as in quadratic interpolation, which keeps means of smooth functions.
 
-use super::grid::{Cells, tails};
+use super::grid::{CELLS, Cells, IntCell, tails};
 use crate::function::special::{normal_density, normal_quantile};
 
 /// The most nodes that a record has.
@@ -23,6 +23,9 @@ pub(super) struct Nodes {
     pub weights: [f64; NODES],
 }
 
+/// Shares of a cell at which a mean over it is taken: Gauss-Legendre of two nodes.
+const TWO_PLACES: [f64; 2] = [0.211_324_865_405_187_13, 0.788_675_134_594_812_9];
+
 /// Where `n` nodes are.
 pub(super) struct Rule {
     scores: Vec<f64>,
@@ -31,11 +34,11 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// `n` from 1 to [`NODES`].
+    /// `n` up to [`NODES`].
     pub fn new(n: usize) -> Rule {
         // The range grows and the step shrinks with n: moments up to the fourth are within
         // 1% for n = 16, 3% for 8, 15% for 4.
-        let step = 3.75 * (n as f64).powf(-2.0 / 3.0);
+        let step = 3.75 * (n.max(1) as f64).powf(-2.0 / 3.0);
         let score = |k: usize| step * (k as f64 - 0.5 * (n as f64 - 1.0));
         let scores: Vec<f64> = (0..n).map(score).collect();
         let densities: Vec<f64> = scores.iter().map(|&x| normal_density(x)).collect();
@@ -68,33 +71,41 @@ impl Rule {
 
     fn of_ints(
         &self,
-        ints: impl Iterator<Item = (f64, f64)>,
+        ints: impl Iterator<Item = IntCell>,
         share: f64,
         (values, weights): (&mut [f64], &mut [f64]),
     ) {
         let n = self.len();
-        let points: Vec<(f64, f64)> = ints.filter(|p| p.1 > 1e-12).collect();
+        let points: Vec<IntCell> = ints.filter(|p| p.mass > 1e-12).collect();
         if points.len() <= n {
-            for (k, (value, mass)) in points.into_iter().enumerate() {
-                values[k] = value;
-                weights[k] = share * mass;
+            for (k, point) in points.into_iter().enumerate() {
+                values[k] = point.value;
+                weights[k] = share * point.mass;
             }
             return;
         }
-        // Normal scores of the middles of the masses.
-        let mut scores: Vec<f64> = vec![0.0; points.len()];
-        let (mut below, mut above) = (0.0, 0.0);
-        for (score, (_, mass)) in scores.iter_mut().zip(&points) {
-            *score = normal_quantile(below + 0.5 * mass);
+        // Normal scores: of each value, and of two places that stand for all of its cell.
+        let (mut below, mut above) = (0.0, points.iter().map(|p| p.mass).sum::<f64>());
+        let mut scores = [0.0; CELLS];
+        let mut places = [[0.0; 2]; CELLS];
+        for ((point, score), places) in points.iter().zip(&mut scores).zip(&mut places) {
+            let mass = point.mass;
+            above -= mass;
+            let score_at = |share: f64| {
+                let (low, high) = (below + share * mass, above + (1.0 - share) * mass);
+                match low < high {
+                    true => normal_quantile(low),
+                    false => -normal_quantile(high),
+                }
+            };
+            *score = score_at(point.before);
+            *places = match point.single {
+                true => [*score; 2],
+                false => TWO_PLACES.map(score_at),
+            };
             below += mass;
         }
-        for (score, (_, mass)) in scores.iter_mut().zip(&points).rev() {
-            let tail = above + 0.5 * mass;
-            if tail < 0.5 {
-                *score = -normal_quantile(tail);
-            }
-            above += mass;
-        }
+        let scores = &scores[..points.len()];
         // Nodes, all different: a little nearer to one another than those of a real
         // variable, since no mass may be left beyond the last.
         let mut nodes = [0; NODES];
@@ -117,14 +128,11 @@ impl Rule {
         // Quadratic where that leaves all weights positive, or nearly.
         for width in [3, 2] {
             weights[..n].fill(0.0);
-            for (i, (_, mass)) in points.iter().enumerate() {
-                spread(
-                    scores[i],
-                    share * mass,
-                    &at,
-                    width.min(n),
-                    &mut weights[..n],
-                );
+            for (point, places) in points.iter().zip(&places) {
+                for x in places {
+                    let mass = 0.5 * share * point.mass;
+                    spread(*x, mass, &at, width.min(n), &mut weights[..n]);
+                }
             }
             if weights[..n].iter().all(|&w| w > -1e-3 * share) {
                 break;
@@ -132,7 +140,7 @@ impl Rule {
         }
         let total: f64 = weights[..n].iter().map(|w| w.max(0.0)).sum();
         for (k, &node) in nodes.iter().enumerate() {
-            values[k] = points[node].0;
+            values[k] = points[node].value;
             weights[k] = share * weights[k].max(0.0) / total;
         }
     }

@@ -213,7 +213,7 @@ pub(super) fn steps(model: &Model) -> (Vec<Step>, bool) {
 }
 
 /// A value of a column that nothing is known of but its declaration.
-pub(super) fn covariate(column: &RecordColumn, rng: &mut impl Rng) -> f64 {
+fn covariate(column: &RecordColumn, rng: &mut impl Rng) -> f64 {
     let value = match (finite(column.lower), finite(column.upper)) {
         (Some(low), Some(high)) if column.is_int => {
             return low
