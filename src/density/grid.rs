@@ -36,8 +36,11 @@ pub(super) fn finite(bound: Option<f64>) -> Option<f64> {
 #[derive(Debug, Clone)]
 pub(super) struct Grid {
     is_int: bool,
-    /// Whether edges are on the scale of asinh, since a bound is missing.
+    /// Whether edges are on the scale of asinh, as where a bound is missing: the value is
+    /// `about + scale sinh(edge)`.
     curved: bool,
+    about: f64,
+    scale: f64,
     edges: [f64; CELLS + 1],
     log_density: [f64; CELLS],
     /// Of what the density is one.
@@ -60,6 +63,8 @@ impl Grid {
         let mut grid = Grid {
             is_int,
             curved,
+            about: 0.0,
+            scale: 1.0,
             edges: std::array::from_fn(|k| low + width * k as f64),
             log_density: [f64::NEG_INFINITY; CELLS],
             variate: [0.0; CELLS],
@@ -72,13 +77,7 @@ impl Grid {
 
     /// Where there are no more ints than cells.
     fn give_each_int_its_cell(&mut self) {
-        let edge = |k: usize| {
-            if self.curved {
-                self.edges[k].sinh()
-            } else {
-                self.edges[k]
-            }
-        };
+        let edge = |k: usize| self.scale_to_value(self.edges[k]);
         // An edge that stands for a whole number may be a hair off it.
         let (low, high) = ((edge(0) + 1e-6).floor(), (edge(CELLS) - 1e-6).ceil());
         if self.is_int && high - low <= CELLS as f64 {
@@ -120,10 +119,7 @@ impl Grid {
 
     /// The size of a cell, in terms of what the density is one of.
     fn size(&self, cell: usize) -> f64 {
-        let edge = |k: usize| match self.curved {
-            true => self.edges[k].sinh(),
-            false => self.edges[k],
-        };
+        let edge = |k: usize| self.scale_to_value(self.edges[k]);
         let width = edge(cell + 1) - edge(cell);
         let (before, after) = (cell.saturating_sub(1), (cell + 1).min(CELLS - 1));
         let run = self.middle(after) - self.middle(before);
@@ -204,7 +200,6 @@ impl Grid {
         let Some(cells) = self.cells() else {
             return false;
         };
-        // On the column's own scale: that of asinh has a trough at zero.
         let (start, end) = (self.edges[0], self.edges[CELLS]);
         let mut edges = TAILS.map(|tails| cells.quantile(tails));
         if !last {
@@ -214,8 +209,16 @@ impl Grid {
                 edges[CELLS - k] = end + share * (edges[CELLS - OUTER] - end);
             }
         }
-        self.edges = edges.map(|at| self.scale_to_value(at));
-        self.curved = false;
+        let values = edges.map(|at| self.scale_to_value(at));
+        // About zero the scale of asinh has a trough, which a wide peak would not fit in; about
+        // the middle it is even there, and that of the logarithm in the tails.
+        let [low, middle, high] = [1, 2, 3].map(|k| values[k * CELLS / 4]);
+        self.curved = high > low && !(self.is_int && last);
+        (self.about, self.scale) = (middle, high - low);
+        self.edges = match self.curved {
+            true => values.map(|v| ((v - middle) / (high - low)).asinh()),
+            false => values,
+        };
         if self.is_int && last {
             let ints = self.edges.map(f64::floor);
             let (low, high) = (ints[0], self.edges[CELLS].ceil());
@@ -252,7 +255,11 @@ impl Grid {
     }
 
     fn scale_to_value(&self, at: f64) -> f64 {
-        if self.curved { at.sinh() } else { at }
+        if self.curved {
+            self.about + self.scale * at.sinh()
+        } else {
+            at
+        }
     }
 
     /// The distribution, log-linear within each cell; none where there is no mass.
