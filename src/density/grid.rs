@@ -9,8 +9,10 @@ use crate::function::special::normal_cdf;
 
 /// Cells of a grid.
 pub(super) const CELLS: usize = 48;
-/// Cells this many nats below the peak, and further, get no finer.
+/// Cells this many nats below the peak, and further, get no finer, unless they have more than
+/// the least share of the mass: a tail as of a Student t with few degrees of freedom is wide.
 const DEPTH: f64 = 20.0;
+const LEAST: f64 = 1e-7;
 /// The share of new cells that goes to where there is any mass, rather than to most of it.
 const EVEN: f64 = 0.25;
 /// A grid is fine enough when no cell has more than this share of the mass.
@@ -157,7 +159,7 @@ impl Grid {
             .iter()
             .copied()
             .fold(f64::NEG_INFINITY, f64::max);
-        let near = |k: usize| self.log_density[k] > peak - DEPTH;
+        let near = |k: usize| self.log_density[k] > peak - DEPTH || shares[k] > LEAST;
         // The neighbours too: the peak may be just beyond an edge.
         let kept = |k: usize| near(k) || (k > 0 && near(k - 1)) || (k + 1 < CELLS && near(k + 1));
         let count = (0..CELLS).filter(|&k| kept(k)).count() as f64;
@@ -293,6 +295,8 @@ impl Grid {
                     (log_density[after] - log_density[before]) / (centre(after) - centre(before));
                 slopes[k] = slope.clamp(-steepest, steepest);
             }
+        }
+        for k in (0..CELLS).filter(|&k| known(k)) {
             let half = 0.5 * slopes[k] * width(k);
             let spread = if half.abs() < 1e-6 {
                 1.0
@@ -301,7 +305,14 @@ impl Grid {
             } else {
                 half.sinh() / half
             };
-            masses[k] = (log_density[k] - peak).exp() * width(k) * spread;
+            // What the second derivative adds, where both neighbours tell it.
+            let bend = match k > 0 && k + 1 < CELLS && known(k - 1) && known(k + 1) {
+                true => (slopes[k + 1] - slopes[k - 1]) / (centre(k + 1) - centre(k - 1)),
+                false => 0.0,
+            };
+            let squares = width(k).powi(2) - f64::from(self.whole);
+            let bent = 1.0 + (bend * squares / 24.0).clamp(-0.3, 0.3);
+            masses[k] = (log_density[k] - peak).exp() * width(k) * spread * bent;
         }
         let total: f64 = masses.iter().sum();
         if !(total > 0.0 && total.is_finite()) {
