@@ -225,12 +225,12 @@ impl Grid {
             let ints = self.edges.map(f64::floor);
             let (low, high) = (ints[0], self.edges[CELLS].ceil());
             self.edges[0] = low;
-            for k in 1..=CELLS {
+            for (k, wanted) in ints.into_iter().enumerate().skip(1) {
                 let before = self.edges[k - 1];
                 self.edges[k] = if high - low <= CELLS as f64 {
                     (low + k as f64).min(high)
                 } else {
-                    let half = (0.5 * (ints[k] - before)).floor().max(0.0);
+                    let half = (0.5 * (wanted - before)).floor().max(0.0);
                     (before + 2.0 * half + 1.0).min(high.max(before))
                 };
             }

@@ -98,10 +98,11 @@ impl Rule {
                     false => -normal_quantile(high),
                 }
             };
-            *score = score_at(point.before);
+            let [own, first, second] = [point.before, TWO_PLACES[0], TWO_PLACES[1]].map(score_at);
+            *score = own;
             *places = match point.single {
-                true => [*score; 2],
-                false => TWO_PLACES.map(score_at),
+                true => [own; 2],
+                false => [first, second],
             };
             below += mass;
         }
