@@ -5,7 +5,7 @@
 //! density there: the trapezoidal rule, which converges exponentially for a function of a
 //! normal variable (Trefethen and Weideman 2014, "The exponentially convergent trapezoidal
 //! rule"). With 16 nodes the second moments of the scores of normal, Student t, gamma and
-//! beta are right to 0.6%; quantiles at the middles of 16 equal shares lose 8% for a normal
+//! beta are right to 1.2%; quantiles at the middles of 16 equal shares lose 8% for a normal
 //! mean and 39% for its scale. An int has no values between, and rounded quantiles are off
 //! by up to a fifth: nodes are ints near such quantiles, and each other int gives its mass to
 //! those about it as in quadratic interpolation, which keeps means of smooth functions.
