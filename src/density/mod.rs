@@ -6,14 +6,22 @@
 //! (see [`RowProgram`]). This room computes; it holds no rows and releases
 //! nothing.
 
+mod curvature;
 mod frame;
+mod grid;
 mod kernel;
+mod law;
+#[cfg(test)]
+mod law_tests;
+mod nodes;
 mod program;
 mod simulate;
 mod special;
 mod tensor;
 
+pub use curvature::Curvature;
 pub use frame::Frame;
+pub use law::{Law, LawScratch, NoLaw, Node};
 pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
 pub use simulate::{PublicSample, Simulator};
 
@@ -197,13 +205,18 @@ impl Density {
 
     /// The Jacobian of the interface, dz/dtheta.
     pub fn interface_jacobian(&self, theta: &[f64]) -> Jacobian {
+        self.jacobian_of(&self.rows, theta)
+    }
+
+    /// Of any program's interface.
+    fn jacobian_of(&self, program: &RowProgram, theta: &[f64]) -> Jacobian {
         let graph = &self.model.graphs.public;
         let dimension = self.dimension();
-        let mut rows = Vec::with_capacity(self.rows.interface_length());
+        let mut rows = Vec::with_capacity(program.interface_length());
         // Coordinates that are parameters themselves need no computation; the
         // others get one batch row each, so that one backward pass gives all.
         let mut computed: Vec<(PublicId, usize)> = Vec::new();
-        for id in self.rows.interface() {
+        for id in program.interface() {
             let length = graph.length(id);
             match graph.node(id).op {
                 PublicOp::Unconstrained { offset, .. } => {

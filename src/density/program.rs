@@ -133,6 +133,17 @@ impl RowProgram {
         self.interface_length
     }
 
+    /// Whether a column multiplies a place of the interface, or picks one.
+    pub fn multiplies_columns(&self) -> bool {
+        self.instructions.iter().any(|i| match &i.operation {
+            Operation::Linear(terms) => {
+                (terms.iter()).any(|t| t.place.is_some() && t.column.is_some())
+            }
+            Operation::Gather { constants, .. } => constants.is_none(),
+            _ => false,
+        })
+    }
+
     /// Working memory for interface values `z`; `dimension` is the number of
     /// unconstrained coordinates, for gradients.
     pub fn scratch(&self, z: &[f64], dimension: usize) -> Scratch {

@@ -18,24 +18,12 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
+use super::grid::{CELLS, Grid, REFINEMENTS, finite};
 use super::{BLOCK, Density, RowProgram, Scratch};
 use crate::model::{Model, PrivateOp, RecordColumn, Scalar};
 
-/// Cells of a grid.
-const CELLS: usize = 48;
-/// Cells this many nats below the peak, and further, get no finer.
-const DEPTH: f64 = 20.0;
-/// The share of new cells that goes to where there is any mass, rather than to most of it.
-const EVEN: f64 = 0.25;
-/// A grid is fine enough when no cell has more than this share of the mass.
-const LARGEST: f64 = 3.0 / CELLS as f64;
-/// Each makes cells finer by a factor of about 16 where it is needed.
-const REFINEMENTS: usize = 12;
 /// Rounds over outcomes that are joined.
 const ROUNDS: usize = 5;
-/// How far an unbounded column may go.
-const FAR: f64 = 1e9;
-
 /// Draws records from a model.
 pub struct Simulator<'a> {
     density: &'a Density,
@@ -57,11 +45,11 @@ pub struct PublicSample {
 }
 
 /// One outcome is drawn.
-struct Step {
+pub(super) struct Step {
     /// Position among the model's outcomes.
-    outcome: usize,
+    pub outcome: usize,
     /// The terms of which the sum is its log density.
-    terms: Vec<usize>,
+    pub terms: Vec<usize>,
 }
 
 impl<'a> Simulator<'a> {
@@ -81,7 +69,7 @@ impl<'a> Simulator<'a> {
             density,
             sources: sources.collect(),
             program,
-            steps: steps(&density.model),
+            steps: steps(&density.model).0,
         }
     }
 
@@ -127,7 +115,9 @@ impl<'a> Simulator<'a> {
         let model = &self.density.model;
         let c = model.outcomes[step.outcome].column;
         let variate = model.likelihood_terms().len() + step.outcome;
-        let mut grids = vec![Grid::over(&model.columns[c]); raw[c].len()];
+        let column = &model.columns[c];
+        let grid = Grid::over(column.is_int, column.lower, column.upper);
+        let mut grids = vec![grid; raw[c].len()];
         for _ in 0..REFINEMENTS {
             for cell in 0..CELLS {
                 for (value, grid) in raw[c].iter_mut().zip(&grids) {
@@ -176,8 +166,8 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// In which order outcomes are drawn, and from which terms.
-fn steps(model: &Model) -> Vec<Step> {
+/// In which order outcomes are drawn, and from which terms; whether some are joined.
+pub(super) fn steps(model: &Model) -> (Vec<Step>, bool) {
     let of_outcomes = |term: &Scalar| -> Vec<usize> {
         let columns = model.columns_under(&[*term]);
         let position = |c| model.outcomes.iter().position(|o| o.column == c);
@@ -219,12 +209,7 @@ fn steps(model: &Model) -> Vec<Step> {
             }));
         }
     }
-    steps
-}
-
-/// A bound that bounds: an infinite one is none.
-fn finite(bound: Option<f64>) -> Option<f64> {
-    bound.filter(|b| b.is_finite())
+    (steps, joined)
 }
 
 /// A value of a column that nothing is known of but its declaration.
@@ -245,171 +230,6 @@ fn covariate(column: &RecordColumn, rng: &mut impl Rng) -> f64 {
         (None, None) => StandardNormal.sample(rng),
     };
     if column.is_int { value.round() } else { value }
-}
-
-/// The density of one column of one record, at the middles of cells. An int stands for the
-/// interval up to the next one.
-#[derive(Debug, Clone)]
-struct Grid {
-    is_int: bool,
-    /// Whether edges are on the scale of asinh, since a bound is missing.
-    curved: bool,
-    edges: [f64; CELLS + 1],
-    log_density: [f64; CELLS],
-    /// Of what the density is one.
-    variate: [f64; CELLS],
-    /// Whether a cell is an int; some may be empty.
-    each_int: bool,
-    done: bool,
-}
-
-impl Grid {
-    fn over(column: &RecordColumn) -> Grid {
-        let (lower, upper) = (finite(column.lower), finite(column.upper));
-        let curved = lower.is_none() || upper.is_none();
-        let scale = |x: f64| if curved { x.asinh() } else { x };
-        let last = upper.map(|u| if column.is_int { u + 1.0 } else { u });
-        let (low, high) = (scale(lower.unwrap_or(-FAR)), scale(last.unwrap_or(FAR)));
-        // Their difference may be too large for a number.
-        let width = high / CELLS as f64 - low / CELLS as f64;
-        let mut grid = Grid {
-            is_int: column.is_int,
-            curved,
-            edges: std::array::from_fn(|k| low + width * k as f64),
-            log_density: [f64::NEG_INFINITY; CELLS],
-            variate: [0.0; CELLS],
-            each_int: false,
-            done: false,
-        };
-        grid.give_each_int_its_cell();
-        grid
-    }
-
-    /// Where there are no more ints than cells.
-    fn give_each_int_its_cell(&mut self) {
-        let edge = |k: usize| {
-            if self.curved {
-                self.edges[k].sinh()
-            } else {
-                self.edges[k]
-            }
-        };
-        // An edge that stands for a whole number may be a hair off it.
-        let (low, high) = ((edge(0) + 1e-6).floor(), (edge(CELLS) - 1e-6).ceil());
-        if self.is_int && high - low <= CELLS as f64 {
-            self.each_int = true;
-            self.curved = false;
-            self.edges = std::array::from_fn(|k| (low + k as f64).min(high));
-        }
-    }
-
-    /// From the scale of the edges to that of the column.
-    fn value(&self, at: f64) -> f64 {
-        let value = if self.curved { at.sinh() } else { at };
-        if self.is_int { value.floor() } else { value }
-    }
-
-    /// The value at which a cell's density is taken.
-    fn middle(&self, cell: usize) -> f64 {
-        self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1])
-    }
-
-    fn put(&mut self, cell: usize, log_density: f64, variate: f64) {
-        if !self.done {
-            let known = !log_density.is_nan();
-            self.log_density[cell] = if known {
-                log_density
-            } else {
-                f64::NEG_INFINITY
-            };
-            self.variate[cell] = variate;
-        }
-    }
-
-    /// The size of a cell, in terms of what the density is one of.
-    fn size(&self, cell: usize) -> f64 {
-        let edge = |k: usize| match self.curved {
-            true => self.edges[k].sinh(),
-            false => self.edges[k],
-        };
-        let width = edge(cell + 1) - edge(cell);
-        let (before, after) = (cell.saturating_sub(1), (cell + 1).min(CELLS - 1));
-        let run = self.middle(after) - self.middle(before);
-        if self.is_int || run <= 0.0 {
-            return width;
-        }
-        width * ((self.variate[after] - self.variate[before]) / run).abs()
-    }
-
-    /// Every cell's share of the mass; none where there is no mass at all.
-    fn shares(&self) -> Option<[f64; CELLS]> {
-        let peak = self
-            .log_density
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
-        let mass = |k: usize| (self.log_density[k] - peak).exp() * self.size(k);
-        let masses: [f64; CELLS] = std::array::from_fn(mass);
-        let total: f64 = masses.iter().sum();
-        (total > 0.0 && total.is_finite()).then(|| masses.map(|m| m / total))
-    }
-
-    /// Lays the cells anew, finer where the mass is; false where they are fine enough.
-    fn refine(&mut self) -> bool {
-        let Some(shares) = self.shares().filter(|_| !self.done) else {
-            self.done = true;
-            return false;
-        };
-        if self.each_int || shares.iter().all(|s| *s <= LARGEST) {
-            self.done = true;
-            return false;
-        }
-        let peak = self
-            .log_density
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
-        let near = |k: usize| self.log_density[k] > peak - DEPTH;
-        // The neighbours too: the peak may be just beyond an edge.
-        let kept = |k: usize| near(k) || (k > 0 && near(k - 1)) || (k + 1 < CELLS && near(k + 1));
-        let count = (0..CELLS).filter(|&k| kept(k)).count() as f64;
-        let wanted = |k: usize| {
-            let even = if kept(k) { EVEN / count } else { 0.0 };
-            (1.0 - EVEN) * shares[k] + even
-        };
-        let old = self.edges;
-        let first = (0..CELLS).position(kept).unwrap_or(0);
-        let last = (0..CELLS).rposition(kept).unwrap_or(CELLS - 1);
-        let (mut cell, mut passed) = (first, 0.0);
-        let total: f64 = (first..=last).map(wanted).sum();
-        for k in 1..CELLS {
-            let aim = total * k as f64 / CELLS as f64;
-            while cell < last && passed + wanted(cell) < aim {
-                passed += wanted(cell);
-                cell += 1;
-            }
-            let part = ((aim - passed) / wanted(cell)).clamp(0.0, 1.0);
-            self.edges[k] = old[cell] + part * (old[cell + 1] - old[cell]);
-        }
-        self.edges[0] = old[first];
-        self.edges[CELLS] = old[last + 1];
-        self.give_each_int_its_cell();
-        true
-    }
-
-    fn draw(&self, rng: &mut impl Rng) -> f64 {
-        let Some(shares) = self.shares() else {
-            return self.middle(CELLS / 2);
-        };
-        let mut left = rng.random::<f64>();
-        let chosen = shares.iter().position(|share| {
-            left -= share;
-            left <= 0.0
-        });
-        let cell = chosen.unwrap_or(CELLS - 1);
-        let (from, to) = (self.edges[cell], self.edges[cell + 1]);
-        self.value(from + rng.random::<f64>() * (to - from))
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,165 @@
+//! Whether the curvature of a record's log-likelihood is public.
+//!
+//! All that a record sees of the parameters is the interface z(theta). Where the second
+//! derivative with respect to z is the same for all records, as for a normal mean with a
+//! known covariance, the information in n records is n times a function of theta that
+//! needs no row: there is nothing to release.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::simulate::Simulator;
+use super::{BLOCK, Density, Jacobian};
+
+/// Public records, places and directions at which curvatures are compared.
+const RECORDS: usize = 64;
+const PLACES: usize = 3;
+const DIRECTIONS: usize = 3;
+/// Step of central differences in z, as a share of 1 + |z|.
+const STEP: f64 = 1e-3;
+/// By how much curvatures of two records may differ, relative to the largest gradient or
+/// curvature: what central differences leave.
+const TOLERANCE: f64 = 1e-6;
+
+/// What is known beforehand of how records see the parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Curvature {
+    /// d2 l/dz2 is the same for all records, at every theta.
+    ///
+    /// Found by comparing it at 64 public records, at 3 public points, along 3 random
+    /// directions: a difference that is above 1e-6 of the curvature at any of them is seen.
+    pub is_public: bool,
+    /// No place of the interface multiplies a column or is looked up by one: all records
+    /// see theta through the same numbers.
+    pub is_bottleneck: bool,
+}
+
+impl Curvature {
+    /// `centre` is a public point (unconstrained), such as the middle of the prior. A
+    /// model whose curvature is nowhere a number there has no public one.
+    pub fn of(density: &Density, centre: &[f64], seed: u64) -> Curvature {
+        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+        let simulator = Simulator::new(density);
+        let mut normal = || Distribution::<f64>::sample(&StandardNormal, rng);
+        let places: Vec<Vec<f64>> = (0..PLACES)
+            .map(|k| centre.iter().map(|c| c + k as f64 * normal()).collect())
+            .collect();
+        let directions: Vec<Vec<f64>> = (0..DIRECTIONS)
+            .map(|_| {
+                (0..density.rows.interface_length())
+                    .map(|_| normal())
+                    .collect()
+            })
+            .collect();
+        let raw = simulator.records(centre, RECORDS, None, rng);
+        let (columns, _) = density.load_columns(&raw, RECORDS);
+        let mut is_public = !density.rows.columns().is_empty();
+        let mut known = false;
+        for theta in &places {
+            let z = density.interface(theta).z;
+            for direction in &directions {
+                match same_for_all(density, &columns, &z, direction) {
+                    Some(same) => {
+                        known = true;
+                        is_public &= same;
+                    }
+                    None => is_public &= theta != centre,
+                }
+            }
+        }
+        Curvature {
+            is_public: is_public && known,
+            is_bottleneck: !density.rows.multiplies_columns(),
+        }
+    }
+}
+
+/// Whether all records have the same curvature along `direction`; nothing where some of
+/// them are not numbers.
+fn same_for_all(
+    density: &Density,
+    columns: &[Vec<f64>],
+    z: &[f64],
+    direction: &[f64],
+) -> Option<bool> {
+    let q = z.len();
+    let identity = Jacobian {
+        dimension: q,
+        rows: (0..q).map(|k| vec![(k, 1.0)]).collect(),
+    };
+    let block: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let gradients = |side: f64| {
+        let step = |(z, v): (&f64, &f64)| z + side * STEP * (1.0 + z.abs()) * v;
+        let moved: Vec<f64> = z.iter().zip(direction).map(step).collect();
+        let mut scratch = density.rows.scratch(&moved, q);
+        density.rows.forward(&block, RECORDS, &mut scratch);
+        let gradients = density
+            .rows
+            .gradients(&block, RECORDS, &identity, &mut scratch);
+        gradients.to_vec()
+    };
+    let (above, below) = (gradients(1.0), gradients(-1.0));
+    let (mut largest, mut off) = (0.0_f64, 0.0_f64);
+    for k in 0..q {
+        let at = |i: usize| k * BLOCK + i;
+        let curvature = |i: usize| (above[at(i)] - below[at(i)]) / (2.0 * STEP);
+        for i in 0..RECORDS {
+            let gradient = above[at(i)].abs().max(below[at(i)].abs());
+            largest = largest.max(gradient).max(curvature(i).abs());
+            let difference = (curvature(i) - curvature(0)).abs();
+            if !(difference.is_finite() && gradient.is_finite()) {
+                return None;
+            }
+            off = off.max(difference);
+        }
+    }
+    Some(off <= TOLERANCE * largest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Constants, Model};
+
+    fn curvature(source: &str, constants: &Constants) -> Curvature {
+        let density = Density::new(Model::from_source(source, constants).unwrap());
+        Curvature::of(&density, &vec![0.1; density.dimension()], 1)
+    }
+
+    fn of_file(name: &str) -> Curvature {
+        let folder = format!("{}/models/{name}", env!("CARGO_MANIFEST_DIR"));
+        let constants = Constants::from_file(format!("{folder}.constants.json")).unwrap();
+        let source = std::fs::read_to_string(format!("{folder}.dpm")).unwrap();
+        curvature(&source, &constants)
+    }
+
+    // If it failed: the information in the records would be taken for public, or paid for
+    // where nothing need be paid.
+    #[test]
+    fn normal_means_with_known_covariance_have_it_and_others_have_not() {
+        let both = Curvature {
+            is_public: true,
+            is_bottleneck: true,
+        };
+        assert_eq!(of_file("paper_banana_d2"), both);
+        assert_eq!(of_file("paper_gauss_d10"), both);
+        let none = Constants::none();
+        let regression = "real a; real b; } model { y ~";
+        for (outcome, family) in [
+            ("int<lower=0, upper=1>", "bernoulli_logit(a + b * x)"),
+            ("int<lower=0>", "poisson_log(a + b * x)"),
+            ("real", "normal(a + b * x, 2)"),
+        ] {
+            let source = format!(
+                "record {{ {outcome} y; real x; }} parameters {{ {regression} {family}; }}"
+            );
+            let found = curvature(&source, &none);
+            assert!(!found.is_public && !found.is_bottleneck, "{family}");
+        }
+        let scale = "record { real y; } parameters { real m; real<lower=0> s; }
+                     model { y ~ normal(m, s); }";
+        let found = curvature(scale, &none);
+        assert!(!found.is_public, "an unknown scale");
+    }
+}

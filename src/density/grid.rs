@@ -1,0 +1,423 @@
+//! A density of one variable, found on a grid that is laid anew, several times, where the
+//! mass is.
+
+use std::sync::LazyLock;
+
+use rand::{Rng, RngExt};
+
+use crate::function::special::normal_cdf;
+
+/// Cells of a grid.
+pub(super) const CELLS: usize = 48;
+/// Cells this many nats below the peak, and further, get no finer, unless they have more than
+/// the least share of the mass: a tail as of a Student t with few degrees of freedom is wide.
+const DEPTH: f64 = 20.0;
+const LEAST: f64 = 1e-7;
+/// The share of new cells that goes to where there is any mass, rather than to most of it.
+const EVEN: f64 = 0.25;
+/// A grid is fine enough when no cell has more than this share of the mass.
+const LARGEST: f64 = 3.0 / CELLS as f64;
+/// Each makes cells finer by a factor of about 16 where it is needed.
+pub(super) const REFINEMENTS: usize = 12;
+/// Between two edges that lie at even normal scores.
+const SCORE_STEP: f64 = 0.2;
+/// Cells at either end that reach further, as long as the tails are not known.
+const OUTER: usize = 4;
+/// Cells whose log density changes by more than this are taken to change by this.
+const STEEPEST: f64 = 20.0;
+/// How far an unbounded column may go.
+pub(super) const FAR: f64 = 1e9;
+
+/// A bound that bounds: an infinite one is none.
+pub(super) fn finite(bound: Option<f64>) -> Option<f64> {
+    bound.filter(|b| b.is_finite())
+}
+
+/// The density of one column of one record, at the middles of cells. An int stands for the
+/// interval up to the next one.
+#[derive(Debug, Clone)]
+pub(super) struct Grid {
+    is_int: bool,
+    /// Whether edges are on the scale of asinh, as where a bound is missing: the value is
+    /// `about + scale sinh(edge)`.
+    curved: bool,
+    about: f64,
+    scale: f64,
+    edges: [f64; CELLS + 1],
+    log_density: [f64; CELLS],
+    /// Of what the density is one.
+    variate: [f64; CELLS],
+    /// Whether a cell is one int, or an odd number of them about its middle; some may be
+    /// empty. Such a grid gets no finer.
+    whole: bool,
+    done: bool,
+}
+
+impl Grid {
+    pub fn over(is_int: bool, lower: Option<f64>, upper: Option<f64>) -> Grid {
+        let (lower, upper) = (finite(lower), finite(upper));
+        let curved = lower.is_none() || upper.is_none();
+        let scale = |x: f64| if curved { x.asinh() } else { x };
+        let last = upper.map(|u| if is_int { u + 1.0 } else { u });
+        let (low, high) = (scale(lower.unwrap_or(-FAR)), scale(last.unwrap_or(FAR)));
+        // Their difference may be too large for a number.
+        let width = high / CELLS as f64 - low / CELLS as f64;
+        let mut grid = Grid {
+            is_int,
+            curved,
+            about: 0.0,
+            scale: 1.0,
+            edges: std::array::from_fn(|k| low + width * k as f64),
+            log_density: [f64::NEG_INFINITY; CELLS],
+            variate: [0.0; CELLS],
+            whole: false,
+            done: false,
+        };
+        grid.give_each_int_its_cell();
+        grid
+    }
+
+    /// Where there are no more ints than cells.
+    fn give_each_int_its_cell(&mut self) {
+        let edge = |k: usize| self.scale_to_value(self.edges[k]);
+        // An edge that stands for a whole number may be a hair off it.
+        let (low, high) = ((edge(0) + 1e-6).floor(), (edge(CELLS) - 1e-6).ceil());
+        if self.is_int && high - low <= CELLS as f64 {
+            self.whole = true;
+            self.curved = false;
+            self.edges = std::array::from_fn(|k| (low + k as f64).min(high));
+        }
+    }
+
+    /// From the scale of the edges to that of the column.
+    fn value(&self, at: f64) -> f64 {
+        let value = self.scale_to_value(at);
+        if self.is_int { value.floor() } else { value }
+    }
+
+    /// The value at which a cell's density is taken.
+    pub fn middle(&self, cell: usize) -> f64 {
+        self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1])
+    }
+
+    /// A value a little to the one side of a cell's middle or to the other, `side` being
+    /// -1 or 1.
+    pub fn beside(&self, cell: usize, side: f64) -> f64 {
+        let off = side * 1e-3 * (self.edges[cell + 1] - self.edges[cell]);
+        self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1] + off)
+    }
+
+    pub fn put(&mut self, cell: usize, log_density: f64, variate: f64) {
+        if !self.done {
+            let known = !log_density.is_nan();
+            self.log_density[cell] = if known {
+                log_density
+            } else {
+                f64::NEG_INFINITY
+            };
+            self.variate[cell] = variate;
+        }
+    }
+
+    /// The size of a cell, in terms of what the density is one of.
+    fn size(&self, cell: usize) -> f64 {
+        let edge = |k: usize| self.scale_to_value(self.edges[k]);
+        let width = edge(cell + 1) - edge(cell);
+        let (before, after) = (cell.saturating_sub(1), (cell + 1).min(CELLS - 1));
+        let run = self.middle(after) - self.middle(before);
+        if self.is_int || run <= 0.0 {
+            return width;
+        }
+        width * ((self.variate[after] - self.variate[before]) / run).abs()
+    }
+
+    /// Every cell's share of the mass; none where there is no mass at all.
+    fn shares(&self) -> Option<[f64; CELLS]> {
+        let peak = self
+            .log_density
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
+        let mass = |k: usize| (self.log_density[k] - peak).exp() * self.size(k);
+        let masses: [f64; CELLS] = std::array::from_fn(mass);
+        let total: f64 = masses.iter().sum();
+        (total > 0.0 && total.is_finite()).then(|| masses.map(|m| m / total))
+    }
+
+    /// Lays the cells anew, finer where the mass is; false where they are fine enough.
+    pub fn refine(&mut self) -> bool {
+        let Some(shares) = self.shares().filter(|_| !self.done) else {
+            self.done = true;
+            return false;
+        };
+        if self.whole || shares.iter().all(|s| *s <= LARGEST) {
+            self.done = true;
+            return false;
+        }
+        let peak = self
+            .log_density
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
+        let near = |k: usize| self.log_density[k] > peak - DEPTH || shares[k] > LEAST;
+        // The neighbours too: the peak may be just beyond an edge.
+        let kept = |k: usize| near(k) || (k > 0 && near(k - 1)) || (k + 1 < CELLS && near(k + 1));
+        let count = (0..CELLS).filter(|&k| kept(k)).count() as f64;
+        let wanted = |k: usize| {
+            let even = if kept(k) { EVEN / count } else { 0.0 };
+            (1.0 - EVEN) * shares[k] + even
+        };
+        let old = self.edges;
+        let first = (0..CELLS).position(kept).unwrap_or(0);
+        let last = (0..CELLS).rposition(kept).unwrap_or(CELLS - 1);
+        let (mut cell, mut passed) = (first, 0.0);
+        let total: f64 = (first..=last).map(wanted).sum();
+        for k in 1..CELLS {
+            let aim = total * k as f64 / CELLS as f64;
+            while cell < last && passed + wanted(cell) < aim {
+                passed += wanted(cell);
+                cell += 1;
+            }
+            let part = ((aim - passed) / wanted(cell)).clamp(0.0, 1.0);
+            self.edges[k] = old[cell] + part * (old[cell + 1] - old[cell]);
+        }
+        self.edges[0] = old[first];
+        self.edges[CELLS] = old[last + 1];
+        self.give_each_int_its_cell();
+        true
+    }
+
+    /// Lays the cells at even normal scores of the distribution, so that its tails are as
+    /// well known as its middle: to be filled once more. False where nothing changes.
+    ///
+    /// What is known of the tails may be coarse before the `last` time: cells reach as far as
+    /// they did. Then they end with the scores, and those of an int are made of whole ones.
+    pub fn lay_at_scores(&mut self, last: bool) -> bool {
+        static TAILS: LazyLock<[[f64; 2]; CELLS + 1]> = LazyLock::new(|| {
+            std::array::from_fn(|k| tails(SCORE_STEP * (k as f64 - CELLS as f64 / 2.0)))
+        });
+        if self.whole {
+            return false;
+        }
+        let Some(cells) = self.cells() else {
+            return false;
+        };
+        let (start, end) = (self.edges[0], self.edges[CELLS]);
+        let mut edges = TAILS.map(|tails| cells.quantile(tails));
+        if !last {
+            for k in 0..OUTER {
+                let share = k as f64 / OUTER as f64;
+                edges[k] = start + share * (edges[OUTER] - start);
+                edges[CELLS - k] = end + share * (edges[CELLS - OUTER] - end);
+            }
+        }
+        let values = edges.map(|at| self.scale_to_value(at));
+        // About zero the scale of asinh has a trough, which a wide peak would not fit in; about
+        // the middle it is even there, and that of the logarithm in the tails.
+        let [low, middle, high] = [1, 2, 3].map(|k| values[k * CELLS / 4]);
+        self.curved = high > low && !(self.is_int && last);
+        (self.about, self.scale) = (middle, high - low);
+        self.edges = match self.curved {
+            true => values.map(|v| ((v - middle) / (high - low)).asinh()),
+            false => values,
+        };
+        if self.is_int && last {
+            let ints = self.edges.map(f64::floor);
+            let (low, high) = (ints[0], self.edges[CELLS].ceil());
+            self.edges[0] = low;
+            for (k, wanted) in ints.into_iter().enumerate().skip(1) {
+                let before = self.edges[k - 1];
+                self.edges[k] = if high - low <= CELLS as f64 {
+                    (low + k as f64).min(high)
+                } else {
+                    let half = (0.5 * (wanted - before)).floor().max(0.0);
+                    (before + 2.0 * half + 1.0).min(high.max(before))
+                };
+            }
+            self.whole = true;
+        }
+        self.done = false;
+        true
+    }
+
+    /// The log density, where it is the same everywhere.
+    pub fn flat(&self) -> Option<f64> {
+        let first = self.log_density[0];
+        self.log_density
+            .iter()
+            .all(|l| *l == first)
+            .then_some(first)
+    }
+
+    /// Whether a share of the mass lies where an unbounded column ends.
+    pub fn leaves(&self, cells: &Cells) -> bool {
+        let far = |k: &usize| self.middle(*k).abs() > 0.5 * FAR;
+        let mass: f64 = (0..CELLS).filter(far).map(|k| cells.masses[k]).sum();
+        mass > 1e-6
+    }
+
+    fn scale_to_value(&self, at: f64) -> f64 {
+        if self.curved {
+            self.about + self.scale * at.sinh()
+        } else {
+            at
+        }
+    }
+
+    /// The distribution, log-linear within each cell; none where there is no mass.
+    pub fn cells(&self) -> Option<Cells<'_>> {
+        let width = |k: usize| self.edges[k + 1] - self.edges[k];
+        let centre = |k: usize| 0.5 * self.edges[k] + 0.5 * self.edges[k + 1];
+        // On the scale of the edges.
+        let log_density: [f64; CELLS] = std::array::from_fn(|k| {
+            let relative = self.size(k) / width(k);
+            match relative > 0.0 && relative.is_finite() {
+                true => self.log_density[k] + relative.ln(),
+                false => f64::NEG_INFINITY,
+            }
+        });
+        let peak = log_density
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
+        if !peak.is_finite() {
+            return None;
+        }
+        let known = |k: usize| log_density[k] > f64::NEG_INFINITY;
+        let mut masses = [0.0; CELLS];
+        let mut slopes = [0.0; CELLS];
+        for k in (0..CELLS).filter(|&k| known(k)) {
+            let before = k.checked_sub(1).filter(|&b| known(b)).unwrap_or(k);
+            let after = Some(k + 1).filter(|&a| a < CELLS && known(a)).unwrap_or(k);
+            if before < after {
+                let steepest = STEEPEST / width(k);
+                let slope =
+                    (log_density[after] - log_density[before]) / (centre(after) - centre(before));
+                slopes[k] = slope.clamp(-steepest, steepest);
+            }
+        }
+        for k in (0..CELLS).filter(|&k| known(k)) {
+            let half = 0.5 * slopes[k] * width(k);
+            let spread = if half.abs() < 1e-6 {
+                1.0
+            } else if self.whole {
+                half.sinh() / (width(k) * (0.5 * slopes[k]).sinh())
+            } else {
+                half.sinh() / half
+            };
+            // What the second derivative adds, where both neighbours tell it.
+            let bend = match k > 0 && k + 1 < CELLS && known(k - 1) && known(k + 1) {
+                true => (slopes[k + 1] - slopes[k - 1]) / (centre(k + 1) - centre(k - 1)),
+                false => 0.0,
+            };
+            let squares = width(k).powi(2) - f64::from(self.whole);
+            let bent = 1.0 + (bend * squares / 24.0).clamp(-0.3, 0.3);
+            masses[k] = (log_density[k] - peak).exp() * width(k) * spread * bent;
+        }
+        let total: f64 = masses.iter().sum();
+        if !(total > 0.0 && total.is_finite()) {
+            return None;
+        }
+        let (mut below, mut above) = ([0.0; CELLS + 1], [0.0; CELLS + 1]);
+        for k in 0..CELLS {
+            masses[k] /= total;
+            below[k + 1] = below[k] + masses[k];
+        }
+        for k in (0..CELLS).rev() {
+            above[k] = above[k + 1] + masses[k];
+        }
+        Some(Cells {
+            grid: self,
+            masses,
+            slopes,
+            below,
+            above,
+            log_mass: peak + total.ln(),
+        })
+    }
+
+    pub fn draw(&self, rng: &mut impl Rng) -> f64 {
+        let Some(shares) = self.shares() else {
+            return self.middle(CELLS / 2);
+        };
+        let mut left = rng.random::<f64>();
+        let chosen = shares.iter().position(|share| {
+            left -= share;
+            left <= 0.0
+        });
+        let cell = chosen.unwrap_or(CELLS - 1);
+        let (from, to) = (self.edges[cell], self.edges[cell + 1]);
+        self.value(from + rng.random::<f64>() * (to - from))
+    }
+}
+
+/// The distribution on a grid.
+pub(super) struct Cells<'a> {
+    grid: &'a Grid,
+    /// They sum to 1.
+    masses: [f64; CELLS],
+    /// Of the log density, on the scale of the edges.
+    slopes: [f64; CELLS],
+    /// The masses below and above each edge.
+    below: [f64; CELLS + 1],
+    above: [f64; CELLS + 1],
+    /// Log of the integral, or sum, of the density.
+    pub log_mass: f64,
+}
+
+/// The probabilities of both sides of a normal score.
+pub(super) fn tails(score: f64) -> [f64; 2] {
+    [normal_cdf(score), normal_cdf(-score)]
+}
+
+impl Cells<'_> {
+    /// What has these masses below and above it, on the scale of the edges. That of the
+    /// nearer tail is used, so that none is lost in a difference.
+    fn quantile(&self, [below, above]: [f64; 2]) -> f64 {
+        let (cell, share) = if below < above {
+            let k = self.below[1..].partition_point(|&b| b < below);
+            let k = k.min(CELLS - 1);
+            (k, (below - self.below[k]) / self.masses[k])
+        } else {
+            let k = self.above.partition_point(|&a| a >= above);
+            let k = k.clamp(1, CELLS) - 1;
+            (k, 1.0 - (above - self.above[k + 1]) / self.masses[k])
+        };
+        let share = if share.is_nan() { 0.5 } else { share };
+        let share = share.clamp(0.0, 1.0);
+        let (from, to) = (self.grid.edges[cell], self.grid.edges[cell + 1]);
+        let rise = self.slopes[cell] * (to - from);
+        if rise.abs() < 1e-6 {
+            return from + share * (to - from);
+        }
+        from + (share * rise.exp_m1()).ln_1p() / self.slopes[cell]
+    }
+
+    /// The value that has these masses below and above it.
+    pub fn value(&self, tails: [f64; 2]) -> f64 {
+        self.grid.value(self.quantile(tails))
+    }
+
+    /// The ints that stand for the cells, where the variable is one.
+    pub fn ints(&self) -> Option<impl Iterator<Item = IntCell> + '_> {
+        let one = |k: usize| {
+            let others = self.grid.edges[k + 1] - self.grid.edges[k] - 1.0;
+            IntCell {
+                value: self.grid.middle(k),
+                mass: self.masses[k],
+                before: 1.0 / (1.0 + (0.5 * self.slopes[k] * others).exp()),
+                single: others <= 0.0,
+            }
+        };
+        self.grid.is_int.then(|| (0..CELLS).map(one))
+    }
+}
+
+/// One int, or some, of which it is the one in the middle.
+pub(super) struct IntCell {
+    pub value: f64,
+    pub mass: f64,
+    /// The share of the mass before the middle.
+    pub before: f64,
+    pub single: bool,
+}

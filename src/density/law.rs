@@ -1,0 +1,857 @@
+//! The law that the model itself gives a record's outcomes: at given parameters, given the
+//! record's other columns, a few values of the outcomes with their probabilities, and the
+//! gradient that the record's log-likelihood would have at each.
+//!
+//! What is computed for a record is a function of that record's own columns, of the
+//! parameters, and of public things (the model, a seed, a centre): no other record is
+//! looked at, and nothing is kept from one record to the next. A sum over records of a
+//! bounded function of the nodes changes by one bounded term when one record does.
+//!
+//! The outcomes are the columns that a density of the model is asked of
+//! ([`Outcome`](crate::model::Outcome)). They are taken one after the other, each given
+//! those before it, in the order in which the [`Simulator`] draws them. An outcome with a
+//! density that no parameter changes is a covariate. A declared int with at most 16 values
+//! has all of them; any other has nodes (`nodes.rs`) on a grid that finds the mass
+//! (`grid.rs`). A real outcome may have atoms: constants that it is compared with, as 0 in
+//! `if (y == 0) target += bernoulli_logit_lpmf(1 | a); else ...`.
+//!
+//! A model may ask for a density and yet not be one: `target += normal_lpdf(y | mu, sigma)`
+//! with a censored branch that is no part of the same distribution. So all terms that
+//! speak of an outcome are integrated over it, on public records made up from the
+//! declarations and at public parameters. The integral must be the same for all parameters:
+//! then, and only then, the mean of the score is zero. Where it is not, there is no law.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
+use super::nodes::{NODES, Nodes, Point, Rule, points};
+use super::simulate::{Simulator, steps};
+use super::{BLOCK, Density, Jacobian, RowProgram, Scratch};
+use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
+
+/// By how much the log of an integral may move with the parameters. The integral on a
+/// grid is right to about a tenth of that.
+const TOLERANCE: f64 = 0.01;
+/// Public records and the scales of the public parameters, normal about the centre, at which
+/// integrals are taken: wide ones to see a difference, narrow ones for models that cannot
+/// be evaluated far out.
+const RECORDS: usize = 64;
+const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
+/// The share of them that may be off: a peak that the grid misses.
+const ODD: f64 = 0.02;
+/// The share of records of which the integral must be known at two places or more.
+const JUDGED: f64 = 0.1;
+/// A real outcome has at most so many atoms.
+const ATOMS: usize = 4;
+/// What stands for an outcome that nothing is said of: no special value of anything.
+const ANY: [f64; 1] = [0.5];
+/// Nodes of a real outcome beside others, at least.
+const FEWEST: usize = 4;
+
+/// The law of a model's outcomes.
+pub struct Law<'a> {
+    density: &'a Density,
+    /// From raw columns to the likelihood, all its terms, and the variates.
+    program: RowProgram,
+    sources: Vec<usize>,
+    steps: Vec<Step>,
+    design: Design,
+}
+
+/// Why a model has no law.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoLaw {
+    #[error("no column is an outcome: parameters change no density of a column, as in `y ~ ...`")]
+    NoOutcome,
+    #[error(
+        "the outcomes {} have a joint density only: they cannot be taken one after the other",
+        .outcomes.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")
+    )]
+    Joined { outcomes: Vec<String> },
+    #[error(
+        "a term of the likelihood depends on parameters and on no outcome: what stands there is no density"
+    )]
+    NoDensity,
+    #[error(
+        "what the model says of `{outcome}` is no density of it: its integral changes with the parameters, by a factor of {factor:.3} between two places"
+    )]
+    NotNormalised { outcome: String, factor: f64 },
+    #[error(
+        "no mass of `{outcome}` was found at the public parameters and records that were tried"
+    )]
+    NotFound { outcome: String },
+}
+
+/// One node of the records of a block.
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'a> {
+    /// Of each record, the probability of the node.
+    pub probabilities: &'a [f64],
+    /// Coordinate `j` of record `i` is at `j * BLOCK + i`; 0 where the probability is.
+    pub gradients: &'a [f64],
+}
+
+/// Working memory of one thread, at one point.
+pub struct LawScratch {
+    work: Work,
+    /// `[step][node][BLOCK]`
+    values: Vec<f64>,
+    /// `[node][BLOCK]`
+    probabilities: Vec<f64>,
+    gradients: Vec<f64>,
+}
+
+struct Work {
+    program: Scratch,
+    grids: Vec<Grid>,
+    trial: Vec<f64>,
+    /// Log densities at atoms, `[atom][BLOCK]`.
+    atoms: Vec<f64>,
+    /// The log density of each record, where it is the same everywhere.
+    flat: Vec<Option<f64>>,
+    /// d variate/d column of each record.
+    slopes: Vec<f64>,
+}
+
+/// One outcome, given those before it.
+#[derive(Debug, Clone)]
+struct Step {
+    /// Its position among the columns that are handed in.
+    position: usize,
+    name: String,
+    is_int: bool,
+    /// The terms of which the sum is its log density.
+    terms: Vec<usize>,
+    support: Support,
+    /// The steps before it that its density depends on.
+    given: Vec<usize>,
+}
+
+/// Where an outcome may be, and with respect to what it has a density.
+#[derive(Debug, Clone, PartialEq)]
+struct Support {
+    /// Values that have a probability of their own.
+    atoms: Vec<f64>,
+    /// The bounds of the others.
+    range: Option<[Option<f64>; 2]>,
+    /// The root that is the variate, where the density is not one of the column itself.
+    variate: Option<usize>,
+}
+
+/// Which values of the outcomes make a node.
+enum Design {
+    /// All combinations of each step's atoms and nodes.
+    Product(Vec<Rule>),
+    /// The same points for all records, equally weighted.
+    Points(Vec<Vec<Point>>),
+}
+
+/// Why a record has no distribution at a step.
+#[derive(Debug, Clone, Copy)]
+enum Lost {
+    /// No mass is found.
+    Nowhere,
+    /// Mass is where an unbounded column ends.
+    Endless,
+}
+
+/// One record's distribution at one step.
+struct Conditional<'a> {
+    atoms: &'a [f64],
+    /// Their probabilities.
+    weights: [f64; NODES],
+    /// The rest, and its probability.
+    cells: Option<Cells<'a>>,
+    rest: f64,
+    is_int: bool,
+    log_mass: f64,
+}
+
+impl<'a> Law<'a> {
+    /// The law of the outcomes of `density`; `centre` is a public point (unconstrained) near
+    /// which parameters are likely, such as the middle of the prior.
+    ///
+    /// Errors: there is none, and why.
+    pub fn of(density: &'a Density, centre: &[f64], seed: u64) -> Result<Law<'a>, NoLaw> {
+        let model = &density.model;
+        let terms = model.likelihood_terms();
+        let mut roots = vec![model.likelihood];
+        roots.extend(terms);
+        roots.extend(model.outcomes.iter().map(|o| o.variate));
+        let graph = &model.graphs.private;
+        let column = |id| match graph.node(id).op {
+            PrivateOp::Column(c) => Some(c as usize),
+            _ => None,
+        };
+        let order = model.needed_private_nodes(&roots);
+        let program = RowProgram::compile(&model.graphs, &order, &roots, |id| column(id).is_some());
+        let sources = program.columns().iter().filter_map(|&id| column(id));
+        let mut law = Law {
+            density,
+            sources: sources.collect(),
+            program,
+            steps: Vec::new(),
+            design: Design::Product(Vec::new()),
+        };
+        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+        let (ordered, joined) = steps(model);
+        let changes = |t: usize| model.graphs.has_parameter(terms[t]);
+        let speaks_of_outcome = |t: usize| ordered.iter().any(|s| s.terms.contains(&t));
+        let drawn: Vec<_> = ordered
+            .iter()
+            .filter(|s| s.terms.iter().any(|&t| changes(t)))
+            .collect();
+        let name = |outcome: usize| model.columns[model.outcomes[outcome].column].name.clone();
+        if drawn.is_empty() {
+            return Err(NoLaw::NoOutcome);
+        }
+        if joined {
+            let outcomes = (0..model.outcomes.len()).map(name).collect();
+            return Err(NoLaw::Joined { outcomes });
+        }
+        if (0..terms.len()).any(|t| changes(t) && !speaks_of_outcome(t)) {
+            return Err(NoLaw::NoDensity);
+        }
+        let places = law.public_places(centre, rng);
+        let records = law.public_records(centre, rng);
+        for step in &drawn {
+            let outcome = model.outcomes[step.outcome].column;
+            let earlier = |other: usize| model.outcomes[drawn[other].outcome].column;
+            let scalars: Vec<Scalar> = step.terms.iter().map(|&t| terms[t]).collect();
+            let columns = model.columns_under(&scalars);
+            let given = (0..law.steps.len())
+                .filter(|&k| columns.iter().any(|&(c, _)| c == earlier(k)))
+                .collect();
+            let mut step = Step {
+                position: law.position(outcome),
+                name: name(step.outcome),
+                is_int: model.columns[outcome].is_int,
+                terms: step.terms.iter().map(|t| t + 1).collect(),
+                support: Support {
+                    atoms: Vec::new(),
+                    range: None,
+                    variate: None,
+                },
+                given,
+            };
+            let variate = 1
+                + terms.len()
+                + model
+                    .outcomes
+                    .iter()
+                    .position(|o| o.column == outcome)
+                    .unwrap_or(0);
+            let supports = supports(model, outcome, &scalars, variate);
+            step.support = law.check(&step, supports, &records, &places)?;
+            law.steps.push(step);
+        }
+        law.design = law.design(rng);
+        Ok(law)
+    }
+
+    /// The declared columns that are handed in, in this order, as they are in the data.
+    pub fn columns(&self) -> &[usize] {
+        &self.sources
+    }
+
+    /// The names of the outcomes, in the order in which they are taken.
+    pub fn outcomes(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().map(|s| s.name.as_str())
+    }
+
+    /// The number of nodes, at most 16.
+    pub fn nodes(&self) -> usize {
+        match &self.design {
+            Design::Product(rules) => self.counts(rules).product(),
+            Design::Points(points) => points.len(),
+        }
+    }
+
+    /// Working memory for parameters `theta` (unconstrained).
+    pub fn scratch(&self, theta: &[f64]) -> LawScratch {
+        let nodes = self.nodes() * BLOCK;
+        LawScratch {
+            work: self.work(theta, BLOCK),
+            values: vec![0.0; self.steps.len() * nodes],
+            probabilities: vec![0.0; nodes],
+            gradients: vec![0.0; theta.len() * BLOCK],
+        }
+    }
+
+    /// dz/dtheta of what [`Law::scores`] and [`Law::observed`] see the parameters through:
+    /// not the interface of [`Density::row_program`], but laid out likewise.
+    pub fn jacobian(&self, theta: &[f64]) -> Jacobian {
+        self.density.jacobian_of(&self.program, theta)
+    }
+
+    /// Every record's gradient at its own outcomes, laid out as in [`Node`]. `columns` are
+    /// those of [`Law::columns`], of at most [`BLOCK`] records.
+    pub fn observed<'s>(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        jacobian: &Jacobian,
+        scratch: &'s mut LawScratch,
+    ) -> &'s [f64] {
+        self.program
+            .gradients(columns, rows, jacobian, &mut scratch.work.program)
+    }
+
+    /// Hands over the nodes of a block of records, one node of all records after the other:
+    /// [`Law::nodes`] calls of `visit`, with the position of the node.
+    ///
+    /// The probabilities of a record sum to 1. They are all 0 where its law cannot be
+    /// found: no mass at these parameters, a column that is not a number. A node where the
+    /// gradient is not a number has none either. Values of outcomes in `columns` are not read.
+    ///
+    /// Returns the number of records without a law.
+    pub fn scores(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        jacobian: &Jacobian,
+        scratch: &mut LawScratch,
+        mut visit: impl FnMut(usize, Node),
+    ) -> usize {
+        let LawScratch {
+            work,
+            values,
+            probabilities,
+            gradients,
+        } = scratch;
+        self.find_nodes(columns, rows, work, values, probabilities);
+        let count = self.nodes();
+        let mut block = columns.to_vec();
+        let found = |i: usize| (0..count).any(|j| probabilities[j * BLOCK + i] > 0.0);
+        let lost = (0..rows).filter(|&i| !found(i)).count();
+        for j in 0..count {
+            for (k, step) in self.steps.iter().enumerate() {
+                block[step.position] = &values[(k * count + j) * BLOCK..][..rows];
+            }
+            let each = self
+                .program
+                .gradients(&block, rows, jacobian, &mut work.program);
+            gradients.copy_from_slice(each);
+            let probabilities = &mut probabilities[j * BLOCK..][..rows];
+            for (i, p) in probabilities.iter_mut().enumerate() {
+                let own = || (i..gradients.len()).step_by(BLOCK);
+                if *p == 0.0 || own().any(|at| !gradients[at].is_finite()) {
+                    *p = 0.0;
+                    for at in own() {
+                        gradients[at] = 0.0;
+                    }
+                }
+            }
+            visit(
+                j,
+                Node {
+                    probabilities,
+                    gradients,
+                },
+            );
+        }
+        lost
+    }
+
+    /// Values and probabilities of all nodes.
+    fn find_nodes(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        work: &mut Work,
+        values: &mut [f64],
+        probabilities: &mut [f64],
+    ) {
+        let count = self.nodes();
+        let equal = match self.design {
+            Design::Product(_) => 1.0,
+            Design::Points(_) => 1.0 / count as f64,
+        };
+        probabilities.fill(equal);
+        for (k, step) in self.steps.iter().enumerate() {
+            let (before, own) = values.split_at_mut(k * count * BLOCK);
+            for group in self.groups(k) {
+                let mut base = columns.to_vec();
+                for &other in &step.given {
+                    base[self.steps[other].position] =
+                        &before[(other * count + group[0]) * BLOCK..][..rows];
+                }
+                let mut nodes = Nodes {
+                    values: [0.0; NODES],
+                    weights: [0.0; NODES],
+                };
+                self.conditionals(step, &base, rows, work, |i, conditional| {
+                    for &j in &group {
+                        let (value, weight) = match (&self.design, &conditional) {
+                            (_, Err(_)) => (0.0, 0.0),
+                            (Design::Product(rules), Ok(c)) => {
+                                if j == group[0] {
+                                    c.nodes(&rules[k], &mut nodes);
+                                }
+                                let at = self.digit(j, k);
+                                (nodes.values[at], nodes.weights[at])
+                            }
+                            (Design::Points(points), Ok(c)) => (c.value(points[j][k]), 1.0),
+                        };
+                        own[j * BLOCK + i] = value;
+                        probabilities[j * BLOCK + i] *= weight;
+                    }
+                });
+            }
+        }
+    }
+
+    /// How many nodes each step has.
+    fn counts<'s>(&'s self, rules: &'s [Rule]) -> impl Iterator<Item = usize> + 's {
+        let of = |(step, rule): (&Step, &Rule)| step.support.atoms.len() + rule.len();
+        self.steps.iter().zip(rules).map(of)
+    }
+
+    /// Which node of a step's own is part of node `j`.
+    fn digit(&self, j: usize, step: usize) -> usize {
+        match &self.design {
+            Design::Product(rules) => {
+                let earlier: usize = self.counts(rules).take(step).product();
+                let own = self.counts(rules).nth(step).unwrap_or(1);
+                j / earlier % own
+            }
+            Design::Points(_) => j,
+        }
+    }
+
+    /// Nodes that agree in what a step depends on.
+    fn groups(&self, step: usize) -> Vec<Vec<usize>> {
+        let key = |j: usize| -> Vec<usize> {
+            let given = self.steps[step].given.iter();
+            given.map(|&other| self.digit(j, other)).collect()
+        };
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for j in 0..self.nodes() {
+            match groups.iter_mut().find(|g| key(g[0]) == key(j)) {
+                Some(group) => group.push(j),
+                None => groups.push(vec![j]),
+            }
+        }
+        groups
+    }
+
+    /// All values of all outcomes, or those of some and nodes for one other, where there is
+    /// room for them; otherwise points.
+    fn design(&self, rng: &mut impl Rng) -> Design {
+        let spread = |s: &&Step| s.support.range.is_some();
+        let atoms = |s: &Step| s.support.atoms.len();
+        let known = self.steps.iter().filter(|s| !spread(s)).map(atoms);
+        let room = NODES / known.fold(1_usize, usize::saturating_mul).min(2 * NODES);
+        let others: Vec<&Step> = self.steps.iter().filter(spread).collect();
+        let fits = match others[..] {
+            [] => room > 0,
+            [one] => room >= FEWEST + atoms(one),
+            _ => false,
+        };
+        if !fits {
+            return Design::Points(points(self.steps.len(), rng));
+        }
+        let nodes = |s: &Step| if spread(&s) { room - atoms(s) } else { 0 };
+        Design::Product(self.steps.iter().map(|s| Rule::new(nodes(s))).collect())
+    }
+
+    fn position(&self, column: usize) -> usize {
+        self.sources
+            .iter()
+            .position(|&c| c == column)
+            .unwrap_or_default()
+    }
+
+    fn work(&self, theta: &[f64], rows: usize) -> Work {
+        let interface: Vec<_> = self.program.interface().collect();
+        let z = self.density.values(theta, &interface).concat();
+        Work {
+            program: self.program.scratch(&z, theta.len()),
+            grids: vec![Grid::over(false, None, None); rows],
+            trial: vec![0.0; BLOCK],
+            atoms: vec![0.0; NODES * BLOCK],
+            flat: vec![None; rows],
+            slopes: vec![1.0; BLOCK],
+        }
+    }
+
+    /// The distribution of an outcome for each record of a block.
+    fn conditionals(
+        &self,
+        step: &Step,
+        base: &[&[f64]],
+        rows: usize,
+        work: &mut Work,
+        mut each: impl FnMut(usize, Result<Conditional, Lost>),
+    ) {
+        let Support { atoms, range, .. } = &step.support;
+        let Work {
+            program,
+            grids,
+            trial,
+            atoms: at_atoms,
+            flat,
+            slopes,
+        } = work;
+        for (value, log_densities) in atoms.iter().zip(at_atoms.chunks_mut(BLOCK)) {
+            trial.fill(*value);
+            self.evaluate(step, base, trial, rows, program, None, |i, log_density| {
+                log_densities[i] = log_density;
+            });
+        }
+        if let Some([lower, upper]) = *range {
+            let grids = &mut grids[..rows];
+            grids.fill(Grid::over(step.is_int, lower, upper));
+            let low = lower.unwrap_or(f64::NEG_INFINITY);
+            let high = upper.unwrap_or(f64::INFINITY);
+            slopes.fill(1.0);
+            let mut fill = |grids: &mut [Grid]| {
+                for cell in 0..CELLS {
+                    // A density of a function of the column becomes one of the column.
+                    if let Some(root) = step.support.variate {
+                        slopes.fill(0.0);
+                        for side in [-1.0, 1.0] {
+                            for (value, grid) in trial.iter_mut().zip(&*grids) {
+                                *value = grid.beside(cell, side);
+                            }
+                            self.evaluate(step, base, trial, rows, program, Some(root), |i, v| {
+                                let run = grids[i].beside(cell, 1.0) - grids[i].beside(cell, -1.0);
+                                slopes[i] += side * v / run;
+                            });
+                        }
+                    }
+                    for (value, grid) in trial.iter_mut().zip(&*grids) {
+                        *value = grid.middle(cell);
+                        // An atom is no part of the density about it.
+                        if !step.is_int && atoms.contains(value) {
+                            *value = value.next_up();
+                        }
+                    }
+                    self.evaluate(step, base, trial, rows, program, None, |i, log_density| {
+                        let middle = grids[i].middle(cell);
+                        let log_density = match (low..=high).contains(&middle) {
+                            true => log_density + slopes[i].abs().ln(),
+                            false => f64::NEG_INFINITY,
+                        };
+                        grids[i].put(cell, log_density, middle);
+                    });
+                }
+            };
+            for round in 1.. {
+                fill(grids);
+                if round == 1 {
+                    for (flat, grid) in flat.iter_mut().zip(&*grids) {
+                        *flat = grid.flat();
+                    }
+                }
+                let mut coarse = false;
+                if round < REFINEMENTS {
+                    for grid in grids.iter_mut() {
+                        coarse |= grid.refine();
+                    }
+                }
+                if !coarse {
+                    break;
+                }
+            }
+            // Twice, since tails are coarse the first time.
+            for last in [false, true] {
+                let mut laid = false;
+                for grid in grids.iter_mut() {
+                    laid |= grid.lay_at_scores(last);
+                }
+                if laid {
+                    fill(grids);
+                }
+            }
+        }
+        for i in 0..rows {
+            let cells = range.and_then(|_| grids[i].cells());
+            let leaves = cells.as_ref().is_some_and(|c| grids[i].leaves(c));
+            let log_densities = (0..atoms.len()).map(|a| at_atoms[a * BLOCK + i]);
+            let said = |cells| Conditional::new(atoms, log_densities, cells, step.is_int);
+            // Nothing is said of an outcome without bounds, as in a branch that leaves it
+            // out: one value is as good as any.
+            let nothing = |said| Conditional::new(&ANY, [said].into_iter(), None, step.is_int);
+            each(
+                i,
+                match (leaves, flat[i]) {
+                    (false, _) => said(cells),
+                    (true, Some(log_density)) => nothing(log_density),
+                    (true, None) => Err(Lost::Endless),
+                },
+            );
+        }
+    }
+
+    /// The log density of an outcome, or another root, where it has the values of `trial`.
+    #[allow(clippy::too_many_arguments)]
+    fn evaluate(
+        &self,
+        step: &Step,
+        base: &[&[f64]],
+        trial: &[f64],
+        rows: usize,
+        program: &mut Scratch,
+        root: Option<usize>,
+        mut each: impl FnMut(usize, f64),
+    ) {
+        let mut block = base.to_vec();
+        block[step.position] = &trial[..rows];
+        self.program.forward(&block, rows, program);
+        let of = |root| self.program.output(root, &block, rows, program);
+        for i in 0..rows {
+            each(
+                i,
+                match root {
+                    Some(root) => of(root)[i],
+                    None => step.terms.iter().map(|&t| of(t)[i]).sum(),
+                },
+            );
+        }
+    }
+
+    fn public_places(&self, centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
+        let mut about = |scale: f64| {
+            let noise = |c: &f64| c + scale * Distribution::<f64>::sample(&StandardNormal, rng);
+            centre.iter().map(noise).collect()
+        };
+        SCALES.iter().map(|&scale| about(scale)).collect()
+    }
+
+    fn public_records(&self, centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
+        Simulator::new(self.density).records(centre, RECORDS, None, rng)
+    }
+
+    /// The first support on which the density of an outcome comes to 1, or else to what no
+    /// parameter changes.
+    fn check(
+        &self,
+        step: &Step,
+        supports: Vec<Support>,
+        records: &[Vec<f64>],
+        places: &[Vec<f64>],
+    ) -> Result<Support, NoLaw> {
+        let block: Vec<&[f64]> = self
+            .sources
+            .iter()
+            .map(|&c| records[c].as_slice())
+            .collect();
+        let mut constant = None;
+        let mut least: Option<f64> = None;
+        for support in supports {
+            let step = Step {
+                support: support.clone(),
+                ..step.clone()
+            };
+            let mut log_masses = vec![Vec::new(); RECORDS];
+            let mut endless = [false; RECORDS];
+            for theta in places {
+                let mut work = self.work(theta, RECORDS);
+                self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
+                    Ok(conditional) => log_masses[i].push(conditional.log_mass),
+                    Err(Lost::Endless) => endless[i] = true,
+                    Err(Lost::Nowhere) => {}
+                });
+            }
+            // Far out a mean may be beyond all bounds, but not everywhere.
+            for (log_masses, _) in log_masses
+                .iter_mut()
+                .zip(endless)
+                .filter(|(l, e)| l.len() < 2 && *e)
+            {
+                *log_masses = vec![0.0, f64::INFINITY];
+            }
+            log_masses.retain(|of_record| of_record.len() > 1);
+            if (log_masses.len() as f64) < JUDGED * RECORDS as f64 {
+                continue;
+            }
+            // What all but a few odd records stay below.
+            let quantile = |of: &dyn Fn(&[f64]) -> f64| {
+                let mut each: Vec<f64> = log_masses.iter().map(|l| of(l)).collect();
+                each.sort_by(f64::total_cmp);
+                each[((1.0 - ODD) * (each.len() - 1) as f64).floor() as usize]
+            };
+            let off_one = quantile(&|l| l.iter().fold(0.0, |m, x| x.abs().max(m)));
+            if off_one <= TOLERANCE {
+                return Ok(support);
+            }
+            let moved = quantile(&|l| {
+                let high = l.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                high - l.iter().copied().fold(f64::INFINITY, f64::min)
+            });
+            if moved <= TOLERANCE && constant.is_none() {
+                constant = Some(support);
+            }
+            least = Some(least.map_or(moved, |l| l.min(moved)));
+        }
+        let outcome = step.name.clone();
+        match (constant, least) {
+            (Some(support), _) => Ok(support),
+            (None, Some(moved)) => Err(NoLaw::NotNormalised {
+                outcome,
+                factor: moved.exp(),
+            }),
+            (None, None) => Err(NoLaw::NotFound { outcome }),
+        }
+    }
+}
+
+impl<'a> Conditional<'a> {
+    fn new(
+        atoms: &'a [f64],
+        log_densities: impl Iterator<Item = f64>,
+        cells: Option<Cells<'a>>,
+        is_int: bool,
+    ) -> Result<Self, Lost> {
+        let mut weights = [f64::NEG_INFINITY; NODES];
+        for (weight, log_density) in weights.iter_mut().zip(log_densities) {
+            // No mass where there is no number.
+            *weight = log_density.max(f64::NEG_INFINITY);
+        }
+        let rest = cells.as_ref().map_or(f64::NEG_INFINITY, |c| c.log_mass);
+        let peak = weights.iter().copied().fold(rest, f64::max);
+        let total: f64 = weights
+            .iter()
+            .chain([&rest])
+            .map(|w| (w - peak).exp())
+            .sum();
+        let log_mass = peak + total.ln();
+        let share = |log: f64| (log - log_mass).exp();
+        if !log_mass.is_finite() {
+            return Err(Lost::Nowhere);
+        }
+        Ok(Conditional {
+            atoms,
+            weights: weights.map(share),
+            rest: share(rest),
+            cells,
+            is_int,
+            log_mass,
+        })
+    }
+
+    fn nodes(&self, rule: &Rule, into: &mut Nodes) {
+        let first = self.atoms.len();
+        into.values[..first].copy_from_slice(self.atoms);
+        into.weights = self.weights;
+        if let Some(cells) = &self.cells {
+            rule.nodes(cells, first, self.rest, into);
+        }
+    }
+
+    /// The value that stands for one of equal shares.
+    fn value(&self, point: Point) -> f64 {
+        let mut left = point.share;
+        for (value, weight) in self.atoms.iter().zip(&self.weights) {
+            left -= weight;
+            if left <= 0.0 {
+                return *value;
+            }
+        }
+        match &self.cells {
+            Some(cells) if self.atoms.is_empty() && !self.is_int => cells.value(point.tails),
+            Some(cells) => {
+                let share = (left / self.rest).clamp(0.0, 1.0);
+                cells.value([share, 1.0 - share])
+            }
+            None => self.atoms.last().copied().unwrap_or(0.0),
+        }
+    }
+}
+
+/// The supports that an outcome may have, the likeliest first.
+fn supports(model: &Model, column: usize, terms: &[Scalar], variate: usize) -> Vec<Support> {
+    let RecordColumn {
+        is_int,
+        lower,
+        upper,
+        ..
+    } = model.columns[column];
+    let mut found = Vec::new();
+    if let (true, Some(low), Some(high)) = (is_int, lower, upper)
+        && high - low < NODES as f64
+    {
+        let count = (high - low) as usize + 1;
+        found.push(Support {
+            atoms: (0..count).map(|k| low + k as f64).collect(),
+            range: None,
+            variate: None,
+        });
+    }
+    let itself = model.outcomes.iter().any(|o| match o.variate {
+        Scalar::Private(id) => model.graphs.private.node(id).op == PrivateOp::Column(column as u32),
+        _ => false,
+    });
+    let variates: &[Option<usize>] = if is_int || itself {
+        &[None]
+    } else {
+        &[Some(variate), None]
+    };
+    let atoms = if is_int {
+        vec![Vec::new()]
+    } else {
+        atoms(model, column, terms)
+    };
+    // Bounds may cut off a part of the density that the model has nevertheless.
+    for range in [[lower, upper], [lower, None], [None, upper], [None, None]] {
+        for atoms in &atoms {
+            for &variate in variates {
+                let support = Support {
+                    atoms: atoms.clone(),
+                    range: Some(range),
+                    variate,
+                };
+                if !found.contains(&support) {
+                    found.push(support);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Constants that a real column may be equal to with some probability: none; those that it
+/// is asked to be equal to; its bounds too, where it is compared with them.
+fn atoms(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Vec<f64>> {
+    let RecordColumn { lower, upper, .. } = model.columns[column];
+    let graph = &model.graphs.private;
+    let is_column = |s: Scalar| match s {
+        Scalar::Private(id) => graph.node(id).op == PrivateOp::Column(column as u32),
+        _ => false,
+    };
+    let (mut equal, mut compared) = (Vec::new(), Vec::new());
+    for id in model.needed_private_nodes(terms) {
+        let PrivateOp::Binary(op, a, b) = graph.node(id).op else {
+            continue;
+        };
+        let constant = match (is_column(a), is_column(b)) {
+            (true, _) => b.as_number(),
+            (_, true) => a.as_number(),
+            _ => None,
+        };
+        let Some(constant) = constant.filter(|c| c.is_finite()) else {
+            continue;
+        };
+        match op {
+            Binary::Equal | Binary::NotEqual => equal.push(constant),
+            Binary::Less | Binary::LessEqual if [lower, upper].contains(&Some(constant)) => {
+                compared.push(constant);
+            }
+            _ => {}
+        }
+    }
+    let mut sets = vec![Vec::new()];
+    compared.extend(&equal);
+    for mut set in [equal, compared] {
+        set.sort_by(f64::total_cmp);
+        set.dedup();
+        if set.len() <= ATOMS && !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    sets
+}

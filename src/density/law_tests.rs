@@ -1,0 +1,557 @@
+//! The law against closed forms.
+
+use super::*;
+use crate::function::special::{digamma, trigamma};
+use crate::model::Constants;
+
+fn density(source: &str) -> Density {
+    Density::new(Model::from_source(source, &Constants::none()).unwrap())
+}
+
+/// What the nodes say of one record.
+struct Found {
+    probability: f64,
+    mean: Vec<f64>,
+    /// Sum of `p g g'`.
+    information: Vec<Vec<f64>>,
+    nodes: usize,
+    lost: usize,
+}
+
+/// For a record with all columns (raw, declaration order) at `columns`; what stands for
+/// the outcome is not read.
+fn of_record(density: &Density, theta: &[f64], columns: &[f64]) -> Found {
+    let law = Law::of(density, &vec![0.0; theta.len()], 1).unwrap();
+    let mut scratch = law.scratch(theta);
+    let jacobian = law.jacobian(theta);
+    // The second of two records, so that mixed-up strides would show.
+    let of = |c: &usize| vec![columns[*c] + 0.25, columns[*c]];
+    let block: Vec<Vec<f64>> = law.columns().iter().map(of).collect();
+    let block: Vec<&[f64]> = block.iter().map(Vec::as_slice).collect();
+    let d = theta.len();
+    let mut found = Found {
+        probability: 0.0,
+        mean: vec![0.0; d],
+        information: vec![vec![0.0; d]; d],
+        nodes: law.nodes(),
+        lost: 0,
+    };
+    found.lost = law.scores(&block, 2, &jacobian, &mut scratch, |_, node| {
+        let p = node.probabilities[1];
+        assert!(p >= 0.0);
+        found.probability += p;
+        let g = |j: usize| node.gradients[j * BLOCK + 1];
+        for j in 0..d {
+            found.mean[j] += p * g(j);
+            for k in 0..d {
+                found.information[j][k] += p * g(j) * g(k);
+            }
+        }
+    });
+    found
+}
+
+/// Asserts that the law's information has `exact` on its diagonal, within `tolerance`
+/// (relative), and that scores have mean zero, within `residual` of their sd.
+fn assert_law(
+    what: &str,
+    source: &str,
+    theta: &[f64],
+    columns: &[f64],
+    exact: &[f64],
+    [tolerance, residual]: [f64; 2],
+) -> Found {
+    let density = density(source);
+    let found = of_record(&density, theta, columns);
+    assert!(
+        (found.probability - 1.0).abs() < 1e-9,
+        "{what}: probabilities sum to {}",
+        found.probability
+    );
+    let diagonal: Vec<f64> = (0..theta.len()).map(|j| found.information[j][j]).collect();
+    let off: Vec<f64> = diagonal
+        .iter()
+        .zip(exact)
+        .map(|(f, e)| f / e - 1.0)
+        .collect();
+    let mean: Vec<f64> = found
+        .mean
+        .iter()
+        .zip(exact)
+        .map(|(m, e)| m / e.sqrt())
+        .collect();
+    println!("| {what} | {} | {off:.5?} | {mean:.5?} |", found.nodes);
+    let worst = |x: &[f64]| x.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    assert!(
+        worst(&off) <= tolerance,
+        "{what}: information off by {off:?}"
+    );
+    assert!(
+        worst(&mean) <= residual,
+        "{what}: scores have the mean {mean:?}"
+    );
+    found
+}
+
+const EXACT: [f64; 2] = [1e-9, 1e-9];
+
+fn logistic(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+// If it failed: axes and widths would be those of another outcome. Oracle: closed forms.
+#[test]
+fn values_of_discrete_outcomes_are_enumerated() {
+    let p = logistic(0.3 - 0.8 * 1.5);
+    let v = p * (1.0 - p);
+    let found = assert_law(
+        "Bernoulli",
+        "record { int<lower=0, upper=1> y; real x; } parameters { real a; real b; }
+         model { y ~ bernoulli_logit(a + b * x); }",
+        &[0.3, -0.8],
+        &[0.0, 1.5],
+        &[v, v * 2.25],
+        EXACT,
+    );
+    assert_eq!(found.nodes, 2);
+    assert!((found.information[0][1] - v * 1.5).abs() < 1e-12);
+
+    let weights = [0.0, 0.7, -0.4_f64].map(f64::exp);
+    let p = weights.map(|w| w / weights.iter().sum::<f64>());
+    for declared in ["int<lower=1, upper=3> y", "factor(\"a\", \"b\", \"c\") y"] {
+        let found = assert_law(
+            "categorical, also a factor",
+            &format!(
+                "record {{ {declared}; }} parameters {{ real a; real b; }}
+                 model {{ y ~ categorical_logit([0, a, b]'); }}"
+            ),
+            &[0.7, -0.4],
+            &[1.0],
+            &[p[1] * (1.0 - p[1]), p[2] * (1.0 - p[2])],
+            EXACT,
+        );
+        assert!((found.information[0][1] + p[1] * p[2]).abs() < 1e-12);
+    }
+
+    // Ordered: probabilities are differences of logistic functions; coordinates are eta's
+    // coefficient, the first cutpoint, and the log of what the second is above it.
+    let theta = [0.5, -0.6, 0.2];
+    let log_p = |t: &[f64], y: usize| {
+        let eta = t[0] * 1.2;
+        let c = [t[1], t[1] + t[2].exp()];
+        let below = |k: usize| logistic(c[k] - eta);
+        [below(0), below(1) - below(0), 1.0 - below(1)][y].ln()
+    };
+    let mut exact = [0.0; 3];
+    for y in 0..3 {
+        for (j, e) in exact.iter_mut().enumerate() {
+            let at = |h: f64| {
+                let mut t = theta;
+                t[j] += h;
+                log_p(&t, y)
+            };
+            let g = (at(1e-5) - at(-1e-5)) / 2e-5;
+            *e += log_p(&theta, y).exp() * g * g;
+        }
+    }
+    assert_law(
+        "ordered logit",
+        "record { int<lower=1, upper=3> y; real x; } parameters { real b; ordered[2] c; }
+         model { y ~ ordered_logistic(b * x, c); }",
+        &theta,
+        &[1.0, 1.2],
+        &exact,
+        [1e-7, 1e-7],
+    );
+}
+
+#[test]
+fn counts_have_nodes() {
+    for declared in ["int<lower=0>", "int", "int<lower=0, upper=1000000>"] {
+        for mean in [0.3_f64, 3.0, 6.0, 12.0, 30.0, 50.0, 300.0, 1e5] {
+            assert_law(
+                &format!("Poisson {mean}"),
+                &format!(
+                    "record {{ {declared} y; }} parameters {{ real a; }}
+                     model {{ y ~ poisson_log(a); }}"
+                ),
+                &[mean.ln()],
+                &[0.0],
+                &[mean],
+                [0.01, 0.005],
+            );
+        }
+    }
+    for (mean, phi) in [
+        (1.0_f64, 0.5_f64),
+        (5.0, 0.5),
+        (5.0, 2.0),
+        (20.0, 1.0),
+        (50.0, 5.0),
+        (300.0, 10.0),
+    ] {
+        let mut of_phi = 0.0;
+        let mut log_p = phi * (phi / (mean + phi)).ln();
+        for y in 0..60_000 {
+            let y = f64::from(y);
+            let score = digamma(y + phi) - digamma(phi)
+                + (phi / (mean + phi)).ln()
+                + (mean - y) / (mean + phi);
+            of_phi += log_p.exp() * (phi * score).powi(2);
+            log_p += ((y + phi) / (y + 1.0)).ln() + (mean / (mean + phi)).ln();
+        }
+        assert_law(
+            &format!("negative binomial {mean}, {phi}"),
+            "record { int<lower=0> y; } parameters { real a; real<lower=0> phi; }
+             model { y ~ neg_binomial_2_log(a, phi); }",
+            &[mean.ln(), phi.ln()],
+            &[0.0],
+            &[mean * phi / (mean + phi), of_phi],
+            [0.03, 0.005],
+        );
+    }
+}
+
+#[test]
+fn real_outcomes_have_nodes() {
+    let tight = [0.01, 0.005];
+    for (at, s) in [(0.3, 1.4), (7e3, 0.01), (-2.0, 1e4)] {
+        for model in ["y ~ normal(a, s)", "target += normal_lpdf(y | a, s)"] {
+            assert_law(
+                &format!("normal {at}, {s}"),
+                &format!(
+                    "record {{ real y; }} parameters {{ real a; real<lower=0> s; }} model {{ {model}; }}"
+                ),
+                &[at, f64::ln(s)],
+                &[0.0],
+                &[s.powi(-2), 2.0],
+                tight,
+            );
+        }
+    }
+    for model in [
+        "y ~ lognormal(a, s)",
+        "log(y) ~ normal(a, s)",
+        "target += normal_lpdf(log(y) | a, s) - log(y)",
+    ] {
+        for lower in ["<lower=0>", ""] {
+            assert_law(
+                &format!("lognormal: {model}"),
+                &format!(
+                    "record {{ real{lower} y; }} parameters {{ real a; real<lower=0> s; }} model {{ {model}; }}"
+                ),
+                &[1.3, f64::ln(0.7)],
+                &[1.0],
+                &[0.7_f64.powi(-2), 2.0],
+                tight,
+            );
+        }
+    }
+    for nu in [1.0_f64, 2.5, 5.0, 30.0] {
+        for declared in ["real", "real<lower=-60, upper=60>"] {
+            let of_nu = 0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * (nu + 1.0)))
+                - (nu + 5.0) / (2.0 * nu * (nu + 1.0) * (nu + 3.0));
+            assert_law(
+                &format!("Student t {nu}, {declared}"),
+                &format!("record {{ {declared} y; }} parameters {{ real<lower=0> nu; real a; real<lower=0> s; }}
+                 model {{ y ~ student_t(nu, a, s); }}"),
+                &[nu.ln(), 0.4, 2_f64.ln()],
+                &[0.0],
+                &[of_nu * nu * nu, (nu + 1.0) / (nu + 3.0) / 4.0, 2.0 * nu / (nu + 3.0)],
+                [0.02, 0.005],
+            );
+        }
+    }
+    for (a, b) in [(2.0_f64, 2.0_f64), (0.5, 3.0), (30.0, 4.0)] {
+        assert_law(
+            &format!("beta {a}, {b}"),
+            "record { real<lower=0, upper=1> y; } parameters { real<lower=0> a; real<lower=0> b; }
+             model { y ~ beta(a, b); }",
+            &[a.ln(), b.ln()],
+            &[0.5],
+            &[
+                a * a * (trigamma(a) - trigamma(a + b)),
+                b * b * (trigamma(b) - trigamma(a + b)),
+            ],
+            tight,
+        );
+    }
+    assert_law(
+        "exponential",
+        "record { real<lower=0> y; } parameters { real a; } model { y ~ exponential(exp(a)); }",
+        &[0.8],
+        &[0.5],
+        &[1.0],
+        tight,
+    );
+    // Only up to a constant, which no parameter changes.
+    assert_law(
+        "a square",
+        "record { real y; } parameters { real a; } model { target += -2 * square(y - a); 
+         y ~ normal(a, 1e6); }",
+        &[0.8],
+        &[0.5],
+        &[4.0],
+        tight,
+    );
+}
+
+// A condition on the outcome whose branches are its densities is a law.
+#[test]
+fn conditions_on_the_outcome_make_atoms() {
+    let p = logistic(0.4);
+    let exact = [p * (1.0 - p), (1.0 - p) / 0.49, (1.0 - p) * 2.0];
+    for condition in ["y == 0", "y <= 0", "!(y > 0)"] {
+        assert_law(
+            &format!("hurdle, {condition}"),
+            &format!(
+                "record {{ real<lower=0> y; }} parameters {{ real a; real m; real<lower=0> s; }}
+                 model {{
+                   target += {condition} ? bernoulli_logit_lpmf(1 | a)
+                     : bernoulli_logit_lpmf(0 | a) + lognormal_lpdf(y | m, s);
+                 }}"
+            ),
+            &[0.4, 0.2, f64::ln(0.7)],
+            &[0.0],
+            &exact,
+            [0.01, 0.005],
+        );
+    }
+    // A column of its own says whether there is anything.
+    assert_law(
+        "two parts",
+        "record { int<lower=0, upper=1> any; real<lower=0> y; }
+         parameters { real a; real m; real<lower=0> s; }
+         model {
+           any ~ bernoulli_logit(a);
+           target += any == 1 ? lognormal_lpdf(y | m, s) : 0;
+         }",
+        &[-0.4, 0.2, f64::ln(0.7)],
+        &[0.0, 0.0],
+        &exact,
+        [0.04, 0.01],
+    );
+    // Cut off at a public end: P(y = 0) = Phi(-m), and a normal above.
+    let found = of_record(
+        &density(
+            "record { real<lower=0> y; } parameters { real m; }
+             model {
+               target += y <= 0 ? normal_lcdf(0 | m, 1) : normal_lpdf(y | m, 1);
+             }",
+        ),
+        &[0.3],
+        &[0.0],
+    );
+    assert!((found.probability - 1.0).abs() < 1e-9);
+    assert!(found.mean[0].abs() < 0.005, "{:?}", found.mean);
+    // Zero-inflated counts: all ints.
+    let (q, rate) = (logistic(-0.5), 2.0_f64);
+    let zero = q + (1.0 - q) * (-rate).exp();
+    let score = -(1.0 - q) * (-rate).exp() * rate / zero;
+    let all = (1.0 - q) * rate - (1.0 - q) * (-rate).exp() * rate * rate;
+    let found = of_record(
+        &density(
+            "record { int<lower=0> y; } parameters { real a; real b; }
+             model {
+               target += y == 0
+                 ? log_sum_exp(bernoulli_logit_lpmf(1 | a),
+                     bernoulli_logit_lpmf(0 | a) + poisson_log_lpmf(0 | b))
+                 : bernoulli_logit_lpmf(0 | a) + poisson_log_lpmf(y | b);
+             }",
+        ),
+        &[-0.5, rate.ln()],
+        &[0.0],
+    );
+    let exact = zero * score * score + all;
+    assert!(
+        (found.information[1][1] / exact - 1.0).abs() < 1e-6,
+        "{} {exact}",
+        found.information[1][1]
+    );
+}
+
+#[test]
+fn several_outcomes_have_a_product() {
+    let found = assert_law(
+        "two normals",
+        "record { real x; real y; } parameters { real a; real b; real<lower=0> s; real<lower=0> t; }
+         model { y ~ normal(b + 2 * x, t); x ~ normal(a, s); }",
+        &[0.3, -0.5, f64::ln(2.0), f64::ln(0.5)],
+        &[0.0, 0.0],
+        &[0.25, 4.0, 2.0, 2.0],
+        [0.05, 0.05],
+    );
+    assert_eq!(found.nodes, 16);
+    let p = [0.2_f64, 0.6, 0.9];
+    let logit = p.map(|p| (p / (1.0 - p)).ln());
+    let found = assert_law(
+        "three Bernoullis",
+        "record { array[3] int<lower=0, upper=1> y; } parameters { vector[3] a; }
+         model { y ~ bernoulli_logit(a); }",
+        &logit,
+        &[0.0; 3],
+        &p.map(|p| p * (1.0 - p)),
+        EXACT,
+    );
+    assert_eq!(found.nodes, 8);
+    assert_law(
+        "three normals",
+        "record { vector[3] y; } parameters { vector[3] a; vector<lower=0>[3] s; }
+         model { y ~ normal(a, s); }",
+        &[0.1, 0.2, 0.3, 0.0, 0.5, -0.5],
+        &[0.0; 3],
+        &[1.0, (-1.0_f64).exp(), 1_f64.exp(), 2.0, 2.0, 2.0],
+        [0.05, 0.05],
+    );
+    // What no parameter changes is a covariate, whatever stands left of `~`.
+    let found = assert_law(
+        "a covariate with a density",
+        "record { real x; real y; } parameters { real b; }
+         model { x ~ std_normal(); y ~ normal(b * x, 1); }",
+        &[0.3],
+        &[1.7, 0.0],
+        &[1.7_f64.powi(2)],
+        [0.01, 0.005],
+    );
+    assert_eq!(found.nodes, 16);
+}
+
+// If it failed: clipping would be centred, and widths claimed, by a law that is none.
+#[test]
+fn what_is_no_density_has_no_law() {
+    let none = |source: &str| {
+        let density = density(source);
+        let centre = vec![0.0; density.dimension()];
+        match Law::of(&density, &centre, 1) {
+            Err(reason) => reason,
+            Ok(_) => panic!("no law: {source}"),
+        }
+    };
+    for censored in [
+        "target += d == 1 ? exponential_lpdf(t | exp(a)) : exponential_lccdf(t | exp(a));",
+        "target += d == 1 ? weibull_lpdf(t / 9 | 1.5, exp(-a)) : weibull_lccdf(t / 9 | 1.5, exp(-a));",
+    ] {
+        let reason = none(&format!(
+            "record {{ real<lower=0> t; int<lower=0, upper=1> d; }} parameters {{ real a; }}
+             model {{ {censored} }}"
+        ));
+        assert!(
+            matches!(&reason, NoLaw::NotNormalised { outcome, .. } if outcome == "t"),
+            "{reason}"
+        );
+    }
+    let counted = none(
+        "record { real<lower=0> t; int<lower=0, upper=1> d; } parameters { real a; }
+         model { target += d * a - exp(a) * t; }",
+    );
+    assert_eq!(counted, NoLaw::NoOutcome);
+    let weighted = none(
+        "record { real y; real<lower=0, upper=2> w; } parameters { real a; real<lower=0> s; }
+         model { target += w * normal_lpdf(y | a, s); }",
+    );
+    assert!(
+        matches!(weighted, NoLaw::NotNormalised { .. }),
+        "{weighted}"
+    );
+    let beside = none(
+        "record { real y; real x; } parameters { real a; }
+         model { y ~ normal(a, 1); target += -square(a * x); }",
+    );
+    assert_eq!(beside, NoLaw::NoDensity);
+    let joined = none(
+        "record { vector[2] y; } parameters { vector[2] m; }
+         model { y ~ multi_normal(m, [[1, 0.5], [0.5, 1]]); }",
+    );
+    assert!(matches!(joined, NoLaw::Joined { .. }), "{joined}");
+}
+
+#[test]
+fn a_record_without_a_law_is_counted() {
+    let model = density(
+        "record { int<lower=0> y; real x; } parameters { real a; }
+         model { y ~ poisson_log(a + x); }",
+    );
+    for x in [f64::NAN, 1e3, f64::INFINITY, 25.0] {
+        let found = of_record(&model, &[0.5], &[0.0, x]);
+        assert_eq!((found.lost, found.probability), (2, 0.0), "{x}");
+        assert_eq!(found.mean, [0.0]);
+    }
+}
+
+// The gradient at the record's own outcome is that of the density.
+#[test]
+fn observed_gradients_are_those_of_the_row_program() {
+    let model = density(
+        "record { int<lower=0> y; real x; int<lower=1, upper=2> g; }
+         parameters { real a; vector[2] b; real<lower=0> phi; }
+         model { y ~ neg_binomial_2_log(a * x + b[g], phi); }",
+    );
+    let theta = [0.5, 0.1, -0.2, 0.3];
+    let raw = vec![
+        vec![3.0, 0.0, 7.0],
+        vec![0.2, -0.4, 1.0],
+        vec![1.0, 2.0, 2.0],
+    ];
+    let (columns, _) = model.load_columns(&raw, 3);
+    let expected = model.record_gradients(&theta, &columns, 3);
+    let law = Law::of(&model, &[0.0; 4], 1).unwrap();
+    let block: Vec<&[f64]> = law.columns().iter().map(|&c| raw[c].as_slice()).collect();
+    let mut scratch = law.scratch(&theta);
+    let each = law.observed(&block, 3, &law.jacobian(&theta), &mut scratch);
+    for i in 0..3 {
+        for j in 0..4 {
+            let (a, b) = (each[j * BLOCK + i], expected[i * 4 + j]);
+            assert!((a - b).abs() < 1e-12, "{i} {j}: {a} for {b}");
+        }
+    }
+}
+
+/// Times to read, not to test: `cargo test --release --lib law -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn times() {
+    for (what, outcome, family) in [
+        ("Bernoulli", "int<lower=0, upper=1>", "bernoulli_logit(e)"),
+        ("Poisson", "int<lower=0>", "poisson_log(e)"),
+        ("normal", "real", "normal(e, s)"),
+        ("lognormal", "real<lower=0>", "lognormal(e, s)"),
+        ("Student t", "real", "student_t(4, e, s)"),
+        (
+            "negative binomial",
+            "int<lower=0>",
+            "neg_binomial_2_log(e, s)",
+        ),
+    ] {
+        let model = density(&format!(
+            "record {{ {outcome} y; vector<lower=-1, upper=1>[5] x; }}
+             parameters {{ real a; vector[5] b; real<lower=0> s; }}
+             model {{ real e = a + dot_product(b, x); y ~ {family}; }}"
+        ));
+        let clock = std::time::Instant::now();
+        let law = Law::of(&model, &[0.0; 7], 1).unwrap();
+        let compiled = clock.elapsed();
+        let theta = [0.3; 7];
+        let mut scratch = law.scratch(&theta);
+        let jacobian = law.jacobian(&theta);
+        let columns: Vec<Vec<f64>> = (0..law.columns().len())
+            .map(|c| {
+                (0..BLOCK)
+                    .map(|i| ((i * (c + 3)) % 17) as f64 / 17.0)
+                    .collect()
+            })
+            .collect();
+        let block: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let clock = std::time::Instant::now();
+        let mut sum = 0.0;
+        for _ in 0..20 {
+            law.scores(&block, BLOCK, &jacobian, &mut scratch, |_, node| {
+                sum += node.probabilities[0] * node.gradients[0];
+            });
+        }
+        let each = clock.elapsed().as_secs_f64() / (20 * BLOCK) as f64;
+        println!(
+            "{what}: {:.2} us a record, law in {compiled:?} ({sum:.3})",
+            each * 1e6
+        );
+    }
+}

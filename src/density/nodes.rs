@@ -1,0 +1,230 @@
+//! A few nodes that stand for a distribution: quadrature for the mean of a function, such
+//! as a score or a product of two, that is smooth in the normal score of the variable.
+//!
+//! Of a real variable they are the quantiles at even normal scores, weighted by the normal
+//! density there: the trapezoidal rule, which converges exponentially for a function of a
+//! normal variable (Trefethen and Weideman 2014, "The exponentially convergent trapezoidal
+//! rule"). With 16 nodes the second moments of the scores of normal, Student t, gamma and
+//! beta are right to 1.2%; quantiles at the middles of 16 equal shares lose 8% for a normal
+//! mean and 39% for its scale. An int has no values between, and rounded quantiles are off
+//! by up to a fifth: nodes are ints near such quantiles, and each other int gives its mass to
+//! those about it as in quadratic interpolation, which keeps means of smooth functions.
+
+use super::grid::{CELLS, Cells, IntCell, tails};
+use crate::function::special::{normal_density, normal_quantile};
+
+/// The most nodes that a record has.
+pub(super) const NODES: usize = 16;
+
+/// Nodes of one distribution and their weights, which sum to 1; unused ones have none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nodes {
+    pub values: [f64; NODES],
+    pub weights: [f64; NODES],
+}
+
+/// Shares of a cell at which a mean over it is taken: Gauss-Legendre of two nodes.
+const TWO_PLACES: [f64; 2] = [0.211_324_865_405_187_13, 0.788_675_134_594_812_9];
+
+/// Where `n` nodes are.
+pub(super) struct Rule {
+    scores: Vec<f64>,
+    tails: Vec<[f64; 2]>,
+    weights: Vec<f64>,
+}
+
+impl Rule {
+    /// `n` up to [`NODES`].
+    pub fn new(n: usize) -> Rule {
+        // The range grows and the step shrinks with n: moments up to the fourth are within
+        // 1% for n = 16, 3% for 8, 15% for 4.
+        let step = 3.75 * (n.max(1) as f64).powf(-2.0 / 3.0);
+        let score = |k: usize| step * (k as f64 - 0.5 * (n as f64 - 1.0));
+        let scores: Vec<f64> = (0..n).map(score).collect();
+        let densities: Vec<f64> = scores.iter().map(|&x| normal_density(x)).collect();
+        let total: f64 = densities.iter().sum();
+        Rule {
+            tails: scores.iter().map(|&x| tails(x)).collect(),
+            weights: densities.iter().map(|d| d / total).collect(),
+            scores,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// The nodes of a distribution, from position `first` on, their weights summing to
+    /// `share`.
+    pub fn nodes(&self, cells: &Cells, first: usize, share: f64, into: &mut Nodes) {
+        let into = (&mut into.values[first..], &mut into.weights[first..]);
+        match cells.ints() {
+            Some(ints) => self.of_ints(ints, share, into),
+            None => {
+                for (k, (tails, weight)) in self.tails.iter().zip(&self.weights).enumerate() {
+                    into.0[k] = cells.value(*tails);
+                    into.1[k] = share * weight;
+                }
+            }
+        }
+    }
+
+    fn of_ints(
+        &self,
+        ints: impl Iterator<Item = IntCell>,
+        share: f64,
+        (values, weights): (&mut [f64], &mut [f64]),
+    ) {
+        let n = self.len();
+        let points: Vec<IntCell> = ints.filter(|p| p.mass > 1e-12).collect();
+        if points.len() <= n {
+            for (k, point) in points.into_iter().enumerate() {
+                values[k] = point.value;
+                weights[k] = share * point.mass;
+            }
+            return;
+        }
+        // Normal scores: of each value, and of two places that stand for all of its cell.
+        let (mut below, mut above) = (0.0, points.iter().map(|p| p.mass).sum::<f64>());
+        let mut scores = [0.0; CELLS];
+        let mut places = [[0.0; 2]; CELLS];
+        for ((point, score), places) in points.iter().zip(&mut scores).zip(&mut places) {
+            let mass = point.mass;
+            above -= mass;
+            let score_at = |share: f64| {
+                let (low, high) = (below + share * mass, above + (1.0 - share) * mass);
+                match low < high {
+                    true => normal_quantile(low),
+                    false => -normal_quantile(high),
+                }
+            };
+            let [own, first, second] = [point.before, TWO_PLACES[0], TWO_PLACES[1]].map(score_at);
+            *score = own;
+            *places = match point.single {
+                true => [own; 2],
+                false => [first, second],
+            };
+            below += mass;
+        }
+        let scores = &scores[..points.len()];
+        // Nodes, all different: a little nearer to one another than those of a real
+        // variable, since no mass may be left beyond the last.
+        let mut nodes = [0; NODES];
+        let mut next = 0;
+        for (k, score) in self.scores.iter().enumerate() {
+            let wanted = 0.85 * score;
+            let after = scores
+                .partition_point(|s| *s < wanted)
+                .min(scores.len() - 1);
+            let nearest = match after {
+                0 => 0,
+                _ if wanted - scores[after - 1] < scores[after] - wanted => after - 1,
+                _ => after,
+            };
+            nodes[k] = nearest.max(next).min(points.len() - n + k);
+            next = nodes[k] + 1;
+        }
+        let nodes = &nodes[..n];
+        let at: Vec<f64> = nodes.iter().map(|&i| scores[i]).collect();
+        // Quadratic where that leaves all weights positive, or nearly.
+        for width in [3, 2] {
+            weights[..n].fill(0.0);
+            for (point, places) in points.iter().zip(&places) {
+                for x in places {
+                    let mass = 0.5 * share * point.mass;
+                    spread(*x, mass, &at, width.min(n), &mut weights[..n]);
+                }
+            }
+            if weights[..n].iter().all(|&w| w > -1e-3 * share) {
+                break;
+            }
+        }
+        let total: f64 = weights[..n].iter().map(|w| w.max(0.0)).sum();
+        for (k, &node) in nodes.iter().enumerate() {
+            values[k] = points[node].value;
+            weights[k] = share * weights[k].max(0.0) / total;
+        }
+    }
+}
+
+/// Gives a mass at `x` to the nodes `at`, as in interpolation from `width` of them that
+/// follow each other, averaged over all such that hold x.
+fn spread(x: f64, mass: f64, at: &[f64], width: usize, weights: &mut [f64]) {
+    let n = at.len();
+    if x <= at[0] || x >= at[n - 1] || width < 2 {
+        weights[if x <= at[0] { 0 } else { n - 1 }] += mass;
+        return;
+    }
+    let after = at.partition_point(|a| *a <= x).clamp(1, n - 1);
+    let first = (after + 1).saturating_sub(width);
+    let starts = first..=(after - 1).min(n - width);
+    let count = starts.clone().count() as f64;
+    for start in starts {
+        let of = start..start + width;
+        for a in of.clone() {
+            let others = of.clone().filter(|&b| b != a);
+            let share: f64 = others.map(|b| (x - at[b]) / (at[a] - at[b])).product();
+            weights[a] += mass * share / count;
+        }
+    }
+}
+
+/// Equally weighted normal scores with the variance and the fourth moment of a normal: the
+/// middles z of 16 equal shares, as 0.85546432 z + 0.08028745 z^3.
+const EVEN_SCORES: [f64; NODES / 2] = [
+    0.06711773, 0.20398947, 0.34933617, 0.51102173, 0.70177972, 0.94672837, 1.31133632, 2.11241857,
+];
+
+/// One coordinate of one of [`NODES`] points that stand for several variables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point {
+    /// The middle of one of as many equal shares.
+    pub share: f64,
+    /// The two tails at the score that stands for it.
+    pub tails: [f64; 2],
+}
+
+/// [`NODES`] points of `dimension` coordinates, all of one weight: each coordinate takes
+/// every share once (a Latin hypercube), in the one of many orders, drawn from `rng`, in which
+/// products of scores and of their squares come nearest to what independent ones have.
+pub(super) fn points(dimension: usize, rng: &mut impl rand::Rng) -> Vec<Vec<Point>> {
+    use rand::seq::SliceRandom;
+    const ORDERS: usize = 400;
+    let score = |rank: usize| match rank.checked_sub(NODES / 2) {
+        Some(k) => EVEN_SCORES[k],
+        None => -EVEN_SCORES[NODES / 2 - 1 - rank],
+    };
+    let mut ranks: Vec<[usize; NODES]> = Vec::new();
+    for _ in 0..dimension {
+        let mut best: Option<(f64, [usize; NODES])> = None;
+        for _ in 0..ORDERS {
+            let mut order: [usize; NODES] = std::array::from_fn(|k| k);
+            order.shuffle(rng);
+            let off: f64 = ranks
+                .iter()
+                .map(|other| {
+                    let mut sums = [0.0; 4];
+                    for (&a, &b) in order.iter().zip(other) {
+                        let (x, y) = (score(a), score(b));
+                        let (u, v) = (x * x - 1.0, y * y - 1.0);
+                        for (sum, term) in sums.iter_mut().zip([x * y, x * v, u * y, u * v]) {
+                            *sum += term;
+                        }
+                    }
+                    sums.iter().map(|s| s * s).sum::<f64>()
+                })
+                .sum();
+            if best.is_none_or(|(least, _)| off < least) {
+                best = Some((off, order));
+            }
+        }
+        ranks.extend(best.map(|b| b.1));
+    }
+    let point = |order: &[usize; NODES], j: usize| Point {
+        share: (order[j] as f64 + 0.5) / NODES as f64,
+        tails: tails(score(order[j])),
+    };
+    (0..NODES)
+        .map(|j| ranks.iter().map(|order| point(order, j)).collect())
+        .collect()
+}
