@@ -233,7 +233,7 @@ pub fn lone_pair(model: &Model, others: usize) -> (Table, Table) {
             units: None,
         }
     };
-    (rows(300.0), rows(-300.0))
+    (rows(LOUD), rows(-LOUD))
 }
 
 /// A mean with a wide prior: whatever its record says, it says at full strength, since
@@ -248,6 +248,10 @@ pub const LINE: &str = "record { real<lower=-300, upper=300> y; real<lower=-1, u
     parameters { real a; real b; real c; }
     model { a ~ normal(0, 100); b ~ normal(0, 100); c ~ normal(0, 100);
       y ~ normal(a + b * x + c * square(x), 1); }";
+
+/// Far beyond any clip bound; and three times its log-likelihood, that of a unit of three such
+/// rows, is within the lattice of log-likelihoods.
+const LOUD: f64 = 200.0;
 
 /// Neighbours as far apart as there are: one record at its upper bound, and at its lower
 /// one, or not there. Of the other rows `calm` are ordinary, and one has no values.
@@ -264,9 +268,9 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
     };
     let mut rest = vec![row(f64::NAN)];
     rest.extend((0..calm).map(|i| row(0.2 - 0.1 * i as f64)));
-    let one = table(&[&rest[..], &[row(300.0)]].concat());
+    let one = table(&[&rest[..], &[row(LOUD)]].concat());
     let other = match relation {
-        Relation::Substitute => table(&[&rest[..], &[row(-300.0)]].concat()),
+        Relation::Substitute => table(&[&rest[..], &[row(-LOUD)]].concat()),
         Relation::AddRemove => table(&rest),
     };
     (one, other)
@@ -278,14 +282,14 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
 pub fn opposed_pair(model: &Model, others: usize) -> (Table, Table) {
     let rows = |last: f64| {
         let mut columns = vec![vec![0.3; others + 1]; model.columns.len()];
-        columns[0] = vec![-300.0; others];
+        columns[0] = vec![-LOUD; others];
         columns[0].push(last);
         Table {
             columns,
             units: None,
         }
     };
-    (rows(300.0), rows(-300.0))
+    (rows(LOUD), rows(-LOUD))
 }
 
 /// Rows none of which counts.
