@@ -133,7 +133,7 @@ impl Meter {
 
     /// As [`Meter::resumed`], of a run whose releases are granted in parts: no more than
     /// was granted before, until [`Meter::grant`] says how many.
-    pub(super) fn watermarked(planned: Vec<Event>, spent: &[u64]) -> Result<Meter, BudgetError> {
+    pub(crate) fn watermarked(planned: Vec<Event>, spent: &[u64]) -> Result<Meter, BudgetError> {
         let meter = Meter::resumed(planned, spent)?;
         meter.grant(spent);
         Ok(meter)

@@ -239,9 +239,15 @@ impl Kept {
         states
     }
 
-    /// The meter of a run without a ledger.
+    /// The meter of a run without a reservation: of one without a ledger, or of one that has
+    /// ended in its ledger and releases nothing more.
     pub fn meter(&self, plan: &Plan) -> Result<Meter, Failure> {
-        Meter::resumed(plan.events.clone(), &self.released(plan)?).map_err(Failure::run)
+        let (events, released) = (plan.events.clone(), self.released(plan)?);
+        let meter = match self.outset.ledger {
+            None => Meter::resumed(events, &released),
+            Some(_) => Meter::watermarked(events, &released),
+        };
+        meter.map_err(Failure::run)
     }
 
     /// Counts that the run goes on once more.

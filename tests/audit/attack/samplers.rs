@@ -278,9 +278,15 @@ impl Audited {
         }
     }
 
-    /// What is claimed for the plan.
+    /// What is claimed for what a run has charged.
     pub fn claim(&self) -> Claim {
-        Claim::of(&self.plan.events, self.plan.request.relation).unwrap_or_else(|e| panic!("{e}"))
+        let (_, charged, learnt) = self.run(false, 0);
+        // A start that sees nothing above its noise asks for less, and all of it stays charged.
+        let events = match learnt {
+            None => &charged,
+            Some(_) => &self.plan.events,
+        };
+        Claim::of(events, self.plan.request.relation).unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// What a run has on its meter in the end.
