@@ -498,9 +498,16 @@ impl<'a> Law<'a> {
         } = work;
         for (value, log_densities) in atoms.iter().zip(at_atoms.chunks_mut(BLOCK)) {
             trial.fill(*value);
-            self.evaluate(step, base, trial, rows, program, None, |i, log_density| {
-                log_densities[i] = log_density;
-            });
+            self.evaluate(
+                step,
+                base,
+                &trial[..rows],
+                program,
+                None,
+                |i, log_density| {
+                    log_densities[i] = log_density;
+                },
+            );
         }
         if let Some([lower, upper]) = *range {
             let grids = &mut grids[..rows];
@@ -517,10 +524,18 @@ impl<'a> Law<'a> {
                             for (value, grid) in trial.iter_mut().zip(&*grids) {
                                 *value = grid.beside(cell, side);
                             }
-                            self.evaluate(step, base, trial, rows, program, Some(root), |i, v| {
-                                let run = grids[i].beside(cell, 1.0) - grids[i].beside(cell, -1.0);
-                                slopes[i] += side * v / run;
-                            });
+                            self.evaluate(
+                                step,
+                                base,
+                                &trial[..rows],
+                                program,
+                                Some(root),
+                                |i, v| {
+                                    let run =
+                                        grids[i].beside(cell, 1.0) - grids[i].beside(cell, -1.0);
+                                    slopes[i] += side * v / run;
+                                },
+                            );
                         }
                     }
                     for (value, grid) in trial.iter_mut().zip(&*grids) {
@@ -530,14 +545,21 @@ impl<'a> Law<'a> {
                             *value = value.next_up();
                         }
                     }
-                    self.evaluate(step, base, trial, rows, program, None, |i, log_density| {
-                        let middle = grids[i].middle(cell);
-                        let log_density = match (low..=high).contains(&middle) {
-                            true => log_density + slopes[i].abs().ln(),
-                            false => f64::NEG_INFINITY,
-                        };
-                        grids[i].put(cell, log_density, middle);
-                    });
+                    self.evaluate(
+                        step,
+                        base,
+                        &trial[..rows],
+                        program,
+                        None,
+                        |i, log_density| {
+                            let middle = grids[i].middle(cell);
+                            let log_density = match (low..=high).contains(&middle) {
+                                true => log_density + slopes[i].abs().ln(),
+                                false => f64::NEG_INFINITY,
+                            };
+                            grids[i].put(cell, log_density, middle);
+                        },
+                    );
                 }
             };
             for round in 1.. {
@@ -587,20 +609,20 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The log density of an outcome, or another root, where it has the values of `trial`.
-    #[allow(clippy::too_many_arguments)]
+    /// The log density of an outcome, or another root, where it has the values of `trial`, one
+    /// for each record.
     fn evaluate(
         &self,
         step: &Step,
         base: &[&[f64]],
         trial: &[f64],
-        rows: usize,
         program: &mut Scratch,
         root: Option<usize>,
         mut each: impl FnMut(usize, f64),
     ) {
+        let rows = trial.len();
         let mut block = base.to_vec();
-        block[step.position] = &trial[..rows];
+        block[step.position] = trial;
         self.program.forward(&block, rows, program);
         let of = |root| self.program.output(root, &block, rows, program);
         for i in 0..rows {

@@ -16,6 +16,7 @@
 //! | `file` | locking, and appending so that a crash loses no charge |
 //! | `watermark` | how far a run that can be gone on with may have come |
 //! | `slot` | values on the disk that are whole or recognisably not |
+//! | `evidence` | what a run's report says, against the ledger |
 //! | `session` | the way in |
 
 mod balance;
@@ -23,6 +24,7 @@ mod books;
 mod chain;
 mod entry;
 mod error;
+mod evidence;
 mod file;
 mod hash;
 mod head;
@@ -36,9 +38,10 @@ pub use balance::Quote;
 pub use books::{EntryRef, RunRecord, Tally};
 pub use entry::Outcome;
 pub use error::{Damage, LedgerError};
+pub use evidence::Evidence;
 pub use hash::{EntryHash, NotAHash};
 pub(crate) use head::sync_folder;
-pub use session::{Evidence, Request, Reservation, Session, Settlement, Statement};
+pub use session::{Request, Reservation, Session, Settlement, Statement};
 pub(crate) use slot::{Slot, read_slot, slot_bytes};
 pub use stored_event::StoredEventError;
 pub use terms::{Terms, TermsError};

@@ -15,6 +15,7 @@ use super::books::{Charged, EntryRef, RunRecord, Tally};
 use super::chain::{Chain, Tail};
 use super::entry::{Entry, FORMAT, Opening, Outcome, today};
 use super::error::{Damage, LedgerError, figure};
+use super::evidence::Evidence;
 use super::file::{HeadRule, LedgerFile};
 use super::hash::EntryHash;
 use super::stored_event::StoredEvent;
@@ -401,69 +402,8 @@ impl Session {
     /// It does not hold.
     pub fn check_evidence(&self, run: &Evidence) -> Result<Option<&'static str>, LedgerError> {
         self.with(|state| {
-            let books = &state.chain.books;
-            if run.ledger != books.opening.id {
-                return Err(state.damaged(Damage::NotTheRuns(format!(
-                    "the run was charged to another ledger, of id {}",
-                    run.ledger.escape_debug()
-                ))));
-            }
-            let runs = books.history();
-            let known = runs
-                .iter()
-                .find(|known| known.entries.first() == Some(&run.charge));
-            let missing = |entry: u64, what: &str| {
-                state.damaged(Damage::NotTheRuns(format!(
-                    "entry {entry}, {what}, is missing or was changed, or an entry before it was"
-                )))
-            };
-            let charge = run.charge.entry;
-            let known = known.ok_or_else(|| missing(charge, "to which the run was charged"))?;
-            if let Some(last) = run.last
-                && !known.entries.contains(&last)
-            {
-                return Err(missing(last.entry, "which says how the run ended"));
-            }
-            let contradicts = |what: &str| {
-                Err(state.damaged(Damage::NotTheRuns(format!(
-                    "of the run of entry {charge} {what}"
-                ))))
-            };
-            let any = run.released.iter().any(|&count| count > 0);
-            if known.outcome == Some(Outcome::NothingReleased) && any {
-                return contradicts(
-                    "it says that nothing was released, and the run says that something was",
-                );
-            }
-            if let Some(counted) = &known.released
-                && (counted.len() != run.released.len()
-                    || run
-                        .released
-                        .iter()
-                        .zip(counted)
-                        .any(|(run, known)| run > known))
-            {
-                return contradicts("it knows of fewer releases than the run says it made");
-            }
-            match (run.finished, known.outcome) {
-                (true, Some(Outcome::Stopped | Outcome::NothingReleased)) => {
-                    contradicts("it says that it stopped early, and the run says that it finished")
-                }
-                (true, None) if run.last.is_some() => {
-                    contradicts("it does not say that it ended, and the run says that it did")
-                }
-                (true, None) => Ok(Some("the ledger has no note of its end")),
-                (false, _)
-                    if run
-                        .last
-                        .is_some_and(|last| Some(&last) != known.entries.last()) =>
-                {
-                    Ok(Some(
-                        "it was gone on with after this was written, elsewhere or in this place",
-                    ))
-                }
-                _ => Ok(None),
-            }
+            let checked = run.check(&state.chain.books);
+            checked.map_err(|why| state.damaged(Damage::NotTheRuns(why)))
         })
     }
 
@@ -571,21 +511,6 @@ pub struct Settlement {
     pub at: EntryRef,
 }
 
-/// What a run says of itself.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Evidence {
-    /// The ledger's id.
-    pub ledger: String,
-    /// The entry that charged it.
-    pub charge: EntryRef,
-    /// The last entry about it when it was written, where it names one.
-    pub last: Option<EntryRef>,
-    /// How many of each event's releases took place.
-    pub released: Vec<u64>,
-    /// Whether it ran to its end.
-    pub finished: bool,
-}
-
 impl Reservation<'_> {
     /// Where the run's releases are charged, one by one.
     pub fn meter(&self) -> &Meter {
@@ -689,7 +614,10 @@ impl Reservation<'_> {
         let after = watermark.token().to_owned();
         watermark.announce(&next)?;
         let at = self.session.with(|state| {
-            state.append(|_, entry, previous| {
+            state.append(|chain, entry, previous| {
+                if chain.books.token(self.charge) != Some(after.as_str()) {
+                    return Err(LedgerError::NotOpen);
+                }
                 Ok(Entry::Interrupted {
                     entry,
                     previous,
