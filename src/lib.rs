@@ -183,6 +183,7 @@ pub mod diagnostics;
 pub mod distribution;
 #[doc(hidden)]
 pub mod function;
+mod linear;
 #[doc(hidden)]
 pub mod model;
 #[doc(hidden)]

@@ -49,12 +49,7 @@ pub fn run(problem: &Problem, plan: &Plan, noise: &PrivateRng) -> Result<Run, Bo
     let off = |clip: f64, stream: u64| -> Result<Vec<f64>, Box<dyn Error>> {
         let meter = NotPrivate::acknowledged().meter(plan.events.clone());
         let mut oracle = PrivateOracle::new(&problem.vault, plan, &meter, noise.fork(stream)?);
-        let view = View {
-            theta: &centre,
-            frame: &frame,
-            centre: None,
-            clip,
-        };
+        let view = View::of_parameters(&centre, &frame, clip);
         let released = oracle.learnt_often(line, &view, NonZeroU64::MIN)?;
         let error = released.iter().zip(&slope).map(|(r, s)| r - s);
         Ok(error.map(|e| problem.temperature * e).collect())

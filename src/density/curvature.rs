@@ -84,10 +84,7 @@ fn same_for_all(
     direction: &[f64],
 ) -> Option<bool> {
     let q = z.len();
-    let identity = Jacobian {
-        dimension: q,
-        rows: (0..q).map(|k| vec![(k, 1.0)]).collect(),
-    };
+    let identity = Jacobian::identity(q);
     let block: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     let gradients = |side: f64| {
         let step = |(z, v): (&f64, &f64)| z + side * STEP * (1.0 + z.abs()) * v;

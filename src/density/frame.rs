@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// theta = centre + axes u: other coordinates u of the unconstrained space.
+/// theta = centre + axes u: other coordinates u of the unconstrained space, or of a part of it
+/// through the centre; of the interface likewise.
 ///
 /// The log density changes by a constant alone, ln |det axes|, which cancels in every ratio
 /// and has no gradient; it is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     centre: Vec<f64>,
-    /// `d x d`, by rows: row i is what each coordinate of u moves theta_i by.
+    /// `d x m`, by rows: row i is what each of the m coordinates of u moves theta_i by.
     axes: Vec<f64>,
 }
 
@@ -21,8 +22,19 @@ impl Frame {
         Frame { centre, axes }
     }
 
+    /// `axes`: as many rows as the centre has numbers, m columns, by rows.
+    pub(crate) fn new(centre: Vec<f64>, axes: Vec<f64>) -> Frame {
+        Frame { centre, axes }
+    }
+
+    /// The length of theta.
     pub fn dimension(&self) -> usize {
         self.centre.len()
+    }
+
+    /// The length of u.
+    pub fn coordinates(&self) -> usize {
+        self.axes.len() / self.centre.len().max(1)
     }
 
     /// theta at u = 0.
@@ -33,12 +45,12 @@ impl Frame {
     /// Whether all its numbers are finite, and as many as there should be.
     pub fn is_sound(&self) -> bool {
         let d = self.centre.len();
-        self.axes.len() == d * d && self.centre.iter().chain(&self.axes).all(|x| x.is_finite())
+        self.axes.len() == d * self.coordinates() && self.centre.iter().chain(&self.axes).all(|x| x.is_finite())
     }
 
     /// theta at `u`.
     pub fn point(&self, u: &[f64]) -> Vec<f64> {
-        let moved = self.axes.chunks(self.dimension().max(1));
+        let moved = self.axes.chunks(self.coordinates().max(1));
         self.centre
             .iter()
             .zip(moved)
@@ -48,8 +60,9 @@ impl Frame {
 
     /// The gradient with respect to u of what has the gradient `g` with respect to theta.
     pub fn pull_back(&self, g: &[f64]) -> Vec<f64> {
-        let mut pulled = vec![0.0; self.dimension()];
-        for (g, row) in g.iter().zip(self.axes.chunks(self.dimension().max(1))) {
+        let m = self.coordinates();
+        let mut pulled = vec![0.0; m];
+        for (g, row) in g.iter().zip(self.axes.chunks(m.max(1))) {
             for (p, a) in pulled.iter_mut().zip(row) {
                 *p += a * g;
             }
@@ -68,13 +81,13 @@ impl Frame {
     /// The frame about the point `u` of this one, whose axes are `inner` (by rows) in units
     /// of this one's.
     pub fn refined(&self, u: &[f64], inner: &[f64]) -> Frame {
-        let d = self.dimension();
-        let mut axes = vec![0.0; d * d];
+        let (d, m) = (self.dimension(), self.coordinates());
+        let mut axes = vec![0.0; d * m];
         for i in 0..d {
-            for k in 0..d {
-                let a = self.axes[i * d + k];
-                for j in 0..d {
-                    axes[i * d + j] += a * inner[k * d + j];
+            for k in 0..m {
+                let a = self.axes[i * m + k];
+                for j in 0..m {
+                    axes[i * m + j] += a * inner[k * m + j];
                 }
             }
         }

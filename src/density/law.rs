@@ -178,20 +178,10 @@ impl<'a> Law<'a> {
     pub fn of(density: &'a Density, centre: &[f64], seed: u64) -> Result<Law<'a>, NoLaw> {
         let model = &density.model;
         let terms = model.likelihood_terms();
-        let mut roots = vec![model.likelihood];
-        roots.extend(terms);
-        roots.extend(model.outcomes.iter().map(|o| o.variate));
-        let graph = &model.graphs.private;
-        let column = |id| match graph.node(id).op {
-            PrivateOp::Column(c) => Some(c as usize),
-            _ => None,
-        };
-        let order = model.needed_private_nodes(&roots);
-        let program = RowProgram::compile(&model.graphs, &order, &roots, |id| column(id).is_some());
-        let sources = program.columns().iter().filter_map(|&id| column(id));
+        let (program, sources) = compiled(model);
         let mut law = Law {
             density,
-            sources: sources.collect(),
+            sources,
             program,
             steps: Vec::new(),
             design: Design::Product(Vec::new()),
@@ -272,12 +262,17 @@ impl<'a> Law<'a> {
 
     /// Working memory for parameters `theta` (unconstrained).
     pub fn scratch(&self, theta: &[f64]) -> LawScratch {
+        self.scratch_of(theta, theta.len())
+    }
+
+    /// The same for gradients of so many coordinates.
+    pub(crate) fn scratch_of(&self, theta: &[f64], coordinates: usize) -> LawScratch {
         let nodes = self.nodes() * BLOCK;
         LawScratch {
-            work: self.work(theta, BLOCK),
+            work: self.work(theta, BLOCK, coordinates),
             values: vec![0.0; self.steps.len() * nodes],
             probabilities: vec![0.0; nodes],
-            gradients: vec![0.0; theta.len() * BLOCK],
+            gradients: vec![0.0; coordinates * BLOCK],
         }
     }
 
@@ -465,11 +460,11 @@ impl<'a> Law<'a> {
             .unwrap_or_default()
     }
 
-    fn work(&self, theta: &[f64], rows: usize) -> Work {
+    fn work(&self, theta: &[f64], rows: usize, coordinates: usize) -> Work {
         let interface: Vec<_> = self.program.interface().collect();
         let z = self.density.values(theta, &interface).concat();
         Work {
-            program: self.program.scratch(&z, theta.len()),
+            program: self.program.scratch(&z, coordinates),
             grids: vec![Grid::over(false, None, None); rows],
             trial: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],
@@ -672,7 +667,7 @@ impl<'a> Law<'a> {
             let mut log_masses = vec![Vec::new(); RECORDS];
             let mut endless = [false; RECORDS];
             for theta in places {
-                let mut work = self.work(theta, RECORDS);
+                let mut work = self.work(theta, RECORDS, theta.len());
                 self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
                     Ok(conditional) => log_masses[i].push(conditional.log_mass),
                     Err(Lost::Endless) => endless[i] = true,
@@ -783,6 +778,30 @@ impl<'a> Conditional<'a> {
             None => self.atoms.last().copied().unwrap_or(0.0),
         }
     }
+}
+
+impl Density {
+    /// The declared columns that a law reads, as [`Law::columns`] has them.
+    pub(crate) fn law_columns(&self) -> Vec<usize> {
+        compiled(&self.model).1
+    }
+}
+
+/// From raw columns to the likelihood, its terms and the variates; and which columns these are.
+fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
+    let mut roots = vec![model.likelihood];
+    roots.extend(model.likelihood_terms());
+    roots.extend(model.outcomes.iter().map(|o| o.variate));
+    let graph = &model.graphs.private;
+    let column = |id| match graph.node(id).op {
+        PrivateOp::Column(c) => Some(c as usize),
+        _ => None,
+    };
+    let order = model.needed_private_nodes(&roots);
+    let program = RowProgram::compile(&model.graphs, &order, &roots, |id| column(id).is_some());
+    let sources = program.columns().iter().filter_map(|&id| column(id));
+    let sources = sources.collect();
+    (program, sources)
 }
 
 /// The supports that an outcome may have, the likeliest first.

@@ -15,6 +15,7 @@ mod law;
 mod law_tests;
 mod nodes;
 mod program;
+mod sight;
 mod simulate;
 mod special;
 mod tensor;
@@ -23,6 +24,7 @@ pub use curvature::Curvature;
 pub use frame::Frame;
 pub use law::{Law, LawScratch, NoLaw, Node};
 pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
+pub use sight::{Sight, Space};
 pub use simulate::{PublicSample, Simulator};
 
 use burn::tensor::{Device, Tensor};

@@ -100,8 +100,16 @@ impl Jacobian {
             frame.pull_back(&dense).into_iter().enumerate().collect()
         };
         Jacobian {
-            dimension: self.dimension,
+            dimension: frame.coordinates(),
             rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
+    /// Of coordinates that are the `q` places of the interface themselves.
+    pub fn identity(q: usize) -> Jacobian {
+        Jacobian {
+            dimension: q,
+            rows: (0..q).map(|k| vec![(k, 1.0)]).collect(),
         }
     }
 }

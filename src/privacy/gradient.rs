@@ -11,6 +11,10 @@ const SIGMA_UNITS: u64 = 1 << 40;
 /// records then stays below 2^59.
 const MAX_BOUND: i64 = 1 << 51;
 
+/// How far the floats of a vector that is alike others may be from one that is so exactly, as a
+/// share of its length: sums of 2^16 squares of rows, of up to a thousand coordinates.
+const ROUNDED: f64 = 1.0 / (1u64 << 30) as f64;
+
 /// What is fixed for all gradient releases of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct GradientScale {
@@ -97,10 +101,10 @@ impl GradientScale {
     ///
     /// |v - w|^2 = |v|^2 + |w|^2 - 2 v.w <= 2 B^2 for such v and w. Rounding moves a vector by
     /// at most E = sqrt(`coordinates`) + 1 lattice steps: less than one for each coordinate by
-    /// truncation, and by less than one in all by the few roundings of its floats, which are
-    /// 2^-51 of it at most. So v.w >= -2 (E + 1) (B + 2 E), and |v - w| <= sqrt(2) (B + 2 E + 2):
-    /// B is made smaller by that much. The mechanism is that of vectors of norm
-    /// sqrt(1/2) clip which may point anywhere. Proof: docs/proofs.md, section 5.
+    /// truncation, and the vector by [`ROUNDED`] of its length in all by the roundings of its
+    /// floats. So v.w >= -2 E (B + 2 E), and |v - w| <= sqrt(2) (B + 2 E): B is made smaller by
+    /// that much. The mechanism is that of vectors of norm sqrt(1/2) clip which may point
+    /// anywhere. Proof: docs/proofs.md, section 5.
     pub fn alike(
         clip: f64,
         sensitivity_factor: u8,
@@ -111,8 +115,8 @@ impl GradientScale {
             return Self::new(clip, 1, tau);
         }
         let anywhere = Self::new(clip * half_distance(2), 2, tau)?;
-        let steps = 2.0 * (coordinates as f64).sqrt() + 4.0;
         let bound = anywhere.bound as f64 * std::f64::consts::SQRT_2 * (1.0 - 4.0 * f64::EPSILON);
+        let steps = 2.0 * ((coordinates as f64).sqrt() + ROUNDED * bound) + 4.0;
         #[cfg(test)]
         let bound = crate::planted::alike(bound);
         let bound = ((bound - steps).floor().max(0.0) as i64).min(MAX_BOUND);

@@ -1,15 +1,10 @@
 //! What is summed of each record: its gradient, or what is made of it.
 
+use super::expected::Expected;
 use super::gradient::{GradientScale, ScaleError, half_distance};
-use crate::density::{BLOCK, Density, Frame, Jacobian};
+use crate::density::{BLOCK, Density, Sight};
 
-/// Bins of the lengths of gradients: half octaves.
-const BINS_PER_OCTAVE: f64 = 2.0;
-/// The bins go from 2^-60 to 2^60; what is beyond is in the outermost.
-const HALF: i32 = 120;
-const NORM_BINS: usize = 2 * HALF as usize + 1;
-
-/// A vector that is made of one record's gradient.
+/// A vector that is made of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Statistic {
     /// The gradient.
@@ -23,45 +18,119 @@ pub(crate) enum Statistic {
     /// A one in the bin of its length, and zeros: sums are histograms, and the clip bound
     /// is 1.
     Lengths,
+    /// The same with the few bins about what lengths should be.
+    GradientLengths,
+    /// The gradient less the vector about which the model expects gradients, once clipped, to
+    /// be balanced.
+    Centred,
+    /// What the model expects of the products of such a centred gradient and the clipped one:
+    /// the slope of the sum of clipped gradients. A triangle, as [`Statistic::Products`].
+    Slope,
+    /// What the model expects of the gradient's products: the information in the record.
+    Information,
+    /// A one in the bin of the length of the information.
+    InformationLengths,
+    /// Minus the second derivatives of the log-likelihood, of either sign.
+    Curvature,
+    /// A one in the bin of the length of these.
+    CurvatureLengths,
+}
+
+/// Bins of half octaves; what is beyond the outermost is in these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bins {
+    /// Bin k ends at a reference times 2^((lowest + k) / 2).
+    lowest: i32,
+    count: usize,
+}
+
+impl Bins {
+    /// Whatever a length may be, in units of 1.
+    pub const ALL: Bins = Bins {
+        lowest: -119,
+        count: 241,
+    };
+    /// About the length of a gradient whose record tells an average of what is to be learnt.
+    pub const GRADIENT: Bins = Bins {
+        lowest: -8,
+        count: 29,
+    };
+    /// About the information in such a record.
+    pub const INFORMATION: Bins = Bins {
+        lowest: -16,
+        count: 49,
+    };
+
+    pub fn count(self) -> usize {
+        self.count
+    }
+
+    /// The upper end of a bin, in units of the reference.
+    pub fn upper_end(self, bin: usize) -> f64 {
+        (0.5 * (f64::from(self.lowest) + bin as f64)).exp2()
+    }
+
+    /// The bin of a length in units of the reference; none of what is not a number.
+    fn of(self, length: f64) -> Option<usize> {
+        if length.is_nan() {
+            return None;
+        }
+        let bin = (2.0 * length.log2()).floor() + 1.0 - f64::from(self.lowest);
+        Some(bin.clamp(0.0, (self.count - 1) as f64) as usize)
+    }
 }
 
 /// Where records are looked at, and what is taken of each.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Look<'a> {
-    /// Unconstrained scale.
-    pub theta: &'a [f64],
-    /// The coordinates of gradients; those of theta where there is none.
-    pub frame: Option<&'a Frame>,
-    /// Taken from each gradient, in the frame's coordinates. Far from the mode, records
-    /// differ from the mean gradient by much less than their gradients are long; what is
-    /// learnt of their spread is then less noisy for the same cost.
-    pub centre: Option<&'a [f64]>,
+    pub sight: Sight,
     pub statistic: Statistic,
+    /// Taken from each gradient. Far from the mode, records differ from the mean gradient by
+    /// much less than their gradients are long; what is learnt of their spread is then less
+    /// noisy for the same cost.
+    pub centre: Option<&'a [f64]>,
+    /// What the model expects of a record, for the statistics that ask.
+    pub expected: Option<&'a Expected<'a>>,
+    /// The bound within which gradients are balanced, for those that are centred.
+    pub inner_clip: f64,
+    /// The reference of bins.
+    pub unit: f64,
 }
 
 impl<'a> Look<'a> {
-    /// Gradients as they are.
-    pub fn gradient(theta: &'a [f64]) -> Look<'a> {
+    pub fn new(sight: Sight, statistic: Statistic) -> Look<'a> {
         Look {
-            theta,
-            frame: None,
+            sight,
+            statistic,
             centre: None,
-            statistic: Statistic::Gradient,
+            expected: None,
+            inner_clip: f64::INFINITY,
+            unit: 1.0,
         }
+    }
+
+    /// Gradients as they are.
+    pub fn gradient(density: &Density, theta: &[f64]) -> Look<'a> {
+        let sight = Sight {
+            z: density.interface(theta).z,
+            jacobian: density.interface_jacobian(theta),
+        };
+        Look::new(sight, Statistic::Gradient)
     }
 
     /// The length of the vector.
     pub fn coordinates(&self) -> usize {
-        self.statistic.coordinates(self.theta.len())
+        self.statistic.coordinates(self.dimension())
     }
 
-    /// Derivatives of the interface with respect to the frame's coordinates.
-    pub(super) fn jacobian(&self, density: &Density) -> Jacobian {
-        let jacobian = density.interface_jacobian(self.theta);
-        match self.frame {
-            None => jacobian,
-            Some(frame) => jacobian.in_frame(frame),
-        }
+    /// The length of a gradient.
+    pub fn dimension(&self) -> usize {
+        self.sight.jacobian.dimension
+    }
+
+    /// The length of what the rows of a unit are added up as.
+    pub(super) fn summed_coordinates(&self) -> usize {
+        self.statistic.summed(self.dimension())
     }
 
     /// For [`Look::vectors`].
@@ -73,32 +142,40 @@ impl<'a> Look<'a> {
     }
 
     fn is_as_it_is(&self) -> bool {
-        self.statistic == Statistic::Gradient && self.centre.is_none()
+        match self.statistic {
+            Statistic::Gradient => self.centre.is_none(),
+            Statistic::Centred
+            | Statistic::Slope
+            | Statistic::Information
+            | Statistic::Curvature => true,
+            _ => false,
+        }
     }
 
-    /// The vectors of a block of records, with the layout of the gradients that they are
-    /// made of: coordinate `j` of record `i` at `j * BLOCK + i`. They are not clipped.
+    fn bins(&self) -> Bins {
+        match self.statistic {
+            Statistic::GradientLengths => Bins::GRADIENT,
+            Statistic::InformationLengths | Statistic::CurvatureLengths => Bins::INFORMATION,
+            _ => Bins::ALL,
+        }
+    }
+
+    /// The vectors of a block of records or units, made of what their rows are added up as,
+    /// with the same layout: coordinate `j` of record `i` at `j * BLOCK + i`. They are not
+    /// clipped.
     pub(super) fn vectors<'v>(
         &self,
-        gradients: &'v [f64],
+        summed: &'v [f64],
         rows: usize,
         memory: &'v mut [f64],
     ) -> &'v [f64] {
         if self.is_as_it_is() {
-            return gradients;
+            return summed;
         }
-        let d = self.theta.len();
+        let d = summed.len() / BLOCK;
         let centre = |j: usize| self.centre.map_or(0.0, |c| c[j]);
-        let shifted = |j: usize, i: usize| gradients[j * BLOCK + i] - centre(j);
-        let square = |i: usize| (0..d).map(|j| shifted(j, i).powi(2)).sum::<f64>();
+        let shifted = |j: usize, i: usize| summed[j * BLOCK + i] - centre(j);
         match self.statistic {
-            Statistic::Gradient => {
-                for j in 0..d {
-                    for i in 0..rows {
-                        memory[j * BLOCK + i] = shifted(j, i);
-                    }
-                }
-            }
             Statistic::Squares => {
                 for j in 0..d {
                     for i in 0..rows {
@@ -107,26 +184,29 @@ impl<'a> Look<'a> {
                 }
             }
             Statistic::Products => {
-                let mut at = 0;
-                for j in 0..d {
-                    for k in j..d {
-                        let weight = if j == k {
-                            1.0
-                        } else {
-                            std::f64::consts::SQRT_2
-                        };
-                        for i in 0..rows {
-                            memory[at * BLOCK + i] = weight * shifted(j, i) * shifted(k, i);
-                        }
-                        at += 1;
+                for (at, (j, k, weight)) in triangle(d).enumerate() {
+                    for i in 0..rows {
+                        memory[at * BLOCK + i] = weight * shifted(j, i) * shifted(k, i);
                     }
                 }
             }
-            Statistic::Lengths => {
+            Statistic::Lengths
+            | Statistic::GradientLengths
+            | Statistic::InformationLengths
+            | Statistic::CurvatureLengths => {
                 memory.fill(0.0);
+                let bins = self.bins();
                 for i in 0..rows {
-                    if let Some(bin) = bin(square(i).sqrt()) {
+                    let square: f64 = (0..d).map(|j| shifted(j, i).powi(2)).sum();
+                    if let Some(bin) = bins.of(square.sqrt() / self.unit) {
                         memory[bin * BLOCK + i] = 1.0;
+                    }
+                }
+            }
+            _ => {
+                for j in 0..d {
+                    for i in 0..rows {
+                        memory[j * BLOCK + i] = shifted(j, i);
                     }
                 }
             }
@@ -135,17 +215,34 @@ impl<'a> Look<'a> {
     }
 }
 
+/// Row, column and weight of each entry of an upper triangle, by rows.
+pub(super) fn triangle(d: usize) -> impl Iterator<Item = (usize, usize, f64)> {
+    let weight = |j, k| match j == k {
+        true => 1.0,
+        false => std::f64::consts::SQRT_2,
+    };
+    (0..d).flat_map(move |j| (j..d).map(move |k| (j, k, weight(j, k))))
+}
+
 impl Statistic {
     /// Whether no two of its vectors point away from each other: none has a negative entry, or
-    /// their scalar product is a square. What follows: docs/proofs.md, section 5.
+    /// they are triangles of positive semidefinite matrices. What follows: docs/proofs.md,
+    /// section 5.
     pub fn is_alike(self) -> bool {
         #[cfg(test)]
         if crate::planted::is(crate::planted::Planted::GradientsAlike) {
             return true;
         }
         match self {
-            Statistic::Gradient => false,
-            Statistic::Products | Statistic::Squares | Statistic::Lengths => true,
+            Statistic::Gradient | Statistic::Centred | Statistic::Curvature => false,
+            Statistic::Products
+            | Statistic::Squares
+            | Statistic::Lengths
+            | Statistic::GradientLengths
+            | Statistic::Slope
+            | Statistic::Information
+            | Statistic::InformationLengths
+            | Statistic::CurvatureLengths => true,
         }
     }
 
@@ -175,32 +272,32 @@ impl Statistic {
     /// The length of the vector that is made of `d` coordinates.
     pub fn coordinates(self, d: usize) -> usize {
         match self {
-            Statistic::Gradient | Statistic::Squares => d,
+            Statistic::Lengths => Bins::ALL.count(),
+            Statistic::GradientLengths => Bins::GRADIENT.count(),
+            Statistic::InformationLengths | Statistic::CurvatureLengths => {
+                Bins::INFORMATION.count()
+            }
             Statistic::Products => d * (d + 1) / 2,
-            Statistic::Lengths => NORM_BINS,
+            _ => self.summed(d),
         }
     }
-}
 
-/// The bin of a length; none of what is not a number.
-fn bin(length: f64) -> Option<usize> {
-    if length.is_nan() {
-        return None;
+    fn summed(self, d: usize) -> usize {
+        match self {
+            Statistic::Slope
+            | Statistic::Information
+            | Statistic::InformationLengths
+            | Statistic::Curvature
+            | Statistic::CurvatureLengths => d * (d + 1) / 2,
+            _ => d,
+        }
     }
-    let octave = (BINS_PER_OCTAVE * length.log2()).floor();
-    let clamped = octave.clamp(-f64::from(HALF), f64::from(HALF));
-    Some((clamped + f64::from(HALF)) as usize)
-}
-
-/// The upper end of a bin of lengths.
-pub(crate) fn upper_end(bin: usize) -> f64 {
-    let octave = bin as f64 - f64::from(HALF) + 1.0;
-    (octave / BINS_PER_OCTAVE).exp2()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::density::Jacobian;
 
     /// The vector of one gradient.
     fn of(statistic: Statistic, centre: &[f64], gradient: &[f64]) -> Vec<f64> {
@@ -208,11 +305,13 @@ mod tests {
         for (j, g) in gradient.iter().enumerate() {
             block[j * BLOCK] = *g;
         }
+        let sight = Sight {
+            z: Vec::new(),
+            jacobian: Jacobian::identity(gradient.len()),
+        };
         let look = Look {
-            theta: gradient,
-            frame: None,
             centre: Some(centre),
-            statistic,
+            ..Look::new(sight, statistic)
         };
         let mut memory = look.working_memory();
         let vectors = look.vectors(&block, 1, &mut memory);
@@ -238,16 +337,21 @@ mod tests {
 
     #[test]
     fn a_length_is_below_the_end_of_its_bin_and_not_below_that_of_the_one_before() {
-        for length in [1e-30, 0.3, 1.0, 1.5, 7e9] {
-            let bins = of(Statistic::Lengths, &[0.0], &[length]);
-            let k = bins.iter().position(|b| *b == 1.0).unwrap();
-            if length > 1e-18 {
-                assert!(length < upper_end(k) && length >= upper_end(k - 1));
+        for (statistic, bins) in [
+            (Statistic::Lengths, Bins::ALL),
+            (Statistic::GradientLengths, Bins::GRADIENT),
+        ] {
+            for length in [1e-30, 0.3, 1.0, 1.5, 7e9] {
+                let filled = of(statistic, &[0.0], &[length]);
+                assert_eq!(filled.len(), bins.count());
+                let k = filled.iter().position(|b| *b == 1.0).unwrap();
+                assert!(k == bins.count() - 1 || length < bins.upper_end(k));
+                assert!(k == 0 || length >= bins.upper_end(k - 1));
+                assert_eq!(filled.iter().sum::<f64>(), 1.0);
             }
-            assert_eq!(bins.iter().sum::<f64>(), 1.0);
+            assert_eq!(bins.of(f64::NAN), None);
+            assert_eq!(bins.of(0.0), Some(0));
+            assert_eq!(bins.of(f64::INFINITY), Some(bins.count() - 1));
         }
-        assert_eq!(bin(f64::NAN), None);
-        assert_eq!(bin(0.0), Some(0));
-        assert_eq!(bin(f64::INFINITY), Some(NORM_BINS - 1));
     }
 }

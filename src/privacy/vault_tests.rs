@@ -5,7 +5,8 @@ use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
 use crate::check::check;
 use crate::density::Frame;
 use crate::model::{Constants, Model};
-use crate::privacy::{Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
+use crate::density::{Law, Space};
+use crate::privacy::{Expected, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
 use crate::syntax::parse;
 
 /// Models whose records move the sums through all three kinds of interface.
@@ -200,8 +201,9 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
     assert!(closest_ratio > 0.999, "{closest_ratio}");
 }
 
-/// The same for what a start learns from: in other coordinates, about a centre, products,
-/// squares and histograms.
+/// The same for what is learnt from: in other coordinates, about a centre, products, squares and
+/// histograms; and for what the model expects of a record, by a law where it has one, and by
+/// second derivatives.
 #[test]
 fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
     let statistics = [
@@ -209,14 +211,22 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
         Statistic::Products,
         Statistic::Squares,
         Statistic::Lengths,
+        Statistic::GradientLengths,
+        Statistic::Centred,
+        Statistic::Slope,
+        Statistic::Information,
+        Statistic::InformationLengths,
+        Statistic::Curvature,
+        Statistic::CurvatureLengths,
     ];
     let mut rng = Lcg(5);
-    let mut closest = [0.0f64; 4];
-    let mut farthest = [0.0f64; 4];
+    let mut closest = [0.0f64; 11];
+    let mut farthest = [0.0f64; 11];
     let pairs = 10_000 / MODELS.len() / statistics.len() + 1;
     for source in MODELS {
         let d = density(source);
         let dimension = d.dimension();
+        let law = Law::of(&d, &vec![0.1; dimension], 1);
         for pair in 0..pairs {
             let original = table(&mut rng, &d, 3);
             let other = table(&mut rng, &d, 3);
@@ -236,11 +246,15 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
             let theta = frame.point(&point(&mut rng, dimension));
             let clip = [0.01, 1.0, 8.0][pair % 3];
             for (k, statistic) in statistics.into_iter().enumerate() {
+                let expected = match &law {
+                    Ok(law) if pair % 3 > 0 => Expected::by_law(law, &theta, &frame),
+                    _ => Expected::by_differences(&d, Space::Parameters, &frame, 0.01),
+                };
                 let look = Look {
-                    theta: &theta,
-                    frame: Some(&frame),
-                    centre: (pair % 2 == 0).then_some(&centre[..]),
-                    statistic,
+                    centre: (pair % 2 == 0 && k < 4).then_some(&centre[..]),
+                    expected: Some(&expected),
+                    inner_clip: clip,
+                    ..Look::new(d.sight(Space::Parameters, &theta, &frame), statistic)
                 };
                 let scale = statistic.scale(clip, 2, 5.0, dimension).unwrap();
                 let bound = i128::from(scale.bound());

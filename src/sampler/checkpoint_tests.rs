@@ -89,7 +89,7 @@ impl Oracle for Answers {
     }
 
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
-        self.gradient(line, view.theta)
+        self.gradient(line, view.point)
     }
 
     fn accept(&mut self, log_probability: f64) -> bool {

@@ -278,12 +278,7 @@ impl Chain {
         let theta = self.frame.point(u);
         let likelihood = oracle.learnt(
             GRADIENTS,
-            &View {
-                theta: &theta,
-                frame: &self.frame,
-                centre: None,
-                clip: self.clip,
-            },
+            &View::of_parameters(&theta, &self.frame, self.clip),
         )?;
         let prior = self.frame.pull_back(&oracle.prior_gradient(&theta)?);
         Ok(moved(&prior, self.temperature, &likelihood))
@@ -402,7 +397,7 @@ mod tests {
         /// Of -|theta - c|^2/8: u = (theta - c)/2, with the axes 2 I.
         fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
             assert_eq!(line, GRADIENTS);
-            let pairs = view.theta.iter().zip(self.frame.centre());
+            let pairs = view.point.iter().zip(self.frame.centre());
             let slope: Vec<f64> = pairs.map(|(t, c)| -(t - c) / 4.0).collect();
             let noise = normals(2, &mut self.rng);
             Ok(moved(&self.frame.pull_back(&slope), self.sd, &noise))

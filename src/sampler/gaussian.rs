@@ -83,12 +83,7 @@ pub(super) fn round(
     for u in &points {
         let frame = start.frame();
         let theta = frame.point(u);
-        let view = View {
-            theta: &theta,
-            frame,
-            centre: None,
-            clip: start.clip(),
-        };
+        let view = View::of_parameters(&theta, frame, start.clip());
         let likelihood = oracle.learnt_often(LINES, &view, times)?;
         add(&mut slope, &likelihood, temperature / m);
         let prior = oracle.prior_gradient(&theta)?;

@@ -1,6 +1,6 @@
 //! What noisy products of gradients say of the posterior's width.
 
-use super::eigen::eigen;
+use crate::linear::eigen;
 
 /// The information of the posterior, with eigenvalues above its noise.
 pub(super) struct Information {

@@ -1,6 +1,6 @@
 //! What a noisy histogram of the lengths of gradients tells.
 
-use crate::privacy::upper_end;
+use crate::privacy::Bins;
 
 /// Bins count from this many sds of their noise; the fullest one, by which the others are
 /// found, from that many.
@@ -86,6 +86,10 @@ impl Lengths {
         let counts = self.counts.iter().copied().enumerate();
         counts.filter(|(_, count)| *count > 0.0)
     }
+}
+
+fn upper_end(bin: usize) -> f64 {
+    Bins::ALL.upper_end(bin)
 }
 
 /// The lengths that a bin begins and ends at.

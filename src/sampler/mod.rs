@@ -16,7 +16,6 @@ mod dp_penalty;
 mod dp_sghmc;
 mod dp_sgld;
 mod dp_sgnht;
-mod eigen;
 mod exact;
 mod exact_number;
 mod gaussian;

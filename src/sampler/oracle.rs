@@ -6,9 +6,9 @@ use super::barker_correction;
 use super::plan::Plan;
 use super::schedule::{PlannedLine, Question, Scale};
 use crate::accounting::Meter;
-use crate::density::{Density, Frame};
+use crate::density::{Density, Frame, Space};
 use crate::privacy::{
-    BatchPenaltyError, BatchPenaltyPlan, Charge, Look, NotPrivate, PenaltyError, PenaltyPlan,
+    BatchPenaltyError, BatchPenaltyPlan, Charge, Expected, Look, NotPrivate, PenaltyError, PenaltyPlan,
     PrivateRng, ReleaseError, ScaleError, Vault, noise,
 };
 
@@ -73,14 +73,37 @@ pub enum SampleError {
 /// From where, and how, a sampler that learns looks at records.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// Unconstrained scale.
-    pub theta: &'a [f64],
+    pub space: Space,
+    /// Of that space.
+    pub point: &'a [f64],
     /// The coordinates of gradients.
     pub frame: &'a Frame,
     /// Taken from each gradient, in the frame's coordinates.
     pub centre: Option<&'a [f64]>,
-    /// Bound on the l2 norm of what is taken of a record; of lengths, 1.
+    /// Bound on the l2 norm of what is taken of a record; of histograms, 1.
     pub clip: f64,
+    /// What the model expects of a record, for the quantities that ask.
+    pub expected: Option<&'a Expected<'a>>,
+    /// The bound within which gradients are balanced, for those that are centred.
+    pub inner_clip: f64,
+    /// The reference of a histogram's bins.
+    pub unit: f64,
+}
+
+impl<'a> View<'a> {
+    /// Of parameters, at a point of the unconstrained scale.
+    pub fn of_parameters(point: &'a [f64], frame: &'a Frame, clip: f64) -> View<'a> {
+        View {
+            space: Space::Parameters,
+            point,
+            frame,
+            centre: None,
+            clip,
+            expected: None,
+            inner_clip: f64::INFINITY,
+            unit: 1.0,
+        }
+    }
 }
 
 /// The answer to a question about a proposal.
@@ -321,17 +344,24 @@ impl Oracle for PrivateOracle<'_> {
         let Question::Learnt(quantity) = planned.line.question else {
             return Err(SampleError::NotPlanned { line });
         };
-        let d = self.dimension();
-        let centred = view.centre.is_none_or(|centre| centre.len() == d);
-        if view.theta.len() != d || view.frame.dimension() != d || !centred {
-            return Err(SampleError::Dimension(d));
+        let density = self.vault.density();
+        let (length, planned_for) = (density.length_of(view.space), self.dimension());
+        let coordinates = view.frame.coordinates();
+        let centred = view.centre.is_none_or(|centre| centre.len() == coordinates);
+        let fits = view.point.len() == length && view.frame.dimension() == length;
+        if !(fits && centred && coordinates <= planned_for) {
+            return Err(SampleError::Dimension(planned_for));
         }
         let scale = quantity.scale(view.clip, planned.tau, &self.plan.request)?;
         let look = Look {
-            theta: view.theta,
-            frame: Some(view.frame),
             centre: view.centre,
-            statistic: quantity.statistic(),
+            expected: view.expected,
+            inner_clip: view.inner_clip,
+            unit: view.unit,
+            ..Look::new(
+                density.sight(view.space, view.point, view.frame),
+                quantity.statistic(),
+            )
         };
         let released = self
             .vault

@@ -135,12 +135,7 @@ fn an_average_of_answers_has_their_noise_and_is_charged_for_each() {
         panic!("gradients come last")
     };
     let frame = Frame::about(vec![0.0]);
-    let view = View {
-        theta: &[0.2],
-        frame: &frame,
-        centre: None,
-        clip: 3.0,
-    };
+    let view = View::of_parameters(&[0.2], &frame, 3.0);
     for times in [1, 7] {
         let meter = meter(&plan, 2 * pairs * times);
         let noise = PrivateRng::from_insecure_seed(9);

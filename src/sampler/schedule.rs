@@ -36,6 +36,20 @@ pub enum Quantity {
     Squares,
     /// How many gradients have a length in each of a list of intervals.
     Lengths,
+    /// The same, of few intervals about what lengths should be.
+    GradientLengths,
+    /// The sum of gradients less what balances them by the model's own law.
+    CentredGradient,
+    /// The sum of what the model expects the slope of that to be.
+    Slope,
+    /// The sum of the information that the model expects in records.
+    Information,
+    /// How many of these have a length in each of a list of intervals.
+    InformationLengths,
+    /// The sum of minus the second derivatives of the records' log-likelihoods.
+    Curvature,
+    /// How many of these have a length in each of a list of intervals.
+    CurvatureLengths,
 }
 
 impl Quantity {
@@ -62,6 +76,13 @@ impl Quantity {
             Quantity::Products => Statistic::Products,
             Quantity::Squares => Statistic::Squares,
             Quantity::Lengths => Statistic::Lengths,
+            Quantity::GradientLengths => Statistic::GradientLengths,
+            Quantity::CentredGradient => Statistic::Centred,
+            Quantity::Slope => Statistic::Slope,
+            Quantity::Information => Statistic::Information,
+            Quantity::InformationLengths => Statistic::InformationLengths,
+            Quantity::Curvature => Statistic::Curvature,
+            Quantity::CurvatureLengths => Statistic::CurvatureLengths,
         }
     }
 }

@@ -456,11 +456,10 @@ impl Looking<'_> {
         clip: f64,
     ) -> Result<Vec<f64>, SampleError> {
         let frame = &self.start.frame;
+        let point = frame.point(u);
         let view = View {
-            theta: &frame.point(u),
-            frame,
             centre,
-            clip,
+            ..View::of_parameters(&point, frame, clip)
         };
         self.oracle.learnt(line, &view)
     }

@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use crate::density::{BLOCK, Density};
+use crate::privacy::expected::Reader;
 use crate::privacy::gradient::GradientScale;
 use crate::privacy::penalty::quantise;
 use crate::privacy::statistic::Look;
@@ -13,9 +14,9 @@ use crate::privacy::subsampling::Batch;
 /// non-private path do not depend on the number of threads either.
 pub(super) const BLOCKS_PER_TASK: usize = 16;
 
-/// What the row program reads, and which rows belong together.
+/// What the row program and the law of the outcomes read, and which rows belong together.
 pub(super) struct Table {
-    /// `[columns][rows]`
+    /// `[columns][rows]`: those of the row program, then those of the law.
     pub columns: Vec<Vec<f64>>,
     /// Which records have a likelihood: false for missing values and for
     /// records that are impossible under every parameter.
@@ -61,12 +62,12 @@ impl Table {
         theta: &[f64],
         scale: &GradientScale,
     ) -> Vec<i128> {
-        self.clipped_sum(density, &Look::gradient(theta), scale)
+        self.clipped_sum(density, &Look::gradient(density, theta), scale)
     }
 
     /// The sum of the clipped vectors that `look` makes of records, in lattice units.
     pub fn clipped_sum(&self, density: &Density, look: &Look, scale: &GradientScale) -> Vec<i128> {
-        let (dimension, coordinates) = (look.theta.len(), look.coordinates());
+        let coordinates = look.coordinates();
         let add = |mut total: Vec<i128>, part: Vec<i128>| {
             for (t, p) in total.iter_mut().zip(part) {
                 *t += p;
@@ -76,18 +77,15 @@ impl Table {
         if let Some(ends) = &self.units {
             return self.unit_sum(density, look, scale, ends, add);
         }
-        let program = density.row_program();
-        let z = density.interface(look.theta).z;
-        let jacobian = look.jacobian(density);
         let part = |blocks: Vec<usize>| {
-            let mut scratch = program.scratch(&z, dimension);
+            let mut reader = Reader::new(density, look, false);
             let mut vectors = look.working_memory();
             let mut integers = vec![0; coordinates * BLOCK];
             let mut sum = vec![0; coordinates];
             for start in blocks {
                 let (columns, counts) = self.block(start);
-                let gradients = program.gradients(&columns, counts.len(), &jacobian, &mut scratch);
-                let vectors = look.vectors(gradients, counts.len(), &mut vectors);
+                let rows = reader.rows(&columns, counts.len());
+                let vectors = look.vectors(rows, counts.len(), &mut vectors);
                 scale.add_clipped(vectors, counts, &mut integers, &mut sum);
             }
             sum

@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use super::table::{BLOCKS_PER_TASK, Table, merged};
 use crate::density::{BLOCK, Density};
+use crate::privacy::expected::Reader;
 use crate::privacy::gradient::GradientScale;
 use crate::privacy::penalty::{quantise, within_lattice};
 use crate::privacy::rows::Units;
@@ -59,19 +60,15 @@ impl Table {
         ends: &[usize],
         add: impl Fn(Vec<i128>, Vec<i128>) -> Vec<i128>,
     ) -> Vec<i128> {
-        let program = density.row_program();
-        let z = density.interface(look.theta).z;
-        let jacobian = look.jacobian(density);
-        let dimension = look.theta.len();
         let part = |units: Range<usize>| {
-            let mut scratch = program.scratch(&z, dimension);
+            let mut reader = Reader::new(density, look, true);
             let mut lanes = Lanes::new(look, scale);
             let rows = rows_of(&units, ends);
             let mut unit = units.start;
             for start in rows.clone().step_by(BLOCK) {
                 let count = BLOCK.min(rows.end - start);
                 let columns = self.columns_of(start..start + count);
-                let gradients = program.gradients(&columns, count, &jacobian, &mut scratch);
+                let of_rows = reader.rows(&columns, count);
                 let mut row = 0;
                 while row < count {
                     let first = row;
@@ -84,7 +81,7 @@ impl Table {
                             lanes.used += 1;
                         }
                     }
-                    lanes.add(gradients, first..row, &lane_of);
+                    lanes.add(of_rows, first..row, &lane_of);
                     if lanes.used == BLOCK {
                         lanes.empty();
                     }
@@ -161,16 +158,16 @@ impl<'a> Lanes<'a> {
             look,
             scale,
             used: 0,
-            sums: vec![0.0; look.theta.len() * BLOCK],
+            sums: vec![0.0; look.summed_coordinates() * BLOCK],
             vectors: look.working_memory(),
             integers: vec![0; look.coordinates() * BLOCK],
             total: vec![0; look.coordinates()],
         }
     }
 
-    /// Adds the gradients of some rows of a block, each to its lane.
-    fn add(&mut self, gradients: &[f64], rows: Range<usize>, lane_of: &[usize; BLOCK]) {
-        for (from, to) in gradients
+    /// Adds what some rows of a block are added up as, each to its lane.
+    fn add(&mut self, of_rows: &[f64], rows: Range<usize>, lane_of: &[usize; BLOCK]) {
+        for (from, to) in of_rows
             .chunks_exact(BLOCK)
             .zip(self.sums.chunks_exact_mut(BLOCK))
         {

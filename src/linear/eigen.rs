@@ -6,7 +6,7 @@ const SWEEPS: usize = 60;
 /// The eigenvalues of the symmetric `n` x `n` matrix `a` (by rows), and the matrix whose
 /// *columns* are the eigenvectors (by rows), by Jacobi's rotations (Golub and Van Loan,
 /// "Matrix Computations", section 8.5).
-pub(super) fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn eigen(a: &[f64], n: usize) -> (Vec<f64>, Vec<f64>) {
     let mut a = a.to_vec();
     let mut v: Vec<f64> = (0..n * n)
         .map(|k| f64::from(u8::from(k % (n + 1) == 0)))
