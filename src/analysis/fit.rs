@@ -1,6 +1,7 @@
 //! What an analysis gives back.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use crate::output::{
     ClipReport, Clipping, Draws, PrivateRun, RunDirectory, RunDirectoryError, RunLedger, chain_csv,
     facts, prior_ranges_of, private_report, sampled,
 };
-use crate::sampler::{Chain, MetricForm, Plan, Question, Start};
+use crate::sampler::{Beginning, Chain, MetricForm, Plan, Question};
 
 use super::error::Error;
 
@@ -51,7 +52,7 @@ pub(super) struct Made<'a> {
     pub prepared: Prepared,
     pub chains: Vec<Chain>,
     /// What was learnt before the chains, by samplers that learn.
-    pub start: Option<Start>,
+    pub start: Option<Arc<dyn Beginning>>,
     pub released: Vec<u64>,
     pub ledger: Option<RunLedger>,
     pub warmup: u64,

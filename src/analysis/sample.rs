@@ -1,8 +1,8 @@
 //! An analysis by one of the crate's samplers.
 
 use std::ops::ControlFlow;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -17,8 +17,8 @@ use crate::model::Model;
 use crate::output::RECORD;
 use crate::privacy::{PrivateRng, Vault};
 use crate::sampler::{
-    ALGORITHMS, DEFAULT_SAMPLES, Draw, Initial, Iterations, MetricForm, NoiseChoice, Observer,
-    Plan, PlanRequest, PrivateSettings, Start, lookup, sample_privately,
+    ALGORITHMS, Beginning, DEFAULT_SAMPLES, Draw, Initial, Iterations, MetricForm, NoiseChoice,
+    Observer, Plan, PlanRequest, PrivateSettings, lookup, sample_privately,
 };
 use crate::syntax::did_you_mean;
 
@@ -465,7 +465,7 @@ fn temperature(temper_to: Option<f64>, records: Option<u64>) -> Result<f64, Erro
 struct PerDraw<F> {
     each: F,
     stopped: AtomicBool,
-    start: OnceLock<Start>,
+    start: OnceLock<Arc<dyn Beginning>>,
 }
 
 impl<F: Fn(Progress<'_>) -> ControlFlow<()> + Sync> Observer for PerDraw<F> {
@@ -480,8 +480,8 @@ impl<F: Fn(Progress<'_>) -> ControlFlow<()> + Sync> Observer for PerDraw<F> {
         }
     }
 
-    fn learnt(&self, start: &Start) {
-        let _ = self.start.set(start.clone());
+    fn learnt(&self, learnt: &Arc<dyn Beginning>) {
+        let _ = self.start.set(learnt.clone());
     }
 
     fn interrupted(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,7 +10,7 @@ use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, P
 use super::interrupt::Interrupt;
 use super::{Common, is_dumb, say_always};
 use crate::accounting::{Meter, Query, Real, Relation, account};
-use crate::sampler::{Draw, Observer, Phase, Start};
+use crate::sampler::{Beginning, Draw, Observer, Phase};
 
 /// What the spent share of a plan amounts to.
 pub(super) struct Spending<'a> {
@@ -49,7 +49,7 @@ pub(super) struct Progress<'a> {
     /// When the next line is due; of a terminal, or where nothing is to be said, never.
     due: Option<Mutex<Instant>>,
     begun: Instant,
-    start: OnceLock<Start>,
+    start: OnceLock<Arc<dyn Beginning>>,
     _screen: MultiProgress,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Progress<'a> {
     }
 
     /// What was learnt before the chains began, of samplers that learn.
-    pub fn into_start(self) -> Option<Start> {
+    pub fn into_start(self) -> Option<Arc<dyn Beginning>> {
         self.start.into_inner()
     }
 
@@ -222,9 +222,9 @@ impl Observer for Progress<'_> {
             .set_message(format!("{phase} accept {mean:.2} {}", self.spent()));
     }
 
-    fn learnt(&self, start: &Start) {
+    fn learnt(&self, learnt: &Arc<dyn Beginning>) {
         // Told once; were it told twice, of the same start.
-        let _ = self.start.set(start.clone());
+        let _ = self.start.set(learnt.clone());
     }
 
     fn interrupted(&self) -> bool {

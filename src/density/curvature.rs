@@ -21,6 +21,8 @@ const STEP: f64 = 1e-3;
 /// By how much curvatures of two records may differ, relative to the largest gradient or
 /// curvature: what central differences leave.
 const TOLERANCE: f64 = 1e-6;
+/// The same between two places.
+const AT_PLACES: f64 = 1e-4;
 
 /// What is known beforehand of how records see the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub struct Curvature {
     /// Found by comparing it at 64 public records, at 3 public points, along 3 random
     /// directions: a difference that is above 1e-6 of the curvature at any of them is seen.
     pub is_public: bool,
+    /// It is also the same at all of these points: the log-likelihood is quadratic in z.
+    pub is_quadratic: bool,
     /// No place of the interface multiplies a column or is looked up by one: all records
     /// see theta through the same numbers.
     pub is_bottleneck: bool,
@@ -56,6 +60,8 @@ impl Curvature {
         let (columns, _) = density.load_columns(&raw, RECORDS);
         let mut is_public = !density.rows.columns().is_empty();
         let mut known = false;
+        let mut is_quadratic = true;
+        let mut first: Option<Vec<f64>> = None;
         for theta in &places {
             let z = density.interface(theta).z;
             for direction in &directions {
@@ -67,12 +73,58 @@ impl Curvature {
                     None => is_public &= theta != centre,
                 }
             }
+            let here = curvature_at(density, &columns, &z);
+            is_quadratic &= are_close(first.get_or_insert_with(|| here.clone()), &here);
         }
+        let is_public = is_public && known;
         Curvature {
-            is_public: is_public && known,
+            is_public,
+            is_quadratic: is_public && is_quadratic,
             is_bottleneck: !density.rows.multiplies_columns(),
         }
     }
+}
+
+/// Minus d2 l/dz2 at `z`, by rows, of the record whose columns these are (those of the row
+/// program): of all, where curvature is public.
+pub(crate) fn curvature_at(density: &Density, columns: &[Vec<f64>], z: &[f64]) -> Vec<f64> {
+    let q = z.len();
+    let mut entries = Vec::with_capacity(q * q);
+    for k in 0..q {
+        let direction: Vec<f64> = (0..q).map(|j| f64::from(u8::from(j == k))).collect();
+        let step = 2.0 * STEP * (1.0 + z[k].abs());
+        let (above, below) = sides(density, columns, 1, z, &direction);
+        entries.extend((0..q).map(|j| (below[j * BLOCK] - above[j * BLOCK]) / step));
+    }
+    entries
+}
+
+/// Whether two vectors differ by what central differences leave.
+fn are_close(a: &[f64], b: &[f64]) -> bool {
+    let largest = a.iter().chain(b).fold(0.0_f64, |m, x| m.max(x.abs()));
+    let close = |(x, y): (&f64, &f64)| (x - y).abs() <= AT_PLACES * largest;
+    a.iter().zip(b).all(close)
+}
+
+/// Gradients with respect to z a step above and below z along `direction`, in units of
+/// [`STEP`] (1 + |z|) for each place.
+fn sides(
+    density: &Density,
+    columns: &[Vec<f64>],
+    records: usize,
+    z: &[f64],
+    direction: &[f64],
+) -> (Vec<f64>, Vec<f64>) {
+    let identity = Jacobian::identity(z.len());
+    let block: Vec<&[f64]> = columns.iter().map(|c| &c[..records]).collect();
+    let gradients = |side: f64| {
+        let step = |(z, v): (&f64, &f64)| z + side * STEP * (1.0 + z.abs()) * v;
+        let moved: Vec<f64> = z.iter().zip(direction).map(step).collect();
+        let mut scratch = density.rows.scratch(&moved, z.len());
+        let gradients = density.rows.gradients(&block, records, &identity, &mut scratch);
+        gradients.to_vec()
+    };
+    (gradients(1.0), gradients(-1.0))
 }
 
 /// Whether all records have the same curvature along `direction`; nothing where some of
@@ -84,19 +136,7 @@ fn same_for_all(
     direction: &[f64],
 ) -> Option<bool> {
     let q = z.len();
-    let identity = Jacobian::identity(q);
-    let block: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-    let gradients = |side: f64| {
-        let step = |(z, v): (&f64, &f64)| z + side * STEP * (1.0 + z.abs()) * v;
-        let moved: Vec<f64> = z.iter().zip(direction).map(step).collect();
-        let mut scratch = density.rows.scratch(&moved, q);
-        density.rows.forward(&block, RECORDS, &mut scratch);
-        let gradients = density
-            .rows
-            .gradients(&block, RECORDS, &identity, &mut scratch);
-        gradients.to_vec()
-    };
-    let (above, below) = (gradients(1.0), gradients(-1.0));
+    let (above, below) = sides(density, columns, RECORDS, z, direction);
     let (mut largest, mut off) = (0.0_f64, 0.0_f64);
     for k in 0..q {
         let at = |i: usize| k * BLOCK + i;
@@ -137,6 +177,7 @@ mod tests {
     fn normal_means_with_known_covariance_have_it_and_others_have_not() {
         let both = Curvature {
             is_public: true,
+            is_quadratic: true,
             is_bottleneck: true,
         };
         assert_eq!(of_file("paper_banana_d2"), both);
@@ -158,5 +199,8 @@ mod tests {
                      model { y ~ normal(m, s); }";
         let found = curvature(scale, &none);
         assert!(!found.is_public, "an unknown scale");
+        let rate = "record { int<lower=0> y; } parameters { real a; } model { y ~ poisson_log(a); }";
+        let found = curvature(rate, &none);
+        assert!(found.is_public && !found.is_quadratic, "a rate");
     }
 }

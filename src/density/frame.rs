@@ -45,7 +45,8 @@ impl Frame {
     /// Whether all its numbers are finite, and as many as there should be.
     pub fn is_sound(&self) -> bool {
         let d = self.centre.len();
-        self.axes.len() == d * self.coordinates() && self.centre.iter().chain(&self.axes).all(|x| x.is_finite())
+        self.axes.len() == d * self.coordinates()
+            && self.centre.iter().chain(&self.axes).all(|x| x.is_finite())
     }
 
     /// theta at `u`.

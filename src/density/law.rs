@@ -28,7 +28,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
 use super::nodes::{NODES, Nodes, Point, Rule, points};
 use super::simulate::{Simulator, steps};
-use super::{BLOCK, Density, Jacobian, RowProgram, Scratch};
+use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch};
 use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
 
 /// By how much the log of an integral may move with the parameters. The integral on a
@@ -45,6 +45,12 @@ const ODD: f64 = 0.02;
 const JUDGED: f64 = 0.1;
 /// A real outcome has at most so many atoms.
 const ATOMS: usize = 4;
+/// How far out an outcome is where scores are compared, in units of the outermost node, and by
+/// how much one that is not bounded has grown: a score that is linear in the outcome by ten, one
+/// that grows as its logarithm by less than two.
+const NEAR: f64 = 3.0;
+const FAR: f64 = 30.0;
+const GROWN: f64 = 3.0;
 /// What stands for an outcome that nothing is said of: no special value of anything.
 const ANY: [f64; 1] = [0.5];
 /// Nodes of a real outcome beside others, at least.
@@ -349,6 +355,68 @@ impl<'a> Law<'a> {
             );
         }
         lost
+    }
+
+    /// Whether gradients stay within a few times what nodes have, however far an outcome is from
+    /// what the model expects: of ints with few values, and of heavy tails. Looked at on public
+    /// records at `theta`, in the frame's coordinates.
+    pub(crate) fn scores_are_bounded(&self, theta: &[f64], frame: &Frame, seed: u64) -> bool {
+        if self.steps.iter().all(|s| s.support.range.is_none()) {
+            return true;
+        }
+        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+        let records = self.public_records(theta, rng);
+        let columns: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
+        let jacobian = self.jacobian(theta).in_frame(frame);
+        let mut scratch = self.scratch_of(theta, frame.coordinates());
+        let LawScratch {
+            work,
+            values,
+            probabilities,
+            ..
+        } = &mut scratch;
+        self.find_nodes(&columns, RECORDS, work, values, probabilities);
+        let count = self.nodes();
+        let mut grown = 0;
+        let mut judged = 0_u32;
+        for (k, step) in self.steps.iter().enumerate() {
+            if step.support.range.is_none() {
+                continue;
+            }
+            for side in [-1.0, 1.0] {
+                // Lengths of gradients at outcomes some and many times as far out as any node.
+                let mut lengths = |times: f64| -> Vec<f64> {
+                    let far: Vec<f64> = (0..RECORDS)
+                        .map(|i| {
+                            let nodes = (0..count)
+                                .filter(|j| probabilities[j * BLOCK + i] > 0.0)
+                                .map(|j| values[(k * count + j) * BLOCK + i]);
+                            let (low, high) = nodes.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
+                                (l.min(x), h.max(x))
+                            });
+                            let middle = 0.5 * (low + high);
+                            middle + side * times * (high - middle)
+                        })
+                        .collect();
+                    let mut block = columns.clone();
+                    block[step.position] = &far;
+                    let gradients =
+                        self.program
+                            .gradients(&block, RECORDS, &jacobian, &mut work.program);
+                    (0..RECORDS)
+                        .map(|i| gradients.chunks(BLOCK).map(|g| g[i] * g[i]).sum::<f64>().sqrt())
+                        .collect()
+                };
+                let (near, far) = (lengths(NEAR), lengths(FAR));
+                for (near, far) in near.iter().zip(&far) {
+                    if near.is_finite() && far.is_finite() {
+                        judged += 1;
+                        grown += usize::from(*far > GROWN * near);
+                    }
+                }
+            }
+        }
+        (grown as f64) < JUDGED * f64::from(judged.max(1))
     }
 
     /// Values and probabilities of all nodes.
@@ -781,9 +849,10 @@ impl<'a> Conditional<'a> {
 }
 
 impl Density {
-    /// The declared columns that a law reads, as [`Law::columns`] has them.
-    pub(crate) fn law_columns(&self) -> Vec<usize> {
-        compiled(&self.model).1
+    /// The columns that a law reads, as [`Law::columns`] has them, of the declared ones.
+    pub(crate) fn columns_of_law(&self, raw: &[Vec<f64>]) -> Vec<Vec<f64>> {
+        let sources = compiled(&self.model).1;
+        sources.into_iter().map(|c| raw[c].clone()).collect()
     }
 }
 

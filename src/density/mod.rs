@@ -21,6 +21,7 @@ mod special;
 mod tensor;
 
 pub use curvature::Curvature;
+pub(crate) use curvature::curvature_at;
 pub use frame::Frame;
 pub use law::{Law, LawScratch, NoLaw, Node};
 pub use program::{BLOCK, Jacobian, RowProgram, Scratch};

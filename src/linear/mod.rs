@@ -52,7 +52,11 @@ impl Matrix {
         Matrix::new(d, d, |i, j| {
             let (low, high) = (i.min(j), i.max(j));
             let x = triangle[low * d - low * (low + 1) / 2 + high];
-            if i == j { x } else { x * std::f64::consts::FRAC_1_SQRT_2 }
+            if i == j {
+                x
+            } else {
+                x * std::f64::consts::FRAC_1_SQRT_2
+            }
         })
     }
 

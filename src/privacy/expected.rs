@@ -72,6 +72,27 @@ impl std::fmt::Debug for Expected<'_> {
     }
 }
 
+/// The sum of what a look takes of records that are nobody's secret, not clipped. `columns`: those
+/// of the row program, then those of the law; records that are not numbers add nothing.
+pub(crate) fn public_sum(density: &Density, look: &Look, columns: &[Vec<f64>], n: usize) -> Vec<f64> {
+    let mut reader = Reader::new(density, look, false);
+    let mut sum = vec![0.0; look.summed_coordinates()];
+    for start in (0..n).step_by(BLOCK) {
+        let rows = BLOCK.min(n - start);
+        let block: Vec<&[f64]> = columns.iter().map(|c| &c[start..start + rows]).collect();
+        let of_rows = reader.rows(&block, rows);
+        for i in 0..rows {
+            let of_row = || of_rows.chunks(BLOCK).map(|c| c[i]);
+            if of_row().all(f64::is_finite) {
+                for (sum, x) in sum.iter_mut().zip(of_row()) {
+                    *sum += x;
+                }
+            }
+        }
+    }
+    sum
+}
+
 /// Makes of rows what a look takes of them, with the working memory of one thread.
 pub(crate) struct Reader<'a> {
     look: &'a Look<'a>,

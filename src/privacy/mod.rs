@@ -31,6 +31,8 @@ pub use batch_penalty::{
     BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyQuery, BatchPenaltyScale,
 };
 pub use data::{PrivateColumn, PrivateData};
+pub use expected::Expected;
+pub(crate) use expected::public_sum;
 pub use gradient::{GradientScale, ScaleError};
 pub use load::{
     ColumnSurvey, LoadError, OnBadRows, Places, Reading, Survey, UnitSurvey, load_csv,
@@ -41,7 +43,6 @@ pub use not_private::NotPrivate;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
 pub use rows::Rows;
-pub use expected::Expected;
 pub(crate) use statistic::{Bins, Look, Statistic};
 pub use subsampling::{InclusionRate, RateError, Subsampling};
 pub use vault::{Charge, LogRatio, ReleaseError, Vault};

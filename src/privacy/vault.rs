@@ -52,8 +52,7 @@ impl Vault {
     pub fn new(density: Density, rows: Rows) -> Vault {
         let missing = rows.missing();
         let (mut columns, constants) = density.load_columns(rows.columns(), missing.len());
-        let raw = density.law_columns();
-        columns.extend(raw.into_iter().map(|c| rows.columns()[c].clone()));
+        columns.extend(density.columns_of_law(rows.columns()));
         let mut counts = Vec::with_capacity(missing.len());
         let mut constant = CompensatedSum::default();
         for (&missing, &c) in missing.iter().zip(&constants) {

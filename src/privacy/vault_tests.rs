@@ -4,8 +4,8 @@ use super::*;
 use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
 use crate::check::check;
 use crate::density::Frame;
-use crate::model::{Constants, Model};
 use crate::density::{Law, Space};
+use crate::model::{Constants, Model};
 use crate::privacy::{Expected, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
 use crate::syntax::parse;
 

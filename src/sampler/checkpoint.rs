@@ -31,7 +31,6 @@ use super::exact_number;
 use super::oracle::SampleError;
 use super::plan::{Plan, PlanError};
 use super::run::Draw;
-use super::start;
 use super::warmup::Learnt;
 use crate::accounting::{Grant, Reservation, random_id};
 
@@ -185,7 +184,7 @@ pub(super) fn planned_releases(
             _ => sampler.lines(&plan.request, end)?,
         };
         // What a start releases is none of a chain's.
-        let first = sampler.learner().map_or(0, |_| start::LINES);
+        let first = sampler.learner().map_or(0, |learner| learner.lines(plan));
         let count = |i: usize| match i < first {
             true => 0,
             false => lines.get(i).map_or(0, |line| line.count),

@@ -164,6 +164,7 @@ impl Walker for Chain {
             self.log_prior = log_prior;
         }
         Ok(Step {
+            divergent: false,
             accept_stat: f64::from(u8::from(accepted)),
             accepted,
             step_size: eta,

@@ -46,17 +46,19 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::beginning::{Beginning, Learner};
 use super::checkpoint::{read, written};
 use super::exact_number;
 use super::gaussian;
 use super::oracle::{Oracle, SampleError, View};
 use super::plan::{Plan, PlanError};
 use super::request::PlanRequest;
+use super::run::Initial;
 use super::schedule::{Line, Noise, Quantity, Question, over_chains};
 use super::start::{self, Start};
 use super::stochastic::{all_finite, followed, moved};
-use super::{Algorithm, Kind, Learner, Metric, Sampler, Step, Walker};
-use crate::density::Frame;
+use super::{Algorithm, Kind, Metric, Sampler, Step, Walker};
+use crate::density::{Density, Frame};
 use crate::privacy::Subsampling;
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -146,14 +148,38 @@ impl Sampler for DpLangevin {
 }
 
 impl Learner for DpLangevin {
-    fn chain(&self, plan: &Plan, learnt: &Start, rng: &mut ChaCha8Rng) -> Box<dyn Walker> {
-        if learnt.is_gaussian(plan) {
-            return Box::new(gaussian::Draws::new(learnt));
-        }
-        let frame = learnt.frame().clone();
-        let u = normals(frame.dimension(), rng);
-        Box::new(Chain::new(plan, frame, learnt.clip(), u, rng))
+    fn lines(&self, _: &Plan) -> usize {
+        start::LINES
     }
+
+    fn begin(
+        &self,
+        density: &Density,
+        plan: &Plan,
+        initial: &Initial,
+        seed: u64,
+    ) -> Result<Box<dyn Beginning>, SampleError> {
+        Ok(Box::new(Start::new(density, plan, initial, seed)?))
+    }
+
+    fn restore(
+        &self,
+        saved: &Value,
+        density: &Density,
+        _: &Plan,
+    ) -> Result<Box<dyn Beginning>, SampleError> {
+        Ok(Box::new(Start::restore(saved, density.dimension())?))
+    }
+}
+
+/// A chain with what was learnt, before its first step.
+pub(super) fn chain(plan: &Plan, learnt: &Start, rng: &mut ChaCha8Rng) -> Box<dyn Walker> {
+    if learnt.is_gaussian(plan) {
+        return Box::new(gaussian::Draws::new(learnt));
+    }
+    let frame = learnt.frame().clone();
+    let u = normals(frame.dimension(), rng);
+    Box::new(Chain::new(plan, frame, learnt.clip(), u, rng))
 }
 
 /// Time that a chain travels with this clip bound, in units in which the posterior is about a

@@ -4,7 +4,12 @@
 use rand::Rng;
 
 use super::metric::Metric;
-use super::oracle::ExactOracle;
+
+/// A density that these samplers draw from.
+pub(super) trait Target {
+    /// Log density (nats, unconstrained scale) and its gradient.
+    fn log_density(&self, theta: &[f64]) -> (f64, Vec<f64>);
+}
 
 /// A point with its log density (nats, unconstrained scale) and gradient.
 #[derive(Debug, Clone)]
@@ -15,8 +20,8 @@ pub(super) struct State {
 }
 
 impl State {
-    pub fn new(theta: Vec<f64>, oracle: &ExactOracle) -> State {
-        let (log_density, gradient) = oracle.log_density(&theta);
+    pub fn new(theta: Vec<f64>, target: &dyn Target) -> State {
+        let (log_density, gradient) = target.log_density(&theta);
         State {
             theta,
             log_density,
@@ -54,7 +59,7 @@ pub(super) fn energy(state: &State, p: &[f64], metric: &Metric) -> f64 {
 pub(super) fn leapfrog(
     state: &mut State,
     p: &mut [f64],
-    oracle: &ExactOracle,
+    target: &dyn Target,
     h: f64,
     metric: &Metric,
 ) {
@@ -64,7 +69,7 @@ pub(super) fn leapfrog(
     for (x, v) in state.theta.iter_mut().zip(metric.velocity(p)) {
         *x += h * v;
     }
-    let (log_density, gradient) = oracle.log_density(&state.theta);
+    let (log_density, gradient) = target.log_density(&state.theta);
     state.log_density = log_density;
     state.gradient = gradient;
     for (p, g) in p.iter_mut().zip(&state.gradient) {
@@ -76,7 +81,7 @@ pub(super) fn leapfrog(
 /// halving (Hoffman and Gelman 2014, Algorithm 4, with Stan's threshold).
 pub(super) fn reasonable_step(
     state: &State,
-    oracle: &ExactOracle,
+    target: &dyn Target,
     metric: &Metric,
     first: f64,
     rng: &mut impl Rng,
@@ -85,7 +90,7 @@ pub(super) fn reasonable_step(
         let mut p = metric.momentum(state.theta.len(), rng);
         let before = energy(state, &p, metric);
         let mut proposal = state.clone();
-        leapfrog(&mut proposal, &mut p, oracle, h, metric);
+        leapfrog(&mut proposal, &mut p, target, h, metric);
         before - energy(&proposal, &p, metric) > 0.8f64.ln()
     };
     let mut h = first;

@@ -9,7 +9,7 @@ use rand::{Rng, RngExt};
 
 use super::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
 use super::metric::Metric;
-use super::oracle::ExactOracle;
+use super::hamiltonian::Target;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -23,7 +23,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 /// One iteration with step `h` and at most `leapfrog_steps` steps.
 pub(super) fn step(
     state: State,
-    oracle: &ExactOracle,
+    target: &dyn Target,
     h: f64,
     leapfrog_steps: usize,
     metric: &Metric,
@@ -35,7 +35,7 @@ pub(super) fn step(
     let mut proposal = state.clone();
     let mut leapfrogs = 0;
     for _ in 0..steps {
-        leapfrog(&mut proposal, &mut p, oracle, h, metric);
+        leapfrog(&mut proposal, &mut p, target, h, metric);
         leapfrogs += 1;
         if !proposal.log_density.is_finite() {
             break;

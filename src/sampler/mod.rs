@@ -5,6 +5,7 @@
 
 mod adaptation;
 mod barker_correction;
+mod beginning;
 #[cfg(test)]
 mod bias_tests;
 mod checkpoint;
@@ -18,6 +19,7 @@ mod dp_sgld;
 mod dp_sgnht;
 mod exact;
 mod exact_number;
+mod form;
 mod gaussian;
 mod hamiltonian;
 mod hmc;
@@ -25,6 +27,7 @@ mod information;
 #[cfg(test)]
 mod invariance_tests;
 mod jitter;
+mod laplace;
 mod lengths;
 mod metric;
 mod nuts;
@@ -45,9 +48,11 @@ mod warmup;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
+pub use beginning::{Beginning, Learner};
 pub use checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
 pub use clipped::{ClippedSettings, sample_clipped};
 pub use dp_langevin::{foreseen_time, gradients_wanted};
+pub use form::{Form, Information};
 pub use exact::{NonPrivateSettings, sample_exactly};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
@@ -68,7 +73,6 @@ pub use run::{
 };
 pub(crate) use run::{public_rng, start};
 pub use schedule::{Line, Noise, PlannedLine, Quantity, Question, Scale};
-pub use start::Start;
 pub use warmup::Learnt;
 
 /// A sampler, as the command line and the planner see it.
@@ -152,12 +156,6 @@ pub trait Sampler: Sync + std::fmt::Debug {
     ) -> Box<dyn Walker>;
 }
 
-/// The part of a sampler that learns from releases which all chains share.
-pub trait Learner: Sync {
-    /// A chain with what was learnt, before its first step.
-    fn chain(&self, plan: &Plan, learnt: &Start, rng: &mut ChaCha8Rng) -> Box<dyn Walker>;
-}
-
 /// The state of one chain.
 pub trait Walker {
     /// One iteration.
@@ -199,6 +197,8 @@ pub struct Step {
     /// min(1, e^log a).
     pub accept_stat: f64,
     pub accepted: bool,
+    /// Whether a trajectory without noise left the numbers.
+    pub divergent: bool,
     pub step_size: f64,
     /// The sampler's own columns ([`Algorithm::columns`]).
     pub columns: Vec<f64>,
@@ -210,6 +210,7 @@ impl Step {
         Step {
             accept_stat: 0.0,
             accepted: false,
+            divergent: false,
             step_size,
             columns: Vec::new(),
         }
@@ -220,6 +221,7 @@ impl Step {
         Step {
             accept_stat: log_a.exp().min(1.0),
             accepted,
+            divergent: false,
             step_size,
             columns: Vec::new(),
         }
@@ -228,6 +230,7 @@ impl Step {
 
 /// Every sampler, the default first.
 pub static ALGORITHMS: &[Algorithm] = &[
+    laplace::ALGORITHM,
     dp_langevin::ALGORITHM,
     dp_hmc::ALGORITHM,
     dp_penalty::ALGORITHM,

@@ -13,7 +13,7 @@ use rand::{Rng, RngExt};
 
 use super::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
 use super::metric::Metric;
-use super::oracle::ExactOracle;
+use super::hamiltonian::Target;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -49,8 +49,8 @@ struct Tree {
 }
 
 /// What does not change while a trajectory is built.
-struct Flow<'a, 'v, R> {
-    oracle: &'a ExactOracle<'v>,
+struct Flow<'a, R> {
+    target: &'a dyn Target,
     metric: &'a Metric,
     h: f64,
     /// Energy at the start.
@@ -64,7 +64,7 @@ struct Flow<'a, 'v, R> {
 /// One iteration with step `h`.
 pub(super) fn step<R: Rng>(
     state: State,
-    oracle: &ExactOracle,
+    target: &dyn Target,
     h: f64,
     max_depth: u32,
     metric: &Metric,
@@ -73,7 +73,7 @@ pub(super) fn step<R: Rng>(
     let p = metric.momentum(state.theta.len(), rng);
     let start = energy(&state, &p, metric);
     let mut flow = Flow {
-        oracle,
+        target,
         metric,
         h,
         start,
@@ -147,7 +147,7 @@ pub(super) fn step<R: Rng>(
     (tree.sample, info)
 }
 
-impl<R: Rng> Flow<'_, '_, R> {
+impl<R: Rng> Flow<'_, R> {
     /// A trajectory of 2^depth steps on from `from`; `None` when it diverges or a
     /// part of it turns back on itself.
     fn build(&mut self, depth: u32, from: End, sign: f64) -> Option<Tree> {
@@ -178,7 +178,7 @@ impl<R: Rng> Flow<'_, '_, R> {
         let End {
             mut state, mut p, ..
         } = from;
-        leapfrog(&mut state, &mut p, self.oracle, sign * self.h, self.metric);
+        leapfrog(&mut state, &mut p, self.target, sign * self.h, self.metric);
         self.leapfrogs += 1;
         let energy = energy(&state, &p, self.metric);
         let log_weight = self.start - energy;

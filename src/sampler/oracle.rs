@@ -3,13 +3,14 @@
 use std::num::NonZeroU64;
 
 use super::barker_correction;
+use super::hamiltonian::Target;
 use super::plan::Plan;
 use super::schedule::{PlannedLine, Question, Scale};
 use crate::accounting::Meter;
 use crate::density::{Density, Frame, Space};
 use crate::privacy::{
-    BatchPenaltyError, BatchPenaltyPlan, Charge, Expected, Look, NotPrivate, PenaltyError, PenaltyPlan,
-    PrivateRng, ReleaseError, ScaleError, Vault, noise,
+    BatchPenaltyError, BatchPenaltyPlan, Charge, Expected, Look, NotPrivate, PenaltyError,
+    PenaltyPlan, PrivateRng, ReleaseError, ScaleError, Vault, noise,
 };
 
 /// A run that cannot go on.
@@ -42,6 +43,8 @@ pub enum SampleError {
     NotPlanned { line: usize },
     #[error("this oracle has no answers for samplers that learn before they sample")]
     NotLearning,
+    #[error("the plan was made for another model, or for one that was not looked at")]
+    NotThisModel,
     #[error("point, centre and coordinates are not of the dimension {0}")]
     Dimension(usize),
     #[error("`{0}` is not private: it has no plan to run under")]
@@ -413,6 +416,12 @@ impl ExactOracle<'_> {
         }
         let (log_prior, gradient) = self.density().pull_back(theta, &adjoint);
         (log_prior + self.temperature * log_likelihood, gradient)
+    }
+}
+
+impl Target for ExactOracle<'_> {
+    fn log_density(&self, theta: &[f64]) -> (f64, Vec<f64>) {
+        ExactOracle::log_density(self, theta)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The settings of a run that is made of releases.
 
 use super::own::Asked;
+use super::form::Form;
 use super::plan::PlanError;
 use super::{Algorithm, dp_hmc, dp_langevin};
 use crate::accounting::{Real, Relation};
@@ -102,6 +103,8 @@ pub struct PlanRequest {
     pub gradients_per_draw: u64,
     /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
     pub noise_estimate: f64,
+    /// What is known of the model, where it was looked at; only dp-laplace asks for it.
+    pub form: Option<Form>,
     /// What one chain asks in one iteration, where the sampler is not of this crate.
     pub asked: Asked,
 }
@@ -138,6 +141,7 @@ impl PlanRequest {
             start_share: DEFAULT_START_SHARE,
             gradients_per_draw: DEFAULT_GRADIENTS_PER_DRAW,
             noise_estimate: 0.0,
+            form: None,
             asked: Asked::default(),
         }
     }

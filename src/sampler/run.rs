@@ -1,6 +1,7 @@
 //! Chains: initial points, iterations, what is kept.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -8,12 +9,12 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::beginning::{Beginning, Learner};
 use super::checkpoint::{Begun, Checkpoint, Keeping, Names, planned_releases, window};
 use super::exact_number;
 use super::metric::MetricForm;
 use super::oracle::{Oracle, PrivateOracle, SampleError};
 use super::plan::Plan;
-use super::start::{self, Start};
 use super::warmup::Warmup;
 use super::{Kind, Walker};
 use crate::accounting::Meter;
@@ -84,8 +85,8 @@ pub trait Observer: Sync {
 
     /// What was learnt before the chains, by samplers that learn. Called once, before the
     /// first iteration, also when a run goes on.
-    fn learnt(&self, start: &Start) {
-        let _ = start;
+    fn learnt(&self, learnt: &Arc<dyn Beginning>) {
+        let _ = learnt;
     }
 
     /// Whether to stop. Chains finish the iteration that they are in, so that nothing that
@@ -206,14 +207,15 @@ pub fn sample_from(
         None => None,
         Some(learner) => {
             let mut oracle = oracles(chains)?;
-            match learn(oracle.as_mut(), density, plan, run, observer, keeping)? {
-                Some(start) => Some((learner, start)),
+            let at = (density, plan, run);
+            match learn(learner, oracle.as_mut(), at, observer, keeping)? {
+                Some(learnt) => Some(learnt),
                 None => return Ok(vec![Chain::not_begun(); chains]),
             }
         }
     };
-    if let Some((_, start)) = &learnt {
-        observer.learnt(start);
+    if let Some(learnt) = &learnt {
+        observer.learnt(learnt);
     }
     in_parallel(chains, observer, |chain, stop| {
         let mut rng = public_rng(run.seed, chain);
@@ -232,7 +234,7 @@ pub fn sample_from(
             run.metric,
         );
         let mut walker = match (&learnt, begun) {
-            (Some((learner, start)), _) => learner.chain(plan, start, &mut rng),
+            (Some(learnt), _) => learnt.chain(density, plan, &mut rng),
             (None, None) => {
                 let theta = start(&run.initial, chain, density, &mut rng)?;
                 sampler.chain(plan, theta, oracle.as_mut(), &mut rng)
@@ -243,9 +245,7 @@ pub fn sample_from(
                 sampler.chain(plan, anywhere, oracle.as_mut(), &mut rng)
             }
         };
-        let asks = learnt
-            .as_ref()
-            .is_none_or(|(_, start)| !start.is_gaussian(plan));
+        let asks = learnt.as_ref().is_none_or(|l| l.chains_ask(plan));
         let mut course = Course {
             walker: walker.as_mut(),
             oracle: oracle.as_mut(),
@@ -269,41 +269,43 @@ pub fn sample_from(
     })
 }
 
-/// The start of a run, which its chains share; its rounds are kept as a chain's iterations
-/// are, behind the chains. `None` if it was interrupted.
+/// What a run's chains share; its rounds are kept as a chain's iterations are, behind the
+/// chains. `None` if it was interrupted.
 fn learn(
+    learner: &dyn Learner,
     oracle: &mut dyn Oracle,
-    density: &Density,
-    plan: &Plan,
-    run: &PrivateSettings,
+    (density, plan, run): (&Density, &Plan, &PrivateSettings),
     observer: &impl Observer,
     keeping: Option<&Keeping>,
-) -> Result<Option<Start>, SampleError> {
+) -> Result<Option<Arc<dyn Beginning>>, SampleError> {
     let place = plan.request.chains as usize;
     let begun = keeping.and_then(|keeping| keeping.begun.get(place)?.as_ref());
     let mut names = Names::default();
-    let (mut start, mut round, lost) = match begun {
-        None => (Start::new(density, plan, &run.initial, run.seed)?, 0, 0),
+    let (mut learnt, mut round, lost) = match begun {
+        None => {
+            let learnt = learner.begin(density, plan, &run.initial, run.seed)?;
+            (learnt, 0, 0)
+        }
         Some(begun) => {
             let last = &begun.last;
-            if last.granted > start::MOST_STEPS {
-                return Err(SampleError::Unreadable);
-            }
             oracle.count_from(begun.released(plan)?);
             names = Names::behind(last);
-            let start = Start::restore(&last.walker, density.dimension())?;
-            (start, last.granted, last.lost + last.granted - last.done)
+            let learnt = learner.restore(&last.walker, density, plan)?;
+            if last.granted > learnt.most_rounds(plan) {
+                return Err(SampleError::Unreadable);
+            }
+            (learnt, last.granted, last.lost + last.granted - last.done)
         }
     };
     let nothing = Warmup::new(0, 0, 0.0, None, MetricForm::Unit);
-    let mut keep = |start: &Start, oracle: &dyn Oracle, done: u64, granted: u64| {
+    let mut keep = |learnt: &dyn Beginning, oracle: &dyn Oracle, done: u64, granted: u64| {
         let Some(keeping) = keeping else {
             return Ok(());
         };
         let mut released = oracle.released();
         for (released, more) in released
             .iter_mut()
-            .zip(start::releases(plan, done..granted))
+            .zip(learnt.releases(plan, done..granted))
         {
             *released += more;
         }
@@ -316,24 +318,24 @@ fn learn(
             sampled: 0,
             first_release: None,
             position: 0,
-            walker: start.save(),
+            walker: learnt.save(),
             warmup: nothing.learnt().clone(),
             draws: Vec::new(),
         };
         keeping.keep(place, &checkpoint)
     };
-    while round < start.steps(plan) {
+    while round < learnt.rounds(plan) {
         if observer.interrupted() {
-            keep(&start, oracle, round, round)?;
+            keep(learnt.as_ref(), oracle, round, round)?;
             return Ok(None);
         }
-        keep(&start, oracle, round, round + 1)?;
+        keep(learnt.as_ref(), oracle, round, round + 1)?;
         let mut rng = public_rng(run.seed, place + 1 + round as usize);
-        start.step(round, plan, oracle, &mut rng)?;
+        learnt.round(round, density, plan, oracle, &mut rng)?;
         round += 1;
     }
-    keep(&start, oracle, round, round)?;
-    Ok(Some(start))
+    keep(learnt.as_ref(), oracle, round, round)?;
+    Ok(Some(Arc::from(learnt)))
 }
 
 /// A chain that is about to go.
@@ -433,7 +435,7 @@ impl<O: Observer> Course<'_, O> {
                 phase: Phase::Sampling,
                 accept_stat: step.accept_stat,
                 step_size: step.step_size,
-                divergent: false,
+                divergent: step.divergent && self.at >= self.recorder.num_warmup,
                 sampler: step.columns,
                 values: self.density.outputs(self.walker.theta()),
             },

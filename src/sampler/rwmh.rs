@@ -10,7 +10,7 @@ use rand::{Rng, RngExt};
 
 use super::hamiltonian::{Info, State};
 use super::metric::Metric;
-use super::oracle::ExactOracle;
+use super::hamiltonian::Target;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -27,7 +27,7 @@ pub(super) const TARGET_ACCEPTANCE: f64 = 0.234;
 /// One iteration with step `h`.
 pub(super) fn step(
     state: State,
-    oracle: &ExactOracle,
+    target: &dyn Target,
     h: f64,
     metric: &Metric,
     rng: &mut impl Rng,
@@ -40,7 +40,7 @@ pub(super) fn step(
         .zip(&direction)
         .map(|(x, v)| x + h * v)
         .collect();
-    let proposal = State::new(theta, oracle);
+    let proposal = State::new(theta, target);
     let log_ratio = proposal.log_density - state.log_density;
     let accept_stat = if log_ratio.is_nan() {
         0.0

@@ -64,6 +64,8 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::Walker;
+use super::beginning::Beginning;
 use super::checkpoint::{read, written};
 use super::dp_langevin;
 use super::gaussian;
@@ -187,7 +189,7 @@ pub(super) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
 }
 
 /// What these rounds release, by line of the plan.
-pub(super) fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
+fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
     let mut released = vec![0; plan.lines.len()];
     for round in rounds.start.min(STEPS)..rounds.end.min(STEPS) {
         match POINTS.get(round as usize) {
@@ -297,56 +299,9 @@ impl Start {
         dp_langevin::time(plan, self.clip) < ENOUGH_TIME
     }
 
-    /// How many steps there are; certain once the last histogram is there.
-    pub(super) fn steps(&self, plan: &Plan) -> u64 {
-        match self.is_gaussian(plan) {
-            true => MOST_STEPS,
-            false => STEPS,
-        }
-    }
-
     /// Whether the records' gradients were seen above the noise.
     pub fn seen(&self) -> bool {
         self.seen
-    }
-
-    /// What is learnt, for reports: all of it follows from released values.
-    pub fn report(&self, plan: &Plan) -> Value {
-        json!({
-            "clip": self.clip,
-            "last_step": self.last_step,
-            "cut": self.cut,
-            "unknown": self.unknown,
-            "seen": self.seen,
-            "time": dp_langevin::time(plan, self.clip),
-            "gaussian": self.is_gaussian(plan),
-            "centre_sd": self.is_gaussian(plan).then(|| self.variance.sqrt()),
-        })
-    }
-
-    /// The same in words; whether the search has arrived is for the verdicts.
-    pub fn describe(&self, plan: &Plan) -> Vec<String> {
-        let time = dp_langevin::time(plan, self.clip);
-        let mut lines = vec![format!(
-            "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest each chain {} for {time:.1} times what it takes to forget where it was",
-            100.0 * plan.request.start_share,
-            self.clip,
-            match self.is_gaussian(plan) {
-                true => "would travel",
-                false => "travels",
-            },
-        )];
-        if self.is_gaussian(plan) {
-            lines.push(format!(
-                "warning: that is too short: the records are too few for chains at this budget, or the parameters too many, or the iterations. The rest of the budget went on with the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing of how well it fits. More records, more epsilon or --temperature would help",
-                self.variance.sqrt(),
-            ));
-        }
-        lines
-    }
-
-    pub(super) fn save(&self) -> Value {
-        written(self)
     }
 
     /// What [`save`](Start::save) wrote, of a model of so many parameters.
@@ -382,11 +337,29 @@ impl Start {
             self.variance = gain * noise;
         }
     }
+}
+
+impl Beginning for Start {
+    fn rounds(&self, plan: &Plan) -> u64 {
+        match self.is_gaussian(plan) {
+            true => MOST_STEPS,
+            false => STEPS,
+        }
+    }
+
+    fn most_rounds(&self, _: &Plan) -> u64 {
+        MOST_STEPS
+    }
+
+    fn releases(&self, plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
+        releases(plan, rounds)
+    }
 
     /// One round, or the histogram that comes last, or one of the rounds of a Gaussian.
-    pub(super) fn step(
+    fn round(
         &mut self,
         round: u64,
+        _: &Density,
         plan: &Plan,
         oracle: &mut dyn Oracle,
         rng: &mut ChaCha8Rng,
@@ -409,6 +382,67 @@ impl Start {
         self.clip = clip.unwrap_or_else(|| self.usual_clip(plan));
         self.seen = clip.is_some();
         Ok(())
+    }
+
+    fn chains_ask(&self, plan: &Plan) -> bool {
+        !self.is_gaussian(plan)
+    }
+
+    fn draws_are_independent(&self, plan: &Plan) -> bool {
+        self.is_gaussian(plan)
+    }
+
+    fn chain<'a>(
+        &'a self,
+        _: &'a Density,
+        plan: &Plan,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker + 'a> {
+        dp_langevin::chain(plan, self, rng)
+    }
+
+    fn save(&self) -> Value {
+        written(self)
+    }
+
+    fn report(&self, plan: &Plan) -> Value {
+        json!({
+            "clip": self.clip,
+            "last_step": self.last_step,
+            "cut": self.cut,
+            "unknown": self.unknown,
+            "seen": self.seen,
+            "time": dp_langevin::time(plan, self.clip),
+            "gaussian": self.is_gaussian(plan),
+            "centre_sd": self.is_gaussian(plan).then(|| self.variance.sqrt()),
+        })
+    }
+
+    /// The same in words; whether the search has arrived is for the verdicts.
+    fn describe(&self, plan: &Plan) -> Vec<String> {
+        let time = dp_langevin::time(plan, self.clip);
+        let mut lines = vec![format!(
+            "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest each chain {} for {time:.1} times what it takes to forget where it was",
+            100.0 * plan.request.start_share,
+            self.clip,
+            match self.is_gaussian(plan) {
+                true => "would travel",
+                false => "travels",
+            },
+        )];
+        if self.is_gaussian(plan) {
+            lines.push(format!(
+                "warning: that is too short: the records are too few for chains at this budget, or the parameters too many, or the iterations. The rest of the budget went on with the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing of how well it fits. More records, more epsilon or --temperature would help",
+                self.variance.sqrt(),
+            ));
+        }
+        lines
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        let mut numbers = self.frame.centre().to_vec();
+        numbers.extend([self.clip, self.records, self.last_step, self.variance]);
+        numbers
     }
 }
 

@@ -295,6 +295,7 @@ pub(super) fn followed(finite: bool, h: f64, columns: Vec<f64>) -> Step {
     Step {
         accept_stat: f64::from(u8::from(finite)),
         accepted: finite,
+        divergent: false,
         step_size: h,
         columns,
     }

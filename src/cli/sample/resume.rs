@@ -7,6 +7,7 @@
 //! older one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Parser;
 use serde_json::{Value, json};
@@ -21,7 +22,8 @@ use crate::cli::{Cli, Command, Common};
 use crate::output::{Outset, RECORD, RunDirectory, RunLedger, Unfinished, UnfinishedError};
 use crate::privacy::PrivateRng;
 use crate::sampler::{
-    Begun, Chain, Keeping, Plan, PrivateSettings, Start, released_before, sample_with_checkpoints,
+    Beginning, Begun, Chain, Keeping, Plan, PrivateSettings, released_before,
+    sample_with_checkpoints,
 };
 
 impl From<UnfinishedError> for Failure {
@@ -294,7 +296,7 @@ pub(super) struct Ran {
     pub chains: Vec<Chain>,
     pub released: Vec<u64>,
     /// What was learnt before the chains began.
-    pub start: Option<Start>,
+    pub start: Option<Arc<dyn Beginning>>,
 }
 
 impl Job<'_> {

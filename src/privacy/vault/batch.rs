@@ -38,7 +38,13 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        self.noisy_sum(&Look::gradient(&self.density, theta), scale, subsampling, charge, rng)
+        self.noisy_sum(
+            &Look::gradient(&self.density, theta),
+            scale,
+            subsampling,
+            charge,
+            rng,
+        )
     }
 
     /// The sum over a batch of the clipped vectors that `look` makes of records, plus noise.

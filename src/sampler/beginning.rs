@@ -1,0 +1,88 @@
+//! What a run learns from releases before its chains begin, and shares among them.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use super::Walker;
+use super::oracle::{Oracle, SampleError};
+use super::plan::Plan;
+use super::run::Initial;
+use crate::density::Density;
+
+/// The part of a sampler that learns before its chains.
+pub trait Learner: Sync {
+    /// How many of the plan's first lines are of what is learnt, and of no chain.
+    fn lines(&self, plan: &Plan) -> usize;
+
+    /// Before the first round.
+    ///
+    /// Errors: no point to begin at; a plan that was made for another model.
+    fn begin(
+        &self,
+        density: &Density,
+        plan: &Plan,
+        initial: &Initial,
+        seed: u64,
+    ) -> Result<Box<dyn Beginning>, SampleError>;
+
+    /// What [`Beginning::save`] wrote.
+    ///
+    /// Errors: it is not of this sampler, model and plan.
+    fn restore(
+        &self,
+        saved: &Value,
+        density: &Density,
+        plan: &Plan,
+    ) -> Result<Box<dyn Beginning>, SampleError>;
+}
+
+/// What was learnt so far: all of it follows from released values.
+pub trait Beginning: Debug + Send + Sync {
+    /// How many rounds there are, as far as is known: certain once they are over.
+    fn rounds(&self, plan: &Plan) -> u64;
+
+    /// How many there can be.
+    fn most_rounds(&self, plan: &Plan) -> u64;
+
+    /// What these rounds release, by line of the plan.
+    fn releases(&self, plan: &Plan, rounds: Range<u64>) -> Vec<u64>;
+
+    /// One round.
+    fn round(
+        &mut self,
+        round: u64,
+        density: &Density,
+        plan: &Plan,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<(), SampleError>;
+
+    /// Whether chains release more.
+    fn chains_ask(&self, plan: &Plan) -> bool;
+
+    /// Whether draws do not depend on those before.
+    fn draws_are_independent(&self, plan: &Plan) -> bool;
+
+    /// A chain before its first step.
+    fn chain<'a>(
+        &'a self,
+        density: &'a Density,
+        plan: &Plan,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker + 'a>;
+
+    /// All that the next rounds depend on.
+    fn save(&self) -> Value;
+
+    /// For reports.
+    fn report(&self, plan: &Plan) -> Value;
+
+    /// The same in words.
+    fn describe(&self, plan: &Plan) -> Vec<String>;
+
+    /// What was learnt, as numbers, for those who attack it.
+    fn numbers(&self) -> Vec<f64>;
+}

@@ -1,0 +1,232 @@
+//! What a noisy histogram of lengths tells: of half octaves, about what lengths should be.
+
+use crate::linear::dot;
+use crate::privacy::Bins;
+
+/// A bin that stands this many sds above the noise is filled; one that stands with its
+/// neighbours above it, from [`AMONG`] sds on, where so many of them together have
+/// [`TOGETHER`]. Of fifty bins of noise alone one is taken for filled in one of a hundred.
+const ALONE: f64 = 3.7;
+const AMONG: f64 = 1.0;
+const TOGETHER: f64 = 4.2;
+const WINDOWS: [usize; 2] = [2, 4];
+/// From what is kept to the next filled bin there may be so many, or it has to stand
+/// [`FAR_OFF`] sds above the noise.
+const GAP: usize = 4;
+const FAR_OFF: f64 = 5.5;
+/// Counts below this many sds of the noise of a bin tell nothing of a tail.
+const HIDDEN: f64 = 1.5 * ALONE;
+/// What a noise that hides bins may hide: a third of [`HIDDEN`] records, at most a fiftieth of
+/// all, with lengths of so many times the longest that is seen.
+const HIDDEN_SHARE: f64 = 1.0 / 3.0;
+const MOST_HIDDEN: f64 = 0.02;
+pub(super) const BEYOND: f64 = 1.4;
+
+/// The part of a histogram that rises above its noise, scaled to the number of records.
+#[derive(Debug)]
+pub(super) struct Histogram {
+    counts: Vec<f64>,
+    /// Upper ends of bins.
+    ends: Vec<f64>,
+    records: f64,
+    /// Counts below this tell nothing of a tail.
+    hidden: f64,
+    last: usize,
+}
+
+impl Histogram {
+    /// From counts with noise of this sd, of bins in these units, of so many records; none where
+    /// nothing is seen.
+    pub fn seen(
+        counts: &[f64],
+        sd: f64,
+        (bins, unit): (Bins, f64),
+        records: f64,
+    ) -> Option<Histogram> {
+        let mut filled: Vec<bool> = counts.iter().map(|c| *c > ALONE * sd).collect();
+        for width in WINDOWS {
+            for first in 0..(counts.len() + 1).saturating_sub(width) {
+                let window = first..first + width;
+                let sum: f64 = counts[window.clone()].iter().sum();
+                if sum > TOGETHER * sd * (width as f64).sqrt() {
+                    for bin in window {
+                        filled[bin] |= counts[bin] > AMONG * sd;
+                    }
+                }
+            }
+        }
+        if !filled.contains(&true) {
+            return None;
+        }
+        let fullest = (0..counts.len()).max_by(|a, b| counts[*a].total_cmp(&counts[*b]))?;
+        let (mut low, mut high) = (fullest, fullest);
+        for bin in (0..fullest).rev() {
+            if filled[bin] && (low - bin <= GAP || counts[bin] > FAR_OFF * sd) {
+                low = bin;
+            }
+        }
+        for bin in fullest + 1..counts.len() {
+            if filled[bin] && (bin - high <= GAP || counts[bin] > FAR_OFF * sd) {
+                high = bin;
+            }
+        }
+        let kept = |(bin, c): (usize, &f64)| match (low..=high).contains(&bin) {
+            true => c.max(0.0),
+            false => 0.0,
+        };
+        let mut kept: Vec<f64> = counts.iter().enumerate().map(kept).collect();
+        let sum: f64 = kept.iter().sum();
+        for count in &mut kept {
+            *count *= records / sum.max(1.0);
+        }
+        Some(Histogram {
+            ends: (0..counts.len()).map(|k| unit * bins.upper_end(k)).collect(),
+            counts: kept,
+            records,
+            hidden: HIDDEN * sd,
+            last: high,
+        })
+    }
+
+    /// The upper end of the last bin that is seen.
+    pub fn top(&self) -> f64 {
+        self.ends[self.last]
+    }
+
+    /// The length that about so many exceed. Beyond what the noise lets through, a tail that goes
+    /// on as its visible part does.
+    pub fn exceeded_by(&self, records: f64) -> f64 {
+        if records < self.hidden && self.hidden < 0.1 * self.records {
+            let (near, far) = (self.within(self.hidden), self.within(3.0 * self.hidden));
+            let index = ((near / far).max(1.0001).ln() / 3f64.ln()).clamp(0.03, 0.4);
+            return near * (self.hidden / records).powf(index);
+        }
+        self.within(records)
+    }
+
+    fn within(&self, records: f64) -> f64 {
+        let mut above = 0.0;
+        for (bin, count) in self.counts.iter().enumerate().rev() {
+            if above + count > records {
+                let share = ((above + count - records) / count).clamp(0.0, 1.0);
+                return self.ends[bin] * (0.5 * (share - 1.0)).exp2();
+            }
+            above += count;
+        }
+        let first = self.counts.iter().position(|c| *c > 0.0).unwrap_or(0);
+        self.ends[first] * 0.5f64.sqrt()
+    }
+
+    /// Middles of bins.
+    fn lengths(&self) -> Vec<f64> {
+        self.ends.iter().map(|end| end * 0.5f64.powf(0.25)).collect()
+    }
+
+    /// The sum of lengths over that of lengths clipped at `bound`.
+    pub fn lost_factor(&self, bound: f64) -> f64 {
+        let lengths = self.lengths();
+        let clipped: Vec<f64> = lengths.iter().map(|x| x.min(bound)).collect();
+        dot(&self.counts, &lengths) / dot(&self.counts, &clipped).max(f64::MIN_POSITIVE)
+    }
+
+    /// The slope of a sum of vectors clipped at `bound`, as a share of that of whole ones.
+    pub fn efficiency(&self, bound: f64) -> f64 {
+        let (mut clipped, mut whole) = (0.0, 0.0);
+        for (count, x) in self.counts.iter().zip(self.lengths()) {
+            clipped += count * x * x.min(bound);
+            whole += count * x * x;
+        }
+        clipped / whole.max(f64::MIN_POSITIVE)
+    }
+
+    /// How far clipping at `bound` can move the sum of the vectors: what is taken away may lie in
+    /// one direction.
+    pub fn lost_sum(&self, bound: f64) -> f64 {
+        let hidden = (HIDDEN_SHARE * self.hidden).min(MOST_HIDDEN * self.records);
+        let seen = self.counts.iter().zip(self.lengths());
+        let seen: f64 = seen.map(|(c, x)| c * (x - bound).max(0.0)).sum();
+        seen + hidden * (BEYOND * self.top() - bound).max(0.0)
+    }
+
+    /// The clip bound at which noise, so much for a bound of 1, and what clipping takes away,
+    /// weighed by `weight`, are least in units of the slope that is left.
+    pub fn best_clip(&self, noise: f64, weight: f64) -> f64 {
+        let bound = |k: i32| 1.25 * self.top() * (-f64::from(k) / 6.0).exp2();
+        let cost = |bound: f64| {
+            let efficiency = self.efficiency(bound);
+            (noise * bound / efficiency).powi(2)
+                + (weight * self.lost_sum(bound) / efficiency).powi(2)
+        };
+        (0..24)
+            .map(bound)
+            .min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
+            .unwrap_or(self.top())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    const BINS: (Bins, f64) = (Bins::GRADIENT, 2.0);
+
+    fn counts(filled: &[(usize, f64)]) -> Vec<f64> {
+        let mut counts = vec![0.0; Bins::GRADIENT.count()];
+        for (bin, count) in filled {
+            counts[*bin] = *count;
+        }
+        counts
+    }
+
+    #[test]
+    fn faint_bins_count_beside_others_and_loud_ones_far_off() {
+        let faint = counts(&[(3, 20.0), (9, 300.0), (10, 900.0), (12, 25.0), (13, 35.0), (25, 60.0)]);
+        let seen = Histogram::seen(&faint, 10.0, BINS, 1260.0).unwrap();
+        // 20 stands alone below 3.7 sds, 60 far off above 5.5.
+        assert_eq!(seen.counts[3], 0.0);
+        assert!(seen.counts[12] > 0.0 && seen.counts[13] > 0.0 && seen.counts[25] > 0.0);
+        assert_eq!(seen.top(), 2.0 * Bins::GRADIENT.upper_end(25));
+        assert!((seen.counts.iter().sum::<f64>() - 1260.0).abs() < 1e-9);
+        assert!(Histogram::seen(&counts(&[(5, 36.0)]), 10.0, BINS, 100.0).is_none());
+    }
+
+    // If it failed: a bin of noise would be taken for the longest of gradients, and clip bounds
+    // be thousands of times too long. A false alarm is one of a hundred; 2,000 histograms of 29
+    // bins of noise beside one that is full have 20, and 40 are 4.5 sds of that.
+    #[test]
+    fn noise_is_rarely_taken_for_lengths() {
+        let rng = &mut ChaCha8Rng::seed_from_u64(5);
+        let mut wrong = 0;
+        for _ in 0..2000 {
+            let mut noisy = counts(&[(9, 1000.0)]);
+            for count in &mut noisy {
+                let noise: f64 = StandardNormal.sample(rng);
+                *count += 10.0 * noise;
+            }
+            let seen = Histogram::seen(&noisy, 10.0, BINS, 1000.0).unwrap();
+            wrong += u64::from(seen.last > 9 + GAP);
+        }
+        assert!(wrong <= 40, "{wrong}");
+    }
+
+    #[test]
+    fn quantiles_and_what_clipping_takes_are_those_of_the_bins() {
+        let seen = counts(&[(8, 500.0), (10, 500.0)]);
+        let seen = Histogram::seen(&seen, 1.0, BINS, 1000.0).unwrap();
+        let [short, long] = [8, 10].map(|k| 2.0 * Bins::GRADIENT.upper_end(k));
+        assert!((seen.exceeded_by(500.0) / long - 0.5f64.sqrt()).abs() < 1e-12);
+        assert!((seen.exceeded_by(250.0) / long - 0.5f64.powf(0.25)).abs() < 1e-12);
+        assert!(seen.exceeded_by(600.0) <= short);
+        let middle = |end: f64| end * 0.5f64.powf(0.25);
+        let lost = (middle(short) + middle(long)) / (2.0 * middle(short));
+        assert!((seen.lost_factor(middle(short)) - lost).abs() < 1e-12);
+        assert_eq!(seen.lost_factor(2.0 * long), 1.0);
+        assert_eq!(seen.efficiency(2.0 * long), 1.0);
+        // Without noise nothing is clipped, with much of it nearly everything.
+        assert!(seen.best_clip(1e-9, 1.0) >= long);
+        assert!(seen.best_clip(1e6, 1.0) < 0.3 * short);
+    }
+}

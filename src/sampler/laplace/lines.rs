@@ -1,0 +1,191 @@
+//! What a search releases, and how it asks.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use super::shares::Shares;
+use crate::density::Frame;
+use crate::privacy::{Expected, Subsampling};
+use crate::sampler::form::{Form, Information};
+use crate::sampler::oracle::{Oracle, SampleError, View};
+use crate::sampler::plan::Plan;
+use crate::sampler::request::PlanRequest;
+use crate::sampler::schedule::{Line, Noise, Quantity, Question, Scale};
+
+/// The lines of all searches.
+pub(super) const GRADIENT_LENGTHS: usize = 0;
+pub(super) const GRADIENT: usize = 1;
+pub(super) const CERTIFICATE_LENGTHS: usize = 2;
+pub(super) const CERTIFICATE: usize = 3;
+/// Of those whose information is not public.
+pub(super) const INFORMATION_LENGTHS: usize = 4;
+pub(super) const INFORMATION: usize = 5;
+/// Of those with a law, where the budget is not tight.
+pub(super) const SLOPE: usize = 6;
+/// Of those without: of the last round.
+pub(super) const CURVATURE_LENGTHS: usize = 6;
+pub(super) const CURVATURE: usize = 7;
+
+pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
+    let line = |what, quantity, count, share| Line {
+        what,
+        question: Question::Learnt(quantity),
+        noise: Noise::Share(share),
+        count,
+        subsampling: Subsampling::All,
+    };
+    let gradient = match form.information {
+        Information::Law { .. } => ("gradient, centred by the model's law", Quantity::CentredGradient),
+        _ => ("gradient", Quantity::Gradient),
+    };
+    let others: u64 = shares.others.iter().sum();
+    let mut lines = vec![
+        line(
+            "histogram of gradient lengths",
+            Quantity::GradientLengths,
+            others,
+            shares.gradient_lengths,
+        ),
+        line(gradient.0, gradient.1, shares.gradients.iter().sum(), shares.gradient),
+        line(
+            "histogram of gradient lengths, for the certificate",
+            Quantity::GradientLengths,
+            1,
+            shares.certificate_lengths,
+        ),
+        line("gradient, for the certificate", gradient.1, 1, shares.certificate),
+    ];
+    let last = match form.information {
+        Information::Public => return lines,
+        Information::Law { .. } => 0,
+        Information::Curvature => *shares.others.last().unwrap_or(&0),
+    };
+    let rest = (others - last) as f64 / others as f64;
+    lines.push(line(
+        "histogram of the information",
+        Quantity::InformationLengths,
+        others - last,
+        shares.information_lengths * rest,
+    ));
+    lines.push(line(
+        "information",
+        Quantity::Information,
+        others - last,
+        shares.information * rest,
+    ));
+    if last > 0 {
+        lines.push(line(
+            "histogram of the curvature",
+            Quantity::CurvatureLengths,
+            last,
+            shares.information_lengths * (1.0 - rest),
+        ));
+        lines.push(line(
+            "curvature",
+            Quantity::Curvature,
+            last,
+            shares.information * (1.0 - rest),
+        ));
+    }
+    if shares.slope > 0.0 {
+        lines.push(line("slope of the centred gradient", Quantity::Slope, 1, shares.slope));
+    }
+    lines
+}
+
+/// What these rounds release, by line; the round after the last is the certificate.
+pub(super) fn releases(form: &Form, shares: &Shares, lines: usize, rounds: Range<u64>) -> Vec<u64> {
+    let mut released = vec![0; lines];
+    let mut add = |line: usize, count: u64| {
+        if let Some(released) = released.get_mut(line) {
+            *released += count;
+        }
+    };
+    let count = shares.rounds();
+    for round in rounds {
+        let round = round as usize;
+        if round >= count {
+            add(CERTIFICATE_LENGTHS, 1);
+            add(CERTIFICATE, 1);
+            continue;
+        }
+        add(GRADIENT_LENGTHS, shares.others[round]);
+        add(GRADIENT, shares.gradients[round]);
+        let last = round + 1 == count;
+        match form.information {
+            Information::Public => {}
+            Information::Curvature if last => {
+                add(CURVATURE_LENGTHS, shares.others[round]);
+                add(CURVATURE, shares.others[round]);
+            }
+            _ => {
+                add(INFORMATION_LENGTHS, shares.others[round]);
+                add(INFORMATION, shares.others[round]);
+                if last && shares.slope > 0.0 {
+                    add(SLOPE, 1);
+                }
+            }
+        }
+    }
+    released
+}
+
+/// Questions from one point, in one frame.
+pub(super) struct Asked<'a> {
+    pub form: &'a Form,
+    pub plan: &'a Plan,
+    pub frame: &'a Frame,
+    pub expected: Option<&'a Expected<'a>>,
+    /// The reference of histograms.
+    pub unit: f64,
+}
+
+impl Asked<'_> {
+    /// The average of so many sums of what the line takes of records, clipped at `clip`.
+    pub fn sum(
+        &self,
+        line: usize,
+        clip: f64,
+        inner_clip: f64,
+        times: u64,
+        oracle: &mut dyn Oracle,
+    ) -> Result<Vec<f64>, SampleError> {
+        let view = View {
+            space: self.form.space,
+            expected: self.expected,
+            inner_clip,
+            unit: self.unit,
+            ..View::of_parameters(self.frame.centre(), self.frame, clip)
+        };
+        let times = NonZeroU64::new(times).ok_or(SampleError::NotPlanned { line })?;
+        oracle.learnt_often(line, &view, times)
+    }
+
+    /// A histogram, and the sd of the noise of a count.
+    pub fn histogram(
+        &self,
+        line: usize,
+        times: u64,
+        oracle: &mut dyn Oracle,
+    ) -> Result<(Vec<f64>, f64), SampleError> {
+        let counts = self.sum(line, 1.0, f64::INFINITY, times, oracle)?;
+        Ok((counts, self.noise(line, times)))
+    }
+
+    /// Standard deviation of the noise of an average of so many sums, for a clip bound of 1.
+    pub fn noise(&self, line: usize, times: u64) -> f64 {
+        let sigma = self.plan.lines.get(line).map_or(0.0, |line| match line.scale {
+            Scale::Learnt(scale) => scale.sigma(),
+            _ => 0.0,
+        });
+        sigma / (times.max(1) as f64).sqrt()
+    }
+}
+
+/// What is assumed of the model of a request.
+pub(super) fn form_of(request: &PlanRequest) -> Form {
+    match &request.form {
+        Some(form) => form.clone(),
+        None => Form::unknown(request.dimension as usize),
+    }
+}

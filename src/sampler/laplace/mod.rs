@@ -1,0 +1,357 @@
+//! DP-Laplace: Newton's method with the model's own information, then exact draws from what was
+//! released.
+//!
+//! # Coordinates
+//!
+//! [`Form`] finds before a row is read what all records see the parameters through, directions
+//! that no record sees, units in which a record tells about 1, and where the information comes
+//! from: it is public, or that of the law which the model gives a record's outcomes, or the
+//! second derivatives of its log-likelihood.
+//!
+//! # A round
+//!
+//! At y = c + A v ([`search`]):
+//!
+//! 1. A noisy histogram of the lengths of the records' information gives a clip bound b, and
+//!    F = sum clip_b(F_i) is released, with F_i = sum_j p_j g_j g_j', the sum over outcomes of the
+//!    record that the model holds possible. The outer products of the records' own gradients say
+//!    next to nothing of the curvature far from the mode; F does. It is averaged with that of
+//!    earlier rounds near by.
+//! 2. New axes, in which F and the prior's curvature come to the identity. Eigenvalues that the
+//!    noise could have made are claimed in part only, and their directions called unknown.
+//! 3. A noisy histogram of the lengths of gradients gives the clip bound c at which noise and what
+//!    clipping takes away are least.
+//! 4. G = sum clip_c(g_i - a_i) is released. Where there is a law, a_i is the vector at which the
+//!    clipped gradient is balanced, sum_j p_j clip_c(g_j - a_i) = 0: clipping then costs some
+//!    efficiency, and no bias as far as the model's conditional law is right (conditionally
+//!    unbiased bounded influence: Künsch, Stefanski and Carroll 1989). Where gradients are not
+//!    bounded, tails may not be the model's: what clipping can take away in one direction is
+//!    added to the noise.
+//! 5. A Kalman step with the slope H, which is F times the efficiency of clipping, or in the last
+//!    round of a large budget a release of its own; a trust region of one record's sd. A filter
+//!    that is contradicted by what it sees trusts its belief less.
+//!
+//! Rounds become more exact by a factor of about two each: far away there is no use in being so,
+//! and the last one decides. A certificate follows: a small part of the budget looks at the centre
+//! again with a wide clip bound. Its size follows a chi-square law if all that is claimed holds.
+//!
+//! # Draws
+//!
+//! The likelihood that was released is a normal one of y, with covariance H^-1 and that of the
+//! noise in the centre. Times the prior, constraints and all, it is drawn from by the no-U-turn
+//! sampler ([`posterior`]).
+//!
+//! # Cost
+//!
+//! The rounds' and the certificate's releases: all Gaussian, of all records, their number and
+//! noise multipliers fixed beforehand. Where they look and what they are clipped at follows from
+//! earlier ones (docs/proofs.md, sections 5, 14 and 17).
+
+mod histogram;
+mod lines;
+mod posterior;
+mod search;
+mod shares;
+
+use std::ops::Range;
+
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use super::beginning::{Beginning, Learner};
+use super::checkpoint::{read, written};
+use super::form::{Form, Information};
+use super::oracle::{Oracle, SampleError};
+use super::plan::{Plan, PlanError};
+use super::prior::middle_of_prior;
+use super::request::{Iterations, PlanRequest};
+use super::run::Initial;
+use super::schedule::Line;
+use super::{Algorithm, Kind, Metric, Sampler, Step, Walker};
+use crate::density::{Density, Space};
+use lines::form_of;
+use posterior::Posterior;
+use search::{Ground, Search};
+use shares::Shares;
+
+pub(super) const ALGORITHM: Algorithm = Algorithm {
+    name: "dp-laplace",
+    summary: "Newton's method with the model's own information, then exact draws from prior times released likelihood; needs no tuning",
+    kind: Kind::Private(&DpLaplace),
+    columns: &["treedepth__", "n_leapfrog__", "energy__"],
+    settings: &["--target-acceptance"],
+};
+
+/// The largest step of the draws, before it is adapted, in posterior sds.
+const FIRST_STEP: f64 = 0.8;
+const TARGET_ACCEPTANCE: f64 = 0.8;
+/// Matrices of more coordinates than this are too noisy for what this does with them.
+const MOST_COORDINATES: u64 = 100;
+
+#[derive(Debug)]
+struct DpLaplace;
+
+impl Sampler for DpLaplace {
+    fn lines(&self, request: &PlanRequest, _: u64) -> Result<Vec<Line>, PlanError> {
+        let form = form_of(request);
+        check(request, &form)?;
+        Ok(lines::lines(&form, &Shares::of(request, &form)?))
+    }
+
+    fn warnings(&self, plan: &Plan) -> Vec<String> {
+        let form = form_of(&plan.request);
+        let Ok(shares) = Shares::of(&plan.request, &form) else {
+            return Vec::new();
+        };
+        if shares.foreseen < 1.0 {
+            return Vec::new();
+        }
+        vec![format!(
+            "the noise is foreseen to be about {:.1} times as wide as the posterior without privacy: intervals will be so much wider. More records or more epsilon would help",
+            shares.foreseen
+        )]
+    }
+
+    fn default_step_size(&self, _: &PlanRequest) -> f64 {
+        FIRST_STEP
+    }
+
+    fn target_acceptance(&self) -> Option<f64> {
+        Some(TARGET_ACCEPTANCE)
+    }
+
+    fn learner(&self) -> Option<&dyn Learner> {
+        Some(self)
+    }
+
+    /// A chain that has learnt nothing; a run gives it what was learnt.
+    fn chain(
+        &self,
+        _: &Plan,
+        theta: Vec<f64>,
+        _: &mut dyn Oracle,
+        _: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker> {
+        Box::new(Nowhere { theta })
+    }
+}
+
+fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
+    let name = ALGORITHM.name;
+    let wrong = if request.iterations == Iterations::Max {
+        format!(
+            "`--iterations max` means nothing to `{name}`, whose draws cost nothing: give --num-samples"
+        )
+    } else if form.coordinates == 0 {
+        "no record tells anything of any parameter: there is nothing to learn from the data".to_owned()
+    } else if form.coordinates > MOST_COORDINATES {
+        format!(
+            "the records see {} numbers, and `{name}` learns at most {MOST_COORDINATES}, since the information about more would drown in its noise: use `--algorithm dp-langevin`, or a model with fewer group parameters",
+            form.coordinates
+        )
+    } else {
+        return Ok(());
+    };
+    Err(PlanError::Settings(wrong))
+}
+
+impl Learner for DpLaplace {
+    fn lines(&self, plan: &Plan) -> usize {
+        plan.lines.len()
+    }
+
+    fn begin(
+        &self,
+        density: &Density,
+        plan: &Plan,
+        initial: &Initial,
+        seed: u64,
+    ) -> Result<Box<dyn Beginning>, SampleError> {
+        let form = formed(density, plan)?;
+        let theta = match initial {
+            Initial::Random if plan.request.form.is_some() => form.middle.clone(),
+            Initial::Random => middle_of_prior(density, seed)?,
+            Initial::Points(points) => {
+                let count = points.len().max(1) as f64;
+                let mean = |j: usize| points.iter().map(|p| p[j]).sum::<f64>() / count;
+                (0..density.dimension()).map(mean).collect()
+            }
+        };
+        if !density.log_prior(&theta).is_finite() {
+            return Err(match initial {
+                Initial::Random => SampleError::NoInitialPoint,
+                Initial::Points(_) => SampleError::BadInitialPoint,
+            });
+        }
+        let search = Search::new(&form, density, &theta, plan.request.records);
+        let shares = Shares::of(&plan.request, &form).map_err(Box::new)?;
+        Ok(Box::new(Learning { form, shares, search }))
+    }
+
+    fn restore(
+        &self,
+        saved: &Value,
+        density: &Density,
+        plan: &Plan,
+    ) -> Result<Box<dyn Beginning>, SampleError> {
+        let form = formed(density, plan)?;
+        let search: Search = read(saved)?;
+        let shares = Shares::of(&plan.request, &form).map_err(Box::new)?;
+        match search.is_sound(&form) {
+            true => Ok(Box::new(Learning { form, shares, search })),
+            false => Err(SampleError::Unreadable),
+        }
+    }
+}
+
+/// The form of the model, which must be what the plan was made for.
+fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
+    let form = match &plan.request.form {
+        Some(form) => form.clone(),
+        None => Form::of(density)?,
+    };
+    let assumed = form_of(&plan.request);
+    let fits = form.information.is_planned_as(assumed.information)
+        && form.coordinates <= plan.request.dimension
+        && form.base.rows() == density.length_of(form.space);
+    match fits {
+        true => Ok(form),
+        false => Err(SampleError::NotThisModel),
+    }
+}
+
+/// A search at work, or over.
+#[derive(Debug)]
+struct Learning {
+    form: Form,
+    shares: Shares,
+    search: Search,
+}
+
+impl Beginning for Learning {
+    fn rounds(&self, _: &Plan) -> u64 {
+        self.shares.rounds() as u64 + 1
+    }
+
+    fn most_rounds(&self, plan: &Plan) -> u64 {
+        self.rounds(plan)
+    }
+
+    fn releases(&self, plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
+        lines::releases(&self.form, &self.shares, plan.lines.len(), rounds)
+    }
+
+    fn round(
+        &mut self,
+        round: u64,
+        density: &Density,
+        plan: &Plan,
+        oracle: &mut dyn Oracle,
+        _: &mut ChaCha8Rng,
+    ) -> Result<(), SampleError> {
+        let Learning { form, shares, search } = self;
+        let ground = Ground { form, density, plan, shares };
+        match (round as usize) < shares.rounds() {
+            true => search.round(&ground, round as usize, oracle),
+            false => search.certify(&ground, oracle),
+        }
+    }
+
+    fn chains_ask(&self, _: &Plan) -> bool {
+        false
+    }
+
+    fn draws_are_independent(&self, _: &Plan) -> bool {
+        false
+    }
+
+    fn chain<'a>(
+        &'a self,
+        density: &'a Density,
+        _: &Plan,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker + 'a> {
+        let likelihood = self.search.likelihood(&self.form, density);
+        let mut start = self.form.middle.clone();
+        if self.form.space == Space::Parameters {
+            start = self.form.base.times(&likelihood.root);
+            for (s, o) in start.iter_mut().zip(&likelihood.origin) {
+                *s += o;
+            }
+            if !density.log_prior(&start).is_finite() {
+                start = self.form.middle.clone();
+            }
+        }
+        let posterior = Posterior { density, form: &self.form, likelihood };
+        Box::new(posterior.chain(start, rng))
+    }
+
+    fn save(&self) -> Value {
+        written(&self.search)
+    }
+
+    fn report(&self, _: &Plan) -> Value {
+        let search = &self.search;
+        let last = search.steps.last();
+        let surprises: Vec<f64> = search.steps.iter().rev().take(2).map(|s| s.surprise).collect();
+        json!({
+            "information": match self.form.information {
+                Information::Public => "public",
+                Information::Law { bounded: true } => "law, bounded gradients",
+                Information::Law { bounded: false } => "law",
+                Information::Curvature => "second derivatives",
+            },
+            "coordinates": self.form.coordinates,
+            "rounds": self.shares.rounds(),
+            "foreseen_noise": self.shares.foreseen,
+            "clip": search.clip,
+            "efficiency": search.efficiency,
+            "last_step": last.map(|s| s.length),
+            "cut": last.map(|s| s.cut),
+            "surprise": surprises,
+            "unknown": search.unknown,
+            "seen": !search.blind,
+            "centre_sd": search.noise().sqrt(),
+            "certificate": search.certificate.map(|c| json!({"p": c.p, "noise": c.noise})),
+        })
+    }
+
+    fn describe(&self, plan: &Plan) -> Vec<String> {
+        let search = &self.search;
+        let noise = search.noise().sqrt();
+        let _ = plan;
+        vec![format!(
+            "the likelihood was released in {} rounds; its centre is known up to {noise:.2} posterior standard deviations of noise, which the draws include. Draws are exact ones from prior times released likelihood, and cost no privacy",
+            self.shares.rounds(),
+        )]
+    }
+
+    fn numbers(&self) -> Vec<f64> {
+        self.search.numbers()
+    }
+}
+
+/// A chain of no run.
+struct Nowhere {
+    theta: Vec<f64>,
+}
+
+impl Walker for Nowhere {
+    fn step(&mut self, _: &mut dyn Oracle, _: &mut ChaCha8Rng) -> Result<Step, SampleError> {
+        Err(SampleError::NotLearning)
+    }
+
+    fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    fn tune(&mut self, _: f64, _: &Metric) {}
+
+    fn save(&self) -> Value {
+        Value::Null
+    }
+
+    fn restore(&mut self, _: &Value) -> Result<(), SampleError> {
+        Err(SampleError::NotLearning)
+    }
+}

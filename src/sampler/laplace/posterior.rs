@@ -1,0 +1,194 @@
+//! Draws from prior times released likelihood, which cost no privacy: the no-U-turn sampler.
+
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use super::search::Likelihood;
+use crate::density::{Density, Space};
+use crate::linear::{Matrix, dot, length};
+use crate::sampler::checkpoint::{read, written};
+use crate::sampler::dp_langevin::normals;
+use crate::sampler::form::Form;
+use crate::sampler::hamiltonian::{State, Target};
+use crate::sampler::metric::Metric;
+use crate::sampler::nuts::{self, DEFAULT_MAX_DEPTH};
+use crate::sampler::oracle::{Oracle, SampleError};
+use crate::sampler::{Step, Walker};
+
+/// Newton steps towards the highest density, at most, and when they end: at this length in
+/// posterior sds.
+const STEPS: usize = 50;
+const ARRIVED: f64 = 1e-3;
+const HALVINGS: usize = 30;
+/// Steps of differences of gradients.
+const STEP: f64 = 1e-4;
+
+/// The density that is drawn from: of the parameters, unconstrained scale.
+pub(super) struct Posterior<'a> {
+    pub density: &'a Density,
+    pub form: &'a Form,
+    pub likelihood: Likelihood,
+}
+
+impl Target for Posterior<'_> {
+    fn log_density(&self, theta: &[f64]) -> (f64, Vec<f64>) {
+        let Likelihood { origin, root, precision } = &self.likelihood;
+        let interface;
+        let point = match self.form.space {
+            Space::Parameters => theta,
+            Space::Interface => {
+                interface = self.density.interface(theta).z;
+                &interface
+            }
+        };
+        let moved: Vec<f64> = point.iter().zip(origin).map(|(w, o)| w - o).collect();
+        let off: Vec<f64> = (self.form.lift.times(&moved).iter().zip(root))
+            .map(|(y, r)| y - r)
+            .collect();
+        let pull = precision.times(&off);
+        let log_likelihood = -0.5 * dot(&pull, &off);
+        let slope: Vec<f64> = (self.form.lift.transposed().times(&pull).iter())
+            .map(|x| -x)
+            .collect();
+        let (log_prior, gradient) = match self.form.space {
+            Space::Interface => self.density.pull_back(theta, &slope),
+            Space::Parameters => {
+                let (log_prior, prior) = self.density.pull_back(theta, &[]);
+                let gradient = prior.iter().zip(&slope).map(|(p, s)| p + s).collect();
+                (log_prior, gradient)
+            }
+        };
+        (log_prior + log_likelihood, gradient)
+    }
+}
+
+impl Posterior<'_> {
+    /// A chain that begins at a draw from the normal distribution about the point of highest
+    /// density.
+    pub fn chain(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Nuts<Self> {
+        let target = self;
+        let (mode, covariance) = target.mode(start);
+        let d = mode.len();
+        let root = covariance.with_eigenvalues(|e| e.max(0.0).sqrt());
+        let mut theta = mode.clone();
+        for scale in [1.0, 0.3, 0.1] {
+            let moved: Vec<f64> = (root.times(&normals(d, rng)).iter().zip(&mode))
+                .map(|(s, m)| m + scale * s)
+                .collect();
+            if target.log_density(&moved).0.is_finite() {
+                theta = moved;
+                break;
+            }
+        }
+        let metric = Metric::dense(covariance.entries().to_vec(), d).unwrap_or(Metric::Unit);
+        let state = State::new(theta, &target);
+        Nuts { target, metric, state, h: super::FIRST_STEP }
+    }
+
+    /// About the point of highest density, and the inverse of minus the second derivatives there:
+    /// by Newton's method from `start`, with steps that never go down.
+    fn mode(&self, start: Vec<f64>) -> (Vec<f64>, Matrix) {
+        let mut theta = start;
+        let (mut value, mut gradient) = self.log_density(&theta);
+        let mut covariance = self.covariance(&theta);
+        for _ in 0..STEPS {
+            let step = covariance.times(&gradient);
+            if !(dot(&step, &gradient).max(0.0).sqrt() > ARRIVED) {
+                break;
+            }
+            let mut share = 1.0;
+            let found = (0..HALVINGS).find_map(|_| {
+                let moved: Vec<f64> = theta.iter().zip(&step).map(|(t, s)| t + share * s).collect();
+                share *= 0.5;
+                let (at, gradient) = self.log_density(&moved);
+                (at > value).then_some((moved, at, gradient))
+            });
+            let Some((moved, at, slope)) = found else {
+                break;
+            };
+            (theta, value, gradient) = (moved, at, slope);
+            covariance = self.covariance(&theta);
+        }
+        (theta, covariance)
+    }
+
+    fn covariance(&self, theta: &[f64]) -> Matrix {
+        let d = theta.len();
+        let side = |j: usize, by: f64| {
+            let mut moved = theta.to_vec();
+            moved[j] += by;
+            self.log_density(&moved).1
+        };
+        let rows: Vec<Vec<f64>> = (0..d)
+            .map(|j| {
+                let step = STEP * (1.0 + 0.01 * length(&theta[j..=j]));
+                let (above, below) = (side(j, step), side(j, -step));
+                let differences = below.iter().zip(above);
+                differences.map(|(b, a)| (b - a) / (2.0 * step)).collect()
+            })
+            .collect();
+        let curvature = Matrix::new(d, d, |i, j| {
+            let entry = 0.5 * (rows[i][j] + rows[j][i]);
+            if entry.is_finite() { entry } else { f64::from(u8::from(i == j)) }
+        });
+        // A direction in which the density is flat or hollow is taken for one of sd 1, and scales
+        // are those of the diagonal.
+        let scales: Vec<f64> = (0..d)
+            .map(|j| match curvature[(j, j)] > 0.0 {
+                true => curvature[(j, j)].sqrt().recip(),
+                false => 1.0,
+            })
+            .collect();
+        let scaled = Matrix::new(d, d, |i, j| scales[i] * curvature[(i, j)] * scales[j]);
+        let inverse = scaled.with_eigenvalues(|e| 1.0 / e.abs().max(1e-8));
+        Matrix::new(d, d, |i, j| scales[i] * inverse[(i, j)] * scales[j])
+    }
+}
+
+/// A chain of the no-U-turn sampler, in the metric of the normal distribution about the point of
+/// highest density.
+pub(super) struct Nuts<T> {
+    target: T,
+    metric: Metric,
+    state: State,
+    h: f64,
+}
+
+impl<T: Target> Walker for Nuts<T> {
+    fn step(&mut self, _: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
+        let state = self.state.clone();
+        let (next, info) =
+            nuts::step(state, &self.target, self.h, DEFAULT_MAX_DEPTH, &self.metric, rng);
+        self.state = next;
+        Ok(Step {
+            accept_stat: info.accept_stat,
+            accepted: info.accepted,
+            divergent: info.divergent,
+            step_size: self.h,
+            columns: vec![f64::from(info.depth), f64::from(info.leapfrogs), info.energy],
+        })
+    }
+
+    fn theta(&self) -> &[f64] {
+        &self.state.theta
+    }
+
+    /// The metric is known from what was released.
+    fn tune(&mut self, step_size: f64, _: &Metric) {
+        self.h = step_size;
+    }
+
+    fn save(&self) -> Value {
+        written(&(self.h, &self.state.theta))
+    }
+
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
+        let (h, theta): (f64, Vec<f64>) = read(saved)?;
+        if theta.len() != self.state.theta.len() {
+            return Err(SampleError::Unreadable);
+        }
+        self.h = h;
+        self.state = State::new(theta, &self.target);
+        Ok(())
+    }
+}

@@ -1,0 +1,610 @@
+//! The rounds: where the likelihood is highest, how sharply, and how much of either is noise.
+
+use serde::{Deserialize, Serialize};
+
+use super::histogram::{BEYOND, Histogram};
+use super::lines::{self, Asked};
+use super::shares::{GUESSED_RECORDS, Shares};
+use crate::density::{Density, Frame, Space};
+use crate::function::special::gamma_fractions;
+use crate::linear::{Matrix, dot, length};
+use crate::privacy::{Bins, Expected};
+use crate::sampler::form::{Form, Information, prior_curvature};
+use crate::sampler::oracle::{Oracle, SampleError};
+use crate::sampler::plan::Plan;
+
+/// The belief about the centre before the first round: variances are so many times the prior's,
+/// and not above so many times what one record leaves open.
+const WIDER: f64 = 4.0;
+const WIDEST: f64 = 100.0;
+/// Records' information may be clipped up to where so many are, or so many times as many as
+/// balance the noise.
+const CLIPPED_INFORMATION: f64 = 0.002;
+const BALANCE: f64 = 4.0;
+/// Looks at the information are averaged from the third round on while steps are below this many
+/// posterior sds.
+const NEAR: f64 = 12.0;
+/// How much what clipping takes away weighs where the model's own law balances what is clipped,
+/// and where the law is a normal one with known spread.
+const BALANCED: f64 = 0.25;
+const SYMMETRIC: f64 = 0.1;
+/// The noise of a slope is taken for so many times as large, for what clipping leaves.
+const ALLOWANCE: f64 = 1.5;
+/// What a centre may be off by after a step, in posterior variances: always, and for each unit
+/// of the step's mean square; more where it was cut.
+const DRIFT: f64 = 0.1;
+const DRIFT_OF_STEP: f64 = 0.15;
+const DRIFT_OF_CUT: f64 = 4.0;
+/// A filter that is contradicted trusts itself less, by this factor at most.
+const LEAST_TRUST: f64 = 1e6;
+/// Eigenvalues of the slope that is stepped by, in units of that which is foreseen.
+const SLOPES: [f64; 2] = [0.4, 1.5];
+/// A slope's records are clipped up to where so many are.
+const CLIPPED_SLOPE: f64 = 0.01;
+/// A certificate that is as unlikely as this is believed against the belief.
+const CONTRADICTED: f64 = 0.02;
+/// What stands for no information at all.
+const NOTHING: f64 = 1e-6;
+/// Steps of differences, in posterior sds.
+const STEP: f64 = 0.3;
+
+/// What was learnt so far, all of it from released values. Positions, and what is known of them,
+/// are in the form's coordinates y; a *frame's* coordinates v, y = centre + axes v, are those in
+/// which the information is about the identity.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    /// The point at y = 0.
+    origin: Vec<f64>,
+    centre: Vec<f64>,
+    axes: Matrix,
+    /// Its inverse.
+    inverse: Matrix,
+    /// Covariance of what the centre is off by.
+    belief: Matrix,
+    /// The number of records: noisy where it is private.
+    records: f64,
+    looks: Vec<Look>,
+    pub(super) steps: Vec<Movement>,
+    /// Slope of the released sums of gradients in the frame, that is stepped by, and that is
+    /// claimed as information.
+    slope: Matrix,
+    claimed: Matrix,
+    pub(super) clip: f64,
+    /// The slope of clipped gradients over that of whole ones.
+    pub(super) efficiency: f64,
+    /// The share of directions whose information its noise could have made.
+    pub(super) unknown: f64,
+    /// Whether lengths were hidden by noise in the last round.
+    pub(super) blind: bool,
+    pub(super) certificate: Option<Certificate>,
+}
+
+/// The information, as a round saw it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Look {
+    information: Matrix,
+    /// About the largest eigenvalue of its noise, in the axes of that round.
+    spread: f64,
+    inverse: Matrix,
+}
+
+/// A step of the centre.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Movement {
+    /// Root mean square over coordinates, in posterior sds.
+    pub length: f64,
+    /// Whether it was cut to the trust region.
+    pub cut: bool,
+    /// The mean square of what the slope was off what was believed, in units of what it should
+    /// have been off by: 1 is expected.
+    pub surprise: f64,
+}
+
+/// What the fresh look at the centre said.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Certificate {
+    /// How probable a slope as large as that is where all that is claimed holds.
+    pub p: f64,
+    /// Standard deviation of its noise, in posterior sds.
+    pub noise: f64,
+}
+
+/// The likelihood that was released: a normal one of y, y = lift (w - origin), w being a point of
+/// the form's space.
+#[derive(Debug, Clone)]
+pub(super) struct Likelihood {
+    pub origin: Vec<f64>,
+    pub root: Vec<f64>,
+    /// The noise in the root included.
+    pub precision: Matrix,
+}
+
+/// A round at work.
+pub(super) struct Ground<'a> {
+    pub form: &'a Form,
+    pub density: &'a Density,
+    pub plan: &'a Plan,
+    pub shares: &'a Shares,
+}
+
+impl Search {
+    /// At y = 0, a point that stands for the parameters `theta`.
+    pub fn new(form: &Form, density: &Density, theta: &[f64], records: Option<u64>) -> Search {
+        let m = form.coordinates as usize;
+        let n = records.map_or(GUESSED_RECORDS, |n| n as f64);
+        let least = 1.0 / (WIDER * WIDEST);
+        let belief = match form.space {
+            Space::Parameters => {
+                let prior = positive(&prior_curvature(density, theta)).between(&form.base);
+                prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
+            }
+            Space::Interface => Matrix::identity(m).scaled(1.0 / least),
+        };
+        Search {
+            origin: form.origin(density, theta),
+            centre: vec![0.0; m],
+            axes: Matrix::identity(m),
+            inverse: Matrix::identity(m),
+            belief,
+            records: n,
+            looks: Vec::new(),
+            steps: Vec::new(),
+            slope: Matrix::identity(m),
+            claimed: Matrix::identity(m),
+            clip: 0.0,
+            efficiency: 1.0,
+            unknown: 1.0,
+            blind: true,
+            certificate: None,
+        }
+    }
+
+    /// Whether it is of this form, and all its numbers are finite.
+    pub fn is_sound(&self, form: &Form) -> bool {
+        let m = form.coordinates as usize;
+        let matrices = [&self.axes, &self.inverse, &self.belief, &self.slope, &self.claimed];
+        let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
+        let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
+        let numbers = [&self.origin, &self.centre];
+        matrices.into_iter().chain(of_looks).all(square)
+            && self.origin.len() == form.base.rows()
+            && self.centre.len() == m
+            && numbers.into_iter().flatten().all(|x| x.is_finite())
+    }
+
+    /// Mean variance of the noise in the centre, in posterior variances.
+    pub fn noise(&self) -> f64 {
+        let belief = self.belief.between(&self.inverse.transposed());
+        belief.trace() / belief.rows().max(1) as f64
+    }
+
+    /// For those who attack it.
+    pub fn numbers(&self) -> Vec<f64> {
+        let mut numbers = self.centre.clone();
+        numbers.extend(self.axes.entries());
+        numbers.extend([self.clip, self.records, self.efficiency]);
+        numbers
+    }
+
+    /// One of the rounds, counted from 0.
+    pub fn round(
+        &mut self,
+        ground: &Ground,
+        k: usize,
+        oracle: &mut dyn Oracle,
+    ) -> Result<(), SampleError> {
+        let Ground { form, density, plan, shares } = *ground;
+        let last = k + 1 == shares.rounds();
+        let law = form.law(density);
+        let temperature = plan.request.temperature;
+        let m = form.coordinates as usize;
+        self.blind = false;
+        if k == 0 {
+            self.scale_to(self.records * temperature);
+        }
+
+        // The information, and axes in which it is the identity.
+        let (information, spread) = self.information(ground, law.as_ref(), k, oracle)?;
+        let (own_slope, own_curvature) = self.prior(ground)?;
+        let whole = &information + &own_curvature.between(&self.axes);
+        let (values, vectors) = whole.eigen();
+        let prior = own_curvature.between(&(&self.axes * &vectors));
+        let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let floor = spread.min(largest);
+        let told: Vec<f64> = (0..m).map(|j| (values[j] - prior[(j, j)]).max(0.0)).collect();
+        let kept: Vec<f64> = values.iter().map(|e| e.max(floor).max(1e-12 * largest)).collect();
+        let doubtful = mean(values.iter().map(|e| (spread / e.max(f64::MIN_POSITIVE)).min(1.0).powi(2)));
+        self.unknown = mean(told.iter().map(|told| f64::from(u8::from(*told < spread))));
+        let claim = |told: f64| match told > spread {
+            true => told + 1e-4 * spread,
+            false => told * told / spread.max(f64::MIN_POSITIVE) + 1e-4 * spread,
+        };
+        let claims: Vec<f64> = (0..m).map(|j| claim(told[j]) / kept[j]).collect();
+        let roots: Vec<f64> = kept.iter().map(|e| e.sqrt()).collect();
+        let inner = Matrix::new(m, m, |i, j| vectors[(i, j)] / roots[j]);
+        let outer = Matrix::new(m, m, |i, j| vectors[(j, i)] * roots[i]);
+        self.axes = &self.axes * &inner;
+        self.inverse = &outer * &self.inverse;
+        let prior = own_curvature.between(&self.axes);
+        let foreseen = &Matrix::identity(m) - &prior;
+
+        // The slope.
+        let frame = self.frame(form);
+        let theta = frame.centre().to_vec();
+        let expected = law.as_ref().map(|law| Expected::by_law(law, &theta, &frame));
+        let times = shares.gradients[k];
+        let effective = temperature * self.records;
+        let unit = (m as f64 / effective).sqrt();
+        let ask = Asked { form, plan, frame: &frame, expected: expected.as_ref(), unit };
+        let counts = ask.histogram(lines::GRADIENT_LENGTHS, shares.others[k], oracle)?;
+        if k == 0 && form.information == Information::Public {
+            self.count(plan, &counts.0);
+        }
+        let lengths = Histogram::seen(&counts.0, counts.1, (Bins::GRADIENT, unit), self.records);
+        let noise = ask.noise(lines::GRADIENT, times);
+        let (clip, efficiency, lost) = match &lengths {
+            None => {
+                self.blind = true;
+                (2.0 * unit, if law.is_some() { 0.5 } else { 1.0 }, 0.0)
+            }
+            Some(lengths) => {
+                let (clip, lost) = clip_for(form, lengths, noise);
+                (clip, lengths.efficiency(clip), lost)
+            }
+        };
+        let efficiency = match form.information {
+            Information::Curvature => 1.0,
+            _ => efficiency,
+        };
+        let sum = ask.sum(lines::GRADIENT, clip, clip, times, oracle)?;
+        let noise = temperature * noise * clip;
+        let lost = temperature * lost;
+        self.slope = foreseen.scaled(efficiency);
+        self.claimed = match form.information {
+            Information::Public => Matrix::diagonal(&claims),
+            _ => Matrix::diagonal(&claims).scaled(efficiency),
+        };
+        if last && shares.slope > 0.0 {
+            self.look_at_slope(&ask, lengths.as_ref(), (clip, efficiency), oracle)?;
+        }
+        let (slopes, axes) = self.claimed.eigen();
+        let slopes: Vec<f64> = slopes.iter().map(|e| e.max(NOTHING)).collect();
+        self.claimed = Matrix::diagonal(&slopes).between(&axes.transposed());
+
+        // A Kalman step.
+        let slope = &self.slope + &prior;
+        let own = self.axes.transposed().times(&own_slope);
+        let off: Vec<f64> = (0..m).map(|j| temperature * sum[j] + own[j]).collect();
+        let variance = ALLOWANCE * noise * noise + lost * lost;
+        let mut belief = self.belief.between(&self.inverse.transposed());
+        let surprise = contradiction(&mut belief, &slope, variance, &off);
+        let (mut step, mut left) = kalman(&belief, &slope, variance, &off);
+        let reach = effective.sqrt();
+        let cut = length(&step) > reach;
+        if cut {
+            let share = reach / length(&step);
+            step.iter_mut().for_each(|x| *x *= share);
+        }
+        let square = dot(&step, &step) / m.max(1) as f64;
+        let mut drift = (DRIFT_OF_STEP + doubtful) * square;
+        if cut {
+            drift += DRIFT_OF_CUT * square;
+        }
+        if !last {
+            drift += DRIFT;
+        }
+        left = left.with_eigenvalues(|e| e.max(1e-12) + drift);
+        self.belief = left.between(&self.axes.transposed());
+        for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
+            *c += s;
+        }
+        self.clip = clip;
+        self.efficiency = efficiency;
+        self.steps.push(Movement {
+            length: square.sqrt(),
+            cut,
+            surprise,
+        });
+        Ok(())
+    }
+
+    /// Axes in which a record's information, about the identity in y, is one over so many.
+    fn scale_to(&mut self, records: f64) {
+        let m = self.centre.len();
+        let root = records.max(1.0).sqrt();
+        self.axes = Matrix::identity(m).scaled(1.0 / root);
+        self.inverse = Matrix::identity(m).scaled(root);
+    }
+
+    /// Takes over the noisy number of records, where it is private.
+    fn count(&mut self, plan: &Plan, counts: &[f64]) {
+        if plan.request.records.is_none() {
+            self.records = counts.iter().sum::<f64>().max(1.0);
+        }
+    }
+
+    /// The information about y in all records, in the axes, and about the largest eigenvalue of
+    /// its noise.
+    fn information(
+        &mut self,
+        ground: &Ground,
+        law: Option<&crate::density::Law>,
+        k: usize,
+        oracle: &mut dyn Oracle,
+    ) -> Result<(Matrix, f64), SampleError> {
+        let Ground { form, density, plan, shares } = *ground;
+        let temperature = plan.request.temperature;
+        if form.information == Information::Public {
+            let records = temperature * self.records;
+            return Ok(((&self.axes.transposed() * &self.axes).scaled(records), 0.0));
+        }
+        let m = form.coordinates as usize;
+        let frame = self.frame(form);
+        let theta = frame.centre().to_vec();
+        let expected = match law {
+            Some(law) => Expected::by_law(law, &theta, &frame),
+            None => Expected::by_differences(density, form.space, &frame, STEP),
+        };
+        let signed = form.information == Information::Curvature && k + 1 == shares.rounds();
+        let [of_lengths, of_sum] = match signed {
+            true => [lines::CURVATURE_LENGTHS, lines::CURVATURE],
+            false => [lines::INFORMATION_LENGTHS, lines::INFORMATION],
+        };
+        let unit = m as f64 / (temperature * self.records);
+        let ask = Asked { form, plan, frame: &frame, expected: Some(&expected), unit };
+        let times = shares.others[k];
+        let (counts, sd) = ask.histogram(of_lengths, times, oracle)?;
+        if k == 0 {
+            self.count(plan, &counts);
+        }
+        let lengths = Histogram::seen(&counts, sd, (Bins::INFORMATION, unit), self.records);
+        let tau = plan.lines[of_sum].tau / (times as f64).sqrt();
+        let root = (2.0 * m as f64).sqrt();
+        let (clip, lost) = match &lengths {
+            None => {
+                self.blind = true;
+                (2.0 * unit, 1.0)
+            }
+            Some(lengths) => {
+                let clipped = (BALANCE * tau * root).max(CLIPPED_INFORMATION * self.records);
+                let clip = lengths.exceeded_by(clipped);
+                (clip, lengths.lost_factor(clip))
+            }
+        };
+        let sum = ask.sum(of_sum, clip, f64::INFINITY, times, oracle)?;
+        let scale = temperature * lost;
+        let found = Matrix::of_triangle(&sum, m).scaled(scale);
+        let spread = scale * clip * ask.noise(of_sum, times) * root;
+        if signed {
+            self.looks.clear();
+        }
+        self.looks.push(Look {
+            information: found.between(&self.inverse),
+            spread,
+            inverse: self.inverse.clone(),
+        });
+        let near = self.steps.last().is_some_and(|step| step.length < NEAR);
+        match k >= 2 && near && self.looks.len() > 1 {
+            true => Ok(self.averaged()),
+            false => Ok((found, spread)),
+        }
+    }
+
+    /// The information as the looks saw it whose steps were short, weighed by what their noise is
+    /// in these axes.
+    fn averaged(&self) -> (Matrix, f64) {
+        let m = self.centre.len();
+        let lengths = self.steps.iter().map(|step| step.length).chain([0.0]);
+        let (mut sum, mut weights) = (Matrix::new(m, m, |_, _| 0.0), 0.0);
+        for (look, length) in self.looks.iter().zip(lengths) {
+            if length < NEAR {
+                let stretch = (&look.inverse * &self.axes).norm();
+                let weight = (look.spread * stretch * stretch).powi(-2);
+                sum = &sum + &look.information.between(&self.axes).scaled(weight);
+                weights += weight;
+            }
+        }
+        (sum.scaled(1.0 / weights), weights.sqrt().recip())
+    }
+
+    /// Releases the slope of the sum of clipped gradients, and mixes it with what was foreseen, by
+    /// its noise.
+    fn look_at_slope(
+        &mut self,
+        ask: &Asked,
+        lengths: Option<&Histogram>,
+        (clip, efficiency): (f64, f64),
+        oracle: &mut dyn Oracle,
+    ) -> Result<(), SampleError> {
+        let m = self.centre.len();
+        let temperature = ask.plan.request.temperature;
+        let bound = match lengths {
+            Some(lengths) => {
+                let longest = lengths.exceeded_by(CLIPPED_SLOPE * self.records);
+                (8.0 * clip * clip).min(clip * longest)
+            }
+            None => clip * clip,
+        };
+        let sum = ask.sum(lines::SLOPE, bound, clip, 1, oracle)?;
+        let seen = Matrix::of_triangle(&sum, m).scaled(temperature);
+        let spread = temperature * bound * ask.noise(lines::SLOPE, 1) * (2.0 * m as f64).sqrt();
+        let weight = 1.0 / (1.0 + (spread / efficiency.max(1e-3)).powi(2));
+        let mixed = |foreseen: &Matrix| &seen.scaled(weight) + &foreseen.scaled(1.0 - weight);
+        let [least, most] = SLOPES;
+        self.claimed = mixed(&self.claimed).with_eigenvalues(|e| e.clamp(1e-4, most));
+        self.slope = mixed(&self.slope).with_eigenvalues(|e| e.clamp(least * efficiency, most));
+        Ok(())
+    }
+
+    /// A fresh look at the centre with a wide clip bound, and a last step by what it says.
+    pub fn certify(&mut self, ground: &Ground, oracle: &mut dyn Oracle) -> Result<(), SampleError> {
+        let Ground { form, density, plan, .. } = *ground;
+        let m = form.coordinates as usize;
+        let temperature = plan.request.temperature;
+        let law = form.law(density);
+        let frame = self.frame(form);
+        let theta = frame.centre().to_vec();
+        let expected = law.as_ref().map(|law| Expected::by_law(law, &theta, &frame));
+        let unit = (m as f64 / (temperature * self.records)).sqrt();
+        let ask = Asked { form, plan, frame: &frame, expected: expected.as_ref(), unit };
+        let (counts, sd) = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
+        let lengths = Histogram::seen(&counts, sd, (Bins::GRADIENT, unit), self.records);
+        let clip = match &lengths {
+            Some(lengths) => self.clip.max(BEYOND * lengths.top()),
+            None => self.clip,
+        };
+        let efficiency = match (form.information, &lengths) {
+            (Information::Curvature, _) => 1.0,
+            (_, Some(lengths)) => lengths.efficiency(clip).max(0.5),
+            (_, None) => self.efficiency.max(0.5),
+        };
+        let sum = ask.sum(lines::CERTIFICATE, clip, clip, 1, oracle)?;
+        let noise = temperature * clip * ask.noise(lines::CERTIFICATE, 1);
+        let (own_slope, own_curvature) = self.prior(ground)?;
+        let own = self.axes.transposed().times(&own_slope);
+        let off: Vec<f64> = (0..m).map(|j| temperature * sum[j] + own[j]).collect();
+        let prior = own_curvature.between(&self.axes);
+        let foreseen = (&Matrix::identity(m) - &prior).scaled(efficiency);
+        let slope = &foreseen + &prior;
+        let variance = noise * noise;
+        let mut belief = self.belief.between(&self.inverse.transposed());
+        let chi_square = unexpected(&belief, &slope, variance, &off);
+        let p = gamma_fractions(0.5 * m as f64, 0.5 * chi_square).1;
+        if p < CONTRADICTED {
+            belief = &belief + &Matrix::square_of(&slope.inverse().times(&off));
+        }
+        let (step, left) = kalman(&belief, &slope, variance, &off);
+        self.belief = left.with_eigenvalues(|e| e.max(1e-12)).between(&self.axes.transposed());
+        for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
+            *c += s;
+        }
+        self.certificate = Some(Certificate { p, noise });
+        Ok(())
+    }
+
+    /// What has been released of the likelihood.
+    pub fn likelihood(&self, form: &Form, density: &Density) -> Likelihood {
+        let m = self.centre.len();
+        let (own_slope, _) = self.prior_at(form, density);
+        let own = self.axes.transposed().times(&own_slope);
+        let identity = Matrix::identity(m).scaled(NOTHING);
+        let back = (&self.slope + &identity).inverse();
+        let root: Vec<f64> = back.times(&own).iter().map(|x| -x).collect();
+        let belief = self.belief.between(&self.inverse.transposed());
+        let covariance = &(&self.claimed + &identity).inverse() + &belief;
+        let mut centre = self.centre.clone();
+        for (c, s) in centre.iter_mut().zip(self.axes.times(&root)) {
+            *c += s;
+        }
+        Likelihood {
+            origin: self.origin.clone(),
+            root: centre,
+            precision: covariance.inverse().between(&self.inverse),
+        }
+    }
+
+    /// The coordinates v about the centre.
+    fn frame(&self, form: &Form) -> Frame {
+        let moved = form.base.times(&self.centre);
+        let point = self.origin.iter().zip(moved).map(|(o, s)| o + s).collect();
+        Frame::new(point, (&form.base * &self.axes).entries().to_vec())
+    }
+
+    /// Gradient, and minus the second derivatives made positive, of the log prior in y.
+    fn prior(&self, ground: &Ground) -> Result<(Vec<f64>, Matrix), SampleError> {
+        let (slope, curvature) = self.prior_at(ground.form, ground.density);
+        match slope.iter().all(|x| x.is_finite()) {
+            true => Ok((slope, curvature)),
+            false => Err(SampleError::NoInitialPoint),
+        }
+    }
+
+    fn prior_at(&self, form: &Form, density: &Density) -> (Vec<f64>, Matrix) {
+        let m = self.centre.len();
+        match form.space {
+            // The prior is put in at the end.
+            Space::Interface => (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0)),
+            Space::Parameters => {
+                let frame = self.frame(form);
+                let theta = frame.centre();
+                let slope = density.pull_back(theta, &[]).1;
+                let curvature = positive(&prior_curvature(density, theta));
+                (form.base.transposed().times(&slope), curvature.between(&form.base))
+            }
+        }
+    }
+}
+
+/// The clip bound of gradients with these lengths, and the sd of what it may leave wrong.
+fn clip_for(form: &Form, lengths: &Histogram, noise: f64) -> (f64, f64) {
+    let root = (form.coordinates as f64).sqrt();
+    match form.information {
+        Information::Law { bounded: true } => (lengths.best_clip(noise * root, BALANCED), 0.0),
+        Information::Public => (lengths.best_clip(noise * root, SYMMETRIC), 0.0),
+        // Tails may not be the model's: what clipping takes away may lie in one direction.
+        Information::Law { bounded: false } | Information::Curvature => {
+            let clip = lengths.best_clip(noise, 1.0);
+            (clip, lengths.lost_sum(clip))
+        }
+    }
+}
+
+/// y'(H K H + v I)^-1 y
+fn unexpected(belief: &Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> f64 {
+    let spread = belief.between(slope);
+    spread.with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance)).form(off)
+}
+
+/// The mean square of a slope, in units of what is expected of it; where that is above 1, the
+/// belief is made wide enough for it.
+fn contradiction(belief: &mut Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> f64 {
+    let m = off.len().max(1) as f64;
+    let (values, vectors) = belief.between(slope).eigen();
+    let along = vectors.transposed().times(off);
+    let surprise = |wider: f64| {
+        let squares = along.iter().zip(&values);
+        squares
+            .map(|(y, e)| y * y / (wider * e.max(0.0) + variance))
+            .sum::<f64>()
+            / m
+    };
+    let found = surprise(1.0);
+    if found > 1.0 {
+        let (mut low, mut high) = (0.0, LEAST_TRUST.ln());
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            match surprise(middle.exp()) > 1.0 {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        *belief = belief.scaled(high.exp());
+    }
+    found
+}
+
+/// The step, and the covariance of what is left, of a Kalman filter that sees the slope `off` at
+/// the centre with noise of this variance.
+fn kalman(belief: &Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> (Vec<f64>, Matrix) {
+    let m = off.len();
+    let spread = belief.between(slope);
+    let weight = spread.with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance));
+    let gain = &(belief * slope) * &weight;
+    let left = &(&Matrix::identity(m) - &(&gain * slope)) * belief;
+    let symmetric = (&left + &left.transposed()).scaled(0.5);
+    (gain.times(off), symmetric)
+}
+
+/// The matrix without its negative eigenvalues.
+fn positive(a: &Matrix) -> Matrix {
+    a.with_eigenvalues(|e| e.max(0.0))
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}

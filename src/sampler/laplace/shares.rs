@@ -1,0 +1,103 @@
+//! How many rounds there are, and what of the budget goes to each of their releases: all of it
+//! follows from public numbers.
+
+use crate::accounting::mu_for_budget;
+use crate::accounting::Real;
+use crate::sampler::form::{Form, Information};
+use crate::sampler::plan::PlanError;
+use crate::sampler::request::PlanRequest;
+use crate::sampler::schedule::factor;
+
+/// Records that a plan counts on where their number is private and was not guessed.
+pub(super) const GUESSED_RECORDS: f64 = 10_000.0;
+/// Noise in the centre, in posterior sds, from which a budget is tight.
+const TIGHT: f64 = 0.4;
+/// Shares: of the information, of a tight budget; of the slope; of the certificate.
+const FOR_INFORMATION: f64 = 0.13;
+const FOR_INFORMATION_IF_TIGHT: f64 = 0.2;
+const FOR_SLOPE: f64 = 0.03;
+const FOR_CERTIFICATE: f64 = 0.06;
+/// Of histograms: from the one to the other, by how much noise there is in counts.
+const FOR_HISTOGRAMS: [f64; 2] = [0.05, 0.15];
+/// Of these, what goes to lengths of gradients; the rest goes to those of information.
+const OF_GRADIENTS: f64 = 0.7;
+/// Of the certificate, what goes to its gradient; the rest goes to its histogram.
+const OF_ITS_GRADIENT: f64 = 0.85;
+/// The last round's part of the gradients' share, at least, and the first's.
+const LAST: f64 = 0.5;
+const FIRST: [f64; 2] = [0.005, 0.15];
+/// By how much rounds become more exact.
+const GROWTH: f64 = 2.2;
+
+/// The plan of a search.
+#[derive(Debug, Clone)]
+pub(super) struct Shares {
+    /// Releases of the gradient in each round, which are averaged.
+    pub gradients: Vec<u64>,
+    /// Of the other quantities.
+    pub others: Vec<u64>,
+    pub gradient_lengths: f64,
+    pub information_lengths: f64,
+    pub information: f64,
+    /// 0 where there is no such release.
+    pub slope: f64,
+    pub gradient: f64,
+    pub certificate: f64,
+    pub certificate_lengths: f64,
+    /// Standard deviation of the noise in the centre, in posterior sds, that is foreseen.
+    pub foreseen: f64,
+}
+
+impl Shares {
+    pub fn of(request: &PlanRequest, form: &Form) -> Result<Shares, PlanError> {
+        let mu = mu_for_budget(request.epsilon, request.delta, Real::ZERO)?;
+        let n = request.records.map_or(GUESSED_RECORDS, |n| n as f64);
+        let effective = (request.temperature * n).max(1.0);
+        let d = form.coordinates.max(1) as f64;
+        let tau = (2.0 * mu).sqrt().recip();
+        let factor = f64::from(factor(request.relation));
+        let foreseen = 1.5 * factor * (d / effective).sqrt() * tau;
+        let tight = foreseen > TIGHT;
+        let first = (0.5 * foreseen).powi(2).clamp(FIRST[0], FIRST[1]);
+        let steps = (LAST / first).ln() / GROWTH.ln();
+        let rounds = 1 + (1 + steps.ceil() as usize).max(3);
+        let gradients: Vec<f64> = (0..rounds)
+            .map(|k| (LAST / first).powf(k as f64 / (rounds - 1) as f64))
+            .collect();
+        let histograms = 2.0 * rounds as f64 * (63.0 * tau / n).powi(2);
+        let histograms = histograms.clamp(FOR_HISTOGRAMS[0], FOR_HISTOGRAMS[1]);
+        let (information, slope) = match form.information {
+            Information::Public => (0.0, 0.0),
+            Information::Curvature => (for_information(tight), 0.0),
+            Information::Law { .. } if tight => (for_information(tight), 0.0),
+            Information::Law { .. } => (for_information(tight), FOR_SLOPE),
+        };
+        let of_gradients = match information > 0.0 {
+            true => OF_GRADIENTS,
+            false => 1.0,
+        };
+        Ok(Shares {
+            others: gradients.iter().map(|g| (2.0 * g.sqrt()).round() as u64).collect(),
+            gradients: gradients.iter().map(|g| g.round() as u64).collect(),
+            gradient_lengths: histograms * of_gradients,
+            information_lengths: histograms * (1.0 - of_gradients),
+            information,
+            slope,
+            gradient: 1.0 - histograms - information - slope - FOR_CERTIFICATE,
+            certificate: FOR_CERTIFICATE * OF_ITS_GRADIENT,
+            certificate_lengths: FOR_CERTIFICATE * (1.0 - OF_ITS_GRADIENT),
+            foreseen,
+        })
+    }
+
+    pub fn rounds(&self) -> usize {
+        self.gradients.len()
+    }
+}
+
+fn for_information(tight: bool) -> f64 {
+    match tight {
+        true => FOR_INFORMATION_IF_TIGHT,
+        false => FOR_INFORMATION,
+    }
+}
