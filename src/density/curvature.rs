@@ -121,7 +121,9 @@ fn sides(
         let step = |(z, v): (&f64, &f64)| z + side * STEP * (1.0 + z.abs()) * v;
         let moved: Vec<f64> = z.iter().zip(direction).map(step).collect();
         let mut scratch = density.rows.scratch(&moved, z.len());
-        let gradients = density.rows.gradients(&block, records, &identity, &mut scratch);
+        let gradients = density
+            .rows
+            .gradients(&block, records, &identity, &mut scratch);
         gradients.to_vec()
     };
     (gradients(1.0), gradients(-1.0))
@@ -199,7 +201,8 @@ mod tests {
                      model { y ~ normal(m, s); }";
         let found = curvature(scale, &none);
         assert!(!found.is_public, "an unknown scale");
-        let rate = "record { int<lower=0> y; } parameters { real a; } model { y ~ poisson_log(a); }";
+        let rate =
+            "record { int<lower=0> y; } parameters { real a; } model { y ~ poisson_log(a); }";
         let found = curvature(rate, &none);
         assert!(found.is_public && !found.is_quadratic, "a rate");
     }

@@ -391,9 +391,10 @@ impl<'a> Law<'a> {
                             let nodes = (0..count)
                                 .filter(|j| probabilities[j * BLOCK + i] > 0.0)
                                 .map(|j| values[(k * count + j) * BLOCK + i]);
-                            let (low, high) = nodes.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
-                                (l.min(x), h.max(x))
-                            });
+                            let (low, high) = nodes
+                                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
+                                    (l.min(x), h.max(x))
+                                });
                             let middle = 0.5 * (low + high);
                             middle + side * times * (high - middle)
                         })
@@ -404,7 +405,13 @@ impl<'a> Law<'a> {
                         self.program
                             .gradients(&block, RECORDS, &jacobian, &mut work.program);
                     (0..RECORDS)
-                        .map(|i| gradients.chunks(BLOCK).map(|g| g[i] * g[i]).sum::<f64>().sqrt())
+                        .map(|i| {
+                            gradients
+                                .chunks(BLOCK)
+                                .map(|g| g[i] * g[i])
+                                .sum::<f64>()
+                                .sqrt()
+                        })
                         .collect()
                 };
                 let (near, far) = (lengths(NEAR), lengths(FAR));

@@ -74,7 +74,12 @@ impl std::fmt::Debug for Expected<'_> {
 
 /// The sum of what a look takes of records that are nobody's secret, not clipped. `columns`: those
 /// of the row program, then those of the law; records that are not numbers add nothing.
-pub(crate) fn public_sum(density: &Density, look: &Look, columns: &[Vec<f64>], n: usize) -> Vec<f64> {
+pub(crate) fn public_sum(
+    density: &Density,
+    look: &Look,
+    columns: &[Vec<f64>],
+    n: usize,
+) -> Vec<f64> {
     let mut reader = Reader::new(density, look, false);
     let mut sum = vec![0.0; look.summed_coordinates()];
     for start in (0..n).step_by(BLOCK) {

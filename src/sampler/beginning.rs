@@ -83,6 +83,6 @@ pub trait Beginning: Debug + Send + Sync {
     /// The same in words.
     fn describe(&self, plan: &Plan) -> Vec<String>;
 
-    /// What was learnt, as numbers, for those who attack it.
+    /// What was learnt, as numbers, for those who attack it: positions, and logarithms of scales.
     fn numbers(&self) -> Vec<f64>;
 }

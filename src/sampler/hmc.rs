@@ -7,9 +7,9 @@
 
 use rand::{Rng, RngExt};
 
+use super::hamiltonian::Target;
 use super::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
 use super::metric::Metric;
-use super::hamiltonian::Target;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {

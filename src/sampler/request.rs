@@ -1,7 +1,7 @@
 //! The settings of a run that is made of releases.
 
-use super::own::Asked;
 use super::form::Form;
+use super::own::Asked;
 use super::plan::PlanError;
 use super::{Algorithm, dp_hmc, dp_langevin};
 use crate::accounting::{Real, Relation};

@@ -8,9 +8,9 @@
 
 use rand::{Rng, RngExt};
 
+use super::hamiltonian::Target;
 use super::hamiltonian::{Info, State};
 use super::metric::Metric;
-use super::hamiltonian::Target;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {

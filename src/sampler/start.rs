@@ -273,21 +273,6 @@ impl Start {
         self.clip
     }
 
-    /// The number of records: noisy where it is private.
-    pub fn records(&self) -> f64 {
-        self.records
-    }
-
-    /// Length of the last Newton step in posterior sds, for one coordinate.
-    pub fn last_step(&self) -> f64 {
-        self.last_step
-    }
-
-    /// How much of the least known direction's information may be noise, 0 to 1.
-    pub fn unknown(&self) -> f64 {
-        self.unknown
-    }
-
     /// Variance of the noise in the centre, in posterior variances.
     pub fn variance(&self) -> f64 {
         self.variance
@@ -297,11 +282,6 @@ impl Start {
     /// those of a Gaussian. Does not change once the last histogram is there.
     pub fn is_gaussian(&self, plan: &Plan) -> bool {
         dp_langevin::time(plan, self.clip) < ENOUGH_TIME
-    }
-
-    /// Whether the records' gradients were seen above the noise.
-    pub fn seen(&self) -> bool {
-        self.seen
     }
 
     /// What [`save`](Start::save) wrote, of a model of so many parameters.
@@ -441,7 +421,8 @@ impl Beginning for Start {
 
     fn numbers(&self) -> Vec<f64> {
         let mut numbers = self.frame.centre().to_vec();
-        numbers.extend([self.clip, self.records, self.last_step, self.variance]);
+        let scales = [self.clip, self.records, self.last_step, self.variance];
+        numbers.extend(scales.map(|x| x.max(1e-50).ln()));
         numbers
     }
 }

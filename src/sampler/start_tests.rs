@@ -65,7 +65,10 @@ fn learnt_with(vault: &Vault, plan: &Plan, seed: u64) -> (Start, Vec<u64>) {
     let mut start = Start::new(vault.density(), plan, &Initial::Random, 1).unwrap();
     for round in 0..STEPS {
         let mut rng = public_rng(1, round as usize);
-        start.step(round, plan, &mut oracle, &mut rng).unwrap();
+        let density = vault.density();
+        start
+            .round(round, density, plan, &mut oracle, &mut rng)
+            .unwrap();
     }
     (start, oracle.released())
 }
@@ -252,7 +255,9 @@ fn the_clip_bound_outlives_the_last_round() {
     let mut start = Start::new(vault.density(), &plan, &Initial::Random, 1).unwrap();
     for round in 0..STEPS - 1 {
         let mut rng = public_rng(1, round as usize);
-        start.step(round, &plan, &mut oracle, &mut rng).unwrap();
+        start
+            .round(round, vault.density(), &plan, &mut oracle, &mut rng)
+            .unwrap();
     }
     let (whole, _) = learnt(&vault, &plan);
     let ratio = start.clip() / whole.clip();
@@ -278,14 +283,16 @@ fn where_chains_would_not_travel_the_search_goes_on() {
             let [a, b] = [centre[0] - mean[0], centre[1] - mean[1]];
             (p[0] * a * a + 2.0 * p[1] * a * b + p[2] * b * b).sqrt()
         };
-        for round in 0..start.steps(&plan) {
+        for round in 0..start.rounds(&plan) {
             if round == STEPS {
                 start.frame = start.frame.moved(&[1.5, -1.0]);
                 start.variance = 2.0;
                 assert!(off(&start) > 1.0, "{start:?}");
             }
             let mut rng = public_rng(1, round as usize);
-            start.step(round, &plan, &mut oracle, &mut rng).unwrap();
+            start
+                .round(round, vault.density(), &plan, &mut oracle, &mut rng)
+                .unwrap();
         }
         assert!(start.is_gaussian(&plan));
         // Of the last round: 60 releases, 32 of them made, tempered.

@@ -80,7 +80,9 @@ impl Histogram {
             *count *= records / sum.max(1.0);
         }
         Some(Histogram {
-            ends: (0..counts.len()).map(|k| unit * bins.upper_end(k)).collect(),
+            ends: (0..counts.len())
+                .map(|k| unit * bins.upper_end(k))
+                .collect(),
             counts: kept,
             records,
             hidden: HIDDEN * sd,
@@ -119,7 +121,10 @@ impl Histogram {
 
     /// Middles of bins.
     fn lengths(&self) -> Vec<f64> {
-        self.ends.iter().map(|end| end * 0.5f64.powf(0.25)).collect()
+        self.ends
+            .iter()
+            .map(|end| end * 0.5f64.powf(0.25))
+            .collect()
     }
 
     /// The sum of lengths over that of lengths clipped at `bound`.
@@ -183,7 +188,14 @@ mod tests {
 
     #[test]
     fn faint_bins_count_beside_others_and_loud_ones_far_off() {
-        let faint = counts(&[(3, 20.0), (9, 300.0), (10, 900.0), (12, 25.0), (13, 35.0), (25, 60.0)]);
+        let faint = counts(&[
+            (3, 20.0),
+            (9, 300.0),
+            (10, 900.0),
+            (12, 25.0),
+            (13, 35.0),
+            (25, 60.0),
+        ]);
         let seen = Histogram::seen(&faint, 10.0, BINS, 1260.0).unwrap();
         // 20 stands alone below 3.7 sds, 60 far off above 5.5.
         assert_eq!(seen.counts[3], 0.0);

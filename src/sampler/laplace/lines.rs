@@ -35,7 +35,10 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
         subsampling: Subsampling::All,
     };
     let gradient = match form.information {
-        Information::Law { .. } => ("gradient, centred by the model's law", Quantity::CentredGradient),
+        Information::Law { .. } => (
+            "gradient, centred by the model's law",
+            Quantity::CentredGradient,
+        ),
         _ => ("gradient", Quantity::Gradient),
     };
     let others: u64 = shares.others.iter().sum();
@@ -46,14 +49,24 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
             others,
             shares.gradient_lengths,
         ),
-        line(gradient.0, gradient.1, shares.gradients.iter().sum(), shares.gradient),
+        line(
+            gradient.0,
+            gradient.1,
+            shares.gradients.iter().sum(),
+            shares.gradient,
+        ),
         line(
             "histogram of gradient lengths, for the certificate",
             Quantity::GradientLengths,
             1,
             shares.certificate_lengths,
         ),
-        line("gradient, for the certificate", gradient.1, 1, shares.certificate),
+        line(
+            "gradient, for the certificate",
+            gradient.1,
+            1,
+            shares.certificate,
+        ),
     ];
     let last = match form.information {
         Information::Public => return lines,
@@ -88,7 +101,12 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
         ));
     }
     if shares.slope > 0.0 {
-        lines.push(line("slope of the centred gradient", Quantity::Slope, 1, shares.slope));
+        lines.push(line(
+            "slope of the centred gradient",
+            Quantity::Slope,
+            1,
+            shares.slope,
+        ));
     }
     lines
 }
@@ -174,10 +192,14 @@ impl Asked<'_> {
 
     /// Standard deviation of the noise of an average of so many sums, for a clip bound of 1.
     pub fn noise(&self, line: usize, times: u64) -> f64 {
-        let sigma = self.plan.lines.get(line).map_or(0.0, |line| match line.scale {
-            Scale::Learnt(scale) => scale.sigma(),
-            _ => 0.0,
-        });
+        let sigma = self
+            .plan
+            .lines
+            .get(line)
+            .map_or(0.0, |line| match line.scale {
+                Scale::Learnt(scale) => scale.sigma(),
+                _ => 0.0,
+            });
         sigma / (times.max(1) as f64).sqrt()
     }
 }

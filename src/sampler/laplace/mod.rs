@@ -143,7 +143,8 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
             "`--iterations max` means nothing to `{name}`, whose draws cost nothing: give --num-samples"
         )
     } else if form.coordinates == 0 {
-        "no record tells anything of any parameter: there is nothing to learn from the data".to_owned()
+        "no record tells anything of any parameter: there is nothing to learn from the data"
+            .to_owned()
     } else if form.coordinates > MOST_COORDINATES {
         format!(
             "the records see {} numbers, and `{name}` learns at most {MOST_COORDINATES}, since the information about more would drown in its noise: use `--algorithm dp-langevin`, or a model with fewer group parameters",
@@ -185,7 +186,11 @@ impl Learner for DpLaplace {
         }
         let search = Search::new(&form, density, &theta, plan.request.records);
         let shares = Shares::of(&plan.request, &form).map_err(Box::new)?;
-        Ok(Box::new(Learning { form, shares, search }))
+        Ok(Box::new(Learning {
+            form,
+            shares,
+            search,
+        }))
     }
 
     fn restore(
@@ -198,7 +203,11 @@ impl Learner for DpLaplace {
         let search: Search = read(saved)?;
         let shares = Shares::of(&plan.request, &form).map_err(Box::new)?;
         match search.is_sound(&form) {
-            true => Ok(Box::new(Learning { form, shares, search })),
+            true => Ok(Box::new(Learning {
+                form,
+                shares,
+                search,
+            })),
             false => Err(SampleError::Unreadable),
         }
     }
@@ -249,8 +258,17 @@ impl Beginning for Learning {
         oracle: &mut dyn Oracle,
         _: &mut ChaCha8Rng,
     ) -> Result<(), SampleError> {
-        let Learning { form, shares, search } = self;
-        let ground = Ground { form, density, plan, shares };
+        let Learning {
+            form,
+            shares,
+            search,
+        } = self;
+        let ground = Ground {
+            form,
+            density,
+            plan,
+            shares,
+        };
         match (round as usize) < shares.rounds() {
             true => search.round(&ground, round as usize, oracle),
             false => search.certify(&ground, oracle),
@@ -282,7 +300,11 @@ impl Beginning for Learning {
                 start = self.form.middle.clone();
             }
         }
-        let posterior = Posterior { density, form: &self.form, likelihood };
+        let posterior = Posterior {
+            density,
+            form: &self.form,
+            likelihood,
+        };
         Box::new(posterior.chain(start, rng))
     }
 
@@ -293,7 +315,13 @@ impl Beginning for Learning {
     fn report(&self, _: &Plan) -> Value {
         let search = &self.search;
         let last = search.steps.last();
-        let surprises: Vec<f64> = search.steps.iter().rev().take(2).map(|s| s.surprise).collect();
+        let surprises: Vec<f64> = search
+            .steps
+            .iter()
+            .rev()
+            .take(2)
+            .map(|s| s.surprise)
+            .collect();
         json!({
             "information": match self.form.information {
                 Information::Public => "public",

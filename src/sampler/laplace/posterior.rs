@@ -32,7 +32,11 @@ pub(super) struct Posterior<'a> {
 
 impl Target for Posterior<'_> {
     fn log_density(&self, theta: &[f64]) -> (f64, Vec<f64>) {
-        let Likelihood { origin, root, precision } = &self.likelihood;
+        let Likelihood {
+            origin,
+            root,
+            precision,
+        } = &self.likelihood;
         let interface;
         let point = match self.form.space {
             Space::Parameters => theta,
@@ -82,7 +86,12 @@ impl Posterior<'_> {
         }
         let metric = Metric::dense(covariance.entries().to_vec(), d).unwrap_or(Metric::Unit);
         let state = State::new(theta, &target);
-        Nuts { target, metric, state, h: super::FIRST_STEP }
+        Nuts {
+            target,
+            metric,
+            state,
+            h: super::FIRST_STEP,
+        }
     }
 
     /// About the point of highest density, and the inverse of minus the second derivatives there:
@@ -98,7 +107,11 @@ impl Posterior<'_> {
             }
             let mut share = 1.0;
             let found = (0..HALVINGS).find_map(|_| {
-                let moved: Vec<f64> = theta.iter().zip(&step).map(|(t, s)| t + share * s).collect();
+                let moved: Vec<f64> = theta
+                    .iter()
+                    .zip(&step)
+                    .map(|(t, s)| t + share * s)
+                    .collect();
                 share *= 0.5;
                 let (at, gradient) = self.log_density(&moved);
                 (at > value).then_some((moved, at, gradient))
@@ -129,7 +142,11 @@ impl Posterior<'_> {
             .collect();
         let curvature = Matrix::new(d, d, |i, j| {
             let entry = 0.5 * (rows[i][j] + rows[j][i]);
-            if entry.is_finite() { entry } else { f64::from(u8::from(i == j)) }
+            if entry.is_finite() {
+                entry
+            } else {
+                f64::from(u8::from(i == j))
+            }
         });
         // A direction in which the density is flat or hollow is taken for one of sd 1, and scales
         // are those of the diagonal.
@@ -157,15 +174,25 @@ pub(super) struct Nuts<T> {
 impl<T: Target> Walker for Nuts<T> {
     fn step(&mut self, _: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let state = self.state.clone();
-        let (next, info) =
-            nuts::step(state, &self.target, self.h, DEFAULT_MAX_DEPTH, &self.metric, rng);
+        let (next, info) = nuts::step(
+            state,
+            &self.target,
+            self.h,
+            DEFAULT_MAX_DEPTH,
+            &self.metric,
+            rng,
+        );
         self.state = next;
         Ok(Step {
             accept_stat: info.accept_stat,
             accepted: info.accepted,
             divergent: info.divergent,
             step_size: self.h,
-            columns: vec![f64::from(info.depth), f64::from(info.leapfrogs), info.energy],
+            columns: vec![
+                f64::from(info.depth),
+                f64::from(info.leapfrogs),
+                info.energy,
+            ],
         })
     }
 

@@ -166,7 +166,13 @@ impl Search {
     /// Whether it is of this form, and all its numbers are finite.
     pub fn is_sound(&self, form: &Form) -> bool {
         let m = form.coordinates as usize;
-        let matrices = [&self.axes, &self.inverse, &self.belief, &self.slope, &self.claimed];
+        let matrices = [
+            &self.axes,
+            &self.inverse,
+            &self.belief,
+            &self.slope,
+            &self.claimed,
+        ];
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
         let numbers = [&self.origin, &self.centre];
@@ -185,8 +191,10 @@ impl Search {
     /// For those who attack it.
     pub fn numbers(&self) -> Vec<f64> {
         let mut numbers = self.centre.clone();
-        numbers.extend(self.axes.entries());
-        numbers.extend([self.clip, self.records, self.efficiency]);
+        let m = numbers.len();
+        let scales = (0..m).map(|j| self.belief[(j, j)]);
+        let scales = scales.chain([self.clip, self.records, self.efficiency]);
+        numbers.extend(scales.map(|x| x.max(1e-50).ln()));
         numbers
     }
 
@@ -197,7 +205,12 @@ impl Search {
         k: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
-        let Ground { form, density, plan, shares } = *ground;
+        let Ground {
+            form,
+            density,
+            plan,
+            shares,
+        } = *ground;
         let last = k + 1 == shares.rounds();
         let law = form.law(density);
         let temperature = plan.request.temperature;
@@ -215,9 +228,18 @@ impl Search {
         let prior = own_curvature.between(&(&self.axes * &vectors));
         let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let floor = spread.min(largest);
-        let told: Vec<f64> = (0..m).map(|j| (values[j] - prior[(j, j)]).max(0.0)).collect();
-        let kept: Vec<f64> = values.iter().map(|e| e.max(floor).max(1e-12 * largest)).collect();
-        let doubtful = mean(values.iter().map(|e| (spread / e.max(f64::MIN_POSITIVE)).min(1.0).powi(2)));
+        let told: Vec<f64> = (0..m)
+            .map(|j| (values[j] - prior[(j, j)]).max(0.0))
+            .collect();
+        let kept: Vec<f64> = values
+            .iter()
+            .map(|e| e.max(floor).max(1e-12 * largest))
+            .collect();
+        let doubtful = mean(
+            values
+                .iter()
+                .map(|e| (spread / e.max(f64::MIN_POSITIVE)).min(1.0).powi(2)),
+        );
         self.unknown = mean(told.iter().map(|told| f64::from(u8::from(*told < spread))));
         let claim = |told: f64| match told > spread {
             true => told + 1e-4 * spread,
@@ -235,11 +257,19 @@ impl Search {
         // The slope.
         let frame = self.frame(form);
         let theta = frame.centre().to_vec();
-        let expected = law.as_ref().map(|law| Expected::by_law(law, &theta, &frame));
+        let expected = law
+            .as_ref()
+            .map(|law| Expected::by_law(law, &theta, &frame));
         let times = shares.gradients[k];
         let effective = temperature * self.records;
         let unit = (m as f64 / effective).sqrt();
-        let ask = Asked { form, plan, frame: &frame, expected: expected.as_ref(), unit };
+        let ask = Asked {
+            form,
+            plan,
+            frame: &frame,
+            expected: expected.as_ref(),
+            unit,
+        };
         let counts = ask.histogram(lines::GRADIENT_LENGTHS, shares.others[k], oracle)?;
         if k == 0 && form.information == Information::Public {
             self.count(plan, &counts.0);
@@ -336,7 +366,12 @@ impl Search {
         k: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(Matrix, f64), SampleError> {
-        let Ground { form, density, plan, shares } = *ground;
+        let Ground {
+            form,
+            density,
+            plan,
+            shares,
+        } = *ground;
         let temperature = plan.request.temperature;
         if form.information == Information::Public {
             let records = temperature * self.records;
@@ -355,7 +390,13 @@ impl Search {
             false => [lines::INFORMATION_LENGTHS, lines::INFORMATION],
         };
         let unit = m as f64 / (temperature * self.records);
-        let ask = Asked { form, plan, frame: &frame, expected: Some(&expected), unit };
+        let ask = Asked {
+            form,
+            plan,
+            frame: &frame,
+            expected: Some(&expected),
+            unit,
+        };
         let times = shares.others[k];
         let (counts, sd) = ask.histogram(of_lengths, times, oracle)?;
         if k == 0 {
@@ -442,15 +483,28 @@ impl Search {
 
     /// A fresh look at the centre with a wide clip bound, and a last step by what it says.
     pub fn certify(&mut self, ground: &Ground, oracle: &mut dyn Oracle) -> Result<(), SampleError> {
-        let Ground { form, density, plan, .. } = *ground;
+        let Ground {
+            form,
+            density,
+            plan,
+            ..
+        } = *ground;
         let m = form.coordinates as usize;
         let temperature = plan.request.temperature;
         let law = form.law(density);
         let frame = self.frame(form);
         let theta = frame.centre().to_vec();
-        let expected = law.as_ref().map(|law| Expected::by_law(law, &theta, &frame));
+        let expected = law
+            .as_ref()
+            .map(|law| Expected::by_law(law, &theta, &frame));
         let unit = (m as f64 / (temperature * self.records)).sqrt();
-        let ask = Asked { form, plan, frame: &frame, expected: expected.as_ref(), unit };
+        let ask = Asked {
+            form,
+            plan,
+            frame: &frame,
+            expected: expected.as_ref(),
+            unit,
+        };
         let (counts, sd) = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
         let lengths = Histogram::seen(&counts, sd, (Bins::GRADIENT, unit), self.records);
         let clip = match &lengths {
@@ -478,7 +532,9 @@ impl Search {
             belief = &belief + &Matrix::square_of(&slope.inverse().times(&off));
         }
         let (step, left) = kalman(&belief, &slope, variance, &off);
-        self.belief = left.with_eigenvalues(|e| e.max(1e-12)).between(&self.axes.transposed());
+        self.belief = left
+            .with_eigenvalues(|e| e.max(1e-12))
+            .between(&self.axes.transposed());
         for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
             *c += s;
         }
@@ -533,7 +589,10 @@ impl Search {
                 let theta = frame.centre();
                 let slope = density.pull_back(theta, &[]).1;
                 let curvature = positive(&prior_curvature(density, theta));
-                (form.base.transposed().times(&slope), curvature.between(&form.base))
+                (
+                    form.base.transposed().times(&slope),
+                    curvature.between(&form.base),
+                )
             }
         }
     }
@@ -556,7 +615,9 @@ fn clip_for(form: &Form, lengths: &Histogram, noise: f64) -> (f64, f64) {
 /// y'(H K H + v I)^-1 y
 fn unexpected(belief: &Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> f64 {
     let spread = belief.between(slope);
-    spread.with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance)).form(off)
+    spread
+        .with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance))
+        .form(off)
 }
 
 /// The mean square of a slope, in units of what is expected of it; where that is above 1, the

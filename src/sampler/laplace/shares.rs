@@ -1,8 +1,8 @@
 //! How many rounds there are, and what of the budget goes to each of their releases: all of it
 //! follows from public numbers.
 
-use crate::accounting::mu_for_budget;
 use crate::accounting::Real;
+use crate::accounting::mu_for_budget;
 use crate::sampler::form::{Form, Information};
 use crate::sampler::plan::PlanError;
 use crate::sampler::request::PlanRequest;
@@ -77,7 +77,10 @@ impl Shares {
             false => 1.0,
         };
         Ok(Shares {
-            others: gradients.iter().map(|g| (2.0 * g.sqrt()).round() as u64).collect(),
+            others: gradients
+                .iter()
+                .map(|g| (2.0 * g.sqrt()).round() as u64)
+                .collect(),
             gradients: gradients.iter().map(|g| g.round() as u64).collect(),
             gradient_lengths: histograms * of_gradients,
             information_lengths: histograms * (1.0 - of_gradients),

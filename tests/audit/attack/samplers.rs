@@ -6,11 +6,11 @@
 //! all runs, so momenta, jitter and initial points are known to the adversary, as
 //! docs/privacy.md says they are; noise and acceptance are new each time.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use dpm::accounting::{Event, Gaussian, Query, Relation, account};
 use dpm::sampler::{
-    self, ALGORITHMS, Algorithm, Draw, Noise, Observer, PlanError, Question, Start,
+    self, ALGORITHMS, Algorithm, Beginning, Draw, Noise, Observer, PlanError, Question,
 };
 use dpm::{
     Initial, Iterations, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng, PrivateSettings,
@@ -298,7 +298,7 @@ impl Audited {
     pub fn is_independent(&self, run: u64) -> Option<bool> {
         self.run(false, run)
             .2
-            .map(|start| start.is_gaussian(&self.plan))
+            .map(|learnt| learnt.draws_are_independent(&self.plan))
     }
 
     /// What was learnt before the draws; these as steps from one to the next, and ln of
@@ -307,7 +307,7 @@ impl Audited {
         self.run(other, run).0
     }
 
-    fn run(&self, other: bool, run: u64) -> (Vec<f64>, Vec<Event>, Option<Start>) {
+    fn run(&self, other: bool, run: u64) -> (Vec<f64>, Vec<Event>, Option<Arc<dyn Beginning>>) {
         let vault = &self.vaults[usize::from(other)];
         let meter = NotPrivate::acknowledged().meter(self.plan.events.clone());
         let settings = PrivateSettings {
@@ -324,14 +324,7 @@ impl Audited {
         let start = learnt.0.into_inner().expect("no chain has panicked");
         let mut numbers = Vec::new();
         if let Some(start) = &start {
-            numbers.extend(start.frame().centre());
-            let told = [
-                start.clip(),
-                start.records(),
-                start.last_step(),
-                start.variance(),
-            ];
-            numbers.extend(told.map(|x| x.max(1e-50).ln()));
+            numbers.extend(start.numbers());
         }
         for chain in chains {
             let mut before = self.initial.clone();
@@ -345,12 +338,12 @@ impl Audited {
     }
 }
 
-struct Learnt(Mutex<Option<Start>>);
+struct Learnt(Mutex<Option<Arc<dyn Beginning>>>);
 
 impl Observer for Learnt {
     fn iteration(&self, _: usize, _: u64, _: &Draw) {}
 
-    fn learnt(&self, start: &Start) {
+    fn learnt(&self, start: &Arc<dyn Beginning>) {
         *self.0.lock().expect("no chain has panicked") = Some(start.clone());
     }
 }

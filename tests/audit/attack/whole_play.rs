@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use dpm::accounting::{Meter, Relation};
 use dpm::privacy::{BatchPenaltyPlan, PenaltyPlan, penalty};
 use dpm::sampler::{
-    DEFAULT_START_SHARE, Draw, Initial, Iterations, NoiseChoice, Observer, Oracle, Oracles, Plan,
-    PlanError, PlanRequest, PrivateOracle, PrivateSettings, Ratio, SampleError, Scale, Start, View,
-    sample_from,
+    Beginning, DEFAULT_START_SHARE, Draw, Initial, Iterations, NoiseChoice, Observer, Oracle,
+    Oracles, Plan, PlanError, PlanRequest, PrivateOracle, PrivateSettings, Ratio, SampleError,
+    Scale, View, sample_from,
 };
 use dpm::{NotPrivate, PrivateRng, Real, Vault};
 
@@ -228,8 +228,9 @@ struct Form<'a> {
 impl Observer for Form<'_> {
     fn iteration(&self, _: usize, _: u64, _: &Draw) {}
 
-    fn learnt(&self, start: &Start) {
-        *self.seen.lock().expect("no chain has panicked") = Some(start.is_gaussian(self.plan));
+    fn learnt(&self, start: &Arc<dyn Beginning>) {
+        *self.seen.lock().expect("no chain has panicked") =
+            Some(start.draws_are_independent(self.plan));
     }
 }
 
