@@ -228,11 +228,13 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
             let other = table(&mut rng, &d, 3);
             let mut substituted = original.clone();
             let mut removed = original.clone();
+            let mut blank = original.clone();
             for (c, column) in other.iter().enumerate() {
                 substituted[c][pair % 3] = column[pair % 3];
                 removed[c].remove(pair % 3);
+                blank[c][pair % 3] = f64::NAN;
             }
-            let vaults = [&original, &substituted, &removed].map(|t| vault(source, t));
+            let vaults = [&original, &substituted, &removed, &blank].map(|t| vault(source, t));
             let axes: Vec<f64> = (0..dimension * dimension)
                 .map(|_| 3.0 * rng.uniform() - 1.0)
                 .collect();
@@ -259,6 +261,7 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
                 assert!(replaced <= most, "{statistic:?} of {source}");
                 let gone = squared_distance(&sums[0], &sums[2]);
                 assert!(gone <= bound * bound, "{statistic:?} of {source}");
+                assert_eq!(sums[2], sums[3], "{statistic:?} of {source}");
                 closest[k] = closest[k].max(gone as f64 / (bound * bound) as f64);
                 farthest[k] = farthest[k].max(replaced as f64 / most as f64);
             }

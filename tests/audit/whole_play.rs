@@ -48,7 +48,7 @@ fn whole_runs_move_by_no_more_than_is_charged() {
     let neighbours = [
         (Relation::Substitute, false),
         (Relation::AddRemove, true),
-        (Relation::ZeroOut, false),
+        (Relation::ZeroOut, true),
     ];
     all(24, &neighbours);
 }
