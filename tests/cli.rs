@@ -399,7 +399,10 @@ fn bad_settings_are_explained() {
             "--epsilon 1 --relation add-remove",
             &["private", "give --delta"],
         ),
-        ("--epsilon 1 --relation swap", &["substitute", "add-remove"]),
+        (
+            "--epsilon 1 --relation swap",
+            &["substitute", "add-remove", "zero-out"],
+        ),
         (
             "--epsilon 1 --algorithm dp-hcm",
             &["`dp-hcm`", "did you mean `dp-hmc`"],
@@ -414,7 +417,15 @@ fn bad_settings_are_explained() {
         ),
         (
             "--epsilon 1 --delta 1e-6 --algorithm dp-barker --relation add-remove",
-            &["fixed size", "`--relation substitute`"],
+            &["fixed size", "private", "`--relation substitute`"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-barker --relation zero-out",
+            &["fixed size", "includes", "`--relation substitute`"],
+        ),
+        (
+            "--epsilon 1 --algorithm dp-penalty --batch-size 20 --relation zero-out",
+            &["fixed size", "`--relation substitute`, or --batch-rate"],
         ),
         (
             "--epsilon 1 --algorithm dp-barker --batch-rate 0.1",
@@ -1187,7 +1198,7 @@ fn the_reports_hold_what_they_promise() {
 #[test]
 fn a_run_costs_what_was_planned_and_what_the_accountant_says() {
     let place = Place::new();
-    for relation in ["substitute", "add-remove"] {
+    for relation in ["substitute", "add-remove", "zero-out"] {
         place.sample("d.csv", relation, &format!("--relation {relation}"));
         let plan = place.succeeds(&format!(
             "plan m.dpm --rows 300 {SHORT} --relation {relation} --format json"
@@ -1290,9 +1301,88 @@ fn add_remove_keeps_the_number_of_records_to_itself() {
     assert!(has_number(&outcome.err, delta), "{}", outcome.err);
 }
 
+/// Under zero-out the number of records is public, noise is half of what substitution takes,
+/// and all that names the relation says what it hides and what not.
+#[test]
+fn zero_out_hides_values_and_not_rows() {
+    const N: usize = 3917;
+    let run =
+        "--chains 1 --num-warmup 4 --num-samples 8 --leapfrog-steps 3 --step-size 0.001 --quiet";
+    let place = Place::new();
+    place.write("d.csv", csv(&rows(N)));
+    for (relation, more) in [("substitute", ""), ("zero-out", " --temperature 100")] {
+        place.succeeds(&format!(
+            "sample m.dpm d.csv --epsilon 1 {run} --relation {relation} --out {relation}{more}"
+        ));
+    }
+    let report = place.json("zero-out/privacy.json");
+    assert_eq!(report["relation"], "zero-out");
+    assert_eq!(report["delta"], 0.1 / N as f64);
+    assert_eq!(report["tempered"], true);
+    let says = |key: &str, words: &str| {
+        let text = report[key].to_string();
+        assert!(text.contains(words), "{key}: {text}");
+    };
+    says(
+        "statement",
+        "for one record under the relation `zero-out` (whether its values were in the table or left blank; that there was a row is not hidden)",
+    );
+    says("assumed_public", "the number of records");
+    says("not_protected", "that a record has a row in the table");
+    let html = place.read("zero-out/report.html");
+    assert!(html.contains("in the one its values are there, in the other they are left blank; that there was a row is not hidden"));
+    assert!(html.contains("with its values left blank"));
+    let other = place.json("substitute/privacy.json");
+    for (event, twice) in [0, 1].map(|i| (&report["events"][i], &other["events"][i])) {
+        let [half, whole] = [event, twice].map(|e| e["sensitivity"].as_f64().expect("a number"));
+        assert_eq!(half, 1.0 * event["clip"].as_f64().expect("a number"));
+        assert_eq!(whole, 2.0 * twice["clip"].as_f64().expect("a number"));
+    }
+    // Of units, their number.
+    let lines = csv(&rows(300));
+    let by_unit = lines.lines().enumerate().map(|(i, line)| match i {
+        0 => format!("who,{line}\n"),
+        _ => format!("u{},{line}\n", i % 70),
+    });
+    place.write("d.csv", by_unit.collect::<String>());
+    place.succeeds(&format!(
+        "sample m.dpm d.csv --epsilon 1 {run} --relation zero-out --unit who --out units"
+    ));
+    let report = place.json("units/privacy.json");
+    assert_eq!(report["delta"], 0.1 / 70.0);
+    let statement = report["statement"].as_str().expect("a sentence");
+    assert!(statement.contains("whether their values were in the table or left blank; that there was such a unit is not hidden"), "{statement}");
+    // Search and accountants, too.
+    let account = |relation: &str, kind: &str| -> Value {
+        let event = format!("{kind}clip=1,sigma=4,count=30");
+        let said = place.succeeds(&format!(
+            "account --event {event} --relation {relation} --delta 1e-5"
+        ));
+        serde_json::from_str(&said.out).expect("JSON")
+    };
+    for kind in ["gaussian:", "poisson:rate=0.1,"] {
+        let [blank, gone, replaced] =
+            ["zero-out", "add-remove", "substitute"].map(|relation| account(relation, kind));
+        assert_eq!(blank["relation"], "zero-out");
+        assert_eq!(blank["epsilon"], gone["epsilon"]);
+        assert_eq!(blank["proved"], true);
+        assert!(blank["epsilon"].as_f64() < replaced["epsilon"].as_f64());
+    }
+    for (event, advice) in [
+        (
+            "without-replacement:rate=0.1,clip=1,sigma=4",
+            "or `poisson:`",
+        ),
+        ("barker:batch=100,rows=1000", "use `--relation substitute`"),
+    ] {
+        let command = format!("account --event {event} --relation zero-out --delta 1e-5");
+        place.fails(&command, 2, &["zero-out", "whose promise includes", advice]);
+    }
+}
+
 #[test]
 fn which_rows_are_missing_shows_in_the_draws_only() {
-    for relation in ["substitute", "add-remove"] {
+    for relation in ["substitute", "add-remove", "zero-out"] {
         let mut public = Vec::new();
         for missing in [0..0, 0..40, 200..290, 0..300] {
             let place = Place::new();

@@ -212,6 +212,23 @@ fn what_a_ledger_cannot_cover_is_refused() {
         &["add-remove", "substitute", "--relation substitute"],
     );
     place.fails(
+        &format!("{run} --relation zero-out"),
+        2,
+        &["zero-out", "substitute", "--relation substitute"],
+    );
+    place.succeeds("ledger create zero --epsilon 2 --delta 1e-6 --relation zero-out");
+    let blank = run.replace("--ledger l", "--ledger zero");
+    for relation in ["substitute", "add-remove"] {
+        place.fails(
+            &format!("{blank} --relation {relation}"),
+            2,
+            &[relation, "zero-out", "--relation zero-out"],
+        );
+    }
+    place.succeeds(&format!("{blank} --relation zero-out --out blank"));
+    place.succeeds("ledger verify zero --against blank");
+    assert!(place.succeeds("ledger show zero").out.contains("zero-out"));
+    place.fails(
         &format!("{run} --insecure-noise-seed 3"),
         2,
         &["not private", "no charge"],

@@ -155,6 +155,7 @@ fn reports() -> Vec<(&'static str, Value)> {
         ("private", private.clone()),
         ("charged", format!("{private} --ledger l")),
         ("add-remove", format!("{private} --relation add-remove")),
+        ("zero-out", format!("{private} --relation zero-out")),
         ("by person", format!("{private} --unit person")),
         ("tempered", format!("{private} --temperature 10")),
         (

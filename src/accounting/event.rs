@@ -18,29 +18,47 @@ pub enum Relation {
     Substitute,
     /// One record is added or removed; the number of records is private.
     AddRemove,
+    /// The values of one record are left blank, so that it adds nothing to any sum; the
+    /// number of records is public.
+    ZeroOut,
 }
 
 impl Relation {
-    pub const ALL: [Relation; 2] = [Relation::Substitute, Relation::AddRemove];
+    pub const ALL: [Relation; 3] = [Relation::Substitute, Relation::AddRemove, Relation::ZeroOut];
 
     pub fn name(self) -> &'static str {
         match self {
             Relation::Substitute => "substitute",
             Relation::AddRemove => "add-remove",
+            Relation::ZeroOut => "zero-out",
+        }
+    }
+
+    /// Whether neighbours have the same number of records, which may then be told.
+    pub fn n_is_public(self) -> bool {
+        match self {
+            Relation::Substitute | Relation::ZeroOut => true,
+            Relation::AddRemove => false,
+        }
+    }
+
+    /// How often the bound on one record's contribution a sum moves between neighbours
+    /// (docs/proofs.md, section 3).
+    pub fn factor(self) -> u8 {
+        match self {
+            Relation::Substitute => 2,
+            Relation::AddRemove | Relation::ZeroOut => 1,
         }
     }
 
     /// How far a sum moves between neighbours, for records of norm at most `clip`:
-    /// 2 clip under substitute, clip under add/remove (docs/proofs.md, section 3).
+    /// 2 clip under substitute, clip under add/remove and zero-out.
     pub fn sensitivity(self, clip: Real) -> Real {
         #[cfg(test)]
         if crate::planted::is(crate::planted::Planted::HalfSensitivity) {
             return clip;
         }
-        match self {
-            Relation::Substitute => clip + clip,
-            Relation::AddRemove => clip,
-        }
+        clip * Real::from(u64::from(self.factor()))
     }
 }
 
@@ -64,7 +82,7 @@ impl FromStr for Relation {
 /// Why an event, or the text of one, makes no sense.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum EventError {
-    #[error("unknown relation `{0}`; expected `substitute` or `add-remove`")]
+    #[error("unknown relation `{0}`; expected `substitute`, `add-remove` or `zero-out`")]
     UnknownRelation(String),
     #[error("{name} is {value}; expected a finite number above 0")]
     NotPositive { name: &'static str, value: f64 },
@@ -90,16 +108,13 @@ pub enum EventError {
         "a Barker test on a batch of {size} out of {rows} rows; expected a batch of at least 3 rows, and of no more than there are"
     )]
     BarkerBatch { size: u64, rows: u64 },
+    #[error("a Barker test under {0}: {why}; use `--relation substitute`", why = no_batches(*.0))]
+    BarkerRelation(Relation),
     #[error(
-        "a Barker test under add-remove: its batch has a fixed size and is accounted under substitute; use `--relation substitute`"
+        "sampling without replacement under {0}: {why}; use `--relation substitute`, or `poisson:`",
+        why = no_batches(*.0)
     )]
-    BarkerAddRemove,
-    #[error(
-        "sampling without replacement under add-remove: a batch of fixed size tells how many \
-         records there are, and no accountant has a bound for it; use `--relation substitute`, or \
-         `poisson:`"
-    )]
-    WithoutReplacementAddRemove,
+    WithoutReplacementRelation(Relation),
     #[error(
         "unknown kind of event `{0}`; write it like `gaussian:sensitivity=1,sigma=2,count=100`, \
          `poisson:rate=0.01,clip=1,sigma=1,count=1000`, \
@@ -140,6 +155,16 @@ pub enum EventError {
          sigma looked for this event's is"
     )]
     SigmaTwice(String),
+}
+
+/// Why batches of a fixed size are accounted under substitute alone (docs/proofs.md,
+/// section 9).
+fn no_batches(relation: Relation) -> &'static str {
+    if relation.n_is_public() {
+        "the bound for a batch of fixed size is that of substitute, whose promise includes this one"
+    } else {
+        "a batch of fixed size tells how many records there are, and no accountant has a bound for it"
+    }
 }
 
 /// A number of like releases. Each accountant matches this exhaustively, so that a new
@@ -426,6 +451,7 @@ mod tests {
         let of = |relation| Gaussian::of_clip("gradient", 1.5, relation, 2.0).unwrap();
         assert_eq!(of(Relation::Substitute).sensitivity().to_f64(), 3.0);
         assert_eq!(of(Relation::AddRemove).sensitivity().to_f64(), 1.5);
+        assert_eq!(of(Relation::ZeroOut).sensitivity().to_f64(), 1.5);
         assert_eq!(of(Relation::AddRemove).clip().unwrap().to_f64(), 1.5);
     }
 

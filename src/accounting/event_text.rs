@@ -139,8 +139,8 @@ impl Unscaled {
 
     /// Its noise is not to be chosen.
     fn barker(settings: &Settings<'_>, relation: Relation) -> Result<Unscaled, EventError> {
-        if relation == Relation::AddRemove {
-            return Err(EventError::BarkerAddRemove);
+        if relation != Relation::Substitute {
+            return Err(EventError::BarkerRelation(relation));
         }
         let Some(batch) = settings.batch else {
             return Err(settings.missing("batch", "the number of rows in each test"));
@@ -406,16 +406,18 @@ mod tests {
         assert_eq!(event.scheme(), Scheme::PoissonAddRemove);
         assert_eq!(event.rate(), "0.01".parse().unwrap());
         assert_eq!(event.release().count(), 1000);
+        let event = read(text, Relation::ZeroOut);
+        assert_eq!(event.scheme(), Scheme::PoissonZeroOut);
         let event = read(text, Relation::Substitute);
         assert_eq!(event.scheme(), Scheme::PoissonSubstitute);
         let text = "without-replacement:rate=0,clip=1,sigma=2";
         let event = read(text, Relation::Substitute);
         assert_eq!(event.scheme(), Scheme::WithoutReplacementSubstitute);
         assert_eq!(event.rate(), Real::ZERO);
-        assert_eq!(
-            Event::parse(text, Relation::AddRemove),
-            Err(EventError::WithoutReplacementAddRemove)
-        );
+        for relation in [Relation::AddRemove, Relation::ZeroOut] {
+            let refused = EventError::WithoutReplacementRelation(relation);
+            assert_eq!(Event::parse(text, relation), Err(refused));
+        }
     }
 
     #[test]
@@ -433,10 +435,10 @@ mod tests {
                 .unwrap()
                 .is_unknown()
         );
-        assert_eq!(
-            Event::parse(text, Relation::AddRemove),
-            Err(EventError::BarkerAddRemove)
-        );
+        for relation in [Relation::AddRemove, Relation::ZeroOut] {
+            let refused = EventError::BarkerRelation(relation);
+            assert_eq!(Event::parse(text, relation), Err(refused));
+        }
     }
 
     #[test]

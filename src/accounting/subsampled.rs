@@ -14,6 +14,8 @@ use super::real::Real;
 pub enum Scheme {
     /// Each record is in with the same probability, independently; one is added or removed.
     PoissonAddRemove,
+    /// Each record is in with the same probability, independently; one is left blank.
+    PoissonZeroOut,
     /// Each record is in with the same probability, independently; one is replaced.
     PoissonSubstitute,
     /// A batch of fixed size out of a public number of records; one is replaced.
@@ -24,7 +26,9 @@ impl Scheme {
     /// The kind of event, as the command line writes it.
     pub fn kind(self) -> &'static str {
         match self {
-            Scheme::PoissonAddRemove | Scheme::PoissonSubstitute => "poisson",
+            Scheme::PoissonAddRemove | Scheme::PoissonZeroOut | Scheme::PoissonSubstitute => {
+                "poisson"
+            }
             Scheme::WithoutReplacementSubstitute => "without-replacement",
         }
     }
@@ -32,6 +36,7 @@ impl Scheme {
     pub fn relation(self) -> Relation {
         match self {
             Scheme::PoissonAddRemove => Relation::AddRemove,
+            Scheme::PoissonZeroOut => Relation::ZeroOut,
             Scheme::PoissonSubstitute | Scheme::WithoutReplacementSubstitute => {
                 Relation::Substitute
             }
@@ -59,6 +64,7 @@ impl Subsampled {
     ) -> Result<Subsampled, EventError> {
         let scheme = match relation {
             Relation::AddRemove => Scheme::PoissonAddRemove,
+            Relation::ZeroOut => Scheme::PoissonZeroOut,
             Relation::Substitute => Scheme::PoissonSubstitute,
         };
         Subsampled::new(
@@ -73,7 +79,8 @@ impl Subsampled {
     ///
     /// # Errors
     ///
-    /// Also under add/remove, where the size of the batch itself is private.
+    /// Also under add/remove, where the size of the batch itself is private, and under
+    /// zero-out, where substitute costs the same and promises more.
     pub fn without_replacement(
         what: impl Into<String>,
         clip: impl Into<Real>,
@@ -81,8 +88,8 @@ impl Subsampled {
         rate: impl Into<Real>,
         sigma: impl Into<Real>,
     ) -> Result<Subsampled, EventError> {
-        if relation == Relation::AddRemove {
-            return Err(EventError::WithoutReplacementAddRemove);
+        if relation != Relation::Substitute {
+            return Err(EventError::WithoutReplacementRelation(relation));
         }
         Subsampled::new(
             Scheme::WithoutReplacementSubstitute,
@@ -159,14 +166,19 @@ mod tests {
         let event = poisson(Relation::AddRemove).unwrap();
         assert_eq!(event.scheme(), Scheme::PoissonAddRemove);
         assert_eq!(event.release().sensitivity().to_f64(), 0.5);
+        let event = poisson(Relation::ZeroOut).unwrap();
+        assert_eq!(event.scheme(), Scheme::PoissonZeroOut);
+        assert_eq!(event.release().sensitivity().to_f64(), 0.5);
         let event = poisson(Relation::Substitute).unwrap();
         assert_eq!(event.scheme(), Scheme::PoissonSubstitute);
         assert_eq!(event.release().sensitivity().to_f64(), 1.0);
         let batch = |relation| Subsampled::without_replacement("x", 0.5, relation, 0.1, 2.0);
         let event = batch(Relation::Substitute).unwrap();
         assert_eq!(event.scheme().relation(), Relation::Substitute);
-        let error = batch(Relation::AddRemove).unwrap_err();
-        assert_eq!(error, EventError::WithoutReplacementAddRemove);
+        for relation in [Relation::AddRemove, Relation::ZeroOut] {
+            let refused = EventError::WithoutReplacementRelation(relation);
+            assert_eq!(batch(relation), Err(refused));
+        }
     }
 
     #[test]

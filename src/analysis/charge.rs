@@ -1,6 +1,6 @@
 //! From a session's budget to a meter, and to what a report says of it.
 
-use crate::accounting::{LedgerError, Meter, Quote, Relation, Request, Session, Terms};
+use crate::accounting::{LedgerError, Meter, Quote, Request, Session, Terms};
 use crate::output::{RECORD, RunLedger};
 use crate::privacy::{LoadError, Vault};
 use crate::sampler::Plan;
@@ -35,10 +35,10 @@ pub(super) fn unit_of(vault: &Vault, terms: &Terms) -> Result<String, Error> {
 ///
 /// It is public and zero.
 pub(super) fn public_n(vault: &Vault, terms: &Terms) -> Result<Option<u64>, Error> {
-    match (terms.relation(), vault.n()) {
-        (Relation::AddRemove, _) => Ok(None),
-        (Relation::Substitute, 0) => Err(LoadError::no_rows().into()),
-        (Relation::Substitute, n) => Ok(Some(n as u64)),
+    match (terms.relation().n_is_public(), vault.n()) {
+        (false, _) => Ok(None),
+        (true, 0) => Err(LoadError::no_rows().into()),
+        (true, n) => Ok(Some(n as u64)),
     }
 }
 

@@ -225,7 +225,7 @@ fn report(made: &Made) -> Value {
         epsilon: plan.request.epsilon.to_f64(),
         delta: plan.request.delta.to_f64(),
         epsilon_spent: plan.epsilon(),
-        relation: plan.request.relation.name(),
+        relation: plan.request.relation,
         unit: charge::column(&made.prepared.unit),
         guarantee: &plan.guarantee,
         events: &plan.events,

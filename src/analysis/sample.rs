@@ -11,7 +11,7 @@ use super::clip::{self, Chosen, Clip, ClipError};
 use super::error::Error;
 use super::fit::{Fit, Made};
 use super::initial::unconstrained_point;
-use crate::accounting::{Quote, Real, Relation, Session, Terms};
+use crate::accounting::{Quote, Real, Session, Terms};
 use crate::density::Density;
 use crate::model::Model;
 use crate::output::RECORD;
@@ -229,8 +229,8 @@ impl Analysis {
 
     /// What the analysis will release and what it costs by itself, without any data.
     ///
-    /// `records`: their number, or that of units; public under substitution, and `None` under
-    /// add-remove.
+    /// `records`: their number, or that of units; public under substitution and zero-out, and
+    /// `None` under add-remove.
     ///
     /// # Errors
     ///
@@ -414,7 +414,7 @@ pub(super) fn prepare(
             request.chains
         )));
     }
-    let records = records.filter(|_| terms.relation() == Relation::Substitute);
+    let records = records.filter(|_| terms.relation().n_is_public());
     let clips = clip::choose(model, unit != RECORD, request.algorithm, clips).map_err(no_bound)?;
     let plan = Plan::new(PlanRequest {
         delta: terms.budget().delta(),

@@ -25,7 +25,7 @@ Accountants, and what they take:
 Without --accountant it is the tightest: gaussian if all rows are read, rdp with
 DP-Barker's tests, else pld. The pair of distributions that pld uses for Poisson
 samples under substitute is verified numerically; the answer says \"proved\": false.
-Batches under add-remove have no bound and are refused.
+Batches and DP-Barker's tests are accounted under substitute alone.
 
 Examples:
   dpm account --event gaussian:sensitivity=1,sigma=20,count=100 --relation substitute --delta 1e-6

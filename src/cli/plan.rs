@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::foreseen::{self, Foreseen};
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
-use super::run_settings::{RelationChoice, RunSettings};
+use super::run_settings::RunSettings;
 use super::{pretty, print};
 use crate::model::Model;
 use crate::privacy::Subsampling;
@@ -77,11 +77,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
     let settings = &arguments.settings;
-    let n = match settings.relation {
-        RelationChoice::Substitute => Some(arguments.rows),
-        // The plan of a run on private n must not depend on it.
-        RelationChoice::AddRemove => None,
-    };
+    let n = settings.public_n(arguments.rows);
     let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
     let (plan, lengths, foreseen) = foreseen::plan(settings, algorithm, n, &model, &clips)?;
     let (_, delta, default) = settings.budget(n)?;

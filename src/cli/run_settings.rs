@@ -17,6 +17,8 @@ pub(super) enum RelationChoice {
     Substitute,
     /// One record (or unit) added or removed; the number of them is private
     AddRemove,
+    /// The values of one record (or unit) left blank; the number of them is public
+    ZeroOut,
 }
 
 impl From<RelationChoice> for Relation {
@@ -24,6 +26,7 @@ impl From<RelationChoice> for Relation {
         match choice {
             RelationChoice::Substitute => Relation::Substitute,
             RelationChoice::AddRemove => Relation::AddRemove,
+            RelationChoice::ZeroOut => Relation::ZeroOut,
         }
     }
 }
@@ -54,7 +57,7 @@ pub(super) struct RunSettings {
     /// Privacy budget epsilon of the whole run: all chains, warm-up included
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub epsilon: Option<Real>,
-    /// Privacy budget delta of the whole run (default under substitute: 0.1 / number of records, or of units where --unit is given)
+    /// Privacy budget delta of the whole run (default, but under add-remove: 0.1 / number of records, or of units where --unit is given)
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub delta: Option<Real>,
     /// What neighbouring data sets differ in
@@ -175,6 +178,11 @@ fn part(iterations: u64, share: u64, of: u64) -> u64 {
 }
 
 impl RunSettings {
+    /// n, where a run may tell it; what it plans must not depend on it elsewhere.
+    pub fn public_n(&self, n: u64) -> Option<u64> {
+        Relation::from(self.relation).n_is_public().then_some(n)
+    }
+
     /// T for `n` records.
     pub fn power(&self, n: Option<u64>) -> Result<f64, Failure> {
         let Some(n0) = self.temperature else {

@@ -18,7 +18,7 @@ use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::plan::{figure, unproved};
 use super::report;
-use super::run_settings::{Lengths, RelationChoice, RunSettings, refuse_foreign};
+use super::run_settings::{Lengths, RunSettings, refuse_foreign};
 use super::summary::marked_csv;
 use super::{Common, pretty, say_always};
 use crate::density::Density;
@@ -214,7 +214,7 @@ fn begin(arguments: &Arguments, kept: Option<Kept>, common: &Common) -> Result<(
     let rows = arguments.reading.load(arguments.data(), &model.columns)?;
     let vault = Vault::new(Density::new(model), rows);
     let settings = &arguments.settings;
-    let n_is_private = algorithm.is_private() && settings.relation == RelationChoice::AddRemove;
+    let n_is_private = algorithm.is_private() && settings.public_n(0).is_none();
     if vault.n() == 0 && !n_is_private {
         return Err(Failure::input(LoadError::no_rows()));
     }
@@ -345,10 +345,7 @@ struct Papers<'a> {
 impl Job<'_> {
     fn private(mut self, algorithm: &'static Algorithm) -> Result<(), Failure> {
         let settings = &self.arguments.settings;
-        let n = match settings.relation {
-            RelationChoice::Substitute => Some(self.vault.n() as u64),
-            RelationChoice::AddRemove => None,
-        };
+        let n = settings.public_n(self.vault.n() as u64);
         let (epsilon, delta, default_delta) = settings.budget(n)?;
         let model = self.vault.density().model();
         let unit = self.arguments.reading.unit();
@@ -413,7 +410,7 @@ impl Job<'_> {
             epsilon: epsilon.to_f64(),
             delta: delta.to_f64(),
             epsilon_spent: spent,
-            relation: plan.request.relation.name(),
+            relation: plan.request.relation,
             unit: self.arguments.reading.unit(),
             guarantee: &plan.guarantee,
             events: &plan.events,

@@ -9,9 +9,9 @@ use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::plan::{describe, json_of};
-use super::run_settings::{IterationsChoice, RelationChoice, RunSettings};
+use super::run_settings::{IterationsChoice, RunSettings};
 use super::{Common, initial, pretty, print, public_data, sample};
-use crate::accounting::Real;
+use crate::accounting::{Real, Relation};
 use crate::density::Density;
 use crate::model::Model;
 use crate::sampler::{DEFAULT_CHAINS, NoiseChoice, PlanRequest};
@@ -97,10 +97,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     settings.check(algorithm)?;
     let file = ModelFile::read(&arguments.model, common)?;
     let model = file.bind(arguments.constants.as_deref(), common)?;
-    let n = match settings.relation {
-        RelationChoice::Substitute => Some(arguments.rows),
-        RelationChoice::AddRemove => None,
-    };
+    let n = settings.public_n(arguments.rows);
     let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
     let lengths = settings.lengths(crate::sampler::DEFAULT_SAMPLES, algorithm)?;
     let request = settings.request(algorithm, n, model.dimension, lengths, &clips)?;
@@ -238,9 +235,9 @@ fn kept(settings: &RunSettings) -> Vec<String> {
         })
     };
     let s = settings;
-    let private_n = s.relation == RelationChoice::AddRemove;
+    let relation = Relation::from(s.relation);
     [
-        private_n.then(|| "--relation add-remove".to_string()),
+        (relation != Relation::Substitute).then(|| format!("--relation {relation}")),
         count("--chains", Some(s.chains).filter(|c| *c != DEFAULT_CHAINS)),
         count("--num-warmup", s.num_warmup),
         count("--num-samples", s.num_samples),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clipping::Clipping;
-use crate::accounting::{EntryHash, EntryRef, Event, Guarantee, Reservation};
+use crate::accounting::{EntryHash, EntryRef, Event, Guarantee, Relation, Reservation};
 
 /// What a report calls the unit of privacy when each record is one.
 pub const RECORD: &str = "record";
@@ -93,7 +93,7 @@ pub struct PrivateRun<'a> {
     pub delta: f64,
     /// Upper bound on the epsilon of the schedule that was charged, at `delta`.
     pub epsilon_spent: f64,
-    pub relation: &'a str,
+    pub relation: Relation,
     /// The column whose values tell units apart; `None` where each record is one.
     pub unit: Option<&'a str>,
     /// What the schedule costs, and by what proof.
@@ -117,7 +117,6 @@ pub struct PrivateRun<'a> {
 /// The report of a private run. With insecure noise it says that the run is not
 /// private.
 pub fn private_report(run: &PrivateRun) -> Value {
-    let n_is_public = run.relation == "substitute";
     let mut public = vec![
         "the model and its constants",
         "the declared bounds of record columns and levels of factors",
@@ -134,7 +133,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "the number of units, that is of different values of the column `{column}` (not the number of records of each, nor of all)"
         ),
     };
-    if n_is_public {
+    if run.relation.n_is_public() {
         public.push(&count);
     }
     let mut not_protected = vec![
@@ -153,6 +152,12 @@ pub fn private_report(run: &PrivateRun) -> Value {
             "settings that were chosen by looking at results on the same data, and other releases from it"
         },
     ];
+    if run.relation == Relation::ZeroOut {
+        not_protected.push(match run.unit {
+            None => "that a record has a row in the table",
+            Some(_) => "that a unit is one of those in the table",
+        });
+    }
     if run.unfinished {
         not_protected.push(
             "how far the run had come when it was interrupted: that depends on how long an iteration takes, and with it on the number of rows",
@@ -162,8 +167,8 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "private": run.secure_noise,
         "statement": if run.secure_noise {
             format!(
-                "Everything this run wrote is ({}, {:e})-differentially private for {one} under the relation `{}`, provided that what `assumed_public` lists is public{}.",
-                run.epsilon, run.delta, run.relation,
+                "Everything this run wrote is ({}, {:e})-differentially private for {one} under the relation `{}` ({}), provided that what `assumed_public` lists is public{}.",
+                run.epsilon, run.delta, run.relation, hidden(run.relation, run.unit.is_some()),
                 run.guarantee.proviso().map_or(String::new(), |proviso| format!(", and {proviso}"))
             )
         } else {
@@ -172,7 +177,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "epsilon": run.epsilon,
         "delta": run.delta,
         "epsilon_spent": run.epsilon_spent,
-        "relation": run.relation,
+        "relation": run.relation.name(),
         "unit": run.unit.unwrap_or(RECORD),
         "unit_column": run.unit,
         "mu": run.guarantee.mu,
@@ -205,6 +210,26 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "not_protected": not_protected,
         "software": software(),
     })
+}
+
+/// What the promise hides of one record, or of all records of one unit.
+fn hidden(relation: Relation, of_unit: bool) -> &'static str {
+    match (relation, of_unit) {
+        (Relation::Substitute, false) => {
+            "whether its values or any others were in its place; that there was a row is not hidden"
+        }
+        (Relation::Substitute, true) => {
+            "whether they or any others were in their place; that there was such a unit is not hidden"
+        }
+        (Relation::AddRemove, false) => "whether it was in the table or missing",
+        (Relation::AddRemove, true) => "whether they were in the table or missing",
+        (Relation::ZeroOut, false) => {
+            "whether its values were in the table or left blank; that there was a row is not hidden"
+        }
+        (Relation::ZeroOut, true) => {
+            "whether their values were in the table or left blank; that there was such a unit is not hidden"
+        }
+    }
 }
 
 /// The report of a run without privacy.

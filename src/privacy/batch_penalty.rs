@@ -22,7 +22,7 @@
 //!
 //! *Poisson.* f is bounded by max |f| = |f(-B)| = T B/r + T^2 (1-r) B^2/(2 r^2). A
 //! record's value is truncated to a lattice and clamped, as an integer, to that bound
-//! D; so it moves the sum by at most D (add or remove) or 2 D (substitute), whatever the
+//! D; so it moves the sum by at most D (add, remove or zero-out) or 2 D (substitute), whatever the
 //! floats were.
 //!
 //! *Fixed size, substitute.* x_i is put on the lattice B 2^-36, so that |u_i| <= U =
@@ -160,7 +160,7 @@ pub enum BatchPenaltyError {
     #[error("the temperature is {0}; it must be a positive number")]
     Temperature(f64),
     #[error(
-        "the penalty test's sensitivity factor is {0}; it must be 1 (add or remove one record) \
+        "the penalty test's sensitivity factor is {0}; it must be 1 (add, remove or empty one record) \
          or 2 (substitute one record)"
     )]
     SensitivityFactor(u8),

@@ -96,7 +96,7 @@ pub enum PenaltyError {
     },
     /// The sensitivity factor is neither 1 nor 2.
     #[error(
-        "the penalty test's sensitivity factor is {factor}; it must be 1 (add or remove one \
+        "the penalty test's sensitivity factor is {factor}; it must be 1 (add, remove or empty one \
          record) or 2 (substitute one record)"
     )]
     SensitivityFactor {
@@ -117,7 +117,7 @@ pub enum PenaltyError {
 impl PenaltyScale {
     /// Tests whose noise is at least `tau` times their sensitivity, where one
     /// record moves the clipped sum by at most `sensitivity_factor` clip bounds:
-    /// 2 for substitute, 1 for add or remove.
+    /// 2 for substitute, 1 for add, remove or zero-out.
     ///
     /// # Errors
     ///

@@ -84,8 +84,8 @@ impl Grouped {
 }
 
 /// Record-play with units: 10^4 pairs of tables per release and relation, in which
-/// one unit has other rows, and as many or more or fewer, or none. The integer sums
-/// never differ by more than the declared sensitivity. Clipping each row and summing
+/// one unit has other rows, and as many or more or fewer, or blank ones, or none. The integer
+/// sums never differ by more than the declared sensitivity. Clipping each row and summing
 /// then would exceed it in more than a tenth of such pairs, which is asserted.
 #[test]
 fn neighbouring_units_differ_by_at_most_the_sensitivity() {
@@ -105,7 +105,13 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
             let original = Grouped::new(&mut rng, &d, 0..3, 4).with(&fixed);
             let others = original.without(key);
             let substituted = others.with(&Grouped::new(&mut rng, &d, key..key + 1, 9));
-            let [a, b, c] = [&original, &substituted, &others].map(|t| t.vault(source));
+            let empty = Grouped {
+                columns: vec![vec![f64::NAN; 2]; fixed.columns.len()],
+                keys: vec![key; 2],
+            };
+            let blank = others.with(&empty);
+            let [a, b, c, blank] =
+                [&original, &substituted, &others, &blank].map(|t| t.vault(source));
             let (from, to) = (
                 point(&mut rng, d.dimension()),
                 point(&mut rng, d.dimension()),
@@ -114,8 +120,8 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
 
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
             let bound = i128::from(scale.bound());
-            let sums =
-                [&a, &b, &c].map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
+            let sums = [&a, &b, &c, &blank]
+                .map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
             let replaced = squared_distance(&sums[0], &sums[1]);
             assert!(
                 replaced <= 4 * bound * bound,
@@ -123,11 +129,13 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
             );
             let gone = squared_distance(&sums[0], &sums[2]);
             assert!(gone <= bound * bound, "remove, pair {pair} of {source}");
+            assert_eq!(sums[2], sums[3], "blank, pair {pair} of {source}");
             closest_gradient = closest_gradient.max(replaced as f64 / (4 * bound * bound) as f64);
 
             let query = query(2, clip);
             let limit = i128::from(query.clip_bound());
-            let ratios = [&a, &b, &c].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
+            let ratios =
+                [&a, &b, &c, &blank].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
             assert!(
                 (ratios[0] - ratios[1]).abs() <= 2 * limit,
                 "substitute, pair {pair} of {source}"
@@ -136,6 +144,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
                 (ratios[0] - ratios[2]).abs() <= limit,
                 "remove, pair {pair} of {source}"
             );
+            assert_eq!(ratios[2], ratios[3], "blank, pair {pair} of {source}");
             closest_ratio =
                 closest_ratio.max((ratios[0] - ratios[1]).abs() as f64 / (2 * limit) as f64);
             // Antisymmetric to the bit.

@@ -133,9 +133,9 @@ pub(super) fn squared_distance(a: &[i128], b: &[i128]) -> i128 {
 
 /// Record-play: 10^4 pairs of neighbouring data sets per release and relation,
 /// ugly values included. The integer sums never differ by more than the declared
-/// sensitivity. If a clip, the integer check or the factor 2 were wrong, a pair
-/// would exceed it; that pairs come close to it is asserted too, so that the
-/// bound is not merely generous.
+/// sensitivity, and a blank record adds what one that is not there does. If a clip, the
+/// integer check or the factor 2 were wrong, a pair would exceed it; that pairs come close
+/// to it is asserted too, so that the bound is not merely generous.
 #[test]
 fn neighbours_differ_by_at_most_the_sensitivity() {
     let mut rng = Lcg(1);
@@ -152,8 +152,10 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
             let i = pair % n;
             let mut substituted = original.clone();
             let mut removed = original.clone();
+            let mut blank = original.clone();
             for (c, column) in original.iter().enumerate() {
                 substituted[c][i] = other[c][i];
+                blank[c][i] = f64::NAN;
                 removed[c] = column
                     .iter()
                     .enumerate()
@@ -161,14 +163,15 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
                     .map(|(_, v)| *v)
                     .collect();
             }
-            let [a, b, c] = [&original, &substituted, &removed].map(|t| vault(source, t));
+            let [a, b, c, blank] =
+                [&original, &substituted, &removed, &blank].map(|t| vault(source, t));
             let (from, to) = (point(&mut rng, dimension), point(&mut rng, dimension));
             let clip = [0.01, 1.0, 8.0][pair % 3];
 
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
             let bound = i128::from(scale.bound());
-            let sums =
-                [&a, &b, &c].map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
+            let sums = [&a, &b, &c, &blank]
+                .map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
             let replaced = squared_distance(&sums[0], &sums[1]);
             assert!(
                 replaced <= 4 * bound * bound,
@@ -176,11 +179,13 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
             );
             let gone = squared_distance(&sums[0], &sums[2]);
             assert!(gone <= bound * bound, "remove, pair {pair} of {source}");
+            assert_eq!(sums[2], sums[3], "blank, pair {pair} of {source}");
             closest_gradient = closest_gradient.max(replaced as f64 / (4 * bound * bound) as f64);
 
             let query = query(2, clip);
             let bound = i128::from(query.clip_bound());
-            let sums = [&a, &b, &c].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
+            let sums =
+                [&a, &b, &c, &blank].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
             assert!(
                 (sums[0] - sums[1]).abs() <= 2 * bound,
                 "substitute, pair {pair} of {source}"
@@ -190,6 +195,7 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
                 (sums[0] - sums[2]).abs() <= bound,
                 "remove, pair {pair} of {source}"
             );
+            assert_eq!(sums[2], sums[3], "blank, pair {pair} of {source}");
             closest_ratio =
                 closest_ratio.max((sums[0] - sums[1]).abs() as f64 / (2 * bound) as f64);
             // Antisymmetric to the bit.
@@ -232,11 +238,13 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
             let other = table(&mut rng, &d, 3);
             let mut substituted = original.clone();
             let mut removed = original.clone();
+            let mut blank = original.clone();
             for (c, column) in other.iter().enumerate() {
                 substituted[c][pair % 3] = column[pair % 3];
                 removed[c].remove(pair % 3);
+                blank[c][pair % 3] = f64::NAN;
             }
-            let vaults = [&original, &substituted, &removed].map(|t| vault(source, t));
+            let vaults = [&original, &substituted, &removed, &blank].map(|t| vault(source, t));
             let axes: Vec<f64> = (0..dimension * dimension)
                 .map(|_| 3.0 * rng.uniform() - 1.0)
                 .collect();
@@ -267,6 +275,7 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
                 assert!(replaced <= most, "{statistic:?} of {source}");
                 let gone = squared_distance(&sums[0], &sums[2]);
                 assert!(gone <= bound * bound, "{statistic:?} of {source}");
+                assert_eq!(sums[2], sums[3], "{statistic:?} of {source}");
                 closest[k] = closest[k].max(gone as f64 / (bound * bound) as f64);
                 farthest[k] = farthest[k].max(replaced as f64 / most as f64);
             }

@@ -621,7 +621,7 @@ mod tests {
     #[test]
     fn a_budget_is_used_but_not_exceeded() {
         for (epsilon, split) in [("0.1", 0.5), ("1", 0.3), ("8", 0.9)] {
-            for relation in [Relation::Substitute, Relation::AddRemove] {
+            for relation in Relation::ALL {
                 let request = PlanRequest {
                     epsilon: epsilon.parse().unwrap(),
                     relation,

@@ -266,6 +266,9 @@ impl Line {
 fn public_records(request: &PlanRequest) -> Result<u64, PlanError> {
     match (request.relation, request.records) {
         (Relation::Substitute, Some(n)) => Ok(n),
+        (Relation::ZeroOut, _) => Err(PlanError::Settings(
+            "batches of a fixed size are accounted under substitute, whose promise includes that of zero-out: use `--relation substitute`, or --batch-rate where the sampler has it".into(),
+        )),
         _ => Err(PlanError::Settings(
             "batches of a fixed size need a public number of records, which is private under add-remove: use `--relation substitute`, or --batch-rate where the sampler has it".into(),
         )),
@@ -274,10 +277,7 @@ fn public_records(request: &PlanRequest) -> Result<u64, PlanError> {
 
 /// How often the clip bound one record's change moves a sum.
 pub(super) fn factor(relation: Relation) -> u8 {
-    match relation {
-        Relation::Substitute => 2,
-        Relation::AddRemove => 1,
-    }
+    relation.factor()
 }
 
 /// `per_chain` releases in each of `chains`, or an error when there are too many to

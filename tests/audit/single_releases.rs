@@ -4,7 +4,7 @@ use dpm::accounting::Relation;
 
 use crate::attack::single::{Single, audit};
 
-/// Each release alone, at mu 0.3, 1 and 3 under either relation.
+/// Each release alone, at mu 0.3, 1 and 3 under each relation.
 ///
 /// False alarm: 1e-9 each. Power: the lower bound on mu reaches the stated share of the
 /// claim, so a mechanism that loses as much more than it claims would be caught.
@@ -69,12 +69,14 @@ fn releases_share_no_noise() {
 /// be.)
 #[test]
 fn releases_about_batches_lose_no_more_than_they_claim() {
-    use Relation::{AddRemove, Substitute};
+    use Relation::{AddRemove, Substitute, ZeroOut};
     for (single, relation, tau, share) in [
         (Single::PoissonGradient, AddRemove, 0.5, 0.75),
+        (Single::PoissonGradient, ZeroOut, 0.5, 0.75),
         (Single::PoissonGradient, Substitute, 0.25, 0.8),
         (Single::FixedSizeGradient, Substitute, 0.25, 0.83),
         (Single::PoissonLogRatio, AddRemove, 0.5, 0.73),
+        (Single::PoissonLogRatio, ZeroOut, 0.5, 0.73),
         (Single::PoissonLogRatio, Substitute, 0.25, 0.7),
         (Single::FixedSizeLogRatio, Substitute, 0.25, 0.83),
         (Single::Barker, Substitute, 1.0, 0.2),

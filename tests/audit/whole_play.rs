@@ -45,7 +45,11 @@ fn all(runs: u64, neighbours: &[(Relation, bool)]) {
 
 #[test]
 fn whole_runs_move_by_no_more_than_is_charged() {
-    let neighbours = [(Relation::Substitute, false), (Relation::AddRemove, true)];
+    let neighbours = [
+        (Relation::Substitute, false),
+        (Relation::AddRemove, true),
+        (Relation::ZeroOut, true),
+    ];
     all(24, &neighbours);
 }
 

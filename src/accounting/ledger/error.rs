@@ -22,7 +22,7 @@ pub enum LedgerError {
     )]
     Refused(Box<Quote>),
     #[error(
-        "this run's relation is {run} and the ledger's is {ledger}: what one costs says nothing about the other. Give `--relation {ledger}`, or use a ledger of the run's relation"
+        "this run's relation is {run} and the ledger's is {ledger}: an epsilon under the one is none under the other. Give `--relation {ledger}`, or use a ledger of the run's relation"
     )]
     Relation { run: Relation, ledger: Relation },
     #[error(

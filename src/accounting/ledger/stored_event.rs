@@ -84,9 +84,9 @@ impl StoredEvent {
                 let rate = subsampled.rate().to_f64_up().min(1.0);
                 let sample = StoredSample { rate, release };
                 match subsampled.scheme() {
-                    Scheme::PoissonAddRemove | Scheme::PoissonSubstitute => {
-                        StoredEvent::Poisson(sample)
-                    }
+                    Scheme::PoissonAddRemove
+                    | Scheme::PoissonZeroOut
+                    | Scheme::PoissonSubstitute => StoredEvent::Poisson(sample),
                     Scheme::WithoutReplacementSubstitute => StoredEvent::WithoutReplacement(sample),
                 }
             }
@@ -218,6 +218,7 @@ mod tests {
     fn samples_come_back_too() {
         let samples = [
             Subsampled::poisson("a", 0.1, Relation::AddRemove, 0.01, 3.5),
+            Subsampled::poisson("a", 0.1, Relation::ZeroOut, 0.01, 3.5),
             Subsampled::poisson("b", 2.0, Relation::Substitute, 1.0, 0.7),
             Subsampled::without_replacement("c", 3.0, Relation::Substitute, 0.5, 9.0),
         ];
@@ -229,7 +230,9 @@ mod tests {
         }
         let sample = Subsampled::without_replacement("c", 3.0, Relation::Substitute, 0.5, 9.0);
         let stored = StoredEvent::of(&Event::Subsampled(sample.unwrap()), Relation::Substitute);
-        assert!(stored.event(Relation::AddRemove).is_err());
+        for relation in [Relation::AddRemove, Relation::ZeroOut] {
+            assert!(stored.event(relation).is_err(), "{relation}");
+        }
     }
 
     // Wrong here: what is charged would be less than what is released.
@@ -265,10 +268,10 @@ mod tests {
         let gaussian = Gaussian::of_clip("x", 1.0, Relation::Substitute, 3.0).unwrap();
         let stored = StoredEvent::of(&Event::Gaussian(gaussian), Relation::Substitute);
         assert!(stored.event(Relation::Substitute).is_ok());
-        let error = stored.event(Relation::AddRemove).unwrap_err().to_string();
-        assert!(
-            error.contains("does not make a sensitivity of 2 under add-remove"),
-            "{error}"
-        );
+        for relation in [Relation::AddRemove, Relation::ZeroOut] {
+            let error = stored.event(relation).unwrap_err().to_string();
+            let said = format!("does not make a sensitivity of 2 under {relation}");
+            assert!(error.contains(&said), "{error}");
+        }
     }
 }

@@ -195,7 +195,9 @@ pub(super) fn account(
         .sampled()
         .iter()
         .all(|event| match event.scheme() {
-            Scheme::PoissonAddRemove | Scheme::WithoutReplacementSubstitute => true,
+            Scheme::PoissonAddRemove
+            | Scheme::PoissonZeroOut
+            | Scheme::WithoutReplacementSubstitute => true,
             Scheme::PoissonSubstitute => false,
         });
     Ok(Guarantee {
@@ -336,7 +338,9 @@ fn pair_of(event: &Subsampled) -> Pair {
     // The distance of the pair's means is a clip bound for Poisson sampling, and what one
     // record of the batch can move the sum by without replacement.
     let (kind, distance) = match event.scheme() {
-        Scheme::PoissonAddRemove => (Kind::PoissonAddRemove, release.sensitivity()),
+        Scheme::PoissonAddRemove | Scheme::PoissonZeroOut => {
+            (Kind::PoissonAddRemove, release.sensitivity())
+        }
         Scheme::PoissonSubstitute => (
             Kind::PoissonSubstitute,
             release.sensitivity().times_power_of_two(-1),

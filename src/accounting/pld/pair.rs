@@ -23,7 +23,7 @@ use super::normal::{ln_density, ln_interval, narrow_interval};
 /// Which pair, in the direction "remove" where there are two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Also all rows, with rate 1.
+    /// Also zero-out, and all rows, with rate 1.
     PoissonAddRemove,
     PoissonSubstitute,
     WithoutReplacementSubstitute,

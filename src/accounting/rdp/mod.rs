@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! all rows:             a/(2 s^2), s = sigma over the sensitivity
-//! Poisson, add/remove:  exact at integer orders (`poisson.rs`)
+//! Poisson, add/remove:  exact at integer orders (`poisson.rs`); zero-out likewise
 //! Poisson, substitute:  an upper bound at integer orders (`poisson_substitute.rs`)
 //! without replacement:  two upper bounds at integer orders (`part_of_rows.rs`)
 //! DP-Barker's test:     the first of them, on its own divergence (`../barker.rs`)
@@ -157,7 +157,10 @@ pub(super) fn account(
 /// What discrete noise adds beside the divergence: nothing where that is known for it.
 pub(super) fn total_variation_beside(composition: &Composition<'_>) -> Real {
     let sampled = composition.sampled().iter();
-    let poisson = sampled.filter(|event| event.scheme() == Scheme::PoissonAddRemove);
+    let poisson = sampled.filter(|event| match event.scheme() {
+        Scheme::PoissonAddRemove | Scheme::PoissonZeroOut => true,
+        Scheme::PoissonSubstitute | Scheme::WithoutReplacementSubstitute => false,
+    });
     let sum = poisson.fold(Real::ZERO, |sum, event| {
         sum + total_variation_of(event.release())
     });
@@ -406,7 +409,9 @@ fn sampling_of(event: &Subsampled) -> Sampling {
     let release = event.release();
     let ratio = release.sigma() / release.sensitivity();
     match event.scheme() {
-        Scheme::PoissonAddRemove => Sampling::Poisson(Poisson::new(event.rate(), ratio)),
+        Scheme::PoissonAddRemove | Scheme::PoissonZeroOut => {
+            Sampling::Poisson(Poisson::new(event.rate(), ratio))
+        }
         Scheme::PoissonSubstitute => {
             Sampling::PoissonSubstitute(Box::new(PoissonSubstitute::new(event.rate(), ratio)))
         }

@@ -4,6 +4,7 @@ use super::axis::{count, short};
 use super::html::Html;
 use super::posterior::scrolling_table;
 use super::{View, asked, chains, pairs, posterior, privacy};
+use crate::accounting::Relation;
 use crate::diagnostics::{Grade, Kind};
 
 /// No scripts, nothing from elsewhere.
@@ -228,9 +229,11 @@ fn privacy_card(h: &mut Html, view: &View) {
         );
     }
     let figure = |key: &str| report[key].as_f64().map_or_else(|| "?".to_owned(), short);
-    let relation = match report["relation"].as_str() {
-        Some("substitute") => "replaced by any other",
-        _ => "added or removed",
+    let relation = match report["relation"].as_str().map(str::parse) {
+        Some(Ok(Relation::Substitute)) => "replaced by any other",
+        Some(Ok(Relation::AddRemove)) => "added or removed",
+        Some(Ok(Relation::ZeroOut)) => "with its values left blank",
+        _ => "in a relation that is not known",
     };
     card(
         h,

@@ -40,16 +40,21 @@ fn number(report: &Value, key: &str) -> Option<f64> {
 fn promise(h: &mut Html, view: &View) {
     let report = &view.report.privacy;
     let (epsilon, delta) = (number(report, "epsilon"), number(report, "delta"));
-    let substitute = report["relation"].as_str() == Some(Relation::Substitute.name());
     let whose = match report["unit_column"].as_str() {
         None => "one record (one row, such as one person\u{2019}s)".to_owned(),
         Some(column) => {
             format!("one unit: all rows that share a value of \u{201c}{column}\u{201d}")
         }
     };
-    let differ = match substitute {
-        true => "in the one it is as it was, in the other anything else stands in its place",
-        false => "in the one it is there, in the other it is missing",
+    let differ = match report["relation"].as_str().map(str::parse) {
+        Some(Ok(Relation::Substitute)) => {
+            "in the one it is as it was, in the other anything else stands in its place"
+        }
+        Some(Ok(Relation::AddRemove)) => "in the one it is there, in the other it is missing",
+        Some(Ok(Relation::ZeroOut)) => {
+            "in the one its values are there, in the other they are left blank; that there was a row is not hidden"
+        }
+        _ => "in a relation that this report does not know",
     };
     h.element(
         "p",

@@ -239,11 +239,10 @@ fn a_charge_must_cover_its_batch() {
     let three = Subsampling::FixedSize(3);
     assert!(granted(&poisson(substitute, 0.1, 10.0), &scale, tenth));
     assert!(granted(&poisson(substitute, 0.2, 10.0), &scale, tenth));
-    assert!(granted(
-        &poisson(Relation::AddRemove, 0.1, 10.0),
-        &one_way,
-        tenth
-    ));
+    for relation in [Relation::AddRemove, Relation::ZeroOut] {
+        assert!(granted(&poisson(relation, 0.1, 10.0), &one_way, tenth));
+        assert!(!granted(&poisson(relation, 0.1, 5.0), &scale, tenth));
+    }
     assert!(granted(&fixed(share(3), 10.0), &scale, three));
     assert!(granted(&all, &scale, Subsampling::All));
     assert!(granted(&all, &scale, Subsampling::Poisson(rate(1.0))));
@@ -265,11 +264,6 @@ fn a_charge_must_cover_its_batch() {
     ));
     assert!(!granted(&fixed(share(2), 10.0), &scale, three));
     // Another relation, another way of drawing.
-    assert!(!granted(
-        &poisson(Relation::AddRemove, 0.1, 5.0),
-        &scale,
-        tenth
-    ));
     assert!(!granted(&poisson(substitute, 0.1, 10.0), &one_way, tenth));
     assert!(!granted(&fixed(share(3), 10.0), &one_way, three));
     assert!(!granted(&fixed(share(1), 10.0), &scale, tenth));

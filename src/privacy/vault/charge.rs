@@ -1,7 +1,7 @@
 //! What a release does, and whether what was planned for it covers that: docs/proofs.md,
 //! section 13.
 
-use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Relation, Scheme, batch_rate};
+use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Scheme, batch_rate};
 use crate::privacy::barker::BarkerScale;
 use crate::privacy::noise::NoiseError;
 use crate::privacy::not_private::NotPrivate;
@@ -59,15 +59,15 @@ pub(super) struct Mechanism {
     pub coordinates: u64,
     /// Which records are in the sum.
     pub subsampling: Subsampling,
-    /// The number of records to draw from; read under substitute only, where it is
-    /// public.
+    /// The number of records to draw from; read for batches of a fixed size only, under
+    /// substitute, where it is public.
     pub records: u64,
 }
 
 impl Charge<'_> {
-    /// Charges the release, if the planned event covers it: the same relation and way
-    /// of drawing batches, at least this rate, at least this sensitivity in units of
-    /// the noise, at least this coarse a lattice and this many coordinates. Exact: no
+    /// Charges the release, if the planned event covers it: a relation of the same factor,
+    /// the same way of drawing batches, at least this rate, at least this sensitivity in units
+    /// of the noise, at least this coarse a lattice and this many coordinates. Exact: no
     /// rounding decides.
     pub(super) fn take(&self, mechanism: &Mechanism) -> Result<(), ReleaseError> {
         let event = self.planned()?;
@@ -125,10 +125,6 @@ impl Mechanism {
     /// Whether the event counts on as many records, drawn in the same way. A release
     /// about all records is also what is planned as a batch of rate 1.
     fn rows_covered(&self, event: &Event) -> bool {
-        let relation = match self.factor {
-            1 => Relation::AddRemove,
-            _ => Relation::Substitute,
-        };
         match event {
             Event::Gaussian(_) => self.subsampling.is_all(),
             Event::Barker(_) => false,
@@ -136,7 +132,9 @@ impl Mechanism {
                 let rate = match (self.subsampling, event.scheme()) {
                     (
                         Subsampling::Poisson(rate),
-                        Scheme::PoissonAddRemove | Scheme::PoissonSubstitute,
+                        Scheme::PoissonAddRemove
+                        | Scheme::PoissonZeroOut
+                        | Scheme::PoissonSubstitute,
                     ) => rate.rate(),
                     (Subsampling::FixedSize(size), Scheme::WithoutReplacementSubstitute) => {
                         match batch_rate(size, self.records) {
@@ -147,7 +145,7 @@ impl Mechanism {
                     (Subsampling::All, _) => Real::ONE,
                     _ => return false,
                 };
-                event.scheme().relation() == relation && event.rate() >= rate
+                event.scheme().relation().factor() == self.factor && event.rate() >= rate
             }
         }
     }

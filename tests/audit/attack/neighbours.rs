@@ -127,6 +127,14 @@ pub fn ugly_rows(rng: &mut Lcg, model: &Model, rows: usize, unit: Option<u64>) -
     }
 }
 
+/// Rows without a value, each its own unit, or all of `unit`.
+fn blank_rows(model: &Model, rows: usize, unit: Option<u64>) -> Table {
+    Table {
+        columns: vec![vec![f64::NAN; rows]; model.columns.len()],
+        units: unit.map(|unit| vec![unit; rows]),
+    }
+}
+
 fn ugly_value(rng: &mut Lcg, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> f64 {
     const UGLY: [f64; 14] = [
         f64::NAN,
@@ -157,8 +165,8 @@ fn ugly_value(rng: &mut Lcg, is_int: bool, lower: Option<f64>, upper: Option<f64
     }
 }
 
-/// Two neighbours under `relation`, the second with one unit replaced, or without it; the
-/// other units have the same places in both. The rows are their own units, or a unit has up
+/// Two neighbours under `relation`, the second with one unit replaced or left blank, or without
+/// it; the other units have the same places in both. The rows are their own units, or a unit has up
 /// to nine.
 pub fn ugly_pair(
     rng: &mut Lcg,
@@ -187,10 +195,7 @@ pub fn ugly_neighbours(
     const NOBODY: u64 = u64::MAX;
     let unit = |number: u64| shared_units.then_some(number);
     let some = |rng: &mut Lcg| if shared_units { 1 + rng.below(9) } else { 1 };
-    let mut rest = Table {
-        columns: vec![vec![f64::NAN]; model.columns.len()],
-        units: shared_units.then(|| vec![NOBODY]),
-    };
+    let mut rest = blank_rows(model, 1, unit(NOBODY));
     for other in 0..others {
         let rows = some(rng);
         rest = rest.with(&ugly_rows(rng, model, rows, unit(other)));
@@ -200,6 +205,11 @@ pub fn ugly_neighbours(
     let one = rest.with(&changed);
     let other = match relation {
         Relation::AddRemove => rest,
+        // A blank unit may have other rows, and more or fewer.
+        Relation::ZeroOut => {
+            let rows = some(rng);
+            rest.with(&blank_rows(model, rows, unit(ONE)))
+        }
         Relation::Substitute if turned => rest.with(&turn(rng, model, changed)),
         Relation::Substitute => {
             let rows = some(rng);
@@ -254,7 +264,7 @@ pub const LINE: &str = "record { real<lower=-300, upper=300> y; real<lower=-1, u
 const LOUD: f64 = 200.0;
 
 /// Neighbours as far apart as there are: one record at its upper bound, and at its lower
-/// one, or not there. Of the other rows `calm` are ordinary, and one has no values.
+/// one, or blank, or not there. Of the other rows `calm` are ordinary, and one has no values.
 pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Table) {
     let row = |y: f64| -> Vec<f64> {
         let of_column = |i: usize| if i == 0 { y } else { 0.3 };
@@ -272,6 +282,7 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
     let other = match relation {
         Relation::Substitute => table(&[&rest[..], &[row(-LOUD)]].concat()),
         Relation::AddRemove => table(&rest),
+        Relation::ZeroOut => table(&rest).with(&blank_rows(model, 1, None)),
     };
     (one, other)
 }
@@ -294,8 +305,5 @@ pub fn opposed_pair(model: &Model, others: usize) -> (Table, Table) {
 
 /// Rows none of which counts.
 pub fn nothing(model: &Model) -> Table {
-    Table {
-        columns: vec![vec![f64::NAN; 3]; model.columns.len()],
-        units: None,
-    }
+    blank_rows(model, 3, None)
 }

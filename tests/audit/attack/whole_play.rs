@@ -129,7 +129,7 @@ fn planned(
                     chains: 2,
                     iterations: Iterations::Fixed(iterations),
                     leapfrog_steps: 2,
-                    records: (relation == Relation::Substitute).then_some(units),
+                    records: relation.n_is_public().then_some(units),
                     noise,
                     ..PlanRequest::new(Real::from(epsilon), Real::from(delta), 1)
                 };
