@@ -70,8 +70,8 @@ fn automatic(
     noise: PrivateRng,
 ) -> Result<Run, Box<dyn Error>> {
     let meter = NotPrivate::acknowledged().meter(plan.events.clone());
-    // As `dpm sample`: one iteration of warm-up for every ten that are kept.
-    let warmup = plan.iterations_per_chain / 11;
+    // As `dpm sample`: one iteration of warm-up for every two that are kept.
+    let warmup = plan.iterations_per_chain / 3;
     let settings = PrivateSettings {
         initial: Initial::Random,
         ..PrivateSettings::new(warmup, repeat, noise)

@@ -101,7 +101,8 @@ impl Sampler {
     fn algorithm(&self) -> Result<&'static Algorithm, String> {
         let name = match self {
             Sampler::Hmc { .. } => "dp-hmc",
-            Sampler::Automatic | Sampler::Limit => "dp-langevin",
+            Sampler::Automatic => "dp-laplace",
+            Sampler::Limit => "dp-langevin",
             Sampler::Penalty { .. } | Sampler::BatchPenalty { .. } => "dp-penalty",
             Sampler::Barker { .. } => "dp-barker",
             Sampler::Sgld { .. } => "dp-sgld",
@@ -274,6 +275,7 @@ impl Sampler {
             },
             // One release for nearly all of the budget.
             Sampler::Limit => PlanRequest {
+                algorithm: plain.algorithm,
                 records: plain.records,
                 temperature: plain.temperature,
                 chains: 1,

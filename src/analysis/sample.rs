@@ -21,6 +21,7 @@ use crate::sampler::{
     Observer, Plan, PlanRequest, PrivateSettings, lookup, sample_privately,
 };
 use crate::syntax::did_you_mean;
+use crate::tune::for_model;
 
 /// An analysis: a sampler, its settings, and the share of a budget that it may take. The
 /// defaults are those of `dpm sample`.
@@ -416,7 +417,7 @@ pub(super) fn prepare(
     }
     let records = records.filter(|_| terms.relation().n_is_public());
     let clips = clip::choose(model, unit != RECORD, request.algorithm, clips).map_err(no_bound)?;
-    let plan = Plan::new(PlanRequest {
+    let request = PlanRequest {
         delta: terms.budget().delta(),
         relation: terms.relation(),
         dimension: model.dimension as u64,
@@ -425,7 +426,8 @@ pub(super) fn prepare(
         clip_log_ratio: clips.bounds[1],
         records,
         ..request
-    })?;
+    };
+    let plan = Plan::new(for_model(request, model)?)?;
     Ok(Prepared {
         plan,
         clips,

@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::run_settings::{Lengths, RunSettings};
 use crate::model::Model;
 use crate::sampler::{Algorithm, Plan};
-use crate::tune::{foresee, tuned_plan};
+use crate::tune::{for_model, foresee, tuned_plan};
 
 /// Of a sampler that learns its coordinates, on simulated records.
 pub(super) struct Foreseen {
@@ -36,7 +36,7 @@ pub(super) fn plan(
             clips,
             |request| match is_open {
                 true => tuned_plan(request, model),
-                false => Plan::new(request),
+                false => Plan::new(for_model(request, model)?),
             },
         )?;
     let foreseen = foresee(model, &plan).and_then(|found| {

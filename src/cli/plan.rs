@@ -215,7 +215,7 @@ pub(super) fn json_of(plan: &Plan) -> Value {
         "chains": plan.request.chains,
         "algorithm": plan.request.algorithm.name,
         "leapfrog_steps": has_trajectories(plan).then_some(plan.request.leapfrog_steps),
-        "gradients_per_draw": plan.request.algorithm.learns().then_some(plan.request.gradients_per_draw),
+        "gradients_per_draw": plan.request.algorithm.travels().then_some(plan.request.gradients_per_draw),
         "tau_gradient": plan.tau(Question::Gradient),
         "tau_log_ratio": plan.tau(Question::LogRatio),
         "events": plan.events,

@@ -246,16 +246,21 @@ impl RunSettings {
     }
 
     /// The sampler of a run that names none: the one that tunes itself, unless something is
-    /// given that is a setting of DP-HMC; `more`: a flag of the command's own.
+    /// given that is a setting of DP-HMC or of dp-langevin; `more`: a flag of the command's own.
     pub fn default_algorithm(&self, more: bool) -> &'static str {
         let given = self.particular().into_iter();
-        let own = ["--start-share", "--gradients-per-draw"];
-        let foreign = given.filter(|(flag, _)| !own.contains(flag));
+        let travels = ["--start-share", "--gradients-per-draw"];
+        let (own, foreign): (Vec<_>, Vec<_>) = given.partition(|(flag, _)| travels.contains(flag));
+        let any = |flags: &[(&str, bool)]| flags.iter().any(|(_, given)| *given);
         let is_set = more
             || self.step_size.is_some()
             || self.iterations == Some(IterationsChoice::Max)
-            || foreign.into_iter().any(|(_, given)| given);
-        if is_set { "dp-hmc" } else { "dp-langevin" }
+            || any(&foreign);
+        match (is_set, any(&own)) {
+            (true, _) => "dp-hmc",
+            (false, true) => "dp-langevin",
+            (false, false) => "dp-laplace",
+        }
     }
 
     /// What is wrong whatever the model and the data.
@@ -289,7 +294,11 @@ impl RunSettings {
         algorithm: &Algorithm,
     ) -> Result<Option<Lengths>, Failure> {
         // Warm-up iterations for every ten that are kept.
-        let warmup = if algorithm.learns() { 1 } else { 10 };
+        let warmup = match algorithm.learns() {
+            true if algorithm.travels() => 1,
+            true => 5,
+            false => 10,
+        };
         let lengths = match self.iterations {
             Some(IterationsChoice::Max) => return Ok(None),
             Some(IterationsChoice::Count(total)) => self.split(total, warmup)?,

@@ -69,7 +69,7 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// Sampler, see the list below [default: dp-langevin, which tunes itself; dp-hmc where one of its settings is given]
+    /// Sampler, see the list below [default: dp-laplace, which needs no settings; dp-hmc where one of its settings is given]
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE

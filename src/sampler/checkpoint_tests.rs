@@ -537,6 +537,7 @@ fn draws_that_ask_nothing_lose_nothing() {
         chains: 2,
         records: Some(50),
         iterations: Iterations::Fixed(ITERATIONS),
+        algorithm: crate::sampler::lookup("dp-langevin").unwrap(),
         ..PlanRequest::automatic(Real::from(1.0), Real::from(1e-6), DIMENSION)
     };
     let plan = Plan::new(request).unwrap();

@@ -482,6 +482,7 @@ mod tests {
         let warnings = |records, epsilon: f64| {
             let request = PlanRequest {
                 records,
+                algorithm: &ALGORITHM,
                 ..PlanRequest::automatic(Real::from(epsilon), Real::from(1e-6), 7)
             };
             Plan::new(request).unwrap().warnings
@@ -506,6 +507,7 @@ mod tests {
             let request = PlanRequest {
                 records: Some(n as u64),
                 gradients_per_draw,
+                algorithm: &ALGORITHM,
                 ..PlanRequest::automatic(Real::from(epsilon), Real::from(1e-6), 3)
             };
             Plan::new(request).unwrap()

@@ -97,6 +97,16 @@ impl Algorithm {
         matches!(self.kind, Kind::Private(_))
     }
 
+    /// Whether a plan of it depends on what is known of the model ([`PlanRequest::form`]).
+    pub fn looks_at_model(&self) -> bool {
+        matches!(self.kind, Kind::Private(sampler) if sampler.looks_at_model())
+    }
+
+    /// Whether its chains travel with the budget that is left ([`foreseen_time`]).
+    pub fn travels(&self) -> bool {
+        self.settings.contains(&"--gradients-per-draw")
+    }
+
     /// Whether a run of it learns from releases before its chains begin.
     pub fn learns(&self) -> bool {
         match self.kind {
@@ -140,6 +150,11 @@ pub trait Sampler: Sync + std::fmt::Debug {
     /// The mean acceptance that warm-up aims at by changing the step size, for
     /// samplers that accept and reject.
     fn target_acceptance(&self) -> Option<f64>;
+
+    /// Whether its lines depend on what is known of the model ([`PlanRequest::form`]).
+    fn looks_at_model(&self) -> bool {
+        false
+    }
 
     /// What a run of it learns before its chains begin, where it does.
     fn learner(&self) -> Option<&dyn Learner> {

@@ -3,7 +3,7 @@
 use super::form::Form;
 use super::own::Asked;
 use super::plan::PlanError;
-use super::{Algorithm, dp_hmc, dp_langevin};
+use super::{Algorithm, dp_hmc, laplace};
 use crate::accounting::{Real, Relation};
 use crate::privacy::{InclusionRate, Subsampling};
 
@@ -149,8 +149,8 @@ impl PlanRequest {
     /// What `dpm sample` does with epsilon and delta alone: the sampler that tunes itself.
     pub fn automatic(epsilon: Real, delta: Real, dimension: usize) -> Self {
         PlanRequest {
-            algorithm: &dp_langevin::ALGORITHM,
-            iterations: Iterations::Fixed(DEFAULT_SAMPLES + DEFAULT_SAMPLES / 10),
+            algorithm: &laplace::ALGORITHM,
+            iterations: Iterations::Fixed(DEFAULT_SAMPLES + DEFAULT_SAMPLES / 2),
             ..PlanRequest::new(epsilon, delta, dimension)
         }
     }

@@ -139,9 +139,9 @@ fn a_start_finds_centre_and_axes_of_a_normal_posterior() {
             "{} {what}",
             product(off, off)
         );
-        assert!((start.records() / ROWS as f64 - 1.0).abs() < 0.05, "{what}");
+        assert!((start.records / ROWS as f64 - 1.0).abs() < 0.05, "{what}");
         assert!(
-            start.seen() && start.unknown() < 0.2 && start.last_step() < 1.5,
+            start.seen && start.unknown < 0.2 && start.last_step < 1.5,
             "{what}"
         );
         // sqrt(2) coordinates of 1/sqrt(n) each, times a few: two in a thousand are longer.
@@ -299,7 +299,7 @@ fn where_chains_would_not_travel_the_search_goes_on() {
         let last = (temperature * noise(&plan, LINES) * start.clip()).powi(2) / 32.0;
         assert!((0.5 * last..=last).contains(&start.variance()), "{last}");
         assert!(off(&start) < 0.2, "{} {start:?}", off(&start));
-        assert!(start.last_step() < 0.5, "{start:?}");
+        assert!(start.last_step < 0.5, "{start:?}");
         // All but what does not divide into points.
         let (made, planned) = (oracle.released()[LINES], plan.lines[LINES].line.count);
         assert!(made <= planned && made + 4 * gaussian::POINTS > planned);

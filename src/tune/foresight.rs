@@ -3,8 +3,9 @@
 //! that is public, and so costs no privacy.
 
 use super::simulation::{Made, Prediction, Simulation};
+use crate::density::Density;
 use crate::model::Model;
-use crate::sampler::{Plan, PlanError, PlanRequest, SampleError};
+use crate::sampler::{Form, Plan, PlanError, PlanRequest, SampleError};
 
 /// Of the simulated records: the same plan each time.
 const SEED: u64 = 1;
@@ -27,13 +28,29 @@ pub fn short_simulation(model: &Model) -> Result<Simulation, SampleError> {
     Simulation::from_prior(model, POINTS, &made)
 }
 
-/// What a plan of a sampler that learns amounts to on made-up records; none of other samplers, where
+/// What a plan of a sampler whose chains travel amounts to on made-up records; none of other samplers, where
 /// the number of records is private, or where no records can be made up.
 pub fn foresee(model: &Model, plan: &Plan) -> Option<Prediction> {
     let n = plan.request.records?;
-    let learns = plan.request.algorithm.learns();
-    let simulation = learns.then(|| short_simulation(model).ok())??;
+    let travels = plan.request.algorithm.travels();
+    let simulation = travels.then(|| short_simulation(model).ok())??;
     Some(simulation.predict(plan, n))
+}
+
+/// The request with what is known of the model, for samplers whose plan depends on it.
+///
+/// # Errors
+///
+/// No point has a finite prior density.
+pub fn for_model(request: PlanRequest, model: &Model) -> Result<PlanRequest, PlanError> {
+    if !request.algorithm.looks_at_model() || request.form.is_some() {
+        return Ok(request);
+    }
+    let form = Form::of(&Density::new(model.clone()));
+    Ok(PlanRequest {
+        form: Some(form.map_err(|error| PlanError::Settings(error.to_string()))?),
+        ..request
+    })
 }
 
 /// The plan of a request, whose gradients from one draw to the next are chosen by what is
@@ -43,7 +60,7 @@ pub fn foresee(model: &Model, plan: &Plan) -> Option<Prediction> {
 ///
 /// As of [`Plan::new`].
 pub fn tuned_plan(request: PlanRequest, model: &Model) -> Result<Plan, PlanError> {
-    let plan = Plan::new(request)?;
+    let plan = Plan::new(for_model(request, model)?)?;
     let wanted = foresee(model, &plan).and_then(|found| found.gradients_per_draw);
     match wanted.filter(|wanted| *wanted != plan.request.gradients_per_draw) {
         None => Ok(plan),

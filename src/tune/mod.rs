@@ -10,7 +10,7 @@ mod rehearsal;
 mod search;
 mod simulation;
 
-pub use foresight::{foresee, short_simulation, tuned_plan};
+pub use foresight::{for_model, foresee, short_simulation, tuned_plan};
 pub use rehearsal::Rehearsed;
 pub use search::{Effort, Free, Tuned, tune};
 pub use simulation::{Made, Prediction, Simulation};

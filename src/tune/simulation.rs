@@ -121,7 +121,8 @@ impl Simulation {
             (request.temperature * excess.max(0.0)).sqrt()
         });
         let learns = request.algorithm.learns();
-        let lengths = |scene: &Scene| learns.then(|| scene.whitened_lengths())?;
+        let travels = request.algorithm.travels();
+        let lengths = |scene: &Scene| travels.then(|| scene.whitened_lengths())?;
         let gradient_sd = |scene: &Scene| {
             // In coordinates that nobody knows yet.
             if learns {
@@ -405,6 +406,7 @@ mod tests {
         let n = 3000;
         let request = PlanRequest {
             records: Some(n),
+            algorithm: crate::sampler::lookup("dp-langevin").unwrap(),
             ..PlanRequest::automatic(Real::from(1.0), Real::from(1e-6), 2)
         };
         let plan = Plan::new(request).unwrap();

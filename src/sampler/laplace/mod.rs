@@ -120,6 +120,10 @@ impl Sampler for DpLaplace {
         Some(TARGET_ACCEPTANCE)
     }
 
+    fn looks_at_model(&self) -> bool {
+        true
+    }
+
     fn learner(&self) -> Option<&dyn Learner> {
         Some(self)
     }
