@@ -117,7 +117,7 @@ enum Source<'a> {
     Law {
         law: &'a Law<'a>,
         jacobian: &'a Jacobian,
-        scratch: LawScratch,
+        scratch: Box<LawScratch>,
     },
     Differences {
         sights: Vec<[(&'a Jacobian, Scratch); 2]>,
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
                 theta,
                 jacobian,
             }) if asks => {
-                let scratch = law.scratch_of(theta, d);
+                let scratch = Box::new(law.scratch_of(theta, d));
                 let nodes = law.nodes();
                 let law = Source::Law {
                     law,
@@ -368,8 +368,8 @@ impl<'a> Reader<'a> {
         };
         if !positive {
             for ((j, k, factor), out) in triangle(d).zip(self.out.chunks_mut(BLOCK)) {
-                for i in 0..rows {
-                    out[i] = factor * at(&self.vectors, j, k, i);
+                for (i, out) in out[..rows].iter_mut().enumerate() {
+                    *out = factor * at(&self.vectors, j, k, i);
                 }
             }
             return;

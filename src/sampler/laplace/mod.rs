@@ -84,7 +84,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 
 /// The largest step of the draws, before it is adapted, in posterior sds.
 const FIRST_STEP: f64 = 0.8;
-const TARGET_ACCEPTANCE: f64 = 0.8;
+const TARGET_ACCEPTANCE: f64 = 0.9;
 /// Matrices of more coordinates than this are too noisy for what this does with them.
 const MOST_COORDINATES: u64 = 100;
 
