@@ -103,11 +103,15 @@ pub struct Node<'a> {
 /// Working memory of one thread, at one point.
 pub struct LawScratch {
     work: Work,
+    gradients: Vec<f64>,
+}
+
+/// The nodes of a block of records.
+pub(crate) struct Located {
     /// `[step][node][BLOCK]`
     values: Vec<f64>,
     /// `[node][BLOCK]`
     probabilities: Vec<f64>,
-    gradients: Vec<f64>,
 }
 
 struct Work {
@@ -273,11 +277,8 @@ impl<'a> Law<'a> {
 
     /// The same for gradients of so many coordinates.
     pub(crate) fn scratch_of(&self, theta: &[f64], coordinates: usize) -> LawScratch {
-        let nodes = self.nodes() * BLOCK;
         LawScratch {
             work: self.work(theta, BLOCK, coordinates),
-            values: vec![0.0; self.steps.len() * nodes],
-            probabilities: vec![0.0; nodes],
             gradients: vec![0.0; coordinates * BLOCK],
         }
     }
@@ -315,19 +316,58 @@ impl<'a> Law<'a> {
         rows: usize,
         jacobian: &Jacobian,
         scratch: &mut LawScratch,
-        mut visit: impl FnMut(usize, Node),
+        visit: impl FnMut(usize, Node),
     ) -> usize {
-        let LawScratch {
-            work,
+        let located = self.locate(columns, rows, scratch);
+        self.scores_at(&located, columns, rows, jacobian, scratch, visit)
+    }
+
+    /// Values and probabilities of the nodes of a block of records, which take most of the time
+    /// that [`Law::scores`] takes, and depend on the parameters but not on coordinates.
+    pub(crate) fn locate(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        scratch: &mut LawScratch,
+    ) -> Located {
+        let nodes = self.nodes() * BLOCK;
+        let mut located = Located {
+            values: vec![0.0; self.steps.len() * nodes],
+            probabilities: vec![0.0; nodes],
+        };
+        let Located {
             values,
             probabilities,
-            gradients,
-        } = scratch;
-        self.find_nodes(columns, rows, work, values, probabilities);
+        } = &mut located;
+        self.find_nodes(columns, rows, &mut scratch.work, values, probabilities);
+        located
+    }
+
+    /// Whether nodes have to be looked for.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.steps.iter().any(|step| step.support.range.is_some())
+    }
+
+    /// [`Law::scores`] of nodes that were found before, at the same parameters.
+    pub(crate) fn scores_at(
+        &self,
+        located: &Located,
+        columns: &[&[f64]],
+        rows: usize,
+        jacobian: &Jacobian,
+        scratch: &mut LawScratch,
+        mut visit: impl FnMut(usize, Node),
+    ) -> usize {
+        let LawScratch { work, gradients } = scratch;
+        let Located {
+            values,
+            probabilities,
+        } = located;
         let count = self.nodes();
         let mut block = columns.to_vec();
         let found = |i: usize| (0..count).any(|j| probabilities[j * BLOCK + i] > 0.0);
         let lost = (0..rows).filter(|&i| !found(i)).count();
+        let mut own_probabilities = [0.0; BLOCK];
         for j in 0..count {
             for (k, step) in self.steps.iter().enumerate() {
                 block[step.position] = &values[(k * count + j) * BLOCK..][..rows];
@@ -336,8 +376,9 @@ impl<'a> Law<'a> {
                 .program
                 .gradients(&block, rows, jacobian, &mut work.program);
             gradients.copy_from_slice(each);
-            let probabilities = &mut probabilities[j * BLOCK..][..rows];
-            for (i, p) in probabilities.iter_mut().enumerate() {
+            let own_probabilities = &mut own_probabilities[..rows];
+            own_probabilities.copy_from_slice(&probabilities[j * BLOCK..][..rows]);
+            for (i, p) in own_probabilities.iter_mut().enumerate() {
                 let own = || (i..gradients.len()).step_by(BLOCK);
                 if *p == 0.0 || own().any(|at| !gradients[at].is_finite()) {
                     *p = 0.0;
@@ -349,7 +390,7 @@ impl<'a> Law<'a> {
             visit(
                 j,
                 Node {
-                    probabilities,
+                    probabilities: own_probabilities,
                     gradients,
                 },
             );
@@ -369,13 +410,11 @@ impl<'a> Law<'a> {
         let columns: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let jacobian = self.jacobian(theta).in_frame(frame);
         let mut scratch = self.scratch_of(theta, frame.coordinates());
-        let LawScratch {
-            work,
+        let Located {
             values,
             probabilities,
-            ..
-        } = &mut scratch;
-        self.find_nodes(&columns, RECORDS, work, values, probabilities);
+        } = self.locate(&columns, RECORDS, &mut scratch);
+        let work = &mut scratch.work;
         let count = self.nodes();
         let mut grown = 0;
         let mut judged = 0_u32;

@@ -9,12 +9,17 @@
 //! - elsewhere the eigenvectors of minus the second derivatives of the log-likelihood, with
 //!   their eigenvalues where these are positive.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
 use super::statistic::{Look, Statistic, triangle};
 use crate::density::{
-    BLOCK, Density, Frame, Jacobian, Law, LawScratch, RowProgram, Scratch, Sight, Space,
+    BLOCK, Density, Frame, Jacobian, Law, LawScratch, Located, RowProgram, Scratch, Sight, Space,
 };
 use crate::linear::eigen;
 
+/// Blocks whose nodes are kept: at most 128 MiB, of an outcome.
+const MOST_BLOCKS: usize = 2048;
 /// Steps of the iteration that balances clipped gradients.
 const BALANCING: usize = 5;
 
@@ -80,12 +85,12 @@ pub(crate) fn public_sum(
     columns: &[Vec<f64>],
     n: usize,
 ) -> Vec<f64> {
-    let mut reader = Reader::new(density, look, false);
+    let mut reader = Reader::new(density, look, false, None);
     let mut sum = vec![0.0; look.summed_coordinates()];
     for start in (0..n).step_by(BLOCK) {
         let rows = BLOCK.min(n - start);
         let block: Vec<&[f64]> = columns.iter().map(|c| &c[start..start + rows]).collect();
-        let of_rows = reader.rows(&block, rows);
+        let of_rows = reader.rows(&block, rows, start);
         for i in 0..rows {
             let of_row = || of_rows.chunks(BLOCK).map(|c| c[i]);
             if of_row().all(f64::is_finite) {
@@ -98,12 +103,40 @@ pub(crate) fn public_sum(
     sum
 }
 
+/// The nodes of a table's blocks of records at the parameters that were looked at last: several
+/// questions come from one place.
+#[derive(Default)]
+pub(crate) struct Found(Mutex<(Vec<f64>, HashMap<usize, Arc<Located>>)>);
+
+impl Found {
+    fn at(&self, theta: &[f64], start: usize) -> Option<Arc<Located>> {
+        let kept = self.0.lock().ok()?;
+        match kept.0 == theta {
+            true => kept.1.get(&start).cloned(),
+            false => None,
+        }
+    }
+
+    fn keep(&self, theta: &[f64], start: usize, located: Arc<Located>) {
+        let Ok(mut kept) = self.0.lock() else {
+            return;
+        };
+        if kept.0 != theta {
+            *kept = (theta.to_vec(), HashMap::new());
+        }
+        if kept.1.len() < MOST_BLOCKS {
+            kept.1.insert(start, located);
+        }
+    }
+}
+
 /// Makes of rows what a look takes of them, with the working memory of one thread.
 pub(crate) struct Reader<'a> {
     look: &'a Look<'a>,
     program: &'a RowProgram,
     scratch: Scratch,
     source: Source<'a>,
+    found: Option<&'a Found>,
     d: usize,
     /// `[node][BLOCK]`
     weights: Vec<f64>,
@@ -116,6 +149,7 @@ enum Source<'a> {
     Nothing,
     Law {
         law: &'a Law<'a>,
+        theta: &'a [f64],
         jacobian: &'a Jacobian,
         scratch: Box<LawScratch>,
     },
@@ -127,7 +161,12 @@ enum Source<'a> {
 
 impl<'a> Reader<'a> {
     /// `shared`: rows are added up to units.
-    pub fn new(density: &'a Density, look: &'a Look<'a>, shared: bool) -> Reader<'a> {
+    pub fn new(
+        density: &'a Density,
+        look: &'a Look<'a>,
+        shared: bool,
+        found: Option<&'a Found>,
+    ) -> Reader<'a> {
         let program = density.row_program();
         let d = look.dimension();
         let asks = !matches!(
@@ -150,6 +189,7 @@ impl<'a> Reader<'a> {
                 let nodes = law.nodes();
                 let law = Source::Law {
                     law,
+                    theta,
                     jacobian,
                     scratch,
                 };
@@ -174,6 +214,7 @@ impl<'a> Reader<'a> {
             program,
             scratch: program.scratch(&look.sight.z, d),
             source,
+            found,
             d,
             weights: vec![0.0; nodes * BLOCK],
             vectors: vec![0.0; nodes * d * BLOCK],
@@ -182,8 +223,9 @@ impl<'a> Reader<'a> {
     }
 
     /// What rows are added up as: coordinate `j` of row `i` at `j * BLOCK + i`. `columns`: those
-    /// of the row program, then those of the law.
-    pub fn rows(&mut self, columns: &[&[f64]], rows: usize) -> &[f64] {
+    /// of the row program, then those of the law; `start`: the number of the first row, by which
+    /// its block is known.
+    pub fn rows(&mut self, columns: &[&[f64]], rows: usize, start: usize) -> &[f64] {
         let jacobian = &self.look.sight.jacobian;
         match self.look.statistic {
             Statistic::Curvature | Statistic::CurvatureLengths => {
@@ -191,12 +233,12 @@ impl<'a> Reader<'a> {
                 &self.out
             }
             Statistic::Information | Statistic::InformationLengths => {
-                self.expect(columns, rows);
+                self.expect(columns, rows, start);
                 self.products(rows);
                 &self.out
             }
             Statistic::Slope => {
-                self.expect(columns, rows);
+                self.expect(columns, rows, start);
                 let balance = self.balance(rows);
                 self.centre_vectors(&balance, rows);
                 self.weigh_by_clipping(rows);
@@ -204,7 +246,7 @@ impl<'a> Reader<'a> {
                 &self.out
             }
             Statistic::Centred if matches!(self.source, Source::Law { .. }) => {
-                self.expect(columns, rows);
+                self.expect(columns, rows, start);
                 let balance = self.balance(rows);
                 let gradients = self
                     .program
@@ -221,10 +263,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Weights and vectors of a block.
-    fn expect(&mut self, columns: &[&[f64]], rows: usize) {
+    fn expect(&mut self, columns: &[&[f64]], rows: usize, start: usize) {
         let d = self.d;
         let Source::Law {
             law,
+            theta,
             jacobian,
             scratch,
         } = &mut self.source
@@ -234,7 +277,17 @@ impl<'a> Reader<'a> {
         };
         let raw = &columns[columns.len() - law.columns().len()..];
         let (weights, vectors) = (&mut self.weights, &mut self.vectors);
-        law.scores(raw, rows, jacobian, scratch, |j, node| {
+        let located = match self.found.and_then(|found| found.at(theta, start)) {
+            Some(located) => located,
+            None => {
+                let located = Arc::new(law.locate(raw, rows, scratch));
+                if let Some(found) = self.found.filter(|_| law.is_costly()) {
+                    found.keep(theta, start, located.clone());
+                }
+                located
+            }
+        };
+        law.scores_at(&located, raw, rows, jacobian, scratch, |j, node| {
             weights[j * BLOCK..][..rows].copy_from_slice(node.probabilities);
             vectors[j * d * BLOCK..][..d * BLOCK].copy_from_slice(node.gradients);
         });

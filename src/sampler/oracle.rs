@@ -156,6 +156,11 @@ pub trait Oracle {
         Err(SampleError::NotLearning)
     }
 
+    /// Whether several rows are added up before what they tell is clipped.
+    fn adds_up_rows(&self) -> bool {
+        false
+    }
+
     /// The sum of what the line takes of each record, clipped at `view.clip` and with noise:
     /// of the likelihood alone, not tempered. An oracle for samplers that learn first has such
     /// lines.
@@ -330,6 +335,10 @@ impl Oracle for PrivateOracle<'_> {
 
     fn prior_gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
         Ok(self.vault.density().pull_back(theta, &[]).1)
+    }
+
+    fn adds_up_rows(&self) -> bool {
+        self.vault.has_units()
     }
 
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {

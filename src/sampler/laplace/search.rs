@@ -282,7 +282,7 @@ impl Search {
                 (2.0 * unit, if law.is_some() { 0.5 } else { 1.0 }, 0.0)
             }
             Some(lengths) => {
-                let (clip, lost) = clip_for(form, lengths, noise);
+                let (clip, lost) = clip_for(form, lengths, noise, oracle.adds_up_rows());
                 (clip, lengths.efficiency(clip), lost)
             }
         };
@@ -298,7 +298,8 @@ impl Search {
             Information::Public => Matrix::diagonal(&claims),
             _ => Matrix::diagonal(&claims).scaled(efficiency),
         };
-        if last && shares.slope > 0.0 {
+        // What is expected of a row is balanced, but it is units that are clipped.
+        if last && shares.slope > 0.0 && !oracle.adds_up_rows() {
             self.look_at_slope(&ask, lengths.as_ref(), (clip, efficiency), oracle)?;
         }
         let (slopes, axes) = self.claimed.eigen();
@@ -599,13 +600,16 @@ impl Search {
 }
 
 /// The clip bound of gradients with these lengths, and the sd of what it may leave wrong.
-fn clip_for(form: &Form, lengths: &Histogram, noise: f64) -> (f64, f64) {
+fn clip_for(form: &Form, lengths: &Histogram, noise: f64, adds_up_rows: bool) -> (f64, f64) {
     let root = (form.coordinates as f64).sqrt();
     match form.information {
-        Information::Law { bounded: true } => (lengths.best_clip(noise * root, BALANCED), 0.0),
+        Information::Law { bounded: true } if !adds_up_rows => {
+            (lengths.best_clip(noise * root, BALANCED), 0.0)
+        }
         Information::Public => (lengths.best_clip(noise * root, SYMMETRIC), 0.0),
-        // Tails may not be the model's: what clipping takes away may lie in one direction.
-        Information::Law { bounded: false } | Information::Curvature => {
+        // Tails may not be the model's, and rows of a unit may be alike: what clipping takes away
+        // may lie in one direction.
+        Information::Law { .. } | Information::Curvature => {
             let clip = lengths.best_clip(noise, 1.0);
             (clip, lengths.lost_sum(clip))
         }
