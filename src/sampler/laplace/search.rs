@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::histogram::{BEYOND, Histogram};
 use super::lines::{self, Asked};
 use super::shares::{GUESSED_RECORDS, Shares};
-use crate::density::{Density, Frame, Space};
+use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
 use crate::linear::{Matrix, dot, length};
 use crate::privacy::{Bins, Expected};
@@ -137,12 +137,12 @@ impl Search {
         let m = form.coordinates as usize;
         let n = records.map_or(GUESSED_RECORDS, |n| n as f64);
         let least = 1.0 / (WIDER * WIDEST);
-        let belief = match form.space {
-            Space::Parameters => {
+        let belief = match form.space.is_parameters() {
+            true => {
                 let prior = positive(&prior_curvature(density, theta)).between(&form.base);
                 prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
             }
-            Space::Interface => Matrix::identity(m).scaled(1.0 / least),
+            false => Matrix::identity(m).scaled(1.0 / least),
         };
         Search {
             origin: form.origin(density, theta),
@@ -259,7 +259,7 @@ impl Search {
         let theta = frame.centre().to_vec();
         let expected = law
             .as_ref()
-            .map(|law| Expected::by_law(law, &theta, &frame));
+            .map(|law| Expected::by_law(law, &form.space, &theta, &frame));
         let times = shares.gradients[k];
         let effective = temperature * self.records;
         let unit = (m as f64 / effective).sqrt();
@@ -314,18 +314,26 @@ impl Search {
         let mut belief = self.belief.between(&self.inverse.transposed());
         let surprise = contradiction(&mut belief, &slope, variance, &off);
         let (mut step, mut left) = kalman(&belief, &slope, variance, &off);
-        let reach = effective.sqrt();
+        // A quadratic is the same everywhere.
+        let is_quadratic = form.information == Information::Public;
+        let reach = match is_quadratic {
+            true => f64::INFINITY,
+            false => effective.sqrt(),
+        };
         let cut = length(&step) > reach;
         if cut {
             let share = reach / length(&step);
             step.iter_mut().for_each(|x| *x *= share);
         }
         let square = dot(&step, &step) / m.max(1) as f64;
-        let mut drift = (DRIFT_OF_STEP + doubtful) * square;
+        let mut drift = match is_quadratic {
+            true => DRIFT_OF_STEP * square,
+            false => (DRIFT_OF_STEP + doubtful) * square,
+        };
         if cut {
             drift += DRIFT_OF_CUT * square;
         }
-        if !last {
+        if !last && !is_quadratic {
             drift += DRIFT;
         }
         left = left.with_eigenvalues(|e| e.max(1e-12) + drift);
@@ -382,8 +390,8 @@ impl Search {
         let frame = self.frame(form);
         let theta = frame.centre().to_vec();
         let expected = match law {
-            Some(law) => Expected::by_law(law, &theta, &frame),
-            None => Expected::by_differences(density, form.space, &frame, STEP),
+            Some(law) => Expected::by_law(law, &form.space, &theta, &frame),
+            None => Expected::by_differences(density, &form.space, &frame, STEP),
         };
         let signed = form.information == Information::Curvature && k + 1 == shares.rounds();
         let [of_lengths, of_sum] = match signed {
@@ -497,7 +505,7 @@ impl Search {
         let theta = frame.centre().to_vec();
         let expected = law
             .as_ref()
-            .map(|law| Expected::by_law(law, &theta, &frame));
+            .map(|law| Expected::by_law(law, &form.space, &theta, &frame));
         let unit = (m as f64 / (temperature * self.records)).sqrt();
         let ask = Asked {
             form,
@@ -582,10 +590,10 @@ impl Search {
 
     fn prior_at(&self, form: &Form, density: &Density) -> (Vec<f64>, Matrix) {
         let m = self.centre.len();
-        match form.space {
+        match form.space.is_parameters() {
             // The prior is put in at the end.
-            Space::Interface => (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0)),
-            Space::Parameters => {
+            false => (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0)),
+            true => {
                 let frame = self.frame(form);
                 let theta = frame.centre();
                 let slope = density.pull_back(theta, &[]).1;
