@@ -441,20 +441,26 @@ impl<'a> Law<'a> {
             if step.support.range.is_none() {
                 continue;
             }
-            for side in [-1.0, 1.0] {
-                // Lengths of gradients at outcomes some and many times as far out as any node.
+            for (side, in_logs) in [(-1.0, false), (1.0, false), (-1.0, true), (1.0, true)] {
+                // Lengths of gradients at outcomes some and many times as far out as any node; on
+                // the scale of logarithms too, where all nodes are positive.
                 let mut lengths = |times: f64| -> Vec<f64> {
                     let far: Vec<f64> = (0..RECORDS)
                         .map(|i| {
                             let nodes = (0..count)
                                 .filter(|j| probabilities[j * BLOCK + i] > 0.0)
-                                .map(|j| values[(k * count + j) * BLOCK + i]);
-                            let (low, high) = nodes
-                                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
-                                    (l.min(x), h.max(x))
-                                });
+                                .map(|j| values[(k * count + j) * BLOCK + i])
+                                .filter(|x| !step.support.atoms.contains(x))
+                                .map(|x| if in_logs { x.ln() } else { x });
+                            let ends = (f64::INFINITY, f64::NEG_INFINITY);
+                            // Not a number where a node has no logarithm.
+                            let (low, high) = nodes.fold(ends, |(l, h), x| match x.is_nan() {
+                                true => (x, x),
+                                false => (if l > x { x } else { l }, if h < x { x } else { h }),
+                            });
                             let middle = 0.5 * (low + high);
-                            middle + side * times * (high - middle)
+                            let x = middle + side * times * (high - middle);
+                            if in_logs { x.exp() } else { x }
                         })
                         .collect();
                     let mut block = columns.clone();
@@ -462,15 +468,9 @@ impl<'a> Law<'a> {
                     let gradients =
                         self.program
                             .gradients(&block, RECORDS, &jacobian, &mut work.program);
-                    (0..RECORDS)
-                        .map(|i| {
-                            gradients
-                                .chunks(BLOCK)
-                                .map(|g| g[i] * g[i])
-                                .sum::<f64>()
-                                .sqrt()
-                        })
-                        .collect()
+                    let square =
+                        |i: usize| gradients.chunks(BLOCK).map(|g| g[i] * g[i]).sum::<f64>();
+                    (0..RECORDS).map(|i| square(i).sqrt()).collect()
                 };
                 let (near, far) = (lengths(NEAR), lengths(FAR));
                 for (near, far) in near.iter().zip(&far) {

@@ -26,13 +26,19 @@ const BALANCE: f64 = 4.0;
 const NEAR: f64 = 12.0;
 /// How much what clipping takes away weighs where the model's own law balances what is clipped,
 /// and where the law is a normal one with known spread.
-const BALANCED: f64 = 0.25;
+const BALANCED: f64 = 0.1;
 const SYMMETRIC: f64 = 0.1;
-/// The noise of a slope is taken for so many times as large, for what clipping leaves.
+/// The noise of a slope is taken for so many times as large, for what clipping leaves; more where
+/// so much noise is foreseen, in posterior sds, that slopes and axes are poorly known.
 const ALLOWANCE: f64 = 1.5;
+const FROM_NOISE: f64 = 0.3;
+const TO_NOISE: f64 = 2.0;
+/// In axes in which the information is the identity the mean square of lengths is known: clip
+/// bounds far below its root are those of noise that was taken for lengths.
+const SHORTEST: f64 = 0.25;
 /// What a centre may be off by after a step, in posterior variances: always, and for each unit
 /// of the step's mean square; more where it was cut.
-const DRIFT: f64 = 0.1;
+const DRIFT: f64 = 0.05;
 const DRIFT_OF_STEP: f64 = 0.15;
 const DRIFT_OF_CUT: f64 = 4.0;
 /// A filter that is contradicted trusts itself less, by this factor at most.
@@ -241,9 +247,10 @@ impl Search {
                 .map(|e| (spread / e.max(f64::MIN_POSITIVE)).min(1.0).powi(2)),
         );
         self.unknown = mean(told.iter().map(|told| f64::from(u8::from(*told < spread))));
-        let claim = |told: f64| match told > spread {
-            true => told + 1e-4 * spread,
-            false => told * told / spread.max(f64::MIN_POSITIVE) + 1e-4 * spread,
+        // The largest eigenvalues are those to which the noise has added.
+        let claim = |told: f64| {
+            let noise = spread.max(f64::MIN_POSITIVE);
+            told * told / (told.max(noise) + noise) + 1e-4 * spread
         };
         let claims: Vec<f64> = (0..m).map(|j| claim(told[j]) / kept[j]).collect();
         let roots: Vec<f64> = kept.iter().map(|e| e.sqrt()).collect();
@@ -283,7 +290,10 @@ impl Search {
             }
             Some(lengths) => {
                 let (clip, lost) = clip_for(form, lengths, noise, oracle.adds_up_rows());
-                (clip, lengths.efficiency(clip), lost)
+                let clip = clip.max(SHORTEST * unit);
+                // Of lengths with that mean square, whatever they are.
+                let most = clip / unit;
+                (clip, lengths.efficiency(clip).min(most), lost)
             }
         };
         let efficiency = match form.information {
@@ -310,7 +320,8 @@ impl Search {
         let slope = &self.slope + &prior;
         let own = self.axes.transposed().times(&own_slope);
         let off: Vec<f64> = (0..m).map(|j| temperature * sum[j] + own[j]).collect();
-        let variance = ALLOWANCE * noise * noise + lost * lost;
+        let allowance = ALLOWANCE + (shares.foreseen.min(TO_NOISE) - FROM_NOISE).max(0.0);
+        let variance = allowance * noise * noise + lost * lost;
         let mut belief = self.belief.between(&self.inverse.transposed());
         let surprise = contradiction(&mut belief, &slope, variance, &off);
         let (mut step, mut left) = kalman(&belief, &slope, variance, &off);
