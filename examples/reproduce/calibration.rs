@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dpm::Relation;
 
-use crate::experiment::{Course, Experiment};
+use crate::experiment::{Course, Experiment, Form};
 use crate::subjects::{SUBJECTS, Subject};
 use crate::table::Table;
 use crate::traps::TRAPS;
@@ -31,6 +31,10 @@ pub const CALIBRATION: Experiment = Experiment {
 const EPSILONS: [f64; 4] = [0.3, 1.0, 3.0, 10.0];
 const RECORDS: [usize; 4] = [500, 2000, 5000, 20_000];
 const REPEATS: u64 = 10;
+/// Records of a quick run.
+const QUICK: [usize; 2] = [500, 5000];
+/// What a smoke test is about.
+const SMOKE: [&str; 3] = ["logistic", "normal", "trap: flat direction"];
 /// Draws without privacy.
 const REFERENCE: u64 = 400;
 /// From so many of its own standard deviations on, a run is off, and far off.
@@ -74,16 +78,11 @@ fn make(course: &Course) -> Result<(), Box<dyn Error>> {
             .of(&EPSILONS[..], &EPSILONS[1..], &EPSILONS[3..]),
         given => given,
     };
-    let records = course
-        .form
-        .of(&RECORDS[..], &[2000, 20_000][..], &RECORDS[..1]);
+    let records = course.form.of(&RECORDS[..], &QUICK[..], &RECORDS[..1]);
     let kept = course.out.join(CALIBRATION.name);
     for repeat in 1..=course.repeats(REPEATS, 1) {
-        for subject in SUBJECTS.iter().chain(&TRAPS) {
-            if !course.is_on(subject.name) {
-                continue;
-            }
-            for &n in records {
+        for &n in records {
+            for subject in wanted(course) {
                 let mut missing = Vec::new();
                 for epsilon in epsilons {
                     let numbers = [n as f64, *epsilon, repeat as f64];
@@ -118,13 +117,19 @@ fn make(course: &Course) -> Result<(), Box<dyn Error>> {
     report(&table.rows()?, &kept)
 }
 
+fn wanted(course: &Course) -> impl Iterator<Item = &'static Subject> {
+    let smoke = course.posteriors.is_empty() && course.form == Form::Smoke;
+    let all = SUBJECTS.into_iter().chain(TRAPS);
+    all.filter(move |s| course.is_on(s.name) && (!smoke || SMOKE.contains(&s.name)))
+}
+
 /// All but the key. A run that is off is kept at `place`.
 fn row(trial: &Trial, run: &Outcome, place: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     let errors = run.errors.iter().copied().enumerate();
     let worst = errors.max_by(|a, b| a.1.total_cmp(&b.1));
     let (worst, error) = worst.ok_or("no parameters")?;
     let problems = run.problems();
-    let search = match error > OFF[0] {
+    let search = match is_off(error, OFF[0]) {
         true => run.save(place)?,
         false => run.save(&tempfile::tempdir()?.path().join("run"))?,
     };
@@ -164,6 +169,11 @@ fn median(values: &[f64]) -> f64 {
     dpm::diagnostics::quantile(&[values], 0.5)
 }
 
+/// Draws that do not move have an error that is no number.
+fn is_off(error: f64, limit: f64) -> bool {
+    error > limit || error.is_nan()
+}
+
 /// Runs that belong together, in numbers.
 #[derive(Default)]
 struct Tally {
@@ -197,10 +207,10 @@ impl Tally {
         let flagged = row[FLAGGED] == "1";
         self.worst = self.worst.max(error);
         for (k, limit) in OFF.iter().enumerate() {
-            self.off[k] += usize::from(!(error <= *limit));
-            self.off_flagged[k] += usize::from(!(error <= *limit) && flagged);
+            self.off[k] += usize::from(is_off(error, *limit));
+            self.off_flagged[k] += usize::from(is_off(error, *limit) && flagged);
         }
-        self.good_flagged += usize::from(error <= OFF[0] && flagged);
+        self.good_flagged += usize::from(!is_off(error, OFF[0]) && flagged);
         self.sd_ratios.push(row[SD_RATIO].parse()?);
         Ok(())
     }
@@ -230,7 +240,7 @@ fn report(rows: &[Vec<String>], kept: &Path) -> Result<(), Box<dyn Error>> {
     println!("\nOff by more than {} and not flagged:\n", OFF[0]);
     for row in rows {
         let error: f64 = row[ERROR].parse().unwrap_or(0.0);
-        if !(error <= OFF[0]) && row[FLAGGED] == "0" {
+        if is_off(error, OFF[0]) && row[FLAGGED] == "0" {
             println!("{}", row.join(","));
         }
     }

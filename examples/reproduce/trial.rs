@@ -84,6 +84,16 @@ impl Trial {
         })
     }
 
+    /// The truth's distance from the mean of the posterior without privacy, in its standard
+    /// deviations, for each coordinate.
+    #[cfg(test)]
+    pub fn errors_without_privacy(&self) -> Vec<f64> {
+        let pairs = self.reference.iter().zip(&self.truth);
+        pairs
+            .map(|(draws, x)| (x - mean_of(draws)) / sd_of(draws))
+            .collect()
+    }
+
     /// What `dpm sample` does with epsilon and delta alone.
     pub fn run(
         &self,
