@@ -16,7 +16,7 @@ use crate::trial::{DELTA, Outcome, Trial};
 pub const CALIBRATION: Experiment = Experiment {
     name: "calibration",
     of: "epsilon and delta alone on made-up tables with known truth, and on traps",
-    time: ["3 hours", "4 minutes"],
+    time: ["4 hours", "8 minutes"],
     settings: || {
         let names = |all: &[&Subject]| -> Vec<&str> { all.iter().map(|s| s.name).collect() };
         vec![

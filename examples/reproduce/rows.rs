@@ -12,7 +12,7 @@ use crate::trial::{DELTA, Trial};
 pub const ROWS: Experiment = Experiment {
     name: "rows",
     of: "how many rows it takes: widths of the default's intervals by those without privacy",
-    time: ["20 minutes", "3 minutes"],
+    time: ["20 minutes", "4 minutes"],
     settings: || {
         vec![format!(
             "{}, 5 parameters, delta {DELTA}, epsilon {EPSILONS:?}, records {RECORDS:?}, substitution and zero-out, repeats {REPEATS}",
