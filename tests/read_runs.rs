@@ -140,17 +140,19 @@ fn a_good_run_is_called_good_and_a_cut_one_bad() {
     assert!(
         sampled
             .err
-            .contains("verdict: The chains have converged: the largest R-hat is 1.0"),
+            .contains("verdict: These draws can be used. The chains have converged: the largest R-hat is 1.0"),
         "{}",
         sampled.err
     );
     let diagnosis = place.json("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "converged");
+    assert_eq!(diagnosis["decision"], "use");
     assert_eq!(diagnosis["private"], false);
     assert_eq!(kinds(&diagnosis), ["convergence"], "{diagnosis}");
     let text = place.succeeds("diagnose run");
     assert!(
-        text.out.starts_with("good: The chains have converged"),
+        text.out
+            .starts_with("These draws can be used.\ngood: The chains have converged"),
         "{}",
         text.out
     );
@@ -169,7 +171,8 @@ fn a_good_run_is_called_good_and_a_cut_one_bad() {
     assert_eq!(diagnosis["verdicts"][0]["parameters"][0], "mu[1]");
     let text = place.succeeds("diagnose run").out;
     assert!(
-        text.starts_with("problem: The chains have not converged") && text.contains("what helps: "),
+        text.starts_with("Do not use these draws.\nproblem: The chains have not converged")
+            && text.contains("what helps: "),
         "{text}"
     );
     // No threshold of R-hat stops the summary from being printed.
@@ -187,7 +190,7 @@ fn a_run_without_an_accepted_proposal_is_reported() {
     let place = Place::new();
     let sampled = place.succeeds(&format!("sample m.dpm d.csv {DROWNED} --out run"));
     for words in [
-        "verdict: The chains have not converged: 2 of 2 never moved",
+        "verdict: Do not use these draws. The chains have not converged: 2 of 2 never moved",
         "verdict: problem: All chains never moved",
         "verdict: problem: The noise dominates",
         "dpm diagnose run",
@@ -242,7 +245,7 @@ model {
 }
 ";
 
-/// If it failed: answers that the program knows to be off would be used. The truth, 50, is 20 of
+/// If it failed: answers that the program knows to be off would be used, here of dp-langevin. The truth, 50, is 20 of
 /// the run's own standard deviations from its alpha; noise and all have fixed seeds.
 #[test]
 fn a_search_that_failed_is_said_wherever_draws_are_read() {
@@ -254,16 +257,16 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
     };
     let rows: String = (0..400).map(row).collect();
     place.write("raw.csv", &format!("x,y\n{rows}"));
-    const NOT_USED: &str = "These draws are not to be used: ";
-    const NOT_ARRIVED: &str = "the search for the posterior had not arrived";
-    let sample = "sample raw.dpm raw.csv --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
+    const NOT_USED: &str = "Do not use these draws.";
+    const NOT_ARRIVED: &str = "The search for the posterior had not arrived";
+    let sample = "sample raw.dpm raw.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
     let loud = place.succeeds(&format!("{sample} --out run"));
     assert!(loud.err.contains(&format!("verdict: {NOT_USED}")));
     assert!(loud.err.contains(NOT_ARRIVED), "{}", loud.err);
     let quiet = place.succeeds(&format!("{sample} --out quiet --quiet"));
     let of_use = |line: &&str| !line.starts_with("NOT PRIVATE");
     let said: Vec<&str> = quiet.err.lines().filter(of_use).collect();
-    let problem = format!("verdict: problem: {NOT_USED}");
+    let problem = format!("verdict: {NOT_USED}");
     assert!(
         said.len() == 1 && said[0].starts_with(&problem),
         "{}",
@@ -273,17 +276,19 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
     for run in ["run", "quiet"] {
         for flag in ["", "--quiet"] {
             let summary = place.succeeds(&format!("summary {run} {flag}")).err;
-            assert!(summary.contains(&format!("problem: {NOT_USED}")));
+            assert!(summary.contains(&format!("verdict: {NOT_USED}")));
             assert!(summary.contains(NOT_ARRIVED), "{summary}");
         }
         let text = place.succeeds(&format!("diagnose {run} --quiet")).out;
-        assert!(text.starts_with(&format!("problem: {NOT_USED}")), "{text}");
+        assert!(text.starts_with(&format!("{NOT_USED}\nproblem: ")), "{text}");
         let diagnosis = place.json(&format!("diagnose {run} --format json"));
         assert_eq!(diagnosis["convergence"], "search_failed");
+        assert_eq!(diagnosis["decision"], "do_not_use");
         assert!(kinds(&diagnosis).contains(&"search_not_arrived"));
         assert!(!kinds(&diagnosis).contains(&"convergence"));
         let report: Value =
             serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+        assert_eq!(report["decision"], diagnosis["decision"]);
         let lists = [&report, &diagnosis].map(|from| from["verdicts"].as_array().expect("a list"));
         assert_eq!(lists[0].len(), lists[1].len());
         for (in_report, found) in lists[0].iter().zip(lists[1]) {
@@ -317,7 +322,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     let row = |i: usize| format!("{:.2}\n", (i * 617 % 401) as f64 / 100.0 - 1.5);
     let rows: String = (0..4000).map(row).collect();
     place.write("one.csv", &format!("y\n{rows}"));
-    let sample = "sample one.dpm one.csv --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
+    let sample = "sample one.dpm one.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
     let quiet = place.succeeds(&format!("{sample} --out run --quiet"));
     assert!(!quiet.err.contains("verdict"), "{}", quiet.err);
     let diagnosis = place.json("diagnose run --format json");
