@@ -86,7 +86,9 @@ impl Fit {
             priors: prior_ranges_of(made.density),
         });
         if draws.chains().iter().any(|chain| !chain.is_empty()) {
-            if let (Some(report), Value::Object(said)) = (report.as_object_mut(), diagnosis.to_report()) {
+            if let (Some(report), Value::Object(said)) =
+                (report.as_object_mut(), diagnosis.to_report())
+            {
                 report.extend(said);
             }
         }
@@ -207,13 +209,12 @@ impl Fit {
     }
 }
 
-fn record(
-    (chain, draws): (&Chain, &Vec<Vec<f64>>),
-    algorithm: &'static Algorithm,
-) -> ChainRecord {
+fn record((chain, draws): (&Chain, &Vec<Vec<f64>>), algorithm: &'static Algorithm) -> ChainRecord {
     let kept = || sampled(chain).take(draws.len());
     let column = |name: &str| match algorithm.columns.iter().position(|c| *c == name) {
-        Some(index) => kept().filter_map(|d| d.sampler.get(index).copied()).collect(),
+        Some(index) => kept()
+            .filter_map(|d| d.sampler.get(index).copied())
+            .collect(),
         None => Vec::new(),
     };
     ChainRecord {

@@ -91,12 +91,11 @@ fn of_likelihood(foresight: &Foresight) -> String {
         .map(|(what, share)| format!("{what} {:.0}%", 100.0 * share))
         .collect();
     format!(
-        "foreseen from the model and the settings, which costs no privacy: {} rounds and a certificate, for {} direction{} that records tell of; of the budget to {}. With records much alike, noise of {:.2} posterior standard deviations in the centre and intervals {:.2} times as wide as without privacy; with some that count for much more than others, several times that noise",
+        "foreseen, at no cost in privacy: {} rounds and a certificate, for {} direction{} that records tell of ({} of the budget); intervals at least {:.2} times as wide as without privacy, and wider still where some records count for much more than others",
         foresight.rounds,
         foresight.coordinates,
         if foresight.coordinates == 1 { "" } else { "s" },
         shares.join(", "),
-        foresight.noise,
         foresight.noise.hypot(1.0),
     )
 }

@@ -1,10 +1,10 @@
 //! Whether the likelihood that `dp-laplace` released is to be believed.
 //!
 //! Its rounds check each other, and a certificate checks them all; what none of them could see is
-//! said too. Thresholds are ours; docs/diagnostics.md says what they were held against.
+//! said too. The thresholds are ours.
 
 use super::evidence::{LikelihoodFacts, View};
-use super::{Kind, Severity, Verdict, figure, prior, some_of};
+use super::{Kind, Severity, Verdict, figure, percent, prior, some_of};
 
 /// Probability of what the certificate saw, where all that is claimed holds.
 pub(super) const CERTIFICATE: f64 = 0.001;
@@ -62,11 +62,7 @@ fn on_its_way(likelihood: &LikelihoodFacts) -> Option<Verdict> {
 fn certificate(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     let Some(certificate) = likelihood.certificate else {
         let sentence = "An interruption has lost the certificate, the last look at the records that checks the answer: nothing has checked it.".to_owned();
-        return Some(Verdict::new(
-            Kind::Certificate,
-            Severity::Warning,
-            sentence,
-        ));
+        return Some(Verdict::new(Kind::Certificate, Severity::Warning, sentence));
     };
     let (p, noise) = (certificate.p, certificate.noise);
     let (severity, sentence) = match p >= CERTIFICATE {
@@ -139,21 +135,27 @@ fn width(likelihood: &LikelihoodFacts, view: &View) -> Option<Verdict> {
         true => Severity::Problem,
         false => Severity::Warning,
     };
-    let names = prior::as_wide(view);
-    let about = match &names[..] {
-        [] => "No parameter by itself is as wide as its prior: these directions are combinations of several.".to_owned(),
-        [one] => format!("As wide as its prior is {one}."),
-        _ => format!("As wide as their priors are {}.", some_of(&names)),
-    };
     let count = (unknown * likelihood.coordinates as f64).round();
+    let widths = prior::by_width(view);
+    let as_wide = widths.iter().filter(|w| w.1 >= prior::PRIOR_WIDTH).count();
+    let shown = &widths[..as_wide.max(count as usize).min(widths.len())];
+    let names: Vec<String> = shown.iter().map(|w| w.0.clone()).collect();
+    let of: Vec<String> = shown
+        .iter()
+        .map(|(name, share)| format!("{name} ({})", percent(*share)))
+        .collect();
+    let about = match &of[..] {
+        [] => String::new(),
+        _ => format!(" Widest, in the prior's width: {}.", some_of(&of)),
+    };
     let sentence = format!(
-        "In {count} of {} directions that records tell of, what was seen of their information could as well be noise. There the width of the draws is the prior's{}. {about}",
+        "In {count} of {} directions that records tell of, what was seen of their information could as well be noise. There the draws are as wide as the prior leaves them{}.{about}",
         likelihood.coordinates,
         match (severity, likelihood.has_law) {
             (Severity::Problem, false) =>
-                ", and since the model gives no law of the outcomes, neither it nor the centre need be the posterior's",
+                ", and since the model gives no law of the outcomes, neither that nor the centre need be the posterior's",
             (Severity::Problem, true) => ", and these are too many for the rest to be trusted",
-            _ => ", and says nothing of the records",
+            _ => ", which says nothing of the records",
         },
     );
     let advice = match (severity, likelihood.has_law) {

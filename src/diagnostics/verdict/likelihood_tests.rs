@@ -1,6 +1,8 @@
 //! Rules about likelihoods that were released, and what is said of draws from them.
 
-use super::tests::{CHAINS, DRAWS, accept, change, correlate, found, good, kinds, normals, of_kind};
+use super::tests::{
+    CHAINS, DRAWS, accept, change, correlate, found, good, kinds, normals, of_kind,
+};
 use super::*;
 
 /// Rounds that agree, of eight directions.
@@ -159,12 +161,24 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     let verdict = of_kind(&evidence, Kind::WidthUnknown);
     assert_eq!(verdict.severity, Severity::Warning);
     assert_eq!(verdict.parameters, ["alpha"]);
-    assert!(verdict.sentence.contains("As wide as its prior is alpha."));
+    // The draws' width has a standard error of 2 %.
+    let shown = verdict
+        .sentence
+        .split("Widest, in the prior's width: alpha (");
+    let percent = shown.last().and_then(|rest| rest.split(' ').next());
+    let percent: f64 = percent.unwrap().parse().unwrap();
+    assert!((percent - 100.0).abs() < 8.0, "{}", verdict.sentence);
     // Once.
     assert!(found(&evidence, Kind::PriorWidth).is_none());
-    let several = of_kind(&beside_prior(5.0, unknown(0.125)), Kind::WidthUnknown);
-    assert!(several.parameters.is_empty());
-    assert!(several.sentence.contains("combinations of several"));
+    // As many as there are directions, also where a prior is wider.
+    let two = of_kind(&beside_prior(5.0, unknown(0.25)), Kind::WidthUnknown);
+    assert_eq!(two.parameters, ["alpha", "beta[1]"]);
+    assert!(two.sentence.contains("width: alpha (20 %), beta[1] ("));
+    // Priors that depend on each other are not known.
+    let mut none = evidence.clone();
+    none.priors.clear();
+    let verdict = of_kind(&none, Kind::WidthUnknown);
+    assert!(verdict.parameters.is_empty() && !verdict.sentence.contains("Widest"));
     // Known directions whose width is the prior's all the same: that is what the records say.
     let told = beside_prior(1.0, agreed());
     assert_eq!(diagnose(&told).decision, Decision::Use);

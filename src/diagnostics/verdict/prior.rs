@@ -30,11 +30,14 @@ fn share((column, prior): &(&Column, &PriorRange)) -> f64 {
     width / (prior.central_90[1] - prior.central_90[0])
 }
 
-/// Columns that are as wide as their priors.
-pub(super) fn as_wide(view: &View) -> Vec<String> {
+/// Columns and their widths in those of their priors, the widest first.
+pub(super) fn by_width(view: &View) -> Vec<(String, f64)> {
     let known = known(view);
-    let wide = known.iter().filter(|known| share(known) >= PRIOR_WIDTH);
-    wide.map(|(column, _)| column.name.clone()).collect()
+    let mut widths: Vec<(String, f64)> = (known.iter())
+        .map(|known| (known.0.name.clone(), share(known)))
+        .collect();
+    widths.sort_by(|a, b| b.1.total_cmp(&a.1));
+    widths
 }
 
 /// Parameters of a private run that are as wide as before the records were seen.
@@ -42,10 +45,13 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     if !view.facts.has_budget {
         return None;
     }
-    let names = as_wide(view);
+    let wide = |known: &&(&Column, &PriorRange)| share(known) >= PRIOR_WIDTH;
+    let wide = known.iter().filter(wide);
+    let names: Vec<String> = wide.map(|(column, _)| column.name.clone()).collect();
     let all = names.len() == view.moving.len();
     // Of directions that are unknown it is said there.
-    let is_said = (view.facts.likelihood.as_ref()).is_some_and(|likelihood| likelihood.unknown > 0.0);
+    let is_said =
+        (view.facts.likelihood.as_ref()).is_some_and(|likelihood| likelihood.unknown > 0.0);
     if names.is_empty() || (is_said && !all) {
         return None;
     }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::View;
-use super::likelihood;
 use super::html::Html;
+use super::likelihood;
 use super::posterior::folded;
 use crate::syntax::{Piece, pieces};
 

@@ -199,7 +199,10 @@ impl Learner for DpLaplace {
                     "histograms",
                     shares.gradient_lengths + shares.information_lengths,
                 ),
-                ("certificate", shares.certificate + shares.certificate_lengths),
+                (
+                    "certificate",
+                    shares.certificate + shares.certificate_lengths,
+                ),
             ]
             .into_iter()
             .filter(|(_, share)| *share > 0.0)
