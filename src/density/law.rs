@@ -28,7 +28,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
 use super::nodes::{NODES, Nodes, Point, Rule, points};
 use super::simulate::{Simulator, steps};
-use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch};
+use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch, Sight, Space};
 use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
 
 /// By how much the log of an integral may move with the parameters. The integral on a
@@ -103,11 +103,15 @@ pub struct Node<'a> {
 /// Working memory of one thread, at one point.
 pub struct LawScratch {
     work: Work,
+    gradients: Vec<f64>,
+}
+
+/// The nodes of a block of records.
+pub(crate) struct Located {
     /// `[step][node][BLOCK]`
     values: Vec<f64>,
     /// `[node][BLOCK]`
     probabilities: Vec<f64>,
-    gradients: Vec<f64>,
 }
 
 struct Work {
@@ -271,13 +275,24 @@ impl<'a> Law<'a> {
         self.scratch_of(theta, theta.len())
     }
 
-    /// The same for gradients of so many coordinates.
-    pub(crate) fn scratch_of(&self, theta: &[f64], coordinates: usize) -> LawScratch {
-        let nodes = self.nodes() * BLOCK;
+    /// What the law sees from a point of the space.
+    pub(crate) fn sight(&self, space: &Space, point: &[f64], frame: &Frame) -> Sight {
+        self.density.sight_of(&self.program, space, point, frame)
+    }
+
+    /// From records' raw columns to their likelihood and its terms.
+    pub(crate) fn program(&self) -> &RowProgram {
+        &self.program
+    }
+
+    fn scratch_of(&self, theta: &[f64], coordinates: usize) -> LawScratch {
+        self.scratch_at(&self.interface(theta), coordinates)
+    }
+
+    /// Working memory where the law sees `z`, for gradients of so many coordinates.
+    pub(crate) fn scratch_at(&self, z: &[f64], coordinates: usize) -> LawScratch {
         LawScratch {
-            work: self.work(theta, BLOCK, coordinates),
-            values: vec![0.0; self.steps.len() * nodes],
-            probabilities: vec![0.0; nodes],
+            work: self.work(z, BLOCK, coordinates),
             gradients: vec![0.0; coordinates * BLOCK],
         }
     }
@@ -285,7 +300,7 @@ impl<'a> Law<'a> {
     /// dz/dtheta of what [`Law::scores`] and [`Law::observed`] see the parameters through:
     /// not the interface of [`Density::row_program`], but laid out likewise.
     pub fn jacobian(&self, theta: &[f64]) -> Jacobian {
-        self.density.jacobian_of(&self.program, theta)
+        self.density.jacobian_of(self.program.interface(), theta)
     }
 
     /// Every record's gradient at its own outcomes, laid out as in [`Node`]. `columns` are
@@ -315,19 +330,58 @@ impl<'a> Law<'a> {
         rows: usize,
         jacobian: &Jacobian,
         scratch: &mut LawScratch,
-        mut visit: impl FnMut(usize, Node),
+        visit: impl FnMut(usize, Node),
     ) -> usize {
-        let LawScratch {
-            work,
+        let located = self.locate(columns, rows, scratch);
+        self.scores_at(&located, columns, rows, jacobian, scratch, visit)
+    }
+
+    /// Values and probabilities of the nodes of a block of records, which take most of the time
+    /// that [`Law::scores`] takes, and depend on the parameters but not on coordinates.
+    pub(crate) fn locate(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        scratch: &mut LawScratch,
+    ) -> Located {
+        let nodes = self.nodes() * BLOCK;
+        let mut located = Located {
+            values: vec![0.0; self.steps.len() * nodes],
+            probabilities: vec![0.0; nodes],
+        };
+        let Located {
             values,
             probabilities,
-            gradients,
-        } = scratch;
-        self.find_nodes(columns, rows, work, values, probabilities);
+        } = &mut located;
+        self.find_nodes(columns, rows, &mut scratch.work, values, probabilities);
+        located
+    }
+
+    /// Whether nodes have to be looked for.
+    pub(crate) fn is_costly(&self) -> bool {
+        self.steps.iter().any(|step| step.support.range.is_some())
+    }
+
+    /// [`Law::scores`] of nodes that were found before, at the same parameters.
+    pub(crate) fn scores_at(
+        &self,
+        located: &Located,
+        columns: &[&[f64]],
+        rows: usize,
+        jacobian: &Jacobian,
+        scratch: &mut LawScratch,
+        mut visit: impl FnMut(usize, Node),
+    ) -> usize {
+        let LawScratch { work, gradients } = scratch;
+        let Located {
+            values,
+            probabilities,
+        } = located;
         let count = self.nodes();
         let mut block = columns.to_vec();
         let found = |i: usize| (0..count).any(|j| probabilities[j * BLOCK + i] > 0.0);
         let lost = (0..rows).filter(|&i| !found(i)).count();
+        let mut own_probabilities = [0.0; BLOCK];
         for j in 0..count {
             for (k, step) in self.steps.iter().enumerate() {
                 block[step.position] = &values[(k * count + j) * BLOCK..][..rows];
@@ -336,8 +390,9 @@ impl<'a> Law<'a> {
                 .program
                 .gradients(&block, rows, jacobian, &mut work.program);
             gradients.copy_from_slice(each);
-            let probabilities = &mut probabilities[j * BLOCK..][..rows];
-            for (i, p) in probabilities.iter_mut().enumerate() {
+            let own_probabilities = &mut own_probabilities[..rows];
+            own_probabilities.copy_from_slice(&probabilities[j * BLOCK..][..rows]);
+            for (i, p) in own_probabilities.iter_mut().enumerate() {
                 let own = || (i..gradients.len()).step_by(BLOCK);
                 if *p == 0.0 || own().any(|at| !gradients[at].is_finite()) {
                     *p = 0.0;
@@ -349,7 +404,7 @@ impl<'a> Law<'a> {
             visit(
                 j,
                 Node {
-                    probabilities,
+                    probabilities: own_probabilities,
                     gradients,
                 },
             );
@@ -359,23 +414,26 @@ impl<'a> Law<'a> {
 
     /// Whether gradients stay within a few times what nodes have, however far an outcome is from
     /// what the model expects: of ints with few values, and of heavy tails. Looked at on public
-    /// records at `theta`, in the frame's coordinates.
-    pub(crate) fn scores_are_bounded(&self, theta: &[f64], frame: &Frame, seed: u64) -> bool {
+    /// records at `theta`, in coordinates of the space about the point that stands for it.
+    pub(crate) fn scores_are_bounded(
+        &self,
+        theta: &[f64],
+        (space, frame): (&Space, &Frame),
+        seed: u64,
+    ) -> bool {
         if self.steps.iter().all(|s| s.support.range.is_none()) {
             return true;
         }
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let records = self.public_records(theta, rng);
         let columns: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
-        let jacobian = self.jacobian(theta).in_frame(frame);
-        let mut scratch = self.scratch_of(theta, frame.coordinates());
-        let LawScratch {
-            work,
+        let Sight { z, jacobian } = self.sight(space, frame.centre(), frame);
+        let mut scratch = self.scratch_at(&z, frame.coordinates());
+        let Located {
             values,
             probabilities,
-            ..
-        } = &mut scratch;
-        self.find_nodes(&columns, RECORDS, work, values, probabilities);
+        } = self.locate(&columns, RECORDS, &mut scratch);
+        let work = &mut scratch.work;
         let count = self.nodes();
         let mut grown = 0;
         let mut judged = 0_u32;
@@ -383,20 +441,26 @@ impl<'a> Law<'a> {
             if step.support.range.is_none() {
                 continue;
             }
-            for side in [-1.0, 1.0] {
-                // Lengths of gradients at outcomes some and many times as far out as any node.
+            for (side, in_logs) in [(-1.0, false), (1.0, false), (-1.0, true), (1.0, true)] {
+                // Lengths of gradients at outcomes some and many times as far out as any node; on
+                // the scale of logarithms too, where all nodes are positive.
                 let mut lengths = |times: f64| -> Vec<f64> {
                     let far: Vec<f64> = (0..RECORDS)
                         .map(|i| {
                             let nodes = (0..count)
                                 .filter(|j| probabilities[j * BLOCK + i] > 0.0)
-                                .map(|j| values[(k * count + j) * BLOCK + i]);
-                            let (low, high) = nodes
-                                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
-                                    (l.min(x), h.max(x))
-                                });
+                                .map(|j| values[(k * count + j) * BLOCK + i])
+                                .filter(|x| !step.support.atoms.contains(x))
+                                .map(|x| if in_logs { x.ln() } else { x });
+                            let ends = (f64::INFINITY, f64::NEG_INFINITY);
+                            // Not a number where a node has no logarithm.
+                            let (low, high) = nodes.fold(ends, |(l, h), x| match x.is_nan() {
+                                true => (x, x),
+                                false => (if l > x { x } else { l }, if h < x { x } else { h }),
+                            });
                             let middle = 0.5 * (low + high);
-                            middle + side * times * (high - middle)
+                            let x = middle + side * times * (high - middle);
+                            if in_logs { x.exp() } else { x }
                         })
                         .collect();
                     let mut block = columns.clone();
@@ -404,15 +468,9 @@ impl<'a> Law<'a> {
                     let gradients =
                         self.program
                             .gradients(&block, RECORDS, &jacobian, &mut work.program);
-                    (0..RECORDS)
-                        .map(|i| {
-                            gradients
-                                .chunks(BLOCK)
-                                .map(|g| g[i] * g[i])
-                                .sum::<f64>()
-                                .sqrt()
-                        })
-                        .collect()
+                    let square =
+                        |i: usize| gradients.chunks(BLOCK).map(|g| g[i] * g[i]).sum::<f64>();
+                    (0..RECORDS).map(|i| square(i).sqrt()).collect()
                 };
                 let (near, far) = (lengths(NEAR), lengths(FAR));
                 for (near, far) in near.iter().zip(&far) {
@@ -535,11 +593,15 @@ impl<'a> Law<'a> {
             .unwrap_or_default()
     }
 
-    fn work(&self, theta: &[f64], rows: usize, coordinates: usize) -> Work {
+    /// What the law sees at `theta`.
+    fn interface(&self, theta: &[f64]) -> Vec<f64> {
         let interface: Vec<_> = self.program.interface().collect();
-        let z = self.density.values(theta, &interface).concat();
+        self.density.values(theta, &interface).concat()
+    }
+
+    fn work(&self, z: &[f64], rows: usize, coordinates: usize) -> Work {
         Work {
-            program: self.program.scratch(&z, coordinates),
+            program: self.program.scratch(z, coordinates),
             grids: vec![Grid::over(false, None, None); rows],
             trial: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],
@@ -742,7 +804,7 @@ impl<'a> Law<'a> {
             let mut log_masses = vec![Vec::new(); RECORDS];
             let mut endless = [false; RECORDS];
             for theta in places {
-                let mut work = self.work(theta, RECORDS, theta.len());
+                let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
                 self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
                     Ok(conditional) => log_masses[i].push(conditional.log_mass),
                     Err(Lost::Endless) => endless[i] = true,

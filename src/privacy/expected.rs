@@ -9,12 +9,17 @@
 //! - elsewhere the eigenvectors of minus the second derivatives of the log-likelihood, with
 //!   their eigenvalues where these are positive.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
 use super::statistic::{Look, Statistic, triangle};
 use crate::density::{
-    BLOCK, Density, Frame, Jacobian, Law, LawScratch, RowProgram, Scratch, Sight, Space,
+    BLOCK, Density, Frame, Jacobian, Law, LawScratch, Located, RowProgram, Scratch, Sight, Space,
 };
 use crate::linear::eigen;
 
+/// Blocks whose nodes are kept: at most 128 MiB, of an outcome.
+const MOST_BLOCKS: usize = 2048;
 /// Steps of the iteration that balances clipped gradients.
 const BALANCING: usize = 5;
 
@@ -23,10 +28,8 @@ pub enum Expected<'a> {
     /// By the law of their outcomes.
     Law {
         law: &'a Law<'a>,
-        /// Unconstrained scale.
-        theta: &'a [f64],
-        /// Of [`Law::jacobian`], in the coordinates of gradients.
-        jacobian: Jacobian,
+        /// What it sees.
+        sight: Sight,
     },
     /// By central differences of gradients: the sights a step before and a step behind the
     /// point, along each coordinate.
@@ -34,19 +37,18 @@ pub enum Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    /// By a law, at `theta` (unconstrained scale), in the frame's coordinates.
-    pub fn by_law(law: &'a Law<'a>, theta: &'a [f64], frame: &Frame) -> Expected<'a> {
+    /// By a law, at a point of the space, in the frame's coordinates.
+    pub fn by_law(law: &'a Law<'a>, space: &Space, point: &[f64], frame: &Frame) -> Expected<'a> {
         Expected::Law {
             law,
-            theta,
-            jacobian: law.jacobian(theta).in_frame(frame),
+            sight: law.sight(space, point, frame),
         }
     }
 
     /// By differences about the frame's centre, `step` to either side along its coordinates.
     pub fn by_differences(
         density: &Density,
-        space: Space,
+        space: &Space,
         frame: &Frame,
         step: f64,
     ) -> Expected<'a> {
@@ -80,12 +82,12 @@ pub(crate) fn public_sum(
     columns: &[Vec<f64>],
     n: usize,
 ) -> Vec<f64> {
-    let mut reader = Reader::new(density, look, false);
+    let mut reader = Reader::new(density, look, false, None);
     let mut sum = vec![0.0; look.summed_coordinates()];
     for start in (0..n).step_by(BLOCK) {
         let rows = BLOCK.min(n - start);
         let block: Vec<&[f64]> = columns.iter().map(|c| &c[start..start + rows]).collect();
-        let of_rows = reader.rows(&block, rows);
+        let of_rows = reader.rows(&block, rows, start);
         for i in 0..rows {
             let of_row = || of_rows.chunks(BLOCK).map(|c| c[i]);
             if of_row().all(f64::is_finite) {
@@ -98,12 +100,43 @@ pub(crate) fn public_sum(
     sum
 }
 
+/// The nodes of a table's blocks of records where the law saw `z` last: several questions come
+/// from one place.
+#[derive(Default)]
+pub(crate) struct Found(Mutex<Kept>);
+
+/// z, and nodes by the first row of a block.
+type Kept = (Vec<f64>, HashMap<usize, Arc<Located>>);
+
+impl Found {
+    fn at(&self, z: &[f64], start: usize) -> Option<Arc<Located>> {
+        let kept = self.0.lock().ok()?;
+        match kept.0 == z {
+            true => kept.1.get(&start).cloned(),
+            false => None,
+        }
+    }
+
+    fn keep(&self, z: &[f64], start: usize, located: Arc<Located>) {
+        let Ok(mut kept) = self.0.lock() else {
+            return;
+        };
+        if kept.0 != z {
+            *kept = (z.to_vec(), HashMap::new());
+        }
+        if kept.1.len() < MOST_BLOCKS {
+            kept.1.insert(start, located);
+        }
+    }
+}
+
 /// Makes of rows what a look takes of them, with the working memory of one thread.
 pub(crate) struct Reader<'a> {
     look: &'a Look<'a>,
     program: &'a RowProgram,
     scratch: Scratch,
     source: Source<'a>,
+    found: Option<&'a Found>,
     d: usize,
     /// `[node][BLOCK]`
     weights: Vec<f64>,
@@ -116,8 +149,8 @@ enum Source<'a> {
     Nothing,
     Law {
         law: &'a Law<'a>,
-        jacobian: &'a Jacobian,
-        scratch: LawScratch,
+        sight: &'a Sight,
+        scratch: Box<LawScratch>,
     },
     Differences {
         sights: Vec<[(&'a Jacobian, Scratch); 2]>,
@@ -127,7 +160,12 @@ enum Source<'a> {
 
 impl<'a> Reader<'a> {
     /// `shared`: rows are added up to units.
-    pub fn new(density: &'a Density, look: &'a Look<'a>, shared: bool) -> Reader<'a> {
+    pub fn new(
+        density: &'a Density,
+        look: &'a Look<'a>,
+        shared: bool,
+        found: Option<&'a Found>,
+    ) -> Reader<'a> {
         let program = density.row_program();
         let d = look.dimension();
         let asks = !matches!(
@@ -141,16 +179,12 @@ impl<'a> Reader<'a> {
         // The sum of a unit's gradients is about balanced by itself.
         let asks = asks && !(shared && look.statistic == Statistic::Centred);
         let (source, nodes) = match look.expected {
-            Some(Expected::Law {
-                law,
-                theta,
-                jacobian,
-            }) if asks => {
-                let scratch = law.scratch_of(theta, d);
+            Some(Expected::Law { law, sight }) if asks => {
+                let scratch = Box::new(law.scratch_at(&sight.z, d));
                 let nodes = law.nodes();
                 let law = Source::Law {
                     law,
-                    jacobian,
+                    sight,
                     scratch,
                 };
                 (law, nodes)
@@ -174,6 +208,7 @@ impl<'a> Reader<'a> {
             program,
             scratch: program.scratch(&look.sight.z, d),
             source,
+            found,
             d,
             weights: vec![0.0; nodes * BLOCK],
             vectors: vec![0.0; nodes * d * BLOCK],
@@ -182,8 +217,9 @@ impl<'a> Reader<'a> {
     }
 
     /// What rows are added up as: coordinate `j` of row `i` at `j * BLOCK + i`. `columns`: those
-    /// of the row program, then those of the law.
-    pub fn rows(&mut self, columns: &[&[f64]], rows: usize) -> &[f64] {
+    /// of the row program, then those of the law; `start`: the number of the first row, by which
+    /// its block is known.
+    pub fn rows(&mut self, columns: &[&[f64]], rows: usize, start: usize) -> &[f64] {
         let jacobian = &self.look.sight.jacobian;
         match self.look.statistic {
             Statistic::Curvature | Statistic::CurvatureLengths => {
@@ -191,12 +227,12 @@ impl<'a> Reader<'a> {
                 &self.out
             }
             Statistic::Information | Statistic::InformationLengths => {
-                self.expect(columns, rows);
+                self.expect(columns, rows, start);
                 self.products(rows);
                 &self.out
             }
             Statistic::Slope => {
-                self.expect(columns, rows);
+                self.expect(columns, rows, start);
                 let balance = self.balance(rows);
                 self.centre_vectors(&balance, rows);
                 self.weigh_by_clipping(rows);
@@ -204,7 +240,7 @@ impl<'a> Reader<'a> {
                 &self.out
             }
             Statistic::Centred if matches!(self.source, Source::Law { .. }) => {
-                self.expect(columns, rows);
+                self.expect(columns, rows, start);
                 let balance = self.balance(rows);
                 let gradients = self
                     .program
@@ -221,11 +257,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Weights and vectors of a block.
-    fn expect(&mut self, columns: &[&[f64]], rows: usize) {
+    fn expect(&mut self, columns: &[&[f64]], rows: usize, start: usize) {
         let d = self.d;
         let Source::Law {
             law,
-            jacobian,
+            sight,
             scratch,
         } = &mut self.source
         else {
@@ -234,7 +270,17 @@ impl<'a> Reader<'a> {
         };
         let raw = &columns[columns.len() - law.columns().len()..];
         let (weights, vectors) = (&mut self.weights, &mut self.vectors);
-        law.scores(raw, rows, jacobian, scratch, |j, node| {
+        let located = match self.found.and_then(|found| found.at(&sight.z, start)) {
+            Some(located) => located,
+            None => {
+                let located = Arc::new(law.locate(raw, rows, scratch));
+                if let Some(found) = self.found.filter(|_| law.is_costly()) {
+                    found.keep(&sight.z, start, located.clone());
+                }
+                located
+            }
+        };
+        law.scores_at(&located, raw, rows, &sight.jacobian, scratch, |j, node| {
             weights[j * BLOCK..][..rows].copy_from_slice(node.probabilities);
             vectors[j * d * BLOCK..][..d * BLOCK].copy_from_slice(node.gradients);
         });
@@ -368,8 +414,8 @@ impl<'a> Reader<'a> {
         };
         if !positive {
             for ((j, k, factor), out) in triangle(d).zip(self.out.chunks_mut(BLOCK)) {
-                for i in 0..rows {
-                    out[i] = factor * at(&self.vectors, j, k, i);
+                for (i, out) in out[..rows].iter_mut().enumerate() {
+                    *out = factor * at(&self.vectors, j, k, i);
                 }
             }
             return;

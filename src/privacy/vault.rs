@@ -74,6 +74,7 @@ impl Vault {
                 columns,
                 counts,
                 units,
+                found: Default::default(),
             },
             n: rows.n(),
             constant: constant.value(),

@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::density::{BLOCK, Density};
-use crate::privacy::expected::Reader;
+use crate::privacy::expected::{Found, Reader};
 use crate::privacy::gradient::GradientScale;
 use crate::privacy::penalty::quantise;
 use crate::privacy::statistic::Look;
@@ -23,6 +23,7 @@ pub(super) struct Table {
     pub counts: Vec<bool>,
     /// Where rows share units, the end of each unit's rows; all of them count.
     pub units: Option<Vec<usize>>,
+    pub found: Found,
 }
 
 impl Table {
@@ -52,6 +53,7 @@ impl Table {
                 .collect(),
             counts: rows.iter().map(|&row| self.counts[row]).collect(),
             units,
+            found: Found::default(),
         }
     }
 
@@ -78,13 +80,13 @@ impl Table {
             return self.unit_sum(density, look, scale, ends, add);
         }
         let part = |blocks: Vec<usize>| {
-            let mut reader = Reader::new(density, look, false);
+            let mut reader = Reader::new(density, look, false, Some(&self.found));
             let mut vectors = look.working_memory();
             let mut integers = vec![0; coordinates * BLOCK];
             let mut sum = vec![0; coordinates];
             for start in blocks {
                 let (columns, counts) = self.block(start);
-                let rows = reader.rows(&columns, counts.len());
+                let rows = reader.rows(&columns, counts.len(), start);
                 let vectors = look.vectors(rows, counts.len(), &mut vectors);
                 scale.add_clipped(vectors, counts, &mut integers, &mut sum);
             }

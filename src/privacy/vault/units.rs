@@ -61,14 +61,14 @@ impl Table {
         add: impl Fn(Vec<i128>, Vec<i128>) -> Vec<i128>,
     ) -> Vec<i128> {
         let part = |units: Range<usize>| {
-            let mut reader = Reader::new(density, look, true);
+            let mut reader = Reader::new(density, look, true, Some(&self.found));
             let mut lanes = Lanes::new(look, scale);
             let rows = rows_of(&units, ends);
             let mut unit = units.start;
             for start in rows.clone().step_by(BLOCK) {
                 let count = BLOCK.min(rows.end - start);
                 let columns = self.columns_of(start..start + count);
-                let of_rows = reader.rows(&columns, count);
+                let of_rows = reader.rows(&columns, count, start);
                 let mut row = 0;
                 while row < count {
                     let first = row;

@@ -1,10 +1,16 @@
 //! Draws from prior times released likelihood, which cost no privacy: the no-U-turn sampler.
+//!
+//! Where the likelihood is a normal one of numbers that are a curved function of the parameters,
+//! as many of them, trajectories follow the curve slowly. Each is followed by a jump then: a draw of
+//! these numbers from the likelihood, brought back to the parameters by Newton's method, and
+//! accepted as in Metropolis-Hastings with the ratio of prior over |det dy/dtheta|.
 
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::search::Likelihood;
-use crate::density::{Density, Space};
+use crate::density::Density;
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::checkpoint::{read, written};
 use crate::sampler::dp_langevin::normals;
@@ -20,6 +26,11 @@ use crate::sampler::{Step, Walker};
 const STEPS: usize = 50;
 const ARRIVED: f64 = 1e-3;
 const HALVINGS: usize = 30;
+/// Steps of Newton's method back to the parameters, when it has arrived, and when two points are
+/// the same.
+const NEWTON_STEPS: usize = 30;
+const FOUND: f64 = 1e-12;
+const SAME: f64 = 1e-6;
 /// Steps of differences of gradients.
 const STEP: f64 = 1e-4;
 
@@ -37,14 +48,7 @@ impl Target for Posterior<'_> {
             root,
             precision,
         } = &self.likelihood;
-        let interface;
-        let point = match self.form.space {
-            Space::Parameters => theta,
-            Space::Interface => {
-                interface = self.density.interface(theta).z;
-                &interface
-            }
-        };
+        let point = self.density.point_of(&self.form.space, theta);
         let moved: Vec<f64> = point.iter().zip(origin).map(|(w, o)| w - o).collect();
         let off: Vec<f64> = (self.form.lift.times(&moved).iter().zip(root))
             .map(|(y, r)| y - r)
@@ -54,25 +58,21 @@ impl Target for Posterior<'_> {
         let slope: Vec<f64> = (self.form.lift.transposed().times(&pull).iter())
             .map(|x| -x)
             .collect();
-        let (log_prior, gradient) = match self.form.space {
-            Space::Interface => self.density.pull_back(theta, &slope),
-            Space::Parameters => {
-                let (log_prior, prior) = self.density.pull_back(theta, &[]);
-                let gradient = prior.iter().zip(&slope).map(|(p, s)| p + s).collect();
-                (log_prior, gradient)
-            }
-        };
+        let (log_prior, gradient) = self
+            .density
+            .pull_back_point(&self.form.space, theta, &slope);
         (log_prior + log_likelihood, gradient)
     }
 }
 
-impl Posterior<'_> {
+impl<'a> Posterior<'a> {
     /// A chain that begins at a draw from the normal distribution about the point of highest
     /// density.
-    pub fn chain(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Nuts<Self> {
+    pub fn chain(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Nuts<'a> {
         let target = self;
         let (mode, covariance) = target.mode(start);
         let d = mode.len();
+        let jumps = target.jumps(&mode);
         let root = covariance.with_eigenvalues(|e| e.max(0.0).sqrt());
         let mut theta = mode.clone();
         for scale in [1.0, 0.3, 0.1] {
@@ -91,6 +91,94 @@ impl Posterior<'_> {
             metric,
             state,
             h: super::FIRST_STEP,
+            jumps,
+        }
+    }
+
+    /// Jumps from `mode`, where y is as many numbers as the parameters and no linear function of
+    /// them.
+    fn jumps(&self, mode: &[f64]) -> Option<Jumps> {
+        let curved = !self.form.space.is_parameters()
+            && self.form.coordinates as usize == mode.len()
+            && self.density.dimension() == mode.len();
+        let root = self.likelihood.precision.inverse();
+        curved.then(|| Jumps {
+            from: mode.to_vec(),
+            root: root.with_eigenvalues(|e| e.max(0.0).sqrt()),
+        })
+    }
+
+    /// y at `theta`.
+    fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
+        let point = self.density.point_of(&self.form.space, theta);
+        let moved: Vec<f64> = (point.iter().zip(&self.likelihood.origin))
+            .map(|(w, o)| w - o)
+            .collect();
+        self.form.lift.times(&moved)
+    }
+
+    /// dy/dtheta.
+    fn slopes(&self, theta: &[f64]) -> Matrix {
+        let jacobian = self.density.point_jacobian(&self.form.space, theta);
+        let mut of_point = Matrix::new(jacobian.rows.len(), theta.len(), |_, _| 0.0);
+        for (i, row) in jacobian.rows.iter().enumerate() {
+            for &(j, w) in row {
+                of_point[(i, j)] = w;
+            }
+        }
+        &self.form.lift * &of_point
+    }
+
+    /// The parameters that Newton's method finds from `from` at which the coordinates are `y`.
+    fn parameters(&self, from: &[f64], y: &[f64]) -> Option<Vec<f64>> {
+        let mut theta = from.to_vec();
+        for _ in 0..NEWTON_STEPS {
+            let off: Vec<f64> = (y.iter().zip(self.coordinates(&theta)))
+                .map(|(y, at)| y - at)
+                .collect();
+            if length(&off) <= FOUND * (1.0 + length(y)) {
+                return Some(theta);
+            }
+            let slopes = self.slopes(&theta);
+            let square = &slopes.transposed() * &slopes;
+            let step = square.inverse().times(&slopes.transposed().times(&off));
+            for (t, s) in theta.iter_mut().zip(step) {
+                *t += s;
+            }
+        }
+        None
+    }
+
+    /// Log of prior over |det dy/dtheta|.
+    fn log_weight(&self, theta: &[f64]) -> f64 {
+        let slopes = self.slopes(theta);
+        let (values, _) = (&slopes.transposed() * &slopes).eigen();
+        let log_determinant: f64 = values.iter().map(|e| 0.5 * e.ln()).sum();
+        self.density.log_prior(theta) - log_determinant
+    }
+
+    /// A draw of y from the likelihood, in place of where the chain is, accepted or not.
+    fn jump(&self, jumps: &Jumps, state: State, rng: &mut ChaCha8Rng) -> State {
+        let y: Vec<f64> = (jumps.root.times(&normals(state.theta.len(), rng)).iter())
+            .zip(&self.likelihood.root)
+            .map(|(s, r)| s + r)
+            .collect();
+        let u: f64 = rng.random();
+        let Some(theta) = self.parameters(&jumps.from, &y) else {
+            return state;
+        };
+        // Only from where a jump could have led can one lead away.
+        let back = self.parameters(&jumps.from, &self.coordinates(&state.theta));
+        let off = |back: &Vec<f64>| {
+            let off: Vec<f64> = back.iter().zip(&state.theta).map(|(b, t)| b - t).collect();
+            length(&off)
+        };
+        if !back.is_some_and(|back| off(&back) <= SAME * (1.0 + length(&state.theta))) {
+            return state;
+        }
+        match u.ln() < self.log_weight(&theta) - self.log_weight(&state.theta) {
+            true => State::new(theta, self),
+            false => state,
         }
     }
 
@@ -102,7 +190,8 @@ impl Posterior<'_> {
         let mut covariance = self.covariance(&theta);
         for _ in 0..STEPS {
             let step = covariance.times(&gradient);
-            if !(dot(&step, &gradient).max(0.0).sqrt() > ARRIVED) {
+            let decrement = dot(&step, &gradient).max(0.0).sqrt();
+            if decrement.is_nan() || decrement <= ARRIVED {
                 break;
             }
             let mut share = 1.0;
@@ -162,16 +251,25 @@ impl Posterior<'_> {
     }
 }
 
+/// Proposals that do not depend on where the chain is.
+pub(super) struct Jumps {
+    /// Where Newton's method begins.
+    from: Vec<f64>,
+    /// Of the covariance of y by the likelihood.
+    root: Matrix,
+}
+
 /// A chain of the no-U-turn sampler, in the metric of the normal distribution about the point of
 /// highest density.
-pub(super) struct Nuts<T> {
-    target: T,
+pub(super) struct Nuts<'a> {
+    target: Posterior<'a>,
     metric: Metric,
     state: State,
     h: f64,
+    jumps: Option<Jumps>,
 }
 
-impl<T: Target> Walker for Nuts<T> {
+impl Walker for Nuts<'_> {
     fn step(&mut self, _: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let state = self.state.clone();
         let (next, info) = nuts::step(
@@ -182,11 +280,15 @@ impl<T: Target> Walker for Nuts<T> {
             &self.metric,
             rng,
         );
-        self.state = next;
+        self.state = match &self.jumps {
+            Some(jumps) => self.target.jump(jumps, next, rng),
+            None => next,
+        };
         Ok(Step {
             accept_stat: info.accept_stat,
             accepted: info.accepted,
-            divergent: info.divergent,
+            // Jumps reach where trajectories do not.
+            divergent: info.divergent && self.jumps.is_none(),
             step_size: self.h,
             columns: vec![
                 f64::from(info.depth),
