@@ -576,7 +576,10 @@ impl Search {
         let (slope, curvature) = self.prior_at(ground.form, ground.density);
         match slope.iter().all(|x| x.is_finite()) {
             true => Ok((slope, curvature)),
-            false => Err(SampleError::NoInitialPoint),
+            false => {
+                eprintln!("DEBUG {self:?}");
+                Err(SampleError::NoInitialPoint)
+            }
         }
     }
 
