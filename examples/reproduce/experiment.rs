@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use crate::{accounting, automatic, clipping, contests, phase_space, radon};
+use crate::{accounting, automatic, calibration, clipping, contests, phase_space, radon, rows};
 
-/// An experiment of one of the works.
+/// An experiment of one of the works, or of our own.
 pub struct Experiment {
     pub name: &'static str,
     /// What of which work it makes again.
@@ -19,6 +19,8 @@ pub struct Experiment {
 
 pub static EXPERIMENTS: &[Experiment] = &[
     automatic::AUTOMATIC,
+    calibration::CALIBRATION,
+    rows::ROWS,
     contests::PAPER_BANANA,
     contests::PAPER_GAUSS,
     contests::PAPER_GAUSS_STEEP,

@@ -1,5 +1,6 @@
 //! The experiments of three works on private Markov chains, made again with dpm's own models:
-//! Räisä, Koskela and Honkela 2021 (the paper), Räisä 2021 and Lode 2019 (the theses).
+//! Räisä, Koskela and Honkela 2021 (the paper), Räisä 2021 and Lode 2019 (the theses); and some of
+//! our own, on what dpm does with epsilon and delta alone.
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- list
@@ -15,6 +16,7 @@
 
 mod accounting;
 mod automatic;
+mod calibration;
 mod chain;
 mod chart;
 mod clipped;
@@ -27,11 +29,16 @@ mod phase_space;
 mod problem;
 mod published;
 mod radon;
+mod random;
+mod rows;
 mod setting;
+mod subjects;
 mod survey;
 mod table;
 #[cfg(test)]
 mod tests;
+mod traps;
+mod trial;
 
 use std::error::Error;
 use std::path::PathBuf;

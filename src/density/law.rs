@@ -28,7 +28,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
 use super::nodes::{NODES, Nodes, Point, Rule, points};
 use super::simulate::{Simulator, steps};
-use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch};
+use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch, Sight, Space};
 use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
 
 /// By how much the log of an integral may move with the parameters. The integral on a
@@ -275,10 +275,24 @@ impl<'a> Law<'a> {
         self.scratch_of(theta, theta.len())
     }
 
-    /// The same for gradients of so many coordinates.
-    pub(crate) fn scratch_of(&self, theta: &[f64], coordinates: usize) -> LawScratch {
+    /// What the law sees from a point of the space.
+    pub(crate) fn sight(&self, space: &Space, point: &[f64], frame: &Frame) -> Sight {
+        self.density.sight_of(&self.program, space, point, frame)
+    }
+
+    /// From records' raw columns to their likelihood and its terms.
+    pub(crate) fn program(&self) -> &RowProgram {
+        &self.program
+    }
+
+    fn scratch_of(&self, theta: &[f64], coordinates: usize) -> LawScratch {
+        self.scratch_at(&self.interface(theta), coordinates)
+    }
+
+    /// Working memory where the law sees `z`, for gradients of so many coordinates.
+    pub(crate) fn scratch_at(&self, z: &[f64], coordinates: usize) -> LawScratch {
         LawScratch {
-            work: self.work(theta, BLOCK, coordinates),
+            work: self.work(z, BLOCK, coordinates),
             gradients: vec![0.0; coordinates * BLOCK],
         }
     }
@@ -286,7 +300,7 @@ impl<'a> Law<'a> {
     /// dz/dtheta of what [`Law::scores`] and [`Law::observed`] see the parameters through:
     /// not the interface of [`Density::row_program`], but laid out likewise.
     pub fn jacobian(&self, theta: &[f64]) -> Jacobian {
-        self.density.jacobian_of(&self.program, theta)
+        self.density.jacobian_of(self.program.interface(), theta)
     }
 
     /// Every record's gradient at its own outcomes, laid out as in [`Node`]. `columns` are
@@ -400,16 +414,21 @@ impl<'a> Law<'a> {
 
     /// Whether gradients stay within a few times what nodes have, however far an outcome is from
     /// what the model expects: of ints with few values, and of heavy tails. Looked at on public
-    /// records at `theta`, in the frame's coordinates.
-    pub(crate) fn scores_are_bounded(&self, theta: &[f64], frame: &Frame, seed: u64) -> bool {
+    /// records at `theta`, in coordinates of the space about the point that stands for it.
+    pub(crate) fn scores_are_bounded(
+        &self,
+        theta: &[f64],
+        (space, frame): (&Space, &Frame),
+        seed: u64,
+    ) -> bool {
         if self.steps.iter().all(|s| s.support.range.is_none()) {
             return true;
         }
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let records = self.public_records(theta, rng);
         let columns: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
-        let jacobian = self.jacobian(theta).in_frame(frame);
-        let mut scratch = self.scratch_of(theta, frame.coordinates());
+        let Sight { z, jacobian } = self.sight(space, frame.centre(), frame);
+        let mut scratch = self.scratch_at(&z, frame.coordinates());
         let Located {
             values,
             probabilities,
@@ -422,20 +441,26 @@ impl<'a> Law<'a> {
             if step.support.range.is_none() {
                 continue;
             }
-            for side in [-1.0, 1.0] {
-                // Lengths of gradients at outcomes some and many times as far out as any node.
+            for (side, in_logs) in [(-1.0, false), (1.0, false), (-1.0, true), (1.0, true)] {
+                // Lengths of gradients at outcomes some and many times as far out as any node; on
+                // the scale of logarithms too, where all nodes are positive.
                 let mut lengths = |times: f64| -> Vec<f64> {
                     let far: Vec<f64> = (0..RECORDS)
                         .map(|i| {
                             let nodes = (0..count)
                                 .filter(|j| probabilities[j * BLOCK + i] > 0.0)
-                                .map(|j| values[(k * count + j) * BLOCK + i]);
-                            let (low, high) = nodes
-                                .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| {
-                                    (l.min(x), h.max(x))
-                                });
+                                .map(|j| values[(k * count + j) * BLOCK + i])
+                                .filter(|x| !step.support.atoms.contains(x))
+                                .map(|x| if in_logs { x.ln() } else { x });
+                            let ends = (f64::INFINITY, f64::NEG_INFINITY);
+                            // Not a number where a node has no logarithm.
+                            let (low, high) = nodes.fold(ends, |(l, h), x| match x.is_nan() {
+                                true => (x, x),
+                                false => (if l > x { x } else { l }, if h < x { x } else { h }),
+                            });
                             let middle = 0.5 * (low + high);
-                            middle + side * times * (high - middle)
+                            let x = middle + side * times * (high - middle);
+                            if in_logs { x.exp() } else { x }
                         })
                         .collect();
                     let mut block = columns.clone();
@@ -443,15 +468,9 @@ impl<'a> Law<'a> {
                     let gradients =
                         self.program
                             .gradients(&block, RECORDS, &jacobian, &mut work.program);
-                    (0..RECORDS)
-                        .map(|i| {
-                            gradients
-                                .chunks(BLOCK)
-                                .map(|g| g[i] * g[i])
-                                .sum::<f64>()
-                                .sqrt()
-                        })
-                        .collect()
+                    let square =
+                        |i: usize| gradients.chunks(BLOCK).map(|g| g[i] * g[i]).sum::<f64>();
+                    (0..RECORDS).map(|i| square(i).sqrt()).collect()
                 };
                 let (near, far) = (lengths(NEAR), lengths(FAR));
                 for (near, far) in near.iter().zip(&far) {
@@ -574,11 +593,15 @@ impl<'a> Law<'a> {
             .unwrap_or_default()
     }
 
-    fn work(&self, theta: &[f64], rows: usize, coordinates: usize) -> Work {
+    /// What the law sees at `theta`.
+    fn interface(&self, theta: &[f64]) -> Vec<f64> {
         let interface: Vec<_> = self.program.interface().collect();
-        let z = self.density.values(theta, &interface).concat();
+        self.density.values(theta, &interface).concat()
+    }
+
+    fn work(&self, z: &[f64], rows: usize, coordinates: usize) -> Work {
         Work {
-            program: self.program.scratch(&z, coordinates),
+            program: self.program.scratch(z, coordinates),
             grids: vec![Grid::over(false, None, None); rows],
             trial: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],
@@ -781,7 +804,7 @@ impl<'a> Law<'a> {
             let mut log_masses = vec![Vec::new(); RECORDS];
             let mut endless = [false; RECORDS];
             for theta in places {
-                let mut work = self.work(theta, RECORDS, theta.len());
+                let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
                 self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
                     Ok(conditional) => log_masses[i].push(conditional.log_mass),
                     Err(Lost::Endless) => endless[i] = true,

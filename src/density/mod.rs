@@ -209,18 +209,18 @@ impl Density {
 
     /// The Jacobian of the interface, dz/dtheta.
     pub fn interface_jacobian(&self, theta: &[f64]) -> Jacobian {
-        self.jacobian_of(&self.rows, theta)
+        self.jacobian_of(self.rows.interface(), theta)
     }
 
-    /// Of any program's interface.
-    fn jacobian_of(&self, program: &RowProgram, theta: &[f64]) -> Jacobian {
+    /// Of public vectors, one after the other.
+    fn jacobian_of(&self, vectors: impl Iterator<Item = PublicId>, theta: &[f64]) -> Jacobian {
         let graph = &self.model.graphs.public;
         let dimension = self.dimension();
-        let mut rows = Vec::with_capacity(program.interface_length());
+        let mut rows = Vec::new();
         // Coordinates that are parameters themselves need no computation; the
         // others get one batch row each, so that one backward pass gives all.
         let mut computed: Vec<(PublicId, usize)> = Vec::new();
-        for id in program.interface() {
+        for id in vectors {
             let length = graph.length(id);
             match graph.node(id).op {
                 PublicOp::Unconstrained { offset, .. } => {
@@ -280,11 +280,23 @@ impl Density {
     /// `log prior + log Jacobian + sum_k adjoint[k] * z[k]` on the unconstrained
     /// scale; `adjoint` is the gradient with respect to the interface, or empty.
     pub fn pull_back(&self, theta: &[f64], adjoint: &[f64]) -> (f64, Vec<f64>) {
+        let interface: Vec<PublicId> = match adjoint.is_empty() {
+            true => Vec::new(),
+            false => self.rows.interface().collect(),
+        };
+        self.pull_back_vectors(theta, &interface, adjoint)
+    }
+
+    /// The same, with any public vectors, one after the other, for the interface.
+    fn pull_back_vectors(
+        &self,
+        theta: &[f64],
+        vectors: &[PublicId],
+        adjoint: &[f64],
+    ) -> (f64, Vec<f64>) {
         let graph = &self.model.graphs.public;
         let mut roots = vec![self.model.prior, self.model.jacobian];
-        if !adjoint.is_empty() {
-            roots.extend(self.rows.interface());
-        }
+        roots.extend(vectors);
         let device = Device::flex().autodiff();
         let leaf = tensor::tensor(theta.to_vec(), [1, self.dimension()], &device).require_grad();
         let values = evaluate_public(graph, &needed(graph, &roots), &leaf, Functions::Table);

@@ -105,6 +105,13 @@ impl Jacobian {
         }
     }
 
+    /// Whether each place is a coordinate, or a constant.
+    pub(super) fn is_constant(&self) -> bool {
+        self.rows
+            .iter()
+            .all(|row| matches!(row[..], [] | [(_, 1.0)]))
+    }
+
     /// Of coordinates that are the `q` places of the interface themselves.
     pub fn identity(q: usize) -> Jacobian {
         Jacobian {
@@ -139,6 +146,20 @@ impl RowProgram {
 
     pub fn interface_length(&self) -> usize {
         self.interface_length
+    }
+
+    /// The vectors of the interface of which a record looks up an element.
+    pub(super) fn looked_up(&self) -> Vec<PublicId> {
+        let is_table = |start: usize| {
+            self.instructions.iter().any(|i| match &i.operation {
+                Operation::Gather {
+                    table, constants, ..
+                } => constants.is_none() && *table == start,
+                _ => false,
+            })
+        };
+        let tables = self.interface.iter().filter(|(_, start)| is_table(*start));
+        tables.map(|&(id, _)| id).collect()
     }
 
     /// Whether a column multiplies a place of the interface, or picks one.

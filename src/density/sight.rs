@@ -1,18 +1,18 @@
 //! From where records are looked at, and in which coordinates.
 
-use serde::{Deserialize, Serialize};
+use super::{Density, Frame, Jacobian, RowProgram};
+use crate::model::{PublicId, PublicOp};
 
-use super::{Density, Frame, Jacobian};
-
-/// What a frame's centre is a point of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Space {
-    /// The unconstrained parameters.
-    Parameters,
-    /// The numbers through which records see them: the interface of
-    /// [`Density::row_program`].
-    Interface,
+/// What a point that records are looked at from is made of: public vectors that records see,
+/// one after the other, and then coordinates of the unconstrained parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Space {
+    pub(super) vectors: Vec<PublicId>,
+    /// Positions of coordinates.
+    pub(super) parameters: Vec<usize>,
+    /// All coordinates; those that are no part of a point keep their values, which no record sees
+    /// but through the vectors.
+    pub(super) rest: Vec<f64>,
 }
 
 /// The interface at a point, and its derivatives with respect to a frame's coordinates.
@@ -22,26 +22,181 @@ pub struct Sight {
     pub jacobian: Jacobian,
 }
 
-impl Density {
-    /// Looks from `point` of the space, which need not be the frame's centre.
-    pub fn sight(&self, space: Space, point: &[f64], frame: &Frame) -> Sight {
-        match space {
-            Space::Parameters => Sight {
-                z: self.interface(point).z,
-                jacobian: self.interface_jacobian(point).in_frame(frame),
-            },
-            Space::Interface => Sight {
-                z: point.to_vec(),
-                jacobian: Jacobian::identity(point.len()).in_frame(frame),
-            },
+impl Space {
+    /// Of so many unconstrained parameters, and nothing else.
+    pub(crate) fn of_parameters(d: usize) -> Space {
+        Space {
+            vectors: Vec::new(),
+            parameters: (0..d).collect(),
+            rest: vec![0.0; d],
         }
     }
 
-    /// The length of a point of the space.
-    pub fn length_of(&self, space: Space) -> usize {
-        match space {
-            Space::Parameters => self.dimension(),
-            Space::Interface => self.rows.interface_length(),
+    /// Whether points are all of the unconstrained parameters.
+    pub fn is_parameters(&self) -> bool {
+        self.vectors.is_empty()
+    }
+}
+
+impl Density {
+    /// Points are the unconstrained parameters.
+    pub fn parameters(&self) -> Space {
+        Space::of_parameters(self.dimension())
+    }
+
+    /// Points are the numbers through which records see the parameters.
+    pub(crate) fn interface_space(&self) -> Space {
+        Space {
+            vectors: self.rows.interface().collect(),
+            parameters: Vec::new(),
+            rest: vec![0.0; self.dimension()],
         }
+    }
+
+    /// Points are the vectors of which a record looks up an element, where these are computed, as
+    /// `mu + tau * z`, and the coordinates that are seen otherwise; `None` where there are no such
+    /// vectors. `programs` see the parameters as records do, about `theta`.
+    pub(crate) fn looked_up_space(&self, theta: &[f64], programs: &[&RowProgram]) -> Option<Space> {
+        let graph = &self.model.graphs.public;
+        let is_computed = |id: &PublicId| {
+            !matches!(graph.node(*id).op, PublicOp::Unconstrained { .. })
+                && !self.jacobian_of_vectors(&[*id], theta).is_constant()
+        };
+        let vectors: Vec<PublicId> = self
+            .rows
+            .looked_up()
+            .into_iter()
+            .filter(is_computed)
+            .collect();
+        if vectors.is_empty() {
+            return None;
+        }
+        let mut seen = vec![false; self.dimension()];
+        for program in programs {
+            let others: Vec<PublicId> = program
+                .interface()
+                .filter(|id| !vectors.contains(id))
+                .collect();
+            for row in self.jacobian_of_vectors(&others, theta).rows {
+                for (j, _) in row {
+                    seen[j] = true;
+                }
+            }
+        }
+        Some(Space {
+            vectors,
+            parameters: (0..self.dimension()).filter(|&j| seen[j]).collect(),
+            rest: theta.to_vec(),
+        })
+    }
+
+    /// The point that stands for the parameters `theta` (unconstrained).
+    pub(crate) fn point_of(&self, space: &Space, theta: &[f64]) -> Vec<f64> {
+        let mut point = self.values(theta, &space.vectors).concat();
+        point.extend(space.parameters.iter().map(|&j| theta[j]));
+        point
+    }
+
+    /// Of [`Density::point_of`].
+    pub(crate) fn point_jacobian(&self, space: &Space, theta: &[f64]) -> Jacobian {
+        let mut jacobian = self.jacobian_of_vectors(&space.vectors, theta);
+        jacobian
+            .rows
+            .extend(space.parameters.iter().map(|&j| vec![(j, 1.0)]));
+        jacobian
+    }
+
+    /// Log prior plus log Jacobian, and the gradient of that and of a function of the point that
+    /// stands for `theta`, whose slope there is given.
+    pub(crate) fn pull_back_point(
+        &self,
+        space: &Space,
+        theta: &[f64],
+        slope: &[f64],
+    ) -> (f64, Vec<f64>) {
+        let first = slope.len() - space.parameters.len();
+        let (log_prior, mut gradient) =
+            self.pull_back_vectors(theta, &space.vectors, &slope[..first]);
+        for (&j, s) in space.parameters.iter().zip(&slope[first..]) {
+            gradient[j] += s;
+        }
+        (log_prior, gradient)
+    }
+
+    /// The length of a point of the space.
+    pub fn length_of(&self, space: &Space) -> usize {
+        let graph = &self.model.graphs.public;
+        let vectors = space.vectors.iter().map(|&id| graph.length(id));
+        vectors.sum::<usize>() + space.parameters.len()
+    }
+
+    /// Looks from `point` of the space, which need not be the frame's centre.
+    pub fn sight(&self, space: &Space, point: &[f64], frame: &Frame) -> Sight {
+        self.sight_of(&self.rows, space, point, frame)
+    }
+
+    /// What a program sees.
+    pub(super) fn sight_of(
+        &self,
+        program: &RowProgram,
+        space: &Space,
+        point: &[f64],
+        frame: &Frame,
+    ) -> Sight {
+        let graph = &self.model.graphs.public;
+        let theta = self.parameters_at(space, point);
+        let first = point.len() - space.parameters.len();
+        let mut z = Vec::with_capacity(program.interface_length());
+        let mut rows = Vec::with_capacity(program.interface_length());
+        let others: Vec<PublicId> = program
+            .interface()
+            .filter(|id| !space.vectors.contains(id))
+            .collect();
+        let mut values = self.values(&theta, &others).into_iter();
+        let mut slopes = self.jacobian_of_vectors(&others, &theta).rows.into_iter();
+        for id in program.interface() {
+            let length = graph.length(id);
+            let before = space.vectors.iter().take_while(|v| **v != id);
+            match space.vectors.contains(&id) {
+                true => {
+                    let start: usize = before.map(|&v| graph.length(v)).sum();
+                    z.extend_from_slice(&point[start..start + length]);
+                    rows.extend((start..start + length).map(|k| vec![(k, 1.0)]));
+                }
+                false => {
+                    z.extend(values.next().unwrap_or_default());
+                    rows.extend(slopes.by_ref().take(length).map(|row| {
+                        let at = |j: usize| space.parameters.iter().position(|&p| p == j);
+                        let moved = row
+                            .into_iter()
+                            .filter_map(|(j, w)| Some((first + at(j)?, w)));
+                        moved.collect()
+                    }));
+                }
+            }
+        }
+        let jacobian = Jacobian {
+            dimension: point.len(),
+            rows,
+        };
+        Sight {
+            z,
+            jacobian: jacobian.in_frame(frame),
+        }
+    }
+
+    /// Parameters with the coordinates of a point.
+    fn parameters_at(&self, space: &Space, point: &[f64]) -> Vec<f64> {
+        let mut theta = space.rest.clone();
+        let own = &point[point.len() - space.parameters.len()..];
+        for (&j, x) in space.parameters.iter().zip(own) {
+            theta[j] = *x;
+        }
+        theta
+    }
+
+    /// Of public vectors, one after the other, with respect to the unconstrained parameters.
+    fn jacobian_of_vectors(&self, vectors: &[PublicId], theta: &[f64]) -> Jacobian {
+        self.jacobian_of(vectors.iter().copied(), theta)
     }
 }

@@ -28,10 +28,8 @@ pub enum Expected<'a> {
     /// By the law of their outcomes.
     Law {
         law: &'a Law<'a>,
-        /// Unconstrained scale.
-        theta: &'a [f64],
-        /// Of [`Law::jacobian`], in the coordinates of gradients.
-        jacobian: Jacobian,
+        /// What it sees.
+        sight: Sight,
     },
     /// By central differences of gradients: the sights a step before and a step behind the
     /// point, along each coordinate.
@@ -39,19 +37,18 @@ pub enum Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    /// By a law, at `theta` (unconstrained scale), in the frame's coordinates.
-    pub fn by_law(law: &'a Law<'a>, theta: &'a [f64], frame: &Frame) -> Expected<'a> {
+    /// By a law, at a point of the space, in the frame's coordinates.
+    pub fn by_law(law: &'a Law<'a>, space: &Space, point: &[f64], frame: &Frame) -> Expected<'a> {
         Expected::Law {
             law,
-            theta,
-            jacobian: law.jacobian(theta).in_frame(frame),
+            sight: law.sight(space, point, frame),
         }
     }
 
     /// By differences about the frame's centre, `step` to either side along its coordinates.
     pub fn by_differences(
         density: &Density,
-        space: Space,
+        space: &Space,
         frame: &Frame,
         step: f64,
     ) -> Expected<'a> {
@@ -103,26 +100,29 @@ pub(crate) fn public_sum(
     sum
 }
 
-/// The nodes of a table's blocks of records at the parameters that were looked at last: several
-/// questions come from one place.
+/// The nodes of a table's blocks of records where the law saw `z` last: several questions come
+/// from one place.
 #[derive(Default)]
-pub(crate) struct Found(Mutex<(Vec<f64>, HashMap<usize, Arc<Located>>)>);
+pub(crate) struct Found(Mutex<Kept>);
+
+/// z, and nodes by the first row of a block.
+type Kept = (Vec<f64>, HashMap<usize, Arc<Located>>);
 
 impl Found {
-    fn at(&self, theta: &[f64], start: usize) -> Option<Arc<Located>> {
+    fn at(&self, z: &[f64], start: usize) -> Option<Arc<Located>> {
         let kept = self.0.lock().ok()?;
-        match kept.0 == theta {
+        match kept.0 == z {
             true => kept.1.get(&start).cloned(),
             false => None,
         }
     }
 
-    fn keep(&self, theta: &[f64], start: usize, located: Arc<Located>) {
+    fn keep(&self, z: &[f64], start: usize, located: Arc<Located>) {
         let Ok(mut kept) = self.0.lock() else {
             return;
         };
-        if kept.0 != theta {
-            *kept = (theta.to_vec(), HashMap::new());
+        if kept.0 != z {
+            *kept = (z.to_vec(), HashMap::new());
         }
         if kept.1.len() < MOST_BLOCKS {
             kept.1.insert(start, located);
@@ -149,8 +149,7 @@ enum Source<'a> {
     Nothing,
     Law {
         law: &'a Law<'a>,
-        theta: &'a [f64],
-        jacobian: &'a Jacobian,
+        sight: &'a Sight,
         scratch: Box<LawScratch>,
     },
     Differences {
@@ -180,17 +179,12 @@ impl<'a> Reader<'a> {
         // The sum of a unit's gradients is about balanced by itself.
         let asks = asks && !(shared && look.statistic == Statistic::Centred);
         let (source, nodes) = match look.expected {
-            Some(Expected::Law {
-                law,
-                theta,
-                jacobian,
-            }) if asks => {
-                let scratch = Box::new(law.scratch_of(theta, d));
+            Some(Expected::Law { law, sight }) if asks => {
+                let scratch = Box::new(law.scratch_at(&sight.z, d));
                 let nodes = law.nodes();
                 let law = Source::Law {
                     law,
-                    theta,
-                    jacobian,
+                    sight,
                     scratch,
                 };
                 (law, nodes)
@@ -269,8 +263,7 @@ impl<'a> Reader<'a> {
         let d = self.d;
         let Source::Law {
             law,
-            theta,
-            jacobian,
+            sight,
             scratch,
         } = &mut self.source
         else {
@@ -279,17 +272,17 @@ impl<'a> Reader<'a> {
         };
         let raw = &columns[columns.len() - law.columns().len()..];
         let (weights, vectors) = (&mut self.weights, &mut self.vectors);
-        let located = match self.found.and_then(|found| found.at(theta, start)) {
+        let located = match self.found.and_then(|found| found.at(&sight.z, start)) {
             Some(located) => located,
             None => {
                 let located = Arc::new(law.locate(raw, rows, scratch));
                 if let Some(found) = self.found.filter(|_| law.is_costly()) {
-                    found.keep(theta, start, located.clone());
+                    found.keep(&sight.z, start, located.clone());
                 }
                 located
             }
         };
-        law.scores_at(&located, raw, rows, jacobian, scratch, |j, node| {
+        law.scores_at(&located, raw, rows, &sight.jacobian, scratch, |j, node| {
             weights[j * BLOCK..][..rows].copy_from_slice(node.probabilities);
             vectors[j * d * BLOCK..][..d * BLOCK].copy_from_slice(node.gradients);
         });

@@ -4,7 +4,7 @@ use super::*;
 use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
 use crate::check::check;
 use crate::density::Frame;
-use crate::density::{Law, Space};
+use crate::density::Law;
 use crate::model::{Constants, Model};
 use crate::privacy::{Expected, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
 use crate::syntax::parse;
@@ -233,6 +233,7 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
         let d = density(source);
         let dimension = d.dimension();
         let law = Law::of(&d, &vec![0.1; dimension], 1);
+        let space = d.parameters();
         for pair in 0..pairs {
             let original = table(&mut rng, &d, 3);
             let other = table(&mut rng, &d, 3);
@@ -255,14 +256,14 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
             let clip = [0.01, 1.0, 8.0][pair % 3];
             for (k, statistic) in statistics.into_iter().enumerate() {
                 let expected = match &law {
-                    Ok(law) if pair % 3 > 0 => Expected::by_law(law, &theta, &frame),
-                    _ => Expected::by_differences(&d, Space::Parameters, &frame, 0.01),
+                    Ok(law) if pair % 3 > 0 => Expected::by_law(law, &space, &theta, &frame),
+                    _ => Expected::by_differences(&d, &space, &frame, 0.01),
                 };
                 let look = Look {
                     centre: (pair % 2 == 0 && k < 4).then_some(&centre[..]),
                     expected: Some(&expected),
                     inner_clip: clip,
-                    ..Look::new(d.sight(Space::Parameters, &theta, &frame), statistic)
+                    ..Look::new(d.sight(&space, &theta, &frame), statistic)
                 };
                 let scale = statistic.scale(clip, 2, 5.0, dimension).unwrap();
                 let bound = i128::from(scale.bound());

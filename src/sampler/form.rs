@@ -72,15 +72,20 @@ impl Form {
             }
         }
         let law = Law::of(density, &middle, SEED);
-        let frame = Frame::about(middle.clone());
+        let mut programs = vec![density.row_program()];
+        programs.extend(law.as_ref().ok().map(Law::program));
+        let space = density.looked_up_space(&away_from(&middle), &programs);
+        let space = space.unwrap_or_else(|| density.parameters());
+        let point = density.point_of(&space, &middle);
+        let frame = Frame::about(point.clone());
         let expected = match &law {
-            Ok(law) => Expected::by_law(law, &middle, &frame),
-            Err(_) => Expected::by_differences(density, Space::Parameters, &frame, STEP),
+            Ok(law) => Expected::by_law(law, &space, &point, &frame),
+            Err(_) => Expected::by_differences(density, &space, &frame, STEP),
         };
-        let mut form = Form::about(density, middle.clone(), &expected);
+        let mut form = Form::about(density, (space, middle.clone()), &frame, &expected);
         if let Ok(law) = &law {
-            let frame = Frame::new(middle.clone(), form.base.entries().to_vec());
-            let bounded = law.scores_are_bounded(&middle, &frame, SEED);
+            let frame = Frame::new(point, form.base.entries().to_vec());
+            let bounded = law.scores_are_bounded(&middle, (&form.space, &frame), SEED);
             form.information = Information::Law { bounded };
         }
         Ok(form)
@@ -92,7 +97,7 @@ impl Form {
         Form {
             information: Information::Law { bounded: false },
             coordinates: dimension as u64,
-            space: Space::Parameters,
+            space: Space::of_parameters(dimension),
             middle: vec![0.0; dimension],
             base: Matrix::identity(dimension),
             lift: Matrix::identity(dimension),
@@ -109,10 +114,7 @@ impl Form {
 
     /// The point at y = 0 of a search that begins at the parameters `theta`.
     pub(super) fn origin(&self, density: &Density, theta: &[f64]) -> Vec<f64> {
-        match self.space {
-            Space::Parameters => theta.to_vec(),
-            Space::Interface => density.interface(theta).z,
-        }
+        density.point_of(&self.space, theta)
     }
 
     /// Of records that see the parameters through the same numbers, of which the log-likelihood
@@ -126,20 +128,30 @@ impl Form {
         let entries = curvature_at(density, &columns, &z);
         let information = Matrix::new(q, q, |i, j| entries[i * q + j]);
         Form::with_information(
-            (Information::Public, Space::Interface, middle.to_vec()),
+            (
+                Information::Public,
+                density.interface_space(),
+                middle.to_vec(),
+            ),
             &information,
             &vec![1.0; q],
         )
     }
 
-    /// Of parameters, with what is expected of records at the middle of the prior.
-    fn about(density: &Density, middle: Vec<f64>, expected: &Expected) -> Form {
-        let d = middle.len();
+    /// Of points about that which stands for the middle of the prior, with what is expected of
+    /// records there.
+    fn about(
+        density: &Density,
+        (space, middle): (Space, Vec<f64>),
+        frame: &Frame,
+        expected: &Expected,
+    ) -> Form {
+        let d = frame.dimension();
         let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
         let raw = Simulator::new(density).records(&middle, RECORDS, None, rng);
         let (mut columns, _) = density.load_columns(&raw, RECORDS);
         columns.extend(density.columns_of_law(&raw));
-        let sight = density.sight(Space::Parameters, &middle, &Frame::about(middle.clone()));
+        let sight = density.sight(&space, frame.centre(), frame);
         let look = Look {
             expected: Some(expected),
             ..Look::new(sight, Statistic::Information)
@@ -147,7 +159,10 @@ impl Form {
         let sum = public_sum(density, &look, &columns, RECORDS);
         let information = Matrix::of_triangle(&sum, d).scaled(1.0 / RECORDS as f64);
         // Prior's precision: where the records tell next to nothing beside it, units are its.
-        let prior = prior_curvature(density, &middle);
+        let prior = match space.is_parameters() {
+            true => prior_curvature(density, &middle),
+            false => Matrix::identity(d),
+        };
         let units: Vec<f64> = (0..d)
             .map(|j| {
                 let told = information[(j, j)] + UNSEEN * prior[(j, j)].max(0.0);
@@ -158,7 +173,7 @@ impl Form {
             })
             .collect();
         Form::with_information(
-            (Information::Curvature, Space::Parameters, middle),
+            (Information::Curvature, space, middle),
             &information,
             &units,
         )
@@ -193,6 +208,12 @@ impl Form {
             }),
         }
     }
+}
+
+/// A place where nothing is zero that need not be.
+fn away_from(theta: &[f64]) -> Vec<f64> {
+    let aside = |(j, x): (usize, &f64)| x + 0.1 + 0.01 * (j % 10) as f64;
+    theta.iter().enumerate().map(aside).collect()
 }
 
 /// Minus the second derivatives of log prior and Jacobian at `theta`, by differences of

@@ -76,8 +76,8 @@ pub enum SampleError {
 /// From where, and how, a sampler that learns looks at records.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    pub space: Space,
-    /// Of that space.
+    /// What points are made of; `None`: the unconstrained parameters.
+    pub space: Option<&'a Space>,
     pub point: &'a [f64],
     /// The coordinates of gradients.
     pub frame: &'a Frame,
@@ -97,7 +97,7 @@ impl<'a> View<'a> {
     /// Of parameters, at a point of the unconstrained scale.
     pub fn of_parameters(point: &'a [f64], frame: &'a Frame, clip: f64) -> View<'a> {
         View {
-            space: Space::Parameters,
+            space: None,
             point,
             frame,
             centre: None,
@@ -357,7 +357,9 @@ impl Oracle for PrivateOracle<'_> {
             return Err(SampleError::NotPlanned { line });
         };
         let density = self.vault.density();
-        let (length, planned_for) = (density.length_of(view.space), self.dimension());
+        let parameters = density.parameters();
+        let space = view.space.unwrap_or(&parameters);
+        let (length, planned_for) = (density.length_of(space), self.dimension());
         let coordinates = view.frame.coordinates();
         let centred = view.centre.is_none_or(|centre| centre.len() == coordinates);
         let fits = view.point.len() == length && view.frame.dimension() == length;
@@ -371,7 +373,7 @@ impl Oracle for PrivateOracle<'_> {
             inner_clip: view.inner_clip,
             unit: view.unit,
             ..Look::new(
-                density.sight(view.space, view.point, view.frame),
+                density.sight(space, view.point, view.frame),
                 quantity.statistic(),
             )
         };

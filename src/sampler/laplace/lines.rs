@@ -169,7 +169,7 @@ impl Asked<'_> {
         oracle: &mut dyn Oracle,
     ) -> Result<Vec<f64>, SampleError> {
         let view = View {
-            space: self.form.space,
+            space: Some(&self.form.space),
             expected: self.expected,
             inner_clip,
             unit: self.unit,

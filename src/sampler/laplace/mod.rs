@@ -68,7 +68,7 @@ use super::request::{Iterations, PlanRequest};
 use super::run::Initial;
 use super::schedule::Line;
 use super::{Algorithm, Kind, Metric, Sampler, Step, Walker};
-use crate::density::{Density, Space};
+use crate::density::Density;
 use lines::form_of;
 use posterior::Posterior;
 use search::{Ground, Search};
@@ -232,7 +232,7 @@ fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
     let assumed = form_of(&plan.request);
     let fits = form.information.is_planned_as(assumed.information)
         && form.coordinates <= plan.request.dimension
-        && form.base.rows() == density.length_of(form.space);
+        && form.base.rows() == density.length_of(&form.space);
     match fits {
         true => Ok(form),
         false => Err(SampleError::NotThisModel),
@@ -301,7 +301,7 @@ impl Beginning for Learning {
     ) -> Box<dyn Walker + 'a> {
         let likelihood = self.search.likelihood(&self.form, density);
         let mut start = self.form.middle.clone();
-        if self.form.space == Space::Parameters {
+        if self.form.space.is_parameters() {
             start = self.form.base.times(&likelihood.root);
             for (s, o) in start.iter_mut().zip(&likelihood.origin) {
                 *s += o;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::search::Likelihood;
-use crate::density::{Density, Space};
+use crate::density::Density;
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::checkpoint::read;
 use crate::sampler::dp_langevin::normals;
@@ -49,14 +49,7 @@ impl Target for Posterior<'_> {
             root,
             precision,
         } = &self.likelihood;
-        let interface;
-        let point = match self.form.space {
-            Space::Parameters => theta,
-            Space::Interface => {
-                interface = self.density.interface(theta).z;
-                &interface
-            }
-        };
+        let point = self.density.point_of(&self.form.space, theta);
         let moved: Vec<f64> = point.iter().zip(origin).map(|(w, o)| w - o).collect();
         let off: Vec<f64> = (self.form.lift.times(&moved).iter().zip(root))
             .map(|(y, r)| y - r)
@@ -66,14 +59,9 @@ impl Target for Posterior<'_> {
         let slope: Vec<f64> = (self.form.lift.transposed().times(&pull).iter())
             .map(|x| -x)
             .collect();
-        let (log_prior, gradient) = match self.form.space {
-            Space::Interface => self.density.pull_back(theta, &slope),
-            Space::Parameters => {
-                let (log_prior, prior) = self.density.pull_back(theta, &[]);
-                let gradient = prior.iter().zip(&slope).map(|(p, s)| p + s).collect();
-                (log_prior, gradient)
-            }
-        };
+        let (log_prior, gradient) = self
+            .density
+            .pull_back_point(&self.form.space, theta, &slope);
         (log_prior + log_likelihood, gradient)
     }
 }
@@ -111,7 +99,7 @@ impl<'a> Posterior<'a> {
     /// Jumps from `mode`, where y is as many numbers as the parameters and no linear function of
     /// them.
     fn jumps(&self, mode: &[f64]) -> Option<Jumps> {
-        let curved = self.form.space == Space::Interface
+        let curved = !self.form.space.is_parameters()
             && self.form.coordinates as usize == mode.len()
             && self.density.dimension() == mode.len();
         let root = self.likelihood.precision.inverse();
@@ -123,8 +111,8 @@ impl<'a> Posterior<'a> {
 
     /// y at `theta`.
     fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
-        let z = self.density.interface(theta).z;
-        let moved: Vec<f64> = (z.iter().zip(&self.likelihood.origin))
+        let point = self.density.point_of(&self.form.space, theta);
+        let moved: Vec<f64> = (point.iter().zip(&self.likelihood.origin))
             .map(|(w, o)| w - o)
             .collect();
         self.form.lift.times(&moved)
@@ -132,14 +120,14 @@ impl<'a> Posterior<'a> {
 
     /// dy/dtheta.
     fn slopes(&self, theta: &[f64]) -> Matrix {
-        let jacobian = self.density.interface_jacobian(theta);
-        let mut of_interface = Matrix::new(jacobian.rows.len(), theta.len(), |_, _| 0.0);
+        let jacobian = self.density.point_jacobian(&self.form.space, theta);
+        let mut of_point = Matrix::new(jacobian.rows.len(), theta.len(), |_, _| 0.0);
         for (i, row) in jacobian.rows.iter().enumerate() {
             for &(j, w) in row {
-                of_interface[(i, j)] = w;
+                of_point[(i, j)] = w;
             }
         }
-        &self.form.lift * &of_interface
+        &self.form.lift * &of_point
     }
 
     /// The parameters that Newton's method finds from `from` at which the coordinates are `y`.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::histogram::{BEYOND, Histogram};
 use super::lines::{self, Asked};
 use super::shares::{GUESSED_RECORDS, Shares};
-use crate::density::{Density, Frame, Space};
+use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
 use crate::linear::{Matrix, dot, length};
 use crate::privacy::{Bins, Expected};
@@ -26,13 +26,19 @@ const BALANCE: f64 = 4.0;
 const NEAR: f64 = 12.0;
 /// How much what clipping takes away weighs where the model's own law balances what is clipped,
 /// and where the law is a normal one with known spread.
-const BALANCED: f64 = 0.25;
+const BALANCED: f64 = 0.1;
 const SYMMETRIC: f64 = 0.1;
-/// The noise of a slope is taken for so many times as large, for what clipping leaves.
+/// The noise of a slope is taken for so many times as large, for what clipping leaves; more where
+/// so much noise is foreseen, in posterior sds, that slopes and axes are poorly known.
 const ALLOWANCE: f64 = 1.5;
+const FROM_NOISE: f64 = 0.3;
+const TO_NOISE: f64 = 2.0;
+/// In axes in which the information is the identity the mean square of lengths is known: clip
+/// bounds far below its root are those of noise that was taken for lengths.
+const SHORTEST: f64 = 0.25;
 /// What a centre may be off by after a step, in posterior variances: always, and for each unit
 /// of the step's mean square; more where it was cut.
-const DRIFT: f64 = 0.1;
+const DRIFT: f64 = 0.05;
 const DRIFT_OF_STEP: f64 = 0.15;
 const DRIFT_OF_CUT: f64 = 4.0;
 /// A filter that is contradicted trusts itself less, by this factor at most.
@@ -137,12 +143,12 @@ impl Search {
         let m = form.coordinates as usize;
         let n = records.map_or(GUESSED_RECORDS, |n| n as f64);
         let least = 1.0 / (WIDER * WIDEST);
-        let belief = match form.space {
-            Space::Parameters => {
+        let belief = match form.space.is_parameters() {
+            true => {
                 let prior = positive(&prior_curvature(density, theta)).between(&form.base);
                 prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
             }
-            Space::Interface => Matrix::identity(m).scaled(1.0 / least),
+            false => Matrix::identity(m).scaled(1.0 / least),
         };
         Search {
             origin: form.origin(density, theta),
@@ -241,9 +247,10 @@ impl Search {
                 .map(|e| (spread / e.max(f64::MIN_POSITIVE)).min(1.0).powi(2)),
         );
         self.unknown = mean(told.iter().map(|told| f64::from(u8::from(*told < spread))));
-        let claim = |told: f64| match told > spread {
-            true => told + 1e-4 * spread,
-            false => told * told / spread.max(f64::MIN_POSITIVE) + 1e-4 * spread,
+        // The largest eigenvalues are those to which the noise has added.
+        let claim = |told: f64| {
+            let noise = spread.max(f64::MIN_POSITIVE);
+            told * told / (told.max(noise) + noise) + 1e-4 * spread
         };
         let claims: Vec<f64> = (0..m).map(|j| claim(told[j]) / kept[j]).collect();
         let roots: Vec<f64> = kept.iter().map(|e| e.sqrt()).collect();
@@ -259,7 +266,7 @@ impl Search {
         let theta = frame.centre().to_vec();
         let expected = law
             .as_ref()
-            .map(|law| Expected::by_law(law, &theta, &frame));
+            .map(|law| Expected::by_law(law, &form.space, &theta, &frame));
         let times = shares.gradients[k];
         let effective = temperature * self.records;
         let unit = (m as f64 / effective).sqrt();
@@ -283,7 +290,10 @@ impl Search {
             }
             Some(lengths) => {
                 let (clip, lost) = clip_for(form, lengths, noise, oracle.adds_up_rows());
-                (clip, lengths.efficiency(clip), lost)
+                let clip = clip.max(SHORTEST * unit);
+                // Of lengths with that mean square, whatever they are.
+                let most = clip / unit;
+                (clip, lengths.efficiency(clip).min(most), lost)
             }
         };
         let efficiency = match form.information {
@@ -310,22 +320,31 @@ impl Search {
         let slope = &self.slope + &prior;
         let own = self.axes.transposed().times(&own_slope);
         let off: Vec<f64> = (0..m).map(|j| temperature * sum[j] + own[j]).collect();
-        let variance = ALLOWANCE * noise * noise + lost * lost;
+        let allowance = ALLOWANCE + (shares.foreseen.min(TO_NOISE) - FROM_NOISE).max(0.0);
+        let variance = allowance * noise * noise + lost * lost;
         let mut belief = self.belief.between(&self.inverse.transposed());
         let surprise = contradiction(&mut belief, &slope, variance, &off);
         let (mut step, mut left) = kalman(&belief, &slope, variance, &off);
-        let reach = effective.sqrt();
+        // A quadratic is the same everywhere.
+        let is_quadratic = form.information == Information::Public;
+        let reach = match is_quadratic {
+            true => f64::INFINITY,
+            false => effective.sqrt(),
+        };
         let cut = length(&step) > reach;
         if cut {
             let share = reach / length(&step);
             step.iter_mut().for_each(|x| *x *= share);
         }
         let square = dot(&step, &step) / m.max(1) as f64;
-        let mut drift = (DRIFT_OF_STEP + doubtful) * square;
+        let mut drift = match is_quadratic {
+            true => DRIFT_OF_STEP * square,
+            false => (DRIFT_OF_STEP + doubtful) * square,
+        };
         if cut {
             drift += DRIFT_OF_CUT * square;
         }
-        if !last {
+        if !last && !is_quadratic {
             drift += DRIFT;
         }
         left = left.with_eigenvalues(|e| e.max(1e-12) + drift);
@@ -382,8 +401,8 @@ impl Search {
         let frame = self.frame(form);
         let theta = frame.centre().to_vec();
         let expected = match law {
-            Some(law) => Expected::by_law(law, &theta, &frame),
-            None => Expected::by_differences(density, form.space, &frame, STEP),
+            Some(law) => Expected::by_law(law, &form.space, &theta, &frame),
+            None => Expected::by_differences(density, &form.space, &frame, STEP),
         };
         let signed = form.information == Information::Curvature && k + 1 == shares.rounds();
         let [of_lengths, of_sum] = match signed {
@@ -497,7 +516,7 @@ impl Search {
         let theta = frame.centre().to_vec();
         let expected = law
             .as_ref()
-            .map(|law| Expected::by_law(law, &theta, &frame));
+            .map(|law| Expected::by_law(law, &form.space, &theta, &frame));
         let unit = (m as f64 / (temperature * self.records)).sqrt();
         let ask = Asked {
             form,
@@ -585,10 +604,10 @@ impl Search {
 
     fn prior_at(&self, form: &Form, density: &Density) -> (Vec<f64>, Matrix) {
         let m = self.centre.len();
-        match form.space {
+        match form.space.is_parameters() {
             // The prior is put in at the end.
-            Space::Interface => (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0)),
-            Space::Parameters => {
+            false => (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0)),
+            true => {
                 let frame = self.frame(form);
                 let theta = frame.centre();
                 let slope = density.pull_back(theta, &[]).1;
