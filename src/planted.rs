@@ -13,8 +13,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::privacy::PrivateRng;
 use crate::privacy::noise::DiscreteGaussian;
+use crate::privacy::{PrivateRng, Statistic};
 
 /// An error that a private library could have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,10 @@ pub enum Planted {
     AlikeAsOne,
     /// Gradients of two records are taken to be the root of 2 apart, not 2.
     GradientsAlike,
+    /// Second derivatives, which may be of either sign, are.
+    CurvaturesAlike,
+    /// A gradient is centred by what the model expects of the record after it.
+    OthersCentre,
 }
 
 /// Names the error to plant.
@@ -89,6 +93,20 @@ pub fn alike(bound: f64) -> f64 {
         true => bound * std::f64::consts::SQRT_2,
         false => bound,
     }
+}
+
+/// Whether vectors that may point anywhere are taken for ones that do not.
+pub fn is_alike(statistic: Statistic) -> bool {
+    is(Planted::GradientsAlike) || is(Planted::CurvaturesAlike) && statistic == Statistic::Curvature
+}
+
+/// What takes the place of the centres of a block of records, one after another for each
+/// coordinate.
+pub fn centres(mut centres: Vec<f64>) -> Vec<f64> {
+    if is(Planted::OthersCentre) {
+        centres.rotate_left(1);
+    }
+    centres
 }
 
 /// What takes the place of a released sum over `records` records.

@@ -28,7 +28,7 @@ const ATTACK: &str = "DPM_ATTACK";
 type Attack = fn() -> Result<(), Broken>;
 
 /// The attacks, quick versions of what `tests/audit` does.
-const ATTACKS: [(&str, Attack); 15] = [
+const ATTACKS: [(&str, Attack); 16] = [
     ("record-play of gradients, substitute", || {
         play(Kind::Gradient, Relation::Substitute, false, 200).map(|_| ())
     }),
@@ -46,12 +46,8 @@ const ATTACKS: [(&str, Attack); 15] = [
         }
         Ok(())
     }),
-    ("record-play of whole runs that learn", || {
-        for way in ways().iter().filter(|way| way.learns()) {
-            whole_play::play(way, Relation::Substitute, false, 24)?;
-        }
-        Ok(())
-    }),
+    ("record-play of dp-langevin", || whole_runs("dp-langevin")),
+    ("record-play of dp-laplace", || whole_runs("dp-laplace")),
     ("noise", noise),
     ("both directions", both_directions),
     ("number of charges", || {
@@ -88,6 +84,13 @@ const ATTACKS: [(&str, Attack); 15] = [
         found.verdict(&claim).map(|_| ())
     }),
 ];
+
+fn whole_runs(algorithm: &str) -> Result<(), Broken> {
+    for way in ways().iter().filter(|way| way.algorithm == algorithm) {
+        whole_play::play(way, Relation::Substitute, false, 24)?;
+    }
+    Ok(())
+}
 
 /// Claims for one Poisson release under add-remove, against both directions in closed
 /// form. With P = (1-q) N(0,1) + q N(a,1) and Q = N(0,1), P/Q > e^eps beyond the z at which
@@ -230,7 +233,8 @@ fn sensitivity_b_for_2b_is_found() {
         &[
             "record-play of gradients, substitute",
             "record-play of ratios, substitute",
-            "record-play of whole runs that learn",
+            "record-play of dp-langevin",
+            "record-play of dp-laplace",
             "black box, one gradient",
         ],
     );
@@ -239,7 +243,17 @@ fn sensitivity_b_for_2b_is_found() {
 #[test]
 fn a_distance_of_1_for_the_root_of_2_and_of_that_for_2_are_found() {
     for planted in [Planted::AlikeAsOne, Planted::GradientsAlike] {
-        is_found(planted, &["record-play of whole runs that learn"]);
+        is_found(
+            planted,
+            &["record-play of dp-langevin", "record-play of dp-laplace"],
+        );
+    }
+}
+
+#[test]
+fn second_derivatives_taken_for_alike_and_centres_of_others_are_found() {
+    for planted in [Planted::CurvaturesAlike, Planted::OthersCentre] {
+        is_found(planted, &["record-play of dp-laplace"]);
     }
 }
 
@@ -264,7 +278,8 @@ fn an_uncharged_gradient_is_found() {
         Planted::UnchargedGradient,
         &[
             "number of charges",
-            "record-play of whole runs that learn",
+            "record-play of dp-langevin",
+            "record-play of dp-laplace",
             "ledger",
             "black box, two gradients",
         ],

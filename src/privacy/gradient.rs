@@ -12,8 +12,10 @@ const SIGMA_UNITS: u64 = 1 << 40;
 const MAX_BOUND: i64 = 1 << 51;
 
 /// How far the floats of a vector that is alike others may be from one that is so exactly, as a
-/// share of its length: sums of 2^16 squares of rows, of up to a thousand coordinates.
+/// share of its length. Those of triangles of up to [`MOST_COORDINATES`] are nearer: docs/proofs.md,
+/// section 5.
 const ROUNDED: f64 = 1.0 / (1u64 << 30) as f64;
+const MOST_COORDINATES: usize = 1 << 27;
 
 /// What is fixed for all gradient releases of a run.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +38,8 @@ pub enum ScaleError {
     Clip(f64),
     #[error("the noise multiplier is {0}, but must lie between 0.001 and 1e10")]
     Multiplier(f64),
+    #[error("sums of so many coordinates cannot be released: {0}")]
+    Coordinates(usize),
     #[error(transparent)]
     Noise(#[from] super::noise::NoiseError),
 }
@@ -100,10 +104,9 @@ impl GradientScale {
     /// # Sensitivity
     ///
     /// |v - w|^2 = |v|^2 + |w|^2 - 2 v.w <= 2 B^2 for such v and w. Rounding moves a vector by
-    /// at most E = sqrt(`coordinates`) + 1 lattice steps: less than one for each coordinate by
-    /// truncation, and the vector by [`ROUNDED`] of its length in all by the roundings of its
-    /// floats. So v.w >= -2 E (B + 2 E), and |v - w| <= sqrt(2) (B + 2 E): B is made smaller by
-    /// that much. The mechanism is that of vectors of norm sqrt(1/2) clip which may point
+    /// at most E lattice steps: less than one for each coordinate by truncation, and the vector by
+    /// [`ROUNDED`] of its length in all by the roundings of its floats. So v.w >= -2 E (B + 2 E),
+    /// and |v - w| <= sqrt(2) (B + 2 E): B is made smaller by that much. The mechanism is that of vectors of norm sqrt(1/2) clip which may point
     /// anywhere. Proof: docs/proofs.md, section 5.
     pub fn alike(
         clip: f64,
@@ -113,6 +116,9 @@ impl GradientScale {
     ) -> Result<Self, ScaleError> {
         if sensitivity_factor == 1 {
             return Self::new(clip, 1, tau);
+        }
+        if coordinates > MOST_COORDINATES {
+            return Err(ScaleError::Coordinates(coordinates));
         }
         let anywhere = Self::new(clip * half_distance(2), 2, tau)?;
         let bound = anywhere.bound as f64 * std::f64::consts::SQRT_2 * (1.0 - 4.0 * f64::EPSILON);

@@ -2,7 +2,8 @@
 
 use super::tests::{Lcg, MODELS, columns_of, density, point, query, squared_distance, table};
 use super::*;
-use crate::privacy::{OnBadRows, PenaltyPlan, PenaltyScale};
+use crate::density::{Frame, Law};
+use crate::privacy::{Expected, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
 
 /// A table of all models' columns, and the unit of each row.
 #[derive(Clone)]
@@ -165,6 +166,99 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
     assert!(closest_ratio > 0.999, "{closest_ratio}");
     assert!(mutant_gradients > mutants / 10, "{mutant_gradients}");
     assert!(mutant_ratios > mutants / 10, "{mutant_ratios}");
+}
+
+/// The same for what is learnt from: by a law, and by second derivatives.
+#[test]
+fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
+    let statistics = [
+        Statistic::Products,
+        Statistic::GradientLengths,
+        Statistic::Centred,
+        Statistic::Slope,
+        Statistic::Information,
+        Statistic::InformationLengths,
+        Statistic::Curvature,
+        Statistic::CurvatureLengths,
+    ];
+    let mut rng = Lcg(16);
+    let mut closest = [0.0f64; 8];
+    let mut farthest = [0.0f64; 8];
+    for source in MODELS {
+        let d = density(source);
+        let dimension = d.dimension();
+        let law = Law::of(&d, &vec![0.1; dimension], 1).unwrap();
+        let space = d.parameters();
+        for pair in 0..200 {
+            let key = (pair % 3) as u64;
+            let fixed = Grouped {
+                columns: table(&mut rng, &d, 1),
+                keys: vec![7],
+            };
+            let original = Grouped::new(&mut rng, &d, 0..3, 4).with(&fixed);
+            let others = original.without(key);
+            let substituted = others.with(&Grouped::new(&mut rng, &d, key..key + 1, 9));
+            let empty = Grouped {
+                columns: vec![vec![f64::NAN; 2]; fixed.columns.len()],
+                keys: vec![key; 2],
+            };
+            let blank = others.with(&empty);
+            let vaults = [&original, &substituted, &others, &blank].map(|t| t.vault(source));
+            let theta = point(&mut rng, dimension);
+            let frame = Frame::about(theta.clone());
+            let clip = [0.01, 1.0, 8.0][pair % 3];
+            for (k, statistic) in statistics.into_iter().enumerate() {
+                let expected = match pair % 2 {
+                    0 => Expected::by_law(&law, &space, &theta, &frame),
+                    _ => Expected::by_differences(&d, &space, &frame, 0.01),
+                };
+                let look = Look {
+                    expected: Some(&expected),
+                    inner_clip: clip,
+                    ..Look::new(d.sight(&space, &theta, &frame), statistic)
+                };
+                let scale = statistic.scale(clip, 2, 5.0, dimension).unwrap();
+                let sums = vaults
+                    .each_ref()
+                    .map(|v| v.table.clipped_sum(&v.density, &look, &scale));
+                let (bound, most) = (i128::from(scale.bound()), i128::from(scale.sensitivity()));
+                let replaced = squared_distance(&sums[0], &sums[1]);
+                assert!(replaced <= most * most, "{statistic:?} of {source}");
+                let gone = squared_distance(&sums[0], &sums[2]);
+                assert!(gone <= bound * bound, "{statistic:?} of {source}");
+                assert_eq!(sums[2], sums[3], "{statistic:?} of {source}");
+                closest[k] = closest[k].max(gone as f64 / (bound * bound) as f64);
+                farthest[k] = farthest[k].max(replaced as f64 / (most * most) as f64);
+            }
+        }
+    }
+    for (closest, farthest) in closest.into_iter().zip(farthest) {
+        assert!(closest > 0.99 && farthest > 0.7, "{closest} {farthest}");
+    }
+}
+
+/// A unit's floats are added as if no addition lost anything: -2^54 and then three thousand times
+/// 1, each of which would be lost in it. Wrong here: matrices of units of very many rows would be
+/// farther from alike than is allowed for.
+#[test]
+fn sums_of_many_rows_lose_nothing() {
+    let source = "record { real y; } parameters { real m; } model { y ~ normal(m, 1); }";
+    let large = 2f64.powi(54);
+    let mut ys = vec![-large];
+    ys.extend([1.0; 3000]);
+    assert_eq!(ys.iter().sum::<f64>(), -large);
+    let unit = Grouped {
+        keys: vec![0; ys.len()],
+        columns: vec![ys],
+    };
+    let vault = unit.vault(source);
+    let scale = GradientScale::new(2.0 * large, 2, 1e-3).unwrap();
+    let sum = vault
+        .table
+        .clipped_gradient_sum(&vault.density, &[0.0], &scale);
+    let step = scale.sigma() * scale.lattice_ratio();
+    let lost = (large + scale.real(sum[0]) - 3000.0).abs();
+    assert!(step < 1000.0 && lost <= step, "{lost} {step}");
 }
 
 /// Small units, units as long as a block and longer than a task, missing values and

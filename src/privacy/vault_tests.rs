@@ -292,6 +292,63 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
     }
 }
 
+/// What is taken of a record follows from its own columns: a sum over many is the sum of what each
+/// gives alone, to the bit, whichever records are about it in a block. Wrong here: a centre, a law
+/// or a matrix that is another where other records are, whose change is counted nowhere.
+#[test]
+fn what_is_taken_of_a_record_follows_from_it_alone() {
+    let mut rng = Lcg(8);
+    let shapes = "record { real<lower=0> y; real<lower=0, upper=1> z; real x; }
+        parameters { real a; real b; }
+        model { y ~ gamma(exp(a), exp(b)); z ~ beta(2, exp(a + y)); }";
+    for source in MODELS.into_iter().chain([shapes]) {
+        let d = density(source);
+        let (n, dimension) = (300, d.dimension());
+        let data = table(&mut rng, &d, n);
+        let all = vault(source, &data);
+        let record = |i: usize| {
+            data.iter()
+                .map(|column| vec![column[i]])
+                .collect::<Vec<_>>()
+        };
+        let alone: Vec<Vault> = (0..n).map(|i| vault(source, &record(i))).collect();
+        let theta = point(&mut rng, dimension);
+        let frame = Frame::about(theta.clone());
+        let law = Law::of(&d, &vec![0.1; dimension], 1).unwrap();
+        let space = d.parameters();
+        for by_law in [true, false] {
+            let expected = match by_law {
+                true => Expected::by_law(&law, &space, &theta, &frame),
+                false => Expected::by_differences(&d, &space, &frame, 0.01),
+            };
+            for statistic in [
+                Statistic::Centred,
+                Statistic::Slope,
+                Statistic::Information,
+                Statistic::InformationLengths,
+                Statistic::Curvature,
+            ] {
+                let look = Look {
+                    expected: Some(&expected),
+                    inner_clip: 0.5,
+                    ..Look::new(d.sight(&space, &theta, &frame), statistic)
+                };
+                let scale = statistic.scale(0.5, 2, 5.0, dimension).unwrap();
+                let of = |v: &Vault| v.table.clipped_sum(&v.density, &look, &scale);
+                let mut sum = vec![0; look.coordinates()];
+                for one in &alone {
+                    for (sum, of_one) in sum.iter_mut().zip(of(one)) {
+                        *sum += of_one;
+                    }
+                }
+                assert_eq!(of(&all), sum, "{statistic:?} of {source}");
+                let some = sum.iter().any(|x| *x != 0);
+                assert!(some || by_law && statistic == Statistic::Curvature);
+            }
+        }
+    }
+}
+
 /// The order of records, and the blocks and threads they fall into, leave no
 /// trace in the integer sums.
 #[test]

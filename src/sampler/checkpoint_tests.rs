@@ -4,14 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::super::beginning::Beginning;
 use super::super::clipped::Reference;
 use super::super::metric::MetricForm;
 use super::super::oracle::{Oracle, Ratio, View};
-use super::super::run::{Chain, Course, Observer, Phase, PrivateSettings, Recorder, public_rng};
-use super::super::start::Start;
+use super::super::run::{
+    Chain, Course, Initial, Observer, Phase, PrivateSettings, Recorder, public_rng,
+};
 use super::super::warmup::Warmup;
 use super::super::{
-    ALGORITHMS, Algorithm, Iterations, Kind, NoiseChoice, PlanRequest, Walker,
+    ALGORITHMS, Algorithm, Form, Iterations, Kind, NoiseChoice, PlanRequest, Walker,
     sample_with_checkpoints,
 };
 use super::*;
@@ -119,6 +121,7 @@ fn ways() -> Vec<(&'static Algorithm, Plan)> {
             leapfrog_steps: 3,
             temperature: 1e-3,
             batch_rate: None,
+            form: Some(Form::of(&density()).unwrap()),
             noise: NoiseChoice::FromBudget { split: 0.5 },
             ..PlanRequest::new(Real::from(20.0), Real::from(1e-3), DIMENSION)
         };
@@ -138,7 +141,7 @@ fn ways() -> Vec<(&'static Algorithm, Plan)> {
                     ..request
                 });
             }
-            "dp-barker" | "dp-langevin" => {}
+            "dp-barker" | "dp-langevin" | "dp-laplace" => {}
             // Steps that decay and are of a size for these scales.
             _ => {
                 requests = [0.0, 0.5]
@@ -221,6 +224,34 @@ fn warmup(plan: &Plan, sampler: &dyn Sampler, form: MetricForm) -> Warmup {
     Warmup::new(WARMUP, DIMENSION, step, target, form)
 }
 
+/// What a run has learnt before its first round, where its chains follow from that alone.
+fn learnt(plan: &Plan, density: &Density) -> Option<Box<dyn Beginning>> {
+    let Kind::Private(sampler) = plan.request.algorithm.kind else {
+        panic!("a private sampler");
+    };
+    let learner = sampler.learner()?;
+    let begun = learner.begin(density, plan, &Initial::Random, 3).unwrap();
+    (!begun.chains_ask(plan)).then_some(begun)
+}
+
+/// A chain before its first step.
+fn walker<'a>(
+    plan: &Plan,
+    density: &'a Density,
+    learnt: Option<&'a dyn Beginning>,
+    theta: Vec<f64>,
+    answers: &mut Answers,
+    rng: &mut ChaCha8Rng,
+) -> Box<dyn Walker + 'a> {
+    let Kind::Private(sampler) = plan.request.algorithm.kind else {
+        panic!("a private sampler");
+    };
+    match learnt {
+        Some(learnt) => learnt.chain(density, plan, rng),
+        None => sampler.chain(plan, theta, answers, rng),
+    }
+}
+
 /// Runs a chain, from its beginning or from where it was, until an iteration.
 fn run(
     plan: &Plan,
@@ -234,8 +265,9 @@ fn run(
         panic!("a private sampler");
     };
     let mut rng = public_rng(3, 0);
-    let theta = vec![0.1; DIMENSION];
-    let mut walker = sampler.chain(plan, theta, answers, &mut rng);
+    let (theta, learnt) = (vec![0.1; DIMENSION], learnt(plan, density));
+    let learnt = learnt.as_deref();
+    let mut walker = walker(plan, density, learnt, theta, answers, &mut rng);
     let counter = Counter(AtomicU64::new(0));
     let keeping = keeper.map(|keeper| Keeping {
         keeper,
@@ -313,15 +345,18 @@ fn a_chain_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
 // piece that does not show would not be missed above.
 #[test]
 fn every_piece_of_a_samplers_state_is_needed() {
+    let density = density();
     for (algorithm, plan) in ways() {
         let Kind::Private(sampler) = algorithm.kind else {
             panic!("a private sampler");
         };
         let mut answers = Answers::new(plan.lines.len());
         let mut rng = public_rng(3, 0);
+        let learnt = learnt(&plan, &density);
         // Far out, so that the log prior is another at the end.
         let chain = |answers: &mut Answers, rng: &mut ChaCha8Rng| {
-            sampler.chain(&plan, vec![3.0; DIMENSION], answers, rng)
+            let theta = vec![3.0; DIMENSION];
+            walker(&plan, &density, learnt.as_deref(), theta, answers, rng)
         };
         let mut walker = chain(&mut answers, &mut rng);
         let fresh = walker.save();
@@ -533,14 +568,21 @@ impl Keeper for Last {
 // window of the start that was open at a kill is not counted.
 #[test]
 fn draws_that_ask_nothing_lose_nothing() {
-    let request = PlanRequest {
-        chains: 2,
-        records: Some(50),
-        iterations: Iterations::Fixed(ITERATIONS),
-        algorithm: crate::sampler::lookup("dp-langevin").unwrap(),
-        ..PlanRequest::automatic(Real::from(1.0), Real::from(1e-6), DIMENSION)
-    };
-    let plan = Plan::new(request).unwrap();
+    let density = density();
+    for algorithm in ["dp-langevin", "dp-laplace"] {
+        let request = PlanRequest {
+            chains: 2,
+            records: Some(50),
+            iterations: Iterations::Fixed(ITERATIONS),
+            algorithm: crate::sampler::lookup(algorithm).unwrap(),
+            form: Some(Form::of(&density).unwrap()),
+            ..PlanRequest::automatic(Real::from(1.0), Real::from(1e-6), DIMENSION)
+        };
+        draws_ask_and_lose_nothing(&Plan::new(request).unwrap());
+    }
+}
+
+fn draws_ask_and_lose_nothing(plan: &Plan) {
     let density = density();
     let ys = (0..50).map(|i| f64::from(i % 7)).collect();
     let rows = Rows::from_columns(
@@ -560,11 +602,17 @@ fn draws_that_ask_nothing_lose_nothing() {
         charge: None,
     };
     let meter = Meter::new(plan.events.clone());
-    sample_with_checkpoints(&vault, &plan, &meter, &settings, &(), Some(&keeping)).unwrap();
+    sample_with_checkpoints(&vault, plan, &meter, &settings, &(), Some(&keeping)).unwrap();
     let kept = keeper.kept.into_inner().unwrap();
     let of_start = kept[2].clone().unwrap();
-    let start = Start::restore(&of_start.walker, DIMENSION).unwrap();
-    assert!(start.is_gaussian(&plan));
+    let Kind::Private(sampler) = plan.request.algorithm.kind else {
+        panic!("a private sampler");
+    };
+    let learner = sampler.learner().unwrap();
+    let start = learner
+        .restore(&of_start.walker, vault.density(), plan)
+        .unwrap();
+    assert!(!start.chains_ask(plan));
     for chain in &kept[..2] {
         assert_eq!(
             chain.as_ref().unwrap().grant.released,
@@ -578,6 +626,6 @@ fn draws_that_ask_nothing_lose_nothing() {
     }
     assert_eq!(of_start.grant.released, made);
     let begun: Vec<_> = kept.into_iter().map(|c| Begun::of(vec![c?])).collect();
-    let released = released_before(&plan, &begun).unwrap();
+    let released = released_before(plan, &begun).unwrap();
     assert_eq!(released, meter.counts());
 }

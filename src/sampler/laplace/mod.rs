@@ -234,7 +234,7 @@ impl Learner for DpLaplace {
             });
         }
         let search = Search::new(&form, density, &theta, plan.request.records);
-        let shares = Shares::of(&plan.request, &form).map_err(Box::new)?;
+        let shares = shares_of(plan)?;
         Ok(Box::new(Learning {
             form,
             shares,
@@ -250,7 +250,7 @@ impl Learner for DpLaplace {
     ) -> Result<Box<dyn Beginning>, SampleError> {
         let form = formed(density, plan)?;
         let search: Search = read(saved)?;
-        let shares = Shares::of(&plan.request, &form).map_err(Box::new)?;
+        let shares = shares_of(plan)?;
         match search.is_sound(&form) {
             true => Ok(Box::new(Learning {
                 form,
@@ -260,6 +260,12 @@ impl Learner for DpLaplace {
             false => Err(SampleError::Unreadable),
         }
     }
+}
+
+/// As they were planned, also where the model has fewer coordinates than were assumed.
+fn shares_of(plan: &Plan) -> Result<Shares, SampleError> {
+    let shares = Shares::of(&plan.request, &form_of(&plan.request));
+    Ok(shares.map_err(Box::new)?)
 }
 
 /// The form of the model, which must be what the plan was made for.

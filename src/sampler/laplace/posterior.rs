@@ -7,12 +7,13 @@
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::search::Likelihood;
 use crate::density::Density;
 use crate::linear::{Matrix, dot, length};
-use crate::sampler::checkpoint::{read, written};
+use crate::sampler::checkpoint::read;
 use crate::sampler::dp_langevin::normals;
 use crate::sampler::form::Form;
 use crate::sampler::hamiltonian::{State, Target};
@@ -269,6 +270,13 @@ pub(super) struct Nuts<'a> {
     jumps: Option<Jumps>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    step_size: f64,
+    theta: Vec<f64>,
+}
+
 impl Walker for Nuts<'_> {
     fn step(&mut self, _: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let state = self.state.clone();
@@ -308,15 +316,15 @@ impl Walker for Nuts<'_> {
     }
 
     fn save(&self) -> Value {
-        written(&(self.h, &self.state.theta))
+        json!({"step_size": self.h, "theta": self.state.theta})
     }
 
     fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
-        let (h, theta): (f64, Vec<f64>) = read(saved)?;
+        let Saved { step_size, theta } = read(saved)?;
         if theta.len() != self.state.theta.len() {
             return Err(SampleError::Unreadable);
         }
-        self.h = h;
+        self.h = step_size;
         self.state = State::new(theta, &self.target);
         Ok(())
     }

@@ -26,6 +26,24 @@ pub const MODELS: [&str; 4] = [
          + b[6] * sin(6 * x) + b[7] * cos(6 * x) + b[8] * exp(x), s); }",
 ];
 
+/// Models whose records' information is public: they see the parameters through the same numbers,
+/// of which their log-likelihood is a quadratic function.
+pub const PUBLIC_MODELS: [&str; 2] = [
+    "record { real y; } parameters { real a; real b; }
+     model { a ~ normal(0, 3); b ~ normal(0, 1); y ~ normal(a + square(b), 1); }",
+    "record { real y; real z; } parameters { real a; real b; real c; }
+     model { a ~ normal(0, 3); b ~ normal(0, 3); c ~ normal(0, 1);
+       y ~ normal(a + exp(c), 0.5); z ~ normal(b - c, 2); }",
+];
+
+/// Models of which no column has a law; their second derivatives are of either sign.
+pub const LAWLESS_MODELS: [&str; 2] = [
+    "record { real y; } parameters { real a; }
+     model { a ~ normal(0, 2); target += -log1p(square(y * a - 1)); }",
+    "record { real<lower=-9, upper=9> y; real x; } parameters { real a; real b; }
+     model { a ~ normal(0, 2); b ~ normal(0, 2); target += -2 * log1p(square(y * a - x * b)); }",
+];
+
 /// Rows of a table: a value per column and row, and the unit of each row where rows
 /// share units.
 #[derive(Clone)]
@@ -259,6 +277,21 @@ pub const LINE: &str = "record { real<lower=-300, upper=300> y; real<lower=-1, u
     model { a ~ normal(0, 100); b ~ normal(0, 100); c ~ normal(0, 100);
       y ~ normal(a + b * x + c * square(x), 1); }";
 
+/// A mean whose records' information depends on them, by the law of outcomes of any size.
+pub const SLOPE: &str = "record { real<lower=-300, upper=300> y; real<lower=-9, upper=9> x; }
+    parameters { real m; }
+    model { m ~ normal(0, 100); y ~ normal(m * x, 1); }";
+
+/// The same by the law of outcomes that bound gradients.
+pub const LOGIT: &str = "record { real<lower=-300, upper=300> x; int<lower=0, upper=1> y; }
+    parameters { real m; }
+    model { m ~ normal(0, 100); y ~ bernoulli_logit(m * tanh(x)); }";
+
+/// The same by second derivatives: `y` has no law.
+pub const LAWLESS: &str = "record { real<lower=-300, upper=300> y; }
+    parameters { real m; }
+    model { m ~ normal(0, 100); target += -log1p_exp(-y * m); }";
+
 /// Far beyond any clip bound; and three times its log-likelihood, that of a unit of three such
 /// rows, is within the lattice of log-likelihoods.
 const LOUD: f64 = 200.0;
@@ -267,8 +300,13 @@ const LOUD: f64 = 200.0;
 /// one, or blank, or not there. Of the other rows `calm` are ordinary, and one has no values.
 pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Table) {
     let row = |y: f64| -> Vec<f64> {
-        let of_column = |i: usize| if i == 0 { y } else { 0.3 };
-        (0..model.columns.len()).map(of_column).collect()
+        let other = |is_int| if is_int { 1.0 } else { 0.3 };
+        let columns = model.columns.iter().enumerate();
+        let of_column = |(i, column): (usize, &dpm::model::RecordColumn)| match i {
+            0 => y,
+            _ => other(column.is_int),
+        };
+        columns.map(of_column).collect()
     };
     let table = |rows: &[Vec<f64>]| Table {
         columns: (0..model.columns.len())
@@ -277,7 +315,7 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
         units: None,
     };
     let mut rest = vec![row(f64::NAN)];
-    rest.extend((0..calm).map(|i| row(0.2 - 0.1 * i as f64)));
+    rest.extend((0..calm).map(|i| row(0.2 - 0.1 * (i % 5) as f64)));
     let one = table(&[&rest[..], &[row(LOUD)]].concat());
     let other = match relation {
         Relation::Substitute => table(&[&rest[..], &[row(-LOUD)]].concat()),

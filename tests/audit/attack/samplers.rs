@@ -10,15 +10,18 @@ use std::sync::{Arc, Mutex};
 
 use dpm::accounting::{Event, Gaussian, Query, Relation, account};
 use dpm::sampler::{
-    self, ALGORITHMS, Algorithm, Beginning, Draw, Noise, Observer, PlanError, Question,
+    self, ALGORITHMS, Algorithm, Beginning, Draw, Form, Noise, Observer, PlanError, Question,
 };
 use dpm::{
-    Initial, Iterations, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng, PrivateSettings,
-    Real, Vault, privacy::Subsampling, sample_privately,
+    Density, Initial, Iterations, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng,
+    PrivateSettings, Real, Vault, privacy::Subsampling, sample_privately,
 };
 
 use super::claim::Claim;
-use super::neighbours::{LINE, MEAN, Table, lone_pair, loud_pair, model, opposed_pair};
+use super::neighbours::{
+    LAWLESS, LAWLESS_MODELS, LINE, LOGIT, MEAN, MODELS, PUBLIC_MODELS, SLOPE, Table, lone_pair,
+    loud_pair, model, opposed_pair,
+};
 
 /// A private sampler on two neighbouring data sets.
 pub struct Audited {
@@ -35,11 +38,14 @@ pub struct Variant {
     /// The share of a claimed delta that an audit in short and one in long see at least.
     pub seen: [f64; 2],
     pub adjust: fn(&mut PlanRequest),
+    /// Of models that are looked at before a run is planned: the one of black boxes, and those
+    /// that are played.
+    looked_at: Option<(&'static str, &'static [&'static str])>,
 }
 
 /// Ways in which private samplers ask. Of DP-Barker's tests only the outcomes are to be seen, and
 /// a Rényi divergence is claimed for them.
-pub const VARIANTS: [Variant; 17] = [
+pub const VARIANTS: [Variant; 21] = [
     variant("dp-hmc", "gradients reused", [0.6, 0.6], |_| {}),
     variant("dp-hmc", "fresh gradients", [0.5, 0.5], |r| {
         r.fresh_gradients = true;
@@ -90,9 +96,18 @@ pub const VARIANTS: [Variant; 17] = [
     variant("dp-langevin", "the Gaussian", [0.42, 0.45], |r| {
         learning(r, 2, 16)
     }),
+    laplace("public information", [0.3, 0.3], (MEAN, &PUBLIC_MODELS)),
+    laplace("a law", [0.3, 0.3], (SLOPE, &MODELS)),
+    laplace("a law that bounds gradients", [0.3, 0.3], (LOGIT, &[])),
+    laplace("no law", [0.3, 0.3], (LAWLESS, &LAWLESS_MODELS)),
 ];
 
 impl Variant {
+    /// The models that whole runs are played of.
+    pub fn models(&self) -> &'static [&'static str] {
+        self.looked_at.map_or(&MODELS, |(_, played)| played)
+    }
+
     /// Whether a run learns before its draws. Such runs take longer.
     pub fn learns(&self) -> bool {
         sampler::lookup(self.algorithm).is_some_and(Algorithm::learns)
@@ -120,8 +135,28 @@ const fn variant(
         what,
         seen,
         adjust,
+        looked_at: None,
     }
 }
+
+/// Draws say little beside what was learnt.
+const fn laplace(
+    what: &'static str,
+    seen: [f64; 2],
+    looked_at: (&'static str, &'static [&'static str]),
+) -> Variant {
+    Variant {
+        looked_at: Some(looked_at),
+        ..variant("dp-laplace", what, seen, |r| {
+            r.iterations = Iterations::Fixed(1);
+            r.records = r.relation.n_is_public().then_some(CALM as u64 + 2);
+        })
+    }
+}
+
+/// Ordinary records about the one that is attacked, where a run learns in steps as long as the
+/// number of records allows.
+const CALM: usize = 100;
 
 /// Of each test only the outcome is seen, so there are more of them.
 fn barker(request: &mut PlanRequest, size: u64, records: u64) {
@@ -174,6 +209,9 @@ impl Audited {
             chains,
             iterations,
         } = spending;
+        let source = variant.looked_at.map(|(source, _)| source);
+        let form = source
+            .map(|source| Form::of(&Density::new(model(source))).unwrap_or_else(|e| panic!("{e}")));
         let request = |gradient, log_ratio| {
             let mut request = PlanRequest {
                 algorithm: sampler::lookup(variant.algorithm).expect("a sampler"),
@@ -189,6 +227,7 @@ impl Audited {
                 ..Audited::request(1)
             };
             (variant.adjust)(&mut request);
+            request.form = form.clone();
             request
         };
         // How often it asks for what, from a plan with any noise.
@@ -208,7 +247,7 @@ impl Audited {
                     step_size: None,
                     ..drafted
                 })?;
-                return Ok(Audited::planned(plan, shared_units));
+                return Ok(Audited::planned(plan, source, shared_units));
             }
             Err(error) => return Err(error),
         };
@@ -241,7 +280,7 @@ impl Audited {
             clip_gradient: needed.unwrap_or(RATIO_NOISE / 100.0 / (factor * gradient)),
             ..request(gradient, log_ratio)
         })?;
-        Ok(Audited::planned(plan, shared_units))
+        Ok(Audited::planned(plan, source, shared_units))
     }
 
     /// Settings that suit an audit of any sampler: a budget that refuses nothing.
@@ -255,9 +294,11 @@ impl Audited {
     }
 
     /// Any planned run, about the neighbours that are farthest apart.
-    fn planned(plan: Plan, shared_units: bool) -> Audited {
+    fn planned(plan: Plan, source: Option<&str>, shared_units: bool) -> Audited {
         let request = &plan.request;
-        let model = model(if request.dimension == 1 { MEAN } else { LINE });
+        let usual = if request.dimension == 1 { MEAN } else { LINE };
+        let model = model(source.unwrap_or(usual));
+        let calm = if source.is_some() { CALM } else { 0 };
         let initial = vec![0.0; request.dimension as usize];
         let others = request.records.map_or(0, |n| n as usize - 1);
         let line = plan.lines.first().map(|planned| &planned.line);
@@ -265,7 +306,7 @@ impl Audited {
         let (one, other) = match (question, subsampling) {
             (Question::Barker, _) => lone_pair(&model, others),
             (_, Subsampling::FixedSize(_)) => opposed_pair(&model, others),
-            _ => loud_pair(&model, request.relation, 0),
+            _ => loud_pair(&model, request.relation, calm),
         };
         let vault = |table: Table| match shared_units {
             true => table.in_units(3).vault(&model),

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex};
 use dpm::accounting::{Meter, Relation};
 use dpm::privacy::{BatchPenaltyPlan, PenaltyPlan, penalty};
 use dpm::sampler::{
-    Beginning, DEFAULT_START_SHARE, Draw, Initial, Iterations, NoiseChoice, Observer, Oracle,
+    Beginning, DEFAULT_START_SHARE, Draw, Form, Initial, Iterations, NoiseChoice, Observer, Oracle,
     Oracles, Plan, PlanError, PlanRequest, PrivateOracle, PrivateSettings, Ratio, SampleError,
     Scale, View, sample_from,
 };
-use dpm::{NotPrivate, PrivateRng, Real, Vault};
+use dpm::{Density, Model, NotPrivate, PrivateRng, Real, Vault};
 
-use super::neighbours::{MODELS, Table, model, ugly_neighbours};
+use super::neighbours::{Table, model, ugly_neighbours};
 use super::samplers::Variant;
 use super::{Broken, Lcg};
 
@@ -58,9 +58,9 @@ pub fn play(
 ) -> Result<Option<Played>, Broken> {
     let mut rng = Lcg::new(29 + u64::from(shared_units));
     let mut played = Played::default();
-    let models = MODELS.map(model);
+    let models: Vec<_> = way.models().iter().map(|source| model(source)).collect();
     let mut plans: BTreeMap<(usize, u64), Vec<Plan>> = BTreeMap::new();
-    for run in 0..runs {
+    for run in 0..if models.is_empty() { 0 } else { runs } {
         let at = run as usize % models.len();
         let model = &models[at];
         // With many, what the private start looks for rises above its noise.
@@ -80,7 +80,7 @@ pub fn play(
         let plans = match plans.entry((at, units)) {
             std::collections::btree_map::Entry::Occupied(kept) => kept.into_mut(),
             std::collections::btree_map::Entry::Vacant(empty) => {
-                match planned(way, relation, model.dimension as u64, units) {
+                match planned(way, relation, model, units) {
                     Ok(plans) => empty.insert(plans),
                     Err(PlanError::Settings(_)) => return Ok(None),
                     Err(error) => {
@@ -106,9 +106,17 @@ pub fn play(
 fn planned(
     way: &Variant,
     relation: Relation,
-    dimension: u64,
+    model: &Model,
     units: u64,
 ) -> Result<Vec<Plan>, PlanError> {
+    let algorithm = dpm::sampler::lookup(way.algorithm).expect("a sampler");
+    let form = match algorithm.looks_at_model() {
+        true => Some(Form::of(&Density::new(model.clone()))),
+        false => None,
+    };
+    let form = form
+        .transpose()
+        .map_err(|error| PlanError::Settings(error.to_string()))?;
     let given = [0.5, 5.0, 100.0].map(|tau| {
         let noise = NoiseChoice::Multipliers {
             gradient: Some(tau),
@@ -124,7 +132,7 @@ fn planned(
         for (noise, epsilon, delta) in noises {
             for iterations in [2, 10] {
                 let mut request = PlanRequest {
-                    algorithm: dpm::sampler::lookup(way.algorithm).expect("a sampler"),
+                    algorithm,
                     relation,
                     chains: 2,
                     iterations: Iterations::Fixed(iterations),
@@ -141,9 +149,10 @@ fn planned(
                 request.clip_log_ratio = 0.3;
                 request.step_size = request.step_size.map(|_| 0.01);
                 request.start_share = DEFAULT_START_SHARE;
-                request.dimension = dimension;
+                request.dimension = model.dimension as u64;
                 request.records = request.records.map(|_| units);
                 request.batch_size = request.batch_size.map(|size| size.min(units));
+                request.form = form.clone();
                 match Plan::new(request) {
                     Ok(plan) => plans.push(plan),
                     Err(error) => {
@@ -162,7 +171,7 @@ fn planned(
 fn one_run(
     plan: &Plan,
     tables: [Table; 2],
-    model: &dpm::Model,
+    model: &Model,
     run: u64,
     played: &mut Played,
 ) -> Result<(), Broken> {
@@ -187,12 +196,12 @@ fn one_run(
         initial: Initial::Points(vec![vec![0.0; model.dimension]]),
         ..PrivateSettings::new(0, run, PrivateRng::insecure(0, NotPrivate::acknowledged()))
     };
-    let form = Form {
+    let ending = Ending {
         plan,
         seen: Mutex::new(None),
     };
     let density = vaults[0].density();
-    let ended = sample_from(oracles, density, plan, &settings, &form, None);
+    let ended = sample_from(oracles, density, plan, &settings, &ending, None);
     let found = found.into_inner().expect("no chain has panicked");
     if let Some(broken) = found.broken {
         return Err(broken);
@@ -207,7 +216,7 @@ fn one_run(
             )));
         }
     }
-    if let Some(gaussian) = form.seen.into_inner().expect("no chain has panicked") {
+    if let Some(gaussian) = ending.seen.into_inner().expect("no chain has panicked") {
         played.forms[usize::from(gaussian)] += 1;
     }
     for (planned, found) in plan.lines.iter().zip(found.lines) {
@@ -220,12 +229,12 @@ fn one_run(
 }
 
 /// Of a run that learns: whether its draws are independent ones.
-struct Form<'a> {
+struct Ending<'a> {
     plan: &'a Plan,
     seen: Mutex<Option<bool>>,
 }
 
-impl Observer for Form<'_> {
+impl Observer for Ending<'_> {
     fn iteration(&self, _: usize, _: u64, _: &Draw) {}
 
     fn learnt(&self, start: &Arc<dyn Beginning>) {
@@ -454,6 +463,10 @@ impl Oracle for Twins<'_> {
         let (vaults, meters) = (self.vaults, self.meters);
         *self = Twins::new(self.plan, vaults, meters, self.found, self.side, seed);
         Ok(one_of(answers, self.side))
+    }
+
+    fn adds_up_rows(&self) -> bool {
+        self.oracles[0].adds_up_rows()
     }
 
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
