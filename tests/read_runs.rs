@@ -410,7 +410,7 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
         .map(|i| format!("{:.2}\n", (i * 617 % 401) as f64 / 100.0 - 1.5))
         .collect();
     place.write("one.csv", &format!("y\n{rows}"));
-    let rows: String = (0..60)
+    let rows: String = (0..150)
         .map(|i| format!("{},{},{}\n", 1 + i * 37 % 60, u8::from(i % 3 == 0), i % 2))
         .collect();
     place.write("life.csv", &format!("t,died,treated\n{rows}"));

@@ -85,12 +85,11 @@ impl Fit {
             facts: facts(Some(algorithm.name), &config, &report),
             priors: prior_ranges_of(made.density),
         });
-        if draws.chains().iter().any(|chain| !chain.is_empty()) {
-            if let (Some(report), Value::Object(said)) =
+        if draws.chains().iter().any(|chain| !chain.is_empty())
+            && let (Some(report), Value::Object(said)) =
                 (report.as_object_mut(), diagnosis.to_report())
-            {
-                report.extend(said);
-            }
+        {
+            report.extend(said);
         }
         Ok(Fit {
             draws,

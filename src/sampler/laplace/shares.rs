@@ -56,7 +56,8 @@ impl Shares {
         let d = form.coordinates.max(1) as f64;
         let tau = (2.0 * mu).sqrt().recip();
         let factor = f64::from(factor(request.relation));
-        let foreseen = 1.5 * factor * (d / effective).sqrt() * tau;
+        // Tempered gradients are so much smaller, and their noise with them.
+        let foreseen = 1.5 * factor * request.temperature * (d / effective).sqrt() * tau;
         let tight = foreseen > TIGHT;
         let first = (0.5 * foreseen).powi(2).clamp(FIRST[0], FIRST[1]);
         let steps = (LAST / first).ln() / GROWTH.ln();
