@@ -49,6 +49,9 @@ const SLOPES: [f64; 2] = [0.4, 1.5];
 const CLIPPED_SLOPE: f64 = 0.01;
 /// A certificate that is as unlikely as this is believed against the belief.
 const CONTRADICTED: f64 = 0.02;
+/// Where all of the information is lost in its noise, so much of the noise stands for it: axes
+/// would be endless.
+const LOST: f64 = 0.1;
 /// What stands for no information at all.
 const NOTHING: f64 = 1e-6;
 /// Steps of differences, in posterior sds.
@@ -233,7 +236,7 @@ impl Search {
         let (values, vectors) = whole.eigen();
         let prior = own_curvature.between(&(&self.axes * &vectors));
         let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let floor = spread.min(largest);
+        let floor = spread.min(largest.max(LOST * spread));
         let told: Vec<f64> = (0..m)
             .map(|j| (values[j] - prior[(j, j)]).max(0.0))
             .collect();
@@ -595,10 +598,7 @@ impl Search {
         let (slope, curvature) = self.prior_at(ground.form, ground.density);
         match slope.iter().all(|x| x.is_finite()) {
             true => Ok((slope, curvature)),
-            false => {
-                eprintln!("DEBUG {self:?}");
-                Err(SampleError::NoInitialPoint)
-            }
+            false => Err(SampleError::NoInitialPoint),
         }
     }
 

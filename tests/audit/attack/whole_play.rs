@@ -60,7 +60,7 @@ pub fn play(
     let mut played = Played::default();
     let models: Vec<_> = way.models().iter().map(|source| model(source)).collect();
     let mut plans: BTreeMap<(usize, u64), Vec<Plan>> = BTreeMap::new();
-    for run in 0..if models.is_empty() { 0 } else { runs } {
+    for run in 0..runs {
         let at = run as usize % models.len();
         let model = &models[at];
         // With many, what the private start looks for rises above its noise.
