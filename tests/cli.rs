@@ -409,7 +409,7 @@ fn bad_settings_are_explained() {
         ),
         (
             "--epsilon 1 --algorithm zzz",
-            &["no sampler `zzz`; there are `dp-langevin`"],
+            &["no sampler `zzz`; there are `dp-laplace`, `dp-langevin`"],
         ),
         (
             "--epsilon 1 --algorithm dp-barker --batch-size 301",
@@ -480,7 +480,7 @@ fn bad_settings_are_explained() {
         ),
         (
             "--epsilon 1 --not-private",
-            &["`dp-langevin` is private", "--algorithm hmc"],
+            &["`dp-laplace` is private", "--algorithm hmc"],
         ),
         (
             "--epsilon 1000 --delta 1e-6",
@@ -1043,7 +1043,7 @@ fn what_is_not_private_says_so_everywhere() {
     let private = place.succeeds(&format!("sample m.dpm d.csv {SHORT} --out private --quiet"));
     assert_eq!(private.out, "");
     assert!(private.err.lines().count() <= 1, "{}", private.err);
-    let useless = |line: &str| line.starts_with("verdict: problem: ");
+    let useless = |line: &str| line.starts_with("verdict: Do not use these draws. ");
     assert!(private.err.lines().all(useless), "{}", private.err);
     assert_eq!(place.json("private/privacy.json")["private"], true);
     assert!(
@@ -1193,6 +1193,79 @@ fn the_reports_hold_what_they_promise() {
             _ => assert!(summary.contains("ess_bulk"), "{summary}"),
         }
     }
+}
+
+/// The default sampler's plan says what it would ask for, and how wide intervals will be at least;
+/// a model that it cannot learn is refused.
+#[test]
+fn a_plan_of_a_likelihood_foresees_rounds_shares_and_width() {
+    let place = Place::new();
+    place.write(
+        "one.dpm",
+        "record { real<lower=-4, upper=4> y; }
+         parameters { real mu; real<lower=0> sigma; }
+         model { mu ~ normal(0, 5); sigma ~ exponential(1); y ~ normal(mu, sigma); }",
+    );
+    let plan = "plan one.dpm --rows 4000 --delta 1e-6";
+    let json = |epsilon: &str| -> Value {
+        let out = place
+            .succeeds(&format!("{plan} --epsilon {epsilon} --format json"))
+            .out;
+        serde_json::from_str(&out).expect("JSON")
+    };
+    let (tight, ample) = (json("0.3"), json("3"));
+    for plan in [&tight, &ample] {
+        let foreseen = &plan["foreseen"];
+        assert_eq!(foreseen["coordinates"], 2);
+        assert_eq!(foreseen["information"], "law");
+        let noise = foreseen["noise"].as_f64().expect("a noise");
+        let width = foreseen["width"].as_f64().expect("a width");
+        assert!(noise > 0.0 && (width - noise.hypot(1.0)).abs() < 1e-12);
+        let shares = foreseen["shares"].as_object().expect("shares");
+        let sum: f64 = shares.values().filter_map(Value::as_f64).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{foreseen}");
+        // A share is of the sum of sensitivity^2 / (2 sigma^2).
+        let cost = |event: &Value| {
+            let of = |key: &str| event[key].as_f64().expect("a number");
+            of("count") * of("sensitivity").powi(2) / (2.0 * of("sigma").powi(2))
+        };
+        let events = plan["events"].as_array().expect("events");
+        let of_certificate = events.iter().filter(|e| {
+            e["what"]
+                .as_str()
+                .is_some_and(|w| w.contains("certificate"))
+        });
+        let share = of_certificate.map(cost).sum::<f64>() / events.iter().map(cost).sum::<f64>();
+        let said = shares["certificate"].as_f64().expect("a share");
+        assert!((share - said).abs() < 1e-4, "{share} {said}");
+    }
+    let noise = |plan: &Value| plan["foreseen"]["noise"].as_f64();
+    assert!(noise(&tight) > noise(&ample));
+    let rounds = |plan: &Value| plan["foreseen"]["rounds"].as_u64();
+    assert!(rounds(&tight) < rounds(&ample));
+    let text = place.succeeds(&format!("{plan} --epsilon 0.3")).out;
+    for words in [
+        "rounds and a certificate, for 2 directions",
+        "intervals at least",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    place.write(
+        "groups.dpm",
+        "record { real<lower=-4, upper=4> y; int<lower=1, upper=120> g; }
+         parameters { vector[120] mu; }
+         model { mu ~ normal(0, 5); y ~ normal(mu[g], 1); }",
+    );
+    let words = [
+        "the records see 120 numbers",
+        "at most 100",
+        "--algorithm dp-langevin",
+    ];
+    place.fails(
+        "plan groups.dpm --rows 4000 --epsilon 1 --delta 1e-6",
+        2,
+        &words,
+    );
 }
 
 #[test]
@@ -1618,6 +1691,7 @@ fn without_draws(place: &Place, run: &str, outcome: &Outcome) -> BTreeMap<String
             None if name == "privacy.json" => {
                 let mut report = place.json(&path);
                 report["verdicts"] = Value::Null;
+                report["decision"] = Value::Null;
                 report.to_string()
             }
             None => place.read(&path),

@@ -199,6 +199,7 @@ fn what_runs_write_is_what_the_schema_says() {
     }
     for (name, report) in &reports {
         assert!(report["verdicts"].is_array(), "{name}");
+        assert!(report["decision"].is_string(), "{name}");
     }
     let of = |name: &str| {
         let found = reports.iter().find(|(other, _)| *other == name);
@@ -282,6 +283,7 @@ fn what_runs_write_is_what_the_schema_says() {
         ("/not_protected", json!([])),
         ("/noise", json!(null)),
         ("/verdicts", json!([])),
+        ("/decision", json!("yes")),
         ("/verdicts/0/severity", json!("bad")),
         ("/verdicts/0/sentence", json!(null)),
     ] {

@@ -138,19 +138,21 @@ fn a_good_run_is_called_good_and_a_cut_one_bad() {
     let place = Place::new();
     let sampled = place.succeeds(&format!("sample m.dpm d.csv {NUTS} --out run"));
     assert!(
-        sampled
-            .err
-            .contains("verdict: The chains have converged: the largest R-hat is 1.0"),
+        sampled.err.contains(
+            "verdict: These draws can be used. The chains have converged: the largest R-hat is 1.0"
+        ),
         "{}",
         sampled.err
     );
     let diagnosis = place.json("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "converged");
+    assert_eq!(diagnosis["decision"], "use");
     assert_eq!(diagnosis["private"], false);
     assert_eq!(kinds(&diagnosis), ["convergence"], "{diagnosis}");
     let text = place.succeeds("diagnose run");
     assert!(
-        text.out.starts_with("good: The chains have converged"),
+        text.out
+            .starts_with("These draws can be used.\ngood: The chains have converged"),
         "{}",
         text.out
     );
@@ -169,7 +171,8 @@ fn a_good_run_is_called_good_and_a_cut_one_bad() {
     assert_eq!(diagnosis["verdicts"][0]["parameters"][0], "mu[1]");
     let text = place.succeeds("diagnose run").out;
     assert!(
-        text.starts_with("problem: The chains have not converged") && text.contains("what helps: "),
+        text.starts_with("Do not use these draws.\nproblem: The chains have not converged")
+            && text.contains("what helps: "),
         "{text}"
     );
     // No threshold of R-hat stops the summary from being printed.
@@ -187,7 +190,7 @@ fn a_run_without_an_accepted_proposal_is_reported() {
     let place = Place::new();
     let sampled = place.succeeds(&format!("sample m.dpm d.csv {DROWNED} --out run"));
     for words in [
-        "verdict: The chains have not converged: 2 of 2 never moved",
+        "verdict: Do not use these draws. The chains have not converged: 2 of 2 never moved",
         "verdict: problem: All chains never moved",
         "verdict: problem: The noise dominates",
         "dpm diagnose run",
@@ -242,7 +245,7 @@ model {
 }
 ";
 
-/// If it failed: answers that the program knows to be off would be used. The truth, 50, is 20 of
+/// If it failed: answers that the program knows to be off would be used, here of dp-langevin. The truth, 50, is 20 of
 /// the run's own standard deviations from its alpha; noise and all have fixed seeds.
 #[test]
 fn a_search_that_failed_is_said_wherever_draws_are_read() {
@@ -254,16 +257,16 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
     };
     let rows: String = (0..400).map(row).collect();
     place.write("raw.csv", &format!("x,y\n{rows}"));
-    const NOT_USED: &str = "These draws are not to be used: ";
-    const NOT_ARRIVED: &str = "the search for the posterior had not arrived";
-    let sample = "sample raw.dpm raw.csv --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
+    const NOT_USED: &str = "Do not use these draws.";
+    const NOT_ARRIVED: &str = "The search for the posterior had not arrived";
+    let sample = "sample raw.dpm raw.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
     let loud = place.succeeds(&format!("{sample} --out run"));
     assert!(loud.err.contains(&format!("verdict: {NOT_USED}")));
     assert!(loud.err.contains(NOT_ARRIVED), "{}", loud.err);
     let quiet = place.succeeds(&format!("{sample} --out quiet --quiet"));
     let of_use = |line: &&str| !line.starts_with("NOT PRIVATE");
     let said: Vec<&str> = quiet.err.lines().filter(of_use).collect();
-    let problem = format!("verdict: problem: {NOT_USED}");
+    let problem = format!("verdict: {NOT_USED}");
     assert!(
         said.len() == 1 && said[0].starts_with(&problem),
         "{}",
@@ -273,17 +276,22 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
     for run in ["run", "quiet"] {
         for flag in ["", "--quiet"] {
             let summary = place.succeeds(&format!("summary {run} {flag}")).err;
-            assert!(summary.contains(&format!("problem: {NOT_USED}")));
+            assert!(summary.contains(&format!("verdict: {NOT_USED}")));
             assert!(summary.contains(NOT_ARRIVED), "{summary}");
         }
         let text = place.succeeds(&format!("diagnose {run} --quiet")).out;
-        assert!(text.starts_with(&format!("problem: {NOT_USED}")), "{text}");
+        assert!(
+            text.starts_with(&format!("{NOT_USED}\nproblem: ")),
+            "{text}"
+        );
         let diagnosis = place.json(&format!("diagnose {run} --format json"));
         assert_eq!(diagnosis["convergence"], "search_failed");
+        assert_eq!(diagnosis["decision"], "do_not_use");
         assert!(kinds(&diagnosis).contains(&"search_not_arrived"));
         assert!(!kinds(&diagnosis).contains(&"convergence"));
         let report: Value =
             serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+        assert_eq!(report["decision"], diagnosis["decision"]);
         let lists = [&report, &diagnosis].map(|from| from["verdicts"].as_array().expect("a list"));
         assert_eq!(lists[0].len(), lists[1].len());
         for (in_report, found) in lists[0].iter().zip(lists[1]) {
@@ -317,7 +325,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     let row = |i: usize| format!("{:.2}\n", (i * 617 % 401) as f64 / 100.0 - 1.5);
     let rows: String = (0..4000).map(row).collect();
     place.write("one.csv", &format!("y\n{rows}"));
-    let sample = "sample one.dpm one.csv --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
+    let sample = "sample one.dpm one.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
     let quiet = place.succeeds(&format!("{sample} --out run --quiet"));
     assert!(!quiet.err.contains("verdict"), "{}", quiet.err);
     let diagnosis = place.json("diagnose run --format json");
@@ -339,6 +347,147 @@ fn a_search_that_arrived_is_not_complained_of() {
     place.succeeds(&format!("{far} --out far --quiet"));
     let diagnosis = place.json("diagnose far --format json");
     assert!(kinds(&diagnosis).contains(&"beyond_prior"), "{diagnosis}");
+}
+
+/// Survival with an event indicator, which is no density of the time that a law could be taken of.
+const LIFE: &str = "\
+record {
+  real<lower=0, upper=100> t;
+  int<lower=0, upper=1> died;
+  int<lower=0, upper=1> treated;
+}
+parameters {
+  real a;
+  real b;
+}
+model {
+  a ~ normal(-3, 1);
+  b ~ normal(0, 0.5);
+  real eta = a + b * treated;
+  target += died * eta - exp(eta) * t;
+}
+";
+
+/// What is said of a run in every place; all of them must agree.
+fn decision_everywhere(place: &Place, run: &str) -> (String, Value) {
+    let diagnosis = place.json(&format!("diagnose {run} --format json"));
+    let decision = diagnosis["decision"].as_str().expect("a decision");
+    let (words, band) = match decision {
+        "use" => ("These draws can be used.", None),
+        "use_with_care" => ("Use these draws with care.", Some("USE WITH CARE")),
+        _ => ("Do not use these draws.", Some("NOT TO BE USED")),
+    };
+    let report: Value =
+        serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+    assert_eq!(report["decision"], decision);
+    let text = place.succeeds(&format!("diagnose {run}")).out;
+    assert!(text.starts_with(words), "{text}");
+    let page = place.read(&format!("{run}/report.html"));
+    assert!(page.contains(words));
+    for other in ["USE WITH CARE", "NOT TO BE USED"] {
+        assert_eq!(page.contains(other), band == Some(other), "{other}");
+    }
+    let summary = place.succeeds(&format!("summary {run}")).err;
+    assert_eq!(summary.contains(words), decision != "use", "{summary}");
+    let quiet = place.succeeds(&format!("summary {run} --quiet")).err;
+    assert_eq!(quiet.contains(words), decision == "do_not_use", "{quiet}");
+    (decision.to_owned(), diagnosis)
+}
+
+/// If it failed: one reader of a run would use draws that another is told not to use. Of the
+/// default sampler: a table that is good for the budget, one whose prior the records contradict,
+/// and one of which nothing can be told.
+#[test]
+fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
+    let place = Place::new();
+    const ONE: &str = "record { real<lower=-4, upper=4> y; }
+         parameters { real mu; }
+         model { mu ~ normal(0, 5); y ~ normal(mu, 1); }";
+    place.write("one.dpm", ONE);
+    place.write("far.dpm", &ONE.replace("normal(0, 5)", "normal(3, 0.5)"));
+    place.write("life.dpm", LIFE);
+    let rows: String = (0..4000)
+        .map(|i| format!("{:.2}\n", (i * 617 % 401) as f64 / 100.0 - 1.5))
+        .collect();
+    place.write("one.csv", &format!("y\n{rows}"));
+    let rows: String = (0..60)
+        .map(|i| format!("{},{},{}\n", 1 + i * 37 % 60, u8::from(i % 3 == 0), i % 2))
+        .collect();
+    place.write("life.csv", &format!("t,died,treated\n{rows}"));
+    for (model, data, epsilon, decision, kind) in [
+        ("one", "one", "1", "use", "certificate"),
+        ("far", "one", "1", "use_with_care", "beyond_prior"),
+        ("life", "life", "0.3", "do_not_use", "width_unknown"),
+    ] {
+        let sample = format!(
+            "sample {model}.dpm {data}.csv --epsilon {epsilon} --delta 1e-6 --insecure-noise-seed 1"
+        );
+        let loud = place.succeeds(&format!("{sample} --out {model}")).err;
+        let quiet = place.succeeds(&format!("{sample} --out {model}-quiet --quiet"));
+        for run in [model.to_owned(), format!("{model}-quiet")] {
+            let (found, diagnosis) = decision_everywhere(&place, &run);
+            assert_eq!(found, decision, "{diagnosis}");
+            assert!(kinds(&diagnosis).contains(&kind), "{diagnosis}");
+        }
+        let heard = |err: &str| err.contains("verdict: Do not use these draws. ");
+        assert_eq!(heard(&loud), decision == "do_not_use", "{loud}");
+        assert_eq!(heard(&quiet.err), decision == "do_not_use");
+        // MCMC draws, with traces, and no word of other samplers'.
+        let page = place.read(&format!("{model}/report.html"));
+        assert!(page.contains("ranks among all") && page.contains("How the draws were made"));
+        let text = place.succeeds(&format!("diagnose {model}")).out;
+        for word in [
+            "travel",
+            "clipped posterior",
+            "Gaussian",
+            "accepts every step",
+        ] {
+            assert!(!text.contains(word) && !loud.contains(word), "{word}");
+        }
+        assert!(loud.contains("learnt in ") && loud.contains("at no cost in privacy"));
+    }
+    // The clipped gradients of a law are centred; those of none can move the answer.
+    let clipping = |run: &str| {
+        let report: Value =
+            serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+        report["clipping"]["statement"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    assert!(clipping("life").contains("The model gives no law of the outcomes"));
+    assert!(clipping("one").contains("moves them only where outcomes are spread"));
+
+    // What the rounds said is read back from config.json, and decides.
+    let config: Value = serde_json::from_str(&place.read("one/config.json")).expect("JSON");
+    for (pointer, value, kind) in [
+        (
+            "/start/certificate/p",
+            serde_json::json!(1e-5),
+            "certificate",
+        ),
+        ("/start/certificate/p", Value::Null, "certificate"),
+        (
+            "/start/last_step",
+            serde_json::json!(3.5),
+            "search_not_arrived",
+        ),
+        ("/start/last_step", Value::Null, "search_not_arrived"),
+        ("/start/cut", serde_json::json!(true), "search_not_arrived"),
+        ("/start/surprise/1", serde_json::json!(3.5), "contradiction"),
+        ("/start/surprise/0", Value::Null, "contradiction"),
+        ("/start/unknown", serde_json::json!(0.5), "width_unknown"),
+    ] {
+        let mut changed = config.clone();
+        *changed.pointer_mut(pointer).expect("a place") = value;
+        place.write("one/config.json", &changed.to_string());
+        let diagnosis = place.json("diagnose one --format json");
+        assert_eq!(
+            diagnosis["decision"], "do_not_use",
+            "{pointer}: {diagnosis}"
+        );
+        assert_eq!(kinds(&diagnosis)[0], kind, "{pointer}");
+    }
 }
 
 /// Four chains of 500 independent draws, uniform by Knuth's generator.

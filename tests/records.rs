@@ -385,6 +385,7 @@ fn public_part(place: &Place, data: &str, more: &str) -> Vec<String> {
     // How many releases took place follows from the draws, as do verdicts.
     report["released"] = Value::Null;
     report["verdicts"] = Value::Null;
+    report["decision"] = Value::Null;
     vec![
         said.join("\n"),
         comments.join("\n"),

@@ -112,7 +112,7 @@ fn a_run_has_a_report_which_can_be_made_again_from_its_files() {
     place.succeeds("check run/model.dpm");
 }
 
-/// Epsilon and delta alone, on records that are too few for chains: what was chosen on made-up
+/// dp-langevin on records that are too few for chains: what was chosen on made-up
 /// records costs nothing and is said, and draws of a Gaussian are not called converged anywhere.
 #[test]
 fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
@@ -122,7 +122,7 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
         .map(|i| format!("{:.3}\n", 2.9 * ((i * 37 % 50) as f64 / 25.0 - 1.0)))
         .collect();
     place.write("d.csv", &format!("y\n{rows}"));
-    let alone = "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --constants c.json --out run --insecure-noise-seed 1";
+    let alone = "sample m.dpm d.csv --algorithm dp-langevin --epsilon 2 --delta 1e-6 --constants c.json --out run --insecure-noise-seed 1";
     let outcome = place.succeeds(alone);
     for expected in [
         "on records made up from the model, which costs no privacy",
@@ -141,7 +141,8 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     assert_eq!(config["foreseen"]["gradients_per_draw_chosen"], true);
     assert_eq!(config["gradients_per_draw"], 1);
     let page = place.read("run/report.html");
-    assert!(page.contains("A FITTED GAUSSIAN, NO CHAINS"));
+    assert!(page.contains("USE WITH CARE"));
+    assert!(page.contains("There are no chains to converge"));
     assert!(page.contains("There are no traces to draw: no chain has made these draws."));
     assert!(page.contains("chosen before a row was read"));
     // Told how many, nothing is chosen.

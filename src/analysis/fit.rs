@@ -15,7 +15,7 @@ use crate::output::{
     ClipReport, Clipping, Draws, PrivateRun, RunDirectory, RunDirectoryError, RunLedger, chain_csv,
     facts, prior_ranges_of, private_report, sampled,
 };
-use crate::sampler::{Beginning, Chain, MetricForm, Plan, Question};
+use crate::sampler::{Algorithm, Beginning, Chain, MetricForm, Plan, Question};
 
 use super::error::Error;
 
@@ -77,18 +77,20 @@ impl Fit {
         let draws = Draws::new(names, made.chains.iter().map(of_chain).collect());
         // The density gives every draw its names.
         let draws = draws.map_err(|e: SummaryError| Error::Settings(e.to_string()))?;
+        let algorithm = made.prepared.plan.request.algorithm;
+        let records = made.chains.iter().zip(draws.chains());
         let diagnosis = diagnose(&Evidence {
             names: draws.names().to_vec(),
-            chains: made.chains.iter().zip(draws.chains()).map(record).collect(),
-            facts: facts(
-                Some(made.prepared.plan.request.algorithm.name),
-                &config,
-                &report,
-            ),
+            chains: records.map(|chain| record(chain, algorithm)).collect(),
+            facts: facts(Some(algorithm.name), &config, &report),
             priors: prior_ranges_of(made.density),
         });
         if draws.chains().iter().any(|chain| !chain.is_empty()) {
-            report["verdicts"] = diagnosis.to_report();
+            if let (Some(report), Value::Object(said)) =
+                (report.as_object_mut(), diagnosis.to_report())
+            {
+                report.extend(said);
+            }
         }
         Ok(Fit {
             draws,
@@ -207,15 +209,21 @@ impl Fit {
     }
 }
 
-fn record((chain, draws): (&Chain, &Vec<Vec<f64>>)) -> ChainRecord {
+fn record((chain, draws): (&Chain, &Vec<Vec<f64>>), algorithm: &'static Algorithm) -> ChainRecord {
     let kept = || sampled(chain).take(draws.len());
+    let column = |name: &str| match algorithm.columns.iter().position(|c| *c == name) {
+        Some(index) => kept()
+            .filter_map(|d| d.sampler.get(index).copied())
+            .collect(),
+        None => Vec::new(),
+    };
     ChainRecord {
         draws: draws.clone(),
         accept_stat: kept().map(|d| d.accept_stat).collect(),
         step_size: kept().map(|d| d.step_size).collect(),
         divergent: kept().map(|d| f64::from(d.divergent)).collect(),
-        energy: Vec::new(),
-        tree_depth: Vec::new(),
+        energy: column("energy__"),
+        tree_depth: column("treedepth__"),
     }
 }
 
@@ -240,12 +248,12 @@ fn report(made: &Made) -> Value {
 }
 
 fn clipping(made: &Made) -> Clipping {
-    let clips = &made.prepared.clips;
+    let (clips, plan) = (&made.prepared.clips, &made.prepared.plan);
     let derived = match &clips.derived {
         Some(Ok(bound)) => Some(bound.clip()),
         _ => None,
     };
-    let asks = |question| made.prepared.plan.tau(question).is_some();
+    let asks = |question| plan.tau(question).is_some();
     let of = |which: usize, question| {
         (clips.used[which] && asks(question)).then_some(ClipReport {
             bound: clips.bounds[which],
@@ -255,7 +263,7 @@ fn clipping(made: &Made) -> Clipping {
     Clipping {
         gradient: of(0, Question::Gradient),
         log_ratio: of(1, Question::LogRatio),
-        learns: made.prepared.plan.request.algorithm.learns(),
+        learnt: (plan.request.algorithm.learner()).map(|learner| learner.clipping(plan)),
     }
 }
 

@@ -7,7 +7,7 @@ use super::run_settings::RunSettings;
 use crate::analysis::{Clip, ClipError, choose};
 use crate::model::{Derived, Model};
 use crate::output::{ClipReport, Clipping};
-use crate::sampler::Algorithm;
+use crate::sampler::{Algorithm, Plan};
 
 /// `--clip-gradient B|derived`
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,8 +38,6 @@ pub(super) struct ClipBounds {
     used: [bool; 2],
     /// What no record exceeds; none where rows share a unit.
     derived: Option<Derived>,
-    /// Whether the sampler learns its bounds.
-    learns: bool,
 }
 
 impl ClipBounds {
@@ -65,12 +63,19 @@ impl ClipBounds {
             log_ratio,
             used: chosen.used,
             derived: chosen.derived,
-            learns: algorithm.learns(),
         })
     }
 
-    /// What the report says of them.
-    pub fn report(&self) -> Clipping {
+    /// What the report of a run of this plan says of them.
+    pub fn report(&self, plan: &Plan) -> Clipping {
+        let learner = plan.request.algorithm.learner();
+        Clipping {
+            learnt: learner.map(|learner| learner.clipping(plan)),
+            ..self.given()
+        }
+    }
+
+    fn given(&self) -> Clipping {
         let derived = match &self.derived {
             Some(Ok(bound)) => Some(bound.clip()),
             _ => None,
@@ -79,13 +84,13 @@ impl ClipBounds {
         Clipping {
             gradient: of(self.gradient, self.used[0]),
             log_ratio: of(self.log_ratio, self.used[1]),
-            learns: self.learns,
+            learnt: None,
         }
     }
 
     /// The same for `dpm plan --format json`.
-    pub fn json(&self) -> Value {
-        self.report().json()
+    pub fn json(&self, plan: &Plan) -> Value {
+        self.report(plan).json()
     }
 
     /// Whether records are clipped, in words, for people.
@@ -93,7 +98,7 @@ impl ClipBounds {
         if !self.used.contains(&true) {
             return Vec::new();
         }
-        let report = self.report();
+        let report = self.given();
         if report.never_activates() {
             return vec![format!("clipping: {}", report.statement())];
         }

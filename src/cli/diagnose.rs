@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::chains::{is_private, parameters, read_chains};
 use super::failure::Failure;
 use super::{Common, pretty, print, say_always};
-use crate::diagnostics::{Diagnosis, Evidence, Severity, Verdict, diagnose};
+use crate::diagnostics::{Decision, Diagnosis, Evidence, Severity, Verdict, diagnose};
 use crate::output;
 use crate::output::stan_csv::StanCsv;
 
@@ -16,7 +16,8 @@ const SHOWN: usize = 3;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Says whether the chains have converged, whether noise is what the draws are made of, and what
+Says whether the draws can be used, with what care, or not: whether what they were drawn from was
+found, whether the chains have converged, whether noise is what the draws are made of; and what
 would help, from released draws and public settings: it costs no privacy, and the exit code is 0
 whatever it finds. docs/diagnostics.md explains each verdict and its threshold.
 
@@ -51,6 +52,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Format::Text => diagnosis.to_text(),
         Format::Json => pretty(&json!({
             "private": private,
+            "decision": diagnosis.decision,
             "convergence": diagnosis.convergence,
             "verdicts": diagnosis.verdicts,
         })),
@@ -61,14 +63,15 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
 /// used for is said to those as well who want to hear nothing: a job that runs by itself must not
 /// lose it.
 pub(super) fn say_verdicts(run: &Path, diagnosis: &Diagnosis, common: &Common) {
+    let in_short = format!("verdict: {}", diagnosis.in_short());
     if common.quiet {
-        if let Some(problem) = diagnosis.problem() {
-            say_always(format!("verdict: problem: {}", problem.sentence));
+        if diagnosis.decision == Decision::DoNotUse {
+            say_always(in_short);
         }
         return;
     }
-    let (headline, rest) = diagnosis.headline_and_rest();
-    common.say(format!("verdict: {}", headline.map_or("", |v| &v.sentence)));
+    common.say(in_short);
+    let (_, rest) = diagnosis.headline_and_rest();
     let severe = |v: &&&Verdict| v.severity <= Severity::Warning;
     let shown: Vec<_> = rest.iter().filter(severe).take(SHOWN).collect();
     for verdict in &shown {
@@ -87,14 +90,24 @@ pub(super) fn say_verdicts(run: &Path, diagnosis: &Diagnosis, common: &Common) {
     }
 }
 
-/// What makes a summary useless, said beside it in any case.
-pub(super) fn say_problems(run: &Path, files: &[StanCsv]) {
+/// What a summary is not to be used for, said beside it in any case, and what it is to be read with.
+pub(super) fn say_beside_summary(run: &Path, files: &[StanCsv], common: &Common) {
     let Ok(evidence) = evidence(run, files) else {
         return;
     };
-    let Diagnosis { verdicts, .. } = diagnose(&evidence);
-    for verdict in verdicts.iter().filter(|v| v.severity == Severity::Problem) {
-        say_always(format!("problem: {}", verdict.sentence));
+    let diagnosis = diagnose(&evidence);
+    let said = |severity: Severity| match (severity, common.quiet) {
+        (Severity::Problem, _) => true,
+        (severity, quiet) => severity == Severity::Warning && !quiet,
+    };
+    let verdicts: Vec<&Verdict> = (diagnosis.verdicts.iter())
+        .filter(|v| said(v.severity))
+        .collect();
+    if !verdicts.is_empty() {
+        say_always(format!("verdict: {}", diagnosis.decision.sentence()));
+    }
+    for verdict in verdicts {
+        say_always(format!("{}: {}", verdict.severity.name(), verdict.sentence));
     }
 }
 

@@ -1,5 +1,5 @@
-//! What `dpm sample` and `dpm plan` say of what was chosen and foreseen on records that are made up
-//! from the model.
+//! What `dpm sample` and `dpm plan` say of what was chosen and foreseen from the model alone, and on
+//! records that are made up from it.
 
 use serde_json::{Value, json};
 
@@ -7,11 +7,17 @@ use super::clip_bounds::ClipBounds;
 use super::failure::Failure;
 use super::run_settings::{Lengths, RunSettings};
 use crate::model::Model;
-use crate::sampler::{Algorithm, Plan};
+use crate::sampler::{Algorithm, Foresight, Plan};
 use crate::tune::{for_model, foresee, tuned_plan};
 
-/// Of a sampler that learns its coordinates, on simulated records.
-pub(super) struct Foreseen {
+/// Before a row is read.
+pub(super) enum Foreseen {
+    Travel(Travel),
+    Likelihood(Foresight),
+}
+
+/// Of chains that travel, on simulated records.
+pub(super) struct Travel {
     gradients_per_draw: u64,
     /// Whether their number was chosen on them.
     is_chosen: bool,
@@ -39,18 +45,63 @@ pub(super) fn plan(
                 false => Plan::new(for_model(request, model)?),
             },
         )?;
-    let foreseen = foresee(model, &plan).and_then(|found| {
-        Some(Foreseen {
+    let travel = foresee(model, &plan).and_then(|found| {
+        Some(Foreseen::Travel(Travel {
             gradients_per_draw: plan.request.gradients_per_draw,
             is_chosen: is_open && found.gradients_per_draw.is_some(),
             travel: found.travel?,
-        })
+        }))
     });
+    let learner = algorithm.learner();
+    let likelihood = learner.and_then(|learner| learner.foresight(&plan));
+    let foreseen = travel.or(likelihood.map(Foreseen::Likelihood));
     Ok((plan, lengths, foreseen))
 }
 
 impl Foreseen {
     pub fn line(&self) -> String {
+        match self {
+            Foreseen::Travel(travel) => travel.line(),
+            Foreseen::Likelihood(foresight) => of_likelihood(foresight),
+        }
+    }
+
+    /// For the files of a run.
+    pub fn json(&self) -> Value {
+        match self {
+            Foreseen::Travel(travel) => travel.json(),
+            Foreseen::Likelihood(foresight) => json!({
+                "from": "the model and the settings: no privacy cost",
+                "rounds": foresight.rounds,
+                "coordinates": foresight.coordinates,
+                "information": foresight.information,
+                "noise": foresight.noise,
+                "width": foresight.noise.hypot(1.0),
+                "shares": (foresight.shares.iter())
+                    .map(|(what, share)| ((*what).to_owned(), json!(share)))
+                    .collect::<serde_json::Map<_, _>>(),
+            }),
+        }
+    }
+}
+
+fn of_likelihood(foresight: &Foresight) -> String {
+    let shares = foresight.shares.iter();
+    let shares: Vec<String> = shares
+        .map(|(what, share)| format!("{what} {:.0}%", 100.0 * share))
+        .collect();
+    format!(
+        "foreseen, at no cost in privacy: {} rounds and a certificate, for {} direction{} that records tell of ({} of the budget); intervals at least {:.2} times as wide as without privacy, and wider still where some records count for much more than others",
+        foresight.rounds,
+        foresight.coordinates,
+        if foresight.coordinates == 1 { "" } else { "s" },
+        shares.join(", "),
+        foresight.noise.hypot(1.0),
+    )
+}
+
+impl Travel {
+    fn line(&self) -> String {
         let gradients = match self.gradients_per_draw {
             1 => "1 gradient".to_owned(),
             n => format!("{n} gradients"),
@@ -65,8 +116,7 @@ impl Foreseen {
         )
     }
 
-    /// For the files of a run.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         json!({
             "from": "records made up from the model: no privacy cost",
             "gradients_per_draw_chosen": self.is_chosen,

@@ -219,7 +219,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments, common),
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),
-        Command::Summary(arguments) => summary::run(&arguments),
+        Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
         Command::Report(arguments) => report::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),

@@ -23,8 +23,9 @@ Prints what a run would release, with its noise, and what that noise means for t
 the standard deviation of the acceptance test's noise for a typical proposal, and that of
 a gradient beside what a gradient is, on records that are made up from the model: with
 parameters from its prior and covariates uniform between their bounds. These also show how
-many records would be clipped, and how far the chains of dp-langevin would travel. Warns of
-what cannot work.
+many records would be clipped, and how far the chains of dp-langevin would travel. Of
+dp-laplace it says how many rounds there are, what each kind of release gets of the budget, and
+how much wider intervals will be at least than without privacy. Warns of what cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
@@ -99,7 +100,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     print(&match arguments.format {
         Format::Json => {
             let mut json = json_of(&plan);
-            json["clipping"] = clips.json();
+            json["clipping"] = clips.json(&plan);
             json["foreseen"] = json!(foreseen.as_ref().map(Foreseen::json));
             json["simulated"] = json!(simulated.as_ref().map(|s| &s.prediction));
             if let (Some(list), Some(warning)) = (json["warnings"].as_array_mut(), noisy) {

@@ -420,7 +420,7 @@ impl Job<'_> {
             unfinished,
             lost_iterations: lost,
             tempered: plan.request.temperature != 1.0,
-            clipping: clips.report(),
+            clipping: clips.report(&plan),
         });
         let used = |flag: &str| algorithm.settings.contains(&flag);
         for line in start.iter().flat_map(|start| start.describe(&plan)) {
@@ -616,7 +616,7 @@ impl Job<'_> {
             _ => diagnose::of_draws(run.path(), &config, &report),
         };
         if let Some(diagnosis) = &diagnosis {
-            merge(&mut report, json!({ "verdicts": diagnosis.to_report() }));
+            merge(&mut report, diagnosis.to_report());
         }
         run.write("privacy.json", &pretty(&report))
             .map_err(Failure::run)?;

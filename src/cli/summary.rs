@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::chains::{is_private, read_chains};
 use super::diagnose;
 use super::failure::Failure;
-use super::{pretty, print, say_always};
+use super::{Common, pretty, print, say_always};
 use crate::diagnostics::Summary;
 use crate::output::is_unfinished;
 
@@ -26,7 +26,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let files = read_chains(&arguments.run)?;
     let private = files.iter().all(is_private);
     let names = files[0].parameters();
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             arguments.run.display()
         ));
     }
-    diagnose::say_problems(&arguments.run, &files);
+    diagnose::say_beside_summary(&arguments.run, &files, common);
     print(&match arguments.format {
         Format::Table => summary.to_table(),
         Format::Csv => marked_csv(&summary, private),

@@ -41,6 +41,6 @@ pub use parameter_name::{bracket_name, dot_name, element_names};
 pub use r_hat::r_hat;
 pub use summary::{ParameterSummary, Summary, SummaryError};
 pub use verdict::{
-    ChainRecord, Diagnosis, Evidence, Grade, Kind, PriorRange, RunFacts, SearchFacts, Severity,
-    Verdict, diagnose,
+    Certificate, ChainRecord, Decision, Diagnosis, Evidence, Grade, Kind, LikelihoodFacts,
+    PriorRange, RunFacts, SearchFacts, Severity, Verdict, diagnose,
 };

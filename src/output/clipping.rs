@@ -31,8 +31,8 @@ pub struct Clipping {
     pub gradient: Option<ClipReport>,
     /// Per unit of distance.
     pub log_ratio: Option<ClipReport>,
-    /// Whether the bounds are learnt from releases, in coordinates that are learnt as well.
-    pub learns: bool,
+    /// Of bounds that are learnt from releases, what the sampler says of them.
+    pub learnt: Option<&'static str>,
 }
 
 impl Clipping {
@@ -45,8 +45,8 @@ impl Clipping {
     pub fn statement(&self) -> &'static str {
         if self.never_activates() {
             "No record is ever clipped, rounding apart: the bounds hold for every record and all parameters, by the declared bounds and the model's form. What the sampler's theory says of its target holds as stated, with the posterior itself in place of the clipped one."
-        } else if self.learns {
-            "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private, and meant to be about two in a thousand. The target is the clipped posterior."
+        } else if let Some(statement) = self.learnt {
+            statement
         } else if self.gradient.is_none() && self.log_ratio.is_none() {
             "The sampler has a clip bound of its own, or none."
         } else {

@@ -9,9 +9,10 @@ use super::prior::prior_ranges;
 use super::stan_csv::{ReadStanCsvError, StanCsv, read_stan_csv};
 use super::unfinished::is_unfinished;
 use crate::diagnostics::{
-    ChainRecord, Diagnosis, Evidence, RunFacts, SearchFacts, Summary, diagnose,
+    Certificate, ChainRecord, Diagnosis, Evidence, LikelihoodFacts, RunFacts, SearchFacts, Summary,
+    diagnose,
 };
-use crate::sampler::{self, Kind};
+use crate::sampler::{self, DEFAULT_MAX_DEPTH, Kind};
 
 /// A run of `dpm sample`, or what [`Fit::save`](crate::Fit::save) wrote, read back from its
 /// directory.
@@ -253,30 +254,65 @@ pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> 
         Some(Kind::Open(_)) => false,
         Some(Kind::Exact | Kind::Clipped(_)) | None => true,
     };
+    let start = &config["start"];
+    let likelihood = likelihood(start);
     let clips = |what: &str| report["clipping"][what]["never_activates"] == Value::Bool(false);
     RunFacts {
         has_budget: matches!(kind, Some(Kind::Private(_))),
         tests_proposals,
         adapts_step: tests_proposals && config["step_size"].is_null(),
-        unit_metric: config["metric"].as_str().is_none_or(|m| m == "unit"),
+        // Draws from a released likelihood have its metric.
+        unit_metric: likelihood.is_none() && config["metric"].as_str().is_none_or(|m| m == "unit"),
         noise: serde_json::from_value(config["noise"].clone()).unwrap_or_default(),
         leapfrog_steps: config["leapfrog_steps"].as_u64(),
-        max_depth: config["max_depth"].as_u64().map(|d| d as u32),
+        max_depth: match likelihood {
+            Some(_) => Some(DEFAULT_MAX_DEPTH),
+            None => config["max_depth"].as_u64().map(|d| d as u32),
+        },
         plan_warnings: serde_json::from_value(config["plan_warnings"].clone()).unwrap_or_default(),
-        search: search(&config["start"]),
+        search: search(start),
+        likelihood,
         may_clip: clips("gradient") || clips("log_ratio"),
         tempered: config["temperature"].as_f64(),
     }
 }
 
+/// Whether `start` is of a sampler that releases the likelihood.
+fn is_of_likelihood(start: &Value) -> bool {
+    start["information"].is_string()
+}
+
 /// How the search went that `config.json` has as `start`. What is missing there was no number.
 fn search(start: &Value) -> Option<SearchFacts> {
-    start.is_object().then(|| SearchFacts {
+    (start.is_object() && !is_of_likelihood(start)).then(|| SearchFacts {
         last_step: start["last_step"].as_f64().unwrap_or(f64::MAX),
         cut: start["cut"] == Value::Bool(true),
         unknown: start["unknown"].as_f64().unwrap_or(1.0),
         seen: start["seen"] == Value::Bool(true),
         centre_sd: (start["gaussian"] == Value::Bool(true))
             .then(|| start["centre_sd"].as_f64().unwrap_or(f64::MAX)),
+    })
+}
+
+/// How the likelihood was learnt that `config.json` has as `start`. What is missing there was no
+/// number.
+fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
+    let number = |value: &Value, otherwise: f64| value.as_f64().unwrap_or(otherwise);
+    let of = |key: &str, otherwise: f64| number(&start[key], otherwise);
+    let surprises = start["surprise"].as_array().into_iter().flatten();
+    let certificate = &start["certificate"];
+    is_of_likelihood(start).then(|| LikelihoodFacts {
+        coordinates: start["coordinates"].as_u64().unwrap_or(0),
+        last_step: of("last_step", f64::MAX),
+        cut: start["cut"] == Value::Bool(true),
+        surprise: surprises.map(|s| number(s, f64::MAX)).collect(),
+        unknown: of("unknown", 1.0),
+        seen: start["seen"] == Value::Bool(true),
+        has_law: start["information"] != "second derivatives",
+        centre_sd: of("centre_sd", f64::INFINITY),
+        certificate: certificate.is_object().then(|| Certificate {
+            p: number(&certificate["p"], 0.0),
+            noise: number(&certificate["noise"], f64::INFINITY),
+        }),
     })
 }

@@ -17,6 +17,14 @@ pub trait Learner: Sync {
     /// How many of the plan's first lines are of what is learnt, and of no chain.
     fn lines(&self, plan: &Plan) -> usize;
 
+    /// Whether records are clipped, and what that does, for reports.
+    fn clipping(&self, plan: &Plan) -> &'static str;
+
+    /// What a plan amounts to, where that can be told before a row is read.
+    fn foresight(&self, _: &Plan) -> Option<Foresight> {
+        None
+    }
+
     /// Before the first round.
     ///
     /// Errors: no point to begin at; a plan that was made for another model.
@@ -37,6 +45,21 @@ pub trait Learner: Sync {
         density: &Density,
         plan: &Plan,
     ) -> Result<Box<dyn Beginning>, SampleError>;
+}
+
+/// What is foreseen of rounds that release a likelihood.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Foresight {
+    pub rounds: u64,
+    /// How many directions the records tell of.
+    pub coordinates: u64,
+    /// Where the information in a record comes from.
+    pub information: &'static str,
+    /// Standard deviation of the noise in the centre, in posterior standard deviations, where
+    /// records are much alike.
+    pub noise: f64,
+    /// What of the budget each kind of release gets.
+    pub shares: Vec<(&'static str, f64)>,
 }
 
 /// What was learnt so far: all of it follows from released values.

@@ -152,6 +152,10 @@ impl Learner for DpLangevin {
         start::LINES
     }
 
+    fn clipping(&self, _: &Plan) -> &'static str {
+        "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private, and meant to be about two in a thousand. The target is the clipped posterior."
+    }
+
     fn begin(
         &self,
         density: &Density,

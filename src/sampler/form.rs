@@ -34,6 +34,16 @@ pub enum Information {
 }
 
 impl Information {
+    /// For reports.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Information::Public => "public",
+            Information::Law { bounded: true } => "law, bounded gradients",
+            Information::Law { bounded: false } => "law",
+            Information::Curvature => "second derivatives",
+        }
+    }
+
     /// Whether a plan for the other asks the same of the vault.
     pub(super) fn is_planned_as(self, other: Information) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)

@@ -48,7 +48,7 @@ mod warmup;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-pub use beginning::{Beginning, Learner};
+pub use beginning::{Beginning, Foresight, Learner};
 pub use checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
 pub use clipped::{ClippedSettings, sample_clipped};
 pub use dp_langevin::{foreseen_time, gradients_wanted};
@@ -109,9 +109,14 @@ impl Algorithm {
 
     /// Whether a run of it learns from releases before its chains begin.
     pub fn learns(&self) -> bool {
+        self.learner().is_some()
+    }
+
+    /// What learns then.
+    pub fn learner(&self) -> Option<&'static dyn Learner> {
         match self.kind {
-            Kind::Private(sampler) => sampler.learner().is_some(),
-            Kind::Exact | Kind::Open(_) | Kind::Clipped(_) => false,
+            Kind::Private(sampler) => sampler.learner(),
+            Kind::Exact | Kind::Open(_) | Kind::Clipped(_) => None,
         }
     }
 }

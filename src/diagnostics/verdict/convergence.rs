@@ -227,7 +227,9 @@ fn r_hat_figure(r: f64) -> String {
 }
 
 fn more_draws(view: &View) -> &'static str {
-    if view.facts.has_budget {
+    if view.facts.likelihood.is_some() {
+        "more iterations (--num-samples, --num-warmup), which cost no privacy in the run that they are asked of, or another parametrisation (for a hierarchy, the non-centred one). Another run spends an epsilon of its own"
+    } else if view.facts.has_budget {
         "more records or a larger epsilon, which both make the noise of a longer run bearable; fewer parameters; bounds from which `dpm check` derives clip bounds; a better start (--init) or, where the noise allows it, more iterations. Another run spends an epsilon of its own"
     } else {
         "more iterations (--num-samples), a longer warm-up (--num-warmup), a better start (--init), or another parametrisation"

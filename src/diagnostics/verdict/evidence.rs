@@ -41,8 +41,10 @@ pub struct RunFacts {
     pub plan_warnings: Vec<String>,
     /// Whether a clip bound may have changed what is sampled.
     pub may_clip: bool,
-    /// Of a sampler that searches for the posterior before it draws.
+    /// Of a sampler that searches for the posterior before its chains look at the records.
     pub search: Option<SearchFacts>,
+    /// Of a sampler that releases the likelihood, and draws from it at no cost.
+    pub likelihood: Option<LikelihoodFacts>,
     /// How many records the tempered likelihood counts for.
     pub tempered: Option<f64>,
 }
@@ -62,6 +64,39 @@ pub struct SearchFacts {
     /// Where draws are independent ones of a Gaussian that was fitted: standard deviation of the
     /// noise in its centre, in posterior standard deviations.
     pub centre_sd: Option<f64>,
+}
+
+/// How a likelihood was learnt; all of it follows from released values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LikelihoodFacts {
+    /// How many directions there are.
+    pub coordinates: u64,
+    /// Length of the last step, in posterior standard deviations, the root mean square over
+    /// directions; the largest number where there was none.
+    pub last_step: f64,
+    /// Whether that step was longer than a step may be.
+    pub cut: bool,
+    /// Of the last rounds, the mean square of what they saw, in units of what was expected.
+    pub surprise: Vec<f64>,
+    /// The share of directions whose information the noise could have made.
+    pub unknown: f64,
+    /// Whether the lengths of what is clipped were seen above the noise.
+    pub seen: bool,
+    /// Whether the information is that of a law that the model gives the outcomes, or public.
+    pub has_law: bool,
+    /// Standard deviation of the noise in the centre, in posterior standard deviations.
+    pub centre_sd: f64,
+    /// What the fresh look at the centre said; none where an interruption has lost it.
+    pub certificate: Option<Certificate>,
+}
+
+/// A fresh look at the centre.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Certificate {
+    /// How probable what it saw is where all that is claimed holds.
+    pub p: f64,
+    /// Standard deviation of its noise, in posterior standard deviations.
+    pub noise: f64,
 }
 
 /// What the prior says of a column.
@@ -164,6 +199,11 @@ impl View<'_> {
     /// independent draws of, in posterior standard deviations.
     pub fn gaussian(&self) -> Option<f64> {
         self.facts.search.as_ref()?.centre_sd
+    }
+
+    /// Whether each draw is paid for.
+    pub fn draws_cost(&self) -> bool {
+        self.facts.has_budget && self.facts.likelihood.is_none()
     }
 
     /// Draws of each chain, where all have as many.

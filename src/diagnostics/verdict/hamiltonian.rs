@@ -27,7 +27,10 @@ fn divergences(view: &View) -> Option<Verdict> {
     );
     Some(
         Verdict::new(Kind::Divergence, Severity::Warning, sentence)
-            .advise("a larger --target-acceptance (such as 0.95) or a smaller --step-size, or another parametrisation (for a hierarchy, the non-centred one)")
+            .advise(match view.facts.likelihood {
+                Some(_) => "`--algorithm dp-laplace --target-acceptance 0.95`, or another parametrisation (for a hierarchy, the non-centred one). Another run spends an epsilon of its own",
+                None => "a larger --target-acceptance (such as 0.95) or a smaller --step-size, or another parametrisation (for a hierarchy, the non-centred one)",
+            })
             .measured(count as f64, 0.0),
     )
 }
@@ -46,7 +49,10 @@ fn energies(view: &View) -> Option<Verdict> {
     );
     Some(
         Verdict::new(Kind::Energy, Severity::Warning, sentence)
-            .advise("another parametrisation, a dense --metric, or a longer warm-up")
+            .advise(match view.facts.likelihood {
+                Some(_) => "another parametrisation, or tighter priors of what the records say little about",
+                None => "another parametrisation, a dense --metric, or a longer warm-up",
+            })
             .measured(worst, E_BFMI),
     )
 }
@@ -75,7 +81,10 @@ fn tree_depth(view: &View) -> Option<Verdict> {
     );
     Some(
         Verdict::new(Kind::TreeDepth, Severity::Note, sentence)
-            .advise("a larger --max-depth, or another --metric or parametrisation")
+            .advise(match view.facts.likelihood {
+                Some(_) => "another parametrisation",
+                None => "a larger --max-depth, or another --metric or parametrisation",
+            })
             .measured(share, 0.0),
     )
 }

@@ -8,6 +8,7 @@
 mod convergence;
 mod evidence;
 mod hamiltonian;
+mod likelihood;
 mod limits;
 mod motion;
 mod noise;
@@ -16,6 +17,8 @@ mod search;
 mod values;
 
 #[cfg(test)]
+mod likelihood_tests;
+#[cfg(test)]
 mod tests;
 
 use serde::Serialize;
@@ -23,7 +26,9 @@ use serde_json::{Value, json};
 
 pub use convergence::Grade;
 use evidence::View;
-pub use evidence::{ChainRecord, Evidence, PriorRange, RunFacts, SearchFacts};
+pub use evidence::{
+    Certificate, ChainRecord, Evidence, LikelihoodFacts, PriorRange, RunFacts, SearchFacts,
+};
 
 /// How bad it is; the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -50,11 +55,42 @@ impl Severity {
     }
 }
 
+/// What a reader is to do with the draws; it follows from the worst verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Use,
+    /// There is a warning.
+    UseWithCare,
+    /// There is a problem.
+    DoNotUse,
+}
+
+impl Decision {
+    fn of(verdicts: &[Verdict]) -> Decision {
+        match verdicts.iter().map(|v| v.severity).min() {
+            Some(Severity::Problem) => Decision::DoNotUse,
+            Some(Severity::Warning) => Decision::UseWithCare,
+            Some(Severity::Note | Severity::Good) | None => Decision::Use,
+        }
+    }
+
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Decision::Use => "These draws can be used.",
+            Decision::UseWithCare => "Use these draws with care.",
+            Decision::DoNotUse => "Do not use these draws.",
+        }
+    }
+}
+
 /// Which rule speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     SearchNotArrived,
+    Certificate,
+    Contradiction,
     GradientsUnseen,
     CentreNoise,
     WidthUnknown,
@@ -131,6 +167,7 @@ impl Verdict {
 /// All that can be said of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
+    pub decision: Decision,
     pub convergence: Grade,
     /// The worst first; among equals, what decides before what explains it.
     pub verdicts: Vec<Verdict>,
@@ -140,6 +177,7 @@ pub struct Diagnosis {
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let view = View::of(evidence);
     let mut beforehand = search::verdicts(&view);
+    beforehand.extend(likelihood::verdicts(&view));
     beforehand.extend(prior::verdicts(&view));
     let worst = beforehand.iter().map(|v| v.severity).min();
     let failed = worst == Some(Severity::Problem);
@@ -153,7 +191,8 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
         }
         // That chains agree, or that there are none, is no news then.
         true => {
-            verdicts.extend(beforehand);
+            let praise = |v: &Verdict| v.severity == Severity::Good;
+            verdicts.extend(beforehand.into_iter().filter(|v| !praise(v)));
             verdicts.extend((convergence.severity == Severity::Problem).then_some(convergence));
         }
     }
@@ -165,6 +204,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     // Stable, so rules of one severity keep their order.
     verdicts.sort_by_key(|v| v.severity);
     Diagnosis {
+        decision: Decision::of(&verdicts),
         convergence: match failed {
             true => Grade::SearchFailed,
             false => grade,
@@ -174,41 +214,40 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
 }
 
 impl Diagnosis {
-    /// What decides whether the draws can be used: the sentence about convergence, or that of a
-    /// search that failed. Every diagnosis has one.
+    /// Why the decision is as it is: the worst problem or warning, or else that chains have
+    /// converged. Every diagnosis has one.
     pub fn headline(&self) -> &str {
         self.headline_and_rest().0.map_or("", |v| &v.sentence)
     }
 
+    /// The decision, and the headline behind it.
+    pub fn in_short(&self) -> String {
+        format!("{} {}", self.decision.sentence(), self.headline())
+    }
+
     /// The verdict that is the headline, and the others.
     pub(crate) fn headline_and_rest(&self) -> (Option<&Verdict>, Vec<&Verdict>) {
-        let decides = |v: &Verdict| match self.convergence {
-            Grade::SearchFailed => v.severity == Severity::Problem,
-            _ => v.kind == Kind::Convergence,
+        let decides = |v: &Verdict| match self.decision {
+            Decision::Use => v.kind == Kind::Convergence,
+            Decision::UseWithCare | Decision::DoNotUse => true,
         };
         let mut rest: Vec<&Verdict> = self.verdicts.iter().collect();
         let place = rest.iter().position(|v| decides(v));
         (place.map(|place| rest.remove(place)), rest)
     }
 
-    /// The worst verdict, if the draws are not to be used.
-    pub(crate) fn problem(&self) -> Option<&Verdict> {
-        let worst = self.verdicts.first();
-        worst.filter(|v| v.severity == Severity::Problem)
-    }
-
-    /// Kind, severity and sentence of each verdict, for `privacy.json`.
+    /// The decision, and kind, severity and sentence of each verdict, for `privacy.json`.
     pub(crate) fn to_report(&self) -> Value {
         let said = self
             .verdicts
             .iter()
             .map(|v| json!({ "kind": v.kind, "severity": v.severity, "sentence": v.sentence }));
-        Value::Array(said.collect())
+        json!({ "decision": self.decision, "verdicts": said.collect::<Vec<_>>() })
     }
 
     /// All of it for people, with what would help under each sentence. Ends in a newline.
     pub fn to_text(&self) -> String {
-        let mut text = String::new();
+        let mut text = format!("{}\n", self.decision.sentence());
         for verdict in &self.verdicts {
             text.push_str(&format!(
                 "{}: {}\n",

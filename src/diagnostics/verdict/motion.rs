@@ -102,7 +102,10 @@ fn low_acceptance(view: &View) -> Option<Verdict> {
 }
 
 fn shorter_steps(view: &View) -> &'static str {
-    if view.facts.has_budget {
+    if view.facts.likelihood.is_some() {
+        return "`--algorithm dp-laplace --target-acceptance 0.95`, a longer warm-up (--num-warmup), or another parametrisation. Another run spends an epsilon of its own";
+    }
+    if view.draws_cost() {
         "a smaller --step-size (or a longer warm-up that finds one), fewer --leapfrog-steps, a larger epsilon or more records, which lower the noise of the test, and a better start (--init)"
     } else {
         "a smaller --step-size, or a longer warm-up that finds one, and a better start (--init)"
@@ -121,7 +124,7 @@ fn small_steps(view: &View, grade: Grade) -> Option<Verdict> {
         "Nearly every proposal is accepted ({}), while the chains get nowhere: the steps are small beside the posterior.",
         percent(acceptance)
     );
-    let advice = if view.facts.has_budget {
+    let advice = if view.draws_cost() {
         "a larger --step-size or more --leapfrog-steps, as far as the noise of the test allows (`dpm plan` says what it would be)"
     } else {
         "a larger --step-size or more --leapfrog-steps"
@@ -163,7 +166,7 @@ fn drift(view: &View, grade: Grade) -> Option<Verdict> {
             n => format!(", and {} likewise", counted(n - 1, "other parameter")),
         }
     );
-    let advice = if view.facts.has_budget {
+    let advice = if view.draws_cost() {
         "a start nearer to where the chains are going (--init), which needs no budget when it is public knowledge, or a longer warm-up (--num-warmup), which does"
     } else {
         "a longer warm-up (--num-warmup) or a start nearer to where the chains are going (--init)"

@@ -10,15 +10,34 @@ use crate::diagnostics::{mean, quantile};
 pub(super) const PRIOR_WIDTH: f64 = 0.9;
 
 pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
-    let known: Vec<(&Column, &PriorRange)> = view
-        .moving
-        .iter()
-        .filter_map(|column| Some((column, column.prior.as_ref()?)))
-        .collect();
+    let known = known(view);
     [nothing_learnt(view, &known), beyond(&known)]
         .into_iter()
         .flatten()
         .collect()
+}
+
+fn known<'a>(view: &'a View) -> Vec<(&'a Column, &'a PriorRange)> {
+    let columns = view.moving.iter();
+    columns
+        .filter_map(|column| Some((column, column.prior.as_ref()?)))
+        .collect()
+}
+
+/// Width of the draws' central 90%, in that of the prior's.
+fn share((column, prior): &(&Column, &PriorRange)) -> f64 {
+    let width = quantile(&column.chains, 0.95) - quantile(&column.chains, 0.05);
+    width / (prior.central_90[1] - prior.central_90[0])
+}
+
+/// Columns and their widths in those of their priors, the widest first.
+pub(super) fn by_width(view: &View) -> Vec<(String, f64)> {
+    let known = known(view);
+    let mut widths: Vec<(String, f64)> = (known.iter())
+        .map(|known| (known.0.name.clone(), share(known)))
+        .collect();
+    widths.sort_by(|a, b| b.1.total_cmp(&a.1));
+    widths
 }
 
 /// Parameters of a private run that are as wide as before the records were seen.
@@ -26,22 +45,23 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     if !view.facts.has_budget {
         return None;
     }
-    let share = |(column, prior): &(&Column, &PriorRange)| {
-        let width = quantile(&column.chains, 0.95) - quantile(&column.chains, 0.05);
-        width / (prior.central_90[1] - prior.central_90[0])
-    };
-    let wide = known.iter().filter(|known| share(known) >= PRIOR_WIDTH);
+    let wide = |known: &&(&Column, &PriorRange)| share(known) >= PRIOR_WIDTH;
+    let wide = known.iter().filter(wide);
     let names: Vec<String> = wide.map(|(column, _)| column.name.clone()).collect();
-    if names.is_empty() {
+    let all = names.len() == view.moving.len();
+    // Of directions that are unknown it is said there.
+    let is_said =
+        (view.facts.likelihood.as_ref()).is_some_and(|likelihood| likelihood.unknown > 0.0);
+    if names.is_empty() || (is_said && !all) {
         return None;
     }
     let narrowest = known.iter().map(share).fold(f64::INFINITY, f64::min);
-    let verdict = match names.len() == view.moving.len() {
+    let verdict = match all {
         true => Verdict::new(
             Kind::PriorWidth,
             Severity::Problem,
             format!(
-                "These draws are not to be used as a posterior: all parameters are as wide as their priors (at least {} of the width), so that the run has learnt next to nothing from the records.",
+                "All parameters are as wide as their priors (at least {} of the width): the run has learnt next to nothing from the records.",
                 percent(narrowest)
             ),
         ),
@@ -60,7 +80,10 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     };
     Some(
         verdict
-            .advise("more records or a larger epsilon; columns and parameters of size one, so that gradients stand above the noise where the search begins; a start near the posterior (--init), from public knowledge")
+            .advise(match view.facts.likelihood {
+                Some(_) => "more records, a larger epsilon or fewer parameters",
+                None => "more records or a larger epsilon; columns and parameters of size one, so that gradients stand above the noise where the search begins; a start near the posterior (--init), from public knowledge",
+            })
             .about(names)
             .measured(narrowest, PRIOR_WIDTH),
     )

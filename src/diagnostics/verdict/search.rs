@@ -1,4 +1,4 @@
-//! Whether the search that precedes the draws of some samplers has found the posterior.
+//! Whether the search that precedes the chains of `dp-langevin` has found the posterior.
 //!
 //! Beyond its Newton steps such a search sees nothing of how well it went: a last step that is
 //! long says that it was still on its way, a short one not that it has arrived.
@@ -42,7 +42,7 @@ fn unseen(search: &SearchFacts) -> Option<Verdict> {
     if search.seen {
         return None;
     }
-    let sentence = "These draws are not to be used: the records' gradients never rose above the noise, or an interruption lost the last look at them, so that nothing shows that the search found the posterior.".to_owned();
+    let sentence = "The records' gradients never rose above the noise, or an interruption lost the last look at them, so that nothing shows that the search found the posterior.".to_owned();
     Some(Verdict::new(Kind::GradientsUnseen, Severity::Problem, sentence).advise(HELP))
 }
 
@@ -53,10 +53,10 @@ fn on_its_way(search: &SearchFacts) -> Option<Verdict> {
         return None;
     }
     let sentence = if search.last_step >= f64::MAX {
-        "These draws are not to be used: the search for the posterior made no step, and they lie where it began.".to_owned()
+        "The search for the posterior made no step, and they lie where it began.".to_owned()
     } else {
         format!(
-            "These draws are not to be used: the search for the posterior had not arrived. Its last step was {} of the draws' standard deviations long{}, where at most {LAST_STEP} are expected of one that has; the posterior may be far outside these intervals.",
+            "The search for the posterior had not arrived. Its last step was {} of the draws' standard deviations long{}, where at most {LAST_STEP} are expected of one that has; the posterior may be far outside these intervals.",
             figure(step),
             match search.cut {
                 true => " and was cut short",
@@ -87,7 +87,7 @@ fn centre(search: &SearchFacts) -> Option<Verdict> {
         );
     }
     let sentence = format!(
-        "These draws are not to be used: the noise in their centre, {} posterior standard deviations, is more than they can be widened by.",
+        "The noise in the draws' centre, {} posterior standard deviations, is more than they can be widened by.",
         figure(noise)
     );
     let verdict = Verdict::new(Kind::CentreNoise, Severity::Problem, sentence);
@@ -98,7 +98,7 @@ fn width(search: &SearchFacts) -> Option<Verdict> {
     if search.unknown < UNKNOWN {
         return None;
     }
-    let sentence = "These draws are not to be used: in at least one direction all that was seen of the records' information is noise, so that there the width of the draws is the noise's or the prior's, and neither it nor the centre need be the posterior's.".to_owned();
+    let sentence = "In at least one direction all that was seen of the records' information is noise, so that there the width of the draws is the noise's or the prior's, and neither it nor the centre need be the posterior's.".to_owned();
     Some(
         Verdict::new(Kind::WidthUnknown, Severity::Problem, sentence)
             .advise(HELP)

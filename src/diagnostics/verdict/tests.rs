@@ -9,15 +9,15 @@ use super::noise::acceptance_at;
 use super::*;
 use crate::sampler::NoiseScales;
 
-const CHAINS: usize = 4;
-const DRAWS: usize = 1000;
+pub(super) const CHAINS: usize = 4;
+pub(super) const DRAWS: usize = 1000;
 
 /// Independent standard normals, two parameters.
-fn good() -> Evidence {
+pub(super) fn good() -> Evidence {
     normals(CHAINS, DRAWS)
 }
 
-fn normals(chains: usize, draws: usize) -> Evidence {
+pub(super) fn normals(chains: usize, draws: usize) -> Evidence {
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let chain = |_| {
@@ -45,7 +45,7 @@ fn normals(chains: usize, draws: usize) -> Evidence {
 }
 
 /// Of every draw of every chain: (chain, draw, values).
-fn change(evidence: &mut Evidence, f: impl Fn(usize, usize, &mut Vec<f64>)) {
+pub(super) fn change(evidence: &mut Evidence, f: impl Fn(usize, usize, &mut Vec<f64>)) {
     for (c, chain) in evidence.chains.iter_mut().enumerate() {
         for (i, draw) in chain.draws.iter_mut().enumerate() {
             f(c, i, draw);
@@ -54,7 +54,7 @@ fn change(evidence: &mut Evidence, f: impl Fn(usize, usize, &mut Vec<f64>)) {
 }
 
 /// x_t = rho x_{t-1} + sqrt(1 - rho²) e_t, stationary.
-fn correlate(evidence: &mut Evidence, rho: f64) {
+pub(super) fn correlate(evidence: &mut Evidence, rho: f64) {
     for chain in &mut evidence.chains {
         for i in 1..chain.draws.len() {
             for j in 0..2 {
@@ -66,22 +66,22 @@ fn correlate(evidence: &mut Evidence, rho: f64) {
     }
 }
 
-fn accept(evidence: &mut Evidence, stat: f64) {
+pub(super) fn accept(evidence: &mut Evidence, stat: f64) {
     for chain in &mut evidence.chains {
         chain.accept_stat.fill(stat);
     }
 }
 
-fn kinds(diagnosis: &Diagnosis) -> Vec<Kind> {
+pub(super) fn kinds(diagnosis: &Diagnosis) -> Vec<Kind> {
     diagnosis.verdicts.iter().map(|v| v.kind).collect()
 }
 
-fn found(evidence: &Evidence, kind: Kind) -> Option<Verdict> {
+pub(super) fn found(evidence: &Evidence, kind: Kind) -> Option<Verdict> {
     let mut verdicts = diagnose(evidence).verdicts.into_iter();
     verdicts.find(|v| v.kind == kind)
 }
 
-fn of_kind(evidence: &Evidence, kind: Kind) -> Verdict {
+pub(super) fn of_kind(evidence: &Evidence, kind: Kind) -> Verdict {
     found(evidence, kind).unwrap_or_else(|| panic!("{:?}", kinds(&diagnose(evidence))))
 }
 
@@ -99,6 +99,7 @@ fn of_good_draws_only_good_is_said() {
         };
         let diagnosis = diagnose(&evidence);
         assert_eq!(diagnosis.convergence, Grade::Converged);
+        assert_eq!(diagnosis.decision, Decision::Use);
         assert_eq!(kinds(&diagnosis), [Kind::Convergence], "{diagnosis:?}");
         let verdict = &diagnosis.verdicts[0];
         assert_eq!(verdict.severity, Severity::Good);
@@ -610,7 +611,7 @@ fn a_fitted_gaussian_is_not_said_to_have_converged() {
     assert!(verdict.severity == Severity::Warning && verdict.sentence.contains("0.52"));
     let text = diagnosis.to_text();
     assert!(!text.contains("have converged") && text.contains(AS_THEY_ARE));
-    assert!(diagnosis.problem().is_none());
+    assert_eq!(diagnosis.decision, Decision::UseWithCare);
     // Few independent draws are no short chains.
     let mut few = normals(CHAINS, 50);
     few.facts = evidence.facts;
@@ -681,12 +682,7 @@ fn a_search_that_failed_decides_whatever_the_draws_look_like() {
             assert_eq!((verdict.kind, verdict.severity), (kind, Severity::Problem));
             assert_eq!(diagnosis.convergence, Grade::SearchFailed);
             assert_eq!(diagnosis.headline(), verdict.sentence);
-            assert_eq!(diagnosis.problem(), Some(verdict));
-            assert!(
-                verdict
-                    .sentence
-                    .starts_with("These draws are not to be used: ")
-            );
+            assert_eq!(diagnosis.decision, Decision::DoNotUse);
             assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
             let text = diagnosis.to_text();
             for praise in [AS_THEY_ARE, "have converged", "nearly converged"] {
@@ -789,8 +785,10 @@ fn a_report_has_each_verdict() {
         ..arrived()
     }));
     let report = diagnosis.to_report();
-    assert_eq!(report.as_array().unwrap().len(), diagnosis.verdicts.len());
-    assert_eq!(report[0]["kind"], "search_not_arrived");
-    assert_eq!(report[0]["severity"], "problem");
-    assert_eq!(report[0]["sentence"], diagnosis.headline());
+    assert_eq!(report["decision"], "do_not_use");
+    let list = &report["verdicts"];
+    assert_eq!(list.as_array().unwrap().len(), diagnosis.verdicts.len());
+    assert_eq!(list[0]["kind"], "search_not_arrived");
+    assert_eq!(list[0]["severity"], "problem");
+    assert_eq!(list[0]["sentence"], diagnosis.headline());
 }

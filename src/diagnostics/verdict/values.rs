@@ -53,7 +53,7 @@ fn few_draws(view: &View, grade: Grade) -> Option<Verdict> {
         "The chains are short: {} each, where {ESS} independent ones per chain are wanted before R-hat and ESS can be relied on.",
         counted(shortest, "draw"),
     );
-    let advice = if view.facts.has_budget {
+    let advice = if view.draws_cost() {
         "fewer chains (--chains), which share the budget, and more iterations each, as long as the noise allows it (`dpm plan` says what it would be)"
     } else {
         "more iterations (--num-samples)"

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::View;
 use super::html::Html;
+use super::likelihood;
 use super::posterior::folded;
 use crate::syntax::{Piece, pieces};
 
@@ -76,6 +77,9 @@ pub(super) fn asked(h: &mut Html, view: &View) {
             &[("class", &"note")],
             "How many gradients a draw has was chosen before a row was read, on records made up from the model: that costs no privacy.",
         );
+    }
+    if let Some(start) = view.likelihood() {
+        likelihood::likelihood(h, start);
     }
     let Some(all) = config.as_object().filter(|all| !all.is_empty()) else {
         return;

@@ -20,6 +20,9 @@ pub(super) fn verdicts(h: &mut Html, view: &View) {
     let Some(diagnosis) = &view.report.diagnosis else {
         return;
     };
+    h.within("p", &[("class", &"lead")], |h| {
+        h.element("strong", &[], diagnosis.decision.sentence());
+    });
     h.within("ul", &[("class", &"verdicts")], |h| {
         for verdict in &diagnosis.verdicts {
             let class = match verdict.severity {

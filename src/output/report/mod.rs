@@ -11,6 +11,7 @@ mod columns;
 mod guarantee;
 mod html;
 mod intervals;
+mod likelihood;
 mod page;
 mod pairs;
 mod plot;
@@ -127,6 +128,12 @@ impl View<'_> {
     /// Whether draws are independent ones of a fitted Gaussian: there are no chains, then.
     fn independent(&self) -> bool {
         self.report.config["start"]["gaussian"] == Value::Bool(true)
+    }
+
+    /// How the likelihood was learnt that draws were made from, where it was released.
+    fn likelihood(&self) -> Option<&Value> {
+        let start = &self.report.config["start"];
+        start["information"].is_string().then_some(start)
     }
 
     fn has_draws(&self) -> bool {

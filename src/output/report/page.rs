@@ -5,7 +5,7 @@ use super::html::Html;
 use super::posterior::scrolling_table;
 use super::{View, asked, chains, pairs, posterior, privacy};
 use crate::accounting::Relation;
-use crate::diagnostics::{Grade, Kind};
+use crate::diagnostics::{Decision, Grade, Kind};
 
 /// No scripts, nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
@@ -152,7 +152,7 @@ fn header(h: &mut Html, view: &View, title: &str) {
         h.within("ul", &[("class", &"cards")], |h| {
             privacy_card(h, view);
             attack_card(h, view);
-            convergence_card(h, view);
+            decision_card(h, view);
             draws_card(h, view);
         });
     });
@@ -189,16 +189,14 @@ fn bands(h: &mut Html, view: &View) {
     let Some(diagnosis) = &view.report.diagnosis else {
         return;
     };
-    let sentence = diagnosis.headline();
-    match diagnosis.convergence {
-        Grade::Converged => {}
-        Grade::NearlyConverged => band("band warning", "NOT QUITE CONVERGED", sentence),
-        Grade::NotConverged => band("band problem", "NOT CONVERGED", sentence),
-        Grade::Unknown => band("band problem", "CONVERGENCE UNKNOWN", sentence),
-        Grade::Fitted => band("band warning", "A FITTED GAUSSIAN, NO CHAINS", sentence),
-        Grade::SearchFailed => band("band problem", "NOT TO BE USED", sentence),
+    let (headline, rest) = diagnosis.headline_and_rest();
+    let sentence = headline.map_or("", |v| &v.sentence);
+    match diagnosis.decision {
+        Decision::Use => {}
+        Decision::UseWithCare => band("band warning", "USE WITH CARE", sentence),
+        Decision::DoNotUse => band("band problem", "NOT TO BE USED", sentence),
     }
-    for verdict in &diagnosis.verdicts {
+    for verdict in rest {
         if verdict.kind == Kind::NotFinite {
             band(
                 "band problem",
@@ -261,33 +259,37 @@ fn attack_card(h: &mut Html, view: &View) {
     );
 }
 
-fn convergence_card(h: &mut Html, view: &View) {
+fn decision_card(h: &mut Html, view: &View) {
     let Some(diagnosis) = &view.report.diagnosis else {
         return card(
             h,
             "card problem",
-            "Convergence",
+            "Draws can be used",
             "No draws",
             "interrupted before the end of warm-up",
         );
     };
-    let (class, value) = match diagnosis.convergence {
-        Grade::Converged => ("card good", "Converged"),
-        Grade::NearlyConverged => ("card warning", "Nearly"),
-        Grade::NotConverged => ("card problem", "Not converged"),
-        Grade::Unknown => ("card problem", "Unknown"),
-        Grade::Fitted => ("card warning", "No chains"),
-        Grade::SearchFailed => ("card problem", "Not to be used"),
+    let (class, value) = match diagnosis.decision {
+        Decision::Use => ("card good", "Yes"),
+        Decision::UseWithCare => ("card warning", "With care"),
+        Decision::DoNotUse => ("card problem", "No"),
     };
+    const WHAT: &str = "Draws can be used";
     if view.independent() {
         return card(
             h,
             class,
-            "Convergence",
+            WHAT,
             value,
             "independent draws of a fitted Gaussian, of which R-hat and ESS say nothing",
         );
     }
+    let grade = match diagnosis.convergence {
+        Grade::Converged => "converged: ",
+        Grade::NearlyConverged => "nearly converged: ",
+        Grade::NotConverged => "not converged: ",
+        Grade::Unknown | Grade::Fitted | Grade::SearchFailed => "",
+    };
     let worst = view
         .summary
         .rows
@@ -307,7 +309,7 @@ fn convergence_card(h: &mut Html, view: &View) {
         (true, false) => format!("no R-hat of one chain; smallest bulk ESS {least:.0}"),
         _ => "neither R-hat nor ESS can be computed".to_owned(),
     };
-    card(h, class, "Convergence", value, &more);
+    card(h, class, WHAT, value, &format!("{grade}{more}"));
 }
 
 fn draws_card(h: &mut Html, view: &View) {

@@ -18,9 +18,12 @@ const MOST_PLOTS: usize = 120;
 const R_HAT: [f64; 2] = [1.01, 1.05];
 
 pub(super) fn posterior(h: &mut Html, view: &View) {
-    let condition = match view.independent() {
-        true => "if the fitted Gaussian is close to the posterior",
-        false => "if the chains have converged",
+    let condition = match (view.independent(), view.likelihood()) {
+        (true, _) => "if the fitted Gaussian is close to the posterior",
+        (false, Some(_)) => {
+            "with the noise of the privacy included, as far as the verdicts have nothing against it"
+        }
+        (false, None) => "if the chains have converged",
     };
     h.element("p", &[], format!("For each parameter the dot is the median, the thick bar holds the middle half of the draws and the thin one nine tenths of them: given the model, the parameter lies within the thin bar with probability 90 %, {condition}."));
     table(h, view);

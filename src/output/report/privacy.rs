@@ -322,6 +322,19 @@ fn releases(h: &mut Html, view: &View, guarantee: &Guarantee) {
 fn named(what: &str) -> String {
     match what {
         "gradient" => "gradient: which way the parameters should move".to_owned(),
+        "gradient, centred by the model's law" => {
+            "gradient: which way the parameters should move, each row measured from what the model expects of it".to_owned()
+        }
+        "histogram of gradient lengths" => {
+            "histogram of gradient lengths: how much single rows count, for the clip bound".to_owned()
+        }
+        "information" => "information: how sharply the rows tell the parameters".to_owned(),
+        "histogram of the information" => {
+            "histogram of the information: how much single rows count in it".to_owned()
+        }
+        "gradient, for the certificate" => {
+            "gradient, for the certificate: whether the answer holds at a fresh look".to_owned()
+        }
         "log-ratio per unit of distance" => {
             "log-ratio: whether a proposed move is accepted".to_owned()
         }

@@ -158,10 +158,8 @@ fn draws_that_are_none_are_reported() {
     judge(&mut broken);
     let html = broken.to_html();
     well_formed(&html);
-    assert!(
-        html.contains("<strong>NOT CONVERGED</strong>")
-            || html.contains("<strong>CONVERGENCE UNKNOWN</strong>")
-    );
+    assert!(html.contains("<strong>NOT TO BE USED</strong>"));
+    assert!(html.contains("Do not use these draws."));
     assert!(html.contains("400 of 400 draws are NaN or infinite"));
     assert!(html.contains("200 of 400 draws are NaN or infinite"));
     assert!(html.contains("all draws are one number"));
@@ -175,6 +173,41 @@ fn draws_that_are_none_are_reported() {
     assert!(html.contains("no draws yet") && html.contains("a-run"));
     well_formed(&report(1, 1, 1).to_html());
     well_formed(&report(2, 3, 2).to_html());
+}
+
+// Wrong here: an officer would take draws from a released likelihood for something else, or a
+// statistician miss what they rest on.
+#[test]
+fn draws_from_a_released_likelihood_are_told_as_such() {
+    let mut report = report(2, 4, 500);
+    report.config["algorithm"] = json!("dp-laplace");
+    report.config["start"] = json!({
+        "information": "law", "coordinates": 2, "rounds": 5, "foreseen_noise": 0.4, "clip": 0.1,
+        "efficiency": 0.93, "last_step": 0.5, "cut": false, "surprise": [0.75, 1.25],
+        "unknown": 0.5, "seen": true, "centre_sd": 1.875,
+        "certificate": { "p": 0.375, "noise": 6.5 },
+    });
+    let html = report.to_html();
+    well_formed(&html);
+    for expected in [
+        "How the draws were made",
+        "in 5 rounds",
+        "The same for statisticians",
+        "under the law that the model gives its outcomes",
+        "<td>0.75, 1.25</td>",
+        "<td>1.88</td>",
+        "<td>0.375</td>",
+        "with the noise of the privacy included",
+        "ranks among all",
+    ] {
+        assert!(html.contains(expected), "{expected}");
+    }
+    // Numbers that are none, as of a run whose rounds were lost.
+    report.config["start"] = json!({ "information": "second derivatives", "certificate": null });
+    let html = report.to_html();
+    well_formed(&html);
+    assert!(html.contains("The model gives no law of the outcomes"));
+    assert!(html.contains("<td>\u{2013}</td>"));
 }
 
 #[test]

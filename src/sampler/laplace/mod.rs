@@ -58,7 +58,7 @@ use std::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use super::beginning::{Beginning, Learner};
+use super::beginning::{Beginning, Foresight, Learner};
 use super::checkpoint::{read, written};
 use super::form::{Form, Information};
 use super::oracle::{Oracle, SampleError};
@@ -107,8 +107,9 @@ impl Sampler for DpLaplace {
             return Vec::new();
         }
         vec![format!(
-            "the noise is foreseen to be about {:.1} times as wide as the posterior without privacy: intervals will be so much wider. More records or more epsilon would help",
-            shares.foreseen
+            "the noise is foreseen to be at least {:.1} times as wide as the posterior without privacy: intervals will be at least {:.1} times as wide. More records or more epsilon would help",
+            shares.foreseen,
+            shares.foreseen.hypot(1.0),
         )]
     }
 
@@ -163,6 +164,50 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
 impl Learner for DpLaplace {
     fn lines(&self, plan: &Plan) -> usize {
         plan.lines.len()
+    }
+
+    fn clipping(&self, plan: &Plan) -> &'static str {
+        match form_of(&plan.request).information {
+            Information::Public => {
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. It makes intervals wider, and moves them only where outcomes are spread more widely to one side of what the model expects than to the other."
+            }
+            Information::Law { bounded: true } => {
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. Each record's gradient is measured from where it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as that law is not the records'."
+            }
+            Information::Law { bounded: false } => {
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. Each record's gradient is measured from where it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as that law is not the records'. Since single outcomes may pull without bound, what clipping may have taken away is counted as noise besides, and is in the intervals."
+            }
+            Information::Curvature => {
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. The model gives no law of the outcomes by which clipping could be balanced, so that it can move the answer; what it may have taken away is counted as noise, and is in the intervals."
+            }
+        }
+    }
+
+    fn foresight(&self, plan: &Plan) -> Option<Foresight> {
+        let form = form_of(&plan.request);
+        let shares = Shares::of(&plan.request, &form).ok()?;
+        Some(Foresight {
+            rounds: shares.rounds() as u64,
+            coordinates: form.coordinates,
+            information: form.information.name(),
+            noise: shares.foreseen,
+            shares: [
+                ("gradients", shares.gradient),
+                ("information", shares.information),
+                ("slope", shares.slope),
+                (
+                    "histograms",
+                    shares.gradient_lengths + shares.information_lengths,
+                ),
+                (
+                    "certificate",
+                    shares.certificate + shares.certificate_lengths,
+                ),
+            ]
+            .into_iter()
+            .filter(|(_, share)| *share > 0.0)
+            .collect(),
+        })
     }
 
     fn begin(
@@ -333,12 +378,7 @@ impl Beginning for Learning {
             .map(|s| s.surprise)
             .collect();
         json!({
-            "information": match self.form.information {
-                Information::Public => "public",
-                Information::Law { bounded: true } => "law, bounded gradients",
-                Information::Law { bounded: false } => "law",
-                Information::Curvature => "second derivatives",
-            },
+            "information": self.form.information.name(),
             "coordinates": self.form.coordinates,
             "rounds": self.shares.rounds(),
             "foreseen_noise": self.shares.foreseen,
@@ -355,13 +395,20 @@ impl Beginning for Learning {
     }
 
     fn describe(&self, plan: &Plan) -> Vec<String> {
-        let search = &self.search;
-        let noise = search.noise().sqrt();
-        let _ = plan;
-        vec![format!(
-            "the likelihood was released in {} rounds; its centre is known up to {noise:.2} posterior standard deviations of noise, which the draws include. Draws are exact ones from prior times released likelihood, and cost no privacy",
-            self.shares.rounds(),
-        )]
+        let noise = self.search.noise().sqrt();
+        vec![
+            format!(
+                "learnt in {} rounds, and released: the likelihood in {} direction{}, with noise of {noise:.2} posterior standard deviations in its centre",
+                self.shares.rounds(),
+                self.form.coordinates,
+                if self.form.coordinates == 1 { "" } else { "s" },
+            ),
+            format!(
+                "{} chains drew from prior times that likelihood, at no cost in privacy; intervals include the noise, which makes them up to {:.1} times as wide",
+                plan.request.chains,
+                noise.hypot(1.0),
+            ),
+        ]
     }
 
     fn numbers(&self) -> Vec<f64> {

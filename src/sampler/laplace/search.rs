@@ -24,10 +24,12 @@ const BALANCE: f64 = 4.0;
 /// Looks at the information are averaged from the third round on while steps are below this many
 /// posterior sds.
 const NEAR: f64 = 12.0;
-/// How much what clipping takes away weighs where the model's own law balances what is clipped,
-/// and where the law is a normal one with known spread.
-const BALANCED: f64 = 0.1;
-const SYMMETRIC: f64 = 0.1;
+/// How much what clipping takes away weighs where the model's own law balances what is clipped:
+/// over the noise that is foreseen, in posterior sds, since the less noise there is the more of what
+/// is left is the law's own error; and where the law is a normal one with known spread.
+const BALANCED: f64 = 0.04;
+const LIMITS: [f64; 2] = [0.1, 1.0];
+const SYMMETRIC: f64 = 0.03;
 /// The noise of a slope is taken for so many times as large, for what clipping leaves; more where
 /// so much noise is foreseen, in posterior sds, that slopes and axes are poorly known.
 const ALLOWANCE: f64 = 1.5;
@@ -292,7 +294,7 @@ impl Search {
                 (2.0 * unit, if law.is_some() { 0.5 } else { 1.0 }, 0.0)
             }
             Some(lengths) => {
-                let (clip, lost) = clip_for(form, lengths, noise, oracle.adds_up_rows());
+                let (clip, lost) = clip_for(ground, lengths, noise, oracle.adds_up_rows());
                 let clip = clip.max(SHORTEST * unit);
                 // Of lengths with that mean square, whatever they are.
                 let most = clip / unit;
@@ -622,11 +624,13 @@ impl Search {
 }
 
 /// The clip bound of gradients with these lengths, and the sd of what it may leave wrong.
-fn clip_for(form: &Form, lengths: &Histogram, noise: f64, adds_up_rows: bool) -> (f64, f64) {
-    let root = (form.coordinates as f64).sqrt();
-    match form.information {
+fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64, adds_up_rows: bool) -> (f64, f64) {
+    let root = (ground.form.coordinates as f64).sqrt();
+    match ground.form.information {
         Information::Law { bounded: true } if !adds_up_rows => {
-            (lengths.best_clip(noise * root, BALANCED), 0.0)
+            let [least, most] = LIMITS;
+            let weight = (BALANCED / ground.shares.foreseen).clamp(least, most);
+            (lengths.best_clip(noise * root, weight), 0.0)
         }
         Information::Public => (lengths.best_clip(noise * root, SYMMETRIC), 0.0),
         // Tails may not be the model's, and rows of a unit may be alike: what clipping takes away

@@ -1,0 +1,302 @@
+//! Rules about likelihoods that were released, and what is said of draws from them.
+
+use super::tests::{
+    CHAINS, DRAWS, accept, change, correlate, found, good, kinds, normals, of_kind,
+};
+use super::*;
+
+/// Rounds that agree, of eight directions.
+fn agreed() -> LikelihoodFacts {
+    LikelihoodFacts {
+        coordinates: 8,
+        last_step: 0.4,
+        cut: false,
+        surprise: vec![0.9, 1.2],
+        unknown: 0.0,
+        seen: true,
+        has_law: true,
+        centre_sd: 0.5,
+        certificate: Some(Certificate { p: 0.4, noise: 6.0 }),
+    }
+}
+
+fn from(likelihood: LikelihoodFacts) -> Evidence {
+    drawn(good(), likelihood)
+}
+
+fn drawn(mut evidence: Evidence, likelihood: LikelihoodFacts) -> Evidence {
+    evidence.facts.has_budget = true;
+    evidence.facts.unit_metric = false;
+    evidence.facts.max_depth = Some(10);
+    evidence.facts.likelihood = Some(likelihood);
+    for chain in &mut evidence.chains {
+        chain.tree_depth = vec![3.0; chain.draws.len()];
+    }
+    evidence
+}
+
+// If it failed: a good answer would be condemned, or the certificate be praised for more than it
+// can see.
+#[test]
+fn rounds_that_agree_can_be_used() {
+    let diagnosis = diagnose(&from(agreed()));
+    assert_eq!(diagnosis.decision, Decision::Use);
+    assert_eq!(kinds(&diagnosis), [Kind::Convergence, Kind::Certificate]);
+    let certificate = of_kind(&from(agreed()), Kind::Certificate);
+    assert_eq!(certificate.severity, Severity::Good);
+    assert!(certificate.sentence.contains("p = 0.40"));
+    assert!(certificate.sentence.contains("6.0 posterior standard"));
+    assert!(
+        diagnosis
+            .in_short()
+            .starts_with("These draws can be used. The chains have converged: ")
+    );
+}
+
+// If it failed: an answer that its own releases speak against would be used.
+#[test]
+fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
+    let with = |change: &dyn Fn(&mut LikelihoodFacts)| {
+        let mut likelihood = agreed();
+        change(&mut likelihood);
+        likelihood
+    };
+    let p = |p: f64| with(&|l| l.certificate = Some(Certificate { p, noise: 6.0 }));
+    let last_step = |step: f64| with(&|l| l.last_step = step);
+    let surprise = |latest: f64, before: f64| with(&|l| l.surprise = vec![latest, before]);
+    let unknown = |share: f64| with(&|l| l.unknown = share);
+    for good in [p(0.001), last_step(3.0), surprise(3.0, 3.0)] {
+        let diagnosis = diagnose(&from(good));
+        assert_eq!(diagnosis.decision, Decision::Use, "{diagnosis:?}");
+    }
+    for (bad, kind, words) in [
+        (p(0.0009), Kind::Certificate, "contradicts the answer"),
+        (p(0.0), Kind::Certificate, "has probability 0 where"),
+        (
+            last_step(3.1),
+            Kind::SearchNotArrived,
+            "its last step was 3.1 posterior standard deviations long",
+        ),
+        (last_step(f64::MAX), Kind::SearchNotArrived, "made no step"),
+        (
+            with(&|l| l.cut = true),
+            Kind::SearchNotArrived,
+            "was cut short",
+        ),
+        (surprise(3.1, 1.0), Kind::Contradiction, "3.1 times"),
+        (surprise(1.0, 31.0), Kind::Contradiction, "31 times"),
+        (unknown(0.375), Kind::WidthUnknown, "In 3 of 8 directions"),
+        (
+            with(&|l| (l.has_law, l.seen) = (false, false)),
+            Kind::GradientsUnseen,
+            "no law of the outcomes",
+        ),
+        (
+            with(&|l| (l.has_law, l.unknown) = (false, 0.125)),
+            Kind::WidthUnknown,
+            "In 1 of 8 directions",
+        ),
+    ] {
+        let evidence = from(bad);
+        let diagnosis = diagnose(&evidence);
+        let verdict = of_kind(&evidence, kind);
+        assert_eq!(verdict.severity, Severity::Problem);
+        assert!(verdict.sentence.contains(words), "{}", verdict.sentence);
+        assert!(verdict.advice.is_some());
+        assert_eq!(diagnosis.decision, Decision::DoNotUse);
+        assert_eq!(diagnosis.convergence, Grade::SearchFailed);
+        assert_eq!(
+            diagnosis.in_short(),
+            format!("Do not use these draws. {}", verdict.sentence)
+        );
+        // Neither chains that agree nor a certificate are praised then.
+        let praised = |v: &Verdict| v.severity == Severity::Good;
+        assert!(!diagnosis.verdicts.iter().any(praised), "{diagnosis:?}");
+    }
+}
+
+#[test]
+fn a_certificate_that_was_lost_and_lengths_that_were_not_seen_ask_for_care() {
+    let lost = from(LikelihoodFacts {
+        certificate: None,
+        ..agreed()
+    });
+    let blind = from(LikelihoodFacts {
+        seen: false,
+        ..agreed()
+    });
+    for (evidence, kind, words) in [
+        (lost, Kind::Certificate, "nothing has checked it"),
+        (blind, Kind::GradientsUnseen, "intervals may be wider"),
+    ] {
+        let diagnosis = diagnose(&evidence);
+        assert_eq!(diagnosis.decision, Decision::UseWithCare);
+        assert_eq!(diagnosis.verdicts[0].kind, kind);
+        assert!(diagnosis.headline().contains(words));
+        assert_eq!(diagnosis.convergence, Grade::Converged);
+    }
+}
+
+/// Of [`good`] draws, standard normals, the first beside a prior N(0, scale²).
+fn beside_prior(scale: f64, likelihood: LikelihoodFacts) -> Evidence {
+    let range = |sd: f64| PriorRange {
+        central_90: [-1.6449 * sd, 1.6449 * sd],
+        central_999: [-3.2905 * sd, 3.2905 * sd],
+    };
+    let mut evidence = from(likelihood);
+    evidence.priors = vec![Some(range(scale)), Some(range(100.0))];
+    evidence
+}
+
+// If it failed: a reader would take the prior's width of a parameter for what the records say.
+#[test]
+fn parameters_that_the_records_did_not_tell_are_named() {
+    let unknown = |unknown: f64| LikelihoodFacts {
+        unknown,
+        ..agreed()
+    };
+    let evidence = beside_prior(1.0, unknown(0.125));
+    let diagnosis = diagnose(&evidence);
+    assert_eq!(diagnosis.decision, Decision::UseWithCare);
+    let verdict = of_kind(&evidence, Kind::WidthUnknown);
+    assert_eq!(verdict.severity, Severity::Warning);
+    assert_eq!(verdict.parameters, ["alpha"]);
+    // The draws' width has a standard error of 2 %.
+    let shown = verdict
+        .sentence
+        .split("Widest, in the prior's width: alpha (");
+    let percent = shown.last().and_then(|rest| rest.split(' ').next());
+    let percent: f64 = percent.unwrap().parse().unwrap();
+    assert!((percent - 100.0).abs() < 8.0, "{}", verdict.sentence);
+    // Once.
+    assert!(found(&evidence, Kind::PriorWidth).is_none());
+    // As many as there are directions, also where a prior is wider.
+    let two = of_kind(&beside_prior(5.0, unknown(0.25)), Kind::WidthUnknown);
+    assert_eq!(two.parameters, ["alpha", "beta[1]"]);
+    assert!(two.sentence.contains("width: alpha (20 %), beta[1] ("));
+    // Priors that depend on each other are not known.
+    let mut none = evidence.clone();
+    none.priors.clear();
+    let verdict = of_kind(&none, Kind::WidthUnknown);
+    assert!(verdict.parameters.is_empty() && !verdict.sentence.contains("Widest"));
+    // Known directions whose width is the prior's all the same: that is what the records say.
+    let told = beside_prior(1.0, agreed());
+    assert_eq!(diagnose(&told).decision, Decision::Use);
+    assert_eq!(of_kind(&told, Kind::PriorWidth).parameters, ["alpha"]);
+    // And where that is so of all parameters, the answer is none.
+    let mut nothing = beside_prior(1.0, unknown(0.125));
+    nothing.priors[1] = nothing.priors[0];
+    assert_eq!(diagnose(&nothing).decision, Decision::DoNotUse);
+    assert!(found(&nothing, Kind::PriorWidth).is_some());
+}
+
+#[test]
+fn wide_intervals_are_told_and_can_be_used() {
+    let noise = |centre_sd: f64| {
+        from(LikelihoodFacts {
+            centre_sd,
+            ..agreed()
+        })
+    };
+    assert!(found(&noise(1.0), Kind::CentreNoise).is_none());
+    let verdict = of_kind(&noise(3f64.sqrt()), Kind::CentreNoise);
+    assert_eq!(verdict.severity, Severity::Note);
+    assert!(verdict.sentence.contains("about 2.0 times as wide"));
+    assert_eq!(diagnose(&noise(20.0)).decision, Decision::Use);
+}
+
+/// Advice and words for chains that pay for each iteration, or that are no chains.
+const OTHERS: [&str; 14] = [
+    "travel",
+    "clipped posterior",
+    "accepts every step",
+    "ten times",
+    "Gaussian",
+    "share the budget",
+    "--leapfrog-steps",
+    "--step-size",
+    "--metric",
+    "--max-depth",
+    "noise of the test",
+    "of size one",
+    "--temperature",
+    "which does",
+];
+
+// If it failed: a user would be sent after settings that dp-laplace has not, or be told that
+// draws cost what they do not.
+#[test]
+fn trajectories_are_judged_as_of_nuts_and_draws_cost_nothing() {
+    let mut stuck = from(agreed());
+    change(&mut stuck, |c, _, x| *x = vec![c as f64, 1.0]);
+    let mut diverged = from(agreed());
+    diverged.chains[0].divergent[7] = 1.0;
+    let mut deep = from(agreed());
+    deep.chains[3].tree_depth[..40].fill(10.0);
+    let mut low_energy = from(agreed());
+    let energy = &mut low_energy.chains[1].energy;
+    for i in 1..DRAWS {
+        energy[i] = 0.9 * energy[i - 1] + 0.19f64.sqrt() * energy[i];
+    }
+    let mut slow = drawn(normals(CHAINS, 2000), agreed());
+    correlate(&mut slow, 0.95);
+    let mut apart = from(agreed());
+    change(&mut apart, |c, _, x| x[1] += c as f64);
+    let short = drawn(normals(CHAINS, 99), agreed());
+    let mut rejected = from(agreed());
+    accept(&mut rejected, 0.02);
+    let mut drifting = drawn(normals(CHAINS, 200), agreed());
+    change(&mut drifting, |_, i, x| x[1] += i as f64 / 25.0);
+    for (evidence, kind, decision) in [
+        (stuck, Kind::NeverMoved, Decision::DoNotUse),
+        (diverged, Kind::Divergence, Decision::UseWithCare),
+        (deep, Kind::TreeDepth, Decision::Use),
+        (low_energy, Kind::Energy, Decision::UseWithCare),
+        (slow, Kind::Convergence, Decision::UseWithCare),
+        (apart, Kind::Convergence, Decision::DoNotUse),
+        (short, Kind::FewDraws, Decision::UseWithCare),
+        (rejected, Kind::LowAcceptance, Decision::UseWithCare),
+        (drifting, Kind::Drift, Decision::DoNotUse),
+    ] {
+        let diagnosis = diagnose(&evidence);
+        assert_eq!(diagnosis.decision, decision, "{kind:?}: {diagnosis:?}");
+        assert!(found(&evidence, kind).is_some(), "{kind:?}");
+        let text = diagnosis.to_text();
+        for word in OTHERS {
+            assert!(!text.contains(word), "{kind:?}: `{word}` in {text}");
+        }
+    }
+}
+
+#[test]
+fn all_that_rounds_can_have_wrong_is_said_at_once_the_worst_first() {
+    let diagnosis = diagnose(&from(LikelihoodFacts {
+        coordinates: 8,
+        last_step: 7.0,
+        cut: true,
+        surprise: vec![50.0],
+        unknown: 1.0,
+        seen: false,
+        has_law: false,
+        centre_sd: f64::INFINITY,
+        certificate: Some(Certificate {
+            p: 1e-9,
+            noise: 6.0,
+        }),
+    }));
+    assert_eq!(
+        kinds(&diagnosis),
+        [
+            Kind::SearchNotArrived,
+            Kind::Certificate,
+            Kind::Contradiction,
+            Kind::GradientsUnseen,
+            Kind::WidthUnknown,
+            Kind::CentreNoise,
+        ]
+    );
+    let text = diagnosis.to_text();
+    for word in OTHERS {
+        assert!(!text.contains(word), "`{word}` in {text}");
+    }
+}
