@@ -2,7 +2,7 @@
 
 use super::tests::{Lcg, MODELS, columns_of, density, point, query, squared_distance, table};
 use super::*;
-use crate::density::{Frame, Law, Space};
+use crate::density::{Frame, Law};
 use crate::privacy::{Expected, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
 
 /// A table of all models' columns, and the unit of each row.
@@ -188,6 +188,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
         let d = density(source);
         let dimension = d.dimension();
         let law = Law::of(&d, &vec![0.1; dimension], 1).unwrap();
+        let space = d.parameters();
         for pair in 0..200 {
             let key = (pair % 3) as u64;
             let fixed = Grouped {
@@ -208,13 +209,13 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
             let clip = [0.01, 1.0, 8.0][pair % 3];
             for (k, statistic) in statistics.into_iter().enumerate() {
                 let expected = match pair % 2 {
-                    0 => Expected::by_law(&law, &theta, &frame),
-                    _ => Expected::by_differences(&d, Space::Parameters, &frame, 0.01),
+                    0 => Expected::by_law(&law, &space, &theta, &frame),
+                    _ => Expected::by_differences(&d, &space, &frame, 0.01),
                 };
                 let look = Look {
                     expected: Some(&expected),
                     inner_clip: clip,
-                    ..Look::new(d.sight(Space::Parameters, &theta, &frame), statistic)
+                    ..Look::new(d.sight(&space, &theta, &frame), statistic)
                 };
                 let scale = statistic.scale(clip, 2, 5.0, dimension).unwrap();
                 let sums = vaults

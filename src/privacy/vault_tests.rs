@@ -315,10 +315,11 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
         let theta = point(&mut rng, dimension);
         let frame = Frame::about(theta.clone());
         let law = Law::of(&d, &vec![0.1; dimension], 1).unwrap();
+        let space = d.parameters();
         for by_law in [true, false] {
             let expected = match by_law {
-                true => Expected::by_law(&law, &theta, &frame),
-                false => Expected::by_differences(&d, Space::Parameters, &frame, 0.01),
+                true => Expected::by_law(&law, &space, &theta, &frame),
+                false => Expected::by_differences(&d, &space, &frame, 0.01),
             };
             for statistic in [
                 Statistic::Centred,
@@ -330,7 +331,7 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
                 let look = Look {
                     expected: Some(&expected),
                     inner_clip: 0.5,
-                    ..Look::new(d.sight(Space::Parameters, &theta, &frame), statistic)
+                    ..Look::new(d.sight(&space, &theta, &frame), statistic)
                 };
                 let scale = statistic.scale(0.5, 2, 5.0, dimension).unwrap();
                 let of = |v: &Vault| v.table.clipped_sum(&v.density, &look, &scale);

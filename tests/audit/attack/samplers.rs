@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex};
 use dpm::accounting::{Event, Gaussian, Query, Relation, account};
 use dpm::sampler::{
     self, ALGORITHMS, Algorithm, Beginning, Draw, Form, Noise, Observer, PlanError, Question,
+    SampleError,
 };
 use dpm::{
-    Density, Initial, Iterations, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng,
+    Density, Initial, Iterations, Model, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng,
     PrivateSettings, Real, Vault, privacy::Subsampling, sample_privately,
 };
 
@@ -138,6 +139,15 @@ const fn variant(
     }
 }
 
+/// What is known of a model before a run is planned.
+pub fn form_of(model: &Model, shared_units: bool) -> Result<Form, SampleError> {
+    let density = Density::new(model.clone());
+    match shared_units {
+        true => Form::of_units(&density),
+        false => Form::of(&density),
+    }
+}
+
 /// Draws say little beside what was learnt.
 const fn laplace(
     what: &'static str,
@@ -211,7 +221,7 @@ impl Audited {
         } = spending;
         let source = variant.looked_at.map(|(source, _)| source);
         let form = source
-            .map(|source| Form::of(&Density::new(model(source))).unwrap_or_else(|e| panic!("{e}")));
+            .map(|source| form_of(&model(source), shared_units).unwrap_or_else(|e| panic!("{e}")));
         let request = |gradient, log_ratio| {
             let mut request = PlanRequest {
                 algorithm: sampler::lookup(variant.algorithm).expect("a sampler"),
@@ -228,6 +238,7 @@ impl Audited {
             };
             (variant.adjust)(&mut request);
             request.form = form.clone();
+            request.shared_units = shared_units;
             request
         };
         // How often it asks for what, from a plan with any noise.
