@@ -425,6 +425,7 @@ pub(super) fn prepare(
         clip_gradient: clips.bounds[0],
         clip_log_ratio: clips.bounds[1],
         records,
+        shared_units: unit != RECORD,
         ..request
     };
     let plan = Plan::new(for_model(request, model)?)?;

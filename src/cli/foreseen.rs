@@ -7,7 +7,7 @@ use super::clip_bounds::ClipBounds;
 use super::failure::Failure;
 use super::run_settings::{Lengths, RunSettings};
 use crate::model::Model;
-use crate::sampler::{Algorithm, Foresight, Plan};
+use crate::sampler::{Algorithm, Foresight, Plan, PlanRequest};
 use crate::tune::{for_model, foresee, tuned_plan};
 
 /// Before a row is read.
@@ -32,19 +32,20 @@ pub(super) fn plan(
     n: Option<u64>,
     model: &Model,
     clips: &ClipBounds,
+    shared_units: bool,
 ) -> Result<(Plan, Lengths, Option<Foreseen>), Failure> {
     let is_open = settings.gradients_per_draw.is_none();
-    let (plan, lengths) =
-        settings.plan_with(
-            algorithm,
-            n,
-            model.dimension,
-            clips,
-            |request| match is_open {
-                true => tuned_plan(request, model),
-                false => Plan::new(for_model(request, model)?),
-            },
-        )?;
+    let make = |request| {
+        let request = PlanRequest {
+            shared_units,
+            ..request
+        };
+        match is_open {
+            true => tuned_plan(request, model),
+            false => Plan::new(for_model(request, model)?),
+        }
+    };
+    let (plan, lengths) = settings.plan_with(algorithm, n, model.dimension, clips, make)?;
     let travel = foresee(model, &plan).and_then(|found| {
         Some(Foreseen::Travel(Travel {
             gradients_per_draw: plan.request.gradients_per_draw,

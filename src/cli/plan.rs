@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let settings = &arguments.settings;
     let n = settings.public_n(arguments.rows);
     let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
-    let (plan, lengths, foreseen) = foreseen::plan(settings, algorithm, n, &model, &clips)?;
+    let (plan, lengths, foreseen) = foreseen::plan(settings, algorithm, n, &model, &clips, false)?;
     let (_, delta, default) = settings.budget(n)?;
     if default {
         common.say(format!(

@@ -350,7 +350,8 @@ impl Job<'_> {
         let model = self.vault.density().model();
         let unit = self.arguments.reading.unit();
         let clips = ClipBounds::choose(settings, algorithm, model, unit)?;
-        let (plan, lengths, foreseen) = foreseen::plan(settings, algorithm, n, model, &clips)?;
+        let (plan, lengths, foreseen) =
+            foreseen::plan(settings, algorithm, n, model, &clips, unit.is_some())?;
         let goes_on = self.kept.take();
         if let Some(kept) = &goes_on {
             kept.check_plan(&plan)?;

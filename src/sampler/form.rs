@@ -81,6 +81,19 @@ impl Form {
                 return Ok(form);
             }
         }
+        Form::of_law(density, middle)
+    }
+
+    /// The same where several rows may share a unit: how many they are is private, and so is the
+    /// information in them.
+    ///
+    /// Errors: as of [`Form::of`].
+    pub fn of_units(density: &Density) -> Result<Form, SampleError> {
+        Form::of_law(density, middle_of_prior(density, SEED)?)
+    }
+
+    /// Of records that have a law, or second derivatives.
+    fn of_law(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
         let law = Law::of(density, &middle, SEED);
         let mut programs = vec![density.row_program()];
         programs.extend(law.as_ref().ok().map(Law::program));

@@ -47,6 +47,10 @@ pub enum SampleError {
     NotThisModel,
     #[error("point, centre and coordinates are not of the dimension {0}")]
     Dimension(usize),
+    #[error(
+        "the plan was made for records whose rows are units, or for units of several rows, and the data are the other"
+    )]
+    NotTheseUnits,
     #[error("`{0}` is not private: it has no plan to run under")]
     NotPrivate(&'static str),
     #[error("`{0}` is not a stochastic-gradient sampler without privacy")]

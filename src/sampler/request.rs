@@ -103,6 +103,8 @@ pub struct PlanRequest {
     pub gradients_per_draw: u64,
     /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
     pub noise_estimate: f64,
+    /// Whether several rows may share a unit; only dp-laplace asks.
+    pub shared_units: bool,
     /// What is known of the model, where it was looked at; only dp-laplace asks for it.
     pub form: Option<Form>,
     /// What one chain asks in one iteration, where the sampler is not of this crate.
@@ -141,6 +143,7 @@ impl PlanRequest {
             start_share: DEFAULT_START_SHARE,
             gradients_per_draw: DEFAULT_GRADIENTS_PER_DRAW,
             noise_estimate: 0.0,
+            shared_units: false,
             form: None,
             asked: Asked::default(),
         }

@@ -46,7 +46,11 @@ pub fn for_model(request: PlanRequest, model: &Model) -> Result<PlanRequest, Pla
     if !request.algorithm.looks_at_model() || request.form.is_some() {
         return Ok(request);
     }
-    let form = Form::of(&Density::new(model.clone()));
+    let density = Density::new(model.clone());
+    let form = match request.shared_units {
+        true => Form::of_units(&density),
+        false => Form::of(&density),
+    };
     Ok(PlanRequest {
         form: Some(form.map_err(|error| PlanError::Settings(error.to_string()))?),
         ..request

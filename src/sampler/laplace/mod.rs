@@ -272,6 +272,7 @@ fn shares_of(plan: &Plan) -> Result<Shares, SampleError> {
 fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
     let form = match &plan.request.form {
         Some(form) => form.clone(),
+        None if plan.request.shared_units => Form::of_units(density)?,
         None => Form::of(density)?,
     };
     let assumed = form_of(&plan.request);

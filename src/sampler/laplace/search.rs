@@ -226,6 +226,9 @@ impl Search {
         let law = form.law(density);
         let temperature = plan.request.temperature;
         let m = form.coordinates as usize;
+        if oracle.adds_up_rows() != plan.request.shared_units {
+            return Err(SampleError::NotTheseUnits);
+        }
         self.blind = false;
         if k == 0 {
             self.scale_to(self.records * temperature);
@@ -313,8 +316,7 @@ impl Search {
             Information::Public => Matrix::diagonal(&claims),
             _ => Matrix::diagonal(&claims).scaled(efficiency),
         };
-        // What is expected of a row is balanced, but it is units that are clipped.
-        if last && shares.slope > 0.0 && !oracle.adds_up_rows() {
+        if last && shares.slope > 0.0 {
             self.look_at_slope(&ask, lengths.as_ref(), (clip, efficiency), oracle)?;
         }
         let (slopes, axes) = self.claimed.eigen();
@@ -600,10 +602,7 @@ impl Search {
         let (slope, curvature) = self.prior_at(ground.form, ground.density);
         match slope.iter().all(|x| x.is_finite()) {
             true => Ok((slope, curvature)),
-            false => {
-                eprintln!("DEBUG {self:?}");
-                Err(SampleError::NoInitialPoint)
-            }
+            false => Err(SampleError::NoInitialPoint),
         }
     }
 

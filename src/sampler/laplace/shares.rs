@@ -70,7 +70,10 @@ impl Shares {
         let (information, slope) = match form.information {
             Information::Public => (0.0, 0.0),
             Information::Curvature => (for_information(tight), 0.0),
-            Information::Law { .. } if tight => (for_information(tight), 0.0),
+            // What is expected of a row is balanced, but it is units that are clipped.
+            Information::Law { .. } if tight || request.shared_units => {
+                (for_information(tight), 0.0)
+            }
             Information::Law { .. } => (for_information(tight), FOR_SLOPE),
         };
         let of_gradients = match information > 0.0 {

@@ -36,12 +36,14 @@ pub const PUBLIC_MODELS: [&str; 2] = [
        y ~ normal(a + exp(c), 0.5); z ~ normal(b - c, 2); }",
 ];
 
-/// Models of which no column has a law; their second derivatives are of either sign.
+/// Models of which no column has a law. Their second derivatives are of either sign: those of a
+/// record and of the same with `s` turned point away from each other.
 pub const LAWLESS_MODELS: [&str; 2] = [
-    "record { real y; } parameters { real a; }
-     model { a ~ normal(0, 2); target += -log1p(square(y * a - 1)); }",
-    "record { real<lower=-9, upper=9> y; real x; } parameters { real a; real b; }
-     model { a ~ normal(0, 2); b ~ normal(0, 2); target += -2 * log1p(square(y * a - x * b)); }",
+    "record { real<lower=-1, upper=1> s; real<lower=-2, upper=2> y; } parameters { real a; }
+     model { a ~ normal(0, 2); target += -s * log1p_exp(y * a); }",
+    "record { real<lower=-1, upper=1> s; real<lower=-1, upper=1> y; real<lower=-1, upper=1> x; }
+     parameters { real a; real b; }
+     model { a ~ normal(0, 2); b ~ normal(0, 2); target += -s * log1p_exp(y * a + x * b); }",
 ];
 
 /// Rows of a table: a value per column and row, and the unit of each row where rows
@@ -277,18 +279,13 @@ pub const LINE: &str = "record { real<lower=-300, upper=300> y; real<lower=-1, u
     model { a ~ normal(0, 100); b ~ normal(0, 100); c ~ normal(0, 100);
       y ~ normal(a + b * x + c * square(x), 1); }";
 
-/// A mean whose records' information depends on them, by the law of outcomes of any size.
-pub const SLOPE: &str = "record { real<lower=-300, upper=300> y; real<lower=-9, upper=9> x; }
+/// A slope whose records' information depends on them, by a law.
+pub const LOGIT: &str = "record { real<lower=-9, upper=9> x; int<lower=0, upper=1> y; }
     parameters { real m; }
-    model { m ~ normal(0, 100); y ~ normal(m * x, 1); }";
-
-/// The same by the law of outcomes that bound gradients.
-pub const LOGIT: &str = "record { real<lower=-300, upper=300> x; int<lower=0, upper=1> y; }
-    parameters { real m; }
-    model { m ~ normal(0, 100); y ~ bernoulli_logit(m * tanh(x)); }";
+    model { m ~ normal(0, 100); y ~ bernoulli_logit(m * x); }";
 
 /// The same by second derivatives: `y` has no law.
-pub const LAWLESS: &str = "record { real<lower=-300, upper=300> y; }
+pub const LAWLESS: &str = "record { real<lower=-9, upper=9> y; }
     parameters { real m; }
     model { m ~ normal(0, 100); target += -log1p_exp(-y * m); }";
 
@@ -315,7 +312,7 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
         units: None,
     };
     let mut rest = vec![row(f64::NAN)];
-    rest.extend((0..calm).map(|i| row(0.2 - 0.1 * (i % 5) as f64)));
+    rest.extend((0..calm).map(|i| row(if i % 2 == 0 { 1.0 } else { -1.0 })));
     let one = table(&[&rest[..], &[row(LOUD)]].concat());
     let other = match relation {
         Relation::Substitute => table(&[&rest[..], &[row(-LOUD)]].concat()),

@@ -11,16 +11,17 @@ use std::sync::{Arc, Mutex};
 use dpm::accounting::{Event, Gaussian, Query, Relation, account};
 use dpm::sampler::{
     self, ALGORITHMS, Algorithm, Beginning, Draw, Form, Noise, Observer, PlanError, Question,
+    SampleError,
 };
 use dpm::{
-    Density, Initial, Iterations, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng,
+    Density, Initial, Iterations, Model, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng,
     PrivateSettings, Real, Vault, privacy::Subsampling, sample_privately,
 };
 
 use super::claim::Claim;
 use super::neighbours::{
-    LAWLESS, LAWLESS_MODELS, LINE, LOGIT, MEAN, MODELS, PUBLIC_MODELS, SLOPE, Table, lone_pair,
-    loud_pair, model, opposed_pair,
+    LAWLESS, LAWLESS_MODELS, LINE, LOGIT, MEAN, MODELS, PUBLIC_MODELS, Table, lone_pair, loud_pair,
+    model, opposed_pair,
 };
 
 /// A private sampler on two neighbouring data sets.
@@ -45,7 +46,7 @@ pub struct Variant {
 
 /// Ways in which private samplers ask. Of DP-Barker's tests only the outcomes are to be seen, and
 /// a Rényi divergence is claimed for them.
-pub const VARIANTS: [Variant; 21] = [
+pub const VARIANTS: [Variant; 20] = [
     variant("dp-hmc", "gradients reused", [0.6, 0.6], |_| {}),
     variant("dp-hmc", "fresh gradients", [0.5, 0.5], |r| {
         r.fresh_gradients = true;
@@ -97,8 +98,7 @@ pub const VARIANTS: [Variant; 21] = [
         learning(r, 2, 16)
     }),
     laplace("public information", [0.3, 0.3], (MEAN, &PUBLIC_MODELS)),
-    laplace("a law", [0.3, 0.3], (SLOPE, &MODELS)),
-    laplace("a law that bounds gradients", [0.3, 0.3], (LOGIT, &[])),
+    laplace("a law", [0.3, 0.3], (LOGIT, &MODELS)),
     laplace("no law", [0.3, 0.3], (LAWLESS, &LAWLESS_MODELS)),
 ];
 
@@ -139,6 +139,15 @@ const fn variant(
     }
 }
 
+/// What is known of a model before a run is planned.
+pub fn form_of(model: &Model, shared_units: bool) -> Result<Form, SampleError> {
+    let density = Density::new(model.clone());
+    match shared_units {
+        true => Form::of_units(&density),
+        false => Form::of(&density),
+    }
+}
+
 /// Draws say little beside what was learnt.
 const fn laplace(
     what: &'static str,
@@ -149,7 +158,8 @@ const fn laplace(
         looked_at: Some(looked_at),
         ..variant("dp-laplace", what, seen, |r| {
             r.iterations = Iterations::Fixed(1);
-            r.records = r.relation.n_is_public().then_some(CALM as u64 + 2);
+            // Under add-remove a guess.
+            r.records = Some(CALM as u64 + 2);
         })
     }
 }
@@ -211,7 +221,7 @@ impl Audited {
         } = spending;
         let source = variant.looked_at.map(|(source, _)| source);
         let form = source
-            .map(|source| Form::of(&Density::new(model(source))).unwrap_or_else(|e| panic!("{e}")));
+            .map(|source| form_of(&model(source), shared_units).unwrap_or_else(|e| panic!("{e}")));
         let request = |gradient, log_ratio| {
             let mut request = PlanRequest {
                 algorithm: sampler::lookup(variant.algorithm).expect("a sampler"),
@@ -228,6 +238,7 @@ impl Audited {
             };
             (variant.adjust)(&mut request);
             request.form = form.clone();
+            request.shared_units = shared_units;
             request
         };
         // How often it asks for what, from a plan with any noise.

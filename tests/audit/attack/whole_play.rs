@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 use dpm::accounting::{Meter, Relation};
 use dpm::privacy::{BatchPenaltyPlan, PenaltyPlan, penalty};
 use dpm::sampler::{
-    Beginning, DEFAULT_START_SHARE, Draw, Form, Initial, Iterations, NoiseChoice, Observer, Oracle,
+    Beginning, DEFAULT_START_SHARE, Draw, Initial, Iterations, NoiseChoice, Observer, Oracle,
     Oracles, Plan, PlanError, PlanRequest, PrivateOracle, PrivateSettings, Ratio, SampleError,
     Scale, View, sample_from,
 };
-use dpm::{Density, Model, NotPrivate, PrivateRng, Real, Vault};
+use dpm::{Model, NotPrivate, PrivateRng, Real, Vault};
 
 use super::neighbours::{Table, model, ugly_neighbours};
-use super::samplers::Variant;
+use super::samplers::{Variant, form_of};
 use super::{Broken, Lcg};
 
 /// What whole runs showed.
@@ -60,7 +60,7 @@ pub fn play(
     let mut played = Played::default();
     let models: Vec<_> = way.models().iter().map(|source| model(source)).collect();
     let mut plans: BTreeMap<(usize, u64), Vec<Plan>> = BTreeMap::new();
-    for run in 0..if models.is_empty() { 0 } else { runs } {
+    for run in 0..runs {
         let at = run as usize % models.len();
         let model = &models[at];
         // With many, what the private start looks for rises above its noise.
@@ -80,7 +80,7 @@ pub fn play(
         let plans = match plans.entry((at, units)) {
             std::collections::btree_map::Entry::Occupied(kept) => kept.into_mut(),
             std::collections::btree_map::Entry::Vacant(empty) => {
-                match planned(way, relation, model, units) {
+                match planned(way, relation, model, (units, shared_units)) {
                     Ok(plans) => empty.insert(plans),
                     Err(PlanError::Settings(_)) => return Ok(None),
                     Err(error) => {
@@ -107,11 +107,11 @@ fn planned(
     way: &Variant,
     relation: Relation,
     model: &Model,
-    units: u64,
+    (units, shared_units): (u64, bool),
 ) -> Result<Vec<Plan>, PlanError> {
     let algorithm = dpm::sampler::lookup(way.algorithm).expect("a sampler");
     let form = match algorithm.looks_at_model() {
-        true => Some(Form::of(&Density::new(model.clone()))),
+        true => Some(form_of(model, shared_units)),
         false => None,
     };
     let form = form
@@ -153,6 +153,7 @@ fn planned(
                 request.records = request.records.map(|_| units);
                 request.batch_size = request.batch_size.map(|size| size.min(units));
                 request.form = form.clone();
+                request.shared_units = shared_units;
                 match Plan::new(request) {
                     Ok(plan) => plans.push(plan),
                     Err(error) => {
