@@ -157,7 +157,12 @@ impl Density {
         columns: &[Vec<f64>],
         n: usize,
     ) -> Vec<f64> {
-        let mut scratch = self.rows.scratch(&self.interface(theta).z, 0);
+        self.log_likelihoods_at(&self.interface(theta).z, columns, n)
+    }
+
+    /// The same where the interface has the values `z`.
+    pub(crate) fn log_likelihoods_at(&self, z: &[f64], columns: &[Vec<f64>], n: usize) -> Vec<f64> {
+        let mut scratch = self.rows.scratch(z, 0);
         let mut values = Vec::with_capacity(n);
         for start in (0..n).step_by(BLOCK) {
             let rows = BLOCK.min(n - start);

@@ -3,9 +3,10 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 
 use super::oracle::SampleError;
-use super::prior::middle_of_prior;
+use super::prior::{middle_of_prior, spread_of_prior};
 use crate::density::{Curvature, Density, Frame, Law, Simulator, Space, curvature_at};
 use crate::linear::Matrix;
 use crate::privacy::{Expected, Look, Statistic, public_sum};
@@ -16,6 +17,9 @@ const SEED: u64 = 1;
 const RECORDS: usize = 2000;
 /// Directions with less information than this share of the largest are never seen.
 const UNSEEN: f64 = 1e-9;
+/// Places to which a point is moved, and how far: in units of 1 + |w|.
+const PLACES: usize = 16;
+const FAR: f64 = 2.0;
 /// Steps of differences, in units in which a record tells about 1.
 const STEP: f64 = 1e-3;
 
@@ -61,6 +65,8 @@ pub struct Form {
     pub(super) space: Space,
     /// The middle of the prior, unconstrained scale.
     pub(super) middle: Vec<f64>,
+    /// How far the prior lets each number of a point be from its middle, about.
+    pub(super) spread: Vec<f64>,
     /// Rows as many as a point of the space has numbers, columns as many as there are
     /// coordinates.
     pub(super) base: Matrix,
@@ -98,6 +104,7 @@ impl Form {
         let mut programs = vec![density.row_program()];
         programs.extend(law.as_ref().ok().map(Law::program));
         let space = density.looked_up_space(&away_from(&middle), &programs);
+        let space = space.filter(|space| is_free(density, space, &middle));
         let space = space.unwrap_or_else(|| density.parameters());
         let point = density.point_of(&space, &middle);
         let frame = Frame::about(point.clone());
@@ -105,7 +112,9 @@ impl Form {
             Ok(law) => Expected::by_law(law, &space, &point, &frame),
             Err(_) => Expected::by_differences(density, &space, &frame, STEP),
         };
+        let spread = spread_of_prior(density, &space, SEED)?;
         let mut form = Form::about(density, (space, middle.clone()), &frame, &expected);
+        form.spread = spread;
         if let Ok(law) = &law {
             let frame = Frame::new(point, form.base.entries().to_vec());
             let bounded = law.scores_are_bounded(&middle, (&form.space, &frame), SEED);
@@ -122,6 +131,7 @@ impl Form {
             coordinates: dimension as u64,
             space: Space::of_parameters(dimension),
             middle: vec![0.0; dimension],
+            spread: vec![f64::INFINITY; dimension],
             base: Matrix::identity(dimension),
             lift: Matrix::identity(dimension),
         }
@@ -221,6 +231,7 @@ impl Form {
         Form {
             information: source,
             coordinates: seen.len() as u64,
+            spread: vec![f64::INFINITY; q],
             space,
             middle,
             base: Matrix::new(q, seen.len(), |i, k| {
@@ -237,6 +248,26 @@ impl Form {
 fn away_from(theta: &[f64]) -> Vec<f64> {
     let aside = |(j, x): (usize, &f64)| x + 0.1 + 0.01 * (j % 10) as f64;
     theta.iter().enumerate().map(aside).collect()
+}
+
+/// Whether made-up records have a likelihood wherever a point of the space moves to: elements that
+/// have to be positive, or ordered, are not free to move.
+fn is_free(density: &Density, space: &Space, middle: &[f64]) -> bool {
+    let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+    let raw = Simulator::new(density).records(middle, RECORDS, None, rng);
+    let (columns, _) = density.load_columns(&raw, RECORDS);
+    let point = density.point_of(space, middle);
+    let frame = Frame::about(point.clone());
+    (0..PLACES).all(|_| {
+        let mut move_from = |w: &f64| {
+            let normal: f64 = StandardNormal.sample(rng);
+            w + FAR * (1.0 + w.abs()) * normal
+        };
+        let moved: Vec<f64> = point.iter().map(&mut move_from).collect();
+        let z = density.sight(space, &moved, &frame).z;
+        let values = density.log_likelihoods_at(&z, &columns, RECORDS);
+        values.iter().all(|value| value.is_finite())
+    })
 }
 
 /// Minus the second derivatives of log prior and Jacobian at `theta`, by differences of

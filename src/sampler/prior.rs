@@ -5,7 +5,7 @@ use rand_distr::{Distribution, Exp1};
 
 use super::oracle::SampleError;
 use super::run::{public_rng, random_point};
-use crate::density::Density;
+use crate::density::{Density, Space};
 
 /// A proper prior is lower than at 0 where a coordinate is this far from it.
 pub(super) const FAR: f64 = 1e4;
@@ -137,6 +137,8 @@ pub(super) fn improper(density: &Density) -> Vec<usize> {
 
 /// Draws that the middle is taken from.
 const FOR_MIDDLE: usize = 50;
+/// Fewer tell nothing of how far they reach.
+const FOR_SPREAD: usize = 10;
 
 /// Zero where the middle fifth of the prior's draws has it, else their median: a vague prior's
 /// median is known no better than that, and starts are often at zero.
@@ -167,6 +169,38 @@ pub(super) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, 
         .into_iter()
         .next_back()
         .ok_or(SampleError::NoInitialPoint)
+}
+
+/// How far the prior's draws of each number of a point of the space lie from their median, at
+/// most; infinite where the prior does not say.
+///
+/// Errors: no point with a finite prior density.
+pub(super) fn spread_of_prior(
+    density: &Density,
+    space: &Space,
+    seed: u64,
+) -> Result<Vec<f64>, SampleError> {
+    let PriorDraws { draws, stand_ins } = draw_prior(density, FOR_MIDDLE, seed)?;
+    let length = density.length_of(space);
+    if draws.len() < FOR_SPREAD || !(space.is_parameters() || stand_ins.is_empty()) {
+        return Ok(vec![f64::INFINITY; length]);
+    }
+    let points: Vec<Vec<f64>> = (draws.iter())
+        .map(|draw| density.point_of(space, draw))
+        .collect();
+    let spread = |k: usize| {
+        let mut column: Vec<f64> = points.iter().map(|point| point[k]).collect();
+        column.sort_by(f64::total_cmp);
+        let median = column[column.len() / 2];
+        let ends = [column.first(), column.last()].into_iter().flatten();
+        ends.map(|end| (end - median).abs()).fold(0.0, f64::max)
+    };
+    Ok((0..length)
+        .map(|k| match stand_ins.contains(&k) {
+            true => f64::INFINITY,
+            false => spread(k),
+        })
+        .collect())
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use super::{Kind, Severity, Verdict, figure, percent, prior, some_of};
 
 /// Probability of what the certificate saw, where all that is claimed holds.
 pub(super) const CERTIFICATE: f64 = 0.001;
-/// Posterior standard deviations, the root mean square over directions. A normal likelihood is
-/// only claimed near where it was looked at.
+/// Standard deviations of posterior and noise together, the root mean square over directions. A
+/// normal likelihood is only claimed near where it was looked at.
 pub(super) const LAST_STEP: f64 = 3.0;
 /// Mean square of what a round saw, in units of what was expected.
 pub(super) const SURPRISE: f64 = 3.0;
@@ -47,7 +47,7 @@ fn on_its_way(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         "The search for the posterior made no step: an interruption has lost its rounds, and the draws lie where it began.".to_owned()
     } else {
         format!(
-            "The search for the posterior had not arrived: its last step {}was {} posterior standard deviations long, where at most {LAST_STEP} are expected of one that has. The posterior may be far outside these intervals.",
+            "The search for the posterior had not arrived: its last step {}was {} of its own standard deviations long, where at most {LAST_STEP} are expected of one that has. The posterior may be far outside these intervals.",
             match likelihood.cut {
                 true => "was cut short, and ",
                 false => "",

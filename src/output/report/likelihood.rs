@@ -61,7 +61,7 @@ fn figures(h: &mut Html, start: &Value) {
             number(&start["centre_sd"]),
         ),
         (
-            "The last step, posterior standard deviations (at most 3 is expected)",
+            "The last step, standard deviations of posterior and noise together (at most 3 is expected)",
             number(&start["last_step"]),
         ),
         (

@@ -47,6 +47,7 @@
 //! noise multipliers fixed beforehand. Where they look and what they are clipped at follows from
 //! earlier ones (docs/proofs.md, sections 5, 14 and 17).
 
+mod bend;
 mod histogram;
 mod lines;
 mod posterior;
@@ -54,6 +55,7 @@ mod search;
 mod shares;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -69,6 +71,7 @@ use super::run::Initial;
 use super::schedule::Line;
 use super::{Algorithm, Kind, Metric, Sampler, Step, Walker};
 use crate::density::Density;
+use bend::Bend;
 use lines::form_of;
 use posterior::Posterior;
 use search::{Ground, Search};
@@ -239,6 +242,7 @@ impl Learner for DpLaplace {
             form,
             shares,
             search,
+            bend: OnceLock::new(),
         }))
     }
 
@@ -256,6 +260,7 @@ impl Learner for DpLaplace {
                 form,
                 shares,
                 search,
+                bend: OnceLock::new(),
             })),
             false => Err(SampleError::Unreadable),
         }
@@ -291,6 +296,8 @@ struct Learning {
     form: Form,
     shares: Shares,
     search: Search,
+    /// Of the likelihood that was released at the end, once it is asked for.
+    bend: OnceLock<Bend>,
 }
 
 impl Beginning for Learning {
@@ -318,6 +325,7 @@ impl Beginning for Learning {
             form,
             shares,
             search,
+            ..
         } = self;
         let ground = Ground {
             form,
@@ -346,6 +354,8 @@ impl Beginning for Learning {
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker + 'a> {
         let likelihood = self.search.likelihood(&self.form, density);
+        let noise = self.search.noise();
+        let bend = (self.bend).get_or_init(|| Bend::of(&self.form, density, &likelihood, noise));
         let mut start = self.form.middle.clone();
         if self.form.space.is_parameters() {
             start = self.form.base.times(&likelihood.root);
@@ -360,6 +370,7 @@ impl Beginning for Learning {
             density,
             form: &self.form,
             likelihood,
+            bend,
         };
         Box::new(posterior.chain(start, rng))
     }
@@ -385,7 +396,7 @@ impl Beginning for Learning {
             "foreseen_noise": self.shares.foreseen,
             "clip": search.clip,
             "efficiency": search.efficiency,
-            "last_step": last.map(|s| s.length),
+            "last_step": last.map(|s| s.widths),
             "cut": last.map(|s| s.cut),
             "surprise": surprises,
             "unknown": search.unknown,

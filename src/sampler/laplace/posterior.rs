@@ -1,4 +1,5 @@
-//! Draws from prior times released likelihood, which cost no privacy: the no-U-turn sampler.
+//! Draws from prior times released likelihood, which cost no privacy: the no-U-turn sampler. The
+//! likelihood is normal in the numbers that [`Bend`] makes of the parameters.
 //!
 //! Where the likelihood is a normal one of numbers that are a curved function of the parameters,
 //! as many of them, trajectories follow the curve slowly. Each is followed by a jump then: a draw of
@@ -10,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::bend::Bend;
 use super::search::Likelihood;
 use crate::density::Density;
 use crate::linear::{Matrix, dot, length};
@@ -40,6 +42,7 @@ pub(super) struct Posterior<'a> {
     pub density: &'a Density,
     pub form: &'a Form,
     pub likelihood: Likelihood,
+    pub bend: &'a Bend,
 }
 
 impl Target for Posterior<'_> {
@@ -50,14 +53,16 @@ impl Target for Posterior<'_> {
             precision,
         } = &self.likelihood;
         let point = self.density.point_of(&self.form.space, theta);
-        let moved: Vec<f64> = point.iter().zip(origin).map(|(w, o)| w - o).collect();
+        let (bent, slopes) = self.bend.at(&point);
+        let moved: Vec<f64> = bent.iter().zip(origin).map(|(w, o)| w - o).collect();
         let off: Vec<f64> = (self.form.lift.times(&moved).iter().zip(root))
             .map(|(y, r)| y - r)
             .collect();
         let pull = precision.times(&off);
         let log_likelihood = -0.5 * dot(&pull, &off);
         let slope: Vec<f64> = (self.form.lift.transposed().times(&pull).iter())
-            .map(|x| -x)
+            .zip(slopes)
+            .map(|(x, slope)| -x * slope)
             .collect();
         let (log_prior, gradient) = self
             .density

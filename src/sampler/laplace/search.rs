@@ -43,8 +43,13 @@ const SHORTEST: f64 = 0.25;
 const DRIFT: f64 = 0.05;
 const DRIFT_OF_STEP: f64 = 0.15;
 const DRIFT_OF_CUT: f64 = 4.0;
+/// In each direction, of the square of its step beyond so many times the noise.
+const DRIFT_ALONG: f64 = 0.5;
+const BY_NOISE: f64 = 4.0;
 /// A filter that is contradicted trusts itself less, by this factor at most.
 const LEAST_TRUST: f64 = 1e6;
+/// No step is longer than so many times what the prior reaches to.
+const OF_PRIOR: f64 = 2.0;
 /// Eigenvalues of the slope that is stepped by, in units of that which is foreseen.
 const SLOPES: [f64; 2] = [0.4, 1.5];
 /// A slope's records are clipped up to where so many are.
@@ -54,6 +59,9 @@ const CONTRADICTED: f64 = 0.02;
 /// Where all of the information is lost in its noise, so much of the noise stands for it: axes
 /// would be endless.
 const LOST: f64 = 0.1;
+/// Information that its noise could have made is not claimed: none where it is no more than the
+/// noise, all from 1 + 1/KNOWN times that on.
+const KNOWN: f64 = 2.0;
 /// What stands for no information at all.
 const NOTHING: f64 = 1e-6;
 /// Steps of differences, in posterior sds.
@@ -107,6 +115,8 @@ struct Look {
 pub(super) struct Movement {
     /// Root mean square over coordinates, in posterior sds.
     pub length: f64,
+    /// The same, in sds of posterior and noise together.
+    pub widths: f64,
     /// Whether it was cut to the trust region.
     pub cut: bool,
     /// The mean square of what the slope was off what was believed, in units of what it should
@@ -209,8 +219,29 @@ impl Search {
         numbers
     }
 
-    /// One of the rounds, counted from 0.
+    /// One of the rounds, counted from 0. Where it ends in what are no numbers, all stays as it
+    /// was but for a step without end.
     pub fn round(
+        &mut self,
+        ground: &Ground,
+        k: usize,
+        oracle: &mut dyn Oracle,
+    ) -> Result<(), SampleError> {
+        let before = self.clone();
+        self.try_round(ground, k, oracle)?;
+        if !self.is_sound(ground.form) {
+            *self = before;
+            self.steps.push(Movement {
+                length: f64::MAX,
+                widths: f64::MAX,
+                cut: true,
+                surprise: f64::MAX,
+            });
+        }
+        Ok(())
+    }
+
+    fn try_round(
         &mut self,
         ground: &Ground,
         k: usize,
@@ -258,7 +289,8 @@ impl Search {
         // The largest eigenvalues are those to which the noise has added.
         let claim = |told: f64| {
             let noise = spread.max(f64::MIN_POSITIVE);
-            told * told / (told.max(noise) + noise) + 1e-4 * spread
+            let known = (KNOWN * (told / noise - 1.0)).clamp(0.0, 1.0);
+            known * told * told / (told.max(noise) + noise) + 1e-4 * spread
         };
         let claims: Vec<f64> = (0..m).map(|j| claim(told[j]) / kept[j]).collect();
         let roots: Vec<f64> = kept.iter().map(|e| e.sqrt()).collect();
@@ -338,9 +370,13 @@ impl Search {
             true => f64::INFINITY,
             false => effective.sqrt(),
         };
-        let cut = length(&step) > reach;
+        let of_prior = (form.base.times(&self.axes.times(&step)).iter())
+            .zip(&form.spread)
+            .map(|(moved, spread)| OF_PRIOR * spread / moved.abs().max(f64::MIN_POSITIVE))
+            .fold(f64::INFINITY, f64::min);
+        let share = (reach / length(&step)).min(of_prior);
+        let cut = share < 1.0;
         if cut {
-            let share = reach / length(&step);
             step.iter_mut().for_each(|x| *x *= share);
         }
         let square = dot(&step, &step) / m.max(1) as f64;
@@ -354,7 +390,15 @@ impl Search {
         if !last && !is_quadratic {
             drift += DRIFT;
         }
+        let width = (1.0 + left.trace().max(0.0) / m.max(1) as f64).sqrt();
+        // Where a step was longer than the noise makes it, the next may be as long.
+        let more: Vec<f64> = (0..m)
+            .map(|j| DRIFT_ALONG * (step[j] * step[j] - BY_NOISE * left[(j, j)]).max(0.0))
+            .collect();
         left = left.with_eigenvalues(|e| e.max(1e-12) + drift);
+        if !is_quadratic {
+            left = &left + &Matrix::diagonal(&more);
+        }
         self.belief = left.between(&self.axes.transposed());
         for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
             *c += s;
@@ -363,6 +407,7 @@ impl Search {
         self.efficiency = efficiency;
         self.steps.push(Movement {
             length: square.sqrt(),
+            widths: square.sqrt() / width,
             cut,
             surprise,
         });

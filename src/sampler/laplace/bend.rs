@@ -1,0 +1,194 @@
+//! How the information in a record changes along each parameter, by which a released likelihood is
+//! bent: it is normal about its centre, and elsewhere need not be.
+//!
+//! The information I(x) at other values x of one unconstrained parameter follows from the model's law
+//! for made-up records, and is public. Of an exponential family the likelihood is nearest to normal
+//! in b(x) with db = I^(1/3) dx, and a released gradient, normal by its noise, has the mean m(x)
+//! with dm = I dx (Hougaard 1982, "Parametrizations of non-linear models", JRSS B 44). So the
+//! likelihood is taken to be normal in b(x) with db = (I(x)/I(centre))^p dx, p from 1/3 where there is
+//! no noise to 1 where there is nothing else: flat where records tell nothing, as of the degrees of
+//! freedom of a Student t that is near normal, or of a class that hardly any record has.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::search::Likelihood;
+use crate::density::{Density, Frame, Simulator};
+use crate::privacy::{Expected, Look, Statistic, public_sum};
+use crate::sampler::form::Form;
+
+/// Of records that are made up, and how many there are.
+const SEED: u64 = 1;
+const RECORDS: usize = 128;
+/// Values of a parameter to either side of the centre, and how far one is from the next: in
+/// standard deviations of the answer.
+const NODES: i32 = 4;
+const APART: f64 = 1.5;
+/// Within which the information may change, relative to the centre's.
+const LIMITS: [f64; 2] = [1e-3, 4.0];
+
+/// For each number of a point what takes its place; nothing for those that stay.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bend {
+    curves: Vec<Curve>,
+}
+
+/// An increasing function with slope 1 at the centre, where it is the centre: the logarithm of its
+/// slope is linear between nodes, and constant beyond them.
+#[derive(Debug, Clone)]
+struct Curve {
+    first: f64,
+    apart: f64,
+    /// At nodes.
+    log_slopes: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Bend {
+    /// Of a likelihood whose centre has noise of this variance, in posterior variances.
+    pub fn of(form: &Form, density: &Density, likelihood: &Likelihood, noise: f64) -> Bend {
+        let Some(law) = form.law(density) else {
+            return Bend::default();
+        };
+        let moved = form.base.times(&likelihood.root);
+        let origin = likelihood.origin.iter();
+        let centre: Vec<f64> = origin.zip(moved).map(|(o, s)| o + s).collect();
+        if !form.space.is_parameters() || !density.log_prior(&centre).is_finite() {
+            return Bend::default();
+        }
+        let covariance = likelihood.precision.inverse();
+        let covariance = covariance.between(&form.base.transposed());
+        let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+        let raw = Simulator::new(density).records(&centre, RECORDS, None, rng);
+        let (mut columns, _) = density.load_columns(&raw, RECORDS);
+        columns.extend(density.columns_of_law(&raw));
+        let information = |j: usize, x: f64| {
+            let mut point = centre.clone();
+            point[j] = x;
+            let along = (0..point.len()).map(|k| f64::from(u8::from(k == j)));
+            let frame = Frame::new(point.clone(), along.collect());
+            let expected = Expected::by_law(&law, &form.space, &point, &frame);
+            let sight = density.sight(&form.space, &point, &frame);
+            let look = Look {
+                expected: Some(&expected),
+                ..Look::new(sight, Statistic::Information)
+            };
+            public_sum(density, &look, &columns, RECORDS)[0]
+        };
+        let power = (1.0 / 3.0 + noise) / (1.0 + noise);
+        let curves = (0..centre.len()).map(|j| {
+            let sd = covariance[(j, j)].max(0.0).sqrt().min(form.spread[j]);
+            Curve::new(centre[j], APART * sd, |x| information(j, x), power)
+        });
+        Bend {
+            curves: curves.collect(),
+        }
+    }
+
+    /// The numbers that the likelihood is normal in, and their derivatives with respect to the
+    /// point's.
+    pub fn at(&self, point: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        match self.curves.is_empty() {
+            true => (point.to_vec(), vec![1.0; point.len()]),
+            false => (point.iter().zip(&self.curves))
+                .map(|(x, curve)| curve.at(*x))
+                .unzip(),
+        }
+    }
+}
+
+impl Curve {
+    fn new(centre: f64, apart: f64, information: impl Fn(f64) -> f64, power: f64) -> Curve {
+        let middle = NODES as usize;
+        let here = information(centre);
+        let log_slope = |k: i32| {
+            let there = information(centre + f64::from(k) * apart);
+            let ratio = (there / here).clamp(LIMITS[0], LIMITS[1]);
+            match ratio.is_nan() || here <= 0.0 {
+                true => 0.0,
+                false => power * ratio.ln(),
+            }
+        };
+        let log_slopes: Vec<f64> = (-NODES..=NODES)
+            .map(|k| if k == 0 { 0.0 } else { log_slope(k) })
+            .collect();
+        let mut curve = Curve {
+            first: centre - f64::from(NODES) * apart,
+            apart,
+            values: vec![0.0; log_slopes.len()],
+            log_slopes,
+        };
+        for k in 1..curve.values.len() {
+            curve.values[k] = curve.values[k - 1] + curve.gained(k - 1, apart);
+        }
+        let shift = centre - curve.values[middle];
+        for value in &mut curve.values {
+            *value += shift;
+        }
+        curve
+    }
+
+    /// By how much it grows in so much of the interval after node `k`.
+    fn gained(&self, k: usize, by: f64) -> f64 {
+        let slope = self.log_slopes[k].exp();
+        let rate = (self.log_slopes[k + 1] - self.log_slopes[k]) / self.apart;
+        match (rate * by).abs() < 1e-9 {
+            true => slope * by,
+            false => slope * (rate * by).exp_m1() / rate,
+        }
+    }
+
+    /// Value and slope.
+    fn at(&self, x: f64) -> (f64, f64) {
+        let last = self.values.len() - 1;
+        let from_first = (x - self.first) / self.apart;
+        if !(self.apart > 0.0 && from_first.is_finite()) {
+            return (x, 1.0);
+        }
+        let end = |k: usize, from: f64| {
+            let slope = self.log_slopes[k].exp();
+            (self.values[k] + slope * (x - from), slope)
+        };
+        if from_first <= 0.0 {
+            return end(0, self.first);
+        }
+        let k = from_first.floor() as usize;
+        if k >= last {
+            return end(last, self.first + last as f64 * self.apart);
+        }
+        let by = x - (self.first + k as f64 * self.apart);
+        let rate = (self.log_slopes[k + 1] - self.log_slopes[k]) / self.apart;
+        let slope = (self.log_slopes[k] + rate * by).exp();
+        (self.values[k] + self.gained(k, by), slope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Where information is x^-3, and there is no noise, the likelihood is normal in log x.
+    // If it failed: slopes would not be those of the values, and trajectories go astray.
+    #[test]
+    fn a_curve_is_the_integral_of_its_slope() {
+        let curve = Curve::new(2.0, 0.1, |x| x.powi(-3), 1.0 / 3.0);
+        assert_eq!(curve.at(2.0), (2.0, 1.0));
+        for x in [1.3, 1.61, 1.95, 2.0, 2.2, 2.39, 2.7] {
+            let (above, below) = (curve.at(x + 1e-6).0, curve.at(x - 1e-6).0);
+            assert!(((above - below) / 2e-6 - curve.at(x).1).abs() < 1e-6, "{x}");
+        }
+        for x in [1.7, 1.9, 2.1, 2.3] {
+            let log = 2.0 + 2.0 * (x / 2.0f64).ln();
+            assert!((curve.at(x).0 - log).abs() < 2e-3, "{x}");
+        }
+    }
+
+    #[test]
+    fn where_the_information_is_no_number_nothing_is_bent() {
+        for information in [f64::NAN, 0.0, -1.0] {
+            let curve = Curve::new(1.0, 0.5, |_| information, 1.0);
+            assert_eq!(curve.at(1.7), (1.7, 1.0));
+        }
+        assert_eq!(Curve::new(1.0, 0.0, |x| x, 1.0).at(3.0), (3.0, 1.0));
+    }
+}
