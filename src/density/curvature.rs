@@ -209,7 +209,7 @@ mod tests {
         let of_some = !found.is_public && !found.is_quadratic && found.is_bottleneck;
         assert!(of_some, "a rate: {found:?}");
         let odds = "record { int<lower=0, upper=1> y; } parameters { real a; }
-                    model { target += y * a - log1p_exp(a); }";
+                    model { target += -log1p_exp((1 - 2 * y) * a); }";
         let found = curvature(odds, &none);
         assert!(found.is_public && !found.is_quadratic, "odds: {found:?}");
     }

@@ -66,14 +66,7 @@ pub fn play(
         // With many, what the private start looks for rises above its noise.
         let turn = run / models.len() as u64 % 4;
         let others = if turn == 0 { 4 } else { 120 };
-        let pair = ugly_neighbours(
-            &mut rng,
-            model,
-            relation,
-            shared_units,
-            others,
-            turn < 2,
-        );
+        let pair = ugly_neighbours(&mut rng, model, relation, shared_units, others, turn < 2);
         let units = pair.0.records();
         let plans = match plans.entry((at, units)) {
             std::collections::btree_map::Entry::Occupied(kept) => kept.into_mut(),
