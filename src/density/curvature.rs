@@ -201,9 +201,16 @@ mod tests {
                      model { y ~ normal(m, s); }";
         let found = curvature(scale, &none);
         assert!(!found.is_public, "an unknown scale");
+        // Records of y = 0 see exp(a), and others a: second derivatives by these two differ,
+        // though those by a do not.
         let rate =
             "record { int<lower=0> y; } parameters { real a; } model { y ~ poisson_log(a); }";
         let found = curvature(rate, &none);
-        assert!(found.is_public && !found.is_bottleneck, "a rate: {found:?}");
+        let of_some = !found.is_public && !found.is_quadratic && found.is_bottleneck;
+        assert!(of_some, "a rate: {found:?}");
+        let odds = "record { int<lower=0, upper=1> y; } parameters { real a; }
+                    model { target += -log1p_exp((1 - 2 * y) * a); }";
+        let found = curvature(odds, &none);
+        assert!(found.is_public && !found.is_quadratic, "odds: {found:?}");
     }
 }

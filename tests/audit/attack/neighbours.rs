@@ -36,12 +36,13 @@ pub const PUBLIC_MODELS: [&str; 2] = [
        y ~ normal(a + exp(c), 0.5); z ~ normal(b - c, 2); }",
 ];
 
-/// Models of which no column has a law. Their second derivatives are of either sign: those of a
-/// record and of the same with `s` turned point away from each other.
+/// Models of which no column has a law. In the first second derivatives are of either sign: those of
+/// a record and of the same with `s` turned point away from each other. In the second they are
+/// positive, and those of a record and of the same with `x` turned are about orthogonal.
 pub const LAWLESS_MODELS: [&str; 2] = [
     "record { real<lower=-1, upper=1> s; real<lower=-2, upper=2> y; } parameters { real a; }
      model { a ~ normal(0, 2); target += -s * log1p_exp(y * a); }",
-    "record { real<lower=-1, upper=1> s; real<lower=-1, upper=1> y; real<lower=-1, upper=1> x; }
+    "record { real<lower=0.5, upper=1> s; real<lower=-1, upper=1> y; real<lower=-1, upper=1> x; }
      parameters { real a; real b; }
      model { a ~ normal(0, 2); b ~ normal(0, 2); target += -s * log1p_exp(y * a + x * b); }",
 ];
@@ -201,7 +202,9 @@ pub fn ugly_pair(
 }
 
 /// The same, with so many other units. `turned`: a replaced unit has the same rows with some of
-/// their values at the other side of zero or of their bounds, which makes many gradients opposite.
+/// their values at the other side of zero or of their bounds, which makes many gradients opposite;
+/// and the other units keep away from their bounds, so that clip bounds which are made for them are
+/// met by the one.
 pub fn ugly_neighbours(
     rng: &mut Lcg,
     model: &Model,
@@ -218,7 +221,8 @@ pub fn ugly_neighbours(
     let mut rest = blank_rows(model, 1, unit(NOBODY));
     for other in 0..others {
         let rows = some(rng);
-        rest = rest.with(&ugly_rows(rng, model, rows, unit(other)));
+        let other = ugly_rows(rng, model, rows, unit(other));
+        rest = rest.with(&if turned { quiet(model, other) } else { other });
     }
     let rows = some(rng);
     let changed = ugly_rows(rng, model, rows, unit(ONE));
@@ -237,6 +241,19 @@ pub fn ugly_neighbours(
         }
     };
     (one, other)
+}
+
+/// The same rows, with what has bounds in the middle quarter between them.
+fn quiet(model: &Model, mut rows: Table) -> Table {
+    for (column, values) in model.columns.iter().zip(&mut rows.columns) {
+        if let (false, Some(a), Some(b)) = (column.is_int, column.lower, column.upper) {
+            let middle = 0.5 * (a + b);
+            for value in values {
+                *value = middle + 0.25 * (value.clamp(a, b) - middle);
+            }
+        }
+    }
+    rows
 }
 
 /// The same rows, with each of their columns turned or not.
@@ -312,7 +329,9 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
         units: None,
     };
     let mut rest = vec![row(f64::NAN)];
-    rest.extend((0..calm).map(|i| row(if i % 2 == 0 { 1.0 } else { -1.0 })));
+    // Spread about 1: with one value for all, none or half of them would be clipped.
+    let spread = |i: usize| 0.6 + 0.2 * ((i / 2) % 5) as f64;
+    rest.extend((0..calm).map(|i| row(if i % 2 == 0 { spread(i) } else { -spread(i) })));
     let one = table(&[&rest[..], &[row(LOUD)]].concat());
     let other = match relation {
         Relation::Substitute => table(&[&rest[..], &[row(-LOUD)]].concat()),

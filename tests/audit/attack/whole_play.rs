@@ -64,18 +64,9 @@ pub fn play(
         let at = run as usize % models.len();
         let model = &models[at];
         // With many, what the private start looks for rises above its noise.
-        let others = match (run / models.len() as u64).is_multiple_of(4) {
-            true => 4,
-            false => 120,
-        };
-        let pair = ugly_neighbours(
-            &mut rng,
-            model,
-            relation,
-            shared_units,
-            others,
-            run.is_multiple_of(2),
-        );
+        let turn = run / models.len() as u64 % 4;
+        let others = if turn == 0 { 4 } else { 120 };
+        let pair = ugly_neighbours(&mut rng, model, relation, shared_units, others, turn < 2);
         let units = pair.0.records();
         let plans = match plans.entry((at, units)) {
             std::collections::btree_map::Entry::Occupied(kept) => kept.into_mut(),
