@@ -1,8 +1,6 @@
 """Makes the picture of a report that README.md shows.
 
-    dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 3 --delta 1e-6 \
-      --temperature 20 --chains 2 --num-warmup 500 --num-samples 1500 \
-      --init models/adult_income.init.json --out adult_income-run
+    dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6
     python3 tests/browser/picture.py adult_income-run/report.html docs/report.png
 
 It shows the head of the page, the curves of the promise, and the results: the other

@@ -13,7 +13,8 @@ pub(super) const CERTIFICATE: f64 = 0.001;
 pub(super) const LAST_STEP: f64 = 3.0;
 /// Mean square of what a round saw, in units of what was expected.
 pub(super) const SURPRISE: f64 = 3.0;
-/// Share of directions whose information the noise could have made.
+/// Share of directions whose information the noise could have made, beside which a mean beyond the
+/// prior is not believed.
 pub(super) const UNKNOWN: f64 = 0.3;
 /// Noise in the centre, in posterior standard deviations, from which it is most of the width.
 pub(super) const NOISE: f64 = 1.0;
@@ -131,7 +132,9 @@ fn width(likelihood: &LikelihoodFacts, view: &View) -> Option<Verdict> {
     if unknown <= 0.0 {
         return None;
     }
-    let severity = match unknown > UNKNOWN || !likelihood.has_law {
+    // Draws that are the prior's are no harm, but they have to be the prior's.
+    let strayed = unknown > UNKNOWN && prior::is_beyond(view);
+    let severity = match strayed || !likelihood.has_law {
         true => Severity::Problem,
         false => Severity::Warning,
     };
@@ -154,7 +157,8 @@ fn width(likelihood: &LikelihoodFacts, view: &View) -> Option<Verdict> {
         match (severity, likelihood.has_law) {
             (Severity::Problem, false) =>
                 ", and since the model gives no law of the outcomes, neither that nor the centre need be the posterior's",
-            (Severity::Problem, true) => ", and these are too many for the rest to be trusted",
+            (Severity::Problem, true) =>
+                ", and means lie beyond the prior nevertheless: the rest is not to be trusted",
             _ => ", which says nothing of the records",
         },
     );

@@ -64,7 +64,6 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
     let p = |p: f64| with(&|l| l.certificate = Some(Certificate { p, noise: 6.0 }));
     let last_step = |step: f64| with(&|l| l.last_step = step);
     let surprise = |latest: f64, before: f64| with(&|l| l.surprise = vec![latest, before]);
-    let unknown = |share: f64| with(&|l| l.unknown = share);
     for good in [p(0.001), last_step(3.0), surprise(3.0, 3.0)] {
         let diagnosis = diagnose(&from(good));
         assert_eq!(diagnosis.decision, Decision::Use, "{diagnosis:?}");
@@ -75,7 +74,7 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
         (
             last_step(3.1),
             Kind::SearchNotArrived,
-            "its last step was 3.1 posterior standard deviations long",
+            "its last step was 3.1 of its own standard deviations long",
         ),
         (last_step(f64::MAX), Kind::SearchNotArrived, "made no step"),
         (
@@ -85,7 +84,6 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
         ),
         (surprise(3.1, 1.0), Kind::Contradiction, "3.1 times"),
         (surprise(1.0, 31.0), Kind::Contradiction, "31 times"),
-        (unknown(0.375), Kind::WidthUnknown, "In 3 of 8 directions"),
         (
             with(&|l| (l.has_law, l.seen) = (false, false)),
             Kind::GradientsUnseen,
@@ -183,11 +181,47 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     let told = beside_prior(1.0, agreed());
     assert_eq!(diagnose(&told).decision, Decision::Use);
     assert_eq!(of_kind(&told, Kind::PriorWidth).parameters, ["alpha"]);
-    // And where that is so of all parameters, the answer is none.
+    // And where that is so of all parameters, they are no more than the prior's; without a law they
+    // need not be that.
     let mut nothing = beside_prior(1.0, unknown(0.125));
     nothing.priors[1] = nothing.priors[0];
-    assert_eq!(diagnose(&nothing).decision, Decision::DoNotUse);
+    assert_eq!(diagnose(&nothing).decision, Decision::UseWithCare);
     assert!(found(&nothing, Kind::PriorWidth).is_some());
+    nothing.facts.likelihood.as_mut().unwrap().has_law = false;
+    assert_eq!(diagnose(&nothing).decision, Decision::DoNotUse);
+}
+
+// If it failed: draws that lie where neither records nor prior put them would be used.
+#[test]
+fn means_beyond_the_prior_are_not_believed_where_little_is_known() {
+    let beyond = |unknown: f64| {
+        let mut evidence = beside_prior(
+            1.0,
+            LikelihoodFacts {
+                unknown,
+                ..agreed()
+            },
+        );
+        evidence.priors[0] = Some(PriorRange {
+            central_90: [4.0, 8.0],
+            central_999: [2.0, 10.0],
+        });
+        evidence
+    };
+    let verdict = of_kind(&beyond(0.375), Kind::WidthUnknown);
+    assert_eq!(verdict.severity, Severity::Problem);
+    assert!(verdict.sentence.contains("In 3 of 8 directions"));
+    assert!(verdict.sentence.contains("beyond the prior"));
+    assert_eq!(diagnose(&beyond(0.375)).decision, Decision::DoNotUse);
+    assert_eq!(diagnose(&beyond(0.125)).decision, Decision::UseWithCare);
+    let within = beside_prior(
+        1.0,
+        LikelihoodFacts {
+            unknown: 0.375,
+            ..agreed()
+        },
+    );
+    assert_eq!(diagnose(&within).decision, Decision::UseWithCare);
 }
 
 #[test]

@@ -59,7 +59,11 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     let verdict = match all {
         true => Verdict::new(
             Kind::PriorWidth,
-            Severity::Problem,
+            // Of a likelihood by a law it is known where it says nothing.
+            match &view.facts.likelihood {
+                Some(likelihood) if likelihood.has_law => Severity::Warning,
+                _ => Severity::Problem,
+            },
             format!(
                 "All parameters are as wide as their priors (at least {} of the width): the run has learnt next to nothing from the records.",
                 percent(narrowest)
@@ -89,15 +93,28 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     )
 }
 
+/// Whether a mean lies outside of the prior's central 99.9%.
+pub(super) fn is_beyond(view: &View) -> bool {
+    known(view).iter().any(|known| by_how_much(known) > 0.0)
+}
+
+/// How far a mean is outside of the prior's central 99.9%, in widths of that.
+fn by_how_much((column, prior): &(&Column, &PriorRange)) -> f64 {
+    let [low, high] = prior.central_999;
+    let mean = mean(&column.chains);
+    (low - mean).max(mean - high) / (high - low)
+}
+
 /// Means outside of the prior's central 99.9%.
 fn beyond(known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
-    let far = |(column, prior): &(&Column, &PriorRange)| {
-        let [low, high] = prior.central_999;
-        let mean = mean(&column.chains);
-        let beyond = (low - mean).max(mean - high) / (high - low);
-        (beyond > 0.0).then_some((beyond, mean, column.name.clone(), prior.central_999))
-    };
-    let mut far: Vec<_> = known.iter().filter_map(far).collect();
+    let mut far: Vec<_> = (known.iter())
+        .map(|known| (by_how_much(known), known))
+        .filter(|(by, _)| *by > 0.0)
+        .map(|(by, (column, prior))| {
+            let mean = mean(&column.chains);
+            (by, mean, column.name.clone(), prior.central_999)
+        })
+        .collect();
     far.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (_, mean, name, [low, high]) = far.first()?;
     let sentence = format!(

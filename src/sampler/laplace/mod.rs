@@ -18,7 +18,8 @@
 //!    next to nothing of the curvature far from the mode; F does. It is averaged with that of
 //!    earlier rounds near by.
 //! 2. New axes, in which F and the prior's curvature come to the identity. Eigenvalues that the
-//!    noise could have made are claimed in part only, and their directions called unknown.
+//!    noise could have made are not claimed, and their directions called unknown: draws are there
+//!    as wide as the prior.
 //! 3. A noisy histogram of the lengths of gradients gives the clip bound c at which noise and what
 //!    clipping takes away are least.
 //! 4. G = sum clip_c(g_i - a_i) is released. Where there is a law, a_i is the vector at which the
@@ -28,8 +29,8 @@
 //!    bounded, tails may not be the model's: what clipping can take away in one direction is
 //!    added to the noise.
 //! 5. A Kalman step with the slope H, which is F times the efficiency of clipping, or in the last
-//!    round of a large budget a release of its own; a trust region of one record's sd. A filter
-//!    that is contradicted by what it sees trusts its belief less.
+//!    round of a large budget a release of its own; a trust region of one record's sd, and of
+//!    what the prior reaches to. A filter that is contradicted by what it sees trusts its belief less.
 //!
 //! Rounds become more exact by a factor of about two each: far away there is no use in being so,
 //! and the last one decides. A certificate follows: a small part of the budget looks at the centre
@@ -38,7 +39,8 @@
 //! # Draws
 //!
 //! The likelihood that was released is a normal one of y, with covariance H^-1 and that of the
-//! noise in the centre. Times the prior, constraints and all, it is drawn from by the no-U-turn
+//! noise in the centre, bent along each parameter as the model's information changes there
+//! ([`bend`]). Times the prior, constraints and all, it is drawn from by the no-U-turn
 //! sampler ([`posterior`]).
 //!
 //! # Cost
