@@ -16,6 +16,10 @@ const GAP: usize = 4;
 const FAR_OFF: f64 = 5.5;
 /// Counts below this many sds of the noise of a bin tell nothing of a tail.
 const HIDDEN: f64 = 1.5 * ALONE;
+/// Bounds that are tried, a sixth of an octave apart.
+const BOUNDS: i32 = 36;
+/// A mean square that is off by this share tells of nothing that is hidden.
+const TOLERATED: f64 = 0.1;
 /// What a noise that hides bins may hide: a third of [`HIDDEN`] records, at most a fiftieth of
 /// all, with lengths of so many times the longest that is seen.
 const HIDDEN_SHARE: f64 = 1.0 / 3.0;
@@ -32,6 +36,9 @@ pub(super) struct Histogram {
     /// Counts below this tell nothing of a tail.
     hidden: f64,
     last: usize,
+    /// The sum of squares of lengths that are not seen, and how long those are.
+    missing: f64,
+    beyond: f64,
 }
 
 impl Histogram {
@@ -87,7 +94,26 @@ impl Histogram {
             records,
             hidden: HIDDEN * sd,
             last: high,
+            missing: 0.0,
+            beyond: 0.0,
         })
+    }
+
+    /// Where it is known that the mean square is `square`: what is missing is in bins that the
+    /// noise hides. These lengths are no longer than if they were as many as can be hidden there,
+    /// or than `reach`.
+    pub fn with_mean_square(mut self, square: f64, reach: f64) -> Histogram {
+        let lengths = self.lengths();
+        let seen: f64 = (self.counts.iter().zip(lengths))
+            .map(|(c, x)| c * x * x)
+            .sum();
+        let expected = self.records * square;
+        if seen < (1.0 - TOLERATED) * expected {
+            self.missing = expected - seen;
+            let if_hidden = (self.missing / (HIDDEN_SHARE * self.hidden).max(1.0)).sqrt();
+            self.beyond = if_hidden.min(reach).max(self.top());
+        }
+        self
     }
 
     /// The upper end of the last bin that is seen.
@@ -136,7 +162,11 @@ impl Histogram {
 
     /// The slope of a sum of vectors clipped at `bound`, as a share of that of whole ones.
     pub fn efficiency(&self, bound: f64) -> f64 {
-        let (mut clipped, mut whole) = (0.0, 0.0);
+        let shorter = (bound / self.beyond).min(1.0);
+        let (mut clipped, mut whole) = match self.missing > 0.0 {
+            true => (self.missing * shorter, self.missing),
+            false => (0.0, 0.0),
+        };
         for (count, x) in self.counts.iter().zip(self.lengths()) {
             clipped += count * x * x.min(bound);
             whole += count * x * x;
@@ -150,19 +180,24 @@ impl Histogram {
         let hidden = (HIDDEN_SHARE * self.hidden).min(MOST_HIDDEN * self.records);
         let seen = self.counts.iter().zip(self.lengths());
         let seen: f64 = seen.map(|(c, x)| c * (x - bound).max(0.0)).sum();
-        seen + hidden * (BEYOND * self.top() - bound).max(0.0)
+        let missing = match self.missing > 0.0 {
+            true => self.missing / self.beyond.powi(2) * (self.beyond - bound).max(0.0),
+            false => 0.0,
+        };
+        seen + missing.max(hidden * (BEYOND * self.top() - bound).max(0.0))
     }
 
     /// The clip bound at which noise, so much for a bound of 1, and what clipping takes away,
     /// weighed by `weight`, are least in units of the slope that is left.
     pub fn best_clip(&self, noise: f64, weight: f64) -> f64 {
-        let bound = |k: i32| 1.25 * self.top() * (-f64::from(k) / 6.0).exp2();
+        let longest = self.top().max(self.beyond);
+        let bound = |k: i32| 1.25 * longest * (-f64::from(k) / 6.0).exp2();
         let cost = |bound: f64| {
             let efficiency = self.efficiency(bound);
             (noise * bound / efficiency).powi(2)
                 + (weight * self.lost_sum(bound) / efficiency).powi(2)
         };
-        (0..24)
+        (0..BOUNDS)
             .map(bound)
             .min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
             .unwrap_or(self.top())
@@ -222,6 +257,32 @@ mod tests {
             wrong += u64::from(seen.last > 9 + GAP);
         }
         assert!(wrong <= 40, "{wrong}");
+    }
+
+    // If it failed: where one record in twelve has nearly all of the information, and these are lost
+    // in the noise, clipping would be taken for nothing, and intervals for too narrow by far.
+    #[test]
+    fn what_the_noise_hides_is_told_by_the_mean_square() {
+        let rare = counts(&[(3, 4600.0), (11, 100.0)]);
+        let [short, long] = [3, 11].map(|k| 2.0 * Bins::GRADIENT.upper_end(k) * 0.5f64.powf(0.25));
+        let square = (4600.0 * short * short + 400.0 * long * long) / 5000.0;
+        let seen = Histogram::seen(&rare, 40.0, BINS, 5000.0).unwrap();
+        assert_eq!(seen.efficiency(short), 1.0);
+        let told = seen.with_mean_square(square, 1.1 * long);
+        let efficiency = told.efficiency(short);
+        let truth = (4600.0 * short * short + 400.0 * long * short) / (5000.0 * square);
+        assert!(
+            (efficiency / truth - 1.0).abs() < 0.15,
+            "{efficiency} {truth}"
+        );
+        // All that is seen is all that there is.
+        let whole = counts(&[(3, 4600.0), (11, 400.0)]);
+        let seen = Histogram::seen(&whole, 1.0, BINS, 5000.0).unwrap();
+        let before = seen.efficiency(short);
+        assert_eq!(
+            seen.with_mean_square(square, long).efficiency(short),
+            before
+        );
     }
 
     #[test]

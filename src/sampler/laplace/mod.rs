@@ -53,6 +53,7 @@ mod bend;
 mod histogram;
 mod lines;
 mod posterior;
+mod reach;
 mod search;
 mod shares;
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::{BEYOND, Histogram};
 use super::lines::{self, Asked};
+use super::reach::reach_of_law;
 use super::shares::{GUESSED_RECORDS, Shares};
 use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
@@ -35,6 +36,8 @@ const SYMMETRIC: f64 = 0.03;
 const ALLOWANCE: f64 = 1.5;
 const FROM_NOISE: f64 = 0.3;
 const TO_NOISE: f64 = 2.0;
+/// Lengths that are not seen are taken for so many units at most.
+const UNSEEN: f64 = 4.0;
 /// In axes in which the information is the identity the mean square of lengths is known: clip
 /// bounds far below its root are those of noise that was taken for lengths.
 const SHORTEST: f64 = 0.25;
@@ -43,9 +46,8 @@ const SHORTEST: f64 = 0.25;
 const DRIFT: f64 = 0.05;
 const DRIFT_OF_STEP: f64 = 0.15;
 const DRIFT_OF_CUT: f64 = 4.0;
-/// In each direction, of the square of its step beyond so many times the noise.
+/// In each direction, of the square of its step beyond the noise.
 const DRIFT_ALONG: f64 = 0.5;
-const BY_NOISE: f64 = 4.0;
 /// A filter that is contradicted trusts itself less, by this factor at most.
 const LEAST_TRUST: f64 = 1e6;
 /// No step is longer than so many times what the prior reaches to.
@@ -321,12 +323,23 @@ impl Search {
         if k == 0 && form.information == Information::Public {
             self.count(plan, &counts.0);
         }
+        // In these axes the mean square of lengths is that of the unit, by the law.
+        let reach = (law.as_ref()).map(|law| unit * reach_of_law(form, density, law, &frame));
         let lengths = Histogram::seen(&counts.0, counts.1, (Bins::GRADIENT, unit), self.records);
+        let lengths = lengths.map(|lengths| match reach {
+            Some(reach) => {
+                lengths.with_mean_square(unit * unit * foreseen.trace() / m as f64, reach)
+            }
+            None => lengths,
+        });
         let noise = ask.noise(lines::GRADIENT, times);
         let (clip, efficiency, lost) = match &lengths {
             None => {
                 self.blind = true;
-                (2.0 * unit, if law.is_some() { 0.5 } else { 1.0 }, 0.0)
+                let clip = 2.0 * unit;
+                let efficiency =
+                    reach.map_or(1.0, |reach| (clip / reach.min(UNSEEN * unit)).min(0.5));
+                (clip, efficiency, 0.0)
             }
             Some(lengths) => {
                 let (clip, lost) = clip_for(ground, lengths, noise, oracle.adds_up_rows());
@@ -393,7 +406,7 @@ impl Search {
         let width = (1.0 + left.trace().max(0.0) / m.max(1) as f64).sqrt();
         // Where a step was longer than the noise makes it, the next may be as long.
         let more: Vec<f64> = (0..m)
-            .map(|j| DRIFT_ALONG * (step[j] * step[j] - BY_NOISE * left[(j, j)]).max(0.0))
+            .map(|j| DRIFT_ALONG * (step[j] * step[j] - left[(j, j)]).max(0.0))
             .collect();
         left = left.with_eigenvalues(|e| e.max(1e-12) + drift);
         if !is_quadratic {
@@ -577,25 +590,32 @@ impl Search {
             expected: expected.as_ref(),
             unit,
         };
+        let (own_slope, own_curvature) = self.prior(ground)?;
+        let prior = own_curvature.between(&self.axes);
+        let foreseen = &Matrix::identity(m) - &prior;
         let (counts, sd) = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
+        let reach = (law.as_ref()).map(|law| unit * reach_of_law(form, density, law, &frame));
         let lengths = Histogram::seen(&counts, sd, (Bins::GRADIENT, unit), self.records);
+        let lengths = lengths.map(|lengths| match reach {
+            Some(reach) => {
+                lengths.with_mean_square(unit * unit * foreseen.trace() / m as f64, reach)
+            }
+            None => lengths,
+        });
         let clip = match &lengths {
             Some(lengths) => self.clip.max(BEYOND * lengths.top()),
             None => self.clip,
         };
         let efficiency = match (form.information, &lengths) {
             (Information::Curvature, _) => 1.0,
-            (_, Some(lengths)) => lengths.efficiency(clip).max(0.5),
-            (_, None) => self.efficiency.max(0.5),
+            (_, Some(lengths)) => lengths.efficiency(clip),
+            (_, None) => self.efficiency,
         };
         let sum = ask.sum(lines::CERTIFICATE, clip, clip, 1, oracle)?;
         let noise = temperature * clip * ask.noise(lines::CERTIFICATE, 1);
-        let (own_slope, own_curvature) = self.prior(ground)?;
         let own = self.axes.transposed().times(&own_slope);
         let off: Vec<f64> = (0..m).map(|j| temperature * sum[j] + own[j]).collect();
-        let prior = own_curvature.between(&self.axes);
-        let foreseen = (&Matrix::identity(m) - &prior).scaled(efficiency);
-        let slope = &foreseen + &prior;
+        let slope = &foreseen.scaled(efficiency) + &prior;
         let variance = noise * noise;
         let mut belief = self.belief.between(&self.inverse.transposed());
         let chi_square = unexpected(&belief, &slope, variance, &off);

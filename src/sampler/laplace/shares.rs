@@ -25,7 +25,7 @@ const OF_GRADIENTS: f64 = 0.7;
 const OF_ITS_GRADIENT: f64 = 0.85;
 /// The last round's part of the gradients' share, at least, and the first's.
 const LAST: f64 = 0.5;
-const FIRST: [f64; 2] = [0.005, 0.15];
+const FIRST: [f64; 2] = [0.005, 0.05];
 /// By how much rounds become more exact.
 const GROWTH: f64 = 2.2;
 
