@@ -25,7 +25,7 @@ const RECORDS: usize = 128;
 const NODES: i32 = 4;
 const APART: f64 = 1.5;
 /// Within which the information may change, relative to the centre's.
-const LIMITS: [f64; 2] = [1e-3, 4.0];
+const LIMITS: [f64; 2] = [0.1, 4.0];
 
 /// For each number of a point what takes its place; nothing for those that stay.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +77,11 @@ impl Bend {
         };
         let power = (1.0 / 3.0 + noise) / (1.0 + noise);
         let curves = (0..centre.len()).map(|j| {
-            let sd = covariance[(j, j)].max(0.0).sqrt().min(form.spread[j]);
+            // Where the prior is flat the likelihood alone has to fall off.
+            let sd = match form.spread[j].is_finite() {
+                true => covariance[(j, j)].max(0.0).sqrt().min(form.spread[j]),
+                false => 0.0,
+            };
             Curve::new(centre[j], APART * sd, |x| information(j, x), power)
         });
         Bend {

@@ -103,10 +103,7 @@ impl Histogram {
     /// noise hides. These lengths are no longer than if they were as many as can be hidden there,
     /// or than `reach`.
     pub fn with_mean_square(mut self, square: f64, reach: f64) -> Histogram {
-        let lengths = self.lengths();
-        let seen: f64 = (self.counts.iter().zip(lengths))
-            .map(|(c, x)| c * x * x)
-            .sum();
+        let seen = self.squares();
         let expected = self.records * square;
         if seen < (1.0 - TOLERATED) * expected {
             self.missing = expected - seen;
@@ -119,6 +116,17 @@ impl Histogram {
     /// The upper end of the last bin that is seen.
     pub fn top(&self) -> f64 {
         self.ends[self.last]
+    }
+
+    /// The share of the squares that is not seen.
+    pub fn missing_share(&self) -> f64 {
+        self.missing / (self.squares() + self.missing).max(f64::MIN_POSITIVE)
+    }
+
+    /// The sum of squares of the lengths that are seen.
+    fn squares(&self) -> f64 {
+        let seen = self.counts.iter().zip(self.lengths());
+        seen.map(|(c, x)| c * x * x).sum()
     }
 
     /// The length that about so many exceed. Beyond what the noise lets through, a tail that goes

@@ -403,6 +403,7 @@ impl Beginning for Learning {
             "cut": last.map(|s| s.cut),
             "surprise": surprises,
             "unknown": search.unknown,
+            "untold": search.untold,
             "seen": !search.blind,
             "centre_sd": search.noise().sqrt(),
             "certificate": search.certificate.map(|c| json!({"p": c.p, "noise": c.noise})),

@@ -10,44 +10,94 @@ use crate::sampler::form::Form;
 const SEED: u64 = 1;
 const RECORDS: usize = if BLOCK < 256 { BLOCK } else { 256 };
 
-/// The mean length of gradients that are weighed by their squares, over the root mean square, of
-/// made-up records at the frame's centre: 1 where all are as long. Infinite where outcomes have few
-/// values: of these one that is rare may have most of the information, how rare it is depends on
-/// covariates, and made-up ones do not tell.
-pub(super) fn reach_of_law(form: &Form, density: &Density, law: &Law, frame: &Frame) -> f64 {
-    if !law.is_costly() {
-        return f64::INFINITY;
+/// Lengths of gradients over their root mean square, and the share of the sum of squares that each
+/// makes.
+///
+/// None where outcomes have few values: of these one that is rare may have most of the information,
+/// how rare it is depends on covariates, and made-up ones do not tell.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    shares: Vec<[f64; 2]>,
+}
+
+impl Reach {
+    /// Of made-up records at the frame's centre.
+    pub fn of(form: &Form, density: &Density, law: &Law, frame: &Frame) -> Reach {
+        if !law.is_costly() {
+            return Reach::default();
+        }
+        let point = frame.centre();
+        let theta = match form.space.is_parameters() {
+            true => point.to_vec(),
+            // Covariates do not depend on the parameters.
+            false => form.middle.clone(),
+        };
+        let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+        let raw = Simulator::new(density).records(&theta, RECORDS, None, rng);
+        let columns: Vec<&[f64]> = law.columns().iter().map(|&c| &raw[c][..]).collect();
+        let sight = law.sight(&form.space, point, frame);
+        let mut scratch = law.scratch_at(&sight.z, frame.coordinates());
+        let mut found = Vec::new();
+        law.scores(
+            &columns,
+            RECORDS,
+            &sight.jacobian,
+            &mut scratch,
+            |_, node| {
+                for (i, p) in node.probabilities.iter().enumerate() {
+                    let of_record = node.gradients.iter().skip(i).step_by(BLOCK);
+                    found.push([*p, of_record.map(|g| g * g).sum::<f64>()]);
+                }
+            },
+        );
+        Reach::from_squares(&found)
     }
-    let point = frame.centre();
-    let theta = match form.space.is_parameters() {
-        true => point.to_vec(),
-        // Covariates do not depend on the parameters.
-        false => form.middle.clone(),
-    };
-    let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
-    let raw = Simulator::new(density).records(&theta, RECORDS, None, rng);
-    let columns: Vec<&[f64]> = law.columns().iter().map(|&c| &raw[c][..]).collect();
-    let sight = law.sight(&form.space, point, frame);
-    let mut scratch = law.scratch_at(&sight.z, frame.coordinates());
-    let [mut mass, mut squares, mut cubes] = [0.0; 3];
-    law.scores(
-        &columns,
-        RECORDS,
-        &sight.jacobian,
-        &mut scratch,
-        |_, node| {
-            for (i, p) in node.probabilities.iter().enumerate() {
-                let of_record = node.gradients.iter().skip(i).step_by(BLOCK);
-                let square: f64 = of_record.map(|g| g * g).sum();
-                mass += p;
-                squares += p * square;
-                cubes += p * square * square.sqrt();
-            }
-        },
-    );
-    let reach = cubes / squares / (squares / mass).sqrt();
-    match reach.is_finite() {
-        true => reach.max(1.0),
-        false => f64::INFINITY,
+
+    /// From probabilities and squares of lengths.
+    fn from_squares(found: &[[f64; 2]]) -> Reach {
+        let mass: f64 = found.iter().map(|[p, _]| p).sum();
+        let squares: f64 = found.iter().map(|[p, square]| p * square).sum();
+        if !(mass > 0.0 && squares > 0.0 && squares.is_finite()) {
+            return Reach::default();
+        }
+        let share =
+            |[p, square]: &[f64; 2]| [(square * mass / squares).sqrt(), p * square / squares];
+        Reach {
+            shares: found.iter().map(share).collect(),
+        }
+    }
+
+    /// The mean length, weighed by squares: 1 where all are as long.
+    pub fn mean(&self) -> f64 {
+        match self.shares.is_empty() {
+            true => f64::INFINITY,
+            false => self
+                .shares
+                .iter()
+                .map(|[length, share]| length * share)
+                .sum(),
+        }
+    }
+
+    /// The share of squares of longer ones than this; none where that is not known.
+    pub fn beyond(&self, length: f64) -> Option<f64> {
+        let longer = self.shares.iter().filter(|[x, _]| *x > length);
+        (!self.shares.is_empty()).then(|| longer.map(|[_, share]| share).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_are_those_of_the_lengths_in_units_of_their_root_mean_square() {
+        // Nine of ten have length 1, one has 9: the mean square is 9.
+        let reach = Reach::from_squares(&[[0.9, 1.0], [0.1, 81.0]]);
+        assert!((reach.mean() - (0.1 / 3.0 + 0.9 * 3.0)).abs() < 1e-12);
+        assert_eq!(reach.beyond(4.0), Some(0.0));
+        assert!((reach.beyond(1.0).unwrap() - 0.9).abs() < 1e-12);
+        let unknown = Reach::from_squares(&[[0.5, f64::INFINITY]]);
+        assert_eq!((unknown.mean(), unknown.beyond(1.0)), (f64::INFINITY, None));
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::histogram::{BEYOND, Histogram};
 use super::lines::{self, Asked};
-use super::reach::reach_of_law;
+use super::reach::Reach;
 use super::shares::{GUESSED_RECORDS, Shares};
 use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
@@ -46,8 +46,10 @@ const SHORTEST: f64 = 0.25;
 const DRIFT: f64 = 0.05;
 const DRIFT_OF_STEP: f64 = 0.15;
 const DRIFT_OF_CUT: f64 = 4.0;
-/// In each direction, of the square of its step beyond the noise.
+/// In each direction, of the square of its step beyond so many times the noise: the second where
+/// most of the squares of lengths are not seen.
 const DRIFT_ALONG: f64 = 0.5;
+const BY_NOISE: [f64; 2] = [4.0, 1.0];
 /// A filter that is contradicted trusts itself less, by this factor at most.
 const LEAST_TRUST: f64 = 1e6;
 /// No step is longer than so many times what the prior reaches to.
@@ -61,9 +63,10 @@ const CONTRADICTED: f64 = 0.02;
 /// Where all of the information is lost in its noise, so much of the noise stands for it: axes
 /// would be endless.
 const LOST: f64 = 0.1;
-/// Information that its noise could have made is not claimed: none where it is no more than the
-/// noise, all from 1 + 1/KNOWN times that on.
-const KNOWN: f64 = 2.0;
+/// Information is not claimed where all of it could be noise: none where its mean eigenvalue is the
+/// first times the largest of its noise (what noise alone leaves after its negative ones is about
+/// 0.4), all from the second on.
+const KNOWN: [f64; 2] = [0.5, 1.0];
 /// What stands for no information at all.
 const NOTHING: f64 = 1e-6;
 /// Steps of differences, in posterior sds.
@@ -96,6 +99,9 @@ pub(super) struct Search {
     pub(super) efficiency: f64,
     /// The share of directions whose information its noise could have made.
     pub(super) unknown: f64,
+    /// The share of the squares of gradients' lengths that was not seen in the last round, and that
+    /// the law does not hide in its tails.
+    pub(super) untold: f64,
     /// Whether lengths were hidden by noise in the last round.
     pub(super) blind: bool,
     pub(super) certificate: Option<Certificate>,
@@ -181,6 +187,7 @@ impl Search {
             clip: 0.0,
             efficiency: 1.0,
             unknown: 1.0,
+            untold: 0.0,
             blind: true,
             certificate: None,
         }
@@ -289,9 +296,10 @@ impl Search {
         );
         self.unknown = mean(told.iter().map(|told| f64::from(u8::from(*told < spread))));
         // The largest eigenvalues are those to which the noise has added.
+        let of_noise = mean(told.iter().copied()) / spread.max(f64::MIN_POSITIVE);
+        let known = ((of_noise - KNOWN[0]) / (KNOWN[1] - KNOWN[0])).clamp(0.0, 1.0);
         let claim = |told: f64| {
             let noise = spread.max(f64::MIN_POSITIVE);
-            let known = (KNOWN * (told / noise - 1.0)).clamp(0.0, 1.0);
             known * told * told / (told.max(noise) + noise) + 1e-4 * spread
         };
         let claims: Vec<f64> = (0..m).map(|j| claim(told[j]) / kept[j]).collect();
@@ -324,21 +332,29 @@ impl Search {
             self.count(plan, &counts.0);
         }
         // In these axes the mean square of lengths is that of the unit, by the law.
-        let reach = (law.as_ref()).map(|law| unit * reach_of_law(form, density, law, &frame));
+        let reach = law
+            .as_ref()
+            .map(|law| Reach::of(form, density, law, &frame));
         let lengths = Histogram::seen(&counts.0, counts.1, (Bins::GRADIENT, unit), self.records);
-        let lengths = lengths.map(|lengths| match reach {
-            Some(reach) => {
-                lengths.with_mean_square(unit * unit * foreseen.trace() / m as f64, reach)
-            }
+        let square = unit * unit * foreseen.trace() / m as f64;
+        let lengths = lengths.map(|lengths| match &reach {
+            Some(reach) => lengths.with_mean_square(square, unit * reach.mean()),
             None => lengths,
         });
+        // Of squares that are not seen the law has some in lengths beyond those that are.
+        let beyond = (reach.as_ref().zip(lengths.as_ref()))
+            .and_then(|(reach, lengths)| reach.beyond(lengths.top() / unit));
+        self.untold = match (&lengths, beyond) {
+            (Some(lengths), Some(beyond)) => (lengths.missing_share() - beyond).max(0.0),
+            _ => 0.0,
+        };
         let noise = ask.noise(lines::GRADIENT, times);
         let (clip, efficiency, lost) = match &lengths {
             None => {
                 self.blind = true;
                 let clip = 2.0 * unit;
                 let efficiency =
-                    reach.map_or(1.0, |reach| (clip / reach.min(UNSEEN * unit)).min(0.5));
+                    (reach.as_ref()).map_or(1.0, |reach| (2.0 / reach.mean().min(UNSEEN)).min(0.5));
                 (clip, efficiency, 0.0)
             }
             Some(lengths) => {
@@ -404,9 +420,12 @@ impl Search {
             drift += DRIFT;
         }
         let width = (1.0 + left.trace().max(0.0) / m.max(1) as f64).sqrt();
-        // Where a step was longer than the noise makes it, the next may be as long.
+        // Where a step was longer than the noise makes it, the next may be as long: so it is above
+        // all where few records have most of the information.
+        let missing = lengths.as_ref().map_or(0.0, Histogram::missing_share);
+        let by_noise = BY_NOISE[usize::from(missing > 0.5)];
         let more: Vec<f64> = (0..m)
-            .map(|j| DRIFT_ALONG * (step[j] * step[j] - left[(j, j)]).max(0.0))
+            .map(|j| DRIFT_ALONG * (step[j] * step[j] - by_noise * left[(j, j)]).max(0.0))
             .collect();
         left = left.with_eigenvalues(|e| e.max(1e-12) + drift);
         if !is_quadratic {
@@ -594,12 +613,13 @@ impl Search {
         let prior = own_curvature.between(&self.axes);
         let foreseen = &Matrix::identity(m) - &prior;
         let (counts, sd) = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
-        let reach = (law.as_ref()).map(|law| unit * reach_of_law(form, density, law, &frame));
+        let reach = law
+            .as_ref()
+            .map(|law| Reach::of(form, density, law, &frame));
         let lengths = Histogram::seen(&counts, sd, (Bins::GRADIENT, unit), self.records);
-        let lengths = lengths.map(|lengths| match reach {
-            Some(reach) => {
-                lengths.with_mean_square(unit * unit * foreseen.trace() / m as f64, reach)
-            }
+        let square = unit * unit * foreseen.trace() / m as f64;
+        let lengths = lengths.map(|lengths| match &reach {
+            Some(reach) => lengths.with_mean_square(square, unit * reach.mean()),
             None => lengths,
         });
         let clip = match &lengths {
