@@ -476,7 +476,7 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
         ("/start/cut", serde_json::json!(true), "search_not_arrived"),
         ("/start/surprise/1", serde_json::json!(3.5), "contradiction"),
         ("/start/surprise/0", Value::Null, "contradiction"),
-        ("/start/unknown", serde_json::json!(0.5), "width_unknown"),
+        ("/start/untold", serde_json::json!(0.5), "hidden_tails"),
     ] {
         let mut changed = config.clone();
         *changed.pointer_mut(pointer).expect("a place") = value;

@@ -307,6 +307,7 @@ fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
         cut: start["cut"] == Value::Bool(true),
         surprise: surprises.map(|s| number(s, f64::MAX)).collect(),
         unknown: of("unknown", 1.0),
+        untold: of("untold", 1.0),
         seen: start["seen"] == Value::Bool(true),
         has_law: start["information"] != "second derivatives",
         centre_sd: of("centre_sd", f64::INFINITY),

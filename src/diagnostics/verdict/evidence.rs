@@ -71,8 +71,8 @@ pub struct SearchFacts {
 pub struct LikelihoodFacts {
     /// How many directions there are.
     pub coordinates: u64,
-    /// Length of the last step, in posterior standard deviations, the root mean square over
-    /// directions; the largest number where there was none.
+    /// Length of the last step, in standard deviations of posterior and noise together, the root
+    /// mean square over directions; the largest number where there was none.
     pub last_step: f64,
     /// Whether that step was longer than a step may be.
     pub cut: bool,
@@ -80,6 +80,9 @@ pub struct LikelihoodFacts {
     pub surprise: Vec<f64>,
     /// The share of directions whose information the noise could have made.
     pub unknown: f64,
+    /// The share of the squares of gradients' lengths that was not seen and is not in the law's
+    /// tails.
+    pub untold: f64,
     /// Whether the lengths of what is clipped were seen above the noise.
     pub seen: bool,
     /// Whether the information is that of a law that the model gives the outcomes, or public.

@@ -91,6 +91,7 @@ pub enum Kind {
     SearchNotArrived,
     Certificate,
     Contradiction,
+    HiddenTails,
     GradientsUnseen,
     CentreNoise,
     WidthUnknown,

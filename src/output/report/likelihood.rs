@@ -61,7 +61,7 @@ fn figures(h: &mut Html, start: &Value) {
             number(&start["centre_sd"]),
         ),
         (
-            "The last step, standard deviations of posterior and noise together (at most 3 is expected)",
+            "The last step, standard deviations of posterior and noise together (at most 2 is expected)",
             number(&start["last_step"]),
         ),
         (
@@ -71,6 +71,10 @@ fn figures(h: &mut Html, start: &Value) {
         (
             "Directions whose information the noise could have made",
             share(&start["unknown"]),
+        ),
+        (
+            "Squares of gradients\u{2019} lengths that should be seen and were not (at most 10 % is expected)",
+            share(&start["untold"]),
         ),
         (
             "Slope of clipped gradients over that of whole ones",

@@ -184,7 +184,7 @@ fn draws_from_a_released_likelihood_are_told_as_such() {
     report.config["start"] = json!({
         "information": "law", "coordinates": 2, "rounds": 5, "foreseen_noise": 0.4, "clip": 0.1,
         "efficiency": 0.93, "last_step": 0.5, "cut": false, "surprise": [0.75, 1.25],
-        "unknown": 0.5, "seen": true, "centre_sd": 1.875,
+        "unknown": 0.5, "untold": 0.0625, "seen": true, "centre_sd": 1.875,
         "certificate": { "p": 0.375, "noise": 6.5 },
     });
     let html = report.to_html();

@@ -118,6 +118,15 @@ impl Histogram {
         self.ends[self.last]
     }
 
+    /// The standard deviation of the noise in that share.
+    pub fn noise_of_share(&self) -> f64 {
+        let fourths: f64 = (self.lengths().iter().zip(&self.counts))
+            .map(|(x, c)| if *c > 0.0 { x.powi(4) } else { 0.0 })
+            .sum();
+        let squares = (self.squares() + self.missing).max(f64::MIN_POSITIVE);
+        self.hidden / HIDDEN * fourths.sqrt() / squares
+    }
+
     /// The share of the squares that is not seen.
     pub fn missing_share(&self) -> f64 {
         self.missing / (self.squares() + self.missing).max(f64::MIN_POSITIVE)

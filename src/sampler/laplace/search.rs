@@ -36,6 +36,8 @@ const SYMMETRIC: f64 = 0.03;
 const ALLOWANCE: f64 = 1.5;
 const FROM_NOISE: f64 = 0.3;
 const TO_NOISE: f64 = 2.0;
+/// So many sds of noise are no sign of tails.
+const CERTAIN: f64 = 2.0;
 /// Lengths that are not seen are taken for so many units at most.
 const UNSEEN: f64 = 4.0;
 /// In axes in which the information is the identity the mean square of lengths is known: clip
@@ -99,8 +101,8 @@ pub(super) struct Search {
     pub(super) efficiency: f64,
     /// The share of directions whose information its noise could have made.
     pub(super) unknown: f64,
-    /// The share of the squares of gradients' lengths that was not seen in the last round, and that
-    /// the law does not hide in its tails.
+    /// Where gradients are not bounded, the share of the squares of their lengths that was not seen
+    /// in the last round, and that neither the law has in its tails nor the noise takes away.
     pub(super) untold: f64,
     /// Whether lengths were hidden by noise in the last round.
     pub(super) blind: bool,
@@ -344,8 +346,12 @@ impl Search {
         // Of squares that are not seen the law has some in lengths beyond those that are.
         let beyond = (reach.as_ref().zip(lengths.as_ref()))
             .and_then(|(reach, lengths)| reach.beyond(lengths.top() / unit));
+        let unbounded = form.information == Information::Law { bounded: false };
         self.untold = match (&lengths, beyond) {
-            (Some(lengths), Some(beyond)) => (lengths.missing_share() - beyond).max(0.0),
+            (Some(lengths), Some(beyond)) if unbounded => {
+                let noise = CERTAIN * lengths.noise_of_share();
+                (lengths.missing_share() - beyond - noise).max(0.0)
+            }
             _ => 0.0,
         };
         let noise = ask.noise(lines::GRADIENT, times);
