@@ -65,7 +65,7 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
     let p = |p: f64| with(&|l| l.certificate = Some(Certificate { p, noise: 6.0 }));
     let last_step = |step: f64| with(&|l| l.last_step = step);
     let surprise = |latest: f64, before: f64| with(&|l| l.surprise = vec![latest, before]);
-    for good in [p(0.001), last_step(3.0), surprise(3.0, 3.0)] {
+    for good in [p(0.001), last_step(2.0), surprise(3.0, 3.0)] {
         let diagnosis = diagnose(&from(good));
         assert_eq!(diagnosis.decision, Decision::Use, "{diagnosis:?}");
     }
@@ -73,9 +73,9 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
         (p(0.0009), Kind::Certificate, "contradicts the answer"),
         (p(0.0), Kind::Certificate, "has probability 0 where"),
         (
-            last_step(3.1),
+            last_step(2.1),
             Kind::SearchNotArrived,
-            "its last step was 3.1 of its own standard deviations long",
+            "its last step was 2.1 of its own standard deviations long",
         ),
         (last_step(f64::MAX), Kind::SearchNotArrived, "made no step"),
         (
