@@ -51,6 +51,7 @@
 
 mod bend;
 mod histogram;
+mod kalman;
 mod lines;
 mod posterior;
 mod reach;

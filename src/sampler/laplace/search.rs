@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{BEYOND, Histogram};
+use super::kalman;
 use super::lines::{self, Asked};
 use super::reach::Reach;
 use super::shares::{GUESSED_RECORDS, Shares};
@@ -52,8 +53,6 @@ const DRIFT_OF_CUT: f64 = 4.0;
 /// most of the squares of lengths are not seen.
 const DRIFT_ALONG: f64 = 0.5;
 const BY_NOISE: [f64; 2] = [4.0, 1.0];
-/// A filter that is contradicted trusts itself less, by this factor at most.
-const LEAST_TRUST: f64 = 1e6;
 /// No step is longer than so many times what the prior reaches to.
 const OF_PRIOR: f64 = 2.0;
 /// Eigenvalues of the slope that is stepped by, in units of that which is foreseen.
@@ -117,6 +116,8 @@ struct Look {
     /// About the largest eigenvalue of its noise, in the axes of that round.
     spread: f64,
     inverse: Matrix,
+    /// Length of the step that followed, in posterior sds.
+    moved: f64,
 }
 
 /// A step of the centre.
@@ -333,16 +334,8 @@ impl Search {
         if k == 0 && form.information == Information::Public {
             self.count(plan, &counts.0);
         }
-        // In these axes the mean square of lengths is that of the unit, by the law.
-        let reach = law
-            .as_ref()
-            .map(|law| Reach::of(form, density, law, &frame));
-        let lengths = Histogram::seen(&counts.0, counts.1, (Bins::GRADIENT, unit), self.records);
-        let square = unit * unit * foreseen.trace() / m as f64;
-        let lengths = lengths.map(|lengths| match &reach {
-            Some(reach) => lengths.with_mean_square(square, unit * reach.mean()),
-            None => lengths,
-        });
+        let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
+        let lengths = self.lengths(&counts, unit, reach.as_ref(), &foreseen);
         // Of squares that are not seen the law has some in lengths beyond those that are.
         let beyond = (reach.as_ref().zip(lengths.as_ref()))
             .and_then(|(reach, lengths)| reach.beyond(lengths.top() / unit));
@@ -397,8 +390,8 @@ impl Search {
         let allowance = ALLOWANCE + (shares.foreseen.min(TO_NOISE) - FROM_NOISE).max(0.0);
         let variance = allowance * noise * noise + lost * lost;
         let mut belief = self.belief.between(&self.inverse.transposed());
-        let surprise = contradiction(&mut belief, &slope, variance, &off);
-        let (mut step, mut left) = kalman(&belief, &slope, variance, &off);
+        let surprise = kalman::contradiction(&mut belief, &slope, variance, &off);
+        let (mut step, mut left) = kalman::step(&belief, &slope, variance, &off);
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
         let reach = match is_quadratic {
@@ -441,6 +434,9 @@ impl Search {
         for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
             *c += s;
         }
+        if let Some(look) = self.looks.last_mut() {
+            look.moved = square.sqrt();
+        }
         self.clip = clip;
         self.efficiency = efficiency;
         self.steps.push(Movement {
@@ -465,6 +461,23 @@ impl Search {
         if plan.request.records.is_none() {
             self.records = counts.iter().sum::<f64>().max(1.0);
         }
+    }
+
+    /// What is seen of the lengths of gradients: `counts` with noise of their sd, of bins about
+    /// `unit`. In axes in which the information is `foreseen` the law knows their mean square.
+    fn lengths(
+        &self,
+        (counts, sd): &(Vec<f64>, f64),
+        unit: f64,
+        reach: Option<&Reach>,
+        foreseen: &Matrix,
+    ) -> Option<Histogram> {
+        let seen = Histogram::seen(counts, *sd, (Bins::GRADIENT, unit), self.records)?;
+        let square = unit * unit * foreseen.trace() / foreseen.rows().max(1) as f64;
+        Some(match reach {
+            Some(reach) => seen.with_mean_square(square, unit * reach.mean()),
+            None => seen,
+        })
     }
 
     /// The information about y in all records, in the axes, and about the largest eigenvalue of
@@ -537,6 +550,7 @@ impl Search {
             information: found.between(&self.inverse),
             spread,
             inverse: self.inverse.clone(),
+            moved: 0.0,
         });
         let near = self.steps.last().is_some_and(|step| step.length < NEAR);
         match k >= 2 && near && self.looks.len() > 1 {
@@ -549,10 +563,9 @@ impl Search {
     /// in these axes.
     fn averaged(&self) -> (Matrix, f64) {
         let m = self.centre.len();
-        let lengths = self.steps.iter().map(|step| step.length).chain([0.0]);
         let (mut sum, mut weights) = (Matrix::new(m, m, |_, _| 0.0), 0.0);
-        for (look, length) in self.looks.iter().zip(lengths) {
-            if length < NEAR {
+        for look in &self.looks {
+            if look.moved < NEAR {
                 let stretch = (&look.inverse * &self.axes).norm();
                 let weight = (look.spread * stretch * stretch).powi(-2);
                 sum = &sum + &look.information.between(&self.axes).scaled(weight);
@@ -618,16 +631,9 @@ impl Search {
         let (own_slope, own_curvature) = self.prior(ground)?;
         let prior = own_curvature.between(&self.axes);
         let foreseen = &Matrix::identity(m) - &prior;
-        let (counts, sd) = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
-        let reach = law
-            .as_ref()
-            .map(|law| Reach::of(form, density, law, &frame));
-        let lengths = Histogram::seen(&counts, sd, (Bins::GRADIENT, unit), self.records);
-        let square = unit * unit * foreseen.trace() / m as f64;
-        let lengths = lengths.map(|lengths| match &reach {
-            Some(reach) => lengths.with_mean_square(square, unit * reach.mean()),
-            None => lengths,
-        });
+        let counts = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
+        let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
+        let lengths = self.lengths(&counts, unit, reach.as_ref(), &foreseen);
         let clip = match &lengths {
             Some(lengths) => self.clip.max(BEYOND * lengths.top()),
             None => self.clip,
@@ -644,12 +650,12 @@ impl Search {
         let slope = &foreseen.scaled(efficiency) + &prior;
         let variance = noise * noise;
         let mut belief = self.belief.between(&self.inverse.transposed());
-        let chi_square = unexpected(&belief, &slope, variance, &off);
+        let chi_square = kalman::unexpected(&belief, &slope, variance, &off);
         let p = gamma_fractions(0.5 * m as f64, 0.5 * chi_square).1;
         if p < CONTRADICTED {
             belief = &belief + &Matrix::square_of(&slope.inverse().times(&off));
         }
-        let (step, left) = kalman(&belief, &slope, variance, &off);
+        let (step, left) = kalman::step(&belief, &slope, variance, &off);
         self.belief = left
             .with_eigenvalues(|e| e.max(1e-12))
             .between(&self.axes.transposed());
@@ -733,54 +739,6 @@ fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64, adds_up_rows: bool
             (clip, lengths.lost_sum(clip))
         }
     }
-}
-
-/// y'(H K H + v I)^-1 y
-fn unexpected(belief: &Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> f64 {
-    let spread = belief.between(slope);
-    spread
-        .with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance))
-        .form(off)
-}
-
-/// The mean square of a slope, in units of what is expected of it; where that is above 1, the
-/// belief is made wide enough for it.
-fn contradiction(belief: &mut Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> f64 {
-    let m = off.len().max(1) as f64;
-    let (values, vectors) = belief.between(slope).eigen();
-    let along = vectors.transposed().times(off);
-    let surprise = |wider: f64| {
-        let squares = along.iter().zip(&values);
-        squares
-            .map(|(y, e)| y * y / (wider * e.max(0.0) + variance))
-            .sum::<f64>()
-            / m
-    };
-    let found = surprise(1.0);
-    if found > 1.0 {
-        let (mut low, mut high) = (0.0, LEAST_TRUST.ln());
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            match surprise(middle.exp()) > 1.0 {
-                true => low = middle,
-                false => high = middle,
-            }
-        }
-        *belief = belief.scaled(high.exp());
-    }
-    found
-}
-
-/// The step, and the covariance of what is left, of a Kalman filter that sees the slope `off` at
-/// the centre with noise of this variance.
-fn kalman(belief: &Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> (Vec<f64>, Matrix) {
-    let m = off.len();
-    let spread = belief.between(slope);
-    let weight = spread.with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance));
-    let gain = &(belief * slope) * &weight;
-    let left = &(&Matrix::identity(m) - &(&gain * slope)) * belief;
-    let symmetric = (&left + &left.transposed()).scaled(0.5);
-    (gain.times(off), symmetric)
 }
 
 /// The matrix without its negative eigenvalues.
