@@ -100,13 +100,6 @@ impl Grid {
         self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1])
     }
 
-    /// A value a little to the one side of a cell's middle or to the other, `side` being
-    /// -1 or 1.
-    pub fn beside(&self, cell: usize, side: f64) -> f64 {
-        let off = side * 1e-3 * (self.edges[cell + 1] - self.edges[cell]);
-        self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1] + off)
-    }
-
     pub fn put(&mut self, cell: usize, log_density: f64, variate: f64) {
         if !self.done {
             let known = !log_density.is_nan();

@@ -27,6 +27,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
 use super::nodes::{NODES, Nodes, Point, Rule, points};
+use super::scale::Scale;
 use super::simulate::{Simulator, steps};
 use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch, Sight, Space};
 use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
@@ -34,6 +35,8 @@ use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
 /// By how much the log of an integral may move with the parameters. The integral on a
 /// grid is right to about a tenth of that.
 const TOLERANCE: f64 = 0.01;
+/// Nothing is nearer to 1 than this: bounds that cut off more cut off tails.
+const EXACT: f64 = 1e-4;
 /// Public records and the scales of the public parameters, normal about the centre, at which
 /// integrals are taken: wide ones to see a difference, narrow ones for models that cannot
 /// be evaluated far out.
@@ -59,7 +62,7 @@ const FEWEST: usize = 4;
 /// The law of a model's outcomes.
 pub struct Law<'a> {
     density: &'a Density,
-    /// From raw columns to the likelihood, all its terms, and the variates.
+    /// From raw columns to the likelihood and all its terms.
     program: RowProgram,
     sources: Vec<usize>,
     steps: Vec<Step>,
@@ -122,8 +125,6 @@ struct Work {
     atoms: Vec<f64>,
     /// The log density of each record, where it is the same everywhere.
     flat: Vec<Option<f64>>,
-    /// d variate/d column of each record.
-    slopes: Vec<f64>,
 }
 
 /// One outcome, given those before it.
@@ -145,10 +146,10 @@ struct Step {
 struct Support {
     /// Values that have a probability of their own.
     atoms: Vec<f64>,
-    /// The bounds of the others.
+    /// The bounds of the others, on their scale.
     range: Option<[Option<f64>; 2]>,
-    /// The root that is the variate, where the density is not one of the column itself.
-    variate: Option<usize>,
+    /// What the density is one of.
+    scale: Scale,
 }
 
 /// Which values of the outcomes make a node.
@@ -171,6 +172,8 @@ enum Lost {
 /// One record's distribution at one step.
 struct Conditional<'a> {
     atoms: &'a [f64],
+    /// Of the rest.
+    scale: &'a Scale,
     /// Their probabilities.
     weights: [f64; NODES],
     /// The rest, and its probability.
@@ -233,18 +236,11 @@ impl<'a> Law<'a> {
                 support: Support {
                     atoms: Vec::new(),
                     range: None,
-                    variate: None,
+                    scale: Scale::default(),
                 },
                 given,
             };
-            let variate = 1
-                + terms.len()
-                + model
-                    .outcomes
-                    .iter()
-                    .position(|o| o.column == outcome)
-                    .unwrap_or(0);
-            let supports = supports(model, outcome, &scalars, variate);
+            let supports = supports(model, outcome, &scalars);
             step.support = law.check(&step, supports, &records, &places)?;
             law.steps.push(step);
         }
@@ -606,7 +602,6 @@ impl<'a> Law<'a> {
             trial: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],
             flat: vec![None; rows],
-            slopes: vec![1.0; BLOCK],
         }
     }
 
@@ -619,79 +614,46 @@ impl<'a> Law<'a> {
         work: &mut Work,
         mut each: impl FnMut(usize, Result<Conditional, Lost>),
     ) {
-        let Support { atoms, range, .. } = &step.support;
+        let Support {
+            atoms,
+            range,
+            scale,
+        } = &step.support;
         let Work {
             program,
             grids,
             trial,
             atoms: at_atoms,
             flat,
-            slopes,
         } = work;
         for (value, log_densities) in atoms.iter().zip(at_atoms.chunks_mut(BLOCK)) {
             trial.fill(*value);
-            self.evaluate(
-                step,
-                base,
-                &trial[..rows],
-                program,
-                None,
-                |i, log_density| {
-                    log_densities[i] = log_density;
-                },
-            );
+            self.evaluate(step, base, &trial[..rows], program, |i, log_density| {
+                log_densities[i] = log_density;
+            });
         }
         if let Some([lower, upper]) = *range {
             let grids = &mut grids[..rows];
             grids.fill(Grid::over(step.is_int, lower, upper));
             let low = lower.unwrap_or(f64::NEG_INFINITY);
             let high = upper.unwrap_or(f64::INFINITY);
-            slopes.fill(1.0);
             let mut fill = |grids: &mut [Grid]| {
                 for cell in 0..CELLS {
-                    // A density of a function of the column becomes one of the column.
-                    if let Some(root) = step.support.variate {
-                        slopes.fill(0.0);
-                        for side in [-1.0, 1.0] {
-                            for (value, grid) in trial.iter_mut().zip(&*grids) {
-                                *value = grid.beside(cell, side);
-                            }
-                            self.evaluate(
-                                step,
-                                base,
-                                &trial[..rows],
-                                program,
-                                Some(root),
-                                |i, v| {
-                                    let run =
-                                        grids[i].beside(cell, 1.0) - grids[i].beside(cell, -1.0);
-                                    slopes[i] += side * v / run;
-                                },
-                            );
-                        }
-                    }
                     for (value, grid) in trial.iter_mut().zip(&*grids) {
-                        *value = grid.middle(cell);
+                        *value = scale.back(grid.middle(cell));
                         // An atom is no part of the density about it.
                         if !step.is_int && atoms.contains(value) {
                             *value = value.next_up();
                         }
                     }
-                    self.evaluate(
-                        step,
-                        base,
-                        &trial[..rows],
-                        program,
-                        None,
-                        |i, log_density| {
-                            let middle = grids[i].middle(cell);
-                            let log_density = match (low..=high).contains(&middle) {
-                                true => log_density + slopes[i].abs().ln(),
-                                false => f64::NEG_INFINITY,
-                            };
-                            grids[i].put(cell, log_density, middle);
-                        },
-                    );
+                    self.evaluate(step, base, &trial[..rows], program, |i, log_density| {
+                        let middle = grids[i].middle(cell);
+                        let log_density = match (low..=high).contains(&middle) {
+                            true if scale.reaches(middle) => log_density,
+                            _ => f64::NEG_INFINITY,
+                        };
+                        grids[i].put(cell, log_density, middle);
+                    });
                 }
             };
             for round in 1.. {
@@ -726,10 +688,11 @@ impl<'a> Law<'a> {
             let cells = range.and_then(|_| grids[i].cells());
             let leaves = cells.as_ref().is_some_and(|c| grids[i].leaves(c));
             let log_densities = (0..atoms.len()).map(|a| at_atoms[a * BLOCK + i]);
-            let said = |cells| Conditional::new(atoms, log_densities, cells, step.is_int);
+            let said = |cells| Conditional::new((atoms, scale), log_densities, cells, step.is_int);
             // Nothing is said of an outcome without bounds, as in a branch that leaves it
             // out: one value is as good as any.
-            let nothing = |said| Conditional::new(&ANY, [said].into_iter(), None, step.is_int);
+            let nothing =
+                |said| Conditional::new((&ANY, scale), [said].into_iter(), None, step.is_int);
             each(
                 i,
                 match (leaves, flat[i]) {
@@ -741,30 +704,22 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The log density of an outcome, or another root, where it has the values of `trial`, one
-    /// for each record.
+    /// The log density of an outcome where it has the values of `trial`, one for each record.
     fn evaluate(
         &self,
         step: &Step,
         base: &[&[f64]],
         trial: &[f64],
         program: &mut Scratch,
-        root: Option<usize>,
         mut each: impl FnMut(usize, f64),
     ) {
         let rows = trial.len();
         let mut block = base.to_vec();
         block[step.position] = trial;
         self.program.forward(&block, rows, program);
-        let of = |root| self.program.output(root, &block, rows, program);
         for i in 0..rows {
-            each(
-                i,
-                match root {
-                    Some(root) => of(root)[i],
-                    None => step.terms.iter().map(|&t| of(t)[i]).sum(),
-                },
-            );
+            let of = |root| self.program.output(root, &block, rows, program)[i];
+            each(i, step.terms.iter().map(|&t| of(t)).sum());
         }
     }
 
@@ -780,8 +735,8 @@ impl<'a> Law<'a> {
         Simulator::new(self.density).records(centre, RECORDS, None, rng)
     }
 
-    /// The first support on which the density of an outcome comes to 1, or else to what no
-    /// parameter changes.
+    /// The first support on which the density of an outcome comes to 1, or else that on which it
+    /// is nearest to that, or else one on which it comes to what no parameter changes.
     fn check(
         &self,
         step: &Step,
@@ -794,6 +749,7 @@ impl<'a> Law<'a> {
             .iter()
             .map(|&c| records[c].as_slice())
             .collect();
+        let mut nearest: Option<(f64, Support)> = None;
         let mut constant = None;
         let mut least: Option<f64> = None;
         for support in supports {
@@ -830,8 +786,12 @@ impl<'a> Law<'a> {
                 each[((1.0 - ODD) * (each.len() - 1) as f64).floor() as usize]
             };
             let off_one = quantile(&|l| l.iter().fold(0.0, |m, x| x.abs().max(m)));
-            if off_one <= TOLERANCE {
+            if off_one <= EXACT {
                 return Ok(support);
+            }
+            if off_one <= nearest.as_ref().map_or(TOLERANCE, |(off, _)| *off) {
+                nearest = Some((off_one, support));
+                continue;
             }
             let moved = quantile(&|l| {
                 let high = l.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -843,7 +803,7 @@ impl<'a> Law<'a> {
             least = Some(least.map_or(moved, |l| l.min(moved)));
         }
         let outcome = step.name.clone();
-        match (constant, least) {
+        match (nearest.map(|(_, support)| support).or(constant), least) {
             (Some(support), _) => Ok(support),
             (None, Some(moved)) => Err(NoLaw::NotNormalised {
                 outcome,
@@ -856,7 +816,7 @@ impl<'a> Law<'a> {
 
 impl<'a> Conditional<'a> {
     fn new(
-        atoms: &'a [f64],
+        (atoms, scale): (&'a [f64], &'a Scale),
         log_densities: impl Iterator<Item = f64>,
         cells: Option<Cells<'a>>,
         is_int: bool,
@@ -880,6 +840,7 @@ impl<'a> Conditional<'a> {
         }
         Ok(Conditional {
             atoms,
+            scale,
             weights: weights.map(share),
             rest: share(rest),
             cells,
@@ -894,6 +855,9 @@ impl<'a> Conditional<'a> {
         into.weights = self.weights;
         if let Some(cells) = &self.cells {
             rule.nodes(cells, first, self.rest, into);
+            for value in &mut into.values[first..] {
+                *value = self.scale.back(*value);
+            }
         }
     }
 
@@ -907,10 +871,12 @@ impl<'a> Conditional<'a> {
             }
         }
         match &self.cells {
-            Some(cells) if self.atoms.is_empty() && !self.is_int => cells.value(point.tails),
+            Some(cells) if self.atoms.is_empty() && !self.is_int => {
+                self.scale.back(cells.value(point.tails))
+            }
             Some(cells) => {
                 let share = (left / self.rest).clamp(0.0, 1.0);
-                cells.value([share, 1.0 - share])
+                self.scale.back(cells.value([share, 1.0 - share]))
             }
             None => self.atoms.last().copied().unwrap_or(0.0),
         }
@@ -925,11 +891,10 @@ impl Density {
     }
 }
 
-/// From raw columns to the likelihood, its terms and the variates; and which columns these are.
+/// From raw columns to the likelihood and its terms; and which columns these are.
 fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
     let mut roots = vec![model.likelihood];
     roots.extend(model.likelihood_terms());
-    roots.extend(model.outcomes.iter().map(|o| o.variate));
     let graph = &model.graphs.private;
     let column = |id| match graph.node(id).op {
         PrivateOp::Column(c) => Some(c as usize),
@@ -943,7 +908,7 @@ fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
 }
 
 /// The supports that an outcome may have, the likeliest first.
-fn supports(model: &Model, column: usize, terms: &[Scalar], variate: usize) -> Vec<Support> {
+fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Support> {
     let RecordColumn {
         is_int,
         lower,
@@ -958,18 +923,18 @@ fn supports(model: &Model, column: usize, terms: &[Scalar], variate: usize) -> V
         found.push(Support {
             atoms: (0..count).map(|k| low + k as f64).collect(),
             range: None,
-            variate: None,
+            scale: Scale::default(),
         });
     }
-    let itself = model.outcomes.iter().any(|o| match o.variate {
-        Scalar::Private(id) => model.graphs.private.node(id).op == PrivateOp::Column(column as u32),
-        _ => false,
-    });
-    let variates: &[Option<usize>] = if is_int || itself {
-        &[None]
-    } else {
-        &[Some(variate), None]
-    };
+    let variate = model.outcomes.iter().find(|o| o.column == column);
+    let mut scales: Vec<Scale> = variate
+        .filter(|_| !is_int)
+        .and_then(|o| Scale::of(model, column, o.variate))
+        .into_iter()
+        .collect();
+    if !scales.contains(&Scale::default()) {
+        scales.push(Scale::default());
+    }
     let atoms = if is_int {
         vec![Vec::new()]
     } else {
@@ -978,11 +943,11 @@ fn supports(model: &Model, column: usize, terms: &[Scalar], variate: usize) -> V
     // Bounds may cut off a part of the density that the model has nevertheless.
     for range in [[lower, upper], [lower, None], [None, upper], [None, None]] {
         for atoms in &atoms {
-            for &variate in variates {
+            for scale in &scales {
                 let support = Support {
                     atoms: atoms.clone(),
-                    range: Some(range),
-                    variate,
+                    range: Some(scale.bounds(range)),
+                    scale: scale.clone(),
                 };
                 if !found.contains(&support) {
                     found.push(support);

@@ -212,6 +212,12 @@ fn counts_have_nodes() {
     }
 }
 
+/// In a record, about the degrees of freedom of a Student t.
+fn information_of_nu(nu: f64) -> f64 {
+    0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * (nu + 1.0)))
+        - (nu + 5.0) / (2.0 * nu * (nu + 1.0) * (nu + 3.0))
+}
+
 #[test]
 fn real_outcomes_have_nodes() {
     let tight = [0.01, 0.005];
@@ -247,10 +253,26 @@ fn real_outcomes_have_nodes() {
             );
         }
     }
+    // Tails on the scale of logarithms, of a column that is cut off far inside of them.
+    let nu = 2.5_f64;
+    let found = assert_law(
+        "Student t of a logarithm",
+        "record { real<lower=50, upper=19000> y; } transformed record { real z = log(y); }
+         parameters { real a; real<lower=0> s; real<lower=2> nu; }
+         model { z ~ student_t(nu, a, s); }",
+        &[6.0, 0.5_f64.ln(), 0.5_f64.ln()],
+        &[0.0],
+        &[
+            (nu + 1.0) / (nu + 3.0) / 0.25,
+            2.0 * nu / (nu + 3.0),
+            information_of_nu(nu) * 0.25,
+        ],
+        [0.02, 0.005],
+    );
+    assert_eq!(found.nodes, 16);
     for nu in [1.0_f64, 2.5, 5.0, 30.0] {
         for declared in ["real", "real<lower=-60, upper=60>"] {
-            let of_nu = 0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * (nu + 1.0)))
-                - (nu + 5.0) / (2.0 * nu * (nu + 1.0) * (nu + 3.0));
+            let of_nu = information_of_nu(nu);
             assert_law(
                 &format!("Student t {nu}, {declared}"),
                 &format!("record {{ {declared} y; }} parameters {{ real<lower=0> nu; real a; real<lower=0> s; }}

@@ -15,6 +15,7 @@ mod law;
 mod law_tests;
 mod nodes;
 mod program;
+mod scale;
 mod sight;
 mod simulate;
 mod special;

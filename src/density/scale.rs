@@ -1,0 +1,165 @@
+//! From a column to that which the model gives a density of, as of `log(y)` in
+//! `log(y) ~ student_t(...)`, and back.
+
+use crate::function::Unary;
+use crate::model::{Binary, Model, PrivateOp, Scalar};
+
+/// By how much a value may come back changed, relative to one more than its size.
+const RETURNED: f64 = 1e-3;
+
+/// Functions that have an inverse, one after the other, beginning with the column.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Scale {
+    links: Vec<Link>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Link {
+    /// One that has an [`inverse`].
+    Function(Unary),
+    Plus(f64),
+    Times(f64),
+    Power(f64),
+}
+
+impl Scale {
+    /// Of a variate that only this column is in; none where it is not known how to go back.
+    pub fn of(model: &Model, column: usize, variate: Scalar) -> Option<Scale> {
+        let graph = &model.graphs.private;
+        let mut links = Vec::new();
+        let mut at = variate;
+        loop {
+            let Scalar::Private(id) = at else { return None };
+            at = match graph.node(id).op {
+                PrivateOp::Column(c) if c as usize == column => break,
+                PrivateOp::Unary(function, inner) => {
+                    inverse(function)?;
+                    then(&mut links, [Link::Function(function)], inner)
+                }
+                PrivateOp::Binary(op, a, b) => match (op, a.as_number(), b.as_number()) {
+                    (Binary::Add, None, Some(c)) => then(&mut links, [Link::Plus(c)], a),
+                    (Binary::Add, Some(c), None) => then(&mut links, [Link::Plus(c)], b),
+                    (Binary::Subtract, None, Some(c)) => then(&mut links, [Link::Plus(-c)], a),
+                    (Binary::Subtract, Some(c), None) => {
+                        then(&mut links, [Link::Plus(c), Link::Times(-1.0)], b)
+                    }
+                    (Binary::Multiply, None, Some(c)) => then(&mut links, [Link::Times(c)], a),
+                    (Binary::Multiply, Some(c), None) => then(&mut links, [Link::Times(c)], b),
+                    (Binary::Divide, None, Some(c)) => then(&mut links, [Link::Times(1.0 / c)], a),
+                    (Binary::Power, None, Some(c)) => then(&mut links, [Link::Power(c)], a),
+                    _ => return None,
+                },
+                _ => return None,
+            };
+        }
+        links.reverse();
+        Some(Scale { links })
+    }
+
+    /// The variate where the column is `x`.
+    fn to(&self, x: f64) -> f64 {
+        self.links.iter().fold(x, |x, link| match *link {
+            Link::Function(function) => (function.definition().value)(x),
+            Link::Plus(c) => x + c,
+            Link::Times(c) => x * c,
+            Link::Power(c) => x.powf(c),
+        })
+    }
+
+    /// The column where the variate is `v`.
+    pub fn back(&self, v: f64) -> f64 {
+        self.links.iter().rev().fold(v, |v, link| match *link {
+            Link::Function(function) => inverse(function).map_or(f64::NAN, |inverse| inverse(v)),
+            Link::Plus(c) => v - c,
+            Link::Times(c) => v / c,
+            Link::Power(c) => v.powf(1.0 / c),
+        })
+    }
+
+    /// Whether there is a column for this variate, and a number for it.
+    pub fn reaches(&self, v: f64) -> bool {
+        self.links.is_empty() || (self.to(self.back(v)) - v).abs() <= RETURNED * (1.0 + v.abs())
+    }
+
+    /// The bounds of the variate where the column has these.
+    pub fn bounds(&self, [lower, upper]: [Option<f64>; 2]) -> [Option<f64>; 2] {
+        let low = self.to(lower.unwrap_or(f64::NEG_INFINITY));
+        let high = self.to(upper.unwrap_or(f64::INFINITY));
+        let falls = low > high;
+        let bounds = if falls { [high, low] } else { [low, high] };
+        bounds.map(|b| Some(b).filter(|b| b.is_finite()))
+    }
+}
+
+fn then<const N: usize>(links: &mut Vec<Link>, more: [Link; N], inner: Scalar) -> Scalar {
+    links.extend(more);
+    inner
+}
+
+/// Of a function that increases or decreases wherever it is defined.
+fn inverse(function: Unary) -> Option<fn(f64) -> f64> {
+    Some(match function {
+        Unary::Log => f64::exp,
+        Unary::Log2 => f64::exp2,
+        Unary::Log10 => |v| 10f64.powf(v),
+        Unary::Log1p => f64::exp_m1,
+        Unary::Log1m => |v| -v.exp_m1(),
+        Unary::Exp => f64::ln,
+        Unary::Expm1 => f64::ln_1p,
+        Unary::Sqrt => |v| v * v,
+        Unary::Cbrt => |v| v * v * v,
+        Unary::Asinh => f64::sinh,
+        Unary::Negate => |v| -v,
+        Unary::Logit => Unary::InvLogit.definition().value,
+        Unary::InvLogit => Unary::Logit.definition().value,
+        Unary::InvPhi => Unary::Phi.definition().value,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Constants;
+
+    fn scale(variate: &str) -> Option<Scale> {
+        let source = format!(
+            "record {{ real<lower=0, upper=1> y; }} parameters {{ real a; }}
+             model {{ {variate} ~ normal(a, 1); }}"
+        );
+        let model = Model::from_source(&source, &Constants::none()).unwrap();
+        Scale::of(&model, 0, model.outcomes[0].variate)
+    }
+
+    #[test]
+    fn a_variate_leads_back_to_the_column() {
+        for (variate, at_half) in [
+            ("y", 0.5),
+            ("log(y)", 0.5f64.ln()),
+            ("(log1p(y) - 2) / 3", (1.5f64.ln() - 2.0) / 3.0),
+            ("3 - 2 * sqrt(y)", 3.0 - 2.0 * 0.5f64.sqrt()),
+            ("-log10(0.1 + y)", -0.6f64.log10()),
+            ("logit(y)", 0.0),
+            ("y ^ 0.25", 0.5f64.powf(0.25)),
+            ("asinh(y / 4)", 0.125f64.asinh()),
+        ] {
+            let scale = scale(variate).unwrap();
+            assert!((scale.to(0.5) - at_half).abs() < 1e-12, "{variate}");
+            assert!((scale.back(at_half) - 0.5).abs() < 1e-12, "{variate}");
+            assert!(scale.reaches(at_half), "{variate}");
+        }
+    }
+
+    // If it failed: mass would be looked for twice, or where there is no column.
+    #[test]
+    fn what_no_column_stands_for_is_not_reached() {
+        assert!(!scale("sqrt(y)").unwrap().reaches(-0.5));
+        assert!(!scale("log(y)").unwrap().reaches(1e3));
+        for variate in ["abs(y)", "y * log(y)", "log(y) - y"] {
+            assert_eq!(scale(variate), None, "{variate}");
+        }
+        let log = scale("1 - log(y)").unwrap();
+        assert_eq!(log.bounds([Some(0.0), Some(1.0)]), [Some(1.0), None]);
+        assert_eq!(log.bounds([None, None]), [None, None]);
+    }
+}
