@@ -55,6 +55,7 @@ mod kalman;
 mod lines;
 mod posterior;
 mod reach;
+mod response;
 mod search;
 mod shares;
 

@@ -6,6 +6,7 @@ use super::histogram::{BEYOND, Histogram};
 use super::kalman;
 use super::lines::{self, Asked};
 use super::reach::Reach;
+use super::response::Response;
 use super::shares::{GUESSED_RECORDS, Shares};
 use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
@@ -53,6 +54,8 @@ const DRIFT_OF_CUT: f64 = 4.0;
 /// most of the squares of lengths are not seen.
 const DRIFT_ALONG: f64 = 0.5;
 const BY_NOISE: [f64; 2] = [4.0, 1.0];
+/// Where the law says how far a step leads it may be so many sds of one record long; else, one.
+const REACH: f64 = 4.0;
 /// No step is longer than so many times what the prior reaches to.
 const OF_PRIOR: f64 = 2.0;
 /// Eigenvalues of the slope that is stepped by, in units of that which is foreseen.
@@ -392,10 +395,16 @@ impl Search {
         let mut belief = self.belief.between(&self.inverse.transposed());
         let surprise = kalman::contradiction(&mut belief, &slope, variance, &off);
         let (mut step, mut left) = kalman::step(&belief, &slope, variance, &off);
+        if let Some(law) = &law {
+            let variance = variance / (efficiency * efficiency);
+            let response = Response::new(form, density, law, &frame, effective);
+            step = response.instead_of(step, &left, variance);
+        }
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
         let reach = match is_quadratic {
             true => f64::INFINITY,
+            false if law.is_some() => REACH * effective.sqrt(),
             false => effective.sqrt(),
         };
         let of_prior = (form.base.times(&self.axes.times(&step)).iter())
