@@ -26,6 +26,8 @@ const KEPT: f64 = 0.1;
 /// Of the Levenberg-Marquardt algorithm: of the mean eigenvalue, at first.
 const DAMPING: f64 = 1e-3;
 const ITERATIONS: usize = 25;
+/// It has arrived where the square falls by less.
+const ENOUGH: f64 = 0.01;
 /// What at most may be left of the square, beside one of noise for each coordinate.
 const MET: f64 = 0.2;
 
@@ -123,7 +125,7 @@ impl<'a> Response<'a> {
                     let gain = best.square - better.square;
                     best = better;
                     damping *= 0.1;
-                    if gain < 1e-3 * first {
+                    if gain < ENOUGH {
                         break;
                     }
                 }
