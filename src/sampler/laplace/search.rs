@@ -395,18 +395,18 @@ impl Search {
         let mut belief = self.belief.between(&self.inverse.transposed());
         let surprise = kalman::contradiction(&mut belief, &slope, variance, &off);
         let (mut step, mut left) = kalman::step(&belief, &slope, variance, &off);
-        if let Some(law) = &law {
-            let variance = variance / (efficiency * efficiency);
+        let answered = law.as_ref().and_then(|law| {
             let response = Response::new(form, density, law, &frame, effective);
-            step = response.instead_of(step, &left, variance);
-        }
+            response.instead_of(&step, &left, variance / (efficiency * efficiency))
+        });
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
         let reach = match is_quadratic {
             true => f64::INFINITY,
-            false if law.is_some() => REACH * effective.sqrt(),
+            false if answered.is_some() => REACH * effective.sqrt(),
             false => effective.sqrt(),
         };
+        step = answered.unwrap_or(step);
         let of_prior = (form.base.times(&self.axes.times(&step)).iter())
             .zip(&form.spread)
             .map(|(moved, spread)| OF_PRIOR * spread / moved.abs().max(f64::MIN_POSITIVE))
