@@ -77,6 +77,7 @@ impl Foreseen {
                 "coordinates": foresight.coordinates,
                 "information": foresight.information,
                 "noise": foresight.noise,
+                "blind_spot": foresight.blind_spot,
                 "width": foresight.noise.hypot(1.0),
                 "shares": (foresight.shares.iter())
                     .map(|(what, share)| ((*what).to_owned(), json!(share)))
@@ -92,12 +93,16 @@ fn of_likelihood(foresight: &Foresight) -> String {
         .map(|(what, share)| format!("{what} {:.0}%", 100.0 * share))
         .collect();
     format!(
-        "foreseen, at no cost in privacy: {} rounds and a certificate, for {} direction{} that records tell of ({} of the budget); intervals at least {:.2} times as wide as without privacy, and wider still where some records count for much more than others",
+        "foreseen, at no cost in privacy: {} rounds and a certificate, for {} direction{} that records tell of ({} of the budget); intervals at least {:.2} times as wide as without privacy, and wider still where some records count for much more than others{}",
         foresight.rounds,
         foresight.coordinates,
         if foresight.coordinates == 1 { "" } else { "s" },
         shares.join(", "),
         foresight.noise.hypot(1.0),
+        match foresight.blind_spot {
+            Some(sentence) => format!(". Beware: {sentence}"),
+            None => String::new(),
+        },
     )
 }
 

@@ -29,13 +29,15 @@ use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
 use super::nodes::{NODES, Nodes, Point, Rule, points};
 use super::scale::Scale;
 use super::simulate::{Simulator, steps};
+use super::support::{Support, supports};
 use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch, Sight, Space};
-use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
+use crate::model::{Model, PrivateOp, Scalar};
 
 /// By how much the log of an integral may move with the parameters. The integral on a
 /// grid is right to about a tenth of that.
 const TOLERANCE: f64 = 0.01;
-/// Nothing is nearer to 1 than this: bounds that cut off more cut off tails.
+/// An integral whose log is this near to 0 is 1 as far as the grid tells. One that is further off
+/// may be that of a density whose tail a bound cuts off.
 const EXACT: f64 = 1e-4;
 /// Public records and the scales of the public parameters, normal about the centre, at which
 /// integrals are taken: wide ones to see a difference, narrow ones for models that cannot
@@ -46,8 +48,6 @@ const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
 const ODD: f64 = 0.02;
 /// The share of records of which the integral must be known at two places or more.
 const JUDGED: f64 = 0.1;
-/// A real outcome has at most so many atoms.
-const ATOMS: usize = 4;
 /// How far out an outcome is where scores are compared, in units of the outermost node, and by
 /// how much one that is not bounded has grown: a score that is linear in the outcome by ten, one
 /// that grows as its logarithm by less than two.
@@ -139,17 +139,6 @@ struct Step {
     support: Support,
     /// The steps before it that its density depends on.
     given: Vec<usize>,
-}
-
-/// Where an outcome may be, and with respect to what it has a density.
-#[derive(Debug, Clone, PartialEq)]
-struct Support {
-    /// Values that have a probability of their own.
-    atoms: Vec<f64>,
-    /// The bounds of the others, on their scale.
-    range: Option<[Option<f64>; 2]>,
-    /// What the density is one of.
-    scale: Scale,
 }
 
 /// Which values of the outcomes make a node.
@@ -905,97 +894,4 @@ fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
     let sources = program.columns().iter().filter_map(|&id| column(id));
     let sources = sources.collect();
     (program, sources)
-}
-
-/// The supports that an outcome may have, the likeliest first.
-fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Support> {
-    let RecordColumn {
-        is_int,
-        lower,
-        upper,
-        ..
-    } = model.columns[column];
-    let mut found = Vec::new();
-    if let (true, Some(low), Some(high)) = (is_int, lower, upper)
-        && high - low < NODES as f64
-    {
-        let count = (high - low) as usize + 1;
-        found.push(Support {
-            atoms: (0..count).map(|k| low + k as f64).collect(),
-            range: None,
-            scale: Scale::default(),
-        });
-    }
-    let variate = model.outcomes.iter().find(|o| o.column == column);
-    let mut scales: Vec<Scale> = variate
-        .filter(|_| !is_int)
-        .and_then(|o| Scale::of(model, column, o.variate))
-        .into_iter()
-        .collect();
-    if !scales.contains(&Scale::default()) {
-        scales.push(Scale::default());
-    }
-    let atoms = if is_int {
-        vec![Vec::new()]
-    } else {
-        atoms(model, column, terms)
-    };
-    // Bounds may cut off a part of the density that the model has nevertheless.
-    for range in [[lower, upper], [lower, None], [None, upper], [None, None]] {
-        for atoms in &atoms {
-            for scale in &scales {
-                let support = Support {
-                    atoms: atoms.clone(),
-                    range: Some(scale.bounds(range)),
-                    scale: scale.clone(),
-                };
-                if !found.contains(&support) {
-                    found.push(support);
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Constants that a real column may be equal to with some probability: none; those that it
-/// is asked to be equal to; its bounds too, where it is compared with them.
-fn atoms(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Vec<f64>> {
-    let RecordColumn { lower, upper, .. } = model.columns[column];
-    let graph = &model.graphs.private;
-    let is_column = |s: Scalar| match s {
-        Scalar::Private(id) => graph.node(id).op == PrivateOp::Column(column as u32),
-        _ => false,
-    };
-    let (mut equal, mut compared) = (Vec::new(), Vec::new());
-    for id in model.needed_private_nodes(terms) {
-        let PrivateOp::Binary(op, a, b) = graph.node(id).op else {
-            continue;
-        };
-        let constant = match (is_column(a), is_column(b)) {
-            (true, _) => b.as_number(),
-            (_, true) => a.as_number(),
-            _ => None,
-        };
-        let Some(constant) = constant.filter(|c| c.is_finite()) else {
-            continue;
-        };
-        match op {
-            Binary::Equal | Binary::NotEqual => equal.push(constant),
-            Binary::Less | Binary::LessEqual if [lower, upper].contains(&Some(constant)) => {
-                compared.push(constant);
-            }
-            _ => {}
-        }
-    }
-    let mut sets = vec![Vec::new()];
-    compared.extend(&equal);
-    for mut set in [equal, compared] {
-        set.sort_by(f64::total_cmp);
-        set.dedup();
-        if set.len() <= ATOMS && !sets.contains(&set) {
-            sets.push(set);
-        }
-    }
-    sets
 }

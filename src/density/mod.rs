@@ -19,6 +19,7 @@ mod scale;
 mod sight;
 mod simulate;
 mod special;
+mod support;
 mod tensor;
 
 pub use curvature::Curvature;

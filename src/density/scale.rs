@@ -30,27 +30,24 @@ impl Scale {
         let mut at = variate;
         loop {
             let Scalar::Private(id) = at else { return None };
-            at = match graph.node(id).op {
+            let (last, inner) = match graph.node(id).op {
                 PrivateOp::Column(c) if c as usize == column => break,
                 PrivateOp::Unary(function, inner) => {
                     inverse(function)?;
-                    then(&mut links, [Link::Function(function)], inner)
+                    (vec![Link::Function(function)], inner)
                 }
-                PrivateOp::Binary(op, a, b) => match (op, a.as_number(), b.as_number()) {
-                    (Binary::Add, None, Some(c)) => then(&mut links, [Link::Plus(c)], a),
-                    (Binary::Add, Some(c), None) => then(&mut links, [Link::Plus(c)], b),
-                    (Binary::Subtract, None, Some(c)) => then(&mut links, [Link::Plus(-c)], a),
-                    (Binary::Subtract, Some(c), None) => {
-                        then(&mut links, [Link::Plus(c), Link::Times(-1.0)], b)
-                    }
-                    (Binary::Multiply, None, Some(c)) => then(&mut links, [Link::Times(c)], a),
-                    (Binary::Multiply, Some(c), None) => then(&mut links, [Link::Times(c)], b),
-                    (Binary::Divide, None, Some(c)) => then(&mut links, [Link::Times(1.0 / c)], a),
-                    (Binary::Power, None, Some(c)) => then(&mut links, [Link::Power(c)], a),
-                    _ => return None,
-                },
+                PrivateOp::Binary(op, a, b) => {
+                    let (number, inner) = match (a.as_number(), b.as_number()) {
+                        (None, Some(c)) => (c, a),
+                        (Some(c), None) => (c, b),
+                        _ => return None,
+                    };
+                    (links_of(op, number, inner == b)?, inner)
+                }
                 _ => return None,
             };
+            links.extend(last);
+            at = inner;
         }
         links.reverse();
         Some(Scale { links })
@@ -91,12 +88,22 @@ impl Scale {
     }
 }
 
-fn then<const N: usize>(links: &mut Vec<Link>, more: [Link; N], inner: Scalar) -> Scalar {
-    links.extend(more);
-    inner
+/// An operation on a number and what the column is in, the last link first.
+fn links_of(op: Binary, number: f64, number_is_left: bool) -> Option<Vec<Link>> {
+    Some(match (op, number_is_left) {
+        (Binary::Add, _) => vec![Link::Plus(number)],
+        (Binary::Subtract, false) => vec![Link::Plus(-number)],
+        (Binary::Subtract, true) => vec![Link::Plus(number), Link::Times(-1.0)],
+        (Binary::Multiply, _) => vec![Link::Times(number)],
+        (Binary::Divide, false) => vec![Link::Times(1.0 / number)],
+        (Binary::Divide, true) => vec![Link::Times(number), Link::Power(-1.0)],
+        (Binary::Power, false) => vec![Link::Power(number)],
+        _ => return None,
+    })
 }
 
-/// Of a function that increases or decreases wherever it is defined.
+/// Of a function that increases or decreases wherever it is defined, or for positive numbers; an
+/// outcome that is negative too is then not [reached](Scale::reaches).
 fn inverse(function: Unary) -> Option<fn(f64) -> f64> {
     Some(match function {
         Unary::Log => f64::exp,
@@ -105,13 +112,22 @@ fn inverse(function: Unary) -> Option<fn(f64) -> f64> {
         Unary::Log1p => f64::exp_m1,
         Unary::Log1m => |v| -v.exp_m1(),
         Unary::Exp => f64::ln,
+        Unary::Exp2 => f64::log2,
         Unary::Expm1 => f64::ln_1p,
         Unary::Sqrt => |v| v * v,
+        Unary::Square => f64::sqrt,
+        Unary::Inverse => f64::recip,
+        Unary::InverseSqrt => |v| 1.0 / (v * v),
+        Unary::InverseSquare => |v| 1.0 / v.sqrt(),
         Unary::Cbrt => |v| v * v * v,
         Unary::Asinh => f64::sinh,
+        Unary::Atanh => f64::tanh,
+        Unary::Acosh => f64::cosh,
+        Unary::Tanh => Unary::Atanh.definition().value,
         Unary::Negate => |v| -v,
         Unary::Logit => Unary::InvLogit.definition().value,
         Unary::InvLogit => Unary::Logit.definition().value,
+        Unary::Phi => Unary::InvPhi.definition().value,
         Unary::InvPhi => Unary::Phi.definition().value,
         _ => return None,
     })
@@ -142,6 +158,9 @@ mod tests {
             ("logit(y)", 0.0),
             ("y ^ 0.25", 0.5f64.powf(0.25)),
             ("asinh(y / 4)", 0.125f64.asinh()),
+            ("1 / (1 + square(y))", 0.8),
+            ("2 - inv_sqrt(y)", 2.0 - 2f64.sqrt()),
+            ("atanh(y) + 1", 1.0 + 0.5f64.atanh()),
         ] {
             let scale = scale(variate).unwrap();
             assert!((scale.to(0.5) - at_half).abs() < 1e-12, "{variate}");

@@ -58,6 +58,8 @@ pub struct Foresight {
     /// Standard deviation of the noise in the centre, in posterior standard deviations, where
     /// records are much alike.
     pub noise: f64,
+    /// What can be wrong with the records that nothing released would show.
+    pub blind_spot: Option<&'static str>,
     /// What of the budget each kind of release gets.
     pub shares: Vec<(&'static str, f64)>,
 }

@@ -26,8 +26,8 @@
 //!    clipped gradient is balanced, sum_j p_j clip_c(g_j - a_i) = 0: clipping then costs some
 //!    efficiency, and no bias as far as the model's conditional law is right (conditionally
 //!    unbiased bounded influence: Künsch, Stefanski and Carroll 1989). Where gradients are not
-//!    bounded, tails may not be the model's: what clipping can take away in one direction is
-//!    added to the noise.
+//!    bounded, tails may not be the model's: what clipping can take away in one direction, as far
+//!    as the histogram shows it, is added to the noise.
 //! 5. A Kalman step with the slope H, which is F times the efficiency of clipping, or in the last
 //!    round of a large budget a release of its own; a trust region of one record's sd, and of
 //!    what the prior reaches to. A filter that is contradicted by what it sees trusts its belief less.
@@ -49,6 +49,8 @@
 //! noise multipliers fixed beforehand. Where they look and what they are clipped at follows from
 //! earlier ones (docs/proofs.md, sections 5, 14 and 17).
 
+#[cfg(test)]
+mod arrival_tests;
 mod bend;
 mod histogram;
 mod kalman;
@@ -183,10 +185,10 @@ impl Learner for DpLaplace {
                 "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. Each record's gradient is measured from where it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as that law is not the records'."
             }
             Information::Law { bounded: false } => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. Each record's gradient is measured from where it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as that law is not the records'. Since single outcomes may pull without bound, what clipping may have taken away is counted as noise besides, and is in the intervals."
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. Each record's gradient is measured from where it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as that law is not the records'. Single outcomes may pull without bound. What clipping takes away from those that the histograms of lengths show is counted as noise and is in the intervals; a few records far outside the model's tails can stay below the noise of these histograms, and the answer is then that of the others."
             }
             Information::Curvature => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. The model gives no law of the outcomes by which clipping could be balanced, so that it can move the answer; what it may have taken away is counted as noise, and is in the intervals."
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. The model gives no law of the outcomes by which clipping could be balanced, so that it can move the answer. What it takes away from those that the histograms of lengths show is counted as noise and is in the intervals; a few records that pull far harder than the others can stay below the noise of these histograms, and the answer is then that of the others."
             }
         }
     }
@@ -199,6 +201,12 @@ impl Learner for DpLaplace {
             coordinates: form.coordinates,
             information: form.information.name(),
             noise: shares.foreseen,
+            blind_spot: match form.information {
+                Information::Public | Information::Law { bounded: true } => None,
+                Information::Law { bounded: false } | Information::Curvature => Some(
+                    "single outcomes may pull without bound in this model, and of a few records far outside its tails nothing that is released may tell: the answer is then that of the others (a likelihood with heavier tails, as student_t, is not drawn away by them)",
+                ),
+            },
             shares: [
                 ("gradients", shares.gradient),
                 ("information", shares.information),

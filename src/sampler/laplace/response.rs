@@ -12,7 +12,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::density::{BLOCK, Density, Frame, Law, Node, Simulator};
+use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Sight, Simulator};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::form::Form;
 
@@ -36,6 +36,8 @@ pub(super) struct Response<'a> {
     law: &'a Law<'a>,
     form: &'a Form,
     frame: &'a Frame,
+    /// From its centre.
+    here: Sight,
     columns: Vec<Vec<f64>>,
     /// For so many made-up records stand all.
     times: f64,
@@ -72,7 +74,8 @@ impl<'a> Response<'a> {
             law,
             form,
             frame,
-            columns: law.columns().iter().map(|&c| raw[c].clone()).collect(),
+            here: law.sight(&form.space, frame.centre(), frame),
+            columns: density.columns_of_law(&raw),
             times: records / RECORDS as f64,
         }
     }
@@ -141,55 +144,47 @@ impl<'a> Response<'a> {
 
     /// None where it is no number.
     fn score(&self, at: &[f64]) -> Option<Score> {
-        let Response {
-            law, form, frame, ..
-        } = self;
         let m = at.len();
-        let columns: Vec<&[f64]> = self.columns.iter().map(Vec::as_slice).collect();
-        let there = frame.moved(at);
-        let sight = law.sight(&form.space, there.centre(), &there);
-        let mut scratch = law.scratch_at(&sight.z, m);
-        let located = law.locate(&columns, RECORDS, &mut scratch);
+        let moved = self.frame.moved(at);
+        let there = self.law.sight(&self.form.space, moved.centre(), &moved);
+        let mut scratch = self.law.scratch_at(&there.z, m);
+        let located = self.law.locate(&self.columns(), RECORDS, &mut scratch);
         let mut gradients = Vec::new();
-        let keep = |_: usize, node: Node| {
+        self.visit(&located, &there, m, |_, node| {
             gradients.push((node.probabilities.to_vec(), node.gradients.to_vec()));
-        };
-        law.scores_at(
-            &located,
-            &columns,
-            RECORDS,
-            &sight.jacobian,
-            &mut scratch,
-            keep,
-        );
-        let sight = law.sight(&form.space, frame.centre(), frame);
-        let mut scratch = law.scratch_at(&sight.z, m);
+        });
         let mut mean = vec![0.0; m];
         let mut slope = vec![0.0; m * m];
-        law.scores_at(
-            &located,
-            &columns,
-            RECORDS,
-            &sight.jacobian,
-            &mut scratch,
-            |node, here| {
-                let (there_probabilities, there) = &gradients[node];
-                for i in 0..here.probabilities.len() {
-                    let p = here.probabilities[i].min(there_probabilities[i]) * self.times;
-                    if p > 0.0 {
-                        for j in 0..m {
-                            let g = p * here.gradients[j * BLOCK + i];
-                            mean[j] += g;
-                            for k in 0..m {
-                                slope[j * m + k] += g * there[k * BLOCK + i];
-                            }
+        self.visit(&located, &self.here, m, |node, here| {
+            let (there_probabilities, there) = &gradients[node];
+            for i in 0..here.probabilities.len() {
+                // Where one of the two is no number, it counts for neither.
+                let p = here.probabilities[i].min(there_probabilities[i]) * self.times;
+                if p > 0.0 {
+                    for j in 0..m {
+                        let g = p * here.gradients[j * BLOCK + i];
+                        mean[j] += g;
+                        for k in 0..m {
+                            slope[j * m + k] += g * there[k * BLOCK + i];
                         }
                     }
                 }
-            },
-        );
+            }
+        });
         let slope = Matrix::new(m, m, |j, k| slope[j * m + k]);
         (slope.is_finite() && mean.iter().all(|x| x.is_finite())).then_some(Score { mean, slope })
+    }
+
+    /// Hands over the nodes, with the gradients that records have in this sight.
+    fn visit(&self, located: &Located, sight: &Sight, m: usize, visit: impl FnMut(usize, Node)) {
+        let scratch = &mut self.law.scratch_at(&sight.z, m);
+        let jacobian = &sight.jacobian;
+        self.law
+            .scores_at(located, &self.columns(), RECORDS, jacobian, scratch, visit);
+    }
+
+    fn columns(&self) -> Vec<&[f64]> {
+        self.columns.iter().map(Vec::as_slice).collect()
     }
 }
 

@@ -46,9 +46,10 @@ const UNSEEN: f64 = 4.0;
 /// bounds far below its root are those of noise that was taken for lengths.
 const SHORTEST: f64 = 0.25;
 /// What a centre may be off by after a step, in posterior variances: always, and for each unit
-/// of the step's mean square; more where it was cut.
-const DRIFT: f64 = 0.05;
-const DRIFT_OF_STEP: f64 = 0.15;
+/// of the step's mean square, from the first for short ones to the second for those that are a
+/// good part of one record's sd, over which the slope changes; more where it was cut.
+const DRIFT: f64 = 0.02;
+const DRIFT_OF_STEP: [f64; 2] = [0.02, 0.15];
 const DRIFT_OF_CUT: f64 = 4.0;
 /// In each direction, of the square of its step beyond so many times the noise: the second where
 /// most of the squares of lengths are not seen.
@@ -417,10 +418,12 @@ impl Search {
             step.iter_mut().for_each(|x| *x *= share);
         }
         let square = dot(&step, &step) / m.max(1) as f64;
-        let mut drift = match is_quadratic {
-            true => DRIFT_OF_STEP * square,
-            false => (DRIFT_OF_STEP + doubtful) * square,
+        let [least, most] = DRIFT_OF_STEP;
+        let of_step = match is_quadratic {
+            true => most,
+            false => most.min(least + dot(&step, &step) / effective) + doubtful,
         };
+        let mut drift = of_step * square;
         if cut {
             drift += DRIFT_OF_CUT * square;
         }

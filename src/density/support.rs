@@ -1,0 +1,113 @@
+//! Where an outcome may be: the values that have a probability of their own, and the range of the
+//! others.
+
+use super::nodes::NODES;
+use super::scale::Scale;
+use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
+
+/// A real outcome has at most so many atoms.
+const ATOMS: usize = 4;
+
+/// Where an outcome may be, and with respect to what it has a density.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Support {
+    /// Values that have a probability of their own.
+    pub atoms: Vec<f64>,
+    /// The bounds of the others, on their scale.
+    pub range: Option<[Option<f64>; 2]>,
+    /// What the density is one of.
+    pub scale: Scale,
+}
+
+/// The supports that an outcome may have, the likeliest first.
+pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Support> {
+    let RecordColumn {
+        is_int,
+        lower,
+        upper,
+        ..
+    } = model.columns[column];
+    let mut found = Vec::new();
+    if let (true, Some(low), Some(high)) = (is_int, lower, upper)
+        && high - low < NODES as f64
+    {
+        let count = (high - low) as usize + 1;
+        found.push(Support {
+            atoms: (0..count).map(|k| low + k as f64).collect(),
+            range: None,
+            scale: Scale::default(),
+        });
+    }
+    let variate = model.outcomes.iter().find(|o| o.column == column);
+    let mut scales: Vec<Scale> = variate
+        .filter(|_| !is_int)
+        .and_then(|o| Scale::of(model, column, o.variate))
+        .into_iter()
+        .collect();
+    if !scales.contains(&Scale::default()) {
+        scales.push(Scale::default());
+    }
+    let atoms = if is_int {
+        vec![Vec::new()]
+    } else {
+        atoms(model, column, terms)
+    };
+    // Bounds may cut off a part of the density that the model has nevertheless.
+    for range in [[lower, upper], [lower, None], [None, upper], [None, None]] {
+        for atoms in &atoms {
+            for scale in &scales {
+                let support = Support {
+                    atoms: atoms.clone(),
+                    range: Some(scale.bounds(range)),
+                    scale: scale.clone(),
+                };
+                if !found.contains(&support) {
+                    found.push(support);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Constants that a real column may be equal to with some probability: none; those that it
+/// is asked to be equal to; its bounds too, where it is compared with them.
+fn atoms(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Vec<f64>> {
+    let RecordColumn { lower, upper, .. } = model.columns[column];
+    let graph = &model.graphs.private;
+    let is_column = |s: Scalar| match s {
+        Scalar::Private(id) => graph.node(id).op == PrivateOp::Column(column as u32),
+        _ => false,
+    };
+    let (mut equal, mut compared) = (Vec::new(), Vec::new());
+    for id in model.needed_private_nodes(terms) {
+        let PrivateOp::Binary(op, a, b) = graph.node(id).op else {
+            continue;
+        };
+        let constant = match (is_column(a), is_column(b)) {
+            (true, _) => b.as_number(),
+            (_, true) => a.as_number(),
+            _ => None,
+        };
+        let Some(constant) = constant.filter(|c| c.is_finite()) else {
+            continue;
+        };
+        match op {
+            Binary::Equal | Binary::NotEqual => equal.push(constant),
+            Binary::Less | Binary::LessEqual if [lower, upper].contains(&Some(constant)) => {
+                compared.push(constant);
+            }
+            _ => {}
+        }
+    }
+    let mut sets = vec![Vec::new()];
+    compared.extend(&equal);
+    for mut set in [equal, compared] {
+        set.sort_by(f64::total_cmp);
+        set.dedup();
+        if set.len() <= ATOMS && !sets.contains(&set) {
+            sets.push(set);
+        }
+    }
+    sets
+}

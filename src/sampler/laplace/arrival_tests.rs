@@ -1,0 +1,87 @@
+//! Whole runs on records of known parameters that are far from where the search begins, or whose
+//! law was once lost.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::accounting::{Meter, Real};
+use crate::density::{Density, Simulator};
+use crate::model::{Constants, Model};
+use crate::privacy::{OnBadRows, PrivateRng, Rows, Vault};
+use crate::sampler::{Form, Plan, PlanRequest, PrivateSettings, sample_privately};
+
+/// A mean that is ten of the records' standard deviations from the start.
+const FAR: &str = "record { real y; } parameters { real mu; real<lower=0> sigma; }
+    model { mu ~ normal(0, 10); sigma ~ lognormal(0, 1.5); y ~ normal(mu, sigma); }";
+/// Heavy tails of a logarithm: a density of `log(y)`, not of `y`.
+const TAILS: &str = "record { real<lower=0> y; real<lower=-2, upper=2> x; }
+    parameters { real a; real b; real<lower=0> sigma; real<lower=2> nu; }
+    model {
+      a ~ normal(0, 3); b ~ normal(0, 1); sigma ~ lognormal(0, 1); nu ~ gamma(2, 0.1);
+      log(y) ~ student_t(nu, a + b * x, sigma);
+    }";
+
+/// Of each parameter, how far the truth is from the mean of the draws, in their standard
+/// deviations, and these.
+fn errors(source: &str, truth: &[(&str, f64)], n: usize, epsilon: f64, seed: u64) -> Vec<[f64; 2]> {
+    let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+    let value = |name: &str, _| Ok(truth.iter().find(|(own, _)| *own == name).unwrap().1);
+    let theta = density.unconstrain(value).unwrap();
+    let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+    let raw = Simulator::new(&density).records(&theta, n, None, rng);
+    let columns = &density.model().columns;
+    let named = columns.iter().map(|c| c.name.clone()).zip(raw).collect();
+    let rows = Rows::from_columns(columns, named, OnBadRows::Error).unwrap();
+    let request = PlanRequest {
+        records: Some(n as u64),
+        form: Some(Form::of(&density).unwrap()),
+        ..PlanRequest::automatic(Real::from(epsilon), Real::from(1e-6), density.dimension())
+    };
+    let plan = Plan::new(request).unwrap();
+    let settings = PrivateSettings::new(0, seed, PrivateRng::from_insecure_seed(seed));
+    let vault = Vault::new(density, rows);
+    let meter = Meter::new(plan.events.clone());
+    let chains = sample_privately(&vault, &plan, &meter, &settings, &()).unwrap();
+    let draws: Vec<_> = chains.iter().flat_map(|chain| &chain.draws).collect();
+    let names: Vec<_> = vault.density().output_names().collect();
+    truth
+        .iter()
+        .map(|(name, truth)| {
+            let place = names.iter().position(|own| own == name).unwrap();
+            let count = draws.len() as f64;
+            let mean = draws.iter().map(|d| d.values[place]).sum::<f64>() / count;
+            let square = |x: f64| x * x;
+            let squares = draws.iter().map(|d| square(d.values[place] - mean));
+            let sd = (squares.sum::<f64>() / count).sqrt();
+            [(mean - truth).abs() / sd, sd]
+        })
+        .collect()
+}
+
+/// At most one run of five may end further than four of its own standard deviations from the truth,
+/// or wider than `widths`, four times what was seen. About one run of the second model in ten does
+/// so, and says it: two of five do in 8 % of cases. Without what these tests are of, two runs in
+/// three did: power 95 %.
+fn arrives(source: &str, truth: &[(&str, f64)], n: usize, epsilon: f64, widths: &[f64]) {
+    let runs: Vec<_> = (1..=5)
+        .map(|seed| errors(source, truth, n, epsilon, seed))
+        .collect();
+    let far = |run: &&Vec<[f64; 2]>| {
+        let mut pairs = run.iter().zip(widths);
+        pairs.any(|([off, sd], most)| *off > 4.0 || sd > most)
+    };
+    assert!(runs.iter().filter(far).count() <= 1, "{runs:?}");
+}
+
+// If it failed: a mean that is far away would be taken for a scale that is large.
+#[test]
+fn a_far_mean_is_reached() {
+    arrives(FAR, &[("mu", 20.0), ("sigma", 2.0)], 5000, 1.0, &[1.0, 0.5]);
+}
+
+// If it failed: degrees of freedom would run off to where the prior ends.
+#[test]
+fn degrees_of_freedom_of_a_logarithm_are_found() {
+    let truth = [("a", 2.0), ("b", 0.3), ("sigma", 0.5), ("nu", 4.0)];
+    arrives(TAILS, &truth, 2000, 5.0, &[0.06, 0.05, 0.06, 3.0]);
+}
