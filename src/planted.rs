@@ -5,7 +5,7 @@
 //! `cfg(test)` alone, which cargo sets only while it builds the library's own unit tests.
 //! Neither the program nor the library that others link against contains any of it,
 //! whatever the environment or the features; a switch that could be reached at run time
-//! could also be turned on by mistake. `tests/architecture.rs` holds every use to that.
+//! could also be turned on by mistake. `tests/integration/architecture.rs` holds every use to that.
 //!
 //! Since an error would disturb the other unit tests of the process, the tests that
 //! plant one start a process of their own (`planted_tests.rs`).

@@ -2,10 +2,12 @@
 //! is reported, never crashed on.
 
 use std::fs;
+use std::ops::Deref;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
+
+use crate::harness::{Folder, json};
 
 const MODEL: &str = "\
 record {
@@ -28,18 +30,20 @@ const NUTS: &str =
 /// A budget so small that every proposal drowns in noise.
 const DROWNED: &str = "--epsilon 0.01 --delta 1e-6 --chains 2 --num-warmup 0 --num-samples 20 --leapfrog-steps 3 --step-size 0.5 --seed 3 --insecure-noise-seed 5";
 
-struct Place(tempfile::TempDir);
+struct Place(Folder);
 
-struct Outcome {
-    code: i32,
-    out: String,
-    err: String,
+impl Deref for Place {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
 }
 
 impl Place {
     /// With `m.dpm` and `d.csv`.
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place(Folder::new());
         place.write("m.dpm", MODEL);
         let value = |i: usize| ((i * 37 % 100) as f64 - 40.0) / 25.0;
         let row = |i: usize| format!("{},{}\n", value(i), value(3 * i + 1));
@@ -48,59 +52,14 @@ impl Place {
         place
     }
 
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path().join(name), text).expect("a file");
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-
-    fn dpm(&self, arguments: &str) -> Outcome {
-        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
-            .args(arguments.split_whitespace())
-            .current_dir(self.path())
-            .output()
-            .expect("dpm starts");
-        let outcome = Outcome {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).expect("UTF-8"),
-            err: String::from_utf8(output.stderr).expect("UTF-8"),
-        };
-        let said = format!("{}{}", outcome.out, outcome.err);
-        for word in ["panicked", "internal error"] {
-            assert!(!said.contains(word), "{arguments}: {said}");
-        }
-        outcome
-    }
-
-    fn succeeds(&self, arguments: &str) -> Outcome {
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, 0, "dpm {arguments}: {}", outcome.err);
-        outcome
-    }
-
     /// Wrong usage or bad input, explained with these words, and nothing on standard output.
-    fn refuses(&self, arguments: &str, words: &[&str]) {
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, 2, "dpm {arguments}: {}", outcome.err);
+    fn fails(&self, arguments: &str, words: &[&str]) {
+        let outcome = self.refuses(arguments, 2, words);
         assert_eq!(outcome.out, "", "dpm {arguments}");
-        for word in words {
-            assert!(
-                outcome.err.contains(word),
-                "dpm {arguments}: no `{word}` in: {}",
-                outcome.err
-            );
-        }
     }
 
-    fn json(&self, arguments: &str) -> Value {
-        let out = self.succeeds(arguments).out;
-        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{arguments}: {e}: {out}"))
+    fn answer(&self, arguments: &str) -> Value {
+        json(&self.succeeds(arguments).out)
     }
 
     /// Rewrites the fields of one column in the rows of a chain's file.
@@ -144,7 +103,7 @@ fn a_good_run_is_called_good_and_a_cut_one_bad() {
         "{}",
         sampled.err
     );
-    let diagnosis = place.json("diagnose run --format json");
+    let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "converged");
     assert_eq!(diagnosis["decision"], "use");
     assert_eq!(diagnosis["private"], false);
@@ -165,7 +124,7 @@ fn a_good_run_is_called_good_and_a_cut_one_bad() {
     place.rewrite("run/chain-3.csv", "divergent__", |row, x| {
         if row == 7 { "1".into() } else { x.to_owned() }
     });
-    let diagnosis = place.json("diagnose run --format json");
+    let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "not_converged");
     assert_eq!(kinds(&diagnosis), ["convergence", "divergence"]);
     assert_eq!(diagnosis["verdicts"][0]["parameters"][0], "mu[1]");
@@ -197,13 +156,13 @@ fn a_run_without_an_accepted_proposal_is_reported() {
     ] {
         assert!(sampled.err.contains(words), "no `{words}`: {}", sampled.err);
     }
-    let diagnosis = place.json("diagnose run --format json");
+    let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(
         kinds(&diagnosis)[..3],
         ["convergence", "never_moved", "test_noise"]
     );
     // The planner's figure for these settings, whose step is the run's.
-    let plan = place.json(
+    let plan = place.answer(
         "plan m.dpm --rows 200 --epsilon 0.01 --delta 1e-6 --chains 2 --num-warmup 0 --num-samples 20 --leapfrog-steps 3 --step-size 0.5 --format json",
     );
     let planned = plan["predicted"]["log_ratio_noise_sd"]
@@ -284,7 +243,7 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
             text.starts_with(&format!("{NOT_USED}\nproblem: ")),
             "{text}"
         );
-        let diagnosis = place.json(&format!("diagnose {run} --format json"));
+        let diagnosis = place.answer(&format!("diagnose {run} --format json"));
         assert_eq!(diagnosis["convergence"], "search_failed");
         assert_eq!(diagnosis["decision"], "do_not_use");
         assert!(kinds(&diagnosis).contains(&"search_not_arrived"));
@@ -328,7 +287,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     let sample = "sample one.dpm one.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
     let quiet = place.succeeds(&format!("{sample} --out run --quiet"));
     assert!(!quiet.err.contains("verdict"), "{}", quiet.err);
-    let diagnosis = place.json("diagnose run --format json");
+    let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "fitted");
     let report: Value = serde_json::from_str(&place.read("run/privacy.json")).expect("JSON");
     for verdict in report["verdicts"].as_array().expect("a list") {
@@ -345,7 +304,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     );
     let far = sample.replace("one.dpm", "far.dpm");
     place.succeeds(&format!("{far} --out far --quiet"));
-    let diagnosis = place.json("diagnose far --format json");
+    let diagnosis = place.answer("diagnose far --format json");
     assert!(kinds(&diagnosis).contains(&"beyond_prior"), "{diagnosis}");
 }
 
@@ -370,7 +329,7 @@ model {
 
 /// What is said of a run in every place; all of them must agree.
 fn decision_everywhere(place: &Place, run: &str) -> (String, Value) {
-    let diagnosis = place.json(&format!("diagnose {run} --format json"));
+    let diagnosis = place.answer(&format!("diagnose {run} --format json"));
     let decision = diagnosis["decision"].as_str().expect("a decision");
     let (words, band) = match decision {
         "use" => ("These draws can be used.", None),
@@ -481,7 +440,7 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
         let mut changed = config.clone();
         *changed.pointer_mut(pointer).expect("a place") = value;
         place.write("one/config.json", &changed.to_string());
-        let diagnosis = place.json("diagnose one --format json");
+        let diagnosis = place.answer("diagnose one --format json");
         assert_eq!(
             diagnosis["decision"], "do_not_use",
             "{pointer}: {diagnosis}"
@@ -522,7 +481,7 @@ fn columns_of_nan_are_reported() {
         };
         place.rewrite(&format!("run/chain-{chain}.csv"), "mu.2", nan);
     }
-    let diagnosis = place.json("diagnose run --format json");
+    let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(kinds(&diagnosis), ["not_finite", "convergence"]);
     assert_eq!(diagnosis["convergence"], "converged");
     let summary = place.succeeds("summary run");
@@ -531,7 +490,7 @@ fn columns_of_nan_are_reported() {
             .err
             .contains("problem: mu[2] is infinite or not a number in 40 of 2000 draws")
     );
-    let json = place.json("summary run --format json");
+    let json = place.answer("summary run --format json");
     assert!(json[1]["mean"].is_null() && json[0]["mean"].is_number());
     for chain in 1..=4 {
         for column in ["mu.1", "mu.2"] {
@@ -540,7 +499,7 @@ fn columns_of_nan_are_reported() {
             });
         }
     }
-    let diagnosis = place.json("diagnose run --format json");
+    let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "not_converged");
     assert!(place.succeeds("summary run").out.contains("NaN"));
 }
@@ -551,7 +510,7 @@ fn what_a_private_run_cannot_show_is_noted() {
     place.succeeds(
         "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --chains 2 --num-warmup 10 --num-samples 20 --leapfrog-steps 3 --clip-gradient 1 --clip-log-ratio 1 --temperature 50 --insecure-noise-seed 5 --out run",
     );
-    let diagnosis = place.json("diagnose run --format json");
+    let diagnosis = place.answer("diagnose run --format json");
     for kind in ["few_draws", "clipping", "tempered"] {
         assert!(kinds(&diagnosis).contains(&kind), "{kind}: {diagnosis}");
     }
@@ -567,17 +526,17 @@ fn what_a_private_run_cannot_show_is_noted() {
     let outcome = place.succeeds("diagnose run");
     assert!(outcome.err.contains("no config.json"), "{}", outcome.err);
     place.write("run/config.json", "{");
-    place.refuses("diagnose run", &["config.json", "not valid JSON"]);
+    place.fails("diagnose run", &["config.json", "not valid JSON"]);
 }
 
 #[test]
 fn directories_that_are_no_runs_are_refused() {
     let place = Place::new();
-    place.refuses("diagnose nowhere", &["nowhere", "chain-1.csv"]);
+    place.fails("diagnose nowhere", &["nowhere", "chain-1.csv"]);
     fs::create_dir(place.path().join("mixed")).expect("a folder");
     place.write("mixed/chain-1.csv", "lp__,a\nnan,1\nnan,2\n");
     place.write("mixed/chain-2.csv", "lp__,b\nnan,1\nnan,2\n");
-    place.refuses("diagnose mixed", &["chain-2.csv", "other parameters"]);
+    place.fails("diagnose mixed", &["chain-2.csv", "other parameters"]);
     place.write("mixed/chain-2.csv", "lp__,a\n");
     let outcome = place.succeeds("diagnose mixed");
     assert!(outcome.out.contains("cannot be told"), "{}", outcome.out);
@@ -655,18 +614,18 @@ fn comparisons_are_numpy_s() {
     assert_eq!(place.succeeds("compare run reference.csv").out, outcome.out);
     assert_eq!(place.succeeds("compare run reference.csv --quiet").err, "");
     // The same reference in other clothes.
-    let stan = place.json("compare run reference_stan.csv");
+    let stan = place.answer("compare run reference_stan.csv");
     assert_as_expected(&stan, &expected);
     fs::create_dir(place.path().join("other")).expect("a folder");
     let text = place.read("reference_stan.csv");
     place.write("other/chain-1.csv", &text);
-    assert_as_expected(&place.json("compare run other"), &expected);
+    assert_as_expected(&place.answer("compare run other"), &expected);
     let says = |value: &str| {
         let told = text.replace("# a = b", &format!("# privacy_private = {value}"));
         place.write("other/chain-1.csv", &told);
     };
     says("true");
-    assert_eq!(place.json("compare run other")["private"], true);
+    assert_eq!(place.answer("compare run other")["private"], true);
     says("false");
     let outcome = place.succeeds("compare run other --quiet");
     assert!(outcome.err.contains("NOT PRIVATE"), "{}", outcome.err);
@@ -678,12 +637,12 @@ fn comparisons_are_numpy_s() {
 fn a_run_is_like_itself_and_unlike_another() {
     let place = Place::new();
     fixture(&place);
-    let same = place.json("compare run run");
+    let same = place.answer("compare run run");
     for parameter in same["parameters"].as_array().expect("a list") {
         assert_eq!(parameter["mean_error"], 0.0);
         assert_eq!(parameter["sd_ratio"], 1.0);
     }
-    let other = place.json("compare run reference.csv");
+    let other = place.answer("compare run reference.csv");
     let mmd = |v: &Value| v["mmd"].as_f64().expect("a number");
     assert!(mmd(&other) > 3.0 * mmd(&same), "{same} {other}");
 }
@@ -695,7 +654,7 @@ fn columns_that_cannot_be_compared_are_named() {
     place.rewrite("run/chain-2.csv", "m.2.2", |row, x| {
         if row == 5 { "nan".into() } else { x.to_owned() }
     });
-    let comparison = place.json("compare run reference.csv");
+    let comparison = place.answer("compare run reference.csv");
     assert_eq!(comparison["not_finite"], serde_json::json!(["m[2,2]"]));
     let parameters = comparison["parameters"].as_array().expect("a list");
     assert_eq!(parameters.len(), 2);
@@ -706,7 +665,7 @@ fn columns_that_cannot_be_compared_are_named() {
     assert!(comparison["mmd"].as_f64().is_some());
     // Of a reference without any spread there is nothing to scale by.
     place.write("flat.csv", "alpha\n1\n1\n");
-    let flat = place.json("compare run flat.csv");
+    let flat = place.answer("compare run flat.csv");
     assert!(
         flat["mmd_standardised"].is_null() && flat["mmd"].is_number(),
         "{flat}"
@@ -749,7 +708,7 @@ fn references_that_cannot_be_used_are_explained() {
         ("nowhere reference.csv", &["nowhere", "chain-1.csv"]),
         ("run .", &["chain-1.csv"]),
     ] {
-        place.refuses(&format!("compare {arguments}"), words);
+        place.fails(&format!("compare {arguments}"), words);
     }
-    place.refuses("compare run", &["REFERENCE.csv"]);
+    place.fails("compare run", &["REFERENCE.csv"]);
 }

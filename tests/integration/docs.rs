@@ -1,11 +1,9 @@
 //! The programs in the documentation are programs: whatever stands there between
 //! ```` ```stan ```` and ```` ``` ```` passes the checker without a complaint.
 
-mod evaluation;
-
 use std::path::{Path, PathBuf};
 
-use evaluation::{read, root};
+use crate::evaluation::{read, root};
 
 #[test]
 fn programs_in_the_documentation_check() {

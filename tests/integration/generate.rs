@@ -1,17 +1,16 @@
 //! Generated quantities and user-defined functions as numbers: what the
 //! interpreter computes, and what `dpm generate` writes.
 
-mod evaluation;
-
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::ops::Deref;
 
 use dpm::check::{Checked, check, on_deep_stack};
 use dpm::density::Density;
 use dpm::model::{BindError, Constants, Generator, Model};
 use dpm::syntax::{parse, render};
-use evaluation::{Random, bind, constants_in, programs, read};
+
+use crate::evaluation;
+use crate::evaluation::{Random, bind, constants_in, programs, read};
+use crate::harness::{Folder, Outcome};
 
 fn checked(source: &str) -> Checked {
     let parsed = parse(source);
@@ -418,11 +417,19 @@ generated quantities {
 }
 ";
 
-struct Place(tempfile::TempDir);
+struct Place(Folder);
+
+impl Deref for Place {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place(Folder::new());
         place.write("m.dpm", NORMAL);
         place.write(
             "m.constants.json",
@@ -431,50 +438,15 @@ impl Place {
         place
     }
 
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path().join(name), text).expect("a file");
-    }
-
-    fn read(&self, name: &str) -> String {
-        read(&self.path().join(name))
-    }
-
     /// The run of 300 rows whose mean is 1/2 exactly.
     fn sample(&self) {
         let rows: String = (0..300)
             .map(|i| format!("{}\n", 0.5 + f64::from(i % 3 - 1)))
             .collect();
         self.write("d.csv", &format!("y\n{rows}"));
-        let (code, _, err) = self.dpm(
+        self.succeeds(
             "sample m.dpm d.csv --algorithm hmc --not-private --chains 4 --num-warmup 200 --num-samples 1000 --leapfrog-steps 8 --seed 3 --out run",
         );
-        assert_eq!(code, 0, "{err}");
-    }
-
-    fn dpm(&self, arguments: &str) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
-            .args(arguments.split_whitespace())
-            .current_dir(self.path())
-            .output()
-            .expect("dpm starts");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        (
-            output.status.code().unwrap_or(-1),
-            text(output.stdout),
-            text(output.stderr),
-        )
-    }
-
-    fn fails(&self, arguments: &str, code: i32, words: &[&str]) {
-        let (found, _, err) = self.dpm(arguments);
-        assert_eq!(found, code, "{arguments}: {err}");
-        for word in words {
-            assert!(err.contains(word), "{arguments}: no `{word}` in {err}");
-        }
     }
 
     /// The columns of a CSV file without its comments, by name.
@@ -509,7 +481,7 @@ impl Place {
 fn predictions_have_the_predictive_distribution() {
     let place = Place::new();
     place.sample();
-    let (code, out, err) = place.dpm("generate m.dpm run --seed 5");
+    let Outcome { code, out, err } = place.dpm("generate m.dpm run --seed 5");
     assert_eq!((code, out.as_str()), (0, ""), "{err}");
     assert!(err.contains("NOT PRIVATE"), "{err}");
     let mut all = Vec::new();
@@ -554,7 +526,7 @@ fn public_rows_fill_the_constants_of_their_names() {
         "new.csv",
         "x_new,z_new.1,other,z_new.2\n1,2,9,3\n-1,0.5,9,0\n",
     );
-    let (code, _, err) = place.dpm("generate m.dpm run --data new.csv --out predicted");
+    let Outcome { code, err, .. } = place.dpm("generate m.dpm run --data new.csv --out predicted");
     assert_eq!(code, 0, "{err}");
     assert!(
         err.contains("2 rows of new.csv fill x_new, z_new, N_new"),
@@ -582,7 +554,7 @@ fn public_rows_fill_the_constants_of_their_names() {
 fn generate_says_what_does_not_fit() {
     let place = Place::new();
     place.sample();
-    place.fails(
+    place.refuses(
         "generate m.dpm nowhere",
         2,
         &["no chain-1.csv", "dpm sample"],
@@ -598,9 +570,9 @@ fn generate_says_what_does_not_fit() {
         .split_once("generated quantities")
         .expect("the block");
     write("none", before);
-    place.fails("generate none.dpm run", 2, &["generates nothing"]);
+    place.refuses("generate none.dpm run", 2, &["generates nothing"]);
     write("more", &NORMAL.replace("real mu;", "real mu; real nu;"));
-    place.fails(
+    place.refuses(
         "generate more.dpm run",
         2,
         &["no column `nu`", "the model and the constants"],
@@ -611,14 +583,14 @@ fn generate_says_what_does_not_fit() {
             .replace("vector[2] b;", "vector[3] b;")
             .replace("z_new * b", "z_new * b[1:2]"),
     );
-    place.fails("generate wider.dpm run", 2, &["no column `b.3`"]);
+    place.refuses("generate wider.dpm run", 2, &["no column `b.3`"]);
     write(
         "fewer",
         &NORMAL
             .replace("vector[2] b;", "vector[1] b;")
             .replace("z_new * b", "b[1] * z_new * [1, 1]'"),
     );
-    place.fails(
+    place.refuses(
         "generate fewer.dpm run",
         2,
         &["has the column `b.2`", "no such parameter"],
@@ -631,54 +603,54 @@ fn generate_says_what_does_not_fit() {
             "real twice = mu * 2; vector[2] c = b;",
         ),
     );
-    assert_eq!(place.dpm("generate other.dpm run --out elsewhere").0, 0);
+    place.succeeds("generate other.dpm run --out elsewhere");
 
     place.write("letters.csv", "x_new,z_new.1,z_new.2\n1,2,three\n");
-    place.fails(
+    place.refuses(
         "generate m.dpm run --data letters.csv",
         2,
         &["line 2, column `z_new.2`", "a number"],
     );
     place.write("short.csv", "x_new,z_new.1\n1,2\n");
-    place.fails(
+    place.refuses(
         "generate m.dpm run --data short.csv",
         2,
         &["z_new", "sizes [1, 2]"],
     );
     place.write("none.csv", "a,b\n1,2\n");
-    place.fails(
+    place.refuses(
         "generate m.dpm run --data none.csv",
         2,
         &["named after a constant", "`x_new`"],
     );
-    place.fails(
+    place.refuses(
         "generate m.dpm run --data missing.csv",
         2,
         &["cannot read `missing.csv`"],
     );
     place.write("ragged.csv", "x_new,z_new.1,z_new.2\n1,2\n");
-    place.fails(
+    place.refuses(
         "generate m.dpm run --data ragged.csv",
         2,
         &["cannot read `ragged.csv`"],
     );
     assert!(!place.path().join("run/generated-1.csv").exists());
 
-    assert_eq!(place.dpm("generate m.dpm run").0, 0);
-    place.fails(
+    place.succeeds("generate m.dpm run");
+    place.refuses(
         "generate m.dpm run",
         1,
         &["generated-1.csv` exists already", "--overwrite"],
     );
     let first = place.read("run/generated-1.csv");
-    assert_eq!(place.dpm("generate m.dpm run --overwrite").0, 0);
+    place.succeeds("generate m.dpm run --overwrite");
     assert_eq!(place.read("run/generated-1.csv"), first, "the same seed");
-    assert_eq!(place.dpm("generate m.dpm run --overwrite --seed 2").0, 0);
+    place.succeeds("generate m.dpm run --overwrite --seed 2");
     assert_ne!(place.read("run/generated-1.csv"), first, "another seed");
 
     // A draw that is rejected is a row of nan; another error stops.
     write("rejecting", &NORMAL.replace("mu > 1000", "mu > 0.5"));
-    let (code, _, err) = place.dpm("generate rejecting.dpm run --out rejected");
+    let Outcome { code, err, .. } = place.dpm("generate rejecting.dpm run --out rejected");
     assert_eq!(code, 0, "{err}");
     assert!(
         err.contains("were rejected and written as nan")
@@ -696,7 +668,7 @@ fn generate_says_what_does_not_fit() {
         "failing",
         &NORMAL.replace("real checked = mu;", "real<upper=0.5> checked = mu;"),
     );
-    place.fails(
+    place.refuses(
         "generate failing.dpm run --out failed",
         2,
         &["in draw ", "error[E0300]", "declared upper bound is 0.5"],

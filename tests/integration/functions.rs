@@ -6,8 +6,6 @@
 //! that both have a part in. The values must be the fixture's, the gradients those
 //! of mpmath or of difference quotients. A signature without a case fails.
 
-mod evaluation;
-
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -16,8 +14,9 @@ use dpm::density::Density;
 use dpm::function::catalogue::{functions, overloads, synonyms};
 use dpm::function::{Base, Builtin, Function, Stages};
 use dpm::model::Constants;
-use evaluation::*;
 use serde_json::Value as Json;
+
+use crate::evaluation::*;
 
 struct Entry {
     ty: Type,

@@ -5,9 +5,10 @@
 //! that the schema cannot say what is not checked.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Map, Value, json};
+
+use crate::harness::Folder;
 
 fn schema() -> Value {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/privacy.schema.json");
@@ -130,24 +131,16 @@ fn is_valid(report: &Value) -> Result<(), String> {
 
 /// The reports of runs of all kinds, by name.
 fn reports() -> Vec<(&'static str, Value)> {
-    let place = tempfile::tempdir().expect("a temporary directory");
+    let place = Folder::new();
     let model = "record { real<lower=-5, upper=5> y; }
         parameters { real mu; }
         model { mu ~ normal(0, 10); y ~ normal(mu, 1); }";
-    fs::write(place.path().join("m.dpm"), model).expect("a file");
+    place.write("m.dpm", model);
     let rows: String = (0..200)
         .map(|i| format!("{},p{}\n", i % 7 - 3, i % 50))
         .collect();
-    fs::write(place.path().join("d.csv"), format!("y,person\n{rows}")).expect("a file");
-    let dpm = |arguments: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
-            .args(arguments.split_whitespace())
-            .current_dir(place.path())
-            .output()
-            .expect("dpm starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "dpm {arguments}: {said}");
-    };
+    place.write("d.csv", format!("y,person\n{rows}"));
+    let dpm = |arguments: &str| place.succeeds(arguments);
     dpm("ledger create l --epsilon 2 --delta 1e-6");
     let run = "sample m.dpm d.csv --chains 1 --num-warmup 4 --num-samples 8 --overwrite --quiet";
     let private = format!("{run} --epsilon 1 --delta 1e-6");
@@ -185,7 +178,7 @@ fn reports() -> Vec<(&'static str, Value)> {
     .into_iter()
     .map(|(name, arguments)| {
         dpm(&arguments);
-        let text = fs::read_to_string(place.path().join("m-run/privacy.json")).expect("a report");
+        let text = place.read("m-run/privacy.json");
         (name, serde_json::from_str(&text).expect("JSON"))
     })
     .collect()

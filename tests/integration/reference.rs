@@ -8,12 +8,11 @@
 //! `../shared/reference` where that is there; where it is not, the test says so
 //! and checks nothing.
 
-mod evaluation;
-
 use std::path::PathBuf;
 
-use evaluation::{gradient, log_density, read, root, shipped, shipped_table, table_of};
 use serde_json::Value;
+
+use crate::evaluation::{gradient, log_density, read, root, shipped, shipped_table, table_of};
 
 macro_rules! posteriors {
     ($($test:ident $name:literal)*) => {

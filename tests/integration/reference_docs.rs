@@ -1,15 +1,14 @@
 //! The lists of the language reference are written from those in the code:
 //! `docs/functions.md` and `docs/distributions.md`. `DPM_BLESS=1` writes them.
 
-mod evaluation;
-
 use std::fmt::Write;
 use std::fs;
 
 use dpm::distribution::{FAMILIES, MOST_MASSES, has_cdf, sums_masses};
 use dpm::function::catalogue::{functions, synonyms};
 use dpm::function::{Builtin, Function, Pattern, Stages, overloads};
-use evaluation::root;
+
+use crate::evaluation::root;
 
 #[test]
 fn functions_are_documented() {
@@ -41,7 +40,7 @@ fn functions_page() -> String {
     let mut page = String::from(
         "# Built-in functions
 
-Written from the list in the code (`tests/reference_docs.rs`); names and meanings
+Written from the list in the code (`tests/integration/reference_docs.rs`); names and meanings
 are Stan's.
 
 `T` is any type, the same wherever it stands in a line (a function of one number
@@ -108,7 +107,7 @@ fn distributions_page() -> String {
     let mut page = String::from(
         "# Distributions
 
-Written from the list in the code (`tests/reference_docs.rs`); names, arguments and
+Written from the list in the code (`tests/integration/reference_docs.rs`); names, arguments and
 meanings are Stan's.
 
 `y ~ name(arguments);` adds the log density of `y`, as does

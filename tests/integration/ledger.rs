@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,8 @@ use dpm::{
     PrivateRng, PrivateSettings, Real, Relation, Rows, Vault, sample_privately,
 };
 use serde_json::Value;
+
+use crate::harness::{Folder, finish, json, start};
 
 const MODEL: &str = "\
 record {
@@ -34,17 +37,19 @@ model {
 const RUN: &str = "sample m.dpm d.csv --algorithm dp-hmc --no-report --delta 1e-6 --chains 2 --num-warmup 40 --num-samples 40 --ledger l";
 
 /// A folder with a model and 300 rows.
-struct Place(tempfile::TempDir);
+struct Place(Folder);
 
-struct Outcomes {
-    code: i32,
-    out: String,
-    err: String,
+impl Deref for Place {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
 }
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place(Folder::new());
         place.write("m.dpm", MODEL);
         let rows = (0..300).map(|i| format!("{},{:.3}\n", i % 2, f64::from(i % 19 - 9) / 9.0));
         place.write("d.csv", "y,x\n".to_owned() + &rows.collect::<String>());
@@ -58,73 +63,22 @@ impl Place {
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path(name), text).expect("a file");
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dpm"));
-        command
-            .args(arguments.split_whitespace())
-            .current_dir(self.0.path());
-        command
-    }
-
-    fn dpm(&self, arguments: &str) -> Outcomes {
-        outcomes(&mut self.command(arguments))
-    }
-
-    fn succeeds(&self, arguments: &str) -> Outcomes {
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, 0, "dpm {arguments}: {}", outcome.err);
-        outcome
-    }
-
     /// The command fails with this code and these words, and neither releases anything
     /// nor touches the ledger.
     fn fails(&self, arguments: &str, code: i32, words: &[&str]) {
-        let before = fs::read(self.path("l")).ok();
-        let Outcomes {
-            code: found, err, ..
-        } = self.dpm(arguments);
-        assert_eq!(found, code, "dpm {arguments}: {err}");
-        for word in words {
-            assert!(err.contains(word), "dpm {arguments}: no `{word}` in: {err}");
-        }
-        assert!(!self.path("m-run").exists(), "dpm {arguments}");
-        assert_eq!(fs::read(self.path("l")).ok(), before, "dpm {arguments}");
+        let before = fs::read(self.file("l")).ok();
+        self.refuses(arguments, code, words);
+        assert!(!self.file("m-run").exists(), "dpm {arguments}");
+        assert_eq!(fs::read(self.file("l")).ok(), before, "dpm {arguments}");
     }
 
     fn show(&self) -> Value {
-        let out = self.succeeds("ledger show l --format json").out;
-        serde_json::from_str(&out).expect("JSON")
+        json(&self.succeeds("ledger show l --format json").out)
     }
 
     fn session(&self) -> Session {
-        Session::open(self.path("l")).expect("a ledger")
+        Session::open(self.file("l")).expect("a ledger")
     }
-}
-
-fn outcomes(command: &mut Command) -> Outcomes {
-    let output = command.output().expect("dpm starts");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let outcome = Outcomes {
-        code: output.status.code().unwrap_or(-1),
-        out: text(output.stdout),
-        err: text(output.stderr),
-    };
-    for word in ["panicked", "internal error", "should not have happened"] {
-        assert!(!outcome.err.contains(word), "{}", outcome.err);
-    }
-    outcome
 }
 
 /// A fixed linear congruential generator (Knuth's MMIX).
@@ -144,7 +98,7 @@ impl Lcg {
 fn a_run_is_charged_and_its_report_names_the_entry() {
     let place = Place::with_ledger("2");
     place.succeeds(&format!("{RUN} --epsilon 1"));
-    let report: Value = serde_json::from_slice(&place.read("m-run/privacy.json")).unwrap();
+    let report: Value = place.json("m-run/privacy.json");
     let show = place.show();
     let (charge, run) = (&report["ledger"], &show["history"][0]);
     assert_eq!(charge["name"], "l");
@@ -180,7 +134,7 @@ fn a_run_is_charged_and_its_report_names_the_entry() {
     place.succeeds(&format!("{RUN} --epsilon 1 --out three"));
     let spent = place.show()["spent"].as_f64().unwrap();
     assert!((spent - 1.8138).abs() < 1e-3, "{spent}");
-    fs::rename(place.path("m-run"), place.path("one")).unwrap();
+    fs::rename(place.file("m-run"), place.file("one")).unwrap();
     let words = [
         "requested 0.3",
         "spent 1.81",
@@ -257,7 +211,7 @@ fn what_a_ledger_cannot_cover_is_refused() {
         ("--epsilon 1 --delta 1e-6 --relation none", "none"),
     ] {
         place.fails(&format!("ledger create m {flags}"), 2, &[word]);
-        assert!(!place.path("m").exists() && !place.path("m.head").exists());
+        assert!(!place.file("m").exists() && !place.file("m.head").exists());
     }
     place.succeeds("ledger create units --epsilon 1 --delta 1e-6 --unit patient");
     place.fails(
@@ -265,7 +219,7 @@ fn what_a_ledger_cannot_cover_is_refused() {
         2,
         &["unit `record`", "unit `patient`", "--unit patient"],
     );
-    let rows = String::from_utf8(place.read("d.csv")).unwrap();
+    let rows = place.read("d.csv");
     let mut people = rows.lines().enumerate().map(|(i, line)| match i {
         0 => format!("{line},patient,record\n"),
         _ => format!("{line},p{},r{}\n", i % 100, i % 30),
@@ -309,7 +263,7 @@ fn a_ledger_that_was_tampered_with_stops_everything() {
     let middle = (place.read("l"), place.read("l.head"));
     place.succeeds(&format!("{RUN} --epsilon 1 --out two"));
     let (ledger, head) = (place.read("l"), place.read("l.head"));
-    let text = String::from_utf8(ledger.clone()).unwrap();
+    let text = ledger.clone();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let edited = |from: &str, to: &str| {
         assert!(text.contains(from), "{text}");
@@ -378,7 +332,7 @@ fn a_lost_head_stops_everything_until_the_ledger_is_adopted() {
     let place = Place::with_ledger("3");
     place.succeeds(&format!("{RUN} --epsilon 1 --out one"));
     place.fails("ledger adopt l", 2, &["l.head` is there"]);
-    fs::remove_file(place.path("l.head")).unwrap();
+    fs::remove_file(place.file("l.head")).unwrap();
     place.fails(
         &format!("{RUN} --epsilon 1"),
         1,
@@ -396,7 +350,7 @@ fn a_lost_head_stops_everything_until_the_ledger_is_adopted() {
     );
     place.succeeds(&format!("{RUN} --epsilon 1 --out two"));
     // A head without a ledger is a ledger that somebody removed.
-    fs::remove_file(place.path("l")).unwrap();
+    fs::remove_file(place.file("l")).unwrap();
     place.fails(
         "ledger create l --epsilon 3 --delta 1e-6",
         2,
@@ -420,7 +374,7 @@ fn of_runs_that_race_only_those_that_fit_are_granted() {
         let mut granted = 0;
         for (i, run) in runs.into_iter().enumerate() {
             let output = run.wait_with_output().unwrap();
-            let published = place.path(&format!("run-{i}")).exists();
+            let published = place.file(&format!("run-{i}")).exists();
             let said = String::from_utf8(output.stderr).unwrap();
             match output.status.code() {
                 Some(0) => {
@@ -453,7 +407,7 @@ fn of_two_runs_on_a_budget_for_one_one_runs() {
         let mut codes = runs.map(|mut run| run.wait().unwrap().code());
         codes.sort();
         assert_eq!(codes, [Some(0), Some(3)], "round {round}");
-        let published = [0, 1].map(|i| place.path(&format!("run-{i}")).exists());
+        let published = [0, 1].map(|i| place.file(&format!("run-{i}")).exists());
         assert!(published[0] != published[1], "round {round}");
         assert_eq!(place.show()["runs"]["runs"], 1, "round {round}");
         place.succeeds("ledger verify l");
@@ -463,7 +417,7 @@ fn of_two_runs_on_a_budget_for_one_one_runs() {
 #[test]
 fn a_locked_ledger_is_waited_for() {
     let place = Place::with_ledger("2");
-    let file = fs::File::open(place.path("l")).unwrap();
+    let file = fs::File::open(place.file("l")).unwrap();
     file.lock().unwrap();
     let mut run = place
         .command(&format!("{RUN} --epsilon 1 --quiet"))
@@ -471,7 +425,7 @@ fn a_locked_ledger_is_waited_for() {
         .unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(run.try_wait().unwrap(), None, "it must wait");
-    assert!(!place.path("m-run").exists());
+    assert!(!place.file("m-run").exists());
     file.unlock().unwrap();
     assert!(run.wait().unwrap().success());
 }
@@ -562,7 +516,7 @@ fn limited(place: &Place, blocks: u64, arguments: &str) -> Command {
         ])
         .arg(env!("CARGO_BIN_EXE_dpm"))
         .args(arguments.split_whitespace())
-        .current_dir(place.0.path())
+        .current_dir(place.path())
         // Some shells count blocks of 1024 bytes otherwise.
         .env("POSIXLY_CORRECT", "1");
     limited
@@ -581,10 +535,10 @@ fn a_full_disk_refuses_the_run_and_leaves_the_ledger_sound() {
         let before = place.read("l");
         let mut limited = limited(&place, BLOCKS, &format!("{RUN} --epsilon 1"));
         for tries in 1..=2 {
-            let run = outcomes(&mut limited);
+            let run = finish(start(&mut limited));
             assert_eq!(run.code, 1, "{room}: {}", run.err);
             assert!(run.err.contains("cannot write the ledger"), "{}", run.err);
-            assert!(!place.path("m-run").exists());
+            assert!(!place.file("m-run").exists());
             let after = place.read("l");
             assert!(
                 after.starts_with(&before) && after.len() as u64 == limit,
@@ -621,13 +575,13 @@ fn a_full_disk_refuses_the_run_and_leaves_the_ledger_sound() {
 #[test]
 fn a_head_that_cannot_be_written_refuses_the_run_before_it_is_charged() {
     let place = Place::with_ledger("2");
-    fs::create_dir(place.path("l.head.new")).unwrap();
+    fs::create_dir(place.file("l.head.new")).unwrap();
     place.fails(
         &format!("{RUN} --epsilon 1"),
         1,
         &["cannot write the ledger"],
     );
-    fs::remove_dir(place.path("l.head.new")).unwrap();
+    fs::remove_dir(place.file("l.head.new")).unwrap();
     place.succeeds(&format!("{RUN} --epsilon 1"));
 }
 
@@ -639,21 +593,21 @@ fn a_full_device_is_named() {
         return;
     }
     let place = Place::with_ledger("2");
-    std::os::unix::fs::symlink("/dev/full", place.path("l.head.new")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", place.file("l.head.new")).unwrap();
     place.fails(
         &format!("{RUN} --epsilon 1"),
         1,
         &["cannot write the ledger `", "No space left", "It is sound"],
     );
     assert_eq!(place.show()["runs"]["runs"], 0);
-    fs::remove_file(place.path("l.head.new")).unwrap();
+    fs::remove_file(place.file("l.head.new")).unwrap();
     place.succeeds(&format!("{RUN} --epsilon 1"));
     // Nor is the device itself taken for a ledger.
     let at_device = RUN.replace("--ledger l", "--ledger /dev/full --out other");
     let run = place.dpm(&format!("{at_device} --epsilon 1"));
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(run.err.contains("/dev/full"), "{}", run.err);
-    assert!(!place.path("other").exists());
+    assert!(!place.file("other").exists());
 }
 
 // A disk that fills up while the run is under way: the run was charged, so its draws may
@@ -665,12 +619,16 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
     place.succeeds(&format!("{RUN} --epsilon 1 --out one"));
     let (first, line) = {
         let text = place.read("l");
-        let ends: Vec<usize> = (0..text.len()).filter(|&i| text[i] == b'\n').collect();
-        (text.len() as u64, (ends[1] - ends[0]) as u64)
+        let second = text.split_inclusive('\n').nth(1).expect("two lines");
+        (text.len() as u64, second.len() as u64)
     };
     assert!(first + line < 512 * 256);
     fill(&place, 512 * 256, line + 20);
-    let run = outcomes(&mut limited(&place, 256, &format!("{RUN} --epsilon 1")));
+    let run = finish(start(&mut limited(
+        &place,
+        256,
+        &format!("{RUN} --epsilon 1"),
+    )));
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
         run.err.contains("could not note how the run ended"),
@@ -696,7 +654,7 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
 fn draws_that_cannot_be_written_stay_charged() {
     let place = Place::with_ledger("2");
     let long = format!("{RUN} --epsilon 1").replace("--num-samples 40", "--num-samples 400");
-    let run = outcomes(&mut limited(&place, 16, &long));
+    let run = finish(start(&mut limited(&place, 16, &long)));
     assert_eq!(run.code, 1, "{}", run.err);
     for words in [
         "cannot write the checkpoint",
@@ -705,8 +663,8 @@ fn draws_that_cannot_be_written_stay_charged() {
     ] {
         assert!(run.err.contains(words), "no `{words}` in: {}", run.err);
     }
-    assert!(!place.path("m-run/chain-1.csv").exists());
-    let left = fs::read_dir(place.0.path()).unwrap();
+    assert!(!place.file("m-run/chain-1.csv").exists());
+    let left = fs::read_dir(place.path()).unwrap();
     let left = left.filter(|file| {
         let name = file.as_ref().unwrap().file_name();
         name.to_string_lossy().starts_with(".dpm-run-")
@@ -798,7 +756,7 @@ fn kill_runs(times: u32, seed: u64) {
         run.kill().expect("killed, or over");
         run.wait().unwrap();
         let after = survey(&place);
-        let is_published = place.path(&format!("run-{i}/privacy.json")).exists();
+        let is_published = place.file(&format!("run-{i}/privacy.json")).exists();
         let (charged, completed) = (after.runs - before.runs, after.completed - before.completed);
         assert!(charged <= 1 && completed <= charged, "run {i}");
         assert!(
@@ -818,7 +776,7 @@ fn kill_runs(times: u32, seed: u64) {
     // Kills that all came before the charge would say nothing.
     assert!(unfinished > 0);
     let all: String = (0..times)
-        .filter(|i| place.path(&format!("run-{i}/privacy.json")).exists())
+        .filter(|i| place.file(&format!("run-{i}/privacy.json")).exists())
         .map(|i| format!(" --against run-{i}"))
         .collect();
     place.succeeds(&format!("ledger verify l --against whole{all}"));
@@ -861,7 +819,7 @@ fn kill_racing_runs(times: u32, seed: u64) {
         );
         let after = survey(&place);
         let published = [0, 1]
-            .map(|run| place.path(&format!("{}/privacy.json", out(run))).exists())
+            .map(|run| place.file(&format!("{}/privacy.json", out(run))).exists())
             .map(u64::from);
         let (charged, completed) = (after.runs - before.runs, after.completed - before.completed);
         assert!(charged <= 2 && completed <= charged, "pair {i}");
@@ -949,11 +907,11 @@ fn kill_children(times: u32, seed: u64) {
         Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "a_child_that_tells_of_its_releases",
+                "ledger::a_child_that_tells_of_its_releases",
                 "--ignored",
                 "--nocapture",
             ])
-            .env("DPM_TEST_LEDGER", place.path("l"))
+            .env("DPM_TEST_LEDGER", place.file("l"))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

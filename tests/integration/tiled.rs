@@ -7,13 +7,12 @@
 //! wrong derivative, a wrong interface Jacobian or a value skipped that a
 //! gradient needs fails here.
 
-mod evaluation;
-
 use dpm::density::Density;
 use dpm::distribution::{Domain, FAMILIES, Kind, has_cdf, sums_masses};
 use dpm::function::{Type, Unary};
 use dpm::model::Constants;
-use evaluation::*;
+
+use crate::evaluation::*;
 
 #[test]
 fn shipped_models() {

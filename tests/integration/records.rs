@@ -1,11 +1,11 @@
 //! Record columns as a curator meets them: words, vectors, missing values, units of
 //! several rows, and what `dpm check --data` says of a file.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::ops::Deref;
 
 use serde_json::Value;
+
+use crate::harness::{Folder, json};
 
 const FACTORS: &str = r#"
 constants { real<lower=0> most; }
@@ -53,17 +53,19 @@ model {
 
 const RUN: &str = "--chains 2 --num-warmup 5 --num-samples 15 --leapfrog-steps 3 --step-size 0.01 --seed 7 --insecure-noise-seed 11";
 
-struct Place(tempfile::TempDir);
+struct Place(Folder);
 
-struct Outcome {
-    code: i32,
-    out: String,
-    err: String,
+impl Deref for Place {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
 }
 
 impl Place {
     fn new() -> Place {
-        Place(tempfile::tempdir().expect("a temporary directory"))
+        Place(Folder::new())
     }
 
     /// With a model, its data and points for `dpm log-prob`.
@@ -74,60 +76,12 @@ impl Place {
         place
     }
 
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path().join(name), text).expect("a file");
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-
-    fn dpm(&self, arguments: &str) -> Outcome {
-        self.dpm_with(&arguments.split_whitespace().collect::<Vec<_>>())
-    }
-
-    fn dpm_with(&self, arguments: &[&str]) -> Outcome {
-        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
-            .args(arguments)
-            .current_dir(self.path())
-            .output()
-            .expect("dpm starts");
-        let outcome = Outcome {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).expect("UTF-8"),
-            err: String::from_utf8(output.stderr).expect("UTF-8"),
-        };
-        let said = format!("{}{}", outcome.out, outcome.err);
-        for word in ["panicked", "internal error", "424242"] {
-            assert!(!said.contains(word), "{arguments:?}: {said}");
-        }
-        outcome
-    }
-
-    fn succeeds(&self, arguments: &str) -> Outcome {
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, 0, "dpm {arguments}: {}", outcome.err);
-        outcome
-    }
-
     fn fails(&self, arguments: &str, words: &[&str]) {
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, 2, "dpm {arguments}: {}", outcome.err);
-        for word in words {
-            assert!(
-                outcome.err.contains(word),
-                "dpm {arguments}: no `{word}` in: {}",
-                outcome.err
-            );
-        }
+        self.refuses(arguments, 2, words);
     }
 
-    fn json(&self, arguments: &str) -> Value {
-        serde_json::from_str(&self.succeeds(arguments).out).expect("JSON")
+    fn answer(&self, arguments: &str) -> Value {
+        json(&self.succeeds(arguments).out)
     }
 
     /// The gradient and log density of the likelihood alone at the origin; `more` are
@@ -284,7 +238,7 @@ fn bad_cells_are_named_by_line_and_column() {
 #[test]
 fn info_shows_the_levels() {
     let place = factors("");
-    let info = place.json("info m.dpm");
+    let info = place.answer("info m.dpm");
     let region = &info["record"][0];
     let levels = serde_json::json!(["north", "south", "east"]);
     assert_eq!(region["type"], "factor");
@@ -507,7 +461,7 @@ fn check_tells_the_curator_which_rows_are_wrong() {
             outcome.out
         );
     }
-    let json = place.json("check m.dpm --data d.csv --on-bad-rows skip --format json");
+    let json = place.answer("check m.dpm --data d.csv --on-bad-rows skip --format json");
     let data = &json["data"];
     assert!(
         data["warning"]
@@ -530,7 +484,7 @@ fn check_tells_the_curator_which_rows_are_wrong() {
     assert_eq!(x["missing"], serde_json::json!({"count": 1, "lines": [6]}));
     assert_eq!(x["bad"], serde_json::json!({"count": 1, "lines": [8]}));
     // A model alone is checked as before.
-    assert_eq!(place.json("check m.dpm --format json").get("data"), None);
+    assert_eq!(place.answer("check m.dpm --format json").get("data"), None);
 }
 
 #[test]
@@ -679,7 +633,7 @@ fn a_hostile_line_costs_its_own_record() {
                 let found = place.log_prob("m.dpm", data, &flags);
                 assert!(close(&found, &expected), "{shown}: {found} {expected}");
             }
-            let said = place.json(&format!("check m.dpm --data {data} {survey}"));
+            let said = place.answer(&format!("check m.dpm --data {data} {survey}"));
             assert_eq!(said["data"]["records"], 20, "{shown}");
             assert_eq!(said["data"]["unit"]["units"], 20, "{shown}");
         }
@@ -742,7 +696,7 @@ fn records_that_span_lines_are_counted_and_read_where_that_is_asked_for() {
             outcome.out
         );
     }
-    let data = &place.json("check m.dpm --data d.csv --multiline-records --format json")["data"];
+    let data = &place.answer("check m.dpm --data d.csv --multiline-records --format json")["data"];
     assert_eq!(data["records"], 3);
     assert_eq!(
         data["multiline_records"],

@@ -2,12 +2,11 @@
 //! and against their own definitions; and what declared types promise of
 //! variables that are computed.
 
-mod evaluation;
-
 use dpm::density::Density;
 use dpm::model::{Constants, Transform};
-use evaluation::{Random, Table, bind, density, log_likelihoods, read, root};
 use serde_json::Value;
+
+use crate::evaluation::{Random, Table, bind, density, log_likelihoods, read, root};
 
 /// Values, log Jacobian and its gradient agree with Stan's at every point of
 /// the fixture: a wrong formula, order of coordinates or constant fails here.

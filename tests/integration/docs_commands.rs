@@ -1,17 +1,16 @@
 //! Every command in the guides works, in the order in which a reader copies it: with a
 //! table of fewer rows and with fewer iterations, so that it takes seconds.
 
-mod evaluation;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 
-use evaluation::{read, root};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+
+use crate::evaluation::{read, root};
 
 /// What is not run here, by its beginning, and why.
 const ELSEWHERE: [(&str, &str); 8] = [
@@ -29,11 +28,11 @@ const ELSEWHERE: [(&str, &str); 8] = [
     ("DPM_PYTHON=python3 cargo bench", "the same"),
     (
         "dpm tune",
-        "half a minute, however few the tries: tests/cli.rs has a smaller model",
+        "half a minute, however few the tries: tests/integration/cli.rs has a smaller model",
     ),
     (
         "dpm sample --resume",
-        "needs a run that was cut short: tests/resume.rs",
+        "needs a run that was cut short: tests/integration/resume.rs",
     ),
 ];
 /// Rows of the large tables.

@@ -5,15 +5,15 @@
 //! `.expected` file beside it; `DPM_BLESS=1` writes these files, to be read
 //! before they are committed.
 
-mod evaluation;
-
 use std::fs;
 use std::path::Path;
 
 use dpm::check::check;
 use dpm::model::Constants;
 use dpm::syntax::{parse, render};
-use evaluation::{Random, bind, constants_in, density, programs, random_table, read};
+
+use crate::evaluation;
+use crate::evaluation::{Random, bind, constants_in, density, programs, random_table, read};
 
 #[test]
 fn bad_programs_are_explained() {

@@ -1,14 +1,13 @@
 //! `dpm check --format json`: what editors read.
 
-use std::fs;
-use std::process::{Command, Output};
-
 use serde_json::Value;
+
+use crate::harness::{Folder, Outcome, json};
 
 #[test]
 fn a_wrong_program_gives_all_its_diagnostics() {
     let (outcome, said) = check("record {\n  real é;\n  real x\n}\nmodel { y ~ normal(0, 1); }\n");
-    assert_eq!(outcome.status.code(), Some(2));
+    assert_eq!(outcome.code, 2);
     assert_eq!(said["ok"], false);
     let diagnostics = said["diagnostics"].as_array().expect("a list");
     let codes: Vec<&str> = diagnostics
@@ -28,7 +27,7 @@ fn a_wrong_program_gives_all_its_diagnostics() {
         assert_eq!(semicolon[field], value, "{field}");
     }
     // People read them all the same.
-    let shown = String::from_utf8_lossy(&outcome.stderr);
+    let shown = &outcome.err;
     assert!(
         shown.contains("error[S002]") && shown.contains("m.dpm:3:9"),
         "{shown}"
@@ -40,7 +39,7 @@ fn a_right_program_gives_its_warnings() {
     let (outcome, said) = check(
         "record {\n  real<lower=0, upper=1> x;\n}\nparameters {\n  real a;\n}\nmodel {\n  x ~ normal(a, 1);\n}\n",
     );
-    assert_eq!(outcome.status.code(), Some(0));
+    assert_eq!(outcome.code, 0);
     assert_eq!(said["ok"], true);
     let warning = &said["diagnostics"][0];
     assert_eq!(
@@ -58,14 +57,10 @@ fn a_right_program_gives_its_warnings() {
     );
 }
 
-fn check(source: &str) -> (Output, Value) {
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("m.dpm"), source).expect("written");
-    let outcome = Command::new(env!("CARGO_BIN_EXE_dpm"))
-        .current_dir(folder.path())
-        .args(["check", "m.dpm", "--format", "json"])
-        .output()
-        .expect("dpm runs");
-    let said = serde_json::from_slice(&outcome.stdout).expect("JSON");
+fn check(source: &str) -> (Outcome, Value) {
+    let folder = Folder::new();
+    folder.write("m.dpm", source);
+    let outcome = folder.dpm("check m.dpm --format json");
+    let said = json(&outcome.out);
     (outcome, said)
 }

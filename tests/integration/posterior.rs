@@ -4,8 +4,6 @@
 //! All randomness is seeded, the noise of the private run too, so these tests do
 //! not fail by chance; the thresholds say what a fresh seed would have to meet.
 
-mod evaluation;
-
 use std::collections::HashMap;
 
 use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
@@ -15,7 +13,8 @@ use dpm::{
     OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary, Vault, load_csv,
     sample_exactly, sample_privately,
 };
-use evaluation::{read, root};
+
+use crate::evaluation::{read, root};
 
 fn vault(name: &str, data: &str) -> Vault {
     let models = root().join("models");

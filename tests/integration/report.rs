@@ -1,8 +1,11 @@
 //! `dpm report`, and the report that `dpm sample` writes.
 
 use std::fs;
+use std::ops::Deref;
 use std::path::Path;
 use std::process::Command;
+
+use crate::harness::Folder;
 
 const MODEL: &str = "\
 constants {
@@ -24,17 +27,19 @@ model {
 const PRIVATE: &str = "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --chains 2 --num-warmup 10 --num-samples 30 --leapfrog-steps 3 --step-size 0.001 --out run";
 const NUTS: &str = "sample m.dpm d.csv --algorithm nuts --not-private --chains 2 --num-warmup 100 --num-samples 100 --out run";
 
-struct Place(tempfile::TempDir);
+struct Place(Folder);
 
-struct Outcome {
-    code: i32,
-    out: String,
-    err: String,
+impl Deref for Place {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
 }
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place(Folder::new());
         place.write("m.dpm", MODEL);
         place.write("c.json", "{\"scale\": 2.5}");
         let rows: String = (0..200)
@@ -42,37 +47,6 @@ impl Place {
             .collect();
         place.write("d.csv", &format!("y\n{rows}"));
         place
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path().join(name), text).expect("a file");
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-
-    fn run(&self, arguments: &str) -> Outcome {
-        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
-            .args(arguments.split(' '))
-            .current_dir(self.path())
-            .output()
-            .expect("the program runs");
-        Outcome {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).expect("text"),
-            err: String::from_utf8(output.stderr).expect("text"),
-        }
-    }
-
-    fn succeeds(&self, arguments: &str) -> Outcome {
-        let outcome = self.run(arguments);
-        assert_eq!(outcome.code, 0, "{arguments}: {}", outcome.err);
-        outcome
     }
 }
 
@@ -259,10 +233,10 @@ fn runs_of_other_versions_and_damaged_ones_are_reported() {
     );
 
     place.write("run/privacy.json", "{");
-    let outcome = place.run("report run");
+    let outcome = place.dpm("report run");
     assert_eq!(outcome.code, 2);
     assert!(outcome.err.contains("not valid JSON"), "{}", outcome.err);
-    let outcome = place.run("report .");
+    let outcome = place.dpm("report .");
     assert_eq!(outcome.code, 2);
     assert!(outcome.err.contains("no privacy.json"), "{}", outcome.err);
 }

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::ops::Deref;
+use std::process::Command;
 
 use serde_json::Value;
+
+use crate::harness::{Folder, Outcome, finish, start};
 
 const MODEL: &str = "\
 record {
@@ -42,45 +44,28 @@ model {
 }
 ";
 
-/// Values that no message may hold.
-const SECRETS: [&str; 2] = ["hello424242", "0.424242"];
-
 /// Enough of a run, with steps so small that no trajectory is cut short.
 const SHORT: &str = "--epsilon 2 --delta 1e-6 --chains 2 --num-warmup 10 --num-samples 20 --leapfrog-steps 3 --step-size 0.001";
 const SEEDS: &str = "--seed 7 --insecure-noise-seed 11";
 
 /// A folder of its own.
-struct Place(tempfile::TempDir);
+struct Place(Folder);
 
-struct Outcome {
-    code: i32,
-    out: String,
-    err: String,
+impl Deref for Place {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
 }
 
 impl Place {
     /// With `m.dpm` and `d.csv` of 300 rows.
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place(Folder::new());
         place.write("m.dpm", MODEL);
         place.write("d.csv", csv(&rows(300)));
         place
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path().join(name), text).expect("a file");
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-
-    fn json(&self, name: &str) -> Value {
-        serde_json::from_str(&self.read(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
     }
 
     /// Names of all files below, and of empty folders.
@@ -99,54 +84,17 @@ impl Place {
         found
     }
 
-    fn dpm(&self, arguments: &str) -> Outcome {
-        let arguments: Vec<&str> = arguments.split_whitespace().collect();
-        self.dpm_with(&arguments)
-    }
-
-    fn dpm_with(&self, arguments: &[&str]) -> Outcome {
-        let output = Command::new(env!("CARGO_BIN_EXE_dpm"))
-            .args(arguments)
-            .current_dir(self.path())
-            .output()
-            .expect("dpm starts");
-        let outcome = Outcome {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).expect("UTF-8"),
-            err: String::from_utf8(output.stderr).expect("UTF-8"),
-        };
-        let said = format!("{}{}", outcome.out, outcome.err);
-        for word in ["panicked", "RUST_BACKTRACE", "internal error", "src/"] {
-            assert!(!said.contains(word), "{arguments:?}: {said}");
-        }
-        for secret in SECRETS {
-            assert!(!said.contains(secret), "{arguments:?}: {said}");
-        }
-        outcome
-    }
-
-    fn succeeds(&self, arguments: &str) -> Outcome {
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, 0, "dpm {arguments}: {}", outcome.err);
-        outcome
-    }
-
     /// The command fails with this code and these words, and changes no file.
     fn fails(&self, arguments: &str, code: i32, words: &[&str]) -> String {
         let before = self.listing();
-        let outcome = self.dpm(arguments);
-        let Outcome { out, err, .. } = &outcome;
-        assert_eq!(outcome.code, code, "dpm {arguments}: {err}");
+        let Outcome { out, err, .. } = self.refuses(arguments, code, words);
         assert!(
             err.contains("error"),
             "dpm {arguments}: no `error` in: {err}"
         );
-        for word in words {
-            assert!(err.contains(word), "dpm {arguments}: no `{word}` in: {err}");
-        }
         assert_eq!(out, "", "dpm {arguments}");
         assert_eq!(self.listing(), before, "dpm {arguments}");
-        outcome.err
+        err
     }
 
     /// A short run into `out`, with noise from a seed; flags of `more` come in place of
@@ -1642,17 +1590,10 @@ fn every_command_has_a_manual_page() {
 #[test]
 fn a_reader_that_leaves_early_is_no_failure() {
     let place = Place::new();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_dpm"))
-        .args(["info", "m.dpm"])
-        .current_dir(place.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("dpm starts");
+    let mut child = start(&mut place.command("info m.dpm"));
     drop(child.stdout.take());
-    let output = child.wait_with_output().expect("dpm ends");
-    assert!(output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let outcome = finish(child);
+    assert_eq!((outcome.code, outcome.err.as_str()), (0, ""));
 }
 
 fn files(place: &Place, run: &str) -> Vec<String> {
@@ -1681,7 +1622,7 @@ fn without_draws(place: &Place, run: &str, outcome: &Outcome) -> BTreeMap<String
     });
     public.insert("stderr".to_string(), said.collect::<Vec<_>>().join("\n"));
     for name in files(place, run) {
-        // Drawn from the draws; it is made of the other files alone (tests/report.rs).
+        // Drawn from the draws; it is made of the other files alone (tests/integration/report.rs).
         if name == "report.html" {
             continue;
         }

@@ -2,14 +2,15 @@
 //! on with `--resume`, on the charge they have; what was released is never released again
 //! on it, and whatever stands in a run's directory is whole.
 
-#![cfg(unix)]
-
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::ops::Deref;
+use std::path::Path;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::harness::{Folder, Outcome, finish, json, start};
 
 const MODEL: &str = "\
 record {
@@ -36,83 +37,38 @@ const LONG: &str = "sample m.dpm d.csv --algorithm dp-hmc --epsilon 1 --delta 1e
 const RESUME: &str = "sample --resume m-run";
 
 /// A folder with a model, 300 rows and a ledger.
-struct Place(tempfile::TempDir);
+struct Place(Folder);
 
-struct Outcome {
-    /// None where a signal ended it.
-    code: Option<i32>,
-    out: String,
-    err: String,
+impl Deref for Place {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
 }
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place(Folder::new());
         place.write("m.dpm", MODEL);
         place.write("d.csv", rows(300));
         place.succeeds("ledger create l --epsilon 10 --delta 1e-6");
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.path(name), text).expect("a file");
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dpm"));
-        command
-            .args(arguments.split_whitespace())
-            .current_dir(self.0.path());
-        command
-    }
-
-    fn start(&self, arguments: &str) -> Child {
-        self.command(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("dpm starts")
-    }
-
-    fn dpm(&self, arguments: &str) -> Outcome {
-        finish(self.start(arguments))
-    }
-
-    fn succeeds(&self, arguments: &str) -> Outcome {
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, Some(0), "dpm {arguments}: {}", outcome.err);
-        outcome
-    }
-
     /// Fails with this code and these words, and changes neither ledger nor run.
     fn fails(&self, arguments: &str, code: i32, words: &[&str]) {
         let ledger = self.read("l");
-        let outcome = self.dpm(arguments);
-        assert_eq!(outcome.code, Some(code), "dpm {arguments}: {}", outcome.err);
-        for word in words {
-            let said = &outcome.err;
-            assert!(
-                said.contains(word),
-                "dpm {arguments}: no `{word}` in: {said}"
-            );
-        }
+        self.refuses(arguments, code, words);
         assert_eq!(self.read("l"), ledger, "dpm {arguments}");
     }
 
     /// Starts a run and waits until some of its iterations are over.
     fn start_and_wait(&self, arguments: &str, run: &str) -> Child {
-        let mut child = self.start(arguments);
+        let mut child = start(&mut self.command(arguments));
         let begun = Instant::now();
         let draws = |chain: u32| {
-            let path = self.path(&format!("{run}/unfinished/chain-{chain}.draws"));
+            let path = self.file(&format!("{run}/unfinished/chain-{chain}.draws"));
             fs::metadata(path).map_or(0, |file| file.len())
         };
         let before = [draws(1), draws(2)];
@@ -140,7 +96,7 @@ impl Place {
     }
 
     fn report(&self, run: &str) -> Value {
-        json(&self.read(&format!("{run}/privacy.json")))
+        self.json(&format!("{run}/privacy.json"))
     }
 
     /// Sampling draws of each chain.
@@ -169,7 +125,7 @@ impl Place {
         let expected = if runs == 0 { 0.0 } else { spent };
         assert_eq!(show["spent"], expected);
         // Nothing of a kill is left in the open.
-        let run = self.path("m-run");
+        let run = self.file("m-run");
         if runs == 1 {
             assert!(run.exists(), "charged, and nothing to go on from");
         }
@@ -181,12 +137,12 @@ impl Place {
         assert!(unfinished || whole);
         let summary = self.dpm("summary m-run");
         if whole && run.join("chain-1.csv").exists() {
-            assert_eq!(summary.code, Some(0), "{}", summary.err);
+            assert_eq!(summary.code, 0, "{}", summary.err);
             let rows = self.draws("m-run");
             assert_eq!(rows[0], rows[1]);
             assert_eq!(summary.err.contains("is not finished"), unfinished);
         } else {
-            assert_eq!(summary.code, Some(2), "{}", summary.err);
+            assert_eq!(summary.code, 2, "{}", summary.err);
             assert!(summary.err.contains("--resume m-run"), "{}", summary.err);
         }
         if whole {
@@ -199,7 +155,7 @@ impl Place {
     /// A finished run: charged once, for all of it.
     fn check_finished(&self, spent: f64, samples: u64) {
         self.check(spent);
-        assert!(!self.path("m-run/unfinished").exists());
+        assert!(!self.file("m-run/unfinished").exists());
         let (show, report) = (self.show(), self.report("m-run"));
         assert_eq!(show["spent"], spent);
         assert_eq!(show["runs"]["completed"], 1);
@@ -222,24 +178,6 @@ impl Place {
 fn rows(n: u64) -> String {
     let row = |i| format!("{},{:.3}\n", i % 2, (i % 19) as f64 / 9.0 - 1.0);
     "y,x\n".to_owned() + &(0..n).map(row).collect::<String>()
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).expect("JSON")
-}
-
-fn finish(child: Child) -> Outcome {
-    let output = child.wait_with_output().expect("dpm starts");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let outcome = Outcome {
-        code: output.status.code(),
-        out: text(output.stdout),
-        err: text(output.stderr),
-    };
-    for word in ["panicked", "internal error", "should not have happened"] {
-        assert!(!outcome.err.contains(word), "{}", outcome.err);
-    }
-    outcome
 }
 
 fn signal(child: &Child, name: &str) {
@@ -290,7 +228,7 @@ fn a_quiet_run_does_not_tell_how_far_it_came() {
     let run = place.start_and_wait(&format!("{long} --quiet"), "m-run");
     signal(&run, "INT");
     let stopped = finish(run);
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    assert_eq!(stopped.code, 130, "{}", stopped.err);
     assert_eq!(
         stopped.err,
         "interrupted. Go on with `dpm sample --resume m-run`\n"
@@ -311,7 +249,7 @@ fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
         let run = place.start_and_wait(command, "m-run");
         signal(&run, name);
         let stopped = finish(run);
-        assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+        assert_eq!(stopped.code, 130, "{}", stopped.err);
         assert!(!stopped.err.contains("error"), "{}", stopped.err);
         for word in [
             "interrupted after",
@@ -328,7 +266,7 @@ fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
             (&true.into(), &true.into())
         );
         assert_eq!(report["lost_iterations"], 0);
-        assert_eq!(json(&place.read("m-run/config.json"))["unfinished"], true);
+        assert_eq!(place.json("m-run/config.json")["unfinished"], true);
         assert!(
             report["epsilon_spent"].as_f64().unwrap() > 0.99,
             "all of it is charged"
@@ -366,14 +304,14 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         place.fails(RESUME, 2, &["under way in another process"]);
         place.fails(&format!("{LONG} --overwrite"), 2, &["under way"]);
         // A copy of a run that is under way, and of one that was killed.
-        copy(&place.path("m-run"), &place.path("live"));
+        copy(&place.file("m-run"), &place.file("live"));
         place.fails(
             "sample --resume live",
             1,
             &["entry 2 is under way in another process", "a copy"],
         );
         kill(run);
-        copy(&place.path("m-run"), &place.path("copy"));
+        copy(&place.file("m-run"), &place.file("copy"));
         let (first, second) = match copy_first {
             true => ("copy", "m-run"),
             false => ("m-run", "copy"),
@@ -388,7 +326,7 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         place.fails(&format!("sample --resume {second}"), 1, &words);
         let run = place.start_and_wait(&format!("sample --resume {first}"), first);
         signal(&run, "INT");
-        assert_eq!(finish(run).code, Some(130));
+        assert_eq!(finish(run).code, 130);
         let show = place.show();
         assert_eq!(
             (&show["runs"]["runs"], &show["runs"]["resumed"]),
@@ -407,7 +345,7 @@ fn a_kill_about_the_charge_leaves_a_run_that_goes_on() {
     let cost = cost_of(RUN);
     let run = place.start_and_wait(LONG, "m-run");
     kill(run);
-    let state = json(&place.read("m-run/unfinished/run.json"));
+    let state = place.json("m-run/unfinished/run.json");
     // As it was before it was charged.
     let mut early = state.clone();
     early["token"] = place.reserved_token().into();
@@ -415,7 +353,7 @@ fn a_kill_about_the_charge_leaves_a_run_that_goes_on() {
     // Killed before the charge: it is charged now.
     let never = Place::new();
     let whole = RUN.split_whitespace().map(Value::from).collect();
-    fs::create_dir_all(never.path("m-run/unfinished")).unwrap();
+    fs::create_dir_all(never.file("m-run/unfinished")).unwrap();
     let mut uncharged = early.clone();
     uncharged["arguments"] = Value::Array(whole);
     // The events of the short run.
@@ -441,20 +379,20 @@ fn a_charge_that_was_not_noted_is_found() {
     let place = Place::new();
     let cost = cost_of(RUN);
     // No room for the watermark: nothing is charged. A file stands where it should.
-    fs::create_dir(place.path("l.run-2")).unwrap();
+    fs::create_dir(place.file("l.run-2")).unwrap();
     let refused = place.dpm(RUN);
-    assert_eq!(refused.code, Some(1), "{}", refused.err);
+    assert_eq!(refused.code, 1, "{}", refused.err);
     assert!(
         refused.err.contains("how far a run has come"),
         "{}",
         refused.err
     );
     assert_eq!(place.show()["runs"]["runs"], 0);
-    assert!(!place.path("m-run").exists());
-    fs::remove_dir(place.path("l.run-2")).unwrap();
+    assert!(!place.file("m-run").exists());
+    fs::remove_dir(place.file("l.run-2")).unwrap();
     place.succeeds(RUN);
     place.check_finished(cost, SAMPLES);
-    assert!(!place.path("l.run-2").exists(), "left behind");
+    assert!(!place.file("l.run-2").exists(), "left behind");
 }
 
 // The first of two ways round the promise that were found. Wrong here: the original is
@@ -465,22 +403,22 @@ fn a_copy_of_a_run_that_was_then_interrupted_is_refused() {
     let place = Place::new();
     let cost = cost_of(LONG);
     let run = place.start_and_wait(LONG, "m-run");
-    copy(&place.path("m-run"), &place.path("copy"));
+    copy(&place.file("m-run"), &place.file("copy"));
     signal(&run, "INT");
-    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(finish(run).code, 130);
     let words = ["not the last state of its run", "stays charged"];
     place.fails("sample --resume copy", 1, &words);
     // Nor after the original has gone on, was killed or has ended.
     kill(place.start_and_wait(RESUME, "m-run"));
     place.fails("sample --resume copy", 1, &words);
     // A backup of the original, put back in its place.
-    copy(&place.path("m-run"), &place.path("now"));
-    fs::remove_dir_all(place.path("m-run")).unwrap();
-    copy(&place.path("copy"), &place.path("m-run"));
+    copy(&place.file("m-run"), &place.file("now"));
+    fs::remove_dir_all(place.file("m-run")).unwrap();
+    copy(&place.file("copy"), &place.file("m-run"));
     place.fails(RESUME, 1, &words);
     let run = place.start_and_wait("sample --resume now", "now");
     signal(&run, "INT");
-    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(finish(run).code, 130);
     assert_eq!(place.show()["spent"], cost);
     place.succeeds("ledger verify l --against now");
 }
@@ -494,7 +432,7 @@ fn a_copy_from_before_the_first_release_lifts_no_charge() {
         let place = Place::new();
         let cost = cost_of(LONG);
         let run = place.start_and_wait(LONG, "m-run");
-        copy(&place.path("m-run"), &place.path("copy"));
+        copy(&place.file("m-run"), &place.file("copy"));
         // As it was before the first release.
         for name in ["chain-1", "chain-2"] {
             for ending in ["even", "odd", "draws"] {
@@ -504,7 +442,7 @@ fn a_copy_from_before_the_first_release_lifts_no_charge() {
         match published {
             true => {
                 signal(&run, "INT");
-                assert_eq!(finish(run).code, Some(130));
+                assert_eq!(finish(run).code, 130);
             }
             false => kill(run),
         }
@@ -524,12 +462,12 @@ fn a_copy_from_before_the_first_release_lifts_no_charge() {
 fn a_watermark_that_is_not_the_runs_last_is_refused() {
     let place = Place::new();
     let run = place.start_and_wait(LONG, "m-run");
-    let early = fs::read(place.path("l.run-2")).unwrap();
-    copy(&place.path("m-run"), &place.path("early"));
+    let early = fs::read(place.file("l.run-2")).unwrap();
+    copy(&place.file("m-run"), &place.file("early"));
     signal(&run, "INT");
-    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(finish(run).code, 130);
     // Back to before the interruption, with the directory of then.
-    let late = fs::read(place.path("l.run-2")).unwrap();
+    let late = fs::read(place.file("l.run-2")).unwrap();
     place.write("l.run-2", &early);
     place.fails("sample --resume early", 1, &["not the last state"]);
     place.fails(RESUME, 1, &["not the last state"]);
@@ -539,20 +477,20 @@ fn a_watermark_that_is_not_the_runs_last_is_refused() {
         1,
         &["`", "l.run-2`", "missing or damaged", "stays charged"],
     );
-    fs::remove_file(place.path("l.run-2")).unwrap();
+    fs::remove_file(place.file("l.run-2")).unwrap();
     place.fails(RESUME, 1, &["missing or damaged"]);
     place.write("l.run-2", &late);
     // Taken away from under a run: it stops at its next window.
     let run = place.start_and_wait(RESUME, "m-run");
-    fs::rename(place.path("l.run-2"), place.path("aside")).unwrap();
+    fs::rename(place.file("l.run-2"), place.file("aside")).unwrap();
     let stopped = finish(run);
-    assert_eq!(stopped.code, Some(1), "{}", stopped.err);
+    assert_eq!(stopped.code, 1, "{}", stopped.err);
     assert!(
         stopped.err.contains("was replaced or removed"),
         "{}",
         stopped.err
     );
-    fs::rename(place.path("aside"), place.path("l.run-2")).unwrap();
+    fs::rename(place.file("aside"), place.file("l.run-2")).unwrap();
     kill(place.start_and_wait(RESUME, "m-run"));
     place.succeeds("ledger verify l");
 }
@@ -564,14 +502,14 @@ fn an_interrupted_run_publishes_no_token_and_names_its_last_entry() {
     let place = Place::new();
     let run = place.start_and_wait(LONG, "m-run");
     signal(&run, "INT");
-    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(finish(run).code, 130);
     let ledger = place.read("l");
     let lines: Vec<Value> = ledger.lines().map(json).collect();
     let last = &lines[2]["interrupted"];
     assert_eq!(lines.len(), 3);
     for token in [&last["after"], &last["token"]] {
         let token = token.as_str().expect("a token");
-        for file in fs::read_dir(place.path("m-run/unfinished")).unwrap() {
+        for file in fs::read_dir(place.file("m-run/unfinished")).unwrap() {
             let text = fs::read(file.unwrap().path()).unwrap();
             assert!(!String::from_utf8_lossy(&text).contains(token));
         }
@@ -610,11 +548,11 @@ fn verify_tells_copies_from_runs_that_both_went_on() {
         "m-run",
     );
     signal(&run, "INT");
-    assert_eq!(finish(run).code, Some(130));
-    copy(&place.path("m-run"), &place.path("early"));
+    assert_eq!(finish(run).code, 130);
+    copy(&place.file("m-run"), &place.file("early"));
     let run = place.start_and_wait(RESUME, "m-run");
     signal(&run, "INT");
-    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(finish(run).code, 130);
     let verify = "ledger verify l --against m-run --against early";
     let said = place.succeeds(verify).out;
     for words in [
@@ -623,7 +561,7 @@ fn verify_tells_copies_from_runs_that_both_went_on() {
     ] {
         assert!(said.contains(words), "{said}");
     }
-    copy(&place.path("m-run"), &place.path("same"));
+    copy(&place.file("m-run"), &place.file("same"));
     let said = place
         .succeeds("ledger verify l --against m-run --against same")
         .out;
@@ -667,7 +605,7 @@ fn what_does_not_fit_a_run_is_refused() {
         2,
         &["the file of constants `m.constants.json` has changed"],
     );
-    fs::remove_file(place.path("m.constants.json")).unwrap();
+    fs::remove_file(place.file("m.constants.json")).unwrap();
     place.write("d.csv", rows(299));
     place.fails(RESUME, 2, &["299 records", "and 300 when the run began"]);
     place.write("d.csv", rows(300));
@@ -681,13 +619,13 @@ fn what_does_not_fit_a_run_is_refused() {
     let other = Place::new();
     let run = place.read("l");
     for name in ["l", "l.head"] {
-        let before = fs::read(other.path(name)).unwrap();
-        place.write(&format!("{name}.now"), fs::read(place.path(name)).unwrap());
+        let before = fs::read(other.file(name)).unwrap();
+        place.write(&format!("{name}.now"), fs::read(place.file(name)).unwrap());
         place.write(name, before);
     }
     place.fails(RESUME, 1, &["put back to an earlier state"]);
     for name in ["l", "l.head"] {
-        fs::rename(place.path(&format!("{name}.now")), place.path(name)).unwrap();
+        fs::rename(place.file(&format!("{name}.now")), place.file(name)).unwrap();
     }
     assert_eq!(place.read("l"), run);
     let run = place.start_and_wait(&format!("{RESUME} --threads 1"), "m-run");
@@ -696,7 +634,7 @@ fn what_does_not_fit_a_run_is_refused() {
     let _ = Command::new("kill")
         .args(["-INT", &run.id().to_string()])
         .output();
-    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(finish(run).code, 130);
     kill(place.start_and_wait(RESUME, "m-run"));
     assert_eq!(place.show()["runs"]["runs"], 1);
 }
@@ -731,7 +669,7 @@ fn every_private_sampler_goes_on_without_a_ledger() {
         let child = place.start_and_wait(&format!("{run} {flags} --overwrite"), "m-run");
         signal(&child, "INT");
         let stopped = finish(child);
-        assert_eq!(stopped.code, Some(130), "{flags}: {}", stopped.err);
+        assert_eq!(stopped.code, 130, "{flags}: {}", stopped.err);
         kill(place.start_and_wait(RESUME, "m-run"));
         place.succeeds(&format!("{RESUME} --quiet"));
         let report = place.report("m-run");
@@ -762,38 +700,36 @@ fn ctrl_c_without_privacy_leaves_the_draws_so_far() {
         let run = format!(
             "sample m.dpm d.csv --not-private --chains 2 --num-warmup 1 --num-samples 10000000 --overwrite --algorithm {algorithm}"
         );
-        let child = place.start(&run);
+        let child = start(&mut place.command(&run));
         std::thread::sleep(Duration::from_millis(800));
         signal(&child, "INT");
         let stopped = finish(child);
-        assert_eq!(stopped.code, Some(130), "{algorithm}: {}", stopped.err);
+        assert_eq!(stopped.code, 130, "{algorithm}: {}", stopped.err);
         assert!(
             stopped.err.contains("Only private runs"),
             "{algorithm}: {}",
             stopped.err
         );
         assert!(place.draws("m-run")[0] > 0);
-        assert!(!place.path("m-run/unfinished").exists());
-        assert_eq!(json(&place.read("m-run/config.json"))["unfinished"], true);
+        assert!(!place.file("m-run/unfinished").exists());
+        assert_eq!(place.json("m-run/config.json")["unfinished"], true);
         place.succeeds("summary m-run --quiet");
     }
 }
 
 /// As a full disk: no file past so many blocks of 512 bytes.
 fn limited(place: &Place, blocks: u64, arguments: &str) -> Outcome {
-    let child = Command::new("sh")
+    let mut limited = Command::new("sh");
+    limited
         .args([
             "-c",
             &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""),
         ])
         .arg(env!("CARGO_BIN_EXE_dpm"))
         .args(arguments.split_whitespace())
-        .current_dir(place.0.path())
-        .env("POSIXLY_CORRECT", "1")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    finish(child.expect("sh"))
+        .current_dir(place.path())
+        .env("POSIXLY_CORRECT", "1");
+    finish(start(&mut limited))
 }
 
 // Wrong here: a disk that fills up costs a run its charge or its draws.
@@ -805,7 +741,7 @@ fn a_run_on_a_full_disk_goes_on_when_there_is_room() {
     for (i, blocks) in [18, 23, 28].into_iter().enumerate() {
         let command = if i == 0 { RUN } else { RESUME };
         let stopped = limited(&place, blocks, command);
-        assert_eq!(stopped.code, Some(1), "{}", stopped.err);
+        assert_eq!(stopped.code, 1, "{}", stopped.err);
         for word in [
             "cannot write the checkpoint of chain",
             "is kept and stays charged",
@@ -821,10 +757,10 @@ fn a_run_on_a_full_disk_goes_on_when_there_is_room() {
     // Room for the checkpoints, and none for the files of the draws.
     let place = Place::new();
     let stopped = limited(&place, 16, &RUN.replace("60", "35"));
-    assert_eq!(stopped.code, Some(1), "{}", stopped.err);
-    let kept = place.path("m-run/unfinished").exists();
+    assert_eq!(stopped.code, 1, "{}", stopped.err);
+    let kept = place.file("m-run/unfinished").exists();
     assert!(
-        kept && !place.path("m-run/chain-1.csv").exists(),
+        kept && !place.file("m-run/chain-1.csv").exists(),
         "{}",
         stopped.err
     );
@@ -836,8 +772,8 @@ fn a_run_on_a_full_disk_goes_on_when_there_is_room() {
     // None at all.
     let place = Place::new();
     let refused = limited(&place, 1, RUN);
-    assert_eq!(refused.code, Some(1), "{}", refused.err);
-    assert!(!place.path("m-run").exists());
+    assert_eq!(refused.code, 1, "{}", refused.err);
+    assert!(!place.file("m-run").exists());
     place.check(0.0);
 }
 
@@ -854,7 +790,7 @@ fn an_earlier_run_is_replaced_when_the_next_is_there() {
     // Given up for a third, which is interrupted.
     let run = place.start_and_wait(&format!("{LONG} --overwrite"), "m-run");
     signal(&run, "INT");
-    assert_eq!(finish(run).code, Some(130));
+    assert_eq!(finish(run).code, 130);
     assert_eq!(place.report("m-run")["unfinished"], true);
     assert_eq!(place.show()["runs"]["runs"], 3);
 }
@@ -873,9 +809,9 @@ fn kill_and_go_on(run: &str, kills: u32, of_each: u32, seed: u64) {
         let mut of_this = 0;
         runs += 1;
         loop {
-            let going = place.path("m-run").exists();
+            let going = place.file("m-run").exists();
             let command = if going { RESUME } else { run };
-            let mut child = place.start(&format!("{command} --quiet"));
+            let mut child = start(&mut place.command(&format!("{command} --quiet")));
             if of_this < of_each {
                 std::thread::sleep(whole.mul_f64(random.uniform()));
             } else {
@@ -886,14 +822,14 @@ fn kill_and_go_on(run: &str, kills: u32, of_each: u32, seed: u64) {
             let outcome = finish(child);
             place.check(cost);
             if over {
-                assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+                assert_eq!(outcome.code, 0, "{}", outcome.err);
                 break;
             }
             killed += 1;
             of_this += 1;
-            uncharged += u32::from(!place.path("m-run").exists());
+            uncharged += u32::from(!place.file("m-run").exists());
             // Killed at its very end, when all is written.
-            if place.path("m-run/privacy.json").exists() {
+            if place.file("m-run/privacy.json").exists() {
                 break;
             }
         }

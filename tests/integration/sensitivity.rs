@@ -8,11 +8,10 @@
 //! here; `model/sensitivity/range.rs` tests the rounding. There is no false alarm: a
 //! gradient longer than the bound is a mistake.
 
-mod evaluation;
-
 use dpm::density::Density;
 use dpm::model::Constants;
-use evaluation::*;
+
+use crate::evaluation::*;
 
 /// Floating-point gradients are this accurate, relatively.
 const ROUNDING: f64 = 1e-9;

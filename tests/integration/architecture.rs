@@ -63,7 +63,7 @@ fn every_room_has_its_place_in_the_order() {
         if let Some(room) = source.room() {
             assert!(
                 room == ACCOUNTING || ROOMS.contains(&room.as_str()),
-                "{}: say in tests/architecture.rs where the new room `{room}` stands",
+                "{}: say in tests/integration/architecture.rs where the new room `{room}` stands",
                 source.name
             );
         }

@@ -1,8 +1,6 @@
 //! What the tests of the density share: from a program to numbers, through the
 //! public rooms only.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
-
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
