@@ -8,14 +8,15 @@ use crate::output::Run;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Zarr is the InferenceData layout that arviz opens, with the groups posterior and sample_stats;
+Zarr is arviz's InferenceData layout, with the groups posterior and sample_stats, which arviz 1
+takes as xarray opens it, and arviz 0 by az.InferenceData.from_datatree;
 Parquet and CSV are one table with the columns chain and draw, which count from 0, and one for
 each parameter. Zarr and Parquet carry the run's privacy statement and report. The data are in
 none of them: they are private.
 
 Example: dpm convert adult_income-run --to parquet
 
-    import arviz as az;      az.from_zarr(\"adult_income-run.zarr\")
+    import xarray as xr;     xr.open_datatree(\"adult_income-run.zarr\", engine=\"zarr\")
     import polars as pl;     pl.read_parquet(\"adult_income-run.parquet\")")]
 pub(super) struct Arguments {
     /// The run's directory

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::failure::Failure;
+use super::headings;
 use crate::model::RecordColumn;
 use crate::privacy::{NotPrivate, OnBadRows, Reading, Rows, Survey, read_csv, survey_csv};
 use crate::syntax::did_you_mean;
@@ -37,16 +38,22 @@ impl From<BadRows> for OnBadRows {
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct DataSettings {
     /// Names of columns in the data: x=a,b,c (a matrix column by column; a name with a comma in quotes)
-    #[arg(long, value_name = "NAME=HEADERS")]
+    #[arg(long, value_name = "NAME=HEADERS", help_heading = headings::DATA, hide_short_help = true)]
     pub columns: Vec<String>,
     /// The unit of privacy is all rows that share this column's value (default: each row is a unit)
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", help_heading = headings::BUDGET)]
     pub unit: Option<String>,
     /// Rows that cannot be read: stop, or treat them as missing
-    #[arg(long, value_enum, default_value_t = BadRows::Error)]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = BadRows::Error,
+        help_heading = headings::DATA,
+        hide_short_help = true
+    )]
     pub on_bad_rows: BadRows,
     /// Quoted fields may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
-    #[arg(long)]
+    #[arg(long, help_heading = headings::DATA, hide_short_help = true)]
     pub multiline_records: bool,
 }
 

@@ -18,6 +18,7 @@ mod failure;
 mod fmt;
 mod foreseen;
 mod generate;
+mod headings;
 mod info;
 mod initial;
 mod interrupt;

@@ -8,6 +8,7 @@ use super::Common;
 use super::clip_bounds::ClipBounds;
 use super::failure::Failure;
 use super::foreseen::{self, Foreseen};
+use super::headings;
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
 use super::run_settings::RunSettings;
@@ -33,20 +34,28 @@ Examples:
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Number of records the run would have (of units, if --unit is to be given)
+    /// Number of records the run would have (of units, where --unit is given)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
     /// Sampler, one of the private ones that `dpm sample --help` lists [default: as there]
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = headings::CHAINS,
+        value_hint = clap::ValueHint::Other
+    )]
     algorithm: Option<String>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
+    /// The run would be given this --unit: what is planned is for units of any number of rows
+    #[arg(long, value_name = "COLUMN", help_heading = headings::BUDGET, value_hint = clap::ValueHint::Other)]
+    unit: Option<String>,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The budget of the data: also say what the run would leave of it; nothing is charged
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = headings::BUDGET)]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     settings: RunSettings,
@@ -80,7 +89,9 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let settings = &arguments.settings;
     let n = settings.public_n(arguments.rows);
     let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
-    let (plan, lengths, foreseen) = foreseen::plan(settings, algorithm, n, &model, &clips, false)?;
+    let shared_units = arguments.unit.is_some();
+    let (plan, lengths, foreseen) =
+        foreseen::plan(settings, algorithm, n, &model, &clips, shared_units)?;
     let (_, delta, default) = settings.budget(n)?;
     if default {
         common.say(format!(
@@ -94,7 +105,13 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         common.say(format!("warning: {warning}"));
     }
     let quote = match &arguments.ledger {
-        Some(path) => Some(Account::open(path)?.quote_for_its_unit(&plan)?),
+        Some(path) => {
+            let account = Account::open(path)?;
+            Some(match &arguments.unit {
+                Some(unit) => account.quote(&plan, unit)?,
+                None => account.quote_for_its_unit(&plan)?,
+            })
+        }
         None => None,
     };
     print(&match arguments.format {

@@ -49,8 +49,12 @@ pub(super) struct Progress<'a> {
     /// When the next line is due; of a terminal, or where nothing is to be said, never.
     due: Option<Mutex<Instant>>,
     begun: Instant,
+    /// When the chains began, where something was learnt before.
+    chains_begun: OnceLock<Instant>,
+    learning: OnceLock<ProgressBar>,
     start: OnceLock<Arc<dyn Beginning>>,
-    _screen: MultiProgress,
+    style: ProgressStyle,
+    screen: MultiProgress,
 }
 
 struct Bar {
@@ -106,8 +110,11 @@ impl<'a> Progress<'a> {
             interrupt: Interrupt::watch(),
             due: lines.then(|| Mutex::new(begun + BETWEEN_LINES)),
             begun,
+            chains_begun: OnceLock::new(),
+            learning: OnceLock::new(),
             start: OnceLock::new(),
-            _screen: screen,
+            style,
+            screen,
         }
     }
 
@@ -141,14 +148,20 @@ impl<'a> Progress<'a> {
         refreshed.1.clone()
     }
 
-    /// A line about all chains, where one is due.
-    fn line(&self) -> Option<String> {
+    /// The time, where a line is due: none is until the next one.
+    fn due(&self) -> Option<Instant> {
         let mut due = self.due.as_ref()?.try_lock().ok()?;
         let now = Instant::now();
         if now < *due {
             return None;
         }
         *due = now + BETWEEN_LINES;
+        Some(now)
+    }
+
+    /// A line about all chains, where one is due.
+    fn line(&self) -> Option<String> {
+        let now = self.due()?;
         let sum = |of: &dyn Fn(&Bar) -> u64| self.bars.iter().map(of).sum::<u64>();
         let done = sum(&|bar| bar.done.load(Ordering::Relaxed));
         let accept = self.bars.iter().filter_map(|bar| {
@@ -162,7 +175,7 @@ impl<'a> Progress<'a> {
             all: self.iterations * self.bars.len() as u64,
             accept: accept.iter().sum::<f64>() / accept.len().max(1) as f64,
             spent: &self.spent(),
-            elapsed: now - self.begun,
+            elapsed: now - *self.chains_begun.get().unwrap_or(&self.begun),
         }))
     }
 }
@@ -222,7 +235,32 @@ impl Observer for Progress<'_> {
             .set_message(format!("{phase} accept {mean:.2} {}", self.spent()));
     }
 
+    fn learning(&self, over: u64, rounds: u64) {
+        if self.due().is_some() {
+            let spent = self.spent();
+            say_always(format!("learning: {over} of {rounds} rounds, {spent}"));
+        }
+        let bar = self.learning.get_or_init(|| {
+            let bar = self.screen.insert(0, ProgressBar::new(rounds));
+            bar.set_style(self.style.clone());
+            bar.set_prefix("learning");
+            bar
+        });
+        bar.set_length(rounds);
+        bar.set_position(over);
+        if !bar.is_hidden() {
+            bar.set_message(self.spent());
+        }
+    }
+
     fn learnt(&self, learnt: &Arc<dyn Beginning>) {
+        if let Some(bar) = self.learning.get() {
+            bar.finish_and_clear();
+        }
+        let _ = self.chains_begun.set(Instant::now());
+        for bar in &self.bars {
+            bar.bar.reset_eta();
+        }
         // Told once; were it told twice, of the same start.
         let _ = self.start.set(learnt.clone());
     }

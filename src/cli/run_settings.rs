@@ -4,6 +4,7 @@ use clap::ValueEnum;
 
 use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
+use super::headings;
 use crate::accounting::{Real, Relation};
 use crate::sampler::{
     Algorithm, DEFAULT_CHAINS, DEFAULT_GRADIENTS_PER_DRAW, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES,
@@ -55,92 +56,192 @@ impl std::str::FromStr for IterationsChoice {
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct RunSettings {
     /// Privacy budget epsilon of the whole run: all chains, warm-up included
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = headings::BUDGET)]
     pub epsilon: Option<Real>,
     /// Privacy budget delta of the whole run (default, but under add-remove: 0.1 / number of records, or of units where --unit is given)
-    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = headings::BUDGET)]
     pub delta: Option<Real>,
     /// What neighbouring data sets differ in
-    #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = RelationChoice::Substitute,
+        help_heading = headings::BUDGET
+    )]
     pub relation: RelationChoice,
     /// Number of chains; all of them share the budget
-    #[arg(long, allow_negative_numbers = true, default_value_t = DEFAULT_CHAINS, value_name = "N")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        default_value_t = DEFAULT_CHAINS,
+        value_name = "N",
+        help_heading = headings::CHAINS
+    )]
     pub chains: u64,
     /// Iterations per chain after warm-up [default: 500 private, 1000 not private]
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", help_heading = headings::CHAINS)]
     pub num_samples: Option<u64>,
     /// Iterations per chain that are discarded [default: as many as --num-samples]
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", help_heading = headings::CHAINS)]
     pub num_warmup: Option<u64>,
     /// Iterations per chain in all, or `max`: as many as the budget allows, half of them warm-up unless --num-warmup says otherwise
     #[arg(
         long,
         allow_negative_numbers = true,
         value_name = "N|max",
-        conflicts_with = "num_samples"
+        conflicts_with = "num_samples",
+        help_heading = headings::CHAINS,
+        hide_short_help = true
     )]
     pub iterations: Option<IterationsChoice>,
     /// Leapfrog steps per iteration [default: 5 private; 10, at most, not private]
-    #[arg(long, allow_negative_numbers = true, value_name = "L")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "L",
+        help_heading = headings::STEPS,
+        hide_short_help = true
+    )]
     pub leapfrog_steps: Option<u64>,
     /// Largest leapfrog step, or standard deviation of a proposal, unconstrained scale; fixed where private, the first one otherwise [default: adapted in warm-up]
-    #[arg(long, allow_negative_numbers = true, value_name = "ETA")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "ETA",
+        help_heading = headings::STEPS,
+        hide_short_help = true
+    )]
     pub step_size: Option<f64>,
     /// Bound on the l2 norm of one record's gradient (of one unit, summed over its rows, where --unit is given); `derived`: what no record exceeds [default: derived where that is at most 3, else 3]
-    #[arg(long, allow_negative_numbers = true, value_name = "B|derived")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "B|derived",
+        help_heading = headings::NOISE,
+        hide_short_help = true
+    )]
     pub clip_gradient: Option<ClipChoice>,
     /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance [default: as for --clip-gradient]
-    #[arg(long, allow_negative_numbers = true, value_name = "B|derived")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "B|derived",
+        help_heading = headings::NOISE,
+        hide_short_help = true
+    )]
     pub clip_log_ratio: Option<ClipChoice>,
     /// Share of the budget that goes to gradients, the rest to log-ratios [default: 0.5]
-    #[arg(long, allow_negative_numbers = true, value_name = "SHARE", conflicts_with_all = ["tau_gradient", "tau_log_ratio"])]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "SHARE",
+        conflicts_with_all = ["tau_gradient", "tau_log_ratio"],
+        help_heading = headings::NOISE,
+        hide_short_help = true
+    )]
     pub noise_split: Option<f64>,
     /// Noise multiplier of gradients, in units of their sensitivity
-    #[arg(long, allow_negative_numbers = true, value_name = "TAU")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "TAU",
+        help_heading = headings::NOISE,
+        hide_short_help = true
+    )]
     pub tau_gradient: Option<f64>,
     /// Noise multiplier of log-ratios, in units of their sensitivity
-    #[arg(long, allow_negative_numbers = true, value_name = "TAU")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "TAU",
+        help_heading = headings::NOISE,
+        hide_short_help = true
+    )]
     pub tau_log_ratio: Option<f64>,
     /// Propose a change of one coordinate at a time
-    #[arg(long)]
+    #[arg(long, help_heading = headings::STEPS, hide_short_help = true)]
     pub one_component: bool,
     /// Propose one coordinate at a time, in the direction that was accepted last
-    #[arg(long)]
+    #[arg(long, help_heading = headings::STEPS, hide_short_help = true)]
     pub guided_walk: bool,
     /// Draw the first gradient of every trajectory anew, as the paper does
-    #[arg(long)]
+    #[arg(long, help_heading = headings::STEPS, hide_short_help = true)]
     pub fresh_gradients: bool,
     /// Leapfrog steps of one size, without jitter
-    #[arg(long)]
+    #[arg(long, help_heading = headings::STEPS, hide_short_help = true)]
     pub fixed_steps: bool,
     /// Probability of a record (or unit) to be in a batch [default: 0.01 for the stochastic-gradient samplers, all records for dp-penalty]
-    #[arg(long, allow_negative_numbers = true, value_name = "R")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "R",
+        help_heading = headings::BATCHES,
+        hide_short_help = true
+    )]
     pub batch_rate: Option<Real>,
     /// Records (or units) in a batch of fixed size, drawn without replacement [default: 1000 for dp-barker, all records for dp-penalty]
     #[arg(
         long,
         allow_negative_numbers = true,
         value_name = "B",
-        conflicts_with = "batch_rate"
+        conflicts_with = "batch_rate",
+        help_heading = headings::BATCHES,
+        hide_short_help = true
     )]
     pub batch_size: Option<u64>,
     /// Steps fall like 1 / iteration^P, in blocks; 0 for constant steps [default: 0; 1/3 for the sghmc samplers]
-    #[arg(long, allow_negative_numbers = true, value_name = "P")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "P",
+        help_heading = headings::BATCHES,
+        hide_short_help = true
+    )]
     pub step_decay: Option<f64>,
     /// Friction per unit of time, A of sgnht and F of sghmc [default: 0.1 / first step]
-    #[arg(long, allow_negative_numbers = true, value_name = "F")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "F",
+        help_heading = headings::BATCHES,
+        hide_short_help = true
+    )]
     pub friction: Option<f64>,
     /// B of sghmc: the variance of the batches' own noise per unit of time, a public guess [default: 0]
-    #[arg(long, allow_negative_numbers = true, value_name = "B")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "B",
+        help_heading = headings::BATCHES,
+        hide_short_help = true
+    )]
     pub noise_estimate: Option<f64>,
     /// Share of the budget for what is learnt before the chains begin [default: 0.4]
-    #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "SHARE",
+        help_heading = headings::LANGEVIN,
+        hide_short_help = true
+    )]
     pub start_share: Option<f64>,
     /// Gradients from one draw of dp-langevin to the next [default: what suits records that are made up from the model; 3 under add-remove]
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "N",
+        help_heading = headings::LANGEVIN,
+        hide_short_help = true
+    )]
     pub gradients_per_draw: Option<u64>,
     /// Temper: raise the likelihood to the power N0 / number of records (of units, where --unit is given)
-    #[arg(long, allow_negative_numbers = true, value_name = "N0")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "N0",
+        help_heading = headings::BUDGET,
+        hide_short_help = true
+    )]
     pub temperature: Option<f64>,
 }
 

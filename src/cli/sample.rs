@@ -13,6 +13,7 @@ use super::data_file::DataSettings;
 use super::diagnose;
 use super::failure::Failure;
 use super::foreseen::{self, Foreseen};
+use super::headings;
 use super::initial::initial_values;
 use super::ledger::{self, Account};
 use super::model_file::ModelFile;
@@ -55,7 +56,7 @@ impl From<MetricChoice> for MetricForm {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = after_help())]
+#[command(after_help = AFTER_SHORT_HELP, after_long_help = after_long_help())]
 pub(super) struct Arguments {
     /// The model
     #[arg(required_unless_present = "resume")]
@@ -64,41 +65,71 @@ pub(super) struct Arguments {
     #[arg(required_unless_present = "resume")]
     data: Option<PathBuf>,
     /// Go on with a private run that was interrupted or killed, on the charge it has and with its settings; of other flags only --threads, --quiet and --color
-    #[arg(long, value_name = "RUN", conflicts_with_all = resume::SETTLED)]
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = resume::SETTLED,
+        help_heading = headings::OUTPUT
+    )]
     resume: Option<PathBuf>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
     /// Sampler, see the list below [default: dp-laplace, which needs no settings; dp-hmc where one of its settings is given]
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = headings::CHAINS,
+        value_hint = clap::ValueHint::Other
+    )]
     algorithm: Option<String>,
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
-    #[arg(long)]
+    #[arg(long, help_heading = headings::CHAINS)]
     not_private: bool,
     #[command(flatten)]
     settings: RunSettings,
     /// What warm-up estimates of the posterior's scales [default: unit where private or clipped, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        help_heading = headings::STEPS,
+        hide_short_help = true
+    )]
     metric: Option<MetricChoice>,
     /// Without privacy: most doublings of a nuts trajectory [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=20),
+        help_heading = headings::STEPS,
+        hide_short_help = true
+    )]
     max_depth: Option<u32>,
     /// Mean acceptance that warm-up aims at [default: dp-hmc 0.5, dp-penalty 0.3, dp-barker 0.25, nuts and (clipped-)hmc 0.8, (clipped-)rwmh 0.234]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", help_heading = headings::STEPS, hide_short_help = true)]
     target_acceptance: Option<f64>,
     /// The budget of these data, as made by `dpm ledger create`: the run is charged to it, or refused
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = headings::BUDGET)]
     ledger: Option<PathBuf>,
     /// Keep every N-th iteration
     #[arg(
         long,
         allow_negative_numbers = true,
         default_value_t = 1,
-        value_name = "N"
+        value_name = "N",
+        help_heading = headings::CHAINS,
+        hide_short_help = true
     )]
     thin: u64,
     /// Initial values: `random`, or a JSON file with an object of parameter values (or a list of them, one per chain)
-    #[arg(long, default_value = "random", value_name = "FILE.json|random")]
+    #[arg(
+        long,
+        default_value = "random",
+        value_name = "FILE.json|random",
+        help_heading = headings::CHAINS,
+        hide_short_help = true
+    )]
     init: String,
     #[command(flatten)]
     reading: DataSettings,
@@ -107,29 +138,47 @@ pub(super) struct Arguments {
         long,
         allow_negative_numbers = true,
         default_value_t = 1,
-        value_name = "S"
+        value_name = "S",
+        help_heading = headings::CHAINS
     )]
     seed: u64,
     /// Seed of the noise, for tests: the output is then NOT PRIVATE
-    #[arg(long, allow_negative_numbers = true, value_name = "S")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "S",
+        help_heading = headings::CHAINS,
+        hide_short_help = true
+    )]
     insecure_noise_seed: Option<u64>,
     /// Threads (default: one per core)
-    #[arg(long, allow_negative_numbers = true, value_name = "N")]
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "N",
+        help_heading = headings::CHAINS,
+        hide_short_help = true
+    )]
     threads: Option<usize>,
     /// Directory of the run [default: MODEL-run]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = headings::OUTPUT)]
     out: Option<PathBuf>,
     /// Replace an earlier run
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     overwrite: bool,
     /// Do not write report.html, which `dpm report` can make later
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT, hide_short_help = true)]
     no_report: bool,
 }
 
-fn after_help() -> String {
+const AFTER_SHORT_HELP: &str = "\
+Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6
+
+`dpm sample --help` lists all options, and the samplers.";
+
+fn after_long_help() -> String {
     let mut text = String::from(
-        "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6 --temperature 100 --chains 2\n\nSamplers, and the flags that each has beside the common ones:\n",
+        "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6\n\nSamplers, and the flags that each has beside the common ones:\n",
     );
     for algorithm in ALGORITHMS {
         let _ = write!(

@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE.csv")]
     public_sample: Option<PathBuf>,
     /// Sampler, one of the private ones that `dpm sample --help` lists
-    #[arg(long, default_value = "dp-hmc", value_name = "NAME")]
+    #[arg(long, default_value = "dp-hmc", value_name = "NAME", value_hint = clap::ValueHint::Other)]
     algorithm: String,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]

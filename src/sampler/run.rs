@@ -83,6 +83,12 @@ pub trait Observer: Sync {
     /// `chain` and `iteration` count from 0.
     fn iteration(&self, chain: usize, iteration: u64, draw: &Draw);
 
+    /// Before the chains, of samplers that learn: so many of about so many rounds are over. Called
+    /// before each round.
+    fn learning(&self, over: u64, rounds: u64) {
+        let _ = (over, rounds);
+    }
+
     /// What was learnt before the chains, by samplers that learn. Called once, before the
     /// first iteration, also when a run goes on.
     fn learnt(&self, learnt: &Arc<dyn Beginning>) {
@@ -330,6 +336,7 @@ fn learn(
             return Ok(None);
         }
         keep(learnt.as_ref(), oracle, round, round + 1)?;
+        observer.learning(round, learnt.rounds(plan));
         let mut rng = public_rng(run.seed, place + 1 + round as usize);
         learnt.round(round, density, plan, oracle, &mut rng)?;
         round += 1;
