@@ -64,18 +64,12 @@ pub(super) struct Arguments {
     /// The data: CSV with a header line, may be gzipped
     #[arg(required_unless_present = "resume")]
     data: Option<PathBuf>,
-    /// Go on with a private run that was interrupted or killed, on the charge it has and with its settings; of other flags only --threads, --quiet and --color
-    #[arg(
-        long,
-        value_name = "RUN",
-        conflicts_with_all = resume::SETTLED,
-        help_heading = headings::OUTPUT
-    )]
-    resume: Option<PathBuf>,
+    #[command(flatten)]
+    settings: RunSettings,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
-    /// Sampler, see the list below [default: dp-laplace, which needs no settings; dp-hmc where one of its settings is given]
+    /// Sampler, one of those that --help lists [default: dp-laplace, which needs no settings; dp-hmc where one of its settings is given]
     #[arg(
         long,
         value_name = "NAME",
@@ -86,8 +80,6 @@ pub(super) struct Arguments {
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
     #[arg(long, help_heading = headings::CHAINS)]
     not_private: bool,
-    #[command(flatten)]
-    settings: RunSettings,
     /// What warm-up estimates of the posterior's scales [default: unit where private or clipped, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
     #[arg(
         long,
@@ -160,6 +152,14 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     threads: Option<usize>,
+    /// Go on with a private run that was interrupted or killed, on the charge it has and with its settings; of other flags only --threads, --quiet and --color
+    #[arg(
+        long,
+        value_name = "RUN",
+        conflicts_with_all = resume::SETTLED,
+        help_heading = headings::OUTPUT
+    )]
+    resume: Option<PathBuf>,
     /// Directory of the run [default: MODEL-run]
     #[arg(long, value_name = "DIR", help_heading = headings::OUTPUT)]
     out: Option<PathBuf>,

@@ -323,14 +323,21 @@ fn real_outcomes_have_nodes() {
 fn conditions_on_the_outcome_make_atoms() {
     let p = logistic(0.4);
     let exact = [p * (1.0 - p), (1.0 - p) / 0.49, (1.0 - p) * 2.0];
-    for condition in ["y == 0", "y <= 0", "!(y > 0)"] {
+    let lognormal = "lognormal_lpdf(y | m, s)";
+    for (condition, above) in [
+        ("y == 0", lognormal),
+        ("y <= 0", lognormal),
+        ("!(y > 0)", lognormal),
+        ("!(y > 0)", "normal_lpdf(log(fmax(y, 0.001)) | m, s)"),
+        ("!(y > 0)", "normal_lpdf(y > 0 ? log(y) : 0 | m, s)"),
+    ] {
         assert_law(
-            &format!("hurdle, {condition}"),
+            &format!("hurdle, {condition}, {above}"),
             &format!(
                 "record {{ real<lower=0> y; }} parameters {{ real a; real m; real<lower=0> s; }}
                  model {{
                    target += {condition} ? bernoulli_logit_lpmf(1 | a)
-                     : bernoulli_logit_lpmf(0 | a) + lognormal_lpdf(y | m, s);
+                     : bernoulli_logit_lpmf(0 | a) + {above};
                  }}"
             ),
             &[0.4, 0.2, f64::ln(0.7)],

@@ -20,6 +20,8 @@ enum Link {
     Plus(f64),
     Times(f64),
     Power(f64),
+    AtLeast(f64),
+    AtMost(f64),
 }
 
 impl Scale {
@@ -44,6 +46,12 @@ impl Scale {
                     };
                     (links_of(op, number, inner == b)?, inner)
                 }
+                // Where the column is one for which nothing is asked, as in `y > 0 ? log(y) : 0`.
+                PrivateOp::Select(_, a, b) => match (a.as_number(), b.as_number()) {
+                    (None, Some(_)) => (Vec::new(), a),
+                    (Some(_), None) => (Vec::new(), b),
+                    _ => return None,
+                },
                 _ => return None,
             };
             links.extend(last);
@@ -60,6 +68,8 @@ impl Scale {
             Link::Plus(c) => x + c,
             Link::Times(c) => x * c,
             Link::Power(c) => x.powf(c),
+            Link::AtLeast(c) => x.max(c),
+            Link::AtMost(c) => x.min(c),
         })
     }
 
@@ -70,6 +80,8 @@ impl Scale {
             Link::Plus(c) => v - c,
             Link::Times(c) => v / c,
             Link::Power(c) => v.powf(1.0 / c),
+            // Beyond c no column stands for it.
+            Link::AtLeast(_) | Link::AtMost(_) => v,
         })
     }
 
@@ -98,6 +110,8 @@ fn links_of(op: Binary, number: f64, number_is_left: bool) -> Option<Vec<Link>> 
         (Binary::Divide, false) => vec![Link::Times(1.0 / number)],
         (Binary::Divide, true) => vec![Link::Times(number), Link::Power(-1.0)],
         (Binary::Power, false) => vec![Link::Power(number)],
+        (Binary::Maximum, _) => vec![Link::AtLeast(number)],
+        (Binary::Minimum, _) => vec![Link::AtMost(number)],
         _ => return None,
     })
 }
@@ -161,6 +175,8 @@ mod tests {
             ("1 / (1 + square(y))", 0.8),
             ("2 - inv_sqrt(y)", 2.0 - 2f64.sqrt()),
             ("atanh(y) + 1", 1.0 + 0.5f64.atanh()),
+            ("log(fmax(y, 0.001))", 0.5f64.ln()),
+            ("(y > 0 ? log(y) : 0)", 0.5f64.ln()),
         ] {
             let scale = scale(variate).unwrap();
             assert!((scale.to(0.5) - at_half).abs() < 1e-12, "{variate}");
@@ -174,6 +190,7 @@ mod tests {
     fn what_no_column_stands_for_is_not_reached() {
         assert!(!scale("sqrt(y)").unwrap().reaches(-0.5));
         assert!(!scale("log(y)").unwrap().reaches(1e3));
+        assert!(!scale("log(fmax(y, 0.01))").unwrap().reaches(-5.0));
         for variate in ["abs(y)", "y * log(y)", "log(y) - y"] {
             assert_eq!(scale(variate), None, "{variate}");
         }
