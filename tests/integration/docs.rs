@@ -55,6 +55,7 @@ fn links_lead_somewhere() {
     let mut files = vec![
         "README.md".to_owned(),
         "SECURITY.md".to_owned(),
+        "CONTRIBUTING.md".to_owned(),
         "ARCHITECTURE.md".to_owned(),
         "CHANGELOG.md".to_owned(),
     ];

@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use crate::evaluation::{read, root};
 
 /// What is not run here, by its beginning, and why.
-const ELSEWHERE: [(&str, &str); 8] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     ("cargo install", "the build itself, minutes long"),
     ("cargo test", "this"),
     (
@@ -34,6 +34,14 @@ const ELSEWHERE: [(&str, &str); 8] = [
         "dpm sample --resume",
         "needs a run that was cut short: tests/integration/resume.rs",
     ),
+    (
+        "dpm ledger verify survey.ledger --against",
+        "needs runs of these names: tests/integration/ledger.rs",
+    ),
+    (
+        "dpm ledger adopt",
+        "needs a ledger whose head was lost: tests/integration/ledger.rs",
+    ),
 ];
 /// Rows of the large tables.
 const ROWS: usize = 300;
@@ -41,10 +49,19 @@ const ROWS: usize = 300;
 #[test]
 fn commands_of_the_readme_work() {
     let place = Place::new();
+    place.follow("README.md", 3);
+    place.follow("docs/data.md", 1);
+    place.follow("docs/planning.md", 2);
+    place.follow("docs/output.md", 2);
+}
+
+#[test]
+fn commands_of_the_ledger_guide_work() {
+    let place = Place::new();
     place.write("model.dpm", &first_program("README.md"));
     place.write("model.constants.json", "{\"mean_dist\": 50}");
     place.write("survey.csv", &wells());
-    place.follow("README.md", 11);
+    place.follow("docs/ledger.md", 6);
 }
 
 #[test]

@@ -752,9 +752,15 @@ fn draws_are_held_against_the_prior() {
     assert_eq!(beyond.severity, Severity::Warning);
     assert_eq!(beyond.parameters, ["beta[1]"]);
     assert!(beyond.sentence.contains("central 99.9 % of its prior"));
-    let mut open = beside_priors(5.0, -335.0);
+    // Ten prior standard deviations: a search that begins within the prior may miss that, while
+    // chains without a budget walk as far as they need to.
+    let far = of_kind(&beside_priors(5.0, -990.0), Kind::BeyondPrior);
+    assert_eq!(far.severity, Severity::Problem);
+    assert!(far.sentence.contains("need not have found"));
+    let mut open = beside_priors(5.0, -990.0);
     open.facts = RunFacts::default();
-    assert!(found(&open, Kind::BeyondPrior).is_some());
+    let warned = of_kind(&open, Kind::BeyondPrior);
+    assert_eq!(warned.severity, Severity::Warning);
 
     // One parameter as wide as its prior is a note, both are an answer that says nothing; in 4,000
     // draws the ratio of widths has a standard error of 0.02.
