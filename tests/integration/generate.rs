@@ -443,7 +443,7 @@ impl Place {
         let rows: String = (0..300)
             .map(|i| format!("{}\n", 0.5 + f64::from(i % 3 - 1)))
             .collect();
-        self.write("d.csv", &format!("y\n{rows}"));
+        self.write("d.csv", format!("y\n{rows}"));
         self.succeeds(
             "sample m.dpm d.csv --algorithm hmc --not-private --chains 4 --num-warmup 200 --num-samples 1000 --leapfrog-steps 8 --seed 3 --out run",
         );

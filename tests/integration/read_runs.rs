@@ -48,7 +48,7 @@ impl Place {
         let value = |i: usize| ((i * 37 % 100) as f64 - 40.0) / 25.0;
         let row = |i: usize| format!("{},{}\n", value(i), value(3 * i + 1));
         let rows: String = (0..200).map(row).collect();
-        place.write("d.csv", &format!("y,z\n{rows}"));
+        place.write("d.csv", format!("y,z\n{rows}"));
         place
     }
 
@@ -215,7 +215,7 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
         format!("{x},{:.1}\n", 50.0 + 3.0 * x as f64 + residual)
     };
     let rows: String = (0..400).map(row).collect();
-    place.write("raw.csv", &format!("x,y\n{rows}"));
+    place.write("raw.csv", format!("x,y\n{rows}"));
     const NOT_USED: &str = "Do not use these draws.";
     const NOT_ARRIVED: &str = "The search for the posterior had not arrived";
     let sample = "sample raw.dpm raw.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
@@ -283,7 +283,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     );
     let row = |i: usize| format!("{:.2}\n", (i * 617 % 401) as f64 / 100.0 - 1.5);
     let rows: String = (0..4000).map(row).collect();
-    place.write("one.csv", &format!("y\n{rows}"));
+    place.write("one.csv", format!("y\n{rows}"));
     let sample = "sample one.dpm one.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
     let quiet = place.succeeds(&format!("{sample} --out run --quiet"));
     assert!(!quiet.err.contains("verdict"), "{}", quiet.err);
@@ -298,7 +298,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     // A prior that the records contradict.
     place.write(
         "far.dpm",
-        &place
+        place
             .read("one.dpm")
             .replace("normal(0, 5)", "normal(3, 0.5)"),
     );
@@ -363,16 +363,16 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
          parameters { real mu; }
          model { mu ~ normal(0, 5); y ~ normal(mu, 1); }";
     place.write("one.dpm", ONE);
-    place.write("far.dpm", &ONE.replace("normal(0, 5)", "normal(3, 0.5)"));
+    place.write("far.dpm", ONE.replace("normal(0, 5)", "normal(3, 0.5)"));
     place.write("life.dpm", LIFE);
     let rows: String = (0..4000)
         .map(|i| format!("{:.2}\n", (i * 617 % 401) as f64 / 100.0 - 1.5))
         .collect();
-    place.write("one.csv", &format!("y\n{rows}"));
+    place.write("one.csv", format!("y\n{rows}"));
     let rows: String = (0..150)
         .map(|i| format!("{},{},{}\n", 1 + i * 37 % 60, u8::from(i % 3 == 0), i % 2))
         .collect();
-    place.write("life.csv", &format!("t,died,treated\n{rows}"));
+    place.write("life.csv", format!("t,died,treated\n{rows}"));
     for (model, data, epsilon, decision, kind) in [
         ("one", "one", "1", "use", "certificate"),
         ("far", "one", "1", "use_with_care", "beyond_prior"),
@@ -439,7 +439,7 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
     ] {
         let mut changed = config.clone();
         *changed.pointer_mut(pointer).expect("a place") = value;
-        place.write("one/config.json", &changed.to_string());
+        place.write("one/config.json", changed.to_string());
         let diagnosis = place.answer("diagnose one --format json");
         assert_eq!(
             diagnosis["decision"], "do_not_use",

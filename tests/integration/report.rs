@@ -45,7 +45,7 @@ impl Place {
         let rows: String = (0..200)
             .map(|i| format!("{}\n", (i * 37 % 50) as f64 / 25.0 - 1.0))
             .collect();
-        place.write("d.csv", &format!("y\n{rows}"));
+        place.write("d.csv", format!("y\n{rows}"));
         place
     }
 }
@@ -95,7 +95,7 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     let rows: String = (0..2000)
         .map(|i| format!("{:.3}\n", 2.9 * ((i * 37 % 50) as f64 / 25.0 - 1.0)))
         .collect();
-    place.write("d.csv", &format!("y\n{rows}"));
+    place.write("d.csv", format!("y\n{rows}"));
     let alone = "sample m.dpm d.csv --algorithm dp-langevin --epsilon 2 --delta 1e-6 --constants c.json --out run --insecure-noise-seed 1";
     let outcome = place.succeeds(alone);
     for expected in [
