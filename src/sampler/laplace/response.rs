@@ -7,6 +7,9 @@
 //! is ten times too large has a score as if it were half of it too large; one that is too large looks
 //! like tails as well, as of few degrees of freedom, and a Newton step goes for these.
 //!
+//! Where gradients are clipped, the slope of their sum is not J but less, and not alike in all
+//! directions: a class that hardly any record has pulls in few long gradients, which are clipped.
+//!
 //! Means are over records that are made up, and public. What these do not tell, a step keeps.
 
 use rand::SeedableRng;
@@ -30,6 +33,12 @@ const ITERATIONS: usize = 50;
 const ENOUGH: f64 = 0.01;
 /// What at most may be left of the square, beside one of noise for each coordinate.
 const MET: f64 = 0.2;
+/// By how much what is known of the centre may become less known after a step.
+const STRETCH: f64 = 10.0;
+/// Steps to where clipped gradients are balanced.
+const BALANCING: usize = 20;
+/// No direction keeps less of its slope than this share of what all keep in the mean.
+const LEAST_KEPT: f64 = 0.2;
 
 /// What made-up records say of steps from the centre of a frame.
 pub(super) struct Response<'a> {
@@ -78,6 +87,11 @@ impl<'a> Response<'a> {
             columns: density.columns_of_law(&raw),
             times: records / RECORDS as f64,
         }
+    }
+
+    /// Whether all values of the outcomes are nodes.
+    pub fn is_enumerated(&self) -> bool {
+        !self.law.is_costly()
     }
 
     /// What takes the place of a long Newton step that is known with this covariance, from a slope
@@ -140,6 +154,80 @@ impl<'a> Response<'a> {
             }
         }
         (best.square < MET * first + m as f64).then_some(best.step)
+    }
+
+    /// What becomes of an error of the centre after a step. What a slope leaves open of r(s) it
+    /// leaves open of s by (dr/ds)^-1 there, and not by J^-1: more, where there is less
+    /// information than before, as of a class that turns out to be rare. None where that is not
+    /// known; no direction becomes better known.
+    pub fn stretch(&self, step: &[f64]) -> Option<Matrix> {
+        let here = self.score(&vec![0.0; step.len()])?.slope;
+        let there = self.score(step)?.slope;
+        let stretch = &there.inverse() * &here;
+        let squares = &stretch.transposed() * &stretch;
+        let widened = squares.with_eigenvalues(|e| {
+            let e = e.max(f64::MIN_POSITIVE).sqrt();
+            e.clamp(1.0, STRETCH) / e
+        });
+        Some(&stretch * &widened).filter(Matrix::is_finite)
+    }
+
+    /// The slope of gradients clipped at `clip`, as a share of that of whole ones, of which the
+    /// mean over directions is known to be `mean`. That also says what any direction keeps at
+    /// least, where records that are made up are unlike the others: 1 - m (1 - mean).
+    pub fn efficiency(&self, clip: f64, mean: f64, m: usize) -> Option<Matrix> {
+        let columns = self.columns();
+        let mut scratch = self.law.scratch_at(&self.here.z, m);
+        let located = self.law.locate(&columns, RECORDS, &mut scratch);
+        let mut records: Vec<Vec<(f64, Vec<f64>)>> = vec![Vec::new(); RECORDS];
+        self.visit(&located, &self.here, m, |_, node| {
+            for (i, &p) in node.probabilities.iter().enumerate() {
+                let gradient = (0..m).map(|j| node.gradients[j * BLOCK + i]).collect();
+                records[i].push((p, gradient));
+            }
+        });
+        let mut whole = Matrix::new(m, m, |_, _| 0.0);
+        let mut clipped = whole.clone();
+        for nodes in &records {
+            let mut centre = vec![0.0; m];
+            let share = |off: &[f64]| (clip / length(off).max(f64::MIN_POSITIVE)).min(1.0);
+            for _ in 0..BALANCING {
+                let mut pull = vec![0.0; m];
+                for (p, gradient) in nodes {
+                    let off = difference(gradient, &centre);
+                    let kept = p * share(&off);
+                    pull.iter_mut().zip(&off).for_each(|(x, o)| *x += kept * o);
+                }
+                centre = sum(&centre, &pull);
+            }
+            for (p, gradient) in nodes {
+                let off = difference(gradient, &centre);
+                whole = &whole + &Matrix::square_of(gradient).scaled(*p);
+                clipped = &clipped + &Matrix::square_of(&off).scaled(p * share(&off));
+            }
+        }
+        let largest = whole
+            .eigen()
+            .0
+            .into_iter()
+            .fold(f64::MIN_POSITIVE, f64::max);
+        let root = whole.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt().recip());
+        let (kept, axes) = clipped.between(&root).eigen();
+        let least = (LEAST_KEPT * mean).max(1.0 - m as f64 * (1.0 - mean));
+        let bounded = |scale: f64| -> Vec<f64> {
+            let each = kept.iter().map(|e| (scale * e).clamp(least, 1.0));
+            each.collect()
+        };
+        let (mut low, mut high) = (-30.0f64, 30.0f64);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            match bounded(middle.exp()).iter().sum::<f64>() < mean * m as f64 {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        let matrix = Matrix::diagonal(&bounded(high.exp())).between(&axes.transposed());
+        Some(matrix).filter(Matrix::is_finite)
     }
 
     /// None where it is no number.
@@ -244,5 +332,52 @@ mod tests {
         assert!(instead_of(newton, 1.0).is_some());
         assert_eq!(instead_of(newton, 1e4), None);
         assert_eq!(instead_of([0.04, -0.02, 0.03], 1.0), None);
+    }
+
+    /// The response at `theta` of a model without constants, as of 20 x 20 records.
+    fn with<T>(source: &str, theta: &[f64], ask: impl Fn(&Response) -> T) -> T {
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let law = Law::of(&density, theta, 1).unwrap();
+        let axes = Matrix::identity(theta.len()).scaled(1.0 / UNITS);
+        let frame = Frame::new(theta.to_vec(), axes.entries().to_vec());
+        ask(&Response::new(&form, &density, &law, &frame, UNITS * UNITS))
+    }
+
+    // Oracle: r = (m, s^2 + m^2 - 1) has the slope (1, 2 s^2) in (m, log s) at m = 0, and J is
+    // (1, 2). If it failed: what was seen where there is much information would be believed where
+    // there is little.
+    #[test]
+    fn less_is_known_where_there_is_less_information() {
+        let normal = "record { real y; } parameters { real m; real<lower=0> s; }
+            model { m ~ normal(0, 3); s ~ lognormal(0, 1); y ~ normal(m, s); }";
+        for (s, times) in [(0.5f64, 4.0), (2.0, 1.0), (1.0, 1.0)] {
+            let step = [0.0, UNITS * s.ln()];
+            let stretch = with(normal, &[0.0; 2], |r| r.stretch(&step)).unwrap();
+            let found = [stretch[(0, 0)], stretch[(1, 1)]];
+            assert!((found[0] - 1.0).abs() < 0.05, "{s}: {found:?}");
+            assert!((found[1] / times - 1.0).abs() < 0.1, "{s}: {found:?}");
+        }
+    }
+
+    // Half of all records have the one outcome, one in fifty the other, whose gradients are long
+    // where it occurs. If it failed: steps towards a rare class would be too short, and their
+    // ends be believed.
+    #[test]
+    fn clipping_takes_most_from_the_direction_of_long_gradients() {
+        let two = "record { int<lower=0, upper=1> y; int<lower=0, upper=1> z; }
+            parameters { real a; real b; }
+            model { a ~ normal(0, 2); b ~ normal(0, 2);
+              y ~ bernoulli_logit(a); z ~ bernoulli_logit(b); }";
+        let kept = |mean: f64| {
+            let of = |r: &Response| r.efficiency(0.5 / UNITS, mean, 2);
+            with(two, &[0.0, -3.9], of).unwrap()
+        };
+        let half = kept(0.6);
+        assert!((half.trace() - 1.2).abs() < 1e-9);
+        assert!(half[(1, 1)] < 0.6 * half[(0, 0)], "{half:?}");
+        // One of two directions cannot keep less than 0.96 where the mean is 0.98.
+        let nearly = kept(0.98);
+        assert!(nearly[(1, 1)] > 0.96 - 1e-9 && nearly[(0, 0)] <= 1.0 + 1e-9);
     }
 }

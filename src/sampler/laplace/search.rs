@@ -375,10 +375,22 @@ impl Search {
         let sum = ask.sum(lines::GRADIENT, clip, clip, times, oracle)?;
         let noise = temperature * noise * clip;
         let lost = temperature * lost;
-        self.slope = foreseen.scaled(efficiency);
+        let response = (law.as_ref())
+            .filter(|_| form.information != Information::Public)
+            .map(|law| Response::new(form, density, law, &frame, effective));
+        // Of outcomes that are enumerated: with others, as Student t ones, searches that do so
+        // are lost more often.
+        let by_direction = response.as_ref().filter(|r| r.is_enumerated());
+        let kept = by_direction
+            .and_then(|response| response.efficiency(clip, efficiency, m))
+            .unwrap_or_else(|| Matrix::identity(m).scaled(efficiency));
+        self.slope = kept.between(&foreseen.with_eigenvalues(|e| e.max(0.0).sqrt()));
         self.claimed = match form.information {
             Information::Public => Matrix::diagonal(&claims),
-            _ => Matrix::diagonal(&claims).scaled(efficiency),
+            _ => {
+                let roots: Vec<f64> = claims.iter().map(|claim| claim.sqrt()).collect();
+                kept.between(&Matrix::diagonal(&roots))
+            }
         };
         if last && shares.slope > 0.0 {
             self.look_at_slope(&ask, lengths.as_ref(), (clip, efficiency), oracle)?;
@@ -396,8 +408,7 @@ impl Search {
         let mut belief = self.belief.between(&self.inverse.transposed());
         let surprise = kalman::contradiction(&mut belief, &slope, variance, &off);
         let (mut step, mut left) = kalman::step(&belief, &slope, variance, &off);
-        let answered = law.as_ref().and_then(|law| {
-            let response = Response::new(form, density, law, &frame, effective);
+        let answered = response.as_ref().and_then(|response| {
             response.instead_of(&step, &left, variance / (efficiency * efficiency))
         });
         // A quadratic is the same everywhere.
@@ -429,6 +440,10 @@ impl Search {
         }
         if !last && !is_quadratic {
             drift += DRIFT;
+        }
+        if let Some(stretch) = by_direction.and_then(|response| response.stretch(&step)) {
+            left = left.between(&stretch.transposed());
+            self.claimed = self.claimed.between(&stretch.inverse());
         }
         let width = (1.0 + left.trace().max(0.0) / m.max(1) as f64).sqrt();
         // Where a step was longer than the noise makes it, the next may be as long: so it is above
