@@ -163,7 +163,7 @@ impl<'a> Response<'a> {
     pub fn stretch(&self, step: &[f64]) -> Option<Matrix> {
         let here = self.score(&vec![0.0; step.len()])?.slope;
         let there = self.score(step)?.slope;
-        let stretch = &there.inverse() * &here;
+        let stretch = Some(&there.inverse() * &here).filter(Matrix::is_finite)?;
         let squares = &stretch.transposed() * &stretch;
         let widened = squares.with_eigenvalues(|e| {
             let e = e.max(f64::MIN_POSITIVE).sqrt();
@@ -174,7 +174,8 @@ impl<'a> Response<'a> {
 
     /// The slope of gradients clipped at `clip`, as a share of that of whole ones, of which the
     /// mean over directions is known to be `mean`. That also says what any direction keeps at
-    /// least, where records that are made up are unlike the others: 1 - m (1 - mean).
+    /// least, where records that are made up are unlike the others: 1 - m (1 - mean). None where
+    /// that is no share, or the law gives no numbers.
     pub fn efficiency(&self, clip: f64, mean: f64, m: usize) -> Option<Matrix> {
         let columns = self.columns();
         let mut scratch = self.law.scratch_at(&self.here.z, m);
@@ -206,11 +207,10 @@ impl<'a> Response<'a> {
                 clipped = &clipped + &Matrix::square_of(&off).scaled(p * share(&off));
             }
         }
-        let largest = whole
-            .eigen()
-            .0
-            .into_iter()
-            .fold(f64::MIN_POSITIVE, f64::max);
+        if !(whole.is_finite() && clipped.is_finite() && (0.0..=1.0).contains(&mean)) {
+            return None;
+        }
+        let largest = (whole.eigen().0.into_iter()).fold(f64::MIN_POSITIVE, f64::max);
         let root = whole.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt().recip());
         let (kept, axes) = clipped.between(&root).eigen();
         let least = (LEAST_KEPT * mean).max(1.0 - m as f64 * (1.0 - mean));
@@ -379,5 +379,9 @@ mod tests {
         // One of two directions cannot keep less than 0.96 where the mean is 0.98.
         let nearly = kept(0.98);
         assert!(nearly[(1, 1)] > 0.96 - 1e-9 && nearly[(0, 0)] <= 1.0 + 1e-9);
+        for mean in [f64::NAN, -0.1, 1.1] {
+            let of = |r: &Response| r.efficiency(0.5 / UNITS, mean, 2);
+            assert_eq!(with(two, &[0.0, -3.9], of), None, "{mean}");
+        }
     }
 }
