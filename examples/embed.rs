@@ -42,12 +42,7 @@ fn main() -> Result<(), dpm::Error> {
     let session = Session::new(4.0, 1e-6)?;
     let analysis = Analysis::new("retirement age", 4.0)
         .chains(2)
-        .iterations(200, 300)
-        // One person's gradient is at most (15 + |mean|) / 16 * sqrt(2).
-        .clip_gradient(1.5)
-        .clip_log_ratio(1.5)
-        // The posterior that 300 typical people would give: wider, and far cheaper.
-        .temper_to(300.0);
+        .iterations(200, 300);
 
     // Neither the plan nor its price has seen a row.
     let plan = analysis.plan(&model, &session.terms()?, Some(people as u64))?;

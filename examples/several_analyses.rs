@@ -34,10 +34,6 @@ fn main() -> Result<(), Error> {
         let fit = Analysis::new(name, epsilon)
             .chains(2)
             .iterations(100, 200)
-            // One person's gradient is at most 24 / 64 where the mean is within a day.
-            .clip_gradient(0.4)
-            .clip_log_ratio(0.4)
-            .temper_to(300.0)
             .sample(&vault, &session)?;
         print!("{}", fit.summary().to_table());
     }

@@ -217,14 +217,16 @@ pub use accounting::{
     TermsError,
 };
 pub use analysis::{
-    Analysis, Clip, Error, Fit, GeneratedQuantities, Oracle, Progress, Questions, SaveError,
+    Analysis, Error, Fit, GeneratedQuantities, Oracle, Progress, Questions, SaveError,
 };
 pub use diagnostics::{Diagnosis, Summary};
 pub use model::{Constants, ConstantsError, Model, ModelFileError, SourceError};
 pub use output::stan_csv::StanCsv;
-pub use output::{ConvertError, Draws, Run, RunError};
+pub use output::{ConvertError, Draws, Run, RunError, UnfinishedError};
 pub use privacy::{LoadError, OnBadRows, PrivateColumn, PrivateData, Vault};
-pub use sampler::{Chain, Draw, MetricForm, Phase, Plan, PlanError, SampleError};
+pub use sampler::{
+    Chain, Clip, Draw, MetricForm, Phase, Plan, PlanError, SampleError, Setting, Settings,
+};
 
 // What tests, benchmarks and the reproduction of the papers are made of.
 #[doc(hidden)]
@@ -237,6 +239,6 @@ pub use privacy::{
 };
 #[doc(hidden)]
 pub use sampler::{
-    Initial, Iterations, NoiseChoice, NonPrivateSettings, Observer, PlanRequest, PrivateSettings,
-    sample_exactly, sample_privately,
+    Initial, Iterations, NonPrivateRun, Observer, PlanRequest, PrivateSettings, sample_privately,
+    sample_without_privacy,
 };

@@ -111,7 +111,9 @@ fn watched(
         let inner = PrivateOracle::new(&problem.vault, plan, meter, noise.fork(chain as u64)?);
         let mut oracle = Watch::new(inner, problem.records.as_ref(), &plan.request);
         let mut walker = sampler.chain(plan, start, &mut oracle, &mut rng);
-        if let (Metric::Diagonal(_), Some(step)) = (&problem.metric, plan.request.step_size) {
+        if let (Metric::Diagonal(_), Some(step)) =
+            (&problem.metric, plan.request.settings.step_size)
+        {
             walker.tune(step, &problem.metric);
         }
         let (mut draws, mut accepted) = (Vec::new(), 0);
@@ -192,12 +194,13 @@ pub struct Watch<'a, O> {
 
 impl<'a, O: Oracle> Watch<'a, O> {
     pub fn new(inner: O, records: &'a dyn Clipping, request: &PlanRequest) -> Self {
-        let batches = request.batch_rate.is_some() || request.batch_size.is_some();
+        let batches =
+            request.settings.batch_rate.is_some() || request.settings.batch_size.is_some();
         Watch {
             inner,
             records,
-            clip_log_ratio: request.clip_log_ratio,
-            clip_gradient: request.clip_gradient,
+            clip_log_ratio: request.clip_log_ratio(),
+            clip_gradient: request.clip_gradient(),
             ratios: Shares::default(),
             gradients: Shares::default(),
             every: if batches { 100 } else { 1 },

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use dpm::diagnostics::mmd;
 use dpm::privacy::{GradientScale, PenaltyPlan, PenaltyScale, Subsampling};
 use dpm::sampler::{Kind, Metric, Oracle, Ratio, SampleError, lookup};
-use dpm::{NotPrivate, PlanRequest, PrivateRng, Real};
+use dpm::{NotPrivate, PlanRequest, PrivateRng, Real, Settings};
 
 use crate::chain::{Shares, Watch};
 use crate::chart::{Figure, Panel, Series};
@@ -192,10 +192,11 @@ impl Case {
         let dimension = self.posterior.shape.dimension();
         Ok(PlanRequest {
             algorithm: lookup(self.sampler).ok_or("no such sampler")?,
-            step_size: Some(self.step),
-            leapfrog_steps: self.leapfrog,
-            clip_log_ratio: bound,
-            clip_gradient: self.clip_gradient,
+            settings: Settings::new()
+                .step_size(self.step)
+                .leapfrog_steps(self.leapfrog)
+                .clip_log_ratio(bound)
+                .clip_gradient(self.clip_gradient),
             ..PlanRequest::new(Real::ONE, Real::from(1e-6), dimension)
         })
     }
@@ -378,7 +379,7 @@ impl<'a> Clipped<'a> {
         Ok(Clipped {
             problem,
             request,
-            gradients: GradientScale::new(request.clip_gradient, 2, 1.0)?,
+            gradients: GradientScale::new(request.clip_gradient(), 2, 1.0)?,
             // Of the noise that there is not: so little that no proposal is refused.
             log_ratios: PenaltyScale::new(2, 2f64.powi(-100))?,
             batches: PrivateRng::insecure(seed, NotPrivate::acknowledged()),
@@ -413,7 +414,7 @@ impl Oracle for Clipped<'_> {
         // The Euclidean distance; the thesis's code has |sum of the differences|, which is
         // 0 for many long steps.
         let squares = from.iter().zip(to).map(|(a, b)| (a - b) * (a - b));
-        let bound = self.request.clip_log_ratio * squares.sum::<f64>().sqrt();
+        let bound = self.request.clip_log_ratio() * squares.sum::<f64>().sqrt();
         Ok(match self.log_ratios.plan(bound)? {
             PenaltyPlan::Query(query) => Ratio::Penalised(self.problem.vault.clipped_log_ratio(
                 from,

@@ -8,12 +8,12 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use dpm::privacy::{InclusionRate, Subsampling};
-use dpm::sampler::{NonPrivateSettings, OpenSettings, lookup, sample_openly};
+use dpm::sampler::{NonPrivateRun, lookup, sample_without_privacy};
 use dpm::tune::tuned_plan;
 use dpm::{
-    Chain, Constants, Density, Initial, Iterations, MetricForm, Model, NoiseChoice, NotPrivate,
-    OnBadRows, Plan, PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows, Vault,
-    sample_exactly, sample_privately,
+    Chain, Constants, Density, Initial, Iterations, MetricForm, Model, NotPrivate, OnBadRows, Plan,
+    PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows, Settings, Vault,
+    sample_privately,
 };
 
 use crate::chart::{Figure, Panel, Series};
@@ -275,21 +275,19 @@ fn sgd(houses: &[&House], seed: u64, form: Form) -> Result<Draws, Box<dyn Error>
 /// `half` iterations of warm-up and as many kept.
 fn hmc(houses: &[&House], prior: Prior, seed: u64, half: u64) -> Result<Draws, Box<dyn Error>> {
     let vault = vault(houses, prior)?;
-    let settings = NonPrivateSettings {
-        algorithm: lookup("hmc").ok_or("no hmc")?,
-        chains: 1,
+    let hmc = lookup("hmc").ok_or("no hmc")?;
+    let run = NonPrivateRun {
+        request: PlanRequest {
+            chains: 1,
+            settings: Settings::new().metric(MetricForm::Dense),
+            ..PlanRequest::without_budget(hmc, vault.density().dimension())
+        },
         num_warmup: half,
         num_samples: half,
-        leapfrog_steps: 10,
-        max_depth: 10,
-        step_size: None,
-        target_acceptance: None,
-        metric: MetricForm::Dense,
-        temperature: 1.0,
+        initial: Initial::Points(vec![most_frequent(houses)]),
+        seed,
     };
-    let start = Initial::Points(vec![most_frequent(houses)]);
-    let permission = NotPrivate::acknowledged();
-    let chains = sample_exactly(&vault, &settings, &start, seed, permission, &())?;
+    let chains = sample_without_privacy(&vault, &run, NotPrivate::acknowledged(), &())?;
     Ok(draws(&chains, half as usize))
 }
 
@@ -307,18 +305,17 @@ fn openly(
     seed: u64,
 ) -> Result<Draws, Box<dyn Error>> {
     let vault = vault(houses, Prior::Normal)?;
-    let settings = OpenSettings {
-        request: PlanRequest {
-            friction,
-            ..request(name, eta)?
-        },
-        clipped: false,
+    let mut request = request(name, eta)?;
+    request.settings.friction = friction;
+    request.settings.clip_gradient = None;
+    let run = NonPrivateRun {
+        request,
         num_warmup: iterations / 2,
         num_samples: iterations / 2,
         initial: Initial::Points(vec![most_frequent(houses)]),
         seed,
     };
-    let chains = sample_openly(&vault, &settings, NotPrivate::acknowledged(), &())?;
+    let chains = sample_without_privacy(&vault, &run, NotPrivate::acknowledged(), &())?;
     Ok(draws(&chains, (iterations / 2) as usize))
 }
 
@@ -328,11 +325,12 @@ fn request(algorithm: &str, eta: f64) -> Result<PlanRequest, Box<dyn Error>> {
         algorithm: lookup(algorithm).ok_or("no such sampler")?,
         relation: Relation::AddRemove,
         chains: 1,
-        step_size: Some(eta),
-        step_decay: Some(0.0),
-        leapfrog_steps: J,
-        batch_rate: Some(RATE.parse()?),
-        clip_gradient: CLIP,
+        settings: Settings::new()
+            .step_size(eta)
+            .step_decay(0.0)
+            .leapfrog_steps(J)
+            .batch_rate(RATE.parse::<Real>()?)
+            .clip_gradient(CLIP),
         ..PlanRequest::new(EPSILON.parse()?, DELTA.parse()?, PREDICTORS * CLASSES)
     })
 }
@@ -347,9 +345,7 @@ fn dp_sghmc(
     let iterations = form.of(DP_ITERATIONS, DP_ITERATIONS, 2);
     let plan = Plan::new(PlanRequest {
         iterations: Iterations::Fixed(iterations),
-        noise: NoiseChoice::FromBudget { split: 0.5 },
-        // The budget asks for more.
-        friction: Some(1.0),
+        settings: request("dp-sghmc", ETA)?.settings.friction(1.0),
         ..request("dp-sghmc", ETA)?
     })?;
     let settings = PrivateSettings {

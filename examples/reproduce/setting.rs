@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use dpm::sampler::{Algorithm, PlanError, lookup};
+use dpm::sampler::{Algorithm, lookup};
 use dpm::tune::tuned_plan;
-use dpm::{Iterations, NoiseChoice, Plan, PlanRequest, Real};
+use dpm::{Iterations, Plan, PlanRequest, Real, Settings};
 
 use crate::problem::Problem;
 
@@ -163,10 +163,10 @@ impl Sampler {
             })
         };
         // Noise is settled: what is cut short costs less.
-        match with(Iterations::Fixed(terms.most_iterations)) {
-            Ok(plan) => Ok(plan),
-            Err(error) if is_refusal(&error) => Ok(with(Iterations::Max)?),
-            Err(error) => Err(error.into()),
+        let longest = with(Iterations::Max)?;
+        match longest.iterations_per_chain <= terms.most_iterations {
+            true => Ok(longest),
+            false => Ok(with(Iterations::Fixed(terms.most_iterations))?),
         }
     }
 
@@ -180,22 +180,18 @@ impl Sampler {
         } = terms;
         let records = problem.n;
         let n = records as f64;
-        let of_code = |tau: f64| Some(tau * n.sqrt());
+        let of_code = |tau: f64| tau * n.sqrt();
         let dimension = problem.vault.density().dimension();
         let plain = PlanRequest {
             algorithm: self.algorithm()?,
             chains,
             records: Some(records as u64),
             temperature: problem.temperature,
-            noise: NoiseChoice::Multipliers {
-                gradient: None,
-                log_ratio: None,
-            },
             ..PlanRequest::new(Real::from(epsilon), Real::from(delta), dimension)
         };
-        let noise = |gradient, log_ratio| NoiseChoice::Multipliers {
-            gradient,
-            log_ratio,
+        let with = |settings| PlanRequest {
+            settings,
+            ..plain.clone()
         };
         Ok(match *self {
             Sampler::Hmc {
@@ -206,73 +202,66 @@ impl Sampler {
                 b_l,
                 b_g,
                 trajectories,
-            } => PlanRequest {
-                noise: noise(of_code(tau_g), of_code(tau_l)),
-                step_size: Some(eta),
-                leapfrog_steps: leapfrog,
-                clip_log_ratio: b_l,
-                clip_gradient: b_g,
-                fresh_gradients: trajectories == Trajectories::Paper,
-                fixed_steps: trajectories == Trajectories::Thesis,
-                ..plain
-            },
+            } => with(
+                Settings::new()
+                    .tau_gradient(of_code(tau_g))
+                    .tau_log_ratio(of_code(tau_l))
+                    .step_size(eta)
+                    .leapfrog_steps(leapfrog)
+                    .clip_log_ratio(b_l)
+                    .clip_gradient(b_g)
+                    .fresh_gradients(trajectories == Trajectories::Paper)
+                    .fixed_steps(trajectories == Trajectories::Thesis),
+            ),
             Sampler::Penalty {
                 tau,
                 sd,
                 b_l,
                 guided,
-            } => PlanRequest {
-                noise: noise(None, of_code(tau)),
-                step_size: Some(sd),
-                clip_log_ratio: b_l,
-                one_component: guided,
-                guided_walk: guided,
-                ..plain
-            },
+            } => with(
+                Settings::new()
+                    .tau_log_ratio(of_code(tau))
+                    .step_size(sd)
+                    .clip_log_ratio(b_l)
+                    .one_component(guided)
+                    .guided_walk(guided),
+            ),
             Sampler::BatchPenalty {
                 variance,
                 sd,
                 b_l,
                 batch,
                 guided,
-            } => PlanRequest {
-                noise: noise(None, Some(variance.sqrt())),
-                step_size: Some(sd),
-                clip_log_ratio: b_l,
-                one_component: guided,
-                guided_walk: guided,
-                batch_rate: match batch {
-                    Batch::Poisson(rate) => Some(rate.parse()?),
-                    Batch::Fixed(_) => None,
-                },
-                batch_size: match batch {
-                    Batch::Poisson(_) => None,
-                    Batch::Fixed(size) => Some(size),
-                },
-                ..plain
-            },
-            Sampler::Barker { sd, batch } => PlanRequest {
-                step_size: Some(sd),
-                batch_size: Some(batch),
-                ..plain
-            },
-            Sampler::Sgld { clip, eta0 } => PlanRequest {
-                step_size: Some(2.0 * eta0 / n),
-                clip_gradient: clip,
-                batch_rate: Some(RATE.parse()?),
-                ..plain
-            },
+            } => {
+                let settings = Settings::new()
+                    .tau_log_ratio(variance.sqrt())
+                    .step_size(sd)
+                    .clip_log_ratio(b_l)
+                    .one_component(guided)
+                    .guided_walk(guided);
+                with(match batch {
+                    Batch::Poisson(rate) => settings.batch_rate(rate.parse::<Real>()?),
+                    Batch::Fixed(size) => settings.batch_size(size),
+                })
+            }
+            Sampler::Barker { sd, batch } => with(Settings::new().step_size(sd).batch_size(batch)),
+            Sampler::Sgld { clip, eta0 } => with(
+                Settings::new()
+                    .step_size(2.0 * eta0 / n)
+                    .clip_gradient(clip)
+                    .batch_rate(RATE.parse::<Real>()?),
+            ),
             Sampler::Sgnht {
                 clip,
                 eta0,
                 friction,
-            } => PlanRequest {
-                step_size: Some(eta0 / n),
-                friction: Some(friction),
-                clip_gradient: clip,
-                batch_rate: Some(RATE.parse()?),
-                ..plain
-            },
+            } => with(
+                Settings::new()
+                    .step_size(eta0 / n)
+                    .friction(friction)
+                    .clip_gradient(clip)
+                    .batch_rate(RATE.parse::<Real>()?),
+            ),
             // One release for nearly all of the budget.
             Sampler::Limit => PlanRequest {
                 algorithm: plain.algorithm,
@@ -280,8 +269,7 @@ impl Sampler {
                 temperature: plain.temperature,
                 chains: 1,
                 iterations: Iterations::Fixed(1),
-                gradients_per_draw: 1,
-                start_share: 1e-4,
+                settings: Settings::new().gradients_per_draw(1).start_share(1e-4),
                 ..PlanRequest::automatic(plain.epsilon, plain.delta, dimension)
             },
             Sampler::Automatic => {
@@ -299,8 +287,4 @@ impl Sampler {
             }
         })
     }
-}
-
-fn is_refusal(error: &PlanError) -> bool {
-    error.is_refusal()
 }

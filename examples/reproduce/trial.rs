@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use dpm::accounting::Terms;
 use dpm::diagnostics::{Severity, mean, quantile, sd};
-use dpm::sampler::{NonPrivateSettings, lookup};
+use dpm::sampler::{NonPrivateRun, lookup, sample_without_privacy};
 use dpm::{
     Accountant, Analysis, Budget, Constants, Density, Fit, Initial, MetricForm, Model, NotPrivate,
-    PlanRequest, PrivateData, Real, Relation, Session, Vault, sample_exactly,
+    PlanRequest, PrivateData, Real, Relation, Session, Settings, Vault,
 };
 use serde_json::Value;
 
@@ -175,24 +175,22 @@ fn posterior(
     draws: u64,
 ) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
     let density = vault.density();
-    let settings = NonPrivateSettings {
-        algorithm: lookup("nuts").ok_or("no nuts")?,
-        chains: 1,
+    let metric = match place.len() <= DENSE {
+        true => MetricForm::Dense,
+        false => MetricForm::Diagonal,
+    };
+    let run = NonPrivateRun {
+        request: PlanRequest {
+            chains: 1,
+            settings: Settings::new().metric(metric),
+            ..PlanRequest::without_budget(lookup("nuts").ok_or("no nuts")?, place.len())
+        },
         num_warmup: draws / 2,
         num_samples: draws,
-        leapfrog_steps: 10,
-        max_depth: 10,
-        step_size: None,
-        target_acceptance: None,
-        metric: match place.len() <= DENSE {
-            true => MetricForm::Dense,
-            false => MetricForm::Diagonal,
-        },
-        temperature: 1.0,
+        initial: Initial::Points(vec![place.to_vec()]),
+        seed,
     };
-    let start = Initial::Points(vec![place.to_vec()]);
-    let permission = NotPrivate::acknowledged();
-    let chains = sample_exactly(vault, &settings, &start, seed, permission, &())?;
+    let chains = sample_without_privacy(vault, &run, NotPrivate::acknowledged(), &())?;
     let kept = chains
         .iter()
         .flat_map(|chain| &chain.draws[(draws / 2) as usize..]);

@@ -55,6 +55,7 @@ pub use measure::Measure;
 pub use odometer::Odometer;
 pub use pld::PldDetails;
 pub use rdp::{RdpValue, rdp_curve};
+pub(crate) use real::exact_real;
 pub use real::{Real, RealError};
 pub use subsampled::{Scheme, Subsampled, batch_rate};
 pub use zcdp::{Conversion, zcdp_by};

@@ -55,6 +55,16 @@ impl Real {
         Real { high, low }
     }
 
+    /// Both parts, whose sum it is, to be written down without loss.
+    pub(crate) fn parts(self) -> [f64; 2] {
+        [self.high, self.low]
+    }
+
+    /// The number of which these are the [parts](Real::parts).
+    pub(crate) fn of_parts([high, low]: [f64; 2]) -> Real {
+        quick_two_sum(high, low)
+    }
+
     /// The nearest `f64`.
     pub fn to_f64(self) -> f64 {
         self.high
@@ -238,6 +248,21 @@ impl fmt::Display for Real {
 impl Serialize for Real {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.high)
+    }
+}
+
+/// Both parts of a number, for what is to be read back without loss.
+pub(crate) mod exact_real {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Real;
+
+    pub fn serialize<S: Serializer>(real: &Real, serializer: S) -> Result<S::Ok, S::Error> {
+        real.parts().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Real, D::Error> {
+        Ok(Real::of_parts(<[f64; 2]>::deserialize(deserializer)?))
     }
 }
 

@@ -1,12 +1,14 @@
 //! Whatever can go wrong between a model and its draws.
 
+use std::path::PathBuf;
+
 use crate::accounting::{BudgetError, LedgerError, TermsError};
 use crate::model::{ConstantsError, ModelFileError, SourceError};
-use crate::output::{ConvertError, RunError};
+use crate::output::{ConvertError, RunDirectoryError, RunError, UnfinishedError};
 use crate::privacy::LoadError;
 use crate::sampler::{PlanError, SampleError};
 
-use super::fit::SaveError;
+use super::files::SaveError;
 
 /// An error of any part of the library, for functions that use several of them.
 #[derive(Debug, thiserror::Error)]
@@ -38,18 +40,39 @@ pub enum Error {
     /// A setting of an analysis makes no sense for its model or its data.
     #[error("{0}")]
     Settings(String),
+    /// Where a chain is to begin is no point of the model.
+    #[error("{0}")]
+    InitialPoint(String),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
     Convert(#[from] ConvertError),
     #[error(transparent)]
     Save(#[from] SaveError),
+    /// A run that is to be resumed.
+    #[error(transparent)]
+    Unfinished(#[from] UnfinishedError),
+    /// The run ended early. What it released stays charged, and it can be
+    /// [resumed](crate::Analysis::resume) at its place.
+    #[error(
+        "{error}. What was released before is kept and stays charged; the run in `{}` can be resumed",
+        place.display()
+    )]
+    Cut { error: Box<Error>, place: PathBuf },
+    /// The operating system gives no random numbers.
+    #[error("no randomness: {0}")]
+    Randomness(std::io::Error),
     /// Of a sampler that is not of this crate.
     #[error(transparent)]
     Own(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
+    /// A directory that cannot be written.
+    pub(crate) fn write(error: RunDirectoryError) -> Error {
+        SaveError::Directory(error).into()
+    }
+
     /// Whether a budget refuses, so that the same settings would do with more of it.
     pub fn is_refusal(&self) -> bool {
         match self {

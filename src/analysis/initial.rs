@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::density::Density;
 use crate::model::numbers;
 
 /// The unconstrained coordinates of a JSON object of parameter values, either
 /// nested (`"beta": [1, 2]`) or by element (`"beta[1]": 1`). Other names are
-/// ignored: a draw lists derived quantities too.
-pub(crate) fn unconstrained_point(
-    density: &Density,
-    params: &Map<String, Value>,
-) -> Result<Vec<f64>, String> {
+/// ignored: a draw lists derived quantities too. An object `params` in it holds them, where there
+/// is one.
+pub(crate) fn unconstrained_point(density: &Density, point: &Value) -> Result<Vec<f64>, String> {
+    let params = point.get("params").unwrap_or(point).as_object();
+    let params = params.ok_or("expected an object of parameter values")?;
     let mut values = HashMap::new();
     for parameter in &density.model().parameters {
         let shape = &parameter.shape;

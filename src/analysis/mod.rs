@@ -4,23 +4,37 @@
 //! [`Session`](crate::accounting::Session) first, in whole, and gives back released values
 //! only.
 
-mod charge;
 mod clip;
 mod error;
+mod files;
 mod fit;
+mod foreseen;
 mod generated;
 mod initial;
+mod lengths;
 mod own;
-mod sample;
+mod prepare;
+mod report;
+mod request;
+mod run;
+mod saved;
+mod without_privacy;
 
-pub use clip::Clip;
-pub(crate) use clip::{ClipError, choose};
 pub use error::Error;
-pub use fit::{Fit, SaveError};
+pub use files::SaveError;
+pub(crate) use files::{RunFiles, Written, marked_csv, pretty};
+pub use fit::Fit;
+pub(crate) use foreseen::Foreseen;
 pub use generated::GeneratedQuantities;
 pub(crate) use initial::unconstrained_point;
+pub(crate) use lengths::{AskedIterations, AskedLengths};
 pub use own::{Oracle, Questions};
-pub use sample::{Analysis, Progress};
+pub(crate) use prepare::{Prepared, Promise};
+pub(crate) use report::{REPORT, name_of, of_directory as report_of};
+pub use request::{Analysis, Progress};
+pub(crate) use run::{Charge, Job, Ran, Watch, run};
+pub(crate) use saved::SavedRun;
+pub(crate) use without_privacy::OpenJob;
 
 #[cfg(test)]
 mod tests;

@@ -10,18 +10,20 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::charge;
-use super::clip::Clip;
 use super::error::Error;
 use super::fit::{Fit, Made};
-use super::sample::{Prepared, prepare};
+use super::lengths::{AskedLengths, Lengths};
+use super::prepare::{Design, Prepared, Promise};
+use super::request::Analysis;
+use super::run::settle;
 use crate::accounting::{Meter, Quote, Real, Session, Terms};
 use crate::density::Density;
 use crate::model::Model;
+use crate::output::RunLedger;
 use crate::privacy::{PrivateRng, Vault};
 use crate::sampler::{
-    Asked, Chain, Draw, Initial, Iterations, MetricForm, NoiseChoice, OWN, Oracle as _, Phase,
-    Plan, PlanRequest, PrivateOracle, Ratio, SampleError, public_rng, start,
+    Asked, Chain, Draw, Initial, OWN, Oracle as _, Phase, Plan, PrivateOracle, Ratio, SampleError,
+    Settings, public_rng, start,
 };
 
 /// What a sampler of your own will ask, and the share of a budget that it may take: so many
@@ -64,12 +66,9 @@ use crate::sampler::{
 #[derive(Debug, Clone)]
 #[must_use = "nothing happens until the questions are asked"]
 pub struct Questions {
-    name: String,
-    /// Epsilon, chains, what is asked and the noise.
-    request: PlanRequest,
-    clips: [Clip; 2],
-    temper_to: Option<f64>,
-    seed: u64,
+    /// Name, epsilon, chains and settings.
+    analysis: Analysis,
+    asked: Asked,
 }
 
 impl Questions {
@@ -78,71 +77,46 @@ impl Questions {
     /// ledger.
     pub fn new(name: impl Into<String>, epsilon: impl Into<Real>) -> Questions {
         Questions {
-            name: name.into(),
-            request: PlanRequest {
-                algorithm: &OWN,
-                chains: 1,
-                iterations: Iterations::Fixed(1),
-                ..PlanRequest::new(epsilon.into(), Real::ONE, 1)
-            },
-            clips: [Clip::Automatic; 2],
-            temper_to: None,
-            seed: 1,
+            analysis: Analysis::new(name, epsilon).chains(1),
+            asked: Asked::default(),
         }
     }
 
     /// How many gradients each chain may ask for.
     pub fn gradients(mut self, count: u64) -> Questions {
-        self.request.asked.gradients = count;
+        self.asked.gradients = count;
         self
     }
 
     /// How many log-ratios each chain may ask for.
     pub fn log_ratios(mut self, count: u64) -> Questions {
-        self.request.asked.log_ratios = count;
+        self.asked.log_ratios = count;
         self
     }
 
     /// Number of chains, which share the budget. [1]
     pub fn chains(mut self, chains: u64) -> Questions {
-        self.request.chains = chains;
+        self.analysis = self.analysis.chains(chains);
         self
     }
 
-    /// Bound on the l2 norm of one record's gradient.
-    pub fn clip_gradient(mut self, clip: impl Into<Clip>) -> Questions {
-        self.clips[0] = clip.into();
-        self
-    }
-
-    /// Bound on one record's log-likelihood ratio per unit of distance, unconstrained scale.
-    pub fn clip_log_ratio(mut self, clip: impl Into<Clip>) -> Questions {
-        self.clips[1] = clip.into();
-        self
-    }
-
-    /// The share of the budget that goes to gradients where both are asked. [0.5]
-    pub fn noise_split(mut self, share: f64) -> Questions {
-        self.request.noise = NoiseChoice::FromBudget { split: share };
-        self
-    }
-
-    /// Gradients of batches that each record is in with this probability, scaled up to all
-    /// records. Needs a session of an accountant that counts batches (`rdp`).
-    pub fn batch_rate(mut self, rate: impl Into<Real>) -> Questions {
-        self.request.batch_rate = Some(rate.into());
+    /// Clip bounds, the share of the budget that goes to gradients, and the rate of the batches
+    /// that gradients are of; no others. Batches need a session of an accountant that counts them
+    /// (`rdp`).
+    pub fn settings(mut self, settings: Settings) -> Questions {
+        self.analysis = self.analysis.settings(settings);
         self
     }
 
     /// Tempers: the likelihood counts for so many records. Needs a public number of them.
     pub fn temper_to(mut self, records: f64) -> Questions {
-        self.temper_to = Some(records);
+        self.analysis = self.analysis.temper_to(records);
         self
     }
 
     /// Fixes the public randomness: [`Oracle::start`], [`Oracle::normal`], [`Oracle::uniform`].
     pub fn seed(mut self, seed: u64) -> Questions {
-        self.seed = seed;
+        self.analysis = self.analysis.seed(seed);
         self
     }
 
@@ -153,7 +127,8 @@ impl Questions {
     ///
     /// No questions, settings that make no sense, or a share that is too small.
     pub fn plan(&self, model: &Model, terms: &Terms, records: Option<u64>) -> Result<Plan, Error> {
-        Ok(self.prepare(model, terms, terms.unit(), records)?.plan)
+        let promise = Promise::under(terms, self.analysis.epsilon(), records);
+        Ok(self.prepare(model, promise)?.plan)
     }
 
     /// What the questions would cost on a session's budget now; nothing is charged.
@@ -163,7 +138,10 @@ impl Questions {
     /// As of [`plan`](Questions::plan); another unit than the budget's.
     pub fn quote(&self, vault: &Vault, session: &Session) -> Result<Quote, Error> {
         let prepared = self.prepare_for(vault, session)?;
-        charge::quote(session, &self.name, &prepared.plan, &prepared.unit)
+        let request = prepared
+            .promise
+            .request(self.analysis.name(), &prepared.plan);
+        Ok(session.quote(&request)?)
     }
 
     /// Charges the session for all questions, and runs the sampler, once for each chain and
@@ -179,32 +157,30 @@ impl Questions {
         session: &Session,
         sampler: impl Fn(&mut Oracle<'_>) -> Result<(), Error> + Sync,
     ) -> Result<Fit, Error> {
-        let prepared = self.prepare_for(vault, session)?;
+        let mut prepared = self.prepare_for(vault, session)?;
         let plan = &prepared.plan;
         let noise = PrivateRng::from_os().map_err(SampleError::from)?;
-        let (chains, released, ledger) = charge::charged(
-            session,
-            &self.name,
-            plan,
-            &prepared.unit,
-            |meter| self.run(vault, plan, meter, &noise, &sampler),
-            |_| true,
-        )?;
+        let request = prepared.promise.request(self.analysis.name(), plan);
+        let reservation = session.reserve(&request)?;
+        // A session in memory leaves nothing to be looked up.
+        let path = session.path()?;
+        let mut ledger = path.map(|path| RunLedger::new(&path, &reservation));
+        let chains = self.run(vault, plan, reservation.meter(), &noise, &sampler);
+        let released = reservation.meter().counts();
+        // What it could not take down changes no charge.
+        let _ = settle(reservation, chains.is_ok(), ledger.as_mut());
+        let chains = chains?;
         let samples = chains.iter().map(|chain| chain.draws.len() as u64).min();
+        prepared.lengths.num_samples = samples.unwrap_or(0);
         Fit::new(Made {
-            name: self.name.clone(),
+            analysis: &self.analysis,
             density: vault.density(),
-            prepared,
+            prepared: &prepared,
             chains,
-            start: None,
+            learnt: None,
             released,
             ledger,
-            warmup: 0,
-            samples: samples.unwrap_or(0),
-            seed: self.seed,
-            metric: MetricForm::Unit,
-            target_acceptance: None,
-            temper_to: self.temper_to,
+            secure_noise: true,
         })
     }
 
@@ -221,7 +197,7 @@ impl Questions {
             let mut oracle = Oracle {
                 density: vault.density(),
                 private: PrivateOracle::new(vault, plan, meter, noise),
-                public: public_rng(self.seed, chain),
+                public: public_rng(self.analysis.public_seed(), chain),
                 asked: plan.request.asked,
                 chain,
                 draws: Vec::new(),
@@ -247,31 +223,25 @@ impl Questions {
     }
 
     fn prepare_for(&self, vault: &Vault, session: &Session) -> Result<Prepared, Error> {
-        let terms = session.terms()?;
-        let unit = charge::unit_of(vault, &terms)?;
-        let records = charge::public_n(vault, &terms)?;
-        self.prepare(vault.density().model(), &terms, &unit, records)
+        let promise = Promise::on(session, vault, self.analysis.epsilon())?;
+        self.prepare(vault.density().model(), promise)
     }
 
-    fn prepare(
-        &self,
-        model: &Model,
-        terms: &Terms,
-        unit: &str,
-        records: Option<u64>,
-    ) -> Result<Prepared, Error> {
-        let request = self.request.clone();
-        prepare(
-            request,
-            model,
-            terms,
-            unit,
-            records,
-            self.clips,
-            self.temper_to,
-        )
+    fn prepare(&self, model: &Model, promise: Promise) -> Result<Prepared, Error> {
+        let design = Design {
+            lengths: Some(ONCE),
+            asked: self.asked,
+            ..self.analysis.design(&OWN, 1)?
+        };
+        design.prepare(&AskedLengths::default(), model, promise)
     }
 }
+
+/// All questions of a chain are one iteration of the planner's.
+const ONCE: Lengths = Lengths {
+    num_warmup: 0,
+    num_samples: 1,
+};
 
 /// What a sampler of your own may ask of private data, under the plan of [`Questions`].
 ///

@@ -12,7 +12,8 @@ use crate::model::{Constants, Model};
 use crate::output::{Draws, Run};
 use crate::privacy::{NotPrivate, OnBadRows, PrivateData, Rows, Vault};
 use crate::sampler::{
-    ExactOracle, Initial, MetricForm, NonPrivateSettings, SampleError, lookup, sample_exactly,
+    Clip, ExactOracle, Initial, NonPrivateRun, PlanRequest, SampleError, Settings, lookup,
+    sample_without_privacy,
 };
 
 const MEAN: &str = "record { real<lower=-5, upper=5> y; }
@@ -34,7 +35,10 @@ fn vault() -> Vault {
 }
 
 fn short(epsilon: f64) -> Analysis {
-    Analysis::new("a test", epsilon).chains(2).iterations(5, 20)
+    Analysis::new("a test", epsilon)
+        .algorithm("dp-hmc")
+        .chains(2)
+        .iterations(5, 20)
 }
 
 fn message<T>(outcome: Result<T, Error>) -> String {
@@ -77,16 +81,21 @@ fn settings_that_cannot_be_are_said_and_cost_nothing() {
     assert!(said(short(1.0).algorithm("nuts")).contains("not private"));
     assert!(said(short(f64::NAN)).contains("epsilon is NaN"));
     assert!(said(short(-1.0)).contains("epsilon is -1"));
-    assert!(said(short(1.0).chains(0)).contains("--chains"));
+    assert!(said(short(1.0).chains(0)).contains("`chains`"));
     assert!(said(short(1.0).chains(1 << 40)).contains("each has a thread"));
-    assert!(said(short(1.0).iterations(10, 0)).contains("at least one iteration"));
-    assert!(said(short(1.0).iterations(u64::MAX, u64::MAX)).contains("too long"));
-    assert!(said(short(1.0).temper_to(1e9)).contains("their number, 2000"));
-    assert!(said(short(1.0).temper_to(f64::NAN)).contains("NaN records"));
-    assert!(said(short(1.0).noise_split(7.0)).contains("--noise-split"));
-    assert!(said(short(1.0).step_size(f64::INFINITY)).contains("--step-size"));
-    assert!(said(short(1.0).target_acceptance(2.0)).contains("between 0 and 1"));
-    assert!(said(short(1.0).clip_gradient(-1.0)).contains("positive"));
+    assert!(said(short(1.0).iterations(10, 0)).contains("`num_samples` must be at least 1"));
+    assert!(said(short(1.0).iterations(u64::MAX, u64::MAX)).contains("too large to be counted"));
+    assert!(said(short(1.0).temper_to(1e9)).contains("number of records, 2000"));
+    assert!(said(short(1.0).temper_to(f64::NAN)).contains("`temperature` is NaN"));
+    assert!(said(short(1.0).settings(Settings::new().noise_split(7.0))).contains("`noise_split`"));
+    assert!(
+        said(short(1.0).settings(Settings::new().step_size(f64::INFINITY))).contains("`step_size`")
+    );
+    assert!(
+        said(short(1.0).settings(Settings::new().target_acceptance(2.0)))
+            .contains("between 0 and 1")
+    );
+    assert!(said(short(1.0).settings(Settings::new().clip_gradient(-1.0))).contains("positive"));
     assert!(said(short(1.0).start_at(json!([]))).contains("0 initial points"));
     assert!(said(short(1.0).start_at(json!({ "nu": 1 }))).contains("`mu` has no value"));
     assert!(said(short(1.0).start_at(json!(3))).contains("object of parameter values"));
@@ -191,8 +200,7 @@ fn an_oracle_s_answers_are_the_exact_ones_but_for_their_noise() {
     let questions = Questions::new("means", 30.0)
         .gradients(100)
         .log_ratios(100)
-        .clip_gradient(1.0)
-        .clip_log_ratio(2.0)
+        .settings(Settings::new().clip_gradient(1.0).clip_log_ratio(2.0))
         .temper_to(1000.0);
     let plan = questions
         .plan(vault.model(), &session.terms().unwrap(), Some(2000))
@@ -309,7 +317,7 @@ fn budgets_of_units_and_of_records_are_not_mixed_up() {
         assert!(unit, "{}", message(refused));
     }
     assert!(message(short(1.0).sample(&by("record"), &of("record"))).contains("something else"));
-    let derived = short(1.0).clip_gradient(Clip::Derived);
+    let derived = short(1.0).settings(Settings::new().clip_gradient(Clip::Derived));
     assert!(message(derived.sample(&by("person"), &of("person"))).contains("rows of a unit"));
     // Put together by hand, they have no name.
     let y = vec![("y".to_string(), vec![0.5, 1.0, 1.5])];
@@ -380,7 +388,7 @@ fn batches_need_an_accountant_that_counts_them() {
         let session = Session::in_memory(terms).unwrap();
         let questions = Questions::new("batches", 1.0)
             .gradients(10)
-            .batch_rate(0.05);
+            .settings(Settings::new().batch_rate(0.05));
         questions.ask(&vault(), &session, |oracle| {
             let theta = oracle.start()?;
             let gradient = oracle.gradient(&theta)?;
@@ -391,7 +399,9 @@ fn batches_need_an_accountant_that_counts_them() {
     let fit = ask(Accountant::Rdp).unwrap();
     assert!(matches!(fit.events(), [Event::Subsampled(_)]));
     assert!(ask(Accountant::Gaussian).is_err());
-    let bad = Questions::new("batches", 1.0).gradients(10).batch_rate(7.0);
+    let bad = Questions::new("batches", 1.0)
+        .gradients(10)
+        .settings(Settings::new().batch_rate(7.0));
     assert!(
         bad.plan(&model(), &Terms::of_records(1.0, 1e-6).unwrap(), None)
             .is_err()
@@ -411,20 +421,17 @@ fn a_private_fit_does_not_tell_what_time_it_took() {
     let shown = format!("{fit:?}");
     assert!(shown.contains("seconds: None") && !shown.contains("seconds: Some"));
     // Without privacy it does.
-    let settings = NonPrivateSettings {
-        algorithm: lookup("hmc").unwrap(),
-        chains: 1,
+    let run = NonPrivateRun {
+        request: PlanRequest {
+            chains: 1,
+            ..PlanRequest::without_budget(lookup("hmc").unwrap(), 1)
+        },
         num_warmup: 2,
         num_samples: 2,
-        leapfrog_steps: 1,
-        max_depth: 1,
-        step_size: None,
-        target_acceptance: None,
-        metric: MetricForm::Unit,
-        temperature: 1.0,
+        initial: Initial::Random,
+        seed: 1,
     };
-    let permission = NotPrivate::acknowledged();
-    let exact = sample_exactly(&vault, &settings, &Initial::Random, 1, permission, &());
+    let exact = sample_without_privacy(&vault, &run, NotPrivate::acknowledged(), &());
     assert!(exact.unwrap()[0].seconds.is_some());
 }
 

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::failure::Failure;
 use super::headings;
 use crate::model::RecordColumn;
 use crate::privacy::{NotPrivate, OnBadRows, Reading, Rows, Survey, read_csv, survey_csv};
 use crate::syntax::did_you_mean;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum BadRows {
     /// Stop, with the line and the column
     Error,
@@ -35,7 +38,7 @@ impl From<BadRows> for OnBadRows {
 }
 
 /// How to read a data file.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub(super) struct DataSettings {
     /// Names of columns in the data: x=a,b,c (a matrix column by column; a name with a comma in quotes)
     #[arg(long, value_name = "NAME=HEADERS", help_heading = headings::DATA, hide_short_help = true)]

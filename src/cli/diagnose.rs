@@ -111,16 +111,6 @@ pub(super) fn say_beside_summary(run: &Path, files: &[StanCsv], common: &Common)
     }
 }
 
-/// Of chains that were written to this directory, which has no report yet. What cannot be read
-/// back is no failure of the run.
-pub(super) fn of_draws(run: &Path, config: &Value, report: &Value) -> Option<Diagnosis> {
-    let files = read_chains(run).ok()?;
-    let names = parameters(run, &files).ok()?;
-    Some(diagnose(&output::evidence(
-        run, names, &files, config, report,
-    )))
-}
-
 pub(super) fn evidence(run: &Path, files: &[StanCsv]) -> Result<Evidence, Failure> {
     let names = parameters(run, files)?;
     let config = read_json(&run.join("config.json"))?;

@@ -3,6 +3,12 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use super::ledger::how_to_resume;
+use super::run_settings::in_flags;
+use crate::analysis::Error;
+use crate::output::UnfinishedError;
+use crate::sampler::SampleError;
+
 /// Why a command stopped.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -86,5 +92,31 @@ impl Failure {
 
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
+    }
+}
+
+/// What goes wrong in the library, in the program's words.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Cut { error, place } => Failure::from(*error).and(format!(
+                "What was released before is kept and stays charged. {}",
+                how_to_resume(&place)
+            )),
+            Error::Session(error) => error.into(),
+            Error::Settings(message) => Failure::input(in_flags(&message)),
+            Error::Plan(error) if error.is_refusal() => {
+                Failure::budget(in_flags(&error.to_string()))
+            }
+            Error::Plan(error) => Failure::input(in_flags(&error.to_string())),
+            Error::Sample(error @ (SampleError::BadInitialPoint | SampleError::Plan(_))) => {
+                Failure::input(in_flags(&error.to_string()))
+            }
+            Error::Sample(error) => Failure::run(in_flags(&error.to_string())),
+            Error::Unfinished(UnfinishedError::Read { .. } | UnfinishedError::Directory(_))
+            | Error::Save(_)
+            | Error::Randomness(_) => Failure::run(error),
+            error => Failure::input(error),
+        }
     }
 }

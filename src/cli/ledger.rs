@@ -11,9 +11,10 @@ use super::plan::figure;
 use super::run_settings::RelationChoice;
 use super::{Common, pretty, print};
 use crate::accounting::{
-    AccountError, Accountant, Budget, EntryRef, Evidence, Grant, LedgerError, Outcome, Quote, Real,
-    Request, Reservation, RunRecord, Session, Settlement, Statement, Terms,
+    AccountError, Accountant, Budget, Evidence, LedgerError, Outcome, Quote, Real, RunRecord,
+    Session, Statement, Terms,
 };
+use crate::analysis::Promise;
 use crate::output::RunLedger;
 use crate::sampler::Plan;
 
@@ -421,108 +422,30 @@ fn describe(statement: &Statement, history: &[RunRecord]) -> Result<String, Fail
     Ok(text)
 }
 
-/// A ledger that a run takes from.
-pub(super) struct Account {
-    path: PathBuf,
-    session: Session,
-}
-
-impl Account {
-    /// Opens and checks it; before any data are read.
-    pub fn open(path: &Path) -> Result<Account, Failure> {
-        Ok(Account {
-            path: path.to_path_buf(),
-            session: Session::open(path)?,
-        })
-    }
-
-    /// What a plan would come to.
-    pub fn quote(&self, plan: &Plan, unit: &str) -> Result<Quote, Failure> {
-        let quote = self.session.quote(&request("", plan, unit))?;
-        if quote.fits {
-            Ok(quote)
-        } else {
-            Err(LedgerError::Refused(Box::new(quote)).into())
-        }
-    }
-
-    /// What a plan would come to whose run has the ledger's unit.
-    pub fn quote_for_its_unit(&self, plan: &Plan) -> Result<Quote, Failure> {
-        self.quote(plan, self.session.terms()?.unit())
-    }
-
-    /// Charges the whole plan.
-    pub fn reserve(
-        &self,
-        run: &str,
-        plan: &Plan,
-        unit: &str,
-        token: &str,
-        chains: usize,
-    ) -> Result<Reservation<'_>, Failure> {
-        self.session
-            .reserve_resumable(&request(run, plan, unit), token, chains)
-            .map_err(|error| match error {
-                LedgerError::Write { .. } | LedgerError::Watermark { .. } => Failure::run(format!(
-                    "{error}. The run is refused, and has released nothing"
-                )),
-                other => other.into(),
-            })
-    }
-
-    /// Goes on with a run on the charge that it has.
-    pub fn resume(
-        &self,
-        plan: &Plan,
-        unit: &str,
-        charge: EntryRef,
-        states: &[Option<Grant>],
-    ) -> Result<Reservation<'_>, Failure> {
-        let request = request("", plan, unit);
-        Ok(self.session.resume(&request, charge, states)?)
-    }
-
-    /// The charge of a run that died before it knew of it.
-    pub fn find_charge(&self, token: &str) -> Result<Option<EntryRef>, Failure> {
-        Ok(self.session.find_charge(token)?)
-    }
-
-    /// Whether the run of that charge can be gone on with.
-    pub fn is_open(&self, charge: EntryRef) -> Result<bool, Failure> {
-        Ok(self.session.is_open(charge)?)
-    }
-
-    /// What `privacy.json` says about the charge.
-    pub fn report(&self, reservation: &Reservation) -> RunLedger {
-        RunLedger::new(&self.path, reservation)
-    }
-}
-
-/// Notes in the ledger how a run ended, and gives the note. That this fails changes no charge.
-pub(super) fn settle(
-    reservation: Reservation,
-    completed: bool,
-    common: &Common,
-) -> Option<Settlement> {
-    let settled = if completed {
-        reservation.complete()
+/// What a plan would come to.
+///
+/// # Errors
+///
+/// It does not fit.
+pub(super) fn quote(session: &Session, promise: &Promise, plan: &Plan) -> Result<Quote, Failure> {
+    let quote = session.quote(&promise.request("", plan))?;
+    if quote.fits {
+        Ok(quote)
     } else {
-        reservation.stop()
-    };
-    match settled {
-        Ok(settlement) => {
-            if settlement.outcome == Outcome::NothingReleased {
-                common.say("nothing was released, so the ledger's charge is lifted");
-            }
-            Some(settlement)
-        }
-        Err(error) => {
-            common.say(format!(
-                "warning: the ledger could not note how the run ended, so it stays charged as one that died: {error}"
-            ));
-            None
-        }
+        Err(LedgerError::Refused(Box::new(quote)).into())
     }
+}
+
+/// How to go on with a run, in words.
+pub(super) fn how_to_resume(place: &Path) -> String {
+    let quote = match place.as_os_str().to_string_lossy().contains(' ') {
+        true => "'",
+        false => "",
+    };
+    format!(
+        "Go on with `dpm sample --resume {quote}{}{quote}`",
+        place.display()
+    )
 }
 
 /// The ledger's side of a plan, in a line.
@@ -535,13 +458,4 @@ pub(super) fn line(quote: &Quote) -> String {
         figure(quote.requested),
         figure((quote.total - quote.spent_after).max(0.0))
     )
-}
-
-fn request<'a>(run: &'a str, plan: &'a Plan, unit: &'a str) -> Request<'a> {
-    Request {
-        run,
-        events: &plan.events,
-        relation: plan.request.relation,
-        unit,
-    }
 }

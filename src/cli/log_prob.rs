@@ -80,11 +80,10 @@ fn read_points(path: &PathBuf) -> Result<Vec<Value>, Failure> {
 }
 
 fn evaluate(vault: &Vault, point: &Value) -> Result<Value, String> {
-    let params = point
-        .get("params")
-        .and_then(Value::as_object)
-        .ok_or("expected an object with `params`")?;
-    let theta = unconstrained_point(vault.density(), params)?;
+    if !point["params"].is_object() {
+        return Err("expected an object with `params`".to_owned());
+    }
+    let theta = unconstrained_point(vault.density(), point)?;
     let (log_likelihood, adjoint) = vault.exact(&theta, NotPrivate::acknowledged());
     let [prior, jacobian] = vault.density().prior_and_jacobian(&theta);
     let (_, gradient) = vault.density().pull_back(&theta, &adjoint);

@@ -8,7 +8,6 @@ mod account;
 mod calibrate;
 mod chains;
 mod check;
-mod clip_bounds;
 mod compare;
 mod completions;
 mod convert;
@@ -16,7 +15,6 @@ mod data_file;
 mod diagnose;
 mod failure;
 mod fmt;
-mod foreseen;
 mod generate;
 mod headings;
 mod info;
@@ -40,6 +38,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use clap::{Parser, Subcommand};
 
+use crate::analysis::pretty;
 use failure::Failure;
 
 /// Differentially private Bayesian modelling.
@@ -133,12 +132,6 @@ fn print(text: &str) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// JSON as this program prints it, a line feed at its end.
-fn pretty(value: &serde_json::Value) -> String {
-    let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
-    text + "\n"
 }
 
 #[derive(Debug, Subcommand)]

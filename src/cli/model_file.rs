@@ -119,7 +119,7 @@ impl ModelFile {
                 ),
             });
         }
-        Ok(model)
+        Ok(model.from(&self.source, &self.path))
     }
 
     /// A program and its constants do not fit together.
@@ -162,8 +162,12 @@ impl ModelFile {
 
     /// The file's name without its ending, for default names.
     pub fn stem(&self) -> String {
-        self.path
-            .file_stem()
-            .map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned())
+        model_name(&self.path)
     }
+}
+
+/// The name of a model's file without its ending.
+pub(super) fn model_name(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(|| "model".into(), |s| s.to_string_lossy().into_owned())
 }

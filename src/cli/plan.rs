@@ -1,21 +1,21 @@
 //! `dpm plan`: what a run would release, before the data is there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::Common;
-use super::clip_bounds::ClipBounds;
 use super::failure::Failure;
-use super::foreseen::{self, Foreseen};
 use super::headings;
-use super::ledger::{self, Account};
-use super::model_file::ModelFile;
-use super::run_settings::RunSettings;
+use super::ledger;
+use super::model_file::{ModelFile, model_name};
+use super::run_settings::{RunSettings, SamplerFlags, in_flags};
 use super::{pretty, print};
+use crate::accounting::{Quote, Session};
+use crate::analysis::{Foreseen, Prepared, Promise};
 use crate::model::Model;
 use crate::privacy::Subsampling;
-use crate::sampler::{Plan, Question};
+use crate::sampler::{Plan, Question, Setting};
 use crate::tune::{Prediction, short_simulation};
 
 #[derive(Debug, clap::Args)]
@@ -59,6 +59,8 @@ pub(super) struct Arguments {
     ledger: Option<PathBuf>,
     #[command(flatten)]
     settings: RunSettings,
+    #[command(flatten)]
+    sampler: SamplerFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -68,57 +70,48 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let name = match &arguments.algorithm {
-        Some(name) => name,
-        None => arguments.settings.default_algorithm(false),
-    };
-    let algorithm = super::sample::known_algorithm(name)?;
+    let name = arguments.algorithm.as_deref();
+    let analysis =
+        (arguments.settings).analysis(model_name(&arguments.model), name, &arguments.sampler)?;
+    let algorithm = analysis.sampler()?;
     if !algorithm.is_private() {
         return Err(Failure::input(format!(
             "`{}` releases exact values; there is nothing to plan",
-            name
+            algorithm.name
         )));
     }
     if arguments.rows == 0 {
         return Err(Failure::input("--rows must be at least 1"));
     }
-    arguments.settings.check(algorithm)?;
+    analysis.check(algorithm)?;
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
-    let settings = &arguments.settings;
-    let n = settings.public_n(arguments.rows);
-    let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
-    let shared_units = arguments.unit.is_some();
-    let (plan, lengths, foreseen) =
-        foreseen::plan(settings, algorithm, n, &model, &clips, shared_units)?;
-    let (_, delta, default) = settings.budget(n)?;
-    if default {
+    let (promise, default_delta) =
+        (arguments.settings).promise(arguments.rows, arguments.unit.as_deref())?;
+    let prepared = analysis.prepare(&model, promise)?;
+    let plan = &prepared.plan;
+    if default_delta {
         common.say(format!(
             "delta was not given: taking 0.1 / n = {:.3e}",
-            delta.to_f64()
+            prepared.promise.delta.to_f64()
         ));
     }
-    let simulated = simulate(&model, &plan, arguments.rows, common);
+    let simulated = simulate(&model, plan, arguments.rows, common);
     let noisy = simulated.as_ref().and_then(Simulated::warning);
     for warning in plan.warnings.iter().chain(&noisy) {
-        common.say(format!("warning: {warning}"));
+        common.say(in_flags(&format!("warning: {warning}")));
     }
     let quote = match &arguments.ledger {
-        Some(path) => {
-            let account = Account::open(path)?;
-            Some(match &arguments.unit {
-                Some(unit) => account.quote(&plan, unit)?,
-                None => account.quote_for_its_unit(&plan)?,
-            })
-        }
+        Some(path) => Some(quote(path, &prepared, arguments.unit.is_some())?),
         None => None,
     };
+    let foreseen = prepared.foreseen.as_ref();
     print(&match arguments.format {
         Format::Json => {
-            let mut json = json_of(&plan);
-            json["clipping"] = clips.json(&plan);
-            json["foreseen"] = json!(foreseen.as_ref().map(Foreseen::json));
+            let mut json = json_of(plan);
+            json["clipping"] = prepared.clips.report(plan).json();
+            json["foreseen"] = json!(foreseen.map(Foreseen::json));
             json["simulated"] = json!(simulated.as_ref().map(|s| &s.prediction));
             if let (Some(list), Some(warning)) = (json["warnings"].as_array_mut(), noisy) {
                 list.push(warning.into());
@@ -129,14 +122,28 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             pretty(&json)
         }
         Format::Text => {
-            let mut lines = describe(&plan, lengths.num_warmup, lengths.num_samples);
-            lines.extend(clips.lines());
+            let lengths = prepared.lengths;
+            let mut lines = describe(plan, lengths.num_warmup, lengths.num_samples);
+            lines.extend(prepared.clips.lines().iter().map(|line| in_flags(line)));
             lines.extend(simulated.iter().flat_map(Simulated::lines));
-            lines.extend(foreseen.as_ref().map(Foreseen::line));
+            lines.extend(foreseen.map(Foreseen::line));
             lines.extend(quote.as_ref().map(ledger::line));
             lines.join("\n") + "\n"
         }
     })
+}
+
+/// What the run would come to in a ledger; without --unit, for whatever the ledger's unit is.
+fn quote(path: &Path, prepared: &Prepared, has_unit: bool) -> Result<Quote, Failure> {
+    let session = Session::open(path)?;
+    let promise = match has_unit {
+        true => prepared.promise.clone(),
+        false => Promise {
+            unit: Some(session.terms()?.unit().to_owned()),
+            ..prepared.promise.clone()
+        },
+    };
+    ledger::quote(&session, &promise, &prepared.plan)
 }
 
 /// The plan on records that are made up.
@@ -172,7 +179,7 @@ impl Simulated {
         let ratio = self.prediction.noise_to_gradient;
         let ratio = ratio.filter(|r| self.followed && *r > DROWNED)?;
         Some(format!(
-            "on simulated records the noise of a gradient is {ratio:.1} times what the gradient varies by across the posterior; above {DROWNED} the dynamics are mostly noise. Use fewer iterations, leapfrog steps or chains, a smaller --clip-gradient, a larger epsilon, or more records"
+            "on simulated records the noise of a gradient is {ratio:.1} times what the gradient varies by across the posterior; above {DROWNED} the dynamics are mostly noise. Use fewer iterations, leapfrog steps or chains, a smaller `clip_gradient`, a larger epsilon, or more records"
         ))
     }
 
@@ -232,8 +239,8 @@ pub(super) fn json_of(plan: &Plan) -> Value {
         "iterations_per_chain": plan.iterations_per_chain,
         "chains": plan.request.chains,
         "algorithm": plan.request.algorithm.name,
-        "leapfrog_steps": has_trajectories(plan).then_some(plan.request.leapfrog_steps),
-        "gradients_per_draw": plan.request.algorithm.travels().then_some(plan.request.gradients_per_draw),
+        "leapfrog_steps": has_trajectories(plan).then_some(plan.request.leapfrog_steps()),
+        "gradients_per_draw": plan.request.algorithm.travels().then_some(plan.request.gradients_per_draw()),
         "tau_gradient": plan.tau(Question::Gradient),
         "tau_log_ratio": plan.tau(Question::LogRatio),
         "events": plan.events,
@@ -280,10 +287,8 @@ fn describe_predicted(plan: &Plan) -> Vec<String> {
 }
 
 fn has_trajectories(plan: &Plan) -> bool {
-    plan.request
-        .algorithm
-        .settings
-        .contains(&"--leapfrog-steps")
+    let settings = plan.request.algorithm.settings;
+    settings.contains(&Setting::leapfrog_steps)
 }
 
 /// An epsilon for people.
@@ -311,7 +316,7 @@ pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<St
             r.chains,
             plan.iterations_per_chain,
             if has_trajectories(plan) {
-                format!(", {} leapfrog steps each", r.leapfrog_steps)
+                format!(", {} leapfrog steps each", r.leapfrog_steps())
             } else {
                 String::new()
             }

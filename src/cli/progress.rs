@@ -52,7 +52,6 @@ pub(super) struct Progress<'a> {
     /// When the chains began, where something was learnt before.
     chains_begun: OnceLock<Instant>,
     learning: OnceLock<ProgressBar>,
-    start: OnceLock<Arc<dyn Beginning>>,
     style: ProgressStyle,
     screen: MultiProgress,
 }
@@ -112,22 +111,9 @@ impl<'a> Progress<'a> {
             begun,
             chains_begun: OnceLock::new(),
             learning: OnceLock::new(),
-            start: OnceLock::new(),
             style,
             screen,
         }
-    }
-
-    /// Takes the bars off the screen.
-    pub fn clear(&self) {
-        for bar in &self.bars {
-            bar.bar.finish_and_clear();
-        }
-    }
-
-    /// What was learnt before the chains began, of samplers that learn.
-    pub fn into_start(self) -> Option<Arc<dyn Beginning>> {
-        self.start.into_inner()
     }
 
     fn spent(&self) -> String {
@@ -177,6 +163,15 @@ impl<'a> Progress<'a> {
             spent: &self.spent(),
             elapsed: now - *self.chains_begun.get().unwrap_or(&self.begun),
         }))
+    }
+}
+
+/// Takes the bars off the screen.
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        for bar in &self.bars {
+            bar.bar.finish_and_clear();
+        }
     }
 }
 
@@ -253,7 +248,7 @@ impl Observer for Progress<'_> {
         }
     }
 
-    fn learnt(&self, learnt: &Arc<dyn Beginning>) {
+    fn learnt(&self, _: &Arc<dyn Beginning>) {
         if let Some(bar) = self.learning.get() {
             bar.finish_and_clear();
         }
@@ -261,8 +256,6 @@ impl Observer for Progress<'_> {
         for bar in &self.bars {
             bar.bar.reset_eta();
         }
-        // Told once; were it told twice, of the same start.
-        let _ = self.start.set(learnt.clone());
     }
 
     fn interrupted(&self) -> bool {

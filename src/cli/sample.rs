@@ -1,59 +1,32 @@
 //! `dpm sample`: the main job.
 
-mod resume;
-mod without_privacy;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::clip_bounds::ClipBounds;
 use super::data_file::DataSettings;
 use super::diagnose;
 use super::failure::Failure;
-use super::foreseen::{self, Foreseen};
 use super::headings;
-use super::initial::initial_values;
-use super::ledger::{self, Account};
-use super::model_file::ModelFile;
-use super::plan::{figure, unproved};
-use super::report;
-use super::run_settings::{Lengths, RunSettings, refuse_foreign};
-use super::summary::marked_csv;
-use super::{Common, pretty, say_always};
+use super::initial::start_of;
+use super::ledger;
+use super::model_file::{ModelFile, model_name};
+use super::plan::{describe, figure, unproved};
+use super::progress::{Progress, Spending};
+use super::run_settings::{RunSettings, SamplerFlags, flag, in_flags, promise};
+use super::{Common, say_always};
+use crate::accounting::{LedgerError, Meter, Outcome, Real, Relation, Session};
+use crate::analysis::{
+    Analysis, Charge, Error, Foreseen, Job, OpenJob, Ran, RunFiles, SavedRun, Watch, Written,
+    run as run_private,
+};
 use crate::density::Density;
 use crate::diagnostics::Summary;
-use crate::output::stan_csv::{Metric, StanCsvHeader};
-use crate::output::{
-    PrivateRun, RECORD, RunDirectory, Unfinished, chain_csv, private_report, sampled,
-};
-use crate::privacy::{LoadError, NotPrivate, PrivateRng, Subsampling, Vault};
-use crate::sampler::{
-    self, ALGORITHMS, Algorithm, Chain, DEFAULT_MAX_DEPTH, Initial, Kind, MetricForm, NoiseChoice,
-    Plan, PrivateSettings, Question, SampleError,
-};
-use crate::syntax::did_you_mean;
-
-use resume::{Kept, Ran};
-
-/// The form of the metric, as CmdStan names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum MetricChoice {
-    Unit,
-    Diag,
-    Dense,
-}
-
-impl From<MetricChoice> for MetricForm {
-    fn from(choice: MetricChoice) -> MetricForm {
-        match choice {
-            MetricChoice::Unit => MetricForm::Unit,
-            MetricChoice::Diag => MetricForm::Diagonal,
-            MetricChoice::Dense => MetricForm::Dense,
-        }
-    }
-}
+use crate::output::{RECORD, RunDirectory};
+use crate::privacy::{LoadError, NotPrivate, Vault};
+use crate::sampler::{ALGORITHMS, Algorithm, Observer, Plan};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_SHORT_HELP, after_long_help = after_long_help())]
@@ -66,6 +39,8 @@ pub(super) struct Arguments {
     data: Option<PathBuf>,
     #[command(flatten)]
     settings: RunSettings,
+    #[command(flatten)]
+    sampler: SamplerFlags,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
@@ -80,27 +55,6 @@ pub(super) struct Arguments {
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
     #[arg(long, help_heading = headings::CHAINS)]
     not_private: bool,
-    /// What warm-up estimates of the posterior's scales [default: unit where private or clipped, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORM",
-        help_heading = headings::STEPS,
-        hide_short_help = true
-    )]
-    metric: Option<MetricChoice>,
-    /// Without privacy: most doublings of a nuts trajectory [default: 10]
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=20),
-        help_heading = headings::STEPS,
-        hide_short_help = true
-    )]
-    max_depth: Option<u32>,
-    /// Mean acceptance that warm-up aims at [default: dp-hmc 0.5, dp-penalty 0.3, dp-barker 0.25, nuts and (clipped-)hmc 0.8, (clipped-)rwmh 0.234]
-    #[arg(long, value_name = "P", help_heading = headings::STEPS, hide_short_help = true)]
-    target_acceptance: Option<f64>,
     /// The budget of these data, as made by `dpm ledger create`: the run is charged to it, or refused
     #[arg(long, value_name = "FILE", help_heading = headings::BUDGET)]
     ledger: Option<PathBuf>,
@@ -156,7 +110,7 @@ pub(super) struct Arguments {
     #[arg(
         long,
         value_name = "RUN",
-        conflicts_with_all = resume::SETTLED,
+        conflicts_with_all = SETTLED,
         help_heading = headings::OUTPUT
     )]
     resume: Option<PathBuf>,
@@ -186,7 +140,7 @@ fn after_long_help() -> String {
             "  {}: {}\n      {}\n",
             algorithm.name,
             algorithm.summary,
-            algorithm.settings.join(" ")
+            flags_of(algorithm)
         );
     }
     text.push_str(
@@ -195,162 +149,162 @@ fn after_long_help() -> String {
     text
 }
 
-/// The sampler of that name.
-pub(super) fn known_algorithm(name: &str) -> Result<&'static Algorithm, Failure> {
-    if let Some(algorithm) = sampler::lookup(name) {
-        return Ok(algorithm);
-    }
-    let known = ALGORITHMS.iter().map(|a| a.name);
-    let hint = did_you_mean(name, known)
-        .map(|s| format!(" (did you mean `{s}`?)"))
-        .unwrap_or_default();
-    Err(Failure::input(format!(
-        "there is no sampler `{name}`{hint}; there are {}",
-        list_of_algorithms()
-    )))
+/// The flags of a sampler's settings.
+fn flags_of(algorithm: &Algorithm) -> String {
+    let flags = algorithm
+        .settings
+        .iter()
+        .map(|setting| flag(setting.name()));
+    flags.collect::<Vec<_>>().join(" ")
 }
 
-fn list_of_algorithms() -> String {
-    let names: Vec<String> = ALGORITHMS.iter().map(|a| format!("`{}`", a.name)).collect();
-    names.join(", ")
-}
+/// What a run that goes on has settled before.
+const SETTLED: [&str; 16] = [
+    "model",
+    "data",
+    "constants",
+    "algorithm",
+    "not_private",
+    "RunSettings",
+    "SamplerFlags",
+    "ledger",
+    "thin",
+    "init",
+    "DataSettings",
+    "seed",
+    "insecure_noise_seed",
+    "out",
+    "overwrite",
+    "no_report",
+];
 
-impl Arguments {
-    /// Required, unless a run goes on, whose arguments are those it began with.
-    fn model(&self) -> &Path {
-        self.model.as_deref().unwrap_or(Path::new(""))
-    }
-
-    /// The sampler's name, as given or by the settings that are.
-    fn algorithm(&self) -> &str {
-        let given = [self.metric.is_some(), self.target_acceptance.is_some()];
-        match &self.algorithm {
-            Some(name) => name,
-            None => self.settings.default_algorithm(given.contains(&true)),
-        }
-    }
-
-    fn data(&self) -> &Path {
-        self.data.as_deref().unwrap_or(Path::new(""))
-    }
+/// Where a run takes things from, and what else it is to be resumed with beside its analysis.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sources {
+    model: PathBuf,
+    data: PathBuf,
+    constants: Option<PathBuf>,
+    ledger: Option<PathBuf>,
+    init: String,
+    reading: DataSettings,
+    /// Without loss.
+    delta: Option<[f64; 2]>,
+    relation: Relation,
+    threads: Option<usize>,
+    no_report: bool,
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    match &arguments.resume {
-        Some(place) => resume::run(place, arguments, common),
-        None => begin(arguments, None, common),
-    }
+    let (command, saved) = match &arguments.resume {
+        Some(place) => resumed(place, arguments, common)?,
+        None => (arguments.command(common)?, None),
+    };
+    command.run(saved)
 }
 
-/// A new run, or one that goes on from what was kept.
-fn begin(arguments: &Arguments, kept: Option<Kept>, common: &Common) -> Result<(), Failure> {
-    let algorithm = known_algorithm(arguments.algorithm())?;
-    check_usage(arguments, algorithm)?;
-    let file = ModelFile::read(arguments.model(), common)?;
-    file.show_warnings(common);
-    let model = file.bind(arguments.constants.as_deref(), common)?;
-    let place = match (&kept, &arguments.out) {
-        (Some(kept), _) => kept.store.place().to_path_buf(),
-        (None, Some(out)) => out.clone(),
-        (None, None) => PathBuf::from(format!("{}-run", file.stem())),
-    };
-    match &kept {
-        Some(kept) => kept.check_model(&file, arguments)?,
-        None => RunDirectory::check(&place, arguments.overwrite).map_err(Failure::input)?,
-    }
-    let account = arguments.ledger.as_deref().map(Account::open).transpose()?;
-    set_threads(arguments.threads)?;
-    let rows = arguments.reading.load(arguments.data(), &model.columns)?;
-    let vault = Vault::new(Density::new(model), rows);
-    let settings = &arguments.settings;
-    let n_is_private = algorithm.is_private() && settings.public_n(0).is_none();
-    if vault.n() == 0 && !n_is_private {
-        return Err(Failure::input(LoadError::no_rows()));
-    }
-    let initial = initial_values(&arguments.init, arguments.settings.chains, vault.density())?;
-    let job = Job {
-        arguments,
+/// A run to go on with.
+fn resumed<'a>(
+    place: &Path,
+    arguments: &Arguments,
+    common: &'a Common,
+) -> Result<(SampleCommand<'a>, Option<SavedRun>), Failure> {
+    let saved = SavedRun::open(place)?;
+    let mut sources: Sources =
+        serde_json::from_value(saved.command().clone()).map_err(|_| saved.unknown())?;
+    sources.threads = arguments.threads.or(sources.threads);
+    let (done, lost) = saved.done_and_lost();
+    let chains: Vec<String> = done.iter().map(u64::to_string).collect();
+    common.say(format!(
+        "going on with `{}`: iterations {} of its chains are over, {lost} of them lost in interruptions",
+        place.display(),
+        chains.join(" ")
+    ));
+    let command = SampleCommand {
         common,
-        file: &file,
-        vault: &vault,
-        initial,
-        place: &place,
-        account,
-        kept,
+        analysis: saved.analysis()?,
+        sources,
+        place: place.to_path_buf(),
+        overwrite: false,
     };
-    match algorithm.kind {
-        Kind::Private(_) => job.private(algorithm),
-        Kind::Exact => job.not_private(algorithm),
-        Kind::Open(_) | Kind::Clipped(_) => job.reference(algorithm),
-    }
+    Ok((command, Some(saved)))
 }
 
-fn check_usage(arguments: &Arguments, algorithm: &Algorithm) -> Result<(), Failure> {
-    let is_private = algorithm.is_private();
-    if is_private && arguments.not_private {
-        return Err(Failure::input(format!(
-            "`{}` is private; --not-private goes with `--algorithm hmc`",
-            arguments.algorithm()
-        )));
+impl Arguments {
+    /// A new run.
+    fn command<'a>(&self, common: &'a Common) -> Result<SampleCommand<'a>, Failure> {
+        // Required, unless a run is resumed.
+        let model = self.model.clone().unwrap_or_default();
+        let sources = Sources {
+            data: self.data.clone().unwrap_or_default(),
+            constants: self.constants.clone(),
+            ledger: self.ledger.clone(),
+            init: self.init.clone(),
+            reading: self.reading.clone(),
+            delta: self.settings.delta.map(Real::parts),
+            relation: self.settings.relation.into(),
+            threads: self.threads,
+            no_report: self.no_report,
+            model,
+        };
+        let stem = model_name(&sources.model);
+        let settings = &self.settings;
+        let unnamed = settings.analysis(stem.clone(), self.algorithm.as_deref(), &self.sampler);
+        let algorithm = unnamed?.sampler()?;
+        self.check_usage(algorithm)?;
+        let name = format!("{stem} ({})", algorithm.name);
+        let mut analysis = settings
+            .analysis(name, Some(algorithm.name), &self.sampler)?
+            .thin(self.thin)
+            .seed(self.seed);
+        if let Some(start) = start_of(&self.init)? {
+            analysis = analysis.start_at(start);
+        }
+        if let Some(seed) = self.insecure_noise_seed {
+            analysis = analysis.insecure_noise_seed(seed);
+        }
+        analysis.check(algorithm)?;
+        Ok(SampleCommand {
+            common,
+            analysis,
+            sources,
+            place: match &self.out {
+                Some(out) => out.clone(),
+                None => PathBuf::from(format!("{stem}-run")),
+            },
+            overwrite: self.overwrite,
+        })
     }
-    if !is_private && !arguments.not_private {
-        return Err(Failure::input(format!(
-            "`{}` gives no privacy at all: add --not-private if that is meant",
-            arguments.algorithm()
-        )));
+
+    fn check_usage(&self, algorithm: &Algorithm) -> Result<(), Failure> {
+        let name = algorithm.name;
+        let wrong = match (algorithm.is_private(), self.not_private) {
+            (true, true) => {
+                format!("`{name}` is private; --not-private goes with `--algorithm hmc`")
+            }
+            (false, false) => {
+                format!("`{name}` gives no privacy at all: add --not-private if that is meant")
+            }
+            (false, true) if self.settings.epsilon.is_some() || self.settings.delta.is_some() => {
+                format!(
+                    "--epsilon and --delta mean nothing for `{name}`, which is not private: leave them out"
+                )
+            }
+            (false, true) if self.ledger.is_some() => format!(
+                "`{name}` is not private, so there is no charge that could cover it: leave --ledger out, and do not publish what it writes"
+            ),
+            (true, false) if self.ledger.is_some() && self.reading.unit() == Some(RECORD) => {
+                format!(
+                    "in a ledger the unit `{RECORD}` is a row, and not a column of that name: call the column something else"
+                )
+            }
+            (true, false) if self.ledger.is_some() && self.insecure_noise_seed.is_some() => {
+                "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out".to_owned()
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::input(wrong))
     }
-    if !is_private && (arguments.settings.epsilon.is_some() || arguments.settings.delta.is_some()) {
-        return Err(Failure::input(format!(
-            "--epsilon and --delta mean nothing for `{}`, which is not private: leave them out",
-            arguments.algorithm()
-        )));
-    }
-    if arguments.ledger.is_some() && !is_private {
-        return Err(Failure::input(format!(
-            "`{}` is not private, so there is no charge that could cover it: leave --ledger out, and do not publish what it writes",
-            arguments.algorithm()
-        )));
-    }
-    if arguments.ledger.is_some() && arguments.reading.unit() == Some(RECORD) {
-        return Err(Failure::input(format!(
-            "in a ledger the unit `{RECORD}` is a row, and not a column of that name: call the column something else"
-        )));
-    }
-    if arguments.ledger.is_some() && arguments.insecure_noise_seed.is_some() {
-        return Err(Failure::input(
-            "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out",
-        ));
-    }
-    refuse_foreign(
-        algorithm,
-        &[
-            ("--metric", arguments.metric.is_some()),
-            ("--max-depth", arguments.max_depth.is_some()),
-            ("--target-acceptance", arguments.target_acceptance.is_some()),
-        ],
-    )?;
-    // The others take the step size as a first one.
-    let fixes_steps = matches!(algorithm.kind, Kind::Private(_) | Kind::Clipped(_));
-    if fixes_steps
-        && arguments.target_acceptance.is_some()
-        && arguments.settings.step_size.is_some()
-    {
-        return Err(Failure::input(
-            "--target-acceptance adapts the step size, which --step-size fixes: leave one of them out",
-        ));
-    }
-    if arguments
-        .target_acceptance
-        .is_some_and(|p| !(p > 0.0 && p < 1.0))
-    {
-        return Err(Failure::input(
-            "--target-acceptance is a number between 0 and 1",
-        ));
-    }
-    if arguments.thin == 0 {
-        return Err(Failure::input("--thin must be at least 1"));
-    }
-    arguments.settings.check(algorithm)
 }
 
 fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
@@ -366,188 +320,155 @@ fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
         .map_err(Failure::run)
 }
 
-/// Everything is read and checked; now the work.
-struct Job<'a> {
-    arguments: &'a Arguments,
+/// A run of `dpm sample`.
+struct SampleCommand<'a> {
     common: &'a Common,
-    file: &'a ModelFile,
-    vault: &'a Vault,
-    initial: Initial,
-    place: &'a Path,
-    /// The ledger to charge.
-    account: Option<Account>,
-    /// Of a run that goes on.
-    kept: Option<Kept>,
+    analysis: Analysis,
+    sources: Sources,
+    place: PathBuf,
+    overwrite: bool,
 }
 
-/// What is written beside the draws.
-struct Papers<'a> {
-    report: &'a Value,
-    config: Value,
-    /// For the comments of the chains' files.
-    keys: Vec<(String, String)>,
-    metric: MetricForm,
-    /// The state of a run that keeps one.
-    store: Option<&'a Unfinished>,
-}
-
-impl Job<'_> {
-    fn private(mut self, algorithm: &'static Algorithm) -> Result<(), Failure> {
-        let settings = &self.arguments.settings;
-        let n = settings.public_n(self.vault.n() as u64);
-        let (epsilon, delta, default_delta) = settings.budget(n)?;
-        let model = self.vault.density().model();
-        let unit = self.arguments.reading.unit();
-        let clips = ClipBounds::choose(settings, algorithm, model, unit)?;
-        let (plan, lengths, foreseen) =
-            foreseen::plan(settings, algorithm, n, model, &clips, unit.is_some())?;
-        let goes_on = self.kept.take();
-        if let Some(kept) = &goes_on {
-            kept.check_plan(&plan)?;
+impl SampleCommand<'_> {
+    /// Reads model and data, and runs; `saved`: what is resumed.
+    fn run(&self, saved: Option<SavedRun>) -> Result<(), Failure> {
+        let (common, sources) = (self.common, &self.sources);
+        let file = ModelFile::read(&sources.model, common)?;
+        file.show_warnings(common);
+        let model = file.bind(sources.constants.as_deref(), common)?;
+        match &saved {
+            Some(saved) => {
+                let constants = file.constants_path(sources.constants.as_deref());
+                let constants = constants.unwrap_or_default();
+                let names = [
+                    format!("the model `{}`", sources.model.display()),
+                    format!("the file of constants `{}`", constants.display()),
+                ];
+                saved.check_model(&model, [&names[0], &names[1]])?;
+            }
+            None => RunDirectory::check(&self.place, self.overwrite).map_err(Failure::input)?,
         }
+        let session = sources.ledger.as_ref().map(Session::open).transpose()?;
+        set_threads(sources.threads)?;
+        let rows = sources.reading.load(&sources.data, &model.columns)?;
+        let vault = Vault::new(Density::new(model), rows);
+        let algorithm = self.analysis.sampler()?;
+        let n_is_private = algorithm.is_private() && !sources.relation.n_is_public();
+        if vault.n() == 0 && !n_is_private {
+            return Err(Failure::input(LoadError::no_rows()));
+        }
+        let origin = self.origin(&file);
+        match algorithm.is_private() {
+            true => self.private(&vault, session.as_ref(), saved, origin),
+            false => self.not_private(&vault, origin),
+        }
+    }
+
+    /// Where the run came from, for `config.json`.
+    fn origin(&self, file: &ModelFile) -> Value {
+        let sources = &self.sources;
+        let constants = file.constants_path(sources.constants.as_deref());
+        json!({
+            "model": sources.model.display().to_string(),
+            "data": sources.data.display().to_string(),
+            "constants": constants.map(|p| p.display().to_string()),
+            "init": sources.init,
+            "columns": sources.reading.columns,
+            "on_bad_rows": sources.reading.on_bad_rows.name(),
+            "multiline_records": sources.reading.multiline_records,
+            "threads": sources.threads,
+            "ledger": sources.ledger.as_ref().map(|p| p.display().to_string()),
+        })
+    }
+
+    fn private(
+        &self,
+        vault: &Vault,
+        session: Option<&Session>,
+        saved: Option<SavedRun>,
+        origin: Value,
+    ) -> Result<(), Failure> {
+        let (common, analysis, sources) = (self.common, &self.analysis, &self.sources);
+        let unit = sources.reading.unit();
+        let asked = (analysis.epsilon(), sources.delta.map(Real::of_parts));
+        let (promise, default_delta) = promise(asked, sources.relation, unit, vault.n() as u64)?;
+        let prepared = analysis.prepare(vault.density().model(), promise)?;
+        let (plan, lengths) = (&prepared.plan, prepared.lengths);
+        if let Some(saved) = &saved {
+            saved.check_plan(plan)?;
+        }
+        let delta = prepared.promise.delta.to_f64();
         if default_delta {
-            self.common.say(format!(
-                "delta was not given: taking 0.1 / number of {} = {:.3e}",
-                match self.arguments.reading.unit() {
-                    None => "records",
-                    Some(_) => "units",
-                },
-                delta.to_f64()
+            let whose = match unit {
+                None => "records",
+                Some(_) => "units",
+            };
+            common.say(format!(
+                "delta was not given: taking 0.1 / number of {whose} = {delta:.3e}"
             ));
         }
-        let described = super::plan::describe(&plan, lengths.num_warmup, lengths.num_samples);
-        let foretold = foreseen.as_ref().map(Foreseen::line);
-        for line in described.into_iter().chain(clips.lines()).chain(foretold) {
-            self.common.say(line);
-        }
-        for warning in &plan.warnings {
-            self.common.say(format!("warning: {warning}"));
-        }
-        let noise = match self.arguments.insecure_noise_seed {
-            None => PrivateRng::from_os().map_err(Failure::run)?,
-            Some(seed) => {
-                say_always("NOT PRIVATE: the noise is made from --insecure-noise-seed");
-                PrivateRng::insecure(seed, NotPrivate::acknowledged())
-            }
-        };
-        let secure_noise = noise.is_secure();
-        let unit = self.arguments.reading.unit().unwrap_or(RECORD);
-        if goes_on.is_none()
-            && let Some(account) = &self.account
+        let described = describe(plan, lengths.num_warmup, lengths.num_samples);
+        let foretold = prepared.foreseen.as_ref().map(Foreseen::line);
+        let warnings = plan.warnings.iter().map(|w| format!("warning: {w}"));
+        let clipping = prepared.clips.lines().into_iter();
+        for line in (described.into_iter().chain(clipping))
+            .chain(foretold)
+            .chain(warnings)
         {
-            self.common.say(ledger::line(&account.quote(&plan, unit)?));
+            common.say(in_flags(&line));
         }
-        let run = PrivateSettings {
-            num_warmup: lengths.num_warmup,
-            initial: self.initial.clone(),
-            seed: self.arguments.seed,
-            noise,
-            metric: self.adapted_metric(),
-            target_acceptance: self.arguments.target_acceptance,
-        };
-        let Ran {
-            kept,
-            chains,
-            released,
-            start,
-        } = self.run_kept(goes_on, run, &plan)?;
-        let unfinished = chains.iter().any(|chain| chain.interrupted);
-        let lost = chains.iter().map(|chain| chain.lost).sum();
-        // The schedule was fixed beforehand and is charged whole: how much of it
-        // the chains happened to use depends on what was released.
-        let spent = plan.epsilon();
-        let report = private_report(&PrivateRun {
-            epsilon: epsilon.to_f64(),
-            delta: delta.to_f64(),
-            epsilon_spent: spent,
-            relation: plan.request.relation,
-            unit: self.arguments.reading.unit(),
-            guarantee: &plan.guarantee,
-            events: &plan.events,
-            released: &released,
-            ledger: kept.ledger(),
-            secure_noise,
-            unfinished,
-            lost_iterations: lost,
-            tempered: plan.request.temperature != 1.0,
-            clipping: clips.report(&plan),
-        });
-        let used = |flag: &str| algorithm.settings.contains(&flag);
-        for line in start.iter().flat_map(|start| start.describe(&plan)) {
-            self.common.say(line);
-        }
-        let split = match plan.request.noise {
-            NoiseChoice::FromBudget { split } if used("--noise-split") => Some(split),
-            _ => None,
-        };
-        let mut config = self.config(lengths, plan.request.chains);
-        merge(
-            &mut config,
-            json!({
-                "epsilon": epsilon.to_f64(),
-                "delta": delta.to_f64(),
-                "relation": plan.request.relation.name(),
-                "leapfrog_steps": used("--leapfrog-steps").then_some(plan.request.leapfrog_steps),
-                "batch_rate": used("--batch-rate").then(|| batch_rate(&plan)).flatten(),
-                "batch_size": used("--batch-size").then(|| batch_size(&plan)).flatten(),
-                "step_decay": plan.request.step_decay,
-                "friction": plan.request.friction,
-                "noise_estimate": used("--noise-estimate").then_some(plan.request.noise_estimate),
-                "one_component": plan.request.one_component,
-                "guided_walk": plan.request.guided_walk,
-                "ledger": self.arguments.ledger.as_ref().map(|p| p.display().to_string()),
-                "accountant": plan.guarantee.accountant.name(),
-                "step_size": plan.step_size(),
-                "noise_split": split,
-                "clip_gradient": used("--clip-gradient").then_some(plan.request.clip_gradient),
-                "clip_log_ratio": used("--clip-log-ratio").then_some(plan.request.clip_log_ratio),
-                "tau_gradient": plan.tau(Question::Gradient),
-                "tau_log_ratio": plan.tau(Question::LogRatio),
-                "fresh_gradients": plan.request.fresh_gradients,
-                "fixed_steps": plan.request.fixed_steps,
-                "insecure_noise_seed": self.arguments.insecure_noise_seed,
-                "start_share": used("--start-share").then_some(plan.request.start_share),
-                "gradients_per_draw": used("--gradients-per-draw").then_some(plan.request.gradients_per_draw),
-                "foreseen": foreseen.as_ref().map(Foreseen::json),
-                "start": start.as_ref().map(|start| start.report(&plan)),
-                "noise": plan.noise_scales(),
-                "plan_warnings": plan.warnings,
-            }),
-        );
-        let mut keys = vec![
-            ("privacy_private".to_string(), secure_noise.to_string()),
-            ("privacy_epsilon".into(), epsilon.to_f64().to_string()),
-            ("privacy_delta".into(), delta.to_f64().to_string()),
-            (
-                "privacy_relation".into(),
-                plan.request.relation.name().into(),
-            ),
-        ];
+        let secure_noise = analysis.noise_seed().is_none();
         if !secure_noise {
-            keys.push(("privacy_note".into(), "NOT_PRIVATE".into()));
+            say_always("NOT PRIVATE: the noise is made from --insecure-noise-seed");
         }
-        let papers = Papers {
-            report: &report,
-            config,
-            keys,
-            metric: self.adapted_metric(),
-            store: Some(&kept.store),
+        let job = Job {
+            analysis,
+            vault,
+            initial: analysis.initial(vault.density())?,
+            charge: session.map_or(Charge::Nothing, Charge::Session),
+            prepared,
         };
-        let written = self.write(&chains, lengths, papers);
-        let draws = written.map_err(|failure| {
-            failure.and(format!(
-                "The draws that were made are kept, and the run stays charged; with room on the disk they can still be had. {}",
-                kept.advice()
-            ))
-        })?;
-        self.tell_of_interruptions(&kept, &chains, &plan, draws)?;
+        if let (None, Some(session)) = (&saved, session) {
+            let quote = ledger::quote(session, &job.prepared.promise, &job.prepared.plan)?;
+            common.say(ledger::line(&quote));
+        }
+        let saved = match saved {
+            Some(saved) => saved,
+            None => SavedRun::create(&self.place, self.overwrite, &job, json!(sources))?,
+        };
+        let shown = Shown {
+            plan: &job.prepared.plan,
+            common,
+        };
+        let ran = run_private(&job, Some(saved), &shown).map_err(not_begun)?;
+        self.say_settled(&ran);
+        let fit = ran.fit?;
+        let Some(saved) = ran.saved else {
+            return Err(Failure::interrupted(
+                "interrupted before the first release: nothing was charged, and nothing is written",
+            ));
+        };
+        for line in fit.what_was_learnt() {
+            common.say(line);
+        }
+        let files = fit.files();
+        let written = files
+            .write_over(&saved, !sources.no_report, &origin)
+            .map_err(|error| {
+                Failure::run(error).and(format!(
+                    "The draws that were made are kept, and the run stays charged; with room on the disk they can still be had. {}",
+                    ledger::how_to_resume(&self.place)
+                ))
+            })?;
+        self.say_written(files, &written);
+        self.say_interruptions(files, job.prepared.plan.iterations_per_chain)?;
         if secure_noise {
-            self.common.say(format!(
-                "epsilon spent {} of {} at delta {:e}{}",
-                figure(spent),
-                figure(epsilon.to_f64()),
-                delta.to_f64(),
-                unproved(&plan),
+            let promise = &job.prepared.promise;
+            common.say(format!(
+                "epsilon spent {} of {} at delta {delta:e}{}",
+                figure(fit.epsilon()),
+                figure(promise.epsilon.to_f64()),
+                unproved(&job.prepared.plan),
             ));
         } else {
             say_always("NOT PRIVATE: noise from a seed");
@@ -555,200 +476,193 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// The metric that warm-up adapts, where none is asked for unless given.
-    fn adapted_metric(&self) -> MetricForm {
-        self.arguments
-            .metric
-            .map_or(MetricForm::Unit, MetricForm::from)
+    /// The exact samplers, and a private sampler's dynamics without privacy.
+    fn not_private(&self, vault: &Vault, origin: Value) -> Result<(), Failure> {
+        let unit = self.sources.reading.unit();
+        let job = OpenJob::new(&self.analysis, vault, unit, self.sources.relation)?;
+        say_always("NOT PRIVATE: this run uses exact values of the data");
+        let (chains, iterations) = job.size();
+        let progress = Progress::new(chains, iterations, &[], None, self.common);
+        let files = job.sample(NotPrivate::acknowledged(), &progress);
+        drop(progress);
+        let files = files?;
+        if files.is_unfinished() && files.num_samples == 0 {
+            return Err(Failure::interrupted(
+                "interrupted before the end of warm-up: there are no draws, and nothing is written",
+            ));
+        }
+        let written = files
+            .write(
+                &self.place,
+                self.overwrite,
+                !self.sources.no_report,
+                &origin,
+            )
+            .map_err(Failure::run)?;
+        self.say_written(&files, &written);
+        say_always("NOT PRIVATE: do not publish these draws");
+        if files.is_unfinished() {
+            return Err(Failure::interrupted(format!(
+                "interrupted: the {} draws so far of each chain are written. Only private runs, whose releases cost budget, can be resumed",
+                files.num_samples
+            )));
+        }
+        Ok(())
     }
 
-    /// Settings of every run.
-    fn config(&self, lengths: Lengths, chains: u64) -> Value {
-        let a = self.arguments;
-        let constants = self.file.constants_path(a.constants.as_deref());
-        json!({
-            "model": a.model().display().to_string(),
-            "data": a.data().display().to_string(),
-            "constants": constants.map(|p| p.display().to_string()),
-            "algorithm": a.algorithm(),
-            "not_private": a.not_private,
-            "chains": chains,
-            "num_warmup": lengths.num_warmup,
-            "num_samples": lengths.num_samples,
-            "thin": a.thin,
-            "temperature": a.settings.temperature,
-            "init": a.init,
-            "seed": a.seed,
-            "columns": a.reading.columns,
-            "unit": a.reading.unit().unwrap_or(RECORD),
-            "on_bad_rows": a.reading.on_bad_rows.name(),
-            "multiline_records": a.reading.multiline_records,
-            "threads": a.threads,
-            "metric": a.metric.map(|m| metric_name(m.into())),
-            "max_depth": a.max_depth,
-            "target_acceptance": a.target_acceptance,
-            "private": sampler::lookup(a.algorithm()).is_some_and(Algorithm::is_private)
-                && a.insecure_noise_seed.is_none(),
-            "version": env!("CARGO_PKG_VERSION"),
-        })
+    fn say_settled(&self, ran: &Ran) {
+        match &ran.settled {
+            Some(Ok(Outcome::NothingReleased)) => self
+                .common
+                .say("nothing was released, so the ledger's charge is lifted"),
+            Some(Err(error)) => self.common.say(format!(
+                "warning: the ledger could not note how the run ended, so it stays charged as one that died: {error}"
+            )),
+            Some(Ok(_)) | None => {}
+        }
     }
 
-    /// Writes the directory of a run, and gives the number of draws of each chain before
-    /// thinning. Chains that were interrupted end at different iterations; all are written
-    /// as far as the shortest, since readers want them alike. Without draws there are no
-    /// chains, and no summary.
-    fn write(&self, chains: &[Chain], lengths: Lengths, papers: Papers) -> Result<usize, Failure> {
-        let density = self.vault.density();
-        let names: Vec<String> = density.output_names().map(str::to_string).collect();
-        let shortest = chains.iter().map(|chain| sampled(chain).count()).min();
-        let num_samples = shortest.unwrap_or(0);
-        let run = match papers.store {
-            Some(store) => RunDirectory::of_unfinished(store),
-            None => RunDirectory::create(self.place, self.arguments.overwrite),
+    fn say_written(&self, files: &RunFiles, written: &Written) {
+        let common = self.common;
+        let place = &written.place;
+        if written.lacks_report {
+            common.say(format!(
+                "note: no report was made; `dpm report {}` says why",
+                place.display()
+            ));
         }
-        .map_err(Failure::run)?;
-        let mut kept: Vec<Vec<Vec<f64>>> = Vec::new();
-        let written = match num_samples {
-            0 => &[],
-            _ => chains,
-        };
-        for (i, chain) in written.iter().enumerate() {
-            let header = StanCsvHeader {
-                model: self.file.stem(),
-                id: i as u32 + 1,
-                num_samples,
-                num_warmup: lengths.num_warmup as usize,
-                thin: self.arguments.thin as usize,
-                save_warmup: false,
-                algorithm: self.arguments.algorithm().to_owned(),
-                metric: match papers.metric {
-                    MetricForm::Unit => Metric::Unit,
-                    MetricForm::Diagonal => Metric::Diagonal,
-                    MetricForm::Dense => Metric::Dense,
-                },
-                max_depth: (self.arguments.algorithm() == "nuts")
-                    .then(|| self.arguments.max_depth.unwrap_or(DEFAULT_MAX_DEPTH)),
-                extra: papers.keys.clone(),
-            };
-            let (text, draws) = chain_csv(chain, header, &names).map_err(Failure::run)?;
-            run.write(&format!("chain-{}.csv", i + 1), &text)
-                .map_err(Failure::run)?;
-            kept.push(draws);
-        }
-        let names: Vec<String> = names
-            .iter()
-            .map(|n| crate::diagnostics::bracket_name(n))
-            .collect();
-        let summary = match num_samples {
-            0 => None,
-            _ => Some(Summary::of_draws(&names, &kept).map_err(Failure::run)?),
-        };
-        let private = papers.report["private"] == Value::Bool(true);
-        let unfinished = chains.iter().any(|chain| chain.interrupted);
-        let mut config = papers.config;
-        merge(&mut config, json!({ "unfinished": unfinished }));
-        let files = [
-            summary
-                .as_ref()
-                .map(|summary| ("summary.csv", marked_csv(summary, private))),
-            Some(("config.json", pretty(&config))),
-            Some((report::MODEL, self.file.source.clone())),
-            self.file
-                .constants_text(self.arguments.constants.as_deref())?
-                .map(|text| (report::CONSTANTS, text)),
-        ];
-        for (name, text) in files.into_iter().flatten() {
-            run.write(name, &text).map_err(Failure::run)?;
-        }
-        let mut report = papers.report.clone();
-        let diagnosis = match num_samples {
-            0 => None,
-            _ => diagnose::of_draws(run.path(), &config, &report),
-        };
-        if let Some(diagnosis) = &diagnosis {
-            merge(&mut report, diagnosis.to_report());
-        }
-        run.write("privacy.json", &pretty(&report))
-            .map_err(Failure::run)?;
-        if !self.arguments.no_report {
-            report::write_beside(&run, self.place, self.common)?;
-        }
-        if let Some(store) = papers.store.filter(|_| unfinished) {
-            store.copy_into(&run).map_err(Failure::run)?;
-        }
-        let place = run
-            .publish(self.arguments.overwrite)
-            .map_err(Failure::run)?;
-        if let Some(summary) = &summary {
-            self.show(chains, summary);
+        if files.num_samples > 0 {
+            self.show(files);
         }
         // How far an interrupted run came tells how long an iteration takes, and with it the number
         // of records: --quiet says nothing of it, nor of draws that are counted in a verdict.
-        let silent = unfinished && self.common.quiet;
-        if let Some(diagnosis) = diagnosis.as_ref().filter(|_| !silent) {
-            diagnose::say_verdicts(&place, diagnosis, self.common);
+        let silent = files.is_unfinished() && common.quiet;
+        if files.num_samples > 0 && !silent {
+            diagnose::say_verdicts(place, &files.diagnosis, common);
         }
-        self.common.say(format!("written to {}", place.display()));
-        Ok(num_samples)
+        common.say(format!("written to {}", place.display()));
     }
 
-    fn show(&self, chains: &[Chain], summary: &Summary) {
+    fn show(&self, files: &RunFiles) {
         const SHOWN: usize = 20;
+        let summary = files.draws.summary();
         let total = summary.rows.len();
         let first = Summary {
-            rows: summary.rows.iter().take(SHOWN).cloned().collect(),
+            rows: summary.rows.into_iter().take(SHOWN).collect(),
         };
         self.common.say(first.to_table().trim_end());
         if total > SHOWN {
             self.common
                 .say(format!("... and {} more: see summary.csv", total - SHOWN));
         }
-        let acceptance: Vec<String> = chains
-            .iter()
-            .map(|c| format!("{:.2}", c.acceptance))
-            .collect();
+        let acceptance = files.chains.iter().map(|c| format!("{:.2}", c.acceptance));
+        let acceptance: Vec<String> = acceptance.collect();
         self.common
             .say(format!("accepted: {}", acceptance.join(" ")));
     }
-}
 
-fn metric_name(form: MetricForm) -> &'static str {
-    match form {
-        MetricForm::Unit => "unit",
-        MetricForm::Diagonal => "diag",
-        MetricForm::Dense => "dense",
+    /// Says what a run lost, and how to resume one that is not finished.
+    ///
+    /// # Errors
+    ///
+    /// The run is not finished, or has no draws.
+    fn say_interruptions(&self, files: &RunFiles, iterations: u64) -> Result<(), Failure> {
+        let lost: u64 = files.chains.iter().map(|chain| chain.lost).sum();
+        if lost > 0 {
+            self.common.say(format!(
+                "{lost} iterations, of all chains together, were lost in interruptions: they count as released, and have no draws"
+            ));
+        }
+        if files.is_unfinished() {
+            let over = files.chains.iter().map(|c| c.draws.len() as u64 + c.lost);
+            let over = over.min().unwrap_or(0);
+            let so_far = match files.num_samples {
+                // How far it came tells how long an iteration takes.
+                _ if self.common.quiet => "interrupted".to_owned(),
+                0 => format!(
+                    "interrupted after {over} of {iterations} iterations; there are no draws yet, since warm-up was not over"
+                ),
+                n => format!(
+                    "interrupted after {over} of {iterations} iterations; the {n} draws so far of each chain are written"
+                ),
+            };
+            let advice = ledger::how_to_resume(&self.place);
+            return Err(Failure::interrupted(format!("{so_far}. {advice}")));
+        }
+        if files.num_samples == 0 {
+            return Err(Failure::run(
+                "interruptions have taken all iterations after warm-up of some chain, so that there are no draws: begin another run, with a charge of its own",
+            ));
+        }
+        Ok(())
     }
 }
 
-/// The rate of a plan's Poisson batches.
-fn batch_rate(plan: &Plan) -> Option<f64> {
-    plan.lines
-        .iter()
-        .find_map(|line| match line.line.subsampling {
-            Subsampling::Poisson(rate) => Some(rate.rate().to_f64()),
-            Subsampling::All | Subsampling::FixedSize(_) => None,
-        })
+/// Shows how a private run goes.
+struct Shown<'a> {
+    plan: &'a Plan,
+    common: &'a Common,
 }
 
-/// The size of a plan's batches of fixed size.
-fn batch_size(plan: &Plan) -> Option<u64> {
-    plan.lines
-        .iter()
-        .find_map(|line| match line.line.subsampling {
-            Subsampling::FixedSize(size) => Some(size),
-            Subsampling::All | Subsampling::Poisson(_) => None,
-        })
-}
-
-fn failed_run(error: SampleError) -> Failure {
-    match error {
-        SampleError::BadInitialPoint | SampleError::Plan(_) => Failure::input(error),
-        _ => Failure::run(error),
+impl Watch for Shown<'_> {
+    fn observer<'m>(&'m self, meter: &'m Meter, done: &[u64]) -> Box<dyn Observer + 'm> {
+        let request = &self.plan.request;
+        let spending = Spending {
+            meter,
+            relation: request.relation,
+            total: request.epsilon.to_f64(),
+            delta: request.delta,
+        };
+        Box::new(Progress::new(
+            request.chains as usize,
+            self.plan.iterations_per_chain,
+            done,
+            Some(spending),
+            self.common,
+        ))
     }
 }
 
-fn merge(into: &mut Value, more: Value) {
-    if let (Some(into), Value::Object(more)) = (into.as_object_mut(), more) {
-        into.extend(more);
+/// A run that could not be charged.
+fn not_begun(error: Error) -> Failure {
+    let is_lost = matches!(
+        error,
+        Error::Session(LedgerError::Write { .. } | LedgerError::Watermark { .. })
+    );
+    let failure = Failure::from(error);
+    match is_lost {
+        true => failure.and("The run is refused, and has released nothing"),
+        false => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::super::Cli;
+    use super::*;
+
+    // If it failed: a setting that a run has fixed before would be taken next to --resume, and
+    // nobody would look at it.
+    #[test]
+    fn whatever_a_run_has_settled_is_refused_beside_resume() {
+        let program = Cli::command();
+        let sample = program.find_subcommand("sample").unwrap();
+        let in_group = |id: &clap::Id| {
+            let of_settled = sample.get_groups().filter(|group| {
+                let name = group.get_id().as_str();
+                SETTLED.contains(&name)
+            });
+            of_settled
+                .flat_map(|group| group.get_args())
+                .any(|arg| arg == id)
+        };
+        let free = ["resume", "threads", "color", "quiet", "help"];
+        for argument in sample.get_arguments() {
+            let id = argument.get_id();
+            let settled = SETTLED.contains(&id.as_str()) || in_group(id);
+            assert_ne!(settled, free.contains(&id.as_str()), "{id}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::chains::{is_private, read_chains};
 use super::diagnose;
 use super::failure::Failure;
 use super::{Common, pretty, print, say_always};
+use crate::analysis::marked_csv;
 use crate::diagnostics::Summary;
 use crate::output::is_unfinished;
 
@@ -47,22 +48,4 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Format::Csv => marked_csv(&summary, private),
         Format::Json => pretty(&summary.to_json()),
     })
-}
-
-/// The summary as CSV; one of a run without privacy says so in every row.
-pub(super) fn marked_csv(summary: &Summary, private: bool) -> String {
-    let csv = summary.to_csv();
-    if private {
-        return csv;
-    }
-    let mut marked = String::new();
-    for (i, line) in csv.lines().enumerate() {
-        marked.push_str(line);
-        marked.push_str(if i == 0 {
-            ",privacy\n"
-        } else {
-            ",NOT_PRIVATE\n"
-        });
-    }
-    marked
 }

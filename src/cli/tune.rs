@@ -5,16 +5,17 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::clip_bounds::{ClipBounds, ClipChoice};
 use super::failure::Failure;
-use super::model_file::ModelFile;
+use super::initial::{points_of, start_of};
+use super::model_file::{ModelFile, model_name};
 use super::plan::{describe, json_of};
-use super::run_settings::{IterationsChoice, RunSettings};
-use super::{Common, initial, pretty, print, public_data, sample};
-use crate::accounting::{Real, Relation};
+use super::run_settings::{RunSettings, SamplerFlags, flag};
+use super::{Common, pretty, print, public_data};
+use crate::accounting::Relation;
+use crate::analysis::{AskedIterations, AskedLengths};
 use crate::density::Density;
 use crate::model::Model;
-use crate::sampler::{DEFAULT_CHAINS, NoiseChoice, PlanRequest};
+use crate::sampler::{DEFAULT_CHAINS, Setting, Settings};
 use crate::tune::{Effort, Free, Made, Simulation, TuneError, Tuned, tune};
 
 #[derive(Debug, clap::Args)]
@@ -69,6 +70,8 @@ pub(super) struct Arguments {
     format: Format,
     #[command(flatten)]
     settings: RunSettings,
+    #[command(flatten)]
+    sampler: SamplerFlags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -78,7 +81,13 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let algorithm = sample::known_algorithm(&arguments.algorithm)?;
+    let settings = &arguments.settings;
+    let name = Some(arguments.algorithm.as_str());
+    let mut analysis = settings.analysis(model_name(&arguments.model), name, &arguments.sampler)?;
+    if let Some(start) = start_of(&arguments.init)? {
+        analysis = analysis.start_at(start);
+    }
+    let algorithm = analysis.sampler()?;
     if !algorithm.is_private() {
         return Err(Failure::input(format!(
             "`{}` has no budget to tune for; nuts and hmc adapt by themselves",
@@ -93,38 +102,35 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     if arguments.rows == 0 || arguments.tries == 0 {
         return Err(Failure::input("--rows and --tries must be at least 1"));
     }
-    let settings = &arguments.settings;
-    settings.check(algorithm)?;
+    analysis.check(algorithm)?;
     let file = ModelFile::read(&arguments.model, common)?;
     let model = file.bind(arguments.constants.as_deref(), common)?;
-    let n = settings.public_n(arguments.rows);
-    let clips = ClipBounds::choose(settings, algorithm, &model, None)?;
-    let lengths = settings.lengths(crate::sampler::DEFAULT_SAMPLES, algorithm)?;
-    let request = settings.request(algorithm, n, model.dimension, lengths, &clips)?;
-    let free = free(settings, &request);
+    let (promise, _) = settings.promise(arguments.rows, None)?;
+    let request = analysis.request(&model, &promise)?;
+    let free = Free::of(
+        &arguments.sampler.0,
+        algorithm,
+        settings.lengths() == AskedLengths::default(),
+    );
     let effort = Effort {
         records: arguments.rows,
-        initial: initial::initial_values(
-            &arguments.init,
-            settings.chains,
-            &Density::new(model.clone()),
-        )?,
+        initial: analysis.initial(&Density::new(model.clone()))?,
         tries: arguments.tries,
         seed: arguments.seed,
     };
     let simulation = simulation(arguments, &model, common)?;
-    let tuned = tune(&simulation, &request, free, &effort, |done, of, best| {
+    let tuned = tune(&simulation, &request, &free, &effort, |done, of, best| {
         if let (true, Some(mmd)) = (done % 10 == 0 || done == of, best) {
             common.say(format!("{done} of {of} settings tried, best MMD {mmd:.3}"));
         }
     })
     .map_err(|error| match error {
-        TuneError::Plan(error) if error.is_refusal() => Failure::budget(error),
+        TuneError::Plan(error) => crate::analysis::Error::from(error).into(),
         TuneError::Sample(_) => Failure::run(error),
         _ => Failure::input(error),
     })?;
-    let mut flags = flags(&tuned, free);
-    flags.extend(kept(settings));
+    let mut flags = flags(&tuned, &free);
+    flags.extend(kept(settings, &arguments.sampler.0));
     print(&match arguments.format {
         Format::Json => pretty(&json!({
             "settings": settings_json(&tuned),
@@ -135,22 +141,6 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         })),
         Format::Text => text(arguments, &tuned, &flags),
     })
-}
-
-/// What the user has left open.
-fn free(settings: &RunSettings, request: &PlanRequest) -> Free {
-    let asks = |flag| request.algorithm.settings.contains(&flag);
-    let from_budget = matches!(request.noise, NoiseChoice::FromBudget { .. });
-    Free {
-        clip_gradient: asks("--clip-gradient") && settings.clip_gradient.is_none(),
-        clip_log_ratio: asks("--clip-log-ratio") && settings.clip_log_ratio.is_none(),
-        step_size: asks("--step-size") && settings.step_size.is_none(),
-        leapfrog_steps: asks("--leapfrog-steps") && settings.leapfrog_steps.is_none(),
-        iterations: settings.iterations.is_none()
-            && settings.num_samples.is_none()
-            && settings.num_warmup.is_none(),
-        noise_split: asks("--noise-split") && settings.noise_split.is_none() && from_budget,
-    }
 }
 
 fn simulation(
@@ -169,7 +159,7 @@ fn simulation(
     };
     if let Some(pilot) = &arguments.pilot {
         let density = Density::new(model.clone());
-        let points = initial::points_of(&pilot.display().to_string(), &density)?;
+        let points = points_of(&pilot.display().to_string(), &density)?;
         return Ok(Simulation::at_points(model, points, &made));
     }
     let simulation =
@@ -184,106 +174,74 @@ fn simulation(
 }
 
 /// The settings that were found, as flags of `dpm sample`.
-fn flags(tuned: &Tuned, free: Free) -> Vec<String> {
-    let request = &tuned.plan.request;
+fn flags(tuned: &Tuned, free: &Free) -> Vec<String> {
     let mut flags = Vec::new();
-    let mut add = |found: bool, flag: &str, value: String| {
-        if found {
-            flags.push(format!("{flag} {value}"));
-        }
-    };
-    add(
-        free.iterations,
-        "--iterations",
-        tuned.plan.iterations_per_chain.to_string(),
-    );
-    add(
-        free.leapfrog_steps,
-        "--leapfrog-steps",
-        request.leapfrog_steps.to_string(),
-    );
-    if let Some(step) = request.step_size {
-        add(free.step_size, "--step-size", format!("{step:.3e}"));
+    if free.iterations {
+        flags.push(format!("--iterations {}", tuned.plan.iterations_per_chain));
     }
-    let (gradient, log_ratio) = (request.clip_gradient, request.clip_log_ratio);
-    add(
-        free.clip_gradient,
-        "--clip-gradient",
-        format!("{gradient:.3e}"),
+    let found = tuned.plan.request.settings.clone();
+    flags.extend(
+        free.settings
+            .iter()
+            .filter_map(|setting| setting_flag(&found, *setting)),
     );
-    add(
-        free.clip_log_ratio,
-        "--clip-log-ratio",
-        format!("{log_ratio:.3e}"),
-    );
-    if let NoiseChoice::FromBudget { split } = request.noise {
-        add(free.noise_split, "--noise-split", format!("{split:.2}"));
-    }
     flags
 }
 
+/// A setting as a flag, where it is given.
+fn setting_flag(settings: &Settings, setting: Setting) -> Option<String> {
+    let (flag, text) = (flag(setting.name()), settings.text(setting)?);
+    match setting.is_switch() {
+        true => (text == "true").then_some(flag),
+        false => Some(format!("{flag} {text}")),
+    }
+}
+
 /// The settings that the user gave and the search kept, as flags.
-fn kept(settings: &RunSettings) -> Vec<String> {
-    let number = |flag: &str, value: Option<f64>| value.map(|v| format!("{flag} {v}"));
-    let count = |flag: &str, value: Option<u64>| value.map(|v| format!("{flag} {v}"));
-    let real = |flag: &str, value: Option<Real>| value.map(|v| format!("{flag} {}", v.to_f64()));
-    let switch = |flag: &str, on: bool| on.then(|| flag.to_string());
-    let clip = |flag: &str, choice: Option<ClipChoice>| {
-        choice.map(|choice| match choice {
-            ClipChoice::Bound(bound) => format!("{flag} {bound}"),
-            ClipChoice::Derived => format!("{flag} derived"),
-        })
-    };
-    let s = settings;
+fn kept(s: &RunSettings, given: &Settings) -> Vec<String> {
+    let count = |name: &str, value: Option<u64>| value.map(|v| format!("{} {v}", flag(name)));
     let relation = Relation::from(s.relation);
-    [
+    let mut flags: Vec<String> = [
         (relation != Relation::Substitute).then(|| format!("--relation {relation}")),
-        count("--chains", Some(s.chains).filter(|c| *c != DEFAULT_CHAINS)),
-        count("--num-warmup", s.num_warmup),
-        count("--num-samples", s.num_samples),
+        count("chains", Some(s.chains).filter(|c| *c != DEFAULT_CHAINS)),
+        count("num_warmup", s.num_warmup),
+        count("num_samples", s.num_samples),
         s.iterations.map(|i| match i {
-            IterationsChoice::Count(count) => format!("--iterations {count}"),
-            IterationsChoice::Max => "--iterations max".to_string(),
+            AskedIterations::Count(count) => format!("--iterations {count}"),
+            AskedIterations::Max => "--iterations max".to_string(),
         }),
-        count("--leapfrog-steps", s.leapfrog_steps),
-        number("--step-size", s.step_size),
-        clip("--clip-gradient", s.clip_gradient),
-        clip("--clip-log-ratio", s.clip_log_ratio),
-        number("--noise-split", s.noise_split),
-        number("--tau-gradient", s.tau_gradient),
-        number("--tau-log-ratio", s.tau_log_ratio),
-        switch("--one-component", s.one_component),
-        switch("--guided-walk", s.guided_walk),
-        switch("--fresh-gradients", s.fresh_gradients),
-        switch("--fixed-steps", s.fixed_steps),
-        real("--batch-rate", s.batch_rate),
-        count("--batch-size", s.batch_size),
-        number("--step-decay", s.step_decay),
-        number("--friction", s.friction),
-        number("--noise-estimate", s.noise_estimate),
-        number("--temperature", s.temperature),
+        s.temperature
+            .map(|records| format!("--temperature {records}")),
     ]
     .into_iter()
     .flatten()
-    .collect()
+    .collect();
+    flags.extend(
+        given
+            .given()
+            .filter_map(|setting| setting_flag(given, setting)),
+    );
+    flags
 }
 
 fn settings_json(tuned: &Tuned) -> Value {
-    let r = &tuned.plan.request;
-    let asks = |flag| r.algorithm.settings.contains(&flag);
-    json!({
-        "algorithm": r.algorithm.name,
+    let request = &tuned.plan.request;
+    let settings = tuned.plan.settings();
+    let mut json = json!({
+        "algorithm": request.algorithm.name,
         "iterations": tuned.plan.iterations_per_chain,
-        "chains": r.chains,
-        "step_size": r.step_size,
-        "leapfrog_steps": asks("--leapfrog-steps").then_some(r.leapfrog_steps),
-        "clip_gradient": asks("--clip-gradient").then_some(r.clip_gradient),
-        "clip_log_ratio": asks("--clip-log-ratio").then_some(r.clip_log_ratio),
-        "noise_split": match r.noise {
-            NoiseChoice::FromBudget { split } if asks("--noise-split") => Some(split),
-            _ => None,
-        },
-    })
+        "chains": request.chains,
+        "step_size": request.settings.step_size,
+    });
+    for setting in [
+        Setting::leapfrog_steps,
+        Setting::clip_gradient,
+        Setting::clip_log_ratio,
+        Setting::noise_split,
+    ] {
+        json[setting.name()] = settings.json(setting);
+    }
+    json
 }
 
 fn text(arguments: &Arguments, tuned: &Tuned, flags: &[String]) -> String {

@@ -13,6 +13,8 @@ use crate::check::{Base, Variable};
 #[derive(Debug, Clone, Default)]
 pub struct Constants {
     values: serde_json::Map<String, Json>,
+    /// As they were written; `None` where they were put together by a program.
+    text: Option<String>,
 }
 
 /// Constants that cannot be read.
@@ -41,7 +43,10 @@ impl Constants {
     /// Errors: the text is no JSON, or no object.
     pub fn from_json(text: &str) -> Result<Self, ConstantsError> {
         match serde_json::from_str(text)? {
-            Json::Object(values) => Ok(Constants { values }),
+            Json::Object(values) => Ok(Constants {
+                values,
+                text: Some(text.to_owned()),
+            }),
             _ => Err(ConstantsError::NotAnObject),
         }
     }
@@ -60,6 +65,16 @@ impl Constants {
 
     pub fn insert(&mut self, name: &str, value: impl Into<Json>) {
         self.values.insert(name.to_string(), value.into());
+        self.text = None;
+    }
+
+    /// A JSON object, as it was written where it was read; `None` where there are no constants.
+    pub(super) fn text(&self) -> Option<String> {
+        match &self.text {
+            Some(text) => Some(text.clone()),
+            None if self.values.is_empty() => None,
+            None => serde_json::to_string_pretty(&self.values).ok(),
+        }
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

@@ -156,6 +156,14 @@ pub struct Model {
     pub extra_constants: Vec<String>,
     /// What `print` statements said, a line each.
     pub printed: Vec<String>,
+    /// The name of its file without the ending, or `model`.
+    pub name: String,
+    /// The program; empty where it was bound by itself.
+    #[doc(hidden)]
+    pub source: String,
+    /// The constants as a JSON object, where there are any.
+    #[doc(hidden)]
+    pub constants: Option<String>,
 }
 
 /// A program that is not a model, with everything that is wrong with it.
@@ -255,8 +263,19 @@ impl Model {
 
     fn named(source: &str, name: &str, constants: &Constants) -> Result<Model, SourceError> {
         let checked = checked_source(source, name)?;
-        Model::bind(&checked, constants)
-            .map_err(|e| SourceError::new(vec![e.diagnostic()], source, name))
+        let model = Model::bind(&checked, constants)
+            .map_err(|e| SourceError::new(vec![e.diagnostic()], source, name))?;
+        Ok(model.from(source, Path::new(name)))
+    }
+
+    /// The same with the program that it was bound from.
+    pub(crate) fn from(self, source: &str, path: &Path) -> Model {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+        Model {
+            name: stem.map_or_else(|| self.name.clone(), |stem| stem.into_owned()),
+            source: source.to_owned(),
+            ..self
+        }
     }
 
     /// Binds a checked program to its constants.
@@ -325,6 +344,9 @@ impl Model {
             likelihood_statements,
             extra_constants,
             printed,
+            name: "model".into(),
+            source: String::new(),
+            constants: constants.text(),
         };
         model.mark_used_columns();
         model.outcomes = model.find_outcomes(&variates);

@@ -42,10 +42,16 @@ pub enum RunError {
     NoDrawsYet { place: PathBuf },
     #[error("`{}` holds no chain-1.csv: expected the directory of a run of `dpm sample`", .0.display())]
     NoChains(PathBuf),
+    #[error("`{}` holds no privacy.json: expected the directory of a run of `dpm sample`", .0.display())]
+    NoReport(PathBuf),
     #[error(
         "chain-{chain}.csv of `{}` has other parameters than chain-1.csv: expected the files of one run", place.display()
     )]
     OtherParameters { place: PathBuf, chain: usize },
+    #[error(
+        "{0} has changed since the run began: a run goes on with what it was charged for. Put it back as it was, or begin another run"
+    )]
+    Changed(String),
     #[error(transparent)]
     Chain(#[from] ReadStanCsvError),
     #[error("cannot read `{}`: {source}", path.display())]

@@ -1,7 +1,7 @@
 //! `RUN/unfinished`: the state of a run that is under way, or was cut short.
 //!
 //! ```text
-//! RUN/unfinished/run.json       what the run is: its command, its model, its charge
+//! RUN/unfinished/run.json       what the run is: its settings, its model, its charge
 //! RUN/unfinished/chain-1.even   checkpoints of a chain, numbers 0, 2, 4, ...
 //! RUN/unfinished/chain-1.odd    numbers 1, 3, 5, ...
 //! RUN/unfinished/chain-1.draws  its draws so far, a line each
@@ -39,7 +39,7 @@ const LOCK: &str = "lock";
 const RUN: &str = "run.json";
 
 /// The form of these files; another one is not read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// What a run is, fixed when it begins but for its charge. Nothing in it is secret: it is
 /// part of what an interrupted run publishes.
@@ -48,8 +48,10 @@ const FORMAT: u32 = 2;
 pub struct Outset {
     format: u32,
     version: String,
-    /// The command line, without the program's name.
-    pub arguments: Vec<String>,
+    /// The analysis, as what began it reads it back.
+    pub analysis: Value,
+    /// What the program that began it wants to know when it is resumed.
+    pub command: Value,
     /// The text of the model and of its constants.
     pub model: String,
     pub constants: Option<String>,
@@ -70,11 +72,12 @@ pub struct Outset {
 
 impl Outset {
     /// Of a run that was neither charged nor gone on with.
-    pub fn new(arguments: Vec<String>, model: String) -> Outset {
+    pub fn new(analysis: Value, command: Value, model: String) -> Outset {
         Outset {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            arguments,
+            analysis,
+            command,
             model,
             constants: None,
             records: None,

@@ -1,9 +1,11 @@
+use serde_json::json;
+
 use super::*;
 use crate::accounting::Grant;
 use crate::sampler::Phase;
 
 fn outset() -> Outset {
-    let mut outset = Outset::new(vec!["sample".into()], "model {}".into());
+    let mut outset = Outset::new(json!({ "chains": 2 }), Value::Null, "model {}".into());
     outset.token = Some("t1".into());
     outset.chains = 2;
     outset
@@ -200,7 +202,7 @@ fn what_no_kill_leaves_is_damage() {
     fs::write(folder.join("chain-1.even"), even).unwrap();
     let known = String::from_utf8(read(RUN)).unwrap();
     for (from, to) in [
-        ("\"format\":2", "\"format\":1"),
+        ("\"format\":3", "\"format\":2"),
         ("\"version\":\"0", "\"version\":\"9"),
     ] {
         assert!(known.contains(from), "{known}");

@@ -8,6 +8,7 @@
 mod batches_tests;
 mod dynamics_tests;
 
+use crate::sampler::settings::Settings;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -78,8 +79,7 @@ impl Measured {
 /// Constant steps.
 fn request(step_size: f64) -> PlanRequest {
     PlanRequest {
-        step_size: Some(step_size),
-        step_decay: Some(0.0),
+        settings: Settings::new().step_size(step_size).step_decay(0.0),
         ..PlanRequest::new(Real::ONE, Real::from(1e-6), 2)
     }
 }

@@ -13,7 +13,7 @@ use super::super::run::{
 };
 use super::super::warmup::Warmup;
 use super::super::{
-    ALGORITHMS, Algorithm, Form, Iterations, Kind, NoiseChoice, PlanRequest, Walker,
+    ALGORITHMS, Algorithm, Form, Iterations, Kind, PlanRequest, Settings, Walker,
     sample_with_checkpoints,
 };
 use super::*;
@@ -118,26 +118,24 @@ fn ways() -> Vec<(&'static Algorithm, Plan)> {
             chains: 1,
             iterations: Iterations::Fixed(ITERATIONS),
             records: Some(records),
-            leapfrog_steps: 3,
             temperature: 1e-3,
-            batch_rate: None,
             form: Some(Form::of(&density()).unwrap()),
-            noise: NoiseChoice::FromBudget { split: 0.5 },
+            settings: Settings::new().leapfrog_steps(3),
             ..PlanRequest::new(Real::from(20.0), Real::from(1e-3), DIMENSION)
         };
         let mut requests = vec![request.clone()];
         match algorithm.name {
             "dp-hmc" => requests.push(PlanRequest {
-                fresh_gradients: true,
+                settings: request.settings.clone().fresh_gradients(true),
                 ..request
             }),
             "dp-penalty" => {
                 requests.push(PlanRequest {
-                    one_component: true,
+                    settings: request.settings.clone().one_component(true),
                     ..request.clone()
                 });
                 requests.push(PlanRequest {
-                    guided_walk: true,
+                    settings: request.settings.clone().guided_walk(true),
                     ..request
                 });
             }
@@ -146,8 +144,7 @@ fn ways() -> Vec<(&'static Algorithm, Plan)> {
             _ => {
                 requests = [0.0, 0.5]
                     .map(|decay| PlanRequest {
-                        step_size: Some(0.2),
-                        step_decay: Some(decay),
+                        settings: request.settings.clone().step_size(0.2).step_decay(decay),
                         ..request.clone()
                     })
                     .to_vec();
@@ -215,9 +212,10 @@ impl Keeper for Memory {
 fn warmup(plan: &Plan, sampler: &dyn Sampler, form: MetricForm) -> Warmup {
     let step = plan
         .request
+        .settings
         .step_size
         .unwrap_or_else(|| sampler.default_step_size(&plan.request));
-    let target = match plan.request.step_size {
+    let target = match plan.request.settings.step_size {
         None => sampler.target_acceptance(),
         Some(_) => None,
     };
@@ -386,8 +384,8 @@ fn every_piece_of_a_samplers_state_is_needed() {
         for (key, value) in fresh.as_object().unwrap() {
             // What does not change for this way of going.
             let constant = match (algorithm.name, key.as_str()) {
-                ("dp-penalty", "forward") => !plan.request.guided_walk,
-                (_, "iteration") => plan.request.step_decay == Some(0.0),
+                ("dp-penalty", "forward") => plan.request.settings.guided_walk != Some(true),
+                (_, "iteration") => plan.request.settings.step_decay == Some(0.0),
                 _ => false,
             };
             let mut wrong = saved.clone();
@@ -472,7 +470,7 @@ fn windows_that_were_open_at_a_kill_are_released_and_lost() {
 fn lost_iterations_keep_their_lines() {
     let (_, plan) = ways()
         .into_iter()
-        .find(|(a, plan)| a.name == "dp-sgld" && plan.request.step_decay == Some(0.5))
+        .find(|(a, plan)| a.name == "dp-sgld" && plan.request.settings.step_decay == Some(0.5))
         .unwrap();
     assert!(plan.lines.len() > 5);
     let Kind::Private(sampler) = plan.request.algorithm.kind else {

@@ -8,10 +8,11 @@ use super::metric::MetricForm;
 use super::oracle::{Oracle, Ratio, SampleError, distance};
 use super::plan::check_settings;
 use super::request::PlanRequest;
-use super::run::{Chain, Course, Initial, Observer, Recorder, in_parallel, public_rng, start};
+use super::run::{Chain, Course, Observer, Recorder, in_parallel, public_rng, start};
 use super::schedule::factor;
 use super::warmup::Warmup;
-use super::{Kind, Sampler, Walker};
+use super::without_privacy::NonPrivateRun;
+use super::{Sampler, Walker};
 use crate::privacy::{
     GradientScale, NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling, Vault, noise,
 };
@@ -31,58 +32,42 @@ pub trait Reference: Sampler {
     fn acceptance(&self) -> f64;
 }
 
-/// A run of `clipped-hmc` or `clipped-rwmh`.
-#[derive(Debug, Clone)]
-pub struct ClippedSettings {
-    /// Budget and noise multipliers are not looked at.
-    pub request: PlanRequest,
-    pub num_warmup: u64,
-    pub num_samples: u64,
-    pub initial: Initial,
-    pub metric: MetricForm,
-    /// `None`: the sampler's own. Without effect where the request has a step size.
-    pub target_acceptance: Option<f64>,
-    /// Fixes everything.
-    pub seed: u64,
-}
-
-/// Runs a private sampler's dynamics on clipped values without noise. Everything it gives is
-/// NOT PRIVATE.
-///
-/// Errors: settings out of range, no initial point.
-pub fn sample_clipped(
+/// Runs `clipped-hmc` or `clipped-rwmh`.
+pub(super) fn sample(
     vault: &Vault,
-    settings: &ClippedSettings,
+    reference: &dyn Reference,
+    run: &NonPrivateRun,
     permission: NotPrivate,
     observer: &impl Observer,
 ) -> Result<Vec<Chain>, SampleError> {
-    let request = &settings.request;
-    let Kind::Clipped(reference) = request.algorithm.kind else {
-        return Err(SampleError::NotClipped(request.algorithm.name));
-    };
+    let request = &run.request;
     check_settings(request).map_err(Box::new)?;
     let factor = factor(request.relation);
     // There is no noise: its multiplier decides how fine the lattice of gradients is, and how
     // long a proposal may be before noise would drown its test, which is never.
-    let gradients = GradientScale::new(request.clip_gradient, factor, 1.0)?;
+    let gradients = GradientScale::new(request.clip_gradient(), factor, 1.0)?;
     let log_ratios = PenaltyScale::new(factor, 2f64.powi(-100))?;
-    let root = PrivateRng::insecure(settings.seed, permission);
+    let root = PrivateRng::insecure(run.seed, permission);
     in_parallel(request.chains as usize, observer, |chain, stop| {
-        let mut rng = public_rng(settings.seed, chain);
-        let theta = start(&settings.initial, chain, vault.density(), &mut rng)?;
-        let target = match request.step_size {
-            None => settings.target_acceptance.or(Some(reference.acceptance())),
+        let mut rng = public_rng(run.seed, chain);
+        let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
+        let target = match request.settings.step_size {
+            None => request
+                .settings
+                .target_acceptance
+                .or(Some(reference.acceptance())),
             Some(_) => None,
         };
         let step_size = request
+            .settings
             .step_size
             .unwrap_or_else(|| reference.default_step_size(request));
         let warmup = Warmup::new(
-            settings.num_warmup,
+            run.num_warmup,
             theta.len(),
             step_size,
             target,
-            settings.metric,
+            request.settings.metric.unwrap_or(MetricForm::Unit),
         );
         let mut oracle = ClippedOracle {
             vault,
@@ -98,14 +83,14 @@ pub fn sample_clipped(
             oracle: &mut oracle,
             density: vault.density(),
             warmup,
-            recorder: Recorder::new(chain, settings.num_warmup, observer).timed(permission),
+            recorder: Recorder::new(chain, run.num_warmup, observer).timed(permission),
             keeping: None,
             names: Names::default(),
             releases: &|_| Ok(Vec::new()),
             window: u64::MAX,
             at: 0,
         }
-        .run(settings.num_warmup + settings.num_samples, &mut rng, stop)
+        .run(run.iterations(), &mut rng, stop)
     })
 }
 
@@ -140,7 +125,7 @@ impl Oracle for ClippedOracle<'_> {
 
     fn log_ratio(&mut self, _: usize, from: &[f64], to: &[f64]) -> Result<Ratio, SampleError> {
         let t = self.request.temperature;
-        let bound = t * self.request.clip_log_ratio * distance(from, to);
+        let bound = t * self.request.clip_log_ratio() * distance(from, to);
         Ok(match self.log_ratios.plan(bound)? {
             PenaltyPlan::Query(query) => {
                 Ratio::Penalised(

@@ -3,7 +3,7 @@ use crate::accounting::Real;
 use crate::density::Density;
 use crate::model::{Constants, Model};
 use crate::privacy::{OnBadRows, Rows};
-use crate::sampler::lookup;
+use crate::sampler::{Initial, Settings, lookup, sample_without_privacy};
 
 /// 100 records, nine tenths of them about 1 and the rest at 21.
 fn vault() -> Vault {
@@ -26,23 +26,20 @@ fn vault() -> Vault {
 
 /// Mean and variance of the draws.
 fn moments(algorithm: &str, clip: f64) -> (f64, f64) {
-    let settings = ClippedSettings {
+    let run = NonPrivateRun {
         request: PlanRequest {
             algorithm: lookup(algorithm).unwrap(),
             chains: 2,
-            clip_gradient: clip,
-            clip_log_ratio: clip,
+            settings: Settings::new().clip_gradient(clip).clip_log_ratio(clip),
             ..PlanRequest::new(Real::ONE, Real::ONE, 1)
         },
         num_warmup: 500,
         num_samples: 2000,
         initial: Initial::Random,
-        metric: MetricForm::Unit,
-        target_acceptance: None,
         seed: 4,
     };
     let permission = NotPrivate::acknowledged();
-    let chains = sample_clipped(&vault(), &settings, permission, &()).unwrap();
+    let chains = sample_without_privacy(&vault(), &run, permission, &()).unwrap();
     let sampled = |c: &Chain| {
         c.draws[500..]
             .iter()

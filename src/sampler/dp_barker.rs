@@ -47,6 +47,7 @@ use super::oracle::{Oracle, SampleError};
 use super::plan::{Plan, PlanError};
 use super::request::{DEFAULT_BATCH_SIZE, PlanRequest};
 use super::schedule::{Line, Noise, Question, over_chains};
+use super::settings::Setting;
 use super::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::privacy::Subsampling;
 
@@ -56,10 +57,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&DpBarker),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--batch-size",
-        "--metric",
-        "--target-acceptance",
+        Setting::step_size,
+        Setting::batch_size,
+        Setting::metric,
+        Setting::target_acceptance,
     ],
 };
 
@@ -71,7 +72,10 @@ struct DpBarker;
 impl Sampler for DpBarker {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
         let most = request.records.unwrap_or(DEFAULT_BATCH_SIZE);
-        let size = request.batch_size.unwrap_or(DEFAULT_BATCH_SIZE.min(most));
+        let size = request
+            .settings
+            .batch_size
+            .unwrap_or(DEFAULT_BATCH_SIZE.min(most));
         Ok(vec![Line {
             what: "Barker's test of a batch",
             question: Question::Barker,
@@ -87,7 +91,7 @@ impl Sampler for DpBarker {
             return Vec::new();
         }
         vec![format!(
-            "DP-Barker clips each record's log-ratio to {:.1e} nats, so that proposals have to be very near: it is meant for likelihoods tempered to some thousands of records (--temperature)",
+            "DP-Barker clips each record's log-ratio to {:.1e} nats, so that proposals have to be very near: it is meant for likelihoods tempered to some thousands of records (`temperature`)",
             0.99 / records
                 * plan
                     .lines
@@ -117,7 +121,10 @@ impl Sampler for DpBarker {
     ) -> Box<dyn Walker> {
         let r = &plan.request;
         Box::new(Chain {
-            step_size: r.step_size.unwrap_or_else(|| self.default_step_size(r)),
+            step_size: r
+                .settings
+                .step_size
+                .unwrap_or_else(|| self.default_step_size(r)),
             metric: Metric::Unit,
             log_prior: oracle.log_prior(&theta),
             theta,

@@ -43,8 +43,9 @@ use super::jitter::Jitter;
 use super::metric::Metric;
 use super::oracle::{Oracle, Ratio, SampleError};
 use super::plan::{Plan, PlanError};
-use super::request::{NoiseChoice, PlanRequest};
+use super::request::PlanRequest;
 use super::schedule::{Line, Noise, Question, over_chains};
+use super::settings::Setting;
 use super::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::privacy::Subsampling;
 
@@ -54,17 +55,17 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&DpHmc),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--leapfrog-steps",
-        "--fresh-gradients",
-        "--fixed-steps",
-        "--clip-gradient",
-        "--clip-log-ratio",
-        "--noise-split",
-        "--tau-gradient",
-        "--tau-log-ratio",
-        "--metric",
-        "--target-acceptance",
+        Setting::step_size,
+        Setting::leapfrog_steps,
+        Setting::fresh_gradients,
+        Setting::fixed_steps,
+        Setting::clip_gradient,
+        Setting::clip_log_ratio,
+        Setting::noise_split,
+        Setting::tau_gradient,
+        Setting::tau_log_ratio,
+        Setting::metric,
+        Setting::target_acceptance,
     ],
 };
 
@@ -74,13 +75,13 @@ pub(super) const CLIPPED: Algorithm = Algorithm {
     kind: Kind::Clipped(&DpHmc),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--leapfrog-steps",
-        "--fixed-steps",
-        "--clip-gradient",
-        "--clip-log-ratio",
-        "--metric",
-        "--target-acceptance",
+        Setting::step_size,
+        Setting::leapfrog_steps,
+        Setting::fixed_steps,
+        Setting::clip_gradient,
+        Setting::clip_log_ratio,
+        Setting::metric,
+        Setting::target_acceptance,
     ],
 };
 
@@ -93,16 +94,13 @@ struct DpHmc;
 
 impl Sampler for DpHmc {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
-        let steps = request.leapfrog_steps;
-        let gradients = if request.fresh_gradients {
+        let steps = request.leapfrog_steps();
+        let gradients = if request.settings.fresh_gradients == Some(true) {
             steps.checked_add(1).and_then(|l| l.checked_mul(iterations))
         } else {
             steps.checked_mul(iterations).and_then(|n| n.checked_add(1))
         };
-        let split = match request.noise {
-            NoiseChoice::FromBudget { split } => split,
-            NoiseChoice::Multipliers { .. } => 0.5,
-        };
+        let split = request.noise_split();
         Ok(vec![
             Line {
                 what: "gradient",
@@ -123,13 +121,16 @@ impl Sampler for DpHmc {
 
     fn warnings(&self, plan: &Plan) -> Vec<String> {
         let r = &plan.request;
-        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
+        let step_size = r
+            .settings
+            .step_size
+            .unwrap_or_else(|| self.default_step_size(r));
         let mut warnings = Vec::new();
         let typical = self.typical_distance(r).unwrap_or(0.0);
         let sigma = plan.log_ratio_noise(typical);
         if sigma > 2.0 {
             warnings.push(format!(
-                "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller --step-size, fewer iterations or chains, a larger epsilon, or --temperature"
+                "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller `step_size`, fewer iterations or chains, a larger epsilon, or `temperature`"
             ));
         }
         let gradient_noise = plan.gradient_noise();
@@ -148,8 +149,11 @@ impl Sampler for DpHmc {
 
     /// Momenta of size 1 over L steps, jittered to half the step on average.
     fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
-        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
-        Some(0.5 * step_size * r.leapfrog_steps as f64 * (r.dimension as f64).sqrt())
+        let step_size = r
+            .settings
+            .step_size
+            .unwrap_or_else(|| self.default_step_size(r));
+        Some(0.5 * step_size * r.leapfrog_steps() as f64 * (r.dimension as f64).sqrt())
     }
 
     /// Below the 0.65 to 0.8 of exact HMC, since the penalty alone rejects: with a
@@ -179,10 +183,13 @@ impl Reference for DpHmc {
     ) -> Box<dyn Walker> {
         Box::new(Chain {
             settings: Settings {
-                step_size: r.step_size.unwrap_or_else(|| self.default_step_size(r)),
-                leapfrog_steps: r.leapfrog_steps as usize,
-                fresh_gradients: r.fresh_gradients,
-                fixed_steps: r.fixed_steps,
+                step_size: r
+                    .settings
+                    .step_size
+                    .unwrap_or_else(|| self.default_step_size(r)),
+                leapfrog_steps: r.leapfrog_steps() as usize,
+                fresh_gradients: r.settings.fresh_gradients == Some(true),
+                fixed_steps: r.settings.fixed_steps == Some(true),
                 metric: Metric::Unit,
             },
             jitter: Jitter::new(rng),

@@ -55,6 +55,7 @@ use super::plan::{Plan, PlanError};
 use super::request::PlanRequest;
 use super::run::Initial;
 use super::schedule::{Line, Noise, Quantity, Question, over_chains};
+use super::settings::Setting;
 use super::start::{self, Start};
 use super::stochastic::{all_finite, followed, moved};
 use super::{Algorithm, Kind, Metric, Sampler, Step, Walker};
@@ -66,7 +67,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "kinetic Langevin dynamics in coordinates learnt from a part of the budget; needs no tuning; approximate",
     kind: Kind::Private(&DpLangevin),
     columns: &[],
-    settings: &["--start-share", "--gradients-per-draw"],
+    settings: &[Setting::start_share, Setting::gradients_per_draw],
 };
 
 /// gamma, per unit of time in which the posterior is about a standard normal.
@@ -86,13 +87,13 @@ struct DpLangevin;
 impl Sampler for DpLangevin {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
         start::check(request)?;
-        let mut lines = start::lines(request, request.start_share);
+        let mut lines = start::lines(request, request.start_share());
         lines.push(Line {
             what: "gradient, in learnt coordinates",
             question: Question::Learnt(Quantity::Gradient),
-            noise: Noise::Share(1.0 - request.start_share),
+            noise: Noise::Share(1.0 - request.start_share()),
             count: over_chains(
-                iterations.checked_mul(request.gradients_per_draw),
+                iterations.checked_mul(request.gradients_per_draw()),
                 request.chains,
             )?,
             subsampling: Subsampling::All,
@@ -110,7 +111,7 @@ impl Sampler for DpLangevin {
             return Vec::new();
         }
         vec![format!(
-            "{n} records are likely to be too few for chains at this budget with {} parameters: with gradients of usual lengths each would travel for {time:.1} times what it takes to forget where it was, and {:.0} are wanted. If that turns out so, draws will be from a Gaussian. More records, more epsilon or --temperature would help",
+            "{n} records are likely to be too few for chains at this budget with {} parameters: with gradients of usual lengths each would travel for {time:.1} times what it takes to forget where it was, and {:.0} are wanted. If that turns out so, draws will be from a Gaussian. More records, more epsilon or `temperature` would help",
             plan.request.dimension,
             start::ENOUGH_TIME,
         )]
@@ -189,7 +190,7 @@ pub(super) fn chain(plan: &Plan, learnt: &Start, rng: &mut ChaCha8Rng) -> Box<dy
 /// Time that a chain travels with this clip bound, in units in which the posterior is about a
 /// standard normal and forgets where it was in about one.
 pub(super) fn time(plan: &Plan, clip: f64) -> f64 {
-    let gradients = plan.iterations_per_chain * plan.request.gradients_per_draw;
+    let gradients = plan.iterations_per_chain * plan.request.gradients_per_draw();
     Dynamics::new(noise(plan, clip)).h * gradients as f64
 }
 
@@ -208,7 +209,7 @@ pub fn foreseen_time(plan: &Plan, lengths: Vec<f64>, n: f64) -> Option<f64> {
 pub fn gradients_wanted(plan: &Plan, lengths: Vec<f64>, n: f64) -> Option<u64> {
     let noise = noise(plan, foreseen_clip(plan, lengths, n)?);
     let iterations = plan.iterations_per_chain.max(1) as f64;
-    let gradients = iterations * plan.request.gradients_per_draw as f64;
+    let gradients = iterations * plan.request.gradients_per_draw() as f64;
     let longest = 2.0 * FRICTION * gradients / noise.powi(2);
     let wanted = (longest / iterations / (0.5 * LARGEST_STEP)).ceil();
     Some((wanted as u64).clamp(1, MOST_GRADIENTS))
@@ -292,7 +293,7 @@ impl Chain {
         Chain {
             dynamics: Dynamics::new(noise(plan, clip)),
             temperature: plan.request.temperature,
-            gradients_per_draw: plan.request.gradients_per_draw,
+            gradients_per_draw: plan.request.gradients_per_draw(),
             theta: frame.point(&u),
             state: State {
                 p: normals(u.len(), rng),
@@ -384,12 +385,13 @@ pub(super) fn normals(d: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use crate::sampler::settings::Settings;
     use rand::SeedableRng;
 
     use super::*;
     use crate::accounting::Real;
     use crate::sampler::oracle::Ratio;
-    use crate::sampler::request::{Iterations, NoiseChoice};
+    use crate::sampler::request::Iterations;
 
     /// A posterior that is standard normal in the frame's coordinates, with the noise that the
     /// plan has, or so many times it.
@@ -442,7 +444,6 @@ mod tests {
             algorithm: &ALGORITHM,
             chains: 1,
             iterations: Iterations::Fixed(k),
-            noise: NoiseChoice::FromBudget { split: 0.5 },
             records: Some(1000),
             ..PlanRequest::new(Real::from(5.0), Real::from(1e-6), 2)
         };
@@ -510,8 +511,8 @@ mod tests {
         let plan = |epsilon: f64, gradients_per_draw| {
             let request = PlanRequest {
                 records: Some(n as u64),
-                gradients_per_draw,
                 algorithm: &ALGORITHM,
+                settings: Settings::new().gradients_per_draw(gradients_per_draw),
                 ..PlanRequest::automatic(Real::from(epsilon), Real::from(1e-6), 3)
             };
             Plan::new(request).unwrap()

@@ -59,6 +59,7 @@ use super::oracle::{Oracle, Ratio, SampleError};
 use super::plan::{Plan, PlanError};
 use super::request::PlanRequest;
 use super::schedule::{Line, Noise, Question, over_chains};
+use super::settings::Setting;
 use super::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::privacy::Subsampling;
 
@@ -68,15 +69,15 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&DpPenalty),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--batch-rate",
-        "--batch-size",
-        "--clip-log-ratio",
-        "--tau-log-ratio",
-        "--one-component",
-        "--guided-walk",
-        "--metric",
-        "--target-acceptance",
+        Setting::step_size,
+        Setting::batch_rate,
+        Setting::batch_size,
+        Setting::clip_log_ratio,
+        Setting::tau_log_ratio,
+        Setting::one_component,
+        Setting::guided_walk,
+        Setting::metric,
+        Setting::target_acceptance,
     ],
 };
 
@@ -86,12 +87,12 @@ pub(super) const CLIPPED: Algorithm = Algorithm {
     kind: Kind::Clipped(&DpPenalty),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--clip-log-ratio",
-        "--one-component",
-        "--guided-walk",
-        "--metric",
-        "--target-acceptance",
+        Setting::step_size,
+        Setting::clip_log_ratio,
+        Setting::one_component,
+        Setting::guided_walk,
+        Setting::metric,
+        Setting::target_acceptance,
     ],
 };
 
@@ -102,13 +103,13 @@ struct DpPenalty;
 
 impl Sampler for DpPenalty {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
-        let subsampling = match (request.batch_rate, request.batch_size) {
+        let subsampling = match (request.settings.batch_rate, request.settings.batch_size) {
             (None, None) => Subsampling::All,
             (Some(_), None) => request.poisson_batches()?,
             (None, Some(size)) => Subsampling::FixedSize(size),
             (Some(_), Some(_)) => {
                 return Err(PlanError::Settings(
-                    "--batch-rate and --batch-size are two ways to draw batches: give one".into(),
+                    "`batch_rate` and `batch_size` are two ways to draw batches: give one".into(),
                 ));
             }
         };
@@ -133,7 +134,7 @@ impl Sampler for DpPenalty {
             return Vec::new();
         }
         vec![format!(
-            "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller --step-size, --one-component, fewer iterations or chains, a larger epsilon, or --temperature"
+            "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller `step_size`, `one_component`, fewer iterations or chains, a larger epsilon, or `temperature`"
         )]
     }
 
@@ -142,7 +143,10 @@ impl Sampler for DpPenalty {
     }
 
     fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
-        let step_size = r.step_size.unwrap_or_else(|| self.default_step_size(r));
+        let step_size = r
+            .settings
+            .step_size
+            .unwrap_or_else(|| self.default_step_size(r));
         let coordinates = match Move::of(r) {
             Move::Whole => r.dimension as f64,
             Move::OneComponent | Move::GuidedWalk => 1.0,
@@ -178,7 +182,10 @@ impl Reference for DpPenalty {
         let direction = theta.iter().map(|_| rng.random()).collect();
         Box::new(Chain {
             kind: Move::of(r),
-            step_size: r.step_size.unwrap_or_else(|| self.default_step_size(r)),
+            step_size: r
+                .settings
+                .step_size
+                .unwrap_or_else(|| self.default_step_size(r)),
             metric: Metric::Unit,
             log_prior: oracle.log_prior(&theta),
             theta,
@@ -202,7 +209,8 @@ enum Move {
 
 impl Move {
     fn of(request: &PlanRequest) -> Move {
-        match (request.guided_walk, request.one_component) {
+        let (guided, one) = (request.settings.guided_walk, request.settings.one_component);
+        match (guided == Some(true), one == Some(true)) {
             (true, _) => Move::GuidedWalk,
             (false, true) => Move::OneComponent,
             (false, false) => Move::Whole,

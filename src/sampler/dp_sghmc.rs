@@ -53,6 +53,7 @@ use serde_json::Value;
 use super::oracle::{Oracle, SampleError};
 use super::plan::PlanError;
 use super::request::PlanRequest;
+use super::settings::Setting;
 use super::stochastic::{self, Dynamics, Private, Steps, all_finite, followed, moved};
 use super::{Algorithm, Kind, Metric, Step, Walker};
 
@@ -62,14 +63,14 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&Private(Sghmc)),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--step-decay",
-        "--leapfrog-steps",
-        "--friction",
-        "--noise-estimate",
-        "--batch-rate",
-        "--clip-gradient",
-        "--tau-gradient",
+        Setting::step_size,
+        Setting::step_decay,
+        Setting::leapfrog_steps,
+        Setting::friction,
+        Setting::noise_estimate,
+        Setting::batch_rate,
+        Setting::clip_gradient,
+        Setting::tau_gradient,
     ],
 };
 
@@ -79,13 +80,13 @@ pub(super) const OPEN: Algorithm = Algorithm {
     kind: Kind::Open(&Sghmc),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--step-decay",
-        "--leapfrog-steps",
-        "--friction",
-        "--noise-estimate",
-        "--batch-rate",
-        "--clip-gradient",
+        Setting::step_size,
+        Setting::step_decay,
+        Setting::leapfrog_steps,
+        Setting::friction,
+        Setting::noise_estimate,
+        Setting::batch_rate,
+        Setting::clip_gradient,
     ],
 };
 
@@ -95,11 +96,11 @@ pub(super) const NAIVE: Algorithm = Algorithm {
     kind: Kind::Open(&NaiveSghmc),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--step-decay",
-        "--leapfrog-steps",
-        "--batch-rate",
-        "--clip-gradient",
+        Setting::step_size,
+        Setting::step_decay,
+        Setting::leapfrog_steps,
+        Setting::batch_rate,
+        Setting::clip_gradient,
     ],
 };
 
@@ -114,7 +115,7 @@ impl Sghmc {
     /// of the momentum is lost in the first step.
     fn friction(&self, request: &PlanRequest) -> f64 {
         let first = Steps::new(self, request, 1).first().step;
-        request.friction.unwrap_or(0.1 / first)
+        request.settings.friction.unwrap_or(0.1 / first)
     }
 }
 
@@ -128,15 +129,15 @@ impl Dynamics for Sghmc {
     }
 
     fn gradients(&self, request: &PlanRequest) -> u64 {
-        request.leapfrog_steps
+        request.leapfrog_steps()
     }
 
     /// eta sd = sqrt(2 eta (F - B))
     fn noise(&self, request: &PlanRequest, h: f64) -> Result<Option<f64>, PlanError> {
-        let (f, b) = (self.friction(request), request.noise_estimate);
+        let (f, b) = (self.friction(request), request.noise_estimate());
         if !(0.0..f).contains(&b) {
             return Err(PlanError::Settings(format!(
-                "--noise-estimate is {b}, but must be 0 or more and below the friction, {f}"
+                "`noise_estimate` is {b}, but must be 0 or more and below the friction, {f}"
             )));
         }
         Ok(Some((2.0 * (f - b) / h).sqrt()))
@@ -144,7 +145,7 @@ impl Dynamics for Sghmc {
 
     fn warning(&self, times: f64) -> String {
         format!(
-            "the budget needs {times:.2} times the noise asked for: the friction is {:.1} times larger to match it. A larger --friction, fewer iterations or chains would need no more",
+            "the budget needs {times:.2} times the noise asked for: the friction is {:.1} times larger to match it. A larger `friction`, fewer iterations or chains would need no more",
             times * times
         )
     }
@@ -159,9 +160,9 @@ impl Dynamics for Sghmc {
         Box::new(Chain {
             steps,
             theta,
-            gradients: request.leapfrog_steps,
+            gradients: request.leapfrog_steps(),
             friction: self.friction(request),
-            noise_estimate: request.noise_estimate,
+            noise_estimate: request.noise_estimate(),
         })
     }
 }
@@ -176,7 +177,7 @@ impl Dynamics for NaiveSghmc {
     }
 
     fn gradients(&self, request: &PlanRequest) -> u64 {
-        request.leapfrog_steps
+        request.leapfrog_steps()
     }
 
     fn noise(&self, _: &PlanRequest, _: f64) -> Result<Option<f64>, PlanError> {
@@ -197,7 +198,7 @@ impl Dynamics for NaiveSghmc {
         Box::new(Chain {
             steps,
             theta,
-            gradients: request.leapfrog_steps,
+            gradients: request.leapfrog_steps(),
             friction: 0.0,
             noise_estimate: 0.0,
         })

@@ -47,6 +47,7 @@ use serde_json::Value;
 use super::oracle::{Oracle, SampleError};
 use super::plan::PlanError;
 use super::request::PlanRequest;
+use super::settings::Setting;
 use super::stochastic::{self, Dynamics, Private, Steps, all_finite, followed, moved};
 use super::{Algorithm, Kind, Metric, Step, Walker};
 
@@ -56,11 +57,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&Private(Sgld)),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--step-decay",
-        "--batch-rate",
-        "--clip-gradient",
-        "--tau-gradient",
+        Setting::step_size,
+        Setting::step_decay,
+        Setting::batch_rate,
+        Setting::clip_gradient,
+        Setting::tau_gradient,
     ],
 };
 
@@ -70,10 +71,10 @@ pub(super) const OPEN: Algorithm = Algorithm {
     kind: Kind::Open(&Sgld),
     columns: &[],
     settings: &[
-        "--step-size",
-        "--step-decay",
-        "--batch-rate",
-        "--clip-gradient",
+        Setting::step_size,
+        Setting::step_decay,
+        Setting::batch_rate,
+        Setting::clip_gradient,
     ],
 };
 
@@ -94,7 +95,7 @@ impl Dynamics for Sgld {
     fn warning(&self, times: f64) -> String {
         let square = times * times;
         format!(
-            "the budget needs {times:.2} times the noise of Langevin dynamics: the draws follow the posterior to the power {:.3}. A --step-size {square:.1} times smaller, or fewer iterations or chains, would need no more than the dynamics have",
+            "the budget needs {times:.2} times the noise of Langevin dynamics: the draws follow the posterior to the power {:.3}. A `step_size` {square:.1} times smaller, or fewer iterations or chains, would need no more than the dynamics have",
             1.0 / square
         )
     }

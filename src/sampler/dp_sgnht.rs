@@ -43,6 +43,7 @@ use super::exact_number;
 use super::oracle::{Oracle, SampleError};
 use super::plan::PlanError;
 use super::request::PlanRequest;
+use super::settings::Setting;
 use super::stochastic::{Dynamics, Private, Steps, all_finite, followed, moved};
 use super::{Algorithm, Kind, Metric, Step, Walker};
 
@@ -54,12 +55,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&Private(Sgnht)),
     columns: COLUMNS,
     settings: &[
-        "--step-size",
-        "--step-decay",
-        "--friction",
-        "--batch-rate",
-        "--clip-gradient",
-        "--tau-gradient",
+        Setting::step_size,
+        Setting::step_decay,
+        Setting::friction,
+        Setting::batch_rate,
+        Setting::clip_gradient,
+        Setting::tau_gradient,
     ],
 };
 
@@ -69,11 +70,11 @@ pub(super) const OPEN: Algorithm = Algorithm {
     kind: Kind::Open(&Sgnht),
     columns: COLUMNS,
     settings: &[
-        "--step-size",
-        "--step-decay",
-        "--friction",
-        "--batch-rate",
-        "--clip-gradient",
+        Setting::step_size,
+        Setting::step_decay,
+        Setting::friction,
+        Setting::batch_rate,
+        Setting::clip_gradient,
     ],
 };
 
@@ -83,7 +84,7 @@ pub(super) struct Sgnht;
 impl Sgnht {
     /// A. Without one, a tenth of the momentum is lost in the first step.
     fn friction(&self, request: &PlanRequest, h: f64) -> f64 {
-        request.friction.unwrap_or(0.1 / h)
+        request.settings.friction.unwrap_or(0.1 / h)
     }
 }
 
@@ -99,7 +100,7 @@ impl Dynamics for Sgnht {
 
     fn warning(&self, times: f64) -> String {
         format!(
-            "the budget needs {times:.2} times the noise asked for: the friction is {:.1} times larger, and the chains are slower by about that. A larger --friction, fewer iterations or chains would need no more",
+            "the budget needs {times:.2} times the noise asked for: the friction is {:.1} times larger, and the chains are slower by about that. A larger `friction`, fewer iterations or chains would need no more",
             times * times
         )
     }

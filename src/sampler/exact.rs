@@ -5,33 +5,62 @@ use rand::{Rng, RngExt};
 use super::adaptation::{Covariance, DualAveraging, Windows};
 use super::hamiltonian::{Info, State, reasonable_step};
 use super::metric::{Metric, MetricForm};
+use super::nuts::DEFAULT_MAX_DEPTH;
 use super::oracle::{ExactOracle, SampleError};
+use super::request::PlanRequest;
 use super::run::{Chain, Draw, Initial, Observer, Phase, Recorder, in_parallel, public_rng, start};
+use super::settings::Settings;
+use super::without_privacy::NonPrivateRun;
 use super::{Algorithm, hmc, nuts, rwmh};
 use crate::privacy::{NotPrivate, Vault};
 
-/// Settings of the samplers without privacy.
-#[derive(Debug, Clone)]
-pub struct NonPrivateSettings {
+/// Leapfrog steps of `hmc`, at most.
+const LEAPFROG_STEPS: u64 = 10;
+
+/// How the chains of a run step.
+struct Steps {
     /// `nuts`, `hmc` or `rwmh`.
-    pub algorithm: &'static Algorithm,
-    pub chains: usize,
-    pub num_warmup: u64,
-    pub num_samples: u64,
+    algorithm: &'static Algorithm,
     /// Most steps of a trajectory of `hmc`.
-    pub leapfrog_steps: usize,
+    leapfrog_steps: usize,
     /// Most doublings of a trajectory of `nuts`.
-    pub max_depth: u32,
-    /// The first step size; adapted during warm-up. `None`: found by doubling.
-    pub step_size: Option<f64>,
-    /// Mean acceptance aimed at by warm-up; `None`: 0.8, and 0.234 for `rwmh`.
-    pub target_acceptance: Option<f64>,
-    pub metric: MetricForm,
-    /// T, the power of the likelihood.
-    pub temperature: f64,
+    max_depth: u32,
+    metric: MetricForm,
+    /// The mean acceptance that warm-up aims at.
+    target: f64,
 }
 
-impl NonPrivateSettings {
+/// The settings of a run, with the defaults of the exact samplers for those that are left open.
+pub fn exact_settings(request: &PlanRequest) -> Settings {
+    let (given, algorithm) = (&request.settings, request.algorithm);
+    let default_metric = || MetricForm::default_of(algorithm, request.dimension as usize);
+    let found = Settings {
+        leapfrog_steps: given.leapfrog_steps.or(Some(LEAPFROG_STEPS)),
+        max_depth: given.max_depth.or(Some(u64::from(DEFAULT_MAX_DEPTH))),
+        metric: given.metric.or_else(|| Some(default_metric())),
+        ..given.clone()
+    };
+    found.of(algorithm)
+}
+
+impl Steps {
+    fn new(request: &PlanRequest) -> Steps {
+        let settings = exact_settings(request);
+        let default_target = match request.algorithm.name {
+            "rwmh" => rwmh::TARGET_ACCEPTANCE,
+            _ => 0.8,
+        };
+        Steps {
+            algorithm: request.algorithm,
+            leapfrog_steps: settings.leapfrog_steps.unwrap_or(LEAPFROG_STEPS) as usize,
+            max_depth: settings
+                .max_depth
+                .map_or(DEFAULT_MAX_DEPTH, |depth| depth as u32),
+            metric: settings.metric.unwrap_or(MetricForm::Unit),
+            target: settings.target_acceptance.unwrap_or(default_target),
+        }
+    }
+
     fn step(
         &self,
         state: State,
@@ -47,13 +76,6 @@ impl NonPrivateSettings {
         }
     }
 
-    fn target(&self) -> f64 {
-        self.target_acceptance.unwrap_or(match self.algorithm.name {
-            "rwmh" => rwmh::TARGET_ACCEPTANCE,
-            _ => 0.8,
-        })
-    }
-
     /// The sampler's own columns, in the order of [`Algorithm::columns`].
     fn columns(&self, info: &Info) -> Vec<f64> {
         let of = |name: &&str| match *name {
@@ -66,35 +88,34 @@ impl NonPrivateSettings {
     }
 }
 
-/// Runs a sampler without privacy. Everything it gives is NOT PRIVATE.
-///
-/// Errors: no initial point with a finite density.
-pub fn sample_exactly(
+/// Runs `nuts`, `hmc` or `rwmh`.
+pub(super) fn sample(
     vault: &Vault,
-    settings: &NonPrivateSettings,
-    initial: &Initial,
-    seed: u64,
+    run: &NonPrivateRun,
     permission: NotPrivate,
     observer: &impl Observer,
 ) -> Result<Vec<Chain>, SampleError> {
-    in_parallel(settings.chains, observer, |chain, stop| {
-        let mut rng = public_rng(seed, chain);
+    let request = &run.request;
+    request.settings.check_values().map_err(Box::new)?;
+    let steps = Steps::new(request);
+    in_parallel(request.chains as usize, observer, |chain, stop| {
+        let mut rng = public_rng(run.seed, chain);
         let oracle = ExactOracle {
             vault,
             permission,
-            temperature: settings.temperature,
+            temperature: request.temperature,
         };
         let density = vault.density();
-        let mut state = first_state(initial, chain, &oracle, &mut rng)?;
-        let mut warmup = Warmup::new(settings, &state, &oracle, &mut rng);
-        let mut recorder = Recorder::new(chain, settings.num_warmup, observer).timed(permission);
-        for iteration in 0..settings.num_warmup + settings.num_samples {
+        let mut state = first_state(&run.initial, chain, &oracle, &mut rng)?;
+        let mut warmup = Warmup::new(&steps, run, &state, &oracle, &mut rng);
+        let mut recorder = Recorder::new(chain, run.num_warmup, observer).timed(permission);
+        for iteration in 0..run.iterations() {
             if stop() {
                 return Ok(recorder.finish(true));
             }
-            let warming = iteration < settings.num_warmup;
+            let warming = iteration < run.num_warmup;
             let h = warmup.step_size(warming, &mut rng);
-            let (next, info) = settings.step(state, &oracle, h, &warmup.metric, &mut rng);
+            let (next, info) = steps.step(state, &oracle, h, &warmup.metric, &mut rng);
             state = next;
             if warming {
                 warmup.learn(iteration as usize, &state, &info, &oracle, &mut rng);
@@ -107,7 +128,7 @@ pub fn sample_exactly(
                     accept_stat: info.accept_stat,
                     step_size: h,
                     divergent: info.divergent && !warming,
-                    sampler: settings.columns(&info),
+                    sampler: steps.columns(&info),
                     values: density.outputs(&state.theta),
                 },
             );
@@ -118,7 +139,7 @@ pub fn sample_exactly(
 
 /// Step size and metric as warm-up learns them.
 struct Warmup<'a> {
-    settings: &'a NonPrivateSettings,
+    steps: &'a Steps,
     adaptation: DualAveraging,
     windows: Windows,
     covariance: Covariance,
@@ -127,20 +148,20 @@ struct Warmup<'a> {
 
 impl<'a> Warmup<'a> {
     fn new(
-        settings: &'a NonPrivateSettings,
+        steps: &'a Steps,
+        run: &NonPrivateRun,
         state: &State,
         oracle: &ExactOracle,
         rng: &mut impl Rng,
     ) -> Self {
         let metric = Metric::Unit;
-        let first = settings
-            .step_size
+        let first = (run.request.settings.step_size)
             .unwrap_or_else(|| reasonable_step(state, oracle, &metric, 1.0, rng));
         Warmup {
-            settings,
-            adaptation: DualAveraging::new(first, settings.target()),
-            windows: Windows::new(settings.num_warmup as usize),
-            covariance: Covariance::new(state.theta.len(), settings.metric == MetricForm::Dense),
+            steps,
+            adaptation: DualAveraging::new(first, steps.target),
+            windows: Windows::new(run.num_warmup as usize),
+            covariance: Covariance::new(state.theta.len(), steps.metric == MetricForm::Dense),
             metric,
         }
     }
@@ -151,7 +172,7 @@ impl<'a> Warmup<'a> {
         } else {
             self.adaptation.average_step()
         };
-        match self.settings.algorithm.name {
+        match self.steps.algorithm.name {
             // A little jitter against resonance, as Stan's `stepsize_jitter`.
             "hmc" => step * rng.random_range(0.9..1.1),
             _ => step,
@@ -167,21 +188,21 @@ impl<'a> Warmup<'a> {
         rng: &mut impl Rng,
     ) {
         self.adaptation.update(info.accept_stat);
-        if self.settings.metric == MetricForm::Unit {
+        if self.steps.metric == MetricForm::Unit {
             return;
         }
         if self.windows.collects(iteration) {
             self.covariance.add(&state.theta);
         }
         if self.windows.closes(iteration) {
-            let dense = self.settings.metric == MetricForm::Dense;
+            let dense = self.steps.metric == MetricForm::Dense;
             let fresh = Covariance::new(state.theta.len(), dense);
             let window = std::mem::replace(&mut self.covariance, fresh);
             if let Some(estimate) = window.metric() {
                 self.metric = estimate;
                 let now = self.adaptation.step();
                 let step = reasonable_step(state, oracle, &self.metric, now, rng);
-                self.adaptation = DualAveraging::new(step, self.settings.target());
+                self.adaptation = DualAveraging::new(step, self.steps.target);
             }
         }
     }

@@ -10,6 +10,7 @@ use rand::{Rng, RngExt};
 use super::hamiltonian::Target;
 use super::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
 use super::metric::Metric;
+use super::settings::Setting;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -17,7 +18,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "Hamiltonian Monte Carlo without noise (NOT PRIVATE)",
     kind: Kind::Exact,
     columns: &["n_leapfrog__", "energy__"],
-    settings: &["--leapfrog-steps", "--metric", "--target-acceptance"],
+    settings: &[
+        Setting::step_size,
+        Setting::leapfrog_steps,
+        Setting::metric,
+        Setting::target_acceptance,
+    ],
 };
 
 /// One iteration with step `h` and at most `leapfrog_steps` steps.

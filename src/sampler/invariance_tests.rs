@@ -266,18 +266,22 @@ type Run = Box<dyn Fn(Vec<f64>, &mut Toy, &mut ChaCha8Rng) -> Vec<f64>>;
 fn exact_samplers() -> Vec<(&'static str, Run)> {
     let hmc = |fresh_gradients, fixed_steps| {
         registered("dp-hmc", move |request| PlanRequest {
-            step_size: Some(0.4),
-            leapfrog_steps: 3,
-            fresh_gradients,
-            fixed_steps,
+            settings: request
+                .settings
+                .step_size(0.4)
+                .leapfrog_steps(3)
+                .fresh_gradients(fresh_gradients)
+                .fixed_steps(fixed_steps),
             ..request
         })
     };
     let penalty = |one_component, guided_walk| {
         registered("dp-penalty", move |request| PlanRequest {
-            step_size: Some(0.5),
-            one_component,
-            guided_walk,
+            settings: request
+                .settings
+                .step_size(0.5)
+                .one_component(one_component)
+                .guided_walk(guided_walk),
             ..request
         })
     };

@@ -19,6 +19,15 @@ pub enum MetricForm {
 }
 
 impl MetricForm {
+    /// As CmdStan names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            MetricForm::Unit => "unit",
+            MetricForm::Diagonal => "diag",
+            MetricForm::Dense => "dense",
+        }
+    }
+
     /// What a sampler estimates unless it is told: Stan's diagonal for `nuts`; for
     /// the others, whose trajectories do not adapt their length, the dense one
     /// where the dimension allows.

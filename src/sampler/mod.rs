@@ -41,22 +41,22 @@ mod request;
 mod run;
 mod rwmh;
 mod schedule;
+mod settings;
 mod start;
 mod stochastic;
 mod warmup;
+mod without_privacy;
 
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 pub use beginning::{Beginning, Foresight, Learner};
 pub use checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
-pub use clipped::{ClippedSettings, sample_clipped};
 pub use dp_langevin::{foreseen_time, gradients_wanted};
-pub use exact::{NonPrivateSettings, sample_exactly};
+pub use exact::exact_settings;
 pub use form::{Form, Information};
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
-pub use open::{OpenSettings, sample_openly};
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError, View};
 pub use own::{Asked, OWN};
 pub use plan::{NoiseScales, Plan, PlanError};
@@ -65,7 +65,7 @@ pub use prior_margins::{PriorMargins, draw_independent_margins, draw_prior_margi
 pub use request::{
     DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP,
     DEFAULT_GRADIENTS_PER_DRAW, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
-    DEFAULT_START_SHARE, Iterations, NoiseChoice, PlanRequest,
+    DEFAULT_START_SHARE, Iterations, PlanRequest, default_algorithm,
 };
 pub use run::{
     Chain, Draw, Initial, Observer, Oracles, Phase, PrivateSettings, sample_from, sample_privately,
@@ -73,7 +73,9 @@ pub use run::{
 };
 pub(crate) use run::{public_rng, start};
 pub use schedule::{Line, Noise, PlannedLine, Quantity, Question, Scale};
+pub use settings::{Clip, Setting, Settings};
 pub use warmup::Learnt;
+pub use without_privacy::{NonPrivateRun, sample_without_privacy};
 
 /// A sampler, as the command line and the planner see it.
 #[derive(Debug)]
@@ -86,9 +88,8 @@ pub struct Algorithm {
     /// What it writes beside the draws, after acceptance, step size and
     /// divergence; names end in `__`, as in Stan.
     pub columns: &'static [&'static str],
-    /// The flags of `dpm sample` that it looks at, beside those that every sampler
-    /// has.
-    pub settings: &'static [&'static str],
+    /// The settings that it uses, beside those of every run.
+    pub settings: &'static [Setting],
 }
 
 impl Algorithm {
@@ -104,7 +105,7 @@ impl Algorithm {
 
     /// Whether its chains travel with the budget that is left ([`foreseen_time`]).
     pub fn travels(&self) -> bool {
-        self.settings.contains(&"--gradients-per-draw")
+        self.settings.contains(&Setting::gradients_per_draw)
     }
 
     /// Whether a run of it learns from releases before its chains begin.

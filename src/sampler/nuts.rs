@@ -14,6 +14,7 @@ use rand::{Rng, RngExt};
 use super::hamiltonian::Target;
 use super::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
 use super::metric::Metric;
+use super::settings::Setting;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -21,7 +22,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "the no-U-turn sampler, as in Stan, without noise (NOT PRIVATE)",
     kind: Kind::Exact,
     columns: &["treedepth__", "n_leapfrog__", "energy__"],
-    settings: &["--metric", "--max-depth", "--target-acceptance"],
+    settings: &[
+        Setting::step_size,
+        Setting::metric,
+        Setting::max_depth,
+        Setting::target_acceptance,
+    ],
 };
 
 /// Doublings of a trajectory, at most; Stan's default.

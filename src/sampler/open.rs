@@ -5,54 +5,35 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::Kind;
 use super::oracle::{Oracle, Ratio, SampleError};
 use super::plan::{PlanError, check_settings};
 use super::request::PlanRequest;
-use super::run::{Chain, Draw, Initial, Observer, Phase, Recorder, in_parallel, public_rng, start};
+use super::run::{Chain, Draw, Observer, Phase, Recorder, in_parallel, public_rng, start};
 use super::schedule::{Line, Noise, factor};
 use super::stochastic::{Dynamics, Steps, lines};
+use super::without_privacy::NonPrivateRun;
 use crate::privacy::{GradientScale, NotPrivate, PrivateRng, Vault};
 
-/// A run of `sgld`, `sgnht`, `sghmc` or `naive-sghmc`.
-#[derive(Debug, Clone)]
-pub struct OpenSettings {
-    /// Budget and noise multipliers are not looked at.
-    pub request: PlanRequest,
-    /// Whether gradients are clipped to the request's bound.
-    pub clipped: bool,
-    pub num_warmup: u64,
-    pub num_samples: u64,
-    pub initial: Initial,
-    /// Fixes everything.
-    pub seed: u64,
-}
-
-/// Runs a stochastic-gradient sampler without privacy. Everything it gives is NOT PRIVATE.
-///
-/// Errors: settings out of range, no initial point.
-pub fn sample_openly(
+/// Runs `sgld`, `sgnht`, `sghmc` or `naive-sghmc`. Gradients are clipped where a bound is given.
+pub(super) fn sample(
     vault: &Vault,
-    settings: &OpenSettings,
+    dynamics: &dyn Dynamics,
+    run: &NonPrivateRun,
     permission: NotPrivate,
     observer: &impl Observer,
 ) -> Result<Vec<Chain>, SampleError> {
-    let request = &settings.request;
-    let Kind::Open(dynamics) = request.algorithm.kind else {
-        return Err(SampleError::NotOpen(request.algorithm.name));
-    };
-    let iterations = settings.num_warmup + settings.num_samples;
+    let (request, iterations) = (&run.request, run.iterations());
     let schedule = schedule(request, dynamics, iterations).map_err(Box::new)?;
-    let scale = settings
-        .clipped
-        .then(|| GradientScale::new(request.clip_gradient, 1, 1.0))
+    let clipped = request.settings.clip_gradient.is_some();
+    let scale = clipped
+        .then(|| GradientScale::new(request.clip_gradient(), 1, 1.0))
         .transpose()?;
-    let batches = PrivateRng::insecure(settings.seed, permission);
+    let batches = PrivateRng::insecure(run.seed, permission);
     in_parallel(request.chains as usize, observer, |chain, stop| {
-        let mut rng = public_rng(settings.seed, chain);
-        let mut noise = ChaCha8Rng::seed_from_u64(settings.seed);
+        let mut rng = public_rng(run.seed, chain);
+        let mut noise = ChaCha8Rng::seed_from_u64(run.seed);
         noise.set_stream(u64::MAX - chain as u64);
-        let theta = start(&settings.initial, chain, vault.density(), &mut rng)?;
+        let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
         let mut oracle = OpenOracle {
             vault,
             permission,
@@ -64,7 +45,7 @@ pub fn sample_openly(
         };
         let steps = Steps::new(dynamics, request, iterations);
         let mut walker = dynamics.walker(request, steps, theta, &mut rng);
-        let mut recorder = Recorder::new(chain, settings.num_warmup, observer).timed(permission);
+        let mut recorder = Recorder::new(chain, run.num_warmup, observer).timed(permission);
         for iteration in 0..iterations {
             if stop() {
                 return Ok(recorder.finish(true));
@@ -136,7 +117,7 @@ impl Oracle for OpenOracle<'_> {
         let weight = request.temperature * planned.weight(request);
         let sd = match planned.noise {
             Noise::AtLeast(tau) => {
-                tau * f64::from(factor(request.relation)) * request.clip_gradient
+                tau * f64::from(factor(request.relation)) * request.clip_gradient()
             }
             Noise::Share(_) | Noise::Fixed => 0.0,
         };
@@ -165,7 +146,8 @@ mod tests {
     use crate::density::Density;
     use crate::model::{Constants, Model};
     use crate::privacy::{OnBadRows, Rows};
-    use crate::sampler::lookup;
+    use crate::sampler::settings::Settings;
+    use crate::sampler::{Kind, lookup};
 
     // If it failed: without privacy, too, batches would not be scaled up to all records, or
     // tempered wrongly, or the prior would be missing. Oracle: the gradient of the tempered
@@ -183,10 +165,9 @@ mod tests {
         let vault = Vault::new(Density::new(model), rows);
         let request = PlanRequest {
             algorithm: lookup("naive-sghmc").unwrap(),
-            batch_rate: Some(Real::exact(0.25)),
             records: Some(100),
             temperature: 0.5,
-            step_size: Some(0.1),
+            settings: Settings::new().batch_rate(Real::exact(0.25)).step_size(0.1),
             ..PlanRequest::new(Real::ONE, Real::ONE, 1)
         };
         let Kind::Open(dynamics) = request.algorithm.kind else {

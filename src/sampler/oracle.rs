@@ -28,10 +28,10 @@ pub enum SampleError {
     #[error(transparent)]
     Randomness(#[from] crate::privacy::RandomnessError),
     #[error(
-        "no initial point with a finite log density was found in 100 tries; give one with --init"
+        "no initial point with a finite log density was found in 100 tries; give one with `init`"
     )]
     NoInitialPoint,
-    #[error("the initial point has a log density that is not finite; choose another with --init")]
+    #[error("the initial point has a log density that is not finite; choose another with `init`")]
     BadInitialPoint,
     #[error(
         "an initial point has {found} coordinates, expected {expected}, one for each of the model on the unconstrained scale, and one point at least"
@@ -53,10 +53,8 @@ pub enum SampleError {
     NotTheseUnits,
     #[error("`{0}` is not private: it has no plan to run under")]
     NotPrivate(&'static str),
-    #[error("`{0}` is not a stochastic-gradient sampler without privacy")]
-    NotOpen(&'static str),
-    #[error("`{0}` is not a sampler on clipped values without noise")]
-    NotClipped(&'static str),
+    #[error("`{0}` is private: it runs under a plan that was charged for")]
+    Private(&'static str),
     #[error(transparent)]
     Plan(#[from] Box<super::plan::PlanError>),
     #[error("cannot write the checkpoint of chain {chain}: {source}")]
@@ -283,7 +281,7 @@ impl Oracle for PrivateOracle<'_> {
         let scale = match planned.scale {
             Scale::LogRatio(scale) => scale,
             Scale::BatchLogRatio(scale) => {
-                let query = match scale.plan(request.clip_log_ratio * distance(from, to))? {
+                let query = match scale.plan(request.clip_log_ratio() * distance(from, to))? {
                     BatchPenaltyPlan::Query(query) => query,
                     BatchPenaltyPlan::Skip => return Ok(Ratio::Penalised(0.0)),
                     BatchPenaltyPlan::Refuse => return Ok(Ratio::Refused),
@@ -300,7 +298,7 @@ impl Oracle for PrivateOracle<'_> {
         };
         // The bound is on T times the log-ratio: the tempered likelihood is what
         // is put on the lattice. The distance is symmetric to the bit.
-        let bound = request.temperature * request.clip_log_ratio * distance(from, to);
+        let bound = request.temperature * request.clip_log_ratio() * distance(from, to);
         let query = match scale.plan(bound)? {
             PenaltyPlan::Query(query) => query,
             PenaltyPlan::Skip => return Ok(Ratio::Penalised(0.0)),
@@ -450,6 +448,7 @@ mod tests {
     use crate::accounting::Real;
     use crate::model::{Constants, Model};
     use crate::privacy::{OnBadRows, Rows};
+    use crate::sampler::settings::Settings;
     use crate::sampler::{Iterations, PlanRequest, PlannedLine};
 
     /// With next to no noise, the private answers are the exact tempered ones: a
@@ -474,10 +473,11 @@ mod tests {
         let mut plan = Plan::new(PlanRequest {
             chains: 1,
             iterations: Iterations::Fixed(10),
-            leapfrog_steps: 1,
-            clip_gradient: clip,
-            clip_log_ratio: clip,
             temperature,
+            settings: Settings::new()
+                .leapfrog_steps(1)
+                .clip_gradient(clip)
+                .clip_log_ratio(clip),
             ..PlanRequest::new(Real::from(1.0), Real::from(0.5), 2)
         })
         .unwrap();

@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::metric::Metric;
 use super::oracle::{Oracle, SampleError};
 use super::plan::{Plan, PlanError};
-use super::request::{DEFAULT_SPLIT, NoiseChoice, PlanRequest};
+use super::request::PlanRequest;
 use super::schedule::{Line, Noise, Question, over_chains};
+use super::settings::Setting;
 use super::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::privacy::Subsampling;
 
@@ -20,7 +21,12 @@ pub static OWN: Algorithm = Algorithm {
     summary: "a sampler of the embedder's, on the questions that it planned",
     kind: Kind::Private(&Own),
     columns: &[],
-    settings: &["--batch-rate", "--clip-gradient", "--clip-log-ratio"],
+    settings: &[
+        Setting::noise_split,
+        Setting::batch_rate,
+        Setting::clip_gradient,
+        Setting::clip_log_ratio,
+    ],
 };
 
 /// What one chain of an own sampler may ask at most.
@@ -49,10 +55,7 @@ impl Sampler for Own {
             gradients,
             log_ratios,
         } = request.asked;
-        let split = match request.noise {
-            NoiseChoice::FromBudget { split } => split,
-            NoiseChoice::Multipliers { .. } => DEFAULT_SPLIT,
-        };
+        let split = request.noise_split();
         let share = |other: u64, split: f64| Noise::Share(if other > 0 { split } else { 1.0 });
         let count = |asked: u64| over_chains(asked.checked_mul(iterations), request.chains);
         let mut lines = Vec::new();
@@ -62,7 +65,7 @@ impl Sampler for Own {
                 question: Question::Gradient,
                 noise: share(log_ratios, split),
                 count: count(gradients)?,
-                subsampling: match request.batch_rate {
+                subsampling: match request.settings.batch_rate {
                     Some(_) => request.poisson_batches()?,
                     None => Subsampling::All,
                 },

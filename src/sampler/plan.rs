@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::request::{Iterations, NoiseChoice, PlanRequest};
+use super::request::{Iterations, PlanRequest};
 use super::schedule::{Line, Noise, PlannedLine, Question, Scale, factor};
+use super::settings::{Clip, Settings};
 use super::{Kind, Sampler};
 use crate::accounting::{
     AccountError, Budget, CalibrateError, Event, EventError, Guarantee, GuaranteeBounds, Query,
@@ -37,7 +38,7 @@ pub struct Plan {
 #[non_exhaustive]
 pub enum PlanError {
     #[error(
-        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use {advice}fewer iterations or chains, or `--iterations max`"
+        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use {advice}fewer iterations or chains, or as many iterations as the budget allows (`iterations` max)"
     )]
     Budget {
         requested: f64,
@@ -124,22 +125,22 @@ impl Multipliers {
                 },
                 noise,
             ) => {
-                let (tau, flag) = match line.question {
-                    Question::Gradient => (gradient, "--tau-gradient"),
-                    Question::LogRatio => (log_ratio, "--tau-log-ratio"),
+                let (tau, name) = match line.question {
+                    Question::Gradient => (gradient, "tau_gradient"),
+                    Question::LogRatio => (log_ratio, "tau_log_ratio"),
                     Question::Barker | Question::Learnt(_) => (None, "no multiplier"),
                 };
                 match (tau, noise) {
                     (Some(tau), Noise::AtLeast(least)) if tau < least => {
                         Err(PlanError::Settings(format!(
-                            "{flag} is {tau}, but the dynamics need noise of at least {least:.4} times the sensitivity: give more, or a smaller --step-size"
+                            "`{name}` is {tau}, but the dynamics need noise of at least {least:.4} times the sensitivity: give more, or a smaller `step_size`"
                         )))
                     }
                     (_, Noise::Fixed) => Ok(1.0),
                     (Some(tau), _) => Ok(tau),
                     (None, Noise::AtLeast(least)) => Ok(least),
                     (None, Noise::Share(_)) => Err(PlanError::Settings(format!(
-                        "{flag} is missing: give the noise multiplier of each kind of release, or of none"
+                        "`{name}` is missing: give the noise multiplier of each kind of release, or of none"
                     ))),
                 }
             }
@@ -172,41 +173,26 @@ impl Plan {
             request: &request,
             sampler,
         };
-        match (request.noise, request.iterations) {
-            (NoiseChoice::FromBudget { split }, _) if !(split > 0.0 && split < 1.0) => {
-                Err(PlanError::Settings(
-                    "--noise-split is a share of the budget, above 0 and below 1".into(),
-                ))
-            }
-            (NoiseChoice::FromBudget { .. }, Iterations::Fixed(k)) => draft.within_budget(k),
-            (NoiseChoice::FromBudget { .. }, Iterations::Max) => {
+        let given = Multipliers::Given {
+            gradient: request.settings.tau_gradient,
+            log_ratio: request.settings.tau_log_ratio,
+        };
+        match (request.noise_from_budget(), request.iterations) {
+            (true, Iterations::Fixed(k)) => draft.within_budget(k),
+            (true, Iterations::Max) => {
                 let lines = sampler.lines(&request, 1)?;
                 if lines.iter().any(|l| matches!(l.noise, Noise::Share(_))) {
                     return Err(PlanError::Settings(
-                        "`--iterations max` needs the noise multipliers of what the sampler releases: give --tau-gradient, --tau-log-ratio, or both".into(),
+                        "`iterations` max needs the noise multipliers of what the sampler releases: give `tau_gradient`, `tau_log_ratio`, or both".into(),
                     ));
                 }
                 draft.most_iterations(Multipliers::Scaled(1.0))
             }
-            (
-                NoiseChoice::Multipliers {
-                    gradient,
-                    log_ratio,
-                },
-                iterations,
-            ) => {
-                let given = Multipliers::Given {
-                    gradient,
-                    log_ratio,
-                };
-                match iterations {
-                    Iterations::Max => draft.most_iterations(given),
-                    Iterations::Fixed(k) => match draft.assemble(given, k)? {
-                        Some(plan) => Ok(plan),
-                        None => Err(draft.refusal(given, k)?),
-                    },
-                }
-            }
+            (false, Iterations::Max) => draft.most_iterations(given),
+            (false, Iterations::Fixed(k)) => match draft.assemble(given, k)? {
+                Some(plan) => Ok(plan),
+                None => Err(draft.refusal(given, k)?),
+            },
         }
     }
 
@@ -221,12 +207,45 @@ impl Plan {
             return None;
         };
         match sampler.target_acceptance() {
-            Some(_) => self.request.step_size,
+            Some(_) => self.request.settings.step_size,
             None => Some(
                 self.request
+                    .settings
                     .step_size
                     .unwrap_or_else(|| sampler.default_step_size(&self.request)),
             ),
+        }
+    }
+
+    /// The sampler's settings, with what was found for those that were left open.
+    #[doc(hidden)]
+    pub fn settings(&self) -> Settings {
+        let request = &self.request;
+        let subsampling = || self.lines.iter().map(|line| line.line.subsampling);
+        let clip = |bound: f64| Some(Clip::At(bound));
+        let found = Settings {
+            leapfrog_steps: Some(request.leapfrog_steps()),
+            clip_gradient: clip(request.clip_gradient()),
+            clip_log_ratio: clip(request.clip_log_ratio()),
+            noise_split: request.noise_from_budget().then(|| request.noise_split()),
+            batch_rate: subsampling().find_map(|batch| match batch {
+                Subsampling::Poisson(rate) => Some(rate.rate()),
+                Subsampling::All | Subsampling::FixedSize(_) => None,
+            }),
+            batch_size: subsampling().find_map(|batch| match batch {
+                Subsampling::FixedSize(size) => Some(size),
+                Subsampling::All | Subsampling::Poisson(_) => None,
+            }),
+            noise_estimate: Some(request.noise_estimate()),
+            start_share: Some(request.start_share()),
+            gradients_per_draw: Some(request.gradients_per_draw()),
+            ..request.settings.clone()
+        };
+        Settings {
+            step_size: self.step_size().filter(|step| step.is_finite()),
+            tau_gradient: self.tau(Question::Gradient),
+            tau_log_ratio: self.tau(Question::LogRatio),
+            ..found.of(request.algorithm)
         }
     }
 
@@ -260,7 +279,7 @@ impl Plan {
             return None;
         }
         let r = &self.request;
-        let longest = |n: u64| r.temperature * r.clip_gradient * n as f64;
+        let longest = |n: u64| r.temperature * r.clip_gradient() * n as f64;
         Some((self.gradient_noise(), r.records.map(longest)))
     }
 
@@ -272,6 +291,7 @@ impl Plan {
         };
         let first = self
             .request
+            .settings
             .step_size
             .unwrap_or_else(|| sampler.default_step_size(&self.request));
         let all_rows = |question: Question| {
@@ -293,7 +313,7 @@ impl Plan {
     pub(super) fn gradient_noise(&self) -> f64 {
         let r = &self.request;
         let tau = self.tau(Question::Gradient).unwrap_or(0.0);
-        f64::from(factor(r.relation)) * r.temperature * r.clip_gradient * tau
+        f64::from(factor(r.relation)) * r.temperature * r.clip_gradient() * tau
     }
 
     /// Standard deviation of the noise of one log-ratio over a `distance`, nats, after
@@ -302,10 +322,10 @@ impl Plan {
         let r = &self.request;
         let noise = |line: &PlannedLine| match line.scale {
             Scale::LogRatio(_) => {
-                let sensitivity = f64::from(factor(r.relation)) * r.clip_log_ratio * distance;
+                let sensitivity = f64::from(factor(r.relation)) * r.clip_log_ratio() * distance;
                 Some(r.temperature * sensitivity * line.tau)
             }
-            Scale::BatchLogRatio(scale) => match scale.plan(r.clip_log_ratio * distance) {
+            Scale::BatchLogRatio(scale) => match scale.plan(r.clip_log_ratio() * distance) {
                 Ok(BatchPenaltyPlan::Query(query)) => Some(query.sigma()),
                 Ok(BatchPenaltyPlan::Skip) => Some(0.0),
                 Ok(BatchPenaltyPlan::Refuse) | Err(_) => Some(f64::INFINITY),
@@ -326,11 +346,13 @@ pub(crate) fn upper_epsilon(guarantee: &Guarantee) -> f64 {
 
 pub(super) fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
     let fail = |message: &str| Err(PlanError::Settings(message.to_string()));
-    if r.chains == 0 {
-        return fail("--chains must be at least 1");
+    r.settings.check_values()?;
+    let clips = [r.settings.clip_gradient, r.settings.clip_log_ratio];
+    if clips.contains(&Some(Clip::Derived)) {
+        return fail("a derived clip bound follows from a model, and was not settled");
     }
-    if r.leapfrog_steps == 0 {
-        return fail("--leapfrog-steps must be at least 1");
+    if r.chains == 0 {
+        return fail("`chains` must be at least 1");
     }
     if r.iterations == Iterations::Fixed(0) {
         return fail("there must be at least one iteration");
@@ -338,11 +360,8 @@ pub(super) fn check_settings(r: &PlanRequest) -> Result<(), PlanError> {
     if r.dimension == 0 {
         return fail("the model has no parameters to sample");
     }
-    if r.step_size.is_some_and(|h| !(h > 0.0 && h.is_finite())) {
-        return fail("--step-size must be a positive number");
-    }
     if !(r.temperature > 0.0 && r.temperature <= 1.0) {
-        return fail("--temperature is a number of records between 0 and the number in the data");
+        return fail("the temperature is a number of records between 0 and the number in the data");
     }
     Ok(())
 }
@@ -491,7 +510,7 @@ impl Draft<'_> {
         let lines = self.lines(multipliers, k)?;
         let noise_is_fixed = lines.iter().any(|line| line.line.noise == Noise::Fixed);
         let advice = if noise_is_fixed {
-            "a smaller --batch-size, "
+            "a smaller `batch_size`, "
         } else {
             "larger noise multipliers, "
         };
@@ -546,16 +565,23 @@ mod tests {
         let root = 100_000f64.sqrt();
         PlanRequest {
             iterations: Iterations::Max,
-            leapfrog_steps: 25,
-            fresh_gradients: true,
-            clip_gradient: 0.05,
-            clip_log_ratio: 0.1,
-            noise: NoiseChoice::Multipliers {
-                gradient: Some(0.55 * root),
-                log_ratio: Some(0.10 * root),
-            },
-            step_size: Some(0.006),
+            settings: Settings::new()
+                .leapfrog_steps(25)
+                .fresh_gradients(true)
+                .clip_gradient(0.05)
+                .clip_log_ratio(0.1)
+                .tau_gradient(0.55 * root)
+                .tau_log_ratio(0.10 * root)
+                .step_size(0.006),
             ..PlanRequest::new(Real::from(15.0), "1e-6".parse().unwrap(), 2)
+        }
+    }
+
+    fn without_multipliers(settings: Settings) -> Settings {
+        Settings {
+            tau_gradient: None,
+            tau_log_ratio: None,
+            ..settings
         }
     }
 
@@ -567,14 +593,14 @@ mod tests {
         assert_eq!(plan.iterations_per_chain, 892);
         assert!(plan.epsilon() <= 15.0 && plan.epsilon() > 14.9);
         let gaussian = Plan::new(PlanRequest {
-            leapfrog_steps: 12,
-            noise: NoiseChoice::Multipliers {
-                gradient: Some(0.25 * 100_000f64.sqrt()),
-                log_ratio: Some(0.1 * 100_000f64.sqrt()),
-            },
-            clip_gradient: 10.0,
-            clip_log_ratio: 6.0,
             dimension: 10,
+            settings: paper_banana()
+                .settings
+                .leapfrog_steps(12)
+                .tau_gradient(0.25 * 100_000f64.sqrt())
+                .tau_log_ratio(0.1 * 100_000f64.sqrt())
+                .clip_gradient(10.0)
+                .clip_log_ratio(6.0),
             ..paper_banana()
         })
         .unwrap();
@@ -587,10 +613,7 @@ mod tests {
     fn a_delta_out_of_reach_is_a_refusal() {
         let costly = PlanRequest {
             iterations: Iterations::Fixed(1000),
-            noise: NoiseChoice::Multipliers {
-                gradient: Some(1.0),
-                log_ratio: Some(1.0),
-            },
+            settings: paper_banana().settings.tau_gradient(1.0).tau_log_ratio(1.0),
             ..paper_banana()
         };
         for iterations in [Iterations::Fixed(1000), Iterations::Max] {
@@ -610,7 +633,7 @@ mod tests {
         let absurd = PlanRequest {
             epsilon: Real::from(1000.0),
             iterations: Iterations::Fixed(10),
-            noise: NoiseChoice::FromBudget { split: 0.5 },
+            settings: without_multipliers(paper_banana().settings),
             ..paper_banana()
         };
         let error = Plan::new(absurd).unwrap_err();
@@ -626,8 +649,9 @@ mod tests {
                     epsilon: epsilon.parse().unwrap(),
                     relation,
                     iterations: Iterations::Fixed(200),
-                    fresh_gradients: false,
-                    noise: NoiseChoice::FromBudget { split },
+                    settings: without_multipliers(paper_banana().settings)
+                        .fresh_gradients(false)
+                        .noise_split(split),
                     ..paper_banana()
                 };
                 let wanted = request.epsilon.to_f64();

@@ -2,6 +2,7 @@ use super::*;
 use crate::accounting::{Meter, Real};
 use crate::model::{Constants, Model};
 use crate::privacy::{OnBadRows, PrivateRng, Rows};
+use crate::sampler::settings::Settings;
 use crate::sampler::{Iterations, PlanRequest, lookup};
 
 const RECORDS: usize = 100;
@@ -33,7 +34,7 @@ fn request(algorithm: &str) -> PlanRequest {
         chains: 1,
         iterations: Iterations::Fixed(1),
         records: Some(RECORDS as u64),
-        step_size: Some(0.1),
+        settings: Settings::new().step_size(0.1),
         ..PlanRequest::new(Real::from(30.0), Real::from(0.01), 1)
     }
 }
@@ -60,9 +61,11 @@ fn gradients_of_batches_are_on_average_the_posteriors() {
     for (rate, temperature) in [(0.25, 1.0), (0.25, 0.5), (1.0, 0.5)] {
         let steps = 3000;
         let plan = Plan::new(PlanRequest {
-            batch_rate: Some(Real::exact(rate)),
             temperature,
-            clip_gradient: 4.0,
+            settings: request("dp-sgld")
+                .settings
+                .batch_rate(Real::exact(rate))
+                .clip_gradient(4.0),
             ..request("dp-sgld")
         })
         .unwrap();
@@ -93,8 +96,8 @@ fn barkers_test_accepts_as_the_log_posterior_ratio_says() {
     let vault = vault();
     let (tests, temperature) = (4000, 0.3);
     let plan = Plan::new(PlanRequest {
-        batch_size: Some(50),
         temperature,
+        settings: request("dp-barker").settings.batch_size(50),
         ..request("dp-barker")
     })
     .unwrap();
@@ -125,11 +128,7 @@ fn barkers_test_accepts_as_the_log_posterior_ratio_says() {
 #[test]
 fn an_average_of_answers_has_their_noise_and_is_charged_for_each() {
     let vault = vault();
-    let plan = Plan::new(PlanRequest {
-        step_size: None,
-        ..request("dp-langevin")
-    })
-    .unwrap();
+    let plan = Plan::new(request("dp-langevin")).unwrap();
     let (line, pairs) = (plan.lines.len() - 1, 2000u64);
     let Scale::Learnt(scale) = plan.lines[line].scale else {
         panic!("gradients come last")

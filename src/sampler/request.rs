@@ -3,7 +3,8 @@
 use super::form::Form;
 use super::own::Asked;
 use super::plan::PlanError;
-use super::{Algorithm, dp_hmc, laplace};
+use super::settings::{Clip, Settings};
+use super::{Algorithm, dp_hmc, dp_langevin, laplace};
 use crate::accounting::{Real, Relation};
 use crate::privacy::{InclusionRate, Subsampling};
 
@@ -28,32 +29,16 @@ pub const DEFAULT_BATCH_RATE: &str = "0.01";
 /// Records in a batch of fixed size, or all of them.
 pub const DEFAULT_BATCH_SIZE: u64 = 1000;
 
-/// How much noise there is to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NoiseChoice {
-    /// As much as the budget needs for the given number of iterations;
-    /// `split` is the share of the budget that goes to gradients, where a sampler
-    /// asks for log-ratios as well.
-    FromBudget { split: f64 },
-    /// These noise multipliers, in units of the sensitivity (the paper's tau); a
-    /// sampler needs those of what it asks for.
-    Multipliers {
-        gradient: Option<f64>,
-        log_ratio: Option<f64>,
-    },
-}
-
 /// How many iterations one chain runs, warm-up included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Iterations {
     Fixed(u64),
     /// As many as the budget allows; needs noise that does not itself depend on the
-    /// budget, such as [`NoiseChoice::Multipliers`].
+    /// budget: given multipliers, or that of the dynamics.
     Max,
 }
 
-/// The settings that a plan follows from. None of them depends on a row. A sampler
-/// looks at those that [`Algorithm::settings`] lists.
+/// What a plan follows from. Nothing of it depends on a row.
 #[derive(Debug, Clone)]
 pub struct PlanRequest {
     pub algorithm: &'static Algorithm,
@@ -62,47 +47,14 @@ pub struct PlanRequest {
     pub relation: Relation,
     pub chains: u64,
     pub iterations: Iterations,
-    pub noise: NoiseChoice,
+    /// Those of the sampler.
+    pub settings: Settings,
     /// Number of unconstrained coordinates.
     pub dimension: u64,
     /// T, the power of the likelihood: n0 / n, or 1.
     pub temperature: f64,
-    /// b_g: bound on the l2 norm of one record's gradient.
-    pub clip_gradient: f64,
-    /// b_l: bound on one record's log-ratio per unit of distance.
-    pub clip_log_ratio: f64,
-    /// Largest leapfrog step eta, or standard deviation of a proposal; unconstrained
-    /// scale. `None`: the sampler's own, adapted where it adapts.
-    pub step_size: Option<f64>,
-    /// L
-    pub leapfrog_steps: u64,
-    /// Draw the first gradient of every trajectory anew.
-    pub fresh_gradients: bool,
-    /// Leapfrog steps of one size, without jitter.
-    pub fixed_steps: bool,
-    /// Propose a change of one coordinate at a time.
-    pub one_component: bool,
-    /// Propose one coordinate, in the direction that was accepted last.
-    pub guided_walk: bool,
     /// n, where it is public.
     pub records: Option<u64>,
-    /// r: the probability of a record to be in a batch. `None`: the sampler's own.
-    pub batch_rate: Option<Real>,
-    /// b: records in a batch of fixed size. `None`: the sampler's own.
-    pub batch_size: Option<u64>,
-    /// The power of 1/t by which steps get smaller; 0 for constant steps. `None`: the
-    /// sampler's own.
-    pub step_decay: Option<f64>,
-    /// Friction of the samplers with momentum that need one, per unit of time. `None`:
-    /// the sampler's own.
-    pub friction: Option<f64>,
-    /// The share of the budget that goes to what is learnt before the chains begin, for
-    /// samplers that learn.
-    pub start_share: f64,
-    /// Gradients from one draw to the next, for samplers that learn.
-    pub gradients_per_draw: u64,
-    /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
-    pub noise_estimate: f64,
     /// Whether several rows may share a unit; only dp-laplace asks.
     pub shared_units: bool,
     /// What is known of the model, where it was looked at; only dp-laplace asks for it.
@@ -122,27 +74,10 @@ impl PlanRequest {
             relation: Relation::Substitute,
             chains: DEFAULT_CHAINS,
             iterations: Iterations::Fixed(2 * DEFAULT_SAMPLES),
-            noise: NoiseChoice::FromBudget {
-                split: DEFAULT_SPLIT,
-            },
+            settings: Settings::new(),
             dimension: dimension as u64,
             temperature: 1.0,
-            clip_gradient: DEFAULT_CLIP,
-            clip_log_ratio: DEFAULT_CLIP,
-            step_size: None,
-            leapfrog_steps: DEFAULT_LEAPFROG_STEPS,
-            fresh_gradients: false,
-            fixed_steps: false,
-            one_component: false,
-            guided_walk: false,
             records: None,
-            batch_rate: None,
-            batch_size: None,
-            step_decay: None,
-            friction: None,
-            start_share: DEFAULT_START_SHARE,
-            gradients_per_draw: DEFAULT_GRADIENTS_PER_DRAW,
-            noise_estimate: 0.0,
             shared_units: false,
             form: None,
             asked: Asked::default(),
@@ -158,12 +93,85 @@ impl PlanRequest {
         }
     }
 
+    /// Of a run without privacy, with settings left open.
+    pub fn without_budget(algorithm: &'static Algorithm, dimension: usize) -> Self {
+        PlanRequest {
+            algorithm,
+            ..PlanRequest::new(Real::ONE, Real::ONE, dimension)
+        }
+    }
+
+    /// L
+    pub fn leapfrog_steps(&self) -> u64 {
+        self.settings
+            .leapfrog_steps
+            .unwrap_or(DEFAULT_LEAPFROG_STEPS)
+    }
+
+    /// b_g: bound on the l2 norm of one record's gradient.
+    pub fn clip_gradient(&self) -> f64 {
+        bound(self.settings.clip_gradient)
+    }
+
+    /// b_l: bound on one record's log-ratio per unit of distance.
+    pub fn clip_log_ratio(&self) -> f64 {
+        bound(self.settings.clip_log_ratio)
+    }
+
+    /// Whether the budget decides how much noise there is, and not given multipliers.
+    pub fn noise_from_budget(&self) -> bool {
+        self.settings.tau_gradient.is_none() && self.settings.tau_log_ratio.is_none()
+    }
+
+    /// The share of the budget that goes to gradients, where the budget decides and a sampler
+    /// asks for log-ratios as well.
+    pub fn noise_split(&self) -> f64 {
+        self.settings.noise_split.unwrap_or(DEFAULT_SPLIT)
+    }
+
+    /// The share of the budget for what is learnt before the chains begin.
+    pub fn start_share(&self) -> f64 {
+        self.settings.start_share.unwrap_or(DEFAULT_START_SHARE)
+    }
+
+    /// Gradients from one draw to the next.
+    pub fn gradients_per_draw(&self) -> u64 {
+        (self.settings.gradients_per_draw).unwrap_or(DEFAULT_GRADIENTS_PER_DRAW)
+    }
+
+    /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
+    pub fn noise_estimate(&self) -> f64 {
+        self.settings.noise_estimate.unwrap_or(0.0)
+    }
+
     /// Poisson batches of the rate asked for, or of [`DEFAULT_BATCH_RATE`].
     pub(super) fn poisson_batches(&self) -> Result<Subsampling, PlanError> {
-        let rate = match self.batch_rate {
+        let rate = match self.settings.batch_rate {
             Some(rate) => rate,
             None => DEFAULT_BATCH_RATE.parse().unwrap_or(Real::ONE),
         };
         Ok(Subsampling::Poisson(InclusionRate::new(rate)?))
+    }
+}
+
+/// A clip bound that was settled; a plan is made of no other.
+fn bound(clip: Option<Clip>) -> f64 {
+    match clip {
+        Some(Clip::At(bound)) => bound,
+        Some(Clip::Derived) | None => DEFAULT_CLIP,
+    }
+}
+
+/// The sampler of a run that names none: the one that tunes itself, unless something is given
+/// that is a setting of dp-langevin or of DP-HMC. `most`: as many iterations as the budget allows.
+pub fn default_algorithm(settings: &Settings, most: bool) -> &'static Algorithm {
+    let langevin = |setting| dp_langevin::ALGORITHM.settings.contains(&setting);
+    match (
+        most || !settings.given().all(langevin),
+        settings.given().next(),
+    ) {
+        (true, _) => &dp_hmc::ALGORITHM,
+        (false, Some(_)) => &dp_langevin::ALGORITHM,
+        (false, None) => &laplace::ALGORITHM,
     }
 }

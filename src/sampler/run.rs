@@ -125,23 +125,16 @@ pub struct PrivateSettings {
     pub seed: u64,
     /// The root of the private randomness: noise and accept draws.
     pub noise: PrivateRng,
-    /// What warm-up estimates of the posterior's scales, from released draws.
-    pub metric: MetricForm,
-    /// The mean acceptance that warm-up aims at where no step size was given; `None`:
-    /// the sampler's own.
-    pub target_acceptance: Option<f64>,
 }
 
 impl PrivateSettings {
-    /// Random initial points, a step size that is adapted, the identity as metric.
+    /// Random initial points.
     pub fn new(num_warmup: u64, seed: u64, noise: PrivateRng) -> Self {
         PrivateSettings {
             num_warmup,
             initial: Initial::Random,
             seed,
             noise,
-            metric: MetricForm::Unit,
-            target_acceptance: None,
         }
     }
 }
@@ -231,13 +224,14 @@ pub fn sample_from(
             run.num_warmup,
             density.dimension(),
             request
+                .settings
                 .step_size
                 .unwrap_or_else(|| sampler.default_step_size(request)),
-            match request.step_size {
-                None => run.target_acceptance.or(sampler.target_acceptance()),
+            match request.settings.step_size {
+                None => (request.settings.target_acceptance).or(sampler.target_acceptance()),
                 Some(_) => None,
             },
-            run.metric,
+            request.settings.metric.unwrap_or(MetricForm::Unit),
         );
         let mut walker = match (&learnt, begun) {
             (Some(learnt), _) => learnt.chain(density, plan, &mut rng),

@@ -11,6 +11,7 @@ use rand::{Rng, RngExt};
 use super::hamiltonian::Target;
 use super::hamiltonian::{Info, State};
 use super::metric::Metric;
+use super::settings::Setting;
 use super::{Algorithm, Kind};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -18,7 +19,11 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "random-walk Metropolis without noise (NOT PRIVATE)",
     kind: Kind::Exact,
     columns: &[],
-    settings: &["--metric", "--target-acceptance"],
+    settings: &[
+        Setting::step_size,
+        Setting::metric,
+        Setting::target_acceptance,
+    ],
 };
 
 /// The acceptance that warm-up aims at.

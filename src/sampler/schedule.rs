@@ -169,9 +169,9 @@ impl PlannedLine {
         let (scale, event) = match line.question {
             Question::Gradient => {
                 let factor = factor(request.relation);
-                let scale = GradientScale::new(request.clip_gradient, factor, tau)?;
+                let scale = GradientScale::new(request.clip_gradient(), factor, tau)?;
                 let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
-                let event = line.event(request.clip_gradient, scale.sigma(), lattice, request)?;
+                let event = line.event(request.clip_gradient(), scale.sigma(), lattice, request)?;
                 (Scale::Gradient(scale), event)
             }
             Question::Learnt(quantity) => {
@@ -221,12 +221,7 @@ impl Line {
     }
 
     fn log_ratio(&self, tau: f64, request: &PlanRequest) -> Result<(Scale, Event), PlanError> {
-        let clip = request.clip_log_ratio;
-        if !(clip > 0.0 && clip.is_finite()) {
-            return Err(PlanError::Settings(
-                "--clip-log-ratio must be a positive number".into(),
-            ));
-        }
+        let clip = request.clip_log_ratio();
         let (t, factor) = (request.temperature, factor(request.relation));
         let scale = match self.subsampling {
             Subsampling::All => {
@@ -252,7 +247,7 @@ impl Line {
         let records = public_records(request)?;
         let Subsampling::FixedSize(size) = self.subsampling else {
             return Err(PlanError::Settings(
-                "DP-Barker needs batches of a fixed size: give --batch-size".into(),
+                "DP-Barker needs batches of a fixed size: give `batch_size`".into(),
             ));
         };
         let scale = BarkerScale::new(size, records, request.temperature)?;
@@ -267,10 +262,10 @@ fn public_records(request: &PlanRequest) -> Result<u64, PlanError> {
     match (request.relation, request.records) {
         (Relation::Substitute, Some(n)) => Ok(n),
         (Relation::ZeroOut, _) => Err(PlanError::Settings(
-            "batches of a fixed size are accounted under substitute, whose promise includes that of zero-out: use `--relation substitute`, or --batch-rate where the sampler has it".into(),
+            "batches of a fixed size are accounted under substitute, whose promise includes that of zero-out: use `relation` substitute, or `batch_rate` where the sampler has it".into(),
         )),
         _ => Err(PlanError::Settings(
-            "batches of a fixed size need a public number of records, which is private under add-remove: use `--relation substitute`, or --batch-rate where the sampler has it".into(),
+            "batches of a fixed size need a public number of records, which is private under add-remove: use `relation` substitute, or `batch_rate` where the sampler has it".into(),
         )),
     }
 }

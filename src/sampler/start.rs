@@ -207,23 +207,14 @@ fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
     released
 }
 
-/// A share of the budget between 0 and 1, and nothing that is learnt.
 pub(super) fn check(request: &PlanRequest) -> Result<(), PlanError> {
     let name = request.algorithm.name;
-    let wrong = if !(request.start_share > 0.0 && request.start_share < 1.0) {
-        "--start-share is a share of the budget, above 0 and below 1".to_owned()
-    } else if request.step_size.is_some() {
-        format!("`{name}` finds its step by itself: leave --step-size out")
-    } else if request.gradients_per_draw == 0 {
-        "--gradients-per-draw must be at least 1".to_owned()
-    } else if request.iterations == Iterations::Max {
-        format!(
-            "`--iterations max` means nothing to `{name}`, whose noise follows from the budget and the number of iterations: give --num-samples"
-        )
-    } else {
-        return Ok(());
-    };
-    Err(PlanError::Settings(wrong))
+    match request.iterations {
+        Iterations::Fixed(_) => Ok(()),
+        Iterations::Max => Err(PlanError::Settings(format!(
+            "`iterations` max means nothing to {name}, whose noise follows from the budget and the number of iterations: give `num_samples`"
+        ))),
+    }
 }
 
 impl Start {
@@ -403,7 +394,7 @@ impl Beginning for Start {
         let time = dp_langevin::time(plan, self.clip);
         let mut lines = vec![format!(
             "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest each chain {} for {time:.1} times what it takes to forget where it was",
-            100.0 * plan.request.start_share,
+            100.0 * plan.request.start_share(),
             self.clip,
             match self.is_gaussian(plan) {
                 true => "would travel",
@@ -412,7 +403,7 @@ impl Beginning for Start {
         )];
         if self.is_gaussian(plan) {
             lines.push(format!(
-                "warning: that is too short: the records are too few for chains at this budget, or the parameters too many, or the iterations. The rest of the budget went on with the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing of how well it fits. More records, more epsilon or --temperature would help",
+                "warning: that is too short: the records are too few for chains at this budget, or the parameters too many, or the iterations. The rest of the budget went on with the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing of how well it fits. More records, more epsilon or `temperature` would help",
                 self.variance.sqrt(),
             ));
         }

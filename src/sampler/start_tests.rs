@@ -3,7 +3,7 @@ use crate::accounting::{Meter, Real, Relation};
 use crate::model::{Constants, Model};
 use crate::privacy::{OnBadRows, PrivateRng, Rows, Vault};
 use crate::sampler::oracle::PrivateOracle;
-use crate::sampler::request::{Iterations, NoiseChoice};
+use crate::sampler::request::Iterations;
 use crate::sampler::run::public_rng;
 use crate::sampler::{Kind, Walker, lookup};
 
@@ -44,7 +44,6 @@ fn plan(relation: Relation, epsilon: f64, temperature: f64) -> Plan {
     Plan::new(PlanRequest {
         algorithm: lookup("dp-langevin").unwrap(),
         iterations: Iterations::Fixed(10),
-        noise: NoiseChoice::FromBudget { split: 0.5 },
         relation,
         records,
         temperature,

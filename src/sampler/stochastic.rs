@@ -71,11 +71,14 @@ impl Steps {
     /// ends are about sqrt(2) times their starts: each block has noise, and an event, of its
     /// own, and the step is at most a factor of 2^(decay/2) above its formula.
     pub fn new(dynamics: &(impl Dynamics + ?Sized), request: &PlanRequest, k: u64) -> Steps {
-        let h = match request.step_size {
+        let h = match request.settings.step_size {
             Some(h) => h,
             None => default_step_size(dynamics, request),
         };
-        let decay = request.step_decay.unwrap_or(dynamics.default_decay());
+        let decay = request
+            .settings
+            .step_decay
+            .unwrap_or(dynamics.default_decay());
         let mut blocks = Vec::new();
         let mut first = 1u64;
         loop {
@@ -170,28 +173,16 @@ pub(super) fn restore(
 /// A step for a posterior whose curvature is about what the clip bound allows. There is no
 /// plan without either a step size or a number of records.
 fn default_step_size(dynamics: &(impl Dynamics + ?Sized), request: &PlanRequest) -> f64 {
-    let (clip, records) = (request.clip_gradient, request.records.unwrap_or(1));
+    let (clip, records) = (request.clip_gradient(), request.records.unwrap_or(1));
     dynamics.default_step_size(records as f64 * request.temperature * clip * clip)
 }
 
 fn check(request: &PlanRequest) -> Result<(), PlanError> {
     let fail = |message: &str| Err(PlanError::Settings(message.to_string()));
-    if request.step_size.is_none() && request.records.is_none() {
+    if request.settings.step_size.is_none() && request.records.is_none() {
         return fail(
-            "--step-size has a default where the number of records is public, and is private here: give one",
+            "`step_size` has a default where the number of records is public, and is private here: give one",
         );
-    }
-    if request
-        .step_decay
-        .is_some_and(|p| !(0.0..=1.0).contains(&p))
-    {
-        return fail("--step-decay is a power of 1/iteration, from 0 (constant steps) to 1");
-    }
-    if request
-        .friction
-        .is_some_and(|f| !(f > 0.0 && f.is_finite()))
-    {
-        return fail("--friction must be a positive number");
     }
     Ok(())
 }
@@ -216,7 +207,7 @@ pub(super) fn lines(
         };
         if let Some(sd) = dynamics.noise(request, block.step)? {
             // Of the estimate T/r (sum + noise), in units of the sum's sensitivity.
-            let sensitivity = f64::from(factor(request.relation)) * request.clip_gradient;
+            let sensitivity = f64::from(factor(request.relation)) * request.clip_gradient();
             let scale = request.temperature * line.weight(request) * sensitivity;
             line.noise = Noise::AtLeast(sd / scale);
         }
@@ -306,6 +297,7 @@ mod tests {
     use super::super::dp_sghmc::Sghmc;
     use super::*;
     use crate::accounting::Real;
+    use crate::sampler::settings::Settings;
 
     // If it failed: an iteration would have no step or two, or the noise of a step that it
     // does not make.
@@ -313,8 +305,7 @@ mod tests {
     fn blocks_cover_all_iterations_with_nearly_the_steps_of_the_formula() {
         for (decay, most) in [(1.0 / 3.0, 40), (1.0, 40), (0.0, 1)] {
             let request = PlanRequest {
-                step_size: Some(0.1),
-                step_decay: Some(decay),
+                settings: Settings::new().step_size(0.1).step_decay(decay),
                 ..PlanRequest::new(Real::ONE, Real::from(1e-6), 2)
             };
             let k = 100_000;

@@ -66,11 +66,12 @@ pub fn for_model(request: PlanRequest, model: &Model) -> Result<PlanRequest, Pla
 pub fn tuned_plan(request: PlanRequest, model: &Model) -> Result<Plan, PlanError> {
     let plan = Plan::new(for_model(request, model)?)?;
     let wanted = foresee(model, &plan).and_then(|found| found.gradients_per_draw);
-    match wanted.filter(|wanted| *wanted != plan.request.gradients_per_draw) {
+    match wanted.filter(|wanted| *wanted != plan.request.gradients_per_draw()) {
         None => Ok(plan),
-        Some(gradients_per_draw) => Plan::new(PlanRequest {
-            gradients_per_draw,
-            ..plan.request
-        }),
+        Some(wanted) => {
+            let mut request = plan.request;
+            request.settings.gradients_per_draw = Some(wanted);
+            Plan::new(request)
+        }
     }
 }

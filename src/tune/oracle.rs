@@ -91,7 +91,7 @@ impl Oracle for SimulatedOracle<'_> {
         };
         let squares = from.iter().zip(to).map(|(a, b)| (a - b) * (a - b));
         let distance = squares.sum::<f64>().sqrt();
-        let bound = request.temperature * request.clip_log_ratio * distance;
+        let bound = request.temperature * request.clip_log_ratio() * distance;
         let sigma = match scale.plan(bound)? {
             PenaltyPlan::Query(query) => query.sigma(),
             PenaltyPlan::Skip => return Ok(Ratio::Penalised(0.0)),

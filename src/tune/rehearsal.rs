@@ -11,13 +11,14 @@ use crate::density::Density;
 use crate::diagnostics::{self, mmd};
 use crate::privacy::{NotPrivate, OnBadRows, Rows, Vault};
 use crate::sampler::{
-    Initial, Kind, MetricForm, NonPrivateSettings, Plan, SampleError, lookup, sample_exactly,
+    Initial, Kind, NonPrivateRun, Plan, PlanRequest, SampleError, Settings, lookup,
+    sample_without_privacy,
 };
 
 /// Iterations of the exact sampler, as many for warm-up, in each of two chains.
 const EXACT: u64 = 250;
 /// Doublings of its trajectories: posteriors that need more are for `--pilot`.
-const MAX_DEPTH: u32 = 7;
+const MAX_DEPTH: u64 = 7;
 /// Chains that are rehearsed, of those planned.
 const CHAINS: u64 = 2;
 /// Draws that are compared, of each of the two.
@@ -63,22 +64,22 @@ impl Target {
         let columns = columns.map(|(c, values)| (c.name.clone(), values.clone()));
         let rows = Rows::from_columns(&model.columns, columns.collect(), OnBadRows::Skip)?;
         let vault = Vault::new(Density::new(model.clone()), rows);
-        let settings = NonPrivateSettings {
-            algorithm: lookup("nuts").ok_or(TuneError::NotTuned("nuts"))?,
-            chains: 2,
+        let nuts = lookup("nuts").ok_or(TuneError::NotTuned("nuts"))?;
+        let run = NonPrivateRun {
+            request: PlanRequest {
+                chains: 2,
+                temperature: temperature * weight,
+                settings: Settings::new().max_depth(MAX_DEPTH),
+                ..PlanRequest::without_budget(nuts, model.dimension)
+            },
             num_warmup: EXACT,
             num_samples: EXACT,
-            leapfrog_steps: 1,
-            max_depth: MAX_DEPTH,
-            step_size: None,
-            target_acceptance: None,
-            metric: MetricForm::Diagonal,
-            temperature: temperature * weight,
+            initial: Initial::Points(vec![scene.theta.clone()]),
+            seed: 1,
         };
         // The records were simulated in memory: there is nobody behind them.
         let permission = NotPrivate::acknowledged();
-        let start = Initial::Points(vec![scene.theta.clone()]);
-        let chains = sample_exactly(&vault, &settings, &start, 1, permission, &())?;
+        let chains = sample_without_privacy(&vault, &run, permission, &())?;
         let draws: Vec<Vec<f64>> = chains
             .into_iter()
             .flat_map(|chain| chain.draws.into_iter().skip(EXACT as usize))
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use crate::accounting::Real;
     use crate::model::{Constants, Model};
-    use crate::sampler::{Iterations, NoiseChoice, Oracle, PlanRequest, Ratio};
+    use crate::sampler::{Iterations, Oracle, Ratio};
     use crate::tune::Made;
 
     fn simulation(points: Vec<Vec<f64>>) -> Simulation {
@@ -204,11 +205,9 @@ mod tests {
         let plan = Plan::new(PlanRequest {
             chains: 1,
             iterations: Iterations::Fixed(10),
-            clip_gradient: 9.0,
-            clip_log_ratio: 9.0,
             temperature,
             records: Some(1000),
-            noise: NoiseChoice::FromBudget { split: 0.5 },
+            settings: Settings::new().clip_gradient(9.0).clip_log_ratio(9.0),
             ..PlanRequest::new(Real::from(20.0), Real::from(1e-2), 1)
         })
         .unwrap();
@@ -273,15 +272,17 @@ mod tests {
         let scene = &simulation.scenes[0];
         let (weight, rate, clip, theta) = (4000.0, 0.02, 0.25, -0.4);
         let plan = |algorithm: &str| {
+            let mut settings = Settings::new()
+                .clip_gradient(clip)
+                .clip_log_ratio(clip)
+                .step_size(1e-3);
+            settings.batch_rate = (algorithm == "dp-sgld").then(|| Real::exact(rate));
             Plan::new(PlanRequest {
                 algorithm: lookup(algorithm).unwrap(),
                 chains: 1,
                 iterations: Iterations::Fixed(1),
-                clip_gradient: clip,
-                clip_log_ratio: clip,
-                step_size: Some(1e-3),
                 records: Some(200_000),
-                batch_rate: (algorithm == "dp-sgld").then(|| Real::exact(rate)),
+                settings,
                 ..PlanRequest::new(Real::from(20.0), Real::from(1e-2), 1)
             })
             .unwrap()
@@ -354,8 +355,8 @@ mod tests {
             let plan = Plan::new(PlanRequest {
                 chains: 2,
                 iterations: Iterations::Fixed(300),
-                step_size: Some(step),
                 records: Some(2000),
+                settings: Settings::new().step_size(step),
                 ..PlanRequest::new(Real::from(20.0), Real::from(1e-4), 1)
             });
             let initial = Initial::Points(vec![vec![0.5]]);

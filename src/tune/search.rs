@@ -7,7 +7,10 @@ use super::TuneError;
 use super::rehearsal::{Rehearsed, Target, rehearse};
 use super::simulation::{Simulation, median};
 use crate::privacy::Subsampling;
-use crate::sampler::{Initial, Iterations, Kind, Line, NoiseChoice, Plan, PlanRequest, Question};
+use crate::sampler::{
+    Algorithm, Clip, Initial, Iterations, Kind, Line, Plan, PlanRequest, Question, Setting,
+    Settings,
+};
 
 /// Shares of simulated records that a clip bound may clip.
 const CLIPPED: [f64; 5] = [0.0, 0.002, 0.01, 0.05, 0.2];
@@ -22,15 +25,41 @@ const HOPELESS: f64 = 1.5;
 /// After this share of the tries, the best is varied.
 const EXPLORING: f64 = 0.6;
 
-/// Which settings are to be found; the others are the user's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What the user has left open.
+#[derive(Debug, Clone)]
 pub struct Free {
-    pub clip_gradient: bool,
-    pub clip_log_ratio: bool,
-    pub step_size: bool,
-    pub leapfrog_steps: bool,
+    pub settings: Vec<Setting>,
     pub iterations: bool,
-    pub noise_split: bool,
+}
+
+/// The settings that are searched.
+const SEARCHED: [Setting; 5] = [
+    Setting::leapfrog_steps,
+    Setting::step_size,
+    Setting::clip_gradient,
+    Setting::clip_log_ratio,
+    Setting::noise_split,
+];
+
+impl Free {
+    /// What a sampler has and is not given.
+    pub fn of(given: &Settings, algorithm: &Algorithm, iterations: bool) -> Free {
+        let multipliers = [Setting::tau_gradient, Setting::tau_log_ratio];
+        let from_budget = !multipliers.iter().any(|tau| given.has(*tau));
+        let is_free = |setting: &Setting| {
+            algorithm.settings.contains(setting)
+                && !given.has(*setting)
+                && (from_budget || *setting != Setting::noise_split)
+        };
+        Free {
+            settings: SEARCHED.into_iter().filter(is_free).collect(),
+            iterations,
+        }
+    }
+
+    fn has(&self, setting: Setting) -> bool {
+        self.settings.contains(&setting)
+    }
 }
 
 /// What is tuned for, and how hard.
@@ -111,7 +140,7 @@ impl Point {
 pub fn tune(
     simulation: &Simulation,
     request: &PlanRequest,
-    free: Free,
+    free: &Free,
     effort: &Effort,
     mut progress: impl FnMut(usize, usize, Option<f64>),
 ) -> Result<Tuned, TuneError> {
@@ -217,7 +246,7 @@ fn mean(rehearsals: &[Rehearsed]) -> Rehearsed {
 struct Search<'a> {
     simulation: &'a Simulation,
     request: &'a PlanRequest,
-    free: Free,
+    free: &'a Free,
     n: u64,
 }
 
@@ -226,27 +255,31 @@ impl Search<'_> {
     fn plan(&self, point: &Point) -> Result<Plan, crate::sampler::PlanError> {
         let mut request = self.request.clone();
         let free = self.free;
-        if free.clip_gradient {
-            request.clip_gradient = self.clip(CLIPPED[point.clip[0]], request.clip_gradient);
+        let settings = &mut request.settings;
+        if free.has(Setting::clip_gradient) {
+            let bound = self.clip(CLIPPED[point.clip[0]], self.request.clip_gradient());
+            settings.clip_gradient = Some(Clip::At(bound));
         }
-        if free.clip_log_ratio {
-            request.clip_log_ratio = self.clip(CLIPPED[point.clip[1]], request.clip_log_ratio);
+        if free.has(Setting::clip_log_ratio) {
+            let bound = self.clip(CLIPPED[point.clip[1]], self.request.clip_log_ratio());
+            settings.clip_log_ratio = Some(Clip::At(bound));
         }
-        if free.leapfrog_steps {
-            request.leapfrog_steps = LEAPFROG_STEPS[point.leapfrog];
+        if free.has(Setting::leapfrog_steps) {
+            settings.leapfrog_steps = Some(LEAPFROG_STEPS[point.leapfrog]);
         }
-        if let (true, NoiseChoice::FromBudget { split }) = (free.noise_split, &mut request.noise) {
-            *split = point.split;
+        if free.has(Setting::noise_split) {
+            settings.noise_split = Some(to_digits(point.split, 2));
         }
-        if free.step_size {
-            request.step_size = Some(self.first_step(&request) * 10_f64.powf(point.step));
+        if free.has(Setting::step_size) {
+            let step = self.first_step(&request) * 10_f64.powf(point.step);
+            request.settings.step_size = Some(to_digits(step, 4));
         }
         if free.iterations {
             let [low, high] = ITERATIONS.map(f64::ln);
             let wanted = (low + point.length * (high - low)).exp() as u64;
-            let asks = |flag| request.algorithm.settings.contains(&flag);
-            let work = match asks("--leapfrog-steps") {
-                true => request.leapfrog_steps + 1,
+            let steps = Setting::leapfrog_steps;
+            let work = match request.algorithm.settings.contains(&steps) {
+                true => request.leapfrog_steps() + 1,
                 false => 1,
             };
             request.iterations = Iterations::Fixed(wanted.min(MOST_WORK / work).max(2));
@@ -290,6 +323,11 @@ impl Search<'_> {
     }
 }
 
+/// To the nearest number of so many significant digits, which is what is shown of it.
+fn to_digits(x: f64, digits: usize) -> f64 {
+    format!("{x:.*e}", digits - 1).parse().unwrap_or(x)
+}
+
 /// To two significant digits.
 fn round_up(x: f64) -> f64 {
     let unit = 10_f64.powf(x.log10().floor() - 1.0);
@@ -327,21 +365,10 @@ mod tests {
             records: Some(n),
             ..PlanRequest::new(Real::from(2.0), Real::from(1e-8), 1)
         };
-        let all = Free {
-            clip_gradient: true,
-            clip_log_ratio: true,
-            step_size: true,
-            leapfrog_steps: true,
-            iterations: false,
-            noise_split: true,
-        };
+        let all = Free::of(&Settings::new(), request.algorithm, false);
         let none = Free {
-            clip_gradient: false,
-            clip_log_ratio: false,
-            step_size: false,
-            leapfrog_steps: false,
+            settings: Vec::new(),
             iterations: false,
-            noise_split: false,
         };
         let effort = Effort {
             records: n,
@@ -349,24 +376,23 @@ mod tests {
             tries: 24,
             seed: 5,
         };
-        let with = |free, tries| {
+        let with = |free: &Free, tries| {
             let effort = Effort {
                 tries,
                 ..effort.clone()
             };
             tune(&simulation, &request, free, &effort, |_, _, _| ()).unwrap()
         };
-        let defaults = with(none, 1);
-        let tuned = with(all, 24);
+        let defaults = with(&none, 1);
+        let tuned = with(&all, 24);
         assert!(tuned.predicted.score() < 0.7 * defaults.predicted.score());
         let found = &tuned.plan.request;
-        assert!(found.clip_gradient < 0.5 && found.clip_gradient > 0.01);
-        assert_eq!(found.clip_gradient, round_up(found.clip_gradient));
+        assert!(found.clip_gradient() < 0.5 && found.clip_gradient() > 0.01);
+        assert_eq!(found.clip_gradient(), round_up(found.clip_gradient()));
         assert_eq!(tuned.plan.iterations_per_chain, 150);
         assert!(tuned.plan.epsilon() <= 2.0);
-        assert_eq!(defaults.plan.request.clip_gradient, request.clip_gradient);
-        assert_eq!(defaults.plan.request.step_size, None);
-        let again = with(all, 24);
+        assert_eq!(defaults.plan.request.settings, request.settings);
+        let again = with(&all, 24);
         assert_eq!(again.predicted, tuned.predicted);
     }
 

@@ -8,7 +8,9 @@ use super::oracle::direction;
 use crate::density::{Density, PublicSample, Simulator};
 use crate::function::linear::cholesky;
 use crate::model::Model;
-use crate::sampler::{Plan, SampleError, Scale, draw_prior, foreseen_time, gradients_wanted};
+use crate::sampler::{
+    Plan, SampleError, Scale, Setting, draw_prior, foreseen_time, gradients_wanted,
+};
 
 /// Records simulated from a model at several points of its prior.
 pub struct Simulation {
@@ -129,14 +131,14 @@ impl Simulation {
                 return None;
             }
             let information =
-                scene.information(request.clip_gradient)? * request.temperature * n as f64;
+                scene.information(request.clip_gradient())? * request.temperature * n as f64;
             Some(information.sqrt())
         };
-        let asks = |flag: &&str| request.algorithm.settings.contains(flag);
-        let clips_gradients = asks(&"--clip-gradient");
+        let asks = |setting: Setting| request.algorithm.settings.contains(&setting);
+        let clips_gradients = asks(Setting::clip_gradient);
         let proposal = plan
             .typical_proposal()
-            .filter(|_| asks(&"--clip-log-ratio"));
+            .filter(|_| asks(Setting::clip_log_ratio));
         Prediction {
             points: self.scenes.len(),
             records: self.scenes.first().map_or(0, |scene| scene.records),
@@ -147,11 +149,11 @@ impl Simulation {
             }),
             batch_to_gradient: left_out.filter(|ratio| *ratio > 0.0),
             clipped_gradients: over_points(&|scene| {
-                clips_gradients.then(|| scene.longer_than(request.clip_gradient))
+                clips_gradients.then(|| scene.longer_than(request.clip_gradient()))
             }),
             clipped_log_ratios: over_points(&|scene| {
                 let (distance, _) = proposal?;
-                Some(scene.steeper_than(&self.density, request.clip_log_ratio, distance))
+                Some(scene.steeper_than(&self.density, request.clip_log_ratio(), distance))
             }),
             travel: over_points(&|scene| foreseen_time(plan, lengths(scene)?, n as f64)),
             gradients_per_draw: over_points(&|scene| {
@@ -293,6 +295,7 @@ mod tests {
     use crate::accounting::Real;
     use crate::model::Constants;
     use crate::sampler::PlanRequest;
+    use crate::sampler::Settings;
 
     const MADE: Made = Made {
         records: 200,
@@ -321,10 +324,11 @@ mod tests {
         let (n, temperature) = (40_000, 0.25);
         let plan = |clip_gradient: f64| {
             let request = PlanRequest {
-                clip_gradient,
-                clip_log_ratio: 0.5,
                 temperature,
                 records: Some(n),
+                settings: Settings::new()
+                    .clip_gradient(clip_gradient)
+                    .clip_log_ratio(0.5),
                 ..PlanRequest::new(Real::from(4.0), Real::from(1e-6), 1)
             };
             Plan::new(request).unwrap()
@@ -360,10 +364,11 @@ mod tests {
         let (n, rate, temperature) = (10_000, 0.2, 0.5);
         let plan = Plan::new(PlanRequest {
             algorithm: crate::sampler::lookup("dp-sgld").unwrap(),
-            batch_rate: Some(Real::exact(rate)),
-            clip_gradient: 10.0,
             temperature,
             records: Some(n),
+            settings: Settings::new()
+                .batch_rate(Real::exact(rate))
+                .clip_gradient(10.0),
             ..PlanRequest::new(Real::from(1.0), Real::from(1e-6), 1)
         })
         .unwrap();

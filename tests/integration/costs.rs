@@ -5,7 +5,7 @@
 //! Those of DP-Barker are also what an independent computation gives (tight Rényi bound,
 //! amplified after Wang, Balle and Kasiviswanathan 2019, orders 2 to 257).
 
-use dpm::{Iterations, NoiseChoice, Plan, PlanRequest, Real};
+use dpm::{Iterations, Plan, PlanRequest, Real, Settings};
 
 const N: u64 = 100_000;
 
@@ -14,7 +14,7 @@ fn most_iterations(algorithm: &str, epsilon: f64, settings: impl Fn(&mut PlanReq
         algorithm: dpm::sampler::lookup(algorithm).expect("a sampler"),
         iterations: Iterations::Max,
         records: Some(N),
-        step_size: Some(0.01),
+        settings: Settings::new().step_size(0.01),
         ..PlanRequest::new(Real::from(epsilon), "1e-6".parse().expect("a number"), 2)
     };
     settings(&mut request);
@@ -34,21 +34,16 @@ fn runs_on_all_records_are_as_long_as_the_papers() {
         (15.0, 0.25, 0.1, 12, 538),
     ] {
         let found = most_iterations("dp-hmc", epsilon, |r| {
-            r.fresh_gradients = true;
-            r.leapfrog_steps = leapfrog_steps;
-            r.noise = NoiseChoice::Multipliers {
-                gradient: of_code(tau_gradient),
-                log_ratio: of_code(tau_log_ratio),
-            };
+            r.settings.fresh_gradients = Some(true);
+            r.settings.leapfrog_steps = Some(leapfrog_steps);
+            r.settings.tau_gradient = of_code(tau_gradient);
+            r.settings.tau_log_ratio = of_code(tau_log_ratio);
         });
         assert_eq!(found, iterations, "dp-hmc at {epsilon}");
     }
     for (epsilon, tau, iterations) in [(15.0, 0.17, 4795), (4.0, 0.17, 507), (15.0, 0.05, 414)] {
         let found = most_iterations("dp-penalty", epsilon, |r| {
-            r.noise = NoiseChoice::Multipliers {
-                gradient: None,
-                log_ratio: of_code(tau),
-            };
+            r.settings.tau_log_ratio = of_code(tau);
         });
         assert_eq!(found, iterations, "dp-penalty at {epsilon}");
     }
@@ -62,7 +57,7 @@ fn barkers_test_is_charged_by_its_own_bound() {
         let found = most_iterations("dp-barker", epsilon, |r| {
             r.chains = 1;
             r.temperature = 0.01;
-            r.batch_size = Some(1300);
+            r.settings.batch_size = Some(1300);
         });
         assert_eq!(found, iterations, "at {epsilon}");
     }
@@ -76,17 +71,14 @@ fn minibatch_penalties_are_charged_for_batches() {
         most_iterations("dp-penalty", 1.0, |r| {
             r.chains = 1;
             r.temperature = 0.01;
-            r.clip_log_ratio = 4.0;
-            r.noise = NoiseChoice::Multipliers {
-                gradient: None,
-                log_ratio: Some(tau),
-            };
+            r.settings.clip_log_ratio = Some(4.0.into());
+            r.settings.tau_log_ratio = Some(tau);
             settings(r);
         })
     };
-    let poisson: fn(&mut PlanRequest) = |r| r.batch_rate = "0.01".parse().ok();
+    let poisson: fn(&mut PlanRequest) = |r| r.settings.batch_rate = "0.01".parse().ok();
     let tau = 1.5f64.sqrt();
     assert_eq!(found(tau, poisson), 836);
     assert_eq!(found(tau / 2.0, poisson), 185);
-    assert_eq!(found(tau, |r| r.batch_size = Some(1000)), 344);
+    assert_eq!(found(tau, |r| r.settings.batch_size = Some(1000)), 344);
 }

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
 use dpm::privacy::NotPrivate;
 use dpm::{
-    Constants, Density, Initial, Iterations, MetricForm, Model, NoiseChoice, NonPrivateSettings,
-    OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary, Vault, load_csv,
-    sample_exactly, sample_privately,
+    Constants, Density, Initial, Iterations, Model, NonPrivateRun, OnBadRows, Phase, Plan,
+    PlanRequest, PrivateRng, PrivateSettings, Settings, Summary, Vault, load_csv, sample_privately,
+    sample_without_privacy,
 };
 
 use crate::evaluation::{read, root};
@@ -47,12 +47,8 @@ fn sampled(chains: &[dpm::Chain]) -> Vec<Vec<Vec<f64>>> {
 fn agrees(algorithm: &str, name: &str) {
     let vault = vault(name, &format!("{name}.csv"));
     let algorithm = dpm::sampler::lookup(algorithm).expect("a sampler");
-    let settings = NonPrivateSettings {
-        algorithm,
-        max_depth: 10,
-        target_acceptance: None,
-        metric: MetricForm::default_of(algorithm, vault.density().dimension()),
-        chains: 4,
+    let run = NonPrivateRun {
+        request: PlanRequest::without_budget(algorithm, vault.density().dimension()),
         num_warmup: 1000,
         // A random walk mixes some twenty times more slowly.
         num_samples: if algorithm.name == "rwmh" {
@@ -60,13 +56,12 @@ fn agrees(algorithm: &str, name: &str) {
         } else {
             1000
         },
-        leapfrog_steps: 10,
-        step_size: None,
-        temperature: 1.0,
+        initial: Initial::Random,
+        seed: 1,
     };
     let permission = NotPrivate::acknowledged();
-    let chains = sample_exactly(&vault, &settings, &Initial::Random, 1, permission, &())
-        .unwrap_or_else(|e| panic!("{e}"));
+    let chains =
+        sample_without_privacy(&vault, &run, permission, &()).unwrap_or_else(|e| panic!("{e}"));
     let draws = sampled(&chains);
     let names: Vec<String> = vault.density().output_names().map(bracket_name).collect();
     let summary = Summary::of_draws(&names, &draws).expect("a summary");
@@ -141,15 +136,14 @@ fn dp_hmc_on_the_papers_banana() {
     let root_n = 100_000f64.sqrt();
     let plan = Plan::new(PlanRequest {
         iterations: Iterations::Max,
-        leapfrog_steps: 25,
-        fresh_gradients: true,
-        clip_gradient: 0.05,
-        clip_log_ratio: 0.1,
-        step_size: Some(0.006),
-        noise: NoiseChoice::Multipliers {
-            gradient: Some(0.55 * root_n),
-            log_ratio: Some(0.1 * root_n),
-        },
+        settings: Settings::new()
+            .leapfrog_steps(25)
+            .fresh_gradients(true)
+            .clip_gradient(0.05)
+            .clip_log_ratio(0.1)
+            .step_size(0.006)
+            .tau_gradient(0.55 * root_n)
+            .tau_log_ratio(0.1 * root_n),
         ..PlanRequest::new(
             "15".parse().expect("a number"),
             "1e-6".parse().expect("a number"),

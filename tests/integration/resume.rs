@@ -352,11 +352,11 @@ fn a_kill_about_the_charge_leaves_a_run_that_goes_on() {
     early["ledger"] = Value::Null;
     // Killed before the charge: it is charged now.
     let never = Place::new();
-    let whole = RUN.split_whitespace().map(Value::from).collect();
     fs::create_dir_all(never.file("m-run/unfinished")).unwrap();
     let mut uncharged = early.clone();
-    uncharged["arguments"] = Value::Array(whole);
-    // The events of the short run.
+    // The short run, and its events.
+    uncharged["analysis"]["lengths"] =
+        serde_json::json!({ "num_warmup": 60, "num_samples": 60, "iterations": null });
     let plan = never.succeeds("plan m.dpm --algorithm dp-hmc --rows 300 --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --format json");
     uncharged["events"] = json(&plan.out)["events"].clone();
     never.write("m-run/unfinished/run.json", uncharged.to_string());

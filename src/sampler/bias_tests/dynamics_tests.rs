@@ -64,7 +64,7 @@ const HALVED: Heat = Heat {
 
 impl Heat {
     fn variance(self, dynamics: &dyn Dynamics, request: &PlanRequest) -> f64 {
-        let h = request.step_size.unwrap();
+        let h = request.settings.step_size.unwrap();
         let asked = dynamics.noise(request, h).unwrap().unwrap_or(0.0);
         self.times * asked * asked + self.more
     }
@@ -171,7 +171,7 @@ fn the_bias_of_langevin_dynamics_falls_with_the_step() {
 /// where 2 A'/h is the whole variance of the noise in the gradients.
 fn thermostat(h: f64, heat: Heat, steps: usize) -> ([Measured; 3], Measured, Measured) {
     let request = PlanRequest {
-        friction: Some(1.0),
+        settings: request(h).settings.friction(1.0),
         ..request(h)
     };
     let statistics = |before: &[f64], theta: &[f64], step: &crate::sampler::Step| {
@@ -275,7 +275,7 @@ fn hamiltonian_formula(eta: f64, friction: f64, noise: f64, gradients: u64, half
 }
 
 fn hamiltonian(dynamics: &dyn Dynamics, request: &PlanRequest, heat: Heat) -> Measured {
-    let steps = 2_000_000 / request.leapfrog_steps as usize;
+    let steps = 2_000_000 / request.leapfrog_steps() as usize;
     let [variance] = on_normal(dynamics, request, heat, steps, |_, theta, _| {
         [dot(theta, theta) / 2.0]
     });
@@ -288,8 +288,10 @@ fn hamiltonian(dynamics: &dyn Dynamics, request: &PlanRequest, heat: Heat) -> Me
 fn friction_and_noise_balance() {
     for (gradients, documented) in [(20, 0.99), (5, 0.96)] {
         let request = PlanRequest {
-            friction: Some(1.0),
-            leapfrog_steps: gradients,
+            settings: request(0.1)
+                .settings
+                .friction(1.0)
+                .leapfrog_steps(gradients),
             ..request(0.1)
         };
         let formula = |friction: f64, noise: f64, half| {
@@ -313,7 +315,7 @@ fn friction_and_noise_balance() {
         heated.must_be(formula(1.0, 25.0, true));
         heated.must_not_be(exact);
         let foreseen = PlanRequest {
-            noise_estimate: 0.25,
+            settings: request.clone().settings.noise_estimate(0.25),
             ..request.clone()
         };
         hamiltonian(&Sghmc, &foreseen, heat).must_be(exact);

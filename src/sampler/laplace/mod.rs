@@ -76,6 +76,7 @@ use super::prior::middle_of_prior;
 use super::request::{Iterations, PlanRequest};
 use super::run::Initial;
 use super::schedule::Line;
+use super::settings::Setting;
 use super::{Algorithm, Kind, Metric, Sampler, Step, Walker};
 use crate::density::Density;
 use bend::Bend;
@@ -89,7 +90,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "Newton's method with the model's own information, then exact draws from prior times released likelihood; needs no tuning",
     kind: Kind::Private(&DpLaplace),
     columns: &["treedepth__", "n_leapfrog__", "energy__"],
-    settings: &["--target-acceptance"],
+    settings: &[Setting::target_acceptance],
 };
 
 /// The largest step of the draws, before it is adapted, in posterior sds.
@@ -155,14 +156,14 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
     let name = ALGORITHM.name;
     let wrong = if request.iterations == Iterations::Max {
         format!(
-            "`--iterations max` means nothing to `{name}`, whose draws cost nothing: give --num-samples"
+            "`iterations` max means nothing to {name}, whose draws cost nothing: give `num_samples`"
         )
     } else if form.coordinates == 0 {
         "no record tells anything of any parameter: there is nothing to learn from the data"
             .to_owned()
     } else if form.coordinates > MOST_COORDINATES {
         format!(
-            "the records see {} numbers, and `{name}` learns at most {MOST_COORDINATES}, since the information about more would drown in its noise: use `--algorithm dp-langevin`, or a model with fewer group parameters",
+            "the records see {} numbers, and {name} learns at most {MOST_COORDINATES}, since the information about more would drown in its noise: use the algorithm dp-langevin, or a model with fewer group parameters",
             form.coordinates
         )
     } else {

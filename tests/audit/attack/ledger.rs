@@ -26,9 +26,11 @@ pub fn file_covers_releases() -> Result<(), Broken> {
         relation,
         chains,
         iterations: Iterations::Fixed(iterations),
-        leapfrog_steps: steps,
-        step_size: Some(0.01),
         epsilon: Real::from(1.0),
+        settings: Audited::request(1)
+            .settings
+            .leapfrog_steps(steps)
+            .step_size(0.01),
         ..Audited::request(1)
     })
     .unwrap_or_else(|e| panic!("{e}"));

@@ -14,8 +14,8 @@ use dpm::sampler::{
     SampleError,
 };
 use dpm::{
-    Density, Initial, Iterations, Model, NoiseChoice, NotPrivate, Plan, PlanRequest, PrivateRng,
-    PrivateSettings, Real, Vault, privacy::Subsampling, sample_privately,
+    Density, Initial, Iterations, Model, NotPrivate, Plan, PlanRequest, PrivateRng,
+    PrivateSettings, Real, Settings, Vault, privacy::Subsampling, sample_privately,
 };
 
 use super::claim::Claim;
@@ -49,23 +49,23 @@ pub struct Variant {
 pub const VARIANTS: [Variant; 20] = [
     variant("dp-hmc", "gradients reused", [0.6, 0.6], |_| {}),
     variant("dp-hmc", "fresh gradients", [0.5, 0.5], |r| {
-        r.fresh_gradients = true;
+        r.settings.fresh_gradients = Some(true);
     }),
     variant("dp-penalty", "whole", [0.58, 0.62], |_| {}),
     variant("dp-penalty", "one component", [0.5, 0.57], |r| {
         r.dimension = 3;
-        r.one_component = true;
+        r.settings.one_component = Some(true);
     }),
     variant("dp-penalty", "guided walk", [0.54, 0.56], |r| {
         r.dimension = 3;
-        r.guided_walk = true;
+        r.settings.guided_walk = Some(true);
     }),
     variant("dp-penalty", "Poisson batches", [0.2, 0.46], |r| {
-        r.batch_rate = HALF;
+        r.settings.batch_rate = HALF;
     }),
     variant("dp-penalty", "batches of fixed size", [0.17, 0.49], |r| {
         r.records = Some(3);
-        r.batch_size = Some(2);
+        r.settings.batch_size = Some(2);
     }),
     variant("dp-barker", "all records", [0.14, 0.36], |r| {
         barker(r, 12, 12)
@@ -173,20 +173,20 @@ const CALM: usize = 250;
 /// Of each test only the outcome is seen, so there are more of them.
 fn barker(request: &mut PlanRequest, size: u64, records: u64) {
     request.iterations = Iterations::Fixed(20);
-    request.batch_size = Some(size);
+    request.settings.batch_size = Some(size);
     request.records = Some(records);
 }
 
 /// Most is spent on what comes after the start.
 fn learning(request: &mut PlanRequest, iterations: u64, gradients_per_draw: u64) {
-    request.start_share = 0.1;
+    request.settings.start_share = Some(0.1);
     request.iterations = Iterations::Fixed(iterations);
-    request.gradients_per_draw = gradients_per_draw;
+    request.settings.gradients_per_draw = Some(gradients_per_draw);
 }
 
 fn stochastic(request: &mut PlanRequest, step_size: f64, rate: Option<Real>) {
-    request.step_size = Some(step_size);
-    request.batch_rate = rate.or(Some(Real::ONE));
+    request.settings.step_size = Some(step_size);
+    request.settings.batch_rate = rate.or(Some(Real::ONE));
 }
 
 /// How a run is to spend its mu.
@@ -230,12 +230,12 @@ impl Audited {
                 relation,
                 chains,
                 iterations: Iterations::Fixed(iterations),
-                leapfrog_steps: 1,
-                clip_gradient: 1e3,
-                noise: NoiseChoice::Multipliers {
-                    gradient: Some(gradient),
-                    log_ratio: Some(log_ratio),
-                },
+                settings: Audited::request(1)
+                    .settings
+                    .leapfrog_steps(1)
+                    .clip_gradient(1e3)
+                    .tau_gradient(gradient)
+                    .tau_log_ratio(log_ratio),
                 ..Audited::request(1)
             };
             (variant.adjust)(&mut request);
@@ -254,10 +254,9 @@ impl Audited {
                 let budget = account(&[Event::Gaussian(all)], relation, Query::Epsilon { delta });
                 let epsilon = budget.unwrap_or_else(|e| panic!("{e}")).epsilon;
                 let plan = Plan::new(PlanRequest {
-                    noise: NoiseChoice::FromBudget { split: gradients },
                     epsilon: Real::from(epsilon),
                     delta,
-                    step_size: None,
+                    settings: Settings::new().noise_split(gradients),
                     ..drafted
                 })?;
                 return Ok(Audited::planned(plan, source, shared_units));
@@ -283,14 +282,16 @@ impl Audited {
             .fold(1.0, f64::max);
         // What the dynamics need falls with the clip bound.
         let needed = |noise| match noise {
-            Noise::AtLeast(least) => Some(1.01 * least / gradient * drafted.clip_gradient),
+            Noise::AtLeast(least) => Some(1.01 * least / gradient * drafted.clip_gradient()),
             Noise::Share(_) | Noise::Fixed => None,
         };
         let needed = lines().filter_map(|line| needed(line.noise));
         let needed = needed.reduce(f64::max);
         let plan = Plan::new(PlanRequest {
-            clip_log_ratio: RATIO_NOISE / (factor * log_ratio * weight),
-            clip_gradient: needed.unwrap_or(RATIO_NOISE / 100.0 / (factor * gradient)),
+            settings: request(gradient, log_ratio)
+                .settings
+                .clip_log_ratio(RATIO_NOISE / (factor * log_ratio * weight))
+                .clip_gradient(needed.unwrap_or(RATIO_NOISE / 100.0 / (factor * gradient))),
             ..request(gradient, log_ratio)
         })?;
         Ok(Audited::planned(plan, source, shared_units))
@@ -301,7 +302,7 @@ impl Audited {
         let delta = "1e-6".parse().expect("a number");
         PlanRequest {
             chains: 1,
-            step_size: Some(1.0),
+            settings: Settings::new().step_size(1.0),
             ..PlanRequest::new(Real::from(1e4), delta, dimension)
         }
     }

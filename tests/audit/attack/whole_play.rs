@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex};
 use dpm::accounting::{Meter, Relation};
 use dpm::privacy::{BatchPenaltyPlan, PenaltyPlan, penalty};
 use dpm::sampler::{
-    Beginning, DEFAULT_START_SHARE, Draw, Initial, Iterations, NoiseChoice, Observer, Oracle,
-    Oracles, Plan, PlanError, PlanRequest, PrivateOracle, PrivateSettings, Ratio, SampleError,
-    Scale, View, sample_from,
+    Beginning, Draw, Initial, Iterations, Observer, Oracle, Oracles, Plan, PlanError, PlanRequest,
+    PrivateOracle, PrivateSettings, Ratio, SampleError, Scale, Settings, View, sample_from,
 };
 use dpm::{Model, NotPrivate, PrivateRng, Real, Vault};
 
@@ -108,41 +107,37 @@ fn planned(
     let form = form
         .transpose()
         .map_err(|error| PlanError::Settings(error.to_string()))?;
-    let given = [0.5, 5.0, 100.0].map(|tau| {
-        let noise = NoiseChoice::Multipliers {
-            gradient: Some(tau),
-            log_ratio: Some(tau),
-        };
-        (noise, 1e4, 1e-6)
-    });
-    let budgets = [(35.0, 0.5), (20.0, 0.1), (4.0, 0.1)]
-        .map(|(epsilon, delta)| (NoiseChoice::FromBudget { split: 0.5 }, epsilon, delta));
+    let given = [0.5, 5.0, 100.0].map(|tau| (Some(tau), 1e4, 1e-6));
+    let budgets =
+        [(35.0, 0.5), (20.0, 0.1), (4.0, 0.1)].map(|(epsilon, delta)| (None, epsilon, delta));
     let mut refused = None;
     for noises in [given, budgets] {
         let mut plans = Vec::new();
-        for (noise, epsilon, delta) in noises {
+        for (tau, epsilon, delta) in noises {
             for iterations in [2, 10] {
                 let mut request = PlanRequest {
                     algorithm,
                     relation,
                     chains: 2,
                     iterations: Iterations::Fixed(iterations),
-                    leapfrog_steps: 2,
                     records: relation.n_is_public().then_some(units),
-                    noise,
+                    settings: Settings::new().leapfrog_steps(2),
                     ..PlanRequest::new(Real::from(epsilon), Real::from(delta), 1)
                 };
                 (way.adjust)(&mut request);
                 request.iterations = Iterations::Fixed(iterations);
                 // Clip bounds that many records pass, and short steps, so that chains stay where
                 // records matter.
-                request.clip_gradient = 0.3;
-                request.clip_log_ratio = 0.3;
-                request.step_size = request.step_size.map(|_| 0.01);
-                request.start_share = DEFAULT_START_SHARE;
+                request.settings.clip_gradient = Some(0.3.into());
+                request.settings.clip_log_ratio = Some(0.3.into());
+                request.settings.tau_gradient = tau;
+                request.settings.tau_log_ratio = tau;
+                request.settings.step_size = request.settings.step_size.map(|_| 0.01);
+                request.settings.start_share = None;
                 request.dimension = model.dimension as u64;
                 request.records = request.records.map(|_| units);
-                request.batch_size = request.batch_size.map(|size| size.min(units));
+                request.settings.batch_size =
+                    request.settings.batch_size.map(|size| size.min(units));
                 request.form = form.clone();
                 request.shared_units = shared_units;
                 match Plan::new(request) {
@@ -402,7 +397,7 @@ impl Oracle for Twins<'_> {
         let request = &self.plan.request;
         let square = |(a, b): (&f64, &f64)| (a - b) * (a - b);
         let distance = from.iter().zip(to).map(square).sum::<f64>().sqrt();
-        let bound = request.clip_log_ratio * distance;
+        let bound = request.clip_log_ratio() * distance;
         // Whether it was asked follows from public numbers.
         let charged = match self.plan.lines[line].scale {
             Scale::LogRatio(scale) => match scale.plan(request.temperature * bound)? {

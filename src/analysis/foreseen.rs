@@ -1,23 +1,23 @@
-//! What `dpm sample` and `dpm plan` say of what was chosen and foreseen from the model alone, and on
-//! records that are made up from it.
+//! What was chosen and is foreseen of a run, from the model alone and on records that are made up
+//! from it.
 
 use serde_json::{Value, json};
 
-use super::clip_bounds::ClipBounds;
-use super::failure::Failure;
-use super::run_settings::{Lengths, RunSettings};
+use super::error::Error;
 use crate::model::Model;
-use crate::sampler::{Algorithm, Foresight, Plan, PlanRequest};
+use crate::sampler::{Foresight, Plan, PlanRequest};
 use crate::tune::{for_model, foresee, tuned_plan};
 
 /// Before a row is read.
-pub(super) enum Foreseen {
+#[derive(Debug)]
+pub(crate) enum Foreseen {
     Travel(Travel),
     Likelihood(Foresight),
 }
 
 /// Of chains that travel, on simulated records.
-pub(super) struct Travel {
+#[derive(Debug)]
+pub(crate) struct Travel {
     gradients_per_draw: u64,
     /// Whether their number was chosen on them.
     is_chosen: bool,
@@ -25,38 +25,24 @@ pub(super) struct Travel {
 }
 
 /// The plan of a run, with what the settings leave open chosen on simulated records where the
-/// sampler has such a thing, the number of records `n` is public, and records can be made up.
-pub(super) fn plan(
-    settings: &RunSettings,
-    algorithm: &'static Algorithm,
-    n: Option<u64>,
-    model: &Model,
-    clips: &ClipBounds,
-    shared_units: bool,
-) -> Result<(Plan, Lengths, Option<Foreseen>), Failure> {
-    let is_open = settings.gradients_per_draw.is_none();
-    let make = |request| {
-        let request = PlanRequest {
-            shared_units,
-            ..request
-        };
-        match is_open {
-            true => tuned_plan(request, model),
-            false => Plan::new(for_model(request, model)?),
-        }
+/// sampler has such a thing, the number of records is public, and records can be made up.
+pub(super) fn plan(request: PlanRequest, model: &Model) -> Result<(Plan, Option<Foreseen>), Error> {
+    let is_open = request.settings.gradients_per_draw.is_none();
+    let plan = match is_open {
+        true => tuned_plan(request, model)?,
+        false => Plan::new(for_model(request, model)?)?,
     };
-    let (plan, lengths) = settings.plan_with(algorithm, n, model.dimension, clips, make)?;
     let travel = foresee(model, &plan).and_then(|found| {
         Some(Foreseen::Travel(Travel {
-            gradients_per_draw: plan.request.gradients_per_draw,
+            gradients_per_draw: plan.request.gradients_per_draw(),
             is_chosen: is_open && found.gradients_per_draw.is_some(),
             travel: found.travel?,
         }))
     });
-    let learner = algorithm.learner();
+    let learner = plan.request.algorithm.learner();
     let likelihood = learner.and_then(|learner| learner.foresight(&plan));
     let foreseen = travel.or(likelihood.map(Foreseen::Likelihood));
-    Ok((plan, lengths, foreseen))
+    Ok((plan, foreseen))
 }
 
 impl Foreseen {

@@ -1,0 +1,252 @@
+//! The state of a private run on the disk, from which it can be resumed.
+//!
+//! The state is made before the run is charged and names the token that the charge will
+//! carry, so that a run that dies between the two finds out which of the two happened. From
+//! then on the ledger knows the last state of each chain, and lets nobody go on from an
+//! older one.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::error::Error;
+use super::request::Analysis;
+use super::run::Job;
+use crate::accounting::{Grant, LedgerError, Meter, Reservation, Session, random_id};
+use crate::model::Model;
+use crate::output::{Outset, RunDirectory, RunError, RunLedger, Unfinished};
+use crate::privacy::PrivateRng;
+use crate::sampler::{Begun, Plan, SampleError, released_before};
+
+/// What of a run is on the disk.
+pub(crate) struct SavedRun {
+    pub store: Unfinished,
+    outset: Outset,
+    /// What its chains go on from.
+    pub begun: Vec<Option<Begun>>,
+    /// Whether it was begun before, by this process or another.
+    pub is_resumed: bool,
+}
+
+impl SavedRun {
+    /// Opens a run to resume it.
+    ///
+    /// # Errors
+    ///
+    /// There is none; another process is at it; its files are not as they were written.
+    pub fn open(place: &Path) -> Result<SavedRun, Error> {
+        let (store, outset, begun) = Unfinished::open(place)?;
+        Ok(SavedRun {
+            store,
+            outset,
+            begun,
+            is_resumed: true,
+        })
+    }
+
+    /// Writes down what a run is that is about to begin. `command`: what its program wants to know
+    /// of it when it is resumed.
+    ///
+    /// # Errors
+    ///
+    /// A run may not, or cannot, be written there.
+    pub fn create(
+        place: &Path,
+        overwrite: bool,
+        job: &Job,
+        command: Value,
+    ) -> Result<SavedRun, Error> {
+        let (model, plan) = (job.vault.density().model(), &job.prepared.plan);
+        // What an interrupted run publishes: no more of a file than the model asks for.
+        let analysis = job.analysis.clone().started_in(model);
+        let mut outset = Outset::new(json!(analysis), command, model.source.clone());
+        outset.constants = model.constants.clone();
+        outset.records = plan.request.records;
+        outset.events = json!(plan.events);
+        outset.chains = plan.request.chains;
+        outset.learns = plan.request.algorithm.learns();
+        // Once more, since reading the data takes a while.
+        RunDirectory::check(place, overwrite).map_err(Error::write)?;
+        Ok(SavedRun {
+            store: Unfinished::create(place, &outset).map_err(Error::write)?,
+            begun: Vec::new(),
+            outset,
+            is_resumed: false,
+        })
+    }
+
+    /// The analysis that the run was begun with.
+    ///
+    /// # Errors
+    ///
+    /// Its file does not say.
+    pub fn analysis(&self) -> Result<Analysis, Error> {
+        serde_json::from_value(self.outset.analysis.clone()).map_err(|_| self.unknown())
+    }
+
+    /// What its program wrote down; null where it was begun by the library.
+    pub fn command(&self) -> &Value {
+        &self.outset.command
+    }
+
+    /// It does not say how it was begun.
+    pub fn unknown(&self) -> Error {
+        Error::Settings(format!(
+            "`{}` does not say how the run was begun, so that it cannot be resumed",
+            self.store.place().display()
+        ))
+    }
+
+    /// Whether model and constants, which are called so, are still those of the run.
+    ///
+    /// # Errors
+    ///
+    /// They are not.
+    pub fn check_model(&self, model: &Model, names: [&str; 2]) -> Result<(), Error> {
+        let changed = match (
+            model.source == self.outset.model,
+            model.constants == self.outset.constants,
+        ) {
+            (true, true) => return Ok(()),
+            (false, _) => names[0],
+            (true, false) => names[1],
+        };
+        Err(Error::Run(RunError::Changed(changed.to_owned())))
+    }
+
+    /// Whether it is still the plan that was charged.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    pub fn check_plan(&self, plan: &Plan) -> Result<(), Error> {
+        if plan.request.records != self.outset.records {
+            return Err(Error::Settings(format!(
+                "the data have {} records (or units), and {} when the run began: a run goes on with the data it was charged for",
+                shown(plan.request.records),
+                shown(self.outset.records)
+            )));
+        }
+        // As JSON writes them, since that is how they were kept.
+        let events = serde_json::to_string(&plan.events);
+        let events = events.and_then(|text| serde_json::from_str::<Value>(&text));
+        let same = events.is_ok_and(|events| events == self.outset.events);
+        if !same || plan.request.chains != self.outset.chains {
+            return Err(Error::Settings(
+                "the settings of the run come to another plan than the one it was charged for: a file that it reads has changed, or the program has".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The run's own noise: new each time it goes on.
+    pub fn noise(&self, root: PrivateRng) -> Result<PrivateRng, Error> {
+        match self.outset.resumed {
+            0 => Ok(root),
+            // With a seed, for tests, another stream; the chains' are the first.
+            times => Ok(root.fork(u64::MAX - times).map_err(SampleError::from)?),
+        }
+    }
+
+    /// Iterations of each chain that are over, and how many of all were lost.
+    pub fn done_and_lost(&self) -> (Vec<u64>, u64) {
+        let last = |begun: &Option<Begun>| begun.as_ref().map(|begun| begun.last.clone());
+        let chains = || self.begun.iter().take(self.outset.chains as usize);
+        let done = chains().map(|begun| last(begun).map_or(0, |c| c.granted));
+        let lost = chains().map(|begun| last(begun).map_or(0, |c| c.lost + c.granted - c.done));
+        (done.collect(), lost.sum())
+    }
+
+    /// Whether all iterations are over, so that nothing more will be released.
+    fn is_over(&self, plan: &Plan) -> bool {
+        let over = |begun: &Option<Begun>| {
+            let last = begun.as_ref().map(|begun| &begun.last);
+            last.is_some_and(|last| last.granted == plan.iterations_per_chain)
+        };
+        let mut chains = self.begun.iter().take(self.outset.chains as usize);
+        !self.begun.is_empty() && chains.all(over)
+    }
+
+    /// What the report says about the charge.
+    pub fn ledger(&mut self) -> Option<&mut RunLedger> {
+        self.outset.ledger.as_mut()
+    }
+
+    /// Charges the run to its session, or goes on with the charge that it has; `None` if it
+    /// has ended there and only its files were missing.
+    ///
+    /// # Errors
+    ///
+    /// The budget refuses; it is not the session that holds the charge; the state is not the last.
+    pub fn reserve<'a>(
+        &mut self,
+        session: &'a Session,
+        job: &Job,
+    ) -> Result<Option<Reservation<'a>>, Error> {
+        let plan = &job.prepared.plan;
+        let request = job.prepared.promise.request(job.analysis.name(), plan);
+        let charge = match (&self.outset.ledger, &self.outset.token) {
+            (Some(ledger), _) => Some(ledger.charge()),
+            (None, Some(token)) => session.find_charge(token)?,
+            (None, None) => None,
+        };
+        let reservation = match charge {
+            Some(charge) if session.is_open(charge)? => {
+                session.resume(&request, charge, &self.states())?
+            }
+            // It has ended there, and only its files are missing.
+            Some(_) if self.is_over(plan) => return Ok(None),
+            None if self.begun.iter().all(Option::is_none) => {
+                let token = random_id().map_err(Error::Randomness)?;
+                self.outset.token = Some(token.clone());
+                self.note()?;
+                session.reserve_resumable(&request, &token, self.outset.courses() as usize)?
+            }
+            _ => return Err(LedgerError::NotResumable.into()),
+        };
+        self.outset.token = None;
+        // A session in memory leaves nothing to be looked up.
+        let path = session.path()?;
+        self.outset.ledger = path.map(|path| RunLedger::new(&path, &reservation));
+        self.note()?;
+        Ok(Some(reservation))
+    }
+
+    /// What the last state of each chain, and of what is learnt before, allows it.
+    fn states(&self) -> Vec<Option<Grant>> {
+        let grant = |begun: &Option<Begun>| begun.as_ref().map(|b| b.last.grant.clone());
+        let mut states: Vec<_> = self.begun.iter().map(grant).collect();
+        states.resize(self.outset.courses() as usize, None);
+        states
+    }
+
+    /// The meter of a run without a reservation: of one without a ledger, or of one that has
+    /// ended in its ledger and releases nothing more.
+    ///
+    /// # Errors
+    ///
+    /// The states say that more was released than was planned.
+    pub fn meter(&self, plan: &Plan) -> Result<Meter, Error> {
+        let released = released_before(plan, &self.begun)?;
+        let events = plan.events.clone();
+        let meter = match self.outset.ledger {
+            None => Meter::resumed(events, &released),
+            Some(_) => Meter::watermarked(events, &released),
+        };
+        Ok(meter?)
+    }
+
+    /// Counts that the run goes on once more.
+    pub fn goes_on(&mut self) -> Result<(), Error> {
+        self.outset.resumed += 1;
+        self.note()
+    }
+
+    fn note(&self) -> Result<(), Error> {
+        self.store.note(&self.outset).map_err(Error::write)
+    }
+}
+
+fn shown(records: Option<u64>) -> String {
+    records.map_or("a private number of".to_owned(), |n| n.to_string())
+}
