@@ -461,7 +461,7 @@ impl Settings {
                 false => format!(". It has {}", names.join(", ")),
             };
             return Err(PlanError::Settings(format!(
-                "`{}` means nothing to {}: leave it out{own}",
+                "`{}` means nothing to `{}`: leave it out{own}",
                 setting.name(),
                 algorithm.name
             )));
@@ -589,7 +589,7 @@ mod tests {
         assert!(said(Settings::new().target_acceptance(1.0)).contains("between 0 and 1"));
         let foreign = said(Settings::new().batch_size(7));
         assert!(
-            foreign.contains("`batch_size` means nothing to dp-hmc"),
+            foreign.contains("`batch_size` means nothing to `dp-hmc`"),
             "{foreign}"
         );
         assert!(foreign.contains("It has `step_size`, "), "{foreign}");

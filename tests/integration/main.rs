@@ -19,6 +19,7 @@ mod functions;
 mod generate;
 mod harness;
 mod ledger;
+mod library;
 mod posterior;
 mod privacy_schema;
 mod read_runs;

@@ -610,7 +610,7 @@ fn what_does_not_fit_a_run_is_refused() {
     place.fails(RESUME, 2, &["299 records", "and 300 when the run began"]);
     place.write("d.csv", rows(300));
     let state = place.read("m-run/unfinished/run.json");
-    let more = state.replacen("\"--epsilon\",\"1\"", "\"--epsilon\",\"2\"", 1);
+    let more = state.replacen("\"epsilon\":[1.0,0.0]", "\"epsilon\":[2.0,0.0]", 1);
     assert_ne!(more, state);
     place.write("m-run/unfinished/run.json", more);
     place.fails(RESUME, 2, &["another plan than the one it was charged for"]);

@@ -1,0 +1,185 @@
+//! One run by two doors: the program, and the library that others embed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use dpm::{Analysis, Constants, Model, PrivateData, Real, Session, Settings, Vault};
+
+use crate::harness::{Folder, json};
+
+const MODEL: &str = "\
+constants { real<lower=0> width; }
+record {
+  int<lower=0, upper=1> y;
+  real<lower=-1, upper=1> x;
+}
+parameters {
+  real alpha;
+  real beta;
+}
+model {
+  alpha ~ normal(0, width);
+  beta ~ normal(0, width);
+  y ~ bernoulli_logit(alpha + beta * x);
+}
+";
+
+fn place() -> Folder {
+    let place = Folder::new();
+    place.write("m.dpm", MODEL);
+    place.write("m.constants.json", "{\"width\": 2}\n");
+    let mut rows = String::from("y,x\n");
+    for i in 0..400 {
+        let x = f64::from(i * 37 % 200) / 100.0 - 1.0;
+        rows += &format!("{},{x}\n", u8::from(x + f64::from(i % 7) / 4.0 > 0.75));
+    }
+    place.write("d.csv", rows);
+    place
+}
+
+fn vault(place: &Folder) -> Vault {
+    let constants = Constants::from_file(place.file("m.constants.json")).expect("constants");
+    let model = Model::from_file(place.file("m.dpm"), &constants).expect("a model");
+    let data = PrivateData::from_csv(place.file("d.csv")).bind(&model);
+    data.unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn session() -> Session {
+    let delta: Real = "1e-6".parse().expect("a number");
+    Session::new(2.0, delta).expect("a session")
+}
+
+fn files(directory: &Path) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let named = entries.map(|entry| {
+        let entry = entry.expect("an entry");
+        let text = fs::read_to_string(entry.path()).expect("text");
+        (entry.file_name().to_string_lossy().into_owned(), text)
+    });
+    named.collect()
+}
+
+/// What the program alone knows: where it took things from.
+const ORIGIN: [&str; 9] = [
+    "model",
+    "data",
+    "constants",
+    "init",
+    "columns",
+    "on_bad_rows",
+    "multiline_records",
+    "threads",
+    "ledger",
+];
+
+// If it failed: what is tested of the program would say nothing of the library, or what one of
+// them writes would be missing in the other.
+#[test]
+fn program_and_library_write_the_same_files() {
+    let place = place();
+    let vault = vault(&place);
+    let usual = || {
+        Analysis::new("m", 2.0)
+            .chains(2)
+            .seed(5)
+            .insecure_noise_seed(7)
+    };
+    let given = Settings::new()
+        .leapfrog_steps(3)
+        .step_size(0.05)
+        .fixed_steps(true);
+    for (name, flags, analysis) in [
+        ("default", "", usual()),
+        (
+            "short",
+            "--num-warmup 10 --num-samples 40 --thin 3 --temperature 100",
+            usual().iterations(10, 40).thin(3).temper_to(100.0),
+        ),
+        (
+            "given",
+            "--algorithm dp-hmc --leapfrog-steps 3 --step-size 0.05 --fixed-steps --num-warmup 20 --num-samples 30",
+            usual()
+                .algorithm("dp-hmc")
+                .settings(given)
+                .iterations(20, 30),
+        ),
+        (
+            "batches",
+            "--algorithm dp-sgld --batch-rate 0.25 --num-warmup 20 --num-samples 30",
+            usual()
+                .algorithm("dp-sgld")
+                .settings(Settings::new().batch_rate(0.25))
+                .iterations(20, 30),
+        ),
+    ] {
+        place.succeeds(&format!(
+            "sample m.dpm d.csv --epsilon 2 --delta 1e-6 --chains 2 --seed 5 --insecure-noise-seed 7 {flags} --out {name}-by-program"
+        ));
+        let delta: Real = "1e-6".parse().expect("a number");
+        let budget = dpm::Budget::new(2.0, delta).expect("a budget");
+        // Batches need an accountant that counts them.
+        let accountant = match name {
+            "batches" => dpm::Accountant::Rdp,
+            _ => dpm::Accountant::Gaussian,
+        };
+        let terms = dpm::Terms::new(budget, dpm::Relation::Substitute, "record", accountant);
+        let session = Session::in_memory(terms.expect("terms")).expect("a session");
+        let fit = analysis.sample(&vault, &session);
+        let fit = fit.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let saved = fit.save(place.file(&format!("{name}-by-library")));
+        let mut ours = files(&saved.expect("a directory"));
+        let mut theirs = files(&place.file(&format!("{name}-by-program")));
+        // The page shows the settings, and the hashes of the files.
+        assert!(ours.remove("report.html").is_some() && theirs.remove("report.html").is_some());
+        let [mut a, mut b] = [&mut ours, &mut theirs]
+            .map(|files| json(&files.remove("config.json").expect("settings")));
+        for key in ORIGIN {
+            let known = b.as_object_mut().expect("an object").remove(key);
+            assert!(known.is_some(), "{name}: {key}");
+            a.as_object_mut().expect("an object").remove(key);
+        }
+        assert_eq!(a, b, "{name}");
+        assert_eq!(ours, theirs, "{name}");
+        assert!(ours.contains_key("model.dpm") && ours.contains_key("chain-2.csv"));
+    }
+}
+
+// If it failed: a run of an embedder would be lost when it is interrupted, or be charged twice.
+#[test]
+fn a_run_of_the_library_is_resumed_by_it_on_its_charge() {
+    let place = place();
+    let vault = vault(&place);
+    place.succeeds("ledger create l --epsilon 4 --delta 1e-6");
+    let open = || Session::open(place.file("l")).expect("a ledger");
+    let analysis = Analysis::new("m", 2.0)
+        .algorithm("dp-hmc")
+        .chains(2)
+        .iterations(20, 200);
+    let go_on = |_: dpm::Progress<'_>| ControlFlow::Continue(());
+    let run = place.file("run");
+    assert!(analysis.sample_at(&run, &vault, &session(), go_on).is_err());
+    let stopped = analysis.sample_at(&run, &vault, &open(), |progress| {
+        match progress.iteration < 60 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    assert!(stopped.expect("a part of a fit").is_interrupted());
+    assert!(place.file("run/unfinished").exists());
+    let spent = open().statement().expect("a statement").spent;
+    // Somebody else's model, and somebody else's ledger.
+    place.succeeds("ledger create other --epsilon 4 --delta 1e-6");
+    let other = Session::open(place.file("other")).expect("a ledger");
+    assert!(Analysis::resume(&run, &vault, &other, go_on).is_err());
+    let fit = Analysis::resume(&run, &vault, &open(), go_on);
+    let fit = fit.unwrap_or_else(|e| panic!("{e}"));
+    assert!(!fit.is_interrupted());
+    assert_eq!(fit.draws().chains()[0].len(), 200);
+    assert!(!place.file("run/unfinished").exists() && place.file("run/report.html").exists());
+    assert_eq!(open().statement().expect("a statement").spent, spent);
+    place.succeeds("ledger verify l --against run");
+    // What is finished is not begun again.
+    assert!(Analysis::resume(&run, &vault, &open(), go_on).is_err());
+}
