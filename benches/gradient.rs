@@ -9,11 +9,11 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use dpm::accounting::{Event, Gaussian, Lattice, Relation};
-use dpm::check::check;
-use dpm::density::Density;
-use dpm::model::{Constants, Model};
-use dpm::privacy::{Charge, GradientScale, NotPrivate, OnBadRows, PrivateRng, Rows, Vault};
-use dpm::syntax::parse;
+use dpm::testing::check::check;
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{Charge, GradientScale, NotPrivate, PrivateRng, Rows};
+use dpm::testing::syntax::parse;
+use dpm::{Constants, Model, OnBadRows, Vault};
 
 const N: usize = 100_000;
 const REPEATS: usize = 21;

@@ -7,14 +7,14 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use dpm::privacy::{InclusionRate, Subsampling};
-use dpm::sampler::{NonPrivateSettings, OpenSettings, lookup, sample_openly};
-use dpm::tune::tuned_plan;
-use dpm::{
-    Chain, Constants, Density, Initial, Iterations, MetricForm, Model, NoiseChoice, NotPrivate,
-    OnBadRows, Plan, PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows, Vault,
-    sample_exactly, sample_privately,
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{InclusionRate, NotPrivate, PrivateRng, Rows, Subsampling};
+use dpm::testing::sampler::{
+    Initial, Iterations, NoiseChoice, NonPrivateSettings, OpenSettings, PlanRequest,
+    PrivateSettings, lookup, sample_exactly, sample_openly, sample_privately,
 };
+use dpm::testing::tune::tuned_plan;
+use dpm::{Chain, Constants, MetricForm, Model, OnBadRows, Plan, Real, Relation, Vault};
 
 use crate::chart::{Figure, Panel, Series};
 use crate::experiment::{Course, Experiment, Form};

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use dpm::sampler::{Algorithm, PlanError, lookup};
-use dpm::tune::tuned_plan;
-use dpm::{Iterations, NoiseChoice, Plan, PlanRequest, Real};
+use dpm::testing::sampler::{Algorithm, Iterations, NoiseChoice, PlanRequest, lookup};
+use dpm::testing::tune::tuned_plan;
+use dpm::{Plan, PlanError, Real};
 
 use crate::problem::Problem;
 

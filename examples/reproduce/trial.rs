@@ -9,10 +9,12 @@ use std::time::Instant;
 
 use dpm::accounting::Terms;
 use dpm::diagnostics::{Severity, mean, quantile, sd};
-use dpm::sampler::{NonPrivateSettings, lookup};
+use dpm::testing::density::Density;
+use dpm::testing::privacy::NotPrivate;
+use dpm::testing::sampler::{Initial, NonPrivateSettings, PlanRequest, lookup, sample_exactly};
 use dpm::{
-    Accountant, Analysis, Budget, Constants, Density, Fit, Initial, MetricForm, Model, NotPrivate,
-    PlanRequest, PrivateData, Real, Relation, Session, Vault, sample_exactly,
+    Accountant, Analysis, Budget, Constants, Fit, MetricForm, Model, PrivateData, Real, Relation,
+    Session, Vault,
 };
 use serde_json::Value;
 

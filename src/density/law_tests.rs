@@ -1,5 +1,6 @@
 //! The law against closed forms.
 
+use super::law::NoLaw;
 use super::*;
 use crate::function::special::{digamma, trigamma};
 use crate::model::Constants;

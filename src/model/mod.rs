@@ -22,13 +22,11 @@ mod transform;
 mod value;
 
 pub use constants::{Constants, ConstantsError, numbers};
-pub use generate::{Generated, Generator};
-pub use private::{
-    Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
-};
-pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
-pub use sensitivity::{Bound, Derived, Missing, Need, NeedKind, Sensitivity, StatementSensitivity};
-pub use transform::{Affine, Blocks, Bounds, Transform};
+pub use generate::Generator;
+pub use private::{Graphs, PrivateId, PrivateNode, PrivateOp, Scalar, operands};
+pub use public::{Binary, Bits, PublicGraph, PublicId, PublicOp};
+pub use sensitivity::{Derived, Missing, NeedKind, Sensitivity};
+pub use transform::Transform;
 pub use value::Shape;
 
 use std::ffi::OsStr;

@@ -30,7 +30,7 @@ use std::io::{self, Write};
 
 pub use header::{Metric, StanCsvHeader};
 pub(crate) use read::parse_stan_csv;
-pub use read::{ReadStanCsvError, ReadStanCsvErrorKind, StanCsv, read_stan_csv};
+pub use read::{ReadStanCsvError, StanCsv, read_stan_csv};
 
 use crate::diagnostics::dot_name;
 use header::is_token_char;

@@ -24,7 +24,7 @@ mod tests;
 
 pub use error::{LoadError, LoadErrorKind, Origin};
 pub(super) use header::{dotted, header_names};
-pub use survey::{ColumnSurvey, Places, Survey, UnitSurvey, survey_csv};
+pub use survey::{ColumnSurvey, Places, Survey, survey_csv};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
 use crate::model::RecordColumn;

@@ -59,10 +59,11 @@ impl PrivateRng {
     /// A stream that anyone who knows `seed` can repeat: **not private**.
     ///
     /// ```compile_fail
-    /// let noise = dpm::PrivateRng::insecure(1);
+    /// let noise = dpm::testing::privacy::PrivateRng::insecure(1);
     /// ```
     /// ```
-    /// let noise = dpm::PrivateRng::insecure(1, dpm::NotPrivate::acknowledged());
+    /// # use dpm::testing::privacy::{NotPrivate, PrivateRng};
+    /// let noise = PrivateRng::insecure(1, NotPrivate::acknowledged());
     /// assert!(!noise.is_secure());
     /// ```
     pub fn insecure(seed: u64, _: NotPrivate) -> Self {

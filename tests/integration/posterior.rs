@@ -7,12 +7,13 @@
 use std::collections::HashMap;
 
 use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
-use dpm::privacy::NotPrivate;
-use dpm::{
-    Constants, Density, Initial, Iterations, MetricForm, Model, NoiseChoice, NonPrivateSettings,
-    OnBadRows, Phase, Plan, PlanRequest, PrivateRng, PrivateSettings, Summary, Vault, load_csv,
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{NotPrivate, PrivateRng, load_csv};
+use dpm::testing::sampler::{
+    Initial, Iterations, NoiseChoice, NonPrivateSettings, PlanRequest, PrivateSettings, lookup,
     sample_exactly, sample_privately,
 };
+use dpm::{Constants, MetricForm, Model, OnBadRows, Phase, Plan, Summary, Vault};
 
 use crate::evaluation::{read, root};
 
@@ -46,7 +47,7 @@ fn sampled(chains: &[dpm::Chain]) -> Vec<Vec<Vec<f64>>> {
 /// wrong Jacobian, prior or gradient shifts means by many standard errors.
 fn agrees(algorithm: &str, name: &str) {
     let vault = vault(name, &format!("{name}.csv"));
-    let algorithm = dpm::sampler::lookup(algorithm).expect("a sampler");
+    let algorithm = lookup(algorithm).expect("a sampler");
     let settings = NonPrivateSettings {
         algorithm,
         max_depth: 10,

@@ -1,12 +1,12 @@
 //! The vault's releases, asked through its public door under a plan made for them, and
 //! read back as the integers that they are.
 
+use dpm::Vault;
 use dpm::accounting::{Barker, Event, Gaussian, Lattice, Real, Relation, Subsampled, batch_rate};
-use dpm::privacy::{
+use dpm::testing::privacy::{
     BarkerScale, BatchPenaltyPlan, BatchPenaltyScale, Charge, GradientScale, InclusionRate,
-    PenaltyPlan, PenaltyScale, Subsampling, penalty,
+    NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling, penalty,
 };
-use dpm::{NotPrivate, PrivateRng, Vault};
 
 use super::Broken;
 
