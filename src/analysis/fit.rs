@@ -176,7 +176,6 @@ impl Fit {
                 num_samples,
                 num_warmup: self.warmup as usize,
                 thin: 1,
-                save_warmup: false,
                 algorithm: self.plan.request.algorithm.name.to_owned(),
                 metric: match self.metric {
                     MetricForm::Unit => Metric::Unit,

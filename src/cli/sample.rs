@@ -619,7 +619,6 @@ impl Job<'_> {
                 num_samples,
                 num_warmup: lengths.num_warmup as usize,
                 thin: self.arguments.thin as usize,
-                save_warmup: false,
                 algorithm: self.arguments.algorithm().to_owned(),
                 metric: match papers.metric {
                     MetricForm::Unit => Metric::Unit,
