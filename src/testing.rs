@@ -32,7 +32,7 @@ pub mod model {
 pub mod privacy {
     pub use crate::privacy::{
         BarkerScale, BatchPenaltyPlan, BatchPenaltyScale, Charge, GradientScale, InclusionRate,
-        NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Rows, Subsampling, load_csv,
+        NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Rows, Subsampling,
     };
 
     pub mod penalty {

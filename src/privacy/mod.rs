@@ -32,9 +32,7 @@ pub use data::{PrivateColumn, PrivateData};
 pub use expected::Expected;
 pub(crate) use expected::public_sum;
 pub use gradient::{GradientScale, ScaleError};
-pub use load::{
-    ColumnSurvey, LoadError, OnBadRows, Places, Reading, Survey, load_csv, read_csv, survey_csv,
-};
+pub use load::{ColumnSurvey, LoadError, OnBadRows, Places, Reading, Survey, read_csv, survey_csv};
 pub use not_private::NotPrivate;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};

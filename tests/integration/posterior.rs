@@ -7,13 +7,12 @@
 use std::collections::HashMap;
 
 use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
-use dpm::testing::density::Density;
-use dpm::testing::privacy::{NotPrivate, PrivateRng, load_csv};
+use dpm::testing::privacy::{NotPrivate, PrivateRng};
 use dpm::testing::sampler::{
     Initial, Iterations, NoiseChoice, NonPrivateSettings, PlanRequest, PrivateSettings, lookup,
     sample_exactly, sample_privately,
 };
-use dpm::{Constants, MetricForm, Model, OnBadRows, Phase, Plan, Summary, Vault};
+use dpm::{Constants, MetricForm, Model, Phase, Plan, PrivateData, Summary, Vault};
 
 use crate::evaluation::{read, root};
 
@@ -27,8 +26,8 @@ fn vault(name: &str, data: &str) -> Vault {
     };
     let source = read(&models.join(format!("{name}.dpm")));
     let model = Model::from_source(&source, &constants).unwrap_or_else(|e| panic!("{e}"));
-    let rows = load_csv(&models.join(data), &model.columns, &[], OnBadRows::Error);
-    Vault::new(Density::new(model), rows.unwrap_or_else(|e| panic!("{e}")))
+    let vault = PrivateData::from_csv(models.join(data)).bind(&model);
+    vault.unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn sampled(chains: &[dpm::Chain]) -> Vec<Vec<Vec<f64>>> {
