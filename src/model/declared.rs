@@ -108,7 +108,6 @@ pub(super) fn bind_parameters(tracer: &mut Tracer) -> Bound<(Vec<Parameter>, Vec
             transform,
             offset,
             free_length,
-            node,
         });
         offset += free_length;
     }

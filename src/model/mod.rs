@@ -80,8 +80,6 @@ pub struct Parameter {
     pub offset: usize,
     /// How many they are: fewer than elements for a simplex, for example.
     pub free_length: usize,
-    /// Its constrained value.
-    pub node: PublicId,
 }
 
 /// A parameter or transformed parameter as the output shows it.
