@@ -338,7 +338,7 @@ impl Tracer<'_> {
         let (zero, never) = (g.constant(0.0), g.constant(f64::NEG_INFINITY));
         let fewer = g.less(count, wanted);
         let term = g.select(fewer, never, zero);
-        let term = self.graphs.from_public(term);
+        let term = self.graphs.only_element(term);
         self.prior.push(term);
     }
 
