@@ -9,11 +9,11 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use dpm::accounting::{Event, Gaussian, Lattice, Relation};
-use dpm::check::check;
-use dpm::density::Density;
-use dpm::model::{Constants, Model};
-use dpm::privacy::{Charge, GradientScale, NotPrivate, OnBadRows, PrivateRng, Rows, Vault};
-use dpm::syntax::parse;
+use dpm::testing::check::check;
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{Charge, GradientScale, NotPrivate, PrivateRng, Rows, Subsampling};
+use dpm::testing::syntax::parse;
+use dpm::{Constants, Model, OnBadRows, Vault};
 
 const N: usize = 100_000;
 const REPEATS: usize = 21;
@@ -232,7 +232,8 @@ fn release(vault: &Vault, theta: &[f64], clip: f64) -> f64 {
     };
     let mut rng = PrivateRng::insecure(1, NotPrivate::acknowledged());
     seconds(|| {
-        let released = vault.noisy_gradient(theta, &scale, charge, &mut rng);
+        let all = Subsampling::All;
+        let released = vault.noisy_batch_gradient(theta, &scale, all, charge, &mut rng);
         released.map(|g| g.get()[0]).unwrap_or(f64::NAN)
     })
 }

@@ -166,36 +166,27 @@
 //! # Errors, and what is public
 //!
 //! Each part has an error type of its own; [`Error`] takes them all, so that `?` works in a
-//! function that uses several. Nothing on these pages panics, whatever it is given. Modules and
-//! items that the documentation does not show are parts of the program `dpm`: they may change
-//! in any release.
+//! function that uses several. Nothing on these pages panics, whatever it is given. What the
+//! documentation does not show is for the program `dpm` and its tests, and may change in any
+//! release.
 
 pub mod accounting;
 mod analysis;
-#[doc(hidden)]
-pub mod check;
-#[doc(hidden)]
-pub mod cli;
-#[doc(hidden)]
-pub mod density;
+mod check;
+mod cli;
+mod density;
 pub mod diagnostics;
-#[doc(hidden)]
-pub mod distribution;
-#[doc(hidden)]
-pub mod function;
+mod distribution;
+mod function;
 mod linear;
+mod model;
+mod output;
+mod privacy;
+mod sampler;
+mod syntax;
 #[doc(hidden)]
-pub mod model;
-#[doc(hidden)]
-pub mod output;
-#[doc(hidden)]
-pub mod privacy;
-#[doc(hidden)]
-pub mod sampler;
-#[doc(hidden)]
-pub mod syntax;
-#[doc(hidden)]
-pub mod tune;
+pub mod testing;
+mod tune;
 
 // The attacks name the crate as others do.
 #[cfg(test)]
@@ -228,17 +219,6 @@ pub use sampler::{
     Chain, Clip, Draw, MetricForm, Phase, Plan, PlanError, SampleError, Setting, Settings,
 };
 
-// What tests, benchmarks and the reproduction of the papers are made of.
+// The program, for src/main.rs.
 #[doc(hidden)]
-pub use accounting::{Event, Guarantee, Meter, Query, account};
-#[doc(hidden)]
-pub use density::Density;
-#[doc(hidden)]
-pub use privacy::{
-    NotPrivate, PrivateRng, Reading, Rows, load_csv, load_csv_by_unit, read_csv, survey_csv,
-};
-#[doc(hidden)]
-pub use sampler::{
-    Initial, Iterations, NonPrivateRun, Observer, PlanRequest, PrivateSettings, sample_privately,
-    sample_without_privacy,
-};
+pub use cli::main as command_line;

@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    dpm::cli::main()
+    dpm::command_line()
 }

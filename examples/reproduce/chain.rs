@@ -7,8 +7,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use dpm::diagnostics::r_hat;
-use dpm::sampler::{Kind, Metric, Oracle, PrivateOracle, Ratio, SampleError};
-use dpm::{Initial, NotPrivate, Plan, PlanRequest, PrivateRng, PrivateSettings, sample_privately};
+use dpm::testing::privacy::{NotPrivate, PrivateRng};
+use dpm::testing::sampler::{
+    Initial, Kind, Metric, Oracle, PlanRequest, PrivateOracle, PrivateSettings, Ratio,
+    sample_privately,
+};
+use dpm::{Plan, SampleError};
 
 use crate::clipped::Clipping;
 use crate::limit;

@@ -7,9 +7,11 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use dpm::diagnostics::mmd;
-use dpm::privacy::{GradientScale, PenaltyPlan, PenaltyScale, Subsampling};
-use dpm::sampler::{Kind, Metric, Oracle, Ratio, SampleError, lookup};
-use dpm::{NotPrivate, PlanRequest, PrivateRng, Real, Settings};
+use dpm::testing::privacy::{
+    GradientScale, NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling,
+};
+use dpm::testing::sampler::{Kind, Metric, Oracle, PlanRequest, Ratio, lookup};
+use dpm::{Real, SampleError, Settings};
 
 use crate::chain::{Shares, Watch};
 use crate::chart::{Figure, Panel, Series};

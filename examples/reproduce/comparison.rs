@@ -4,6 +4,8 @@ use std::error::Error;
 
 use dpm::Plan;
 use dpm::diagnostics::mmd;
+use dpm::testing::privacy::Subsampling;
+use dpm::testing::sampler::PlannedLine;
 
 use crate::chain::{Run, run};
 use crate::chart::{Figure, Mark, PUBLISHED, Panel, Series};
@@ -283,8 +285,7 @@ pub fn thinned(points: &[Vec<f64>], most: usize) -> Vec<Vec<f64>> {
 
 /// Questions about all records that a plan asks, or what takes as long.
 pub fn questions(plan: &Plan) -> f64 {
-    let all =
-        |line: &&dpm::sampler::PlannedLine| line.line.subsampling == dpm::privacy::Subsampling::All;
+    let all = |line: &&PlannedLine| line.line.subsampling == Subsampling::All;
     let counts = |whole: bool| -> u64 {
         let lines = plan.lines.iter().filter(|line| all(line) == whole);
         lines.map(|line| line.line.count).sum()

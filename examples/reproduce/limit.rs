@@ -11,10 +11,11 @@
 use std::error::Error;
 use std::num::NonZeroU64;
 
-use dpm::density::Frame;
-use dpm::function::linear::cholesky;
-use dpm::sampler::{ExactOracle, Oracle, PrivateOracle, View};
-use dpm::{NotPrivate, Plan, PrivateRng};
+use dpm::Plan;
+use dpm::testing::density::Frame;
+use dpm::testing::function::cholesky;
+use dpm::testing::privacy::{NotPrivate, PrivateRng};
+use dpm::testing::sampler::{ExactOracle, Oracle, PrivateOracle, View};
 
 use crate::chain::Run;
 use crate::problem::Problem;

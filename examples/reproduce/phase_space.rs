@@ -11,8 +11,9 @@ use std::error::Error;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use dpm::privacy::{InclusionRate, Subsampling};
-use dpm::{Constants, Density, Model, NotPrivate, OnBadRows, PrivateRng, Real, Rows, Vault};
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{InclusionRate, NotPrivate, PrivateRng, Rows, Subsampling};
+use dpm::{Constants, Model, OnBadRows, Real, Vault};
 
 use crate::chart::{Figure, Panel, Series};
 use crate::experiment::{Course, Experiment};

@@ -12,9 +12,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
-
-use dpm::sampler::Metric;
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{NotPrivate, Rows};
+use dpm::testing::sampler::Metric;
+use dpm::{Constants, Model, OnBadRows, Vault};
 
 use crate::clipped::{Clipping, Whitened};
 use crate::published;
@@ -489,8 +490,7 @@ impl Problem {
     pub fn seconds_of_a_question(&self) -> f64 {
         let started = Instant::now();
         for _ in 0..3 {
-            self.vault
-                .exact(&self.truth, dpm::NotPrivate::acknowledged());
+            self.vault.exact(&self.truth, NotPrivate::acknowledged());
         }
         started.elapsed().as_secs_f64() / 3.0
     }

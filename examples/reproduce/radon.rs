@@ -7,14 +7,14 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use dpm::privacy::{InclusionRate, Subsampling};
-use dpm::sampler::{NonPrivateRun, lookup, sample_without_privacy};
-use dpm::tune::tuned_plan;
-use dpm::{
-    Chain, Constants, Density, Initial, Iterations, MetricForm, Model, NotPrivate, OnBadRows, Plan,
-    PlanRequest, PrivateRng, PrivateSettings, Real, Relation, Rows, Settings, Vault,
-    sample_privately,
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{InclusionRate, NotPrivate, PrivateRng, Rows, Subsampling};
+use dpm::testing::sampler::{
+    Initial, Iterations, NonPrivateRun, PlanRequest, PrivateSettings, lookup, sample_privately,
+    sample_without_privacy,
 };
+use dpm::testing::tune::tuned_plan;
+use dpm::{Chain, Constants, MetricForm, Model, OnBadRows, Plan, Real, Relation, Settings, Vault};
 
 use crate::chart::{Figure, Panel, Series};
 use crate::experiment::{Course, Experiment, Form};

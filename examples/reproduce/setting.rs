@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use dpm::sampler::{Algorithm, lookup};
-use dpm::tune::tuned_plan;
-use dpm::{Iterations, Plan, PlanRequest, Real, Settings};
+use dpm::testing::sampler::{Algorithm, Iterations, PlanRequest, lookup};
+use dpm::testing::tune::tuned_plan;
+use dpm::{Plan, Real, Settings};
 
 use crate::problem::Problem;
 

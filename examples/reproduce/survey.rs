@@ -5,8 +5,10 @@ use std::error::Error;
 use std::io::Read;
 use std::path::Path;
 
-use dpm::sampler::Metric;
-use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
+use dpm::testing::density::Density;
+use dpm::testing::privacy::Rows;
+use dpm::testing::sampler::Metric;
+use dpm::{Constants, Model, OnBadRows, Vault};
 
 use crate::clipped::Clipping;
 use crate::problem::{Columns, Problem, REFERENCE_DRAWS, folder, read};

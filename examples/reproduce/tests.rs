@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use dpm::testing::privacy::NotPrivate;
+use dpm::testing::sampler::ExactOracle;
+
 use crate::experiment::{Course, EXPERIMENTS, Form};
 use crate::problem::{self, Problem, Start};
 use crate::subjects::SUBJECTS;
@@ -124,9 +127,9 @@ fn made_up_tables_are_drawn_from_their_models() {
 
 /// `draws` are on the unconstrained scale; `d`: directions in which the density falls.
 fn are_drawn_from(name: &str, problem: &Problem, draws: &[Vec<f64>], d: f64) {
-    let oracle = dpm::sampler::ExactOracle {
+    let oracle = ExactOracle {
         vault: &problem.vault,
-        permission: dpm::NotPrivate::acknowledged(),
+        permission: NotPrivate::acknowledged(),
         temperature: problem.temperature,
     };
     let (falls, gradients): (Vec<f64>, Vec<Vec<f64>>) =

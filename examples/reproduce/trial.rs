@@ -9,10 +9,12 @@ use std::time::Instant;
 
 use dpm::accounting::Terms;
 use dpm::diagnostics::{Severity, mean, quantile, sd};
-use dpm::sampler::{NonPrivateRun, lookup, sample_without_privacy};
+use dpm::testing::density::Density;
+use dpm::testing::privacy::NotPrivate;
+use dpm::testing::sampler::{Initial, NonPrivateRun, PlanRequest, lookup, sample_without_privacy};
 use dpm::{
-    Accountant, Analysis, Budget, Constants, Density, Fit, Initial, MetricForm, Model, NotPrivate,
-    PlanRequest, PrivateData, Real, Relation, Session, Settings, Vault,
+    Accountant, Analysis, Budget, Constants, Fit, MetricForm, Model, PrivateData, Real, Relation,
+    Session, Settings, Vault,
 };
 use serde_json::Value;
 

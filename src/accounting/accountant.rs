@@ -166,8 +166,6 @@ pub enum AccountError {
         sensitivity: f64,
         expected: f64,
     },
-    #[error("the first level is {0}; expected a rho from 1e-100 to 1e40, such as 0.01")]
-    LevelOutOfRange(f64),
     #[error("order {order}; expected whole orders from 2 to {largest}, such as `2,4,8,16,32`")]
     OrderOutOfRange { order: u64, largest: u64 },
     #[error(

@@ -98,6 +98,7 @@ impl Amounts {
         self.0.iter().copied()
     }
 
+    #[cfg(test)]
     pub(super) fn at(&self, lane: usize) -> Real {
         self.0.get(lane).copied().unwrap_or(Real::ZERO)
     }
@@ -206,16 +207,6 @@ impl Measure {
         epsilons.reduce(f64::min)
     }
 
-    /// The largest sums that keep the budget beside this total variation, 0 in lanes where none
-    /// does; none where the noise or the orders alone take it up.
-    pub(super) fn most(self, budget: Budget, total_variation: Real) -> Option<Amounts> {
-        let most = self.lanes().map(|lane| lane.most(budget, total_variation));
-        let most: Vec<Option<Real>> = most.collect();
-        most.iter()
-            .any(Option::is_some)
-            .then(|| Amounts::of(most.into_iter().map(|most| most.unwrap_or(Real::ZERO))))
-    }
-
     /// Whether the main order leaves something of the budget.
     pub(super) fn suits(self, budget: Budget) -> bool {
         let mut lanes = self.lanes();
@@ -281,6 +272,8 @@ impl Lane {
         }
     }
 
+    /// The largest sum that keeps the budget beside this total variation; none where the noise
+    /// or the order alone takes it up.
     fn most(self, budget: Budget, total_variation: Real) -> Option<Real> {
         if self.measure == Measure::Gaussian {
             let most = mu_for_budget(budget.epsilon(), budget.delta(), total_variation);
@@ -334,7 +327,8 @@ mod tests {
         for (epsilon, delta) in [(0.5, 1e-6), (2.0, 1e-6), (8.0, 1e-9)] {
             let budget = Budget::new(epsilon, delta).unwrap();
             let measure = Measure::of(Accountant::Rdp, budget).unwrap();
-            let most = measure.most(budget, Real::ZERO).unwrap().at(0);
+            let main = measure.lanes().next().unwrap();
+            let most = main.most(budget, Real::ZERO).unwrap();
             let sigma = (Real::from(measure.order().unwrap()) / most).sqrt();
             let text = format!(
                 "gaussian:sensitivity=1,sigma={}",

@@ -3,9 +3,9 @@
 //! A run is a list of [`Event`]s under one [`Relation`]. [`account`] says what they cost
 //! together, [`mu_for_budget`], [`sigma_for_budget`] and [`most_repetitions`] how much
 //! noise a [`Budget`] needs or how many releases it allows, and a [`Meter`] grants the
-//! planned releases one by one and no more. Where the releases are chosen as answers come
-//! in, a [`Filter`] grants them and an [`Odometer`] says what they have cost. Bounds are
-//! rounded so that an upper one is never below the truth.
+//! planned releases one by one and no more. A [`Session`] charges runs to one budget, each
+//! of which may be chosen in view of what the ones before it gave out. Bounds are rounded so
+//! that an upper one is never below the truth.
 //!
 //! Numbers are [`Real`]s, of about 31 digits: a privacy bound must hold where `f64` has
 //! lost its digits, and `1e-6` read from a user (`"1e-6".parse()`) is one millionth.
@@ -20,13 +20,11 @@ mod elementary;
 mod event;
 mod event_json;
 mod event_text;
-mod filter;
 mod gaussian;
 mod gaussian_accountant;
 mod ledger;
 mod measure;
 mod mills;
-mod odometer;
 mod pld;
 mod rdp;
 mod real;
@@ -43,7 +41,6 @@ pub use discrete::{LatticeCurve, total_variation_of_draw};
 pub use event::{Event, EventError, Gaussian, Lattice, Relation};
 pub use event_json::EventJsonError;
 pub use event_text::Unscaled;
-pub use filter::{Filter, FilterError};
 pub use gaussian::{Bounds, GaussianCurve};
 pub use ledger::{
     Damage, EntryHash, EntryRef, Evidence, Grant, LedgerError, NotAHash, Outcome, Quote, Request,
@@ -52,7 +49,6 @@ pub use ledger::{
 };
 pub(crate) use ledger::{Slot, read_slot, slot_bytes, sync_folder};
 pub use measure::Measure;
-pub use odometer::Odometer;
 pub use pld::PldDetails;
 pub use rdp::{RdpValue, rdp_curve};
 pub(crate) use real::exact_real;

@@ -246,7 +246,6 @@ impl RunFiles {
             num_samples: self.num_samples,
             num_warmup: self.lengths.num_warmup as usize,
             thin: self.thin as usize,
-            save_warmup: false,
             algorithm: self.algorithm.name.to_owned(),
             metric: match self.metric {
                 MetricForm::Unit => Metric::Unit,

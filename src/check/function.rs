@@ -333,7 +333,6 @@ impl Checker {
         let place = (Some(Rc::clone(&instance)), defined.syntax.span);
         self.checked.functions.push(Function {
             name: defined.name().to_string(),
-            span: defined.syntax.name.span,
             arguments: Vec::new(),
             variables: Vec::new(),
             returns: defined.returns,

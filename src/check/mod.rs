@@ -29,8 +29,8 @@ mod user_call;
 pub use distribution::{StandsFor, stands_for};
 pub use stack::{Stack, on_deep_stack};
 pub use typed::{
-    Base, Checked, Expr, ExprKind, Function, FunctionId, FunctionSignature, Index, Joint, Printed,
-    Role, Stage, Statement, StatementKind, Structure, Truncation, Type, Variable, VariableId,
+    Base, Checked, Expr, ExprKind, FunctionId, FunctionSignature, Index, Joint, Printed, Role,
+    Stage, Statement, StatementKind, Structure, Truncation, Type, Variable, VariableId,
 };
 
 use std::rc::Rc;

@@ -333,8 +333,6 @@ pub enum Printed {
 #[derive(Debug, Clone)]
 pub struct Function {
     pub name: String,
-    /// Where the name stands in its definition.
-    pub span: Span,
     pub arguments: Vec<VariableId>,
     /// The arguments and every local variable.
     pub variables: Vec<VariableId>,

@@ -242,11 +242,6 @@ impl<'a> Law<'a> {
         &self.sources
     }
 
-    /// The names of the outcomes, in the order in which they are taken.
-    pub fn outcomes(&self) -> impl Iterator<Item = &str> {
-        self.steps.iter().map(|s| s.name.as_str())
-    }
-
     /// The number of nodes, at most 16.
     pub fn nodes(&self) -> usize {
         match &self.design {
@@ -256,8 +251,9 @@ impl<'a> Law<'a> {
     }
 
     /// Working memory for parameters `theta` (unconstrained).
+    #[cfg(test)]
     pub fn scratch(&self, theta: &[f64]) -> LawScratch {
-        self.scratch_of(theta, theta.len())
+        self.scratch_at(&self.interface(theta), theta.len())
     }
 
     /// What the law sees from a point of the space.
@@ -270,10 +266,6 @@ impl<'a> Law<'a> {
         &self.program
     }
 
-    fn scratch_of(&self, theta: &[f64], coordinates: usize) -> LawScratch {
-        self.scratch_at(&self.interface(theta), coordinates)
-    }
-
     /// Working memory where the law sees `z`, for gradients of so many coordinates.
     pub(crate) fn scratch_at(&self, z: &[f64], coordinates: usize) -> LawScratch {
         LawScratch {
@@ -282,23 +274,11 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// dz/dtheta of what [`Law::scores`] and [`Law::observed`] see the parameters through:
-    /// not the interface of [`Density::row_program`], but laid out likewise.
+    /// dz/dtheta of what [`Law::scores`] sees the parameters through: not the interface of
+    /// [`Density::row_program`], but laid out likewise.
+    #[cfg(test)]
     pub fn jacobian(&self, theta: &[f64]) -> Jacobian {
         self.density.jacobian_of(self.program.interface(), theta)
-    }
-
-    /// Every record's gradient at its own outcomes, laid out as in [`Node`]. `columns` are
-    /// those of [`Law::columns`], of at most [`BLOCK`] records.
-    pub fn observed<'s>(
-        &self,
-        columns: &[&[f64]],
-        rows: usize,
-        jacobian: &Jacobian,
-        scratch: &'s mut LawScratch,
-    ) -> &'s [f64] {
-        self.program
-            .gradients(columns, rows, jacobian, &mut scratch.work.program)
     }
 
     /// Hands over the nodes of a block of records, one node of all records after the other:

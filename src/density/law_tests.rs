@@ -1,5 +1,6 @@
 //! The law against closed forms.
 
+use super::law::NoLaw;
 use super::*;
 use crate::function::special::{digamma, trigamma};
 use crate::model::Constants;
@@ -525,8 +526,10 @@ fn observed_gradients_are_those_of_the_row_program() {
     let expected = model.record_gradients(&theta, &columns, 3);
     let law = Law::of(&model, &[0.0; 4], 1).unwrap();
     let block: Vec<&[f64]> = law.columns().iter().map(|&c| raw[c].as_slice()).collect();
-    let mut scratch = law.scratch(&theta);
-    let each = law.observed(&block, 3, &law.jacobian(&theta), &mut scratch);
+    let program = law.program();
+    let places: Vec<_> = program.interface().collect();
+    let mut scratch = program.scratch(&model.values(&theta, &places).concat(), 4);
+    let each = program.gradients(&block, 3, &law.jacobian(&theta), &mut scratch);
     for i in 0..3 {
         for j in 0..4 {
             let (a, b) = (each[j * BLOCK + i], expected[i * 4 + j]);

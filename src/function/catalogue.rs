@@ -536,15 +536,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|f| f.name)
 }
 
-impl Function {
-    /// The signatures as they are documented.
-    pub fn descriptions(&self) -> impl Iterator<Item = String> + '_ {
-        self.signatures
-            .iter()
-            .map(|s| s.describe(self.name, self.parameters))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

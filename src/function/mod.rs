@@ -30,7 +30,7 @@ pub use form::Form;
 pub use kernel::Kernel;
 pub use signature::{Pattern, Signature};
 pub use types::{Base, Type};
-pub use unary::{DerivativeUses, Unary, UnaryDefinition};
+pub use unary::{DerivativeUses, Unary};
 
 /// `log(2 pi)/2`
 pub const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;

@@ -108,7 +108,6 @@ pub(super) fn bind_parameters(tracer: &mut Tracer) -> Bound<(Vec<Parameter>, Vec
             transform,
             offset,
             free_length,
-            node,
         });
         offset += free_length;
     }
@@ -339,7 +338,7 @@ impl Tracer<'_> {
         let (zero, never) = (g.constant(0.0), g.constant(f64::NEG_INFINITY));
         let fewer = g.less(count, wanted);
         let term = g.select(fewer, never, zero);
-        let term = self.graphs.from_public(term);
+        let term = self.graphs.only_element(term);
         self.prior.push(term);
     }
 

@@ -22,13 +22,11 @@ mod transform;
 mod value;
 
 pub use constants::{Constants, ConstantsError, numbers};
-pub use generate::{Generated, Generator};
-pub use private::{
-    Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, Term, operands,
-};
-pub use public::{Binary, Bits, PublicGraph, PublicId, PublicNode, PublicOp};
-pub use sensitivity::{Bound, Derived, Missing, Need, NeedKind, Sensitivity, StatementSensitivity};
-pub use transform::{Affine, Blocks, Bounds, Transform};
+pub use generate::Generator;
+pub use private::{Graphs, PrivateId, PrivateNode, PrivateOp, Scalar, operands};
+pub use public::{Binary, Bits, PublicGraph, PublicId, PublicOp};
+pub use sensitivity::{Derived, NeedKind, Sensitivity};
+pub use transform::Transform;
 pub use value::Shape;
 
 use std::ffi::OsStr;
@@ -82,8 +80,6 @@ pub struct Parameter {
     pub offset: usize,
     /// How many they are: fewer than elements for a simplex, for example.
     pub free_length: usize,
-    /// Its constrained value.
-    pub node: PublicId,
 }
 
 /// A parameter or transformed parameter as the output shows it.

@@ -187,7 +187,7 @@ impl Graphs {
     }
 
     /// The only element of a public vector of length 1.
-    pub fn from_public(&self, id: PublicId) -> Scalar {
+    pub fn only_element(&self, id: PublicId) -> Scalar {
         match self.public.constant_values(id).as_deref() {
             Some([value]) => Scalar::number(*value),
             _ => Scalar::Public(id, 0),
@@ -256,7 +256,7 @@ impl Graphs {
         if !a.is_private() && !b.is_private() {
             let (a, b) = (self.public_scalar(a), self.public_scalar(b));
             let id = self.public.binary(op, a, b);
-            return self.from_public(id);
+            return self.only_element(id);
         }
         match (op, a.as_number(), b.as_number()) {
             (Binary::Add, Some(0.0), _) | (Binary::Multiply, Some(1.0), _) => return b,
@@ -517,7 +517,7 @@ impl Algebra for Graphs {
         }
         let all = self.assemble(terms);
         let sum = self.public.sum_of(all);
-        self.from_public(sum)
+        self.only_element(sum)
     }
 
     fn dot(&mut self, a: &[Scalar], b: &[Scalar]) -> Scalar {
@@ -525,7 +525,7 @@ impl Algebra for Graphs {
             let (a, b) = (self.assemble(a), self.assemble(b));
             let products = self.public.multiply(a, b);
             let sum = self.public.sum_of(products);
-            return self.from_public(sum);
+            return self.only_element(sum);
         }
         let products: Vec<_> = a
             .iter()
@@ -560,7 +560,7 @@ impl Algebra for Graphs {
         if !a.is_private() {
             let a = self.public_scalar(a);
             let id = self.public.apply(function, a);
-            return self.from_public(id);
+            return self.only_element(id);
         }
         if function == Unary::Negate
             && let Some(terms) = self.linear_terms(a)
@@ -586,7 +586,7 @@ impl Algebra for Graphs {
                 self.public_scalar(b),
             );
             let id = self.public.select_between(c, a, b);
-            return self.from_public(id);
+            return self.only_element(id);
         }
         self.push_private(PrivateOp::Select(condition, a, b))
     }

@@ -300,7 +300,7 @@ impl<'a> Tracer<'a> {
         } else if value.shape.length() > 0 {
             let node = value.public_node(&mut self.graphs);
             let sum = self.graphs.public.sum_of(node);
-            let term = self.graphs.from_public(sum);
+            let term = self.graphs.only_element(sum);
             self.prior.push(term);
         }
     }

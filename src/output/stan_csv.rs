@@ -8,19 +8,12 @@
 //! - The first column is `lp__`. Ours is NaN in every row: the log density of the data
 //!   is never released. `accept_stat__` follows.
 //! - `ceil(num_samples / thin)` rows, and at least two comment lines after them.
-//! - cmdstanpy expects the adaptation block of HMC after the warm-up draws unless
-//!   the algorithm is `fixed_param`, and takes any file with fewer than seven columns ending in
-//!   `__` for `fixed_param`; in a `fixed_param` file it allows no warm-up draws.
-//!
-//! Hence a file without warm-up draws says `algorithm = fixed_param`; one with them
-//! names its own algorithm, has an adaptation block, and is filled up with empty columns
-//! (`unused_1__`, NaN) to the seven. The key `dpm_algorithm` is the algorithm either way.
-//!
+//! - cmdstanpy expects the adaptation block of HMC unless the algorithm is `fixed_param`. No
+//!   warm-up draws are written, so ours is: `algorithm = fixed_param`. The key `dpm_algorithm` is
+//!   the algorithm.
 //! - cmdstanpy refuses `num_warmup = 0`. A run without warm-up is therefore written as
 //!   `num_warmup = 1`, `save_warmup = 0`: one iteration that no row stands for, so that no reader
 //!   drops or miscounts a draw. The key `dpm_num_warmup` is the true number either way.
-//! - Of the saved warm-up, arviz takes `floor(num_warmup / thin)` rows and CmdStan writes
-//!   `ceil`, so `thin` must divide `num_warmup` where warm-up draws are saved.
 
 mod header;
 mod read;
@@ -30,23 +23,10 @@ use std::io::{self, Write};
 
 pub use header::{Metric, StanCsvHeader};
 pub(crate) use read::parse_stan_csv;
-pub use read::{ReadStanCsvError, ReadStanCsvErrorKind, StanCsv, read_stan_csv};
+pub use read::{ReadStanCsvError, StanCsv, read_stan_csv};
 
 use crate::diagnostics::dot_name;
 use header::is_token_char;
-
-/// cmdstanpy takes a file with fewer columns ending in `__` for `fixed_param`.
-const HMC_COLUMNS: usize = 7;
-
-/// What warm-up arrived at.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Adaptation {
-    /// NaN for a sampler without one.
-    pub step_size: f64,
-    /// On the unconstrained scale: no row for [`Metric::Unit`], one row, the diagonal, for
-    /// [`Metric::Diagonal`], all rows for [`Metric::Dense`].
-    pub inverse_metric: Vec<Vec<f64>>,
-}
 
 /// Wall-clock seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,11 +43,6 @@ pub enum WriteStanCsvError {
     Io(#[from] io::Error),
     #[error("thin must be at least 1")]
     NoThin,
-    #[error(
-        "{num_warmup} warm-up iterations are not a multiple of thin = {thin}, and readers differ in \
-         how many draws of them they expect: choose a multiple, or do not save the warm-up"
-    )]
-    UnevenWarmup { num_warmup: usize, thin: usize },
     #[error(
         "'{key} = {value}' cannot stand in a Stan CSV header: key and value must be single \
          words without '=', and the key none that the header has of itself"
@@ -88,25 +63,17 @@ pub enum WriteStanCsvError {
         expected: usize,
     },
     #[error(
-        "{found} {phase} draws, expected {expected}: {iterations} iterations, one in {thin} kept"
+        "{found} sampling draws, expected {expected}: {iterations} iterations, one in {thin} kept"
     )]
     Rows {
-        phase: &'static str,
         found: usize,
         expected: usize,
         iterations: usize,
         thin: usize,
     },
-    #[error("a warm-up draw after the first sampling draw or the end of warm-up")]
-    LateWarmup,
-    #[error("the end of warm-up is written once, before the first sampling draw")]
-    LateAdaptation,
-    #[error("the inverse mass matrix does not have the form of the header's metric")]
-    InverseMetric,
 }
 
-/// Writes one chain, draw by draw: all warm-up draws, [`Self::end_warmup`], all sampling
-/// draws, [`Self::finish`].
+/// Writes one chain: all its sampling draws, then [`Self::finish`].
 ///
 /// It is handed the draws that are kept ([`StanCsvHeader::keeps`]) and checks in the end that
 /// they were as many as the header says.
@@ -114,11 +81,8 @@ pub struct StanCsvWriter<W: Write> {
     out: W,
     header: StanCsvHeader,
     sampler_columns: usize,
-    unused_columns: usize,
     parameters: usize,
-    warmup_rows: usize,
-    sampling_rows: usize,
-    warmup_ended: bool,
+    rows: usize,
     line: String,
 }
 
@@ -138,11 +102,6 @@ impl<W: Write> StanCsvWriter<W> {
         parameters: &[String],
     ) -> Result<Self, WriteStanCsvError> {
         header.check()?;
-        let unused_columns = if header.writes_warmup() {
-            HMC_COLUMNS.saturating_sub(2 + sampler_columns.len())
-        } else {
-            0
-        };
         let mut columns = vec!["lp__".to_owned(), "accept_stat__".to_owned()];
         for name in sampler_columns {
             if !name.ends_with("__") || name == "lp__" || name == "accept_stat__" {
@@ -150,7 +109,6 @@ impl<W: Write> StanCsvWriter<W> {
             }
             columns.push(name.clone());
         }
-        columns.extend((1..=unused_columns).map(|i| format!("unused_{i}__")));
         for name in parameters {
             if name.ends_with("__") {
                 return Err(WriteStanCsvError::ParameterColumn(name.clone()));
@@ -170,57 +128,16 @@ impl<W: Write> StanCsvWriter<W> {
             out,
             header,
             sampler_columns: sampler_columns.len(),
-            unused_columns,
             parameters: parameters.len(),
-            warmup_rows: 0,
-            sampling_rows: 0,
-            warmup_ended: false,
+            rows: 0,
             line: String::new(),
         })
     }
 
-    /// One kept warm-up draw; left out of the file unless `save_warmup`.
+    /// One kept sampling draw.
     ///
     /// `accept_stat` is the acceptance probability (NaN where there is none), `sampler` the
     /// values of the sampler's columns, `parameters` those of the parameters.
-    ///
-    /// # Errors
-    ///
-    /// A draw of the wrong width, one after the end of warm-up, or the writer's own error.
-    pub fn warmup_draw(
-        &mut self,
-        accept_stat: f64,
-        sampler: &[f64],
-        parameters: &[f64],
-    ) -> Result<(), WriteStanCsvError> {
-        if self.warmup_ended {
-            return Err(WriteStanCsvError::LateWarmup);
-        }
-        self.warmup_rows += 1;
-        if self.header.writes_warmup() {
-            self.row(accept_stat, sampler, parameters)?;
-        }
-        Ok(())
-    }
-
-    /// Writes what warm-up arrived at, for readers that show step sizes and mass matrices. May
-    /// be left out by a sampler that has neither.
-    ///
-    /// # Errors
-    ///
-    /// Called twice or after a sampling draw, a matrix that is not of the header's metric, or
-    /// the writer's own error.
-    pub fn end_warmup(&mut self, adaptation: &Adaptation) -> Result<(), WriteStanCsvError> {
-        if self.warmup_ended {
-            return Err(WriteStanCsvError::LateAdaptation);
-        }
-        if !self.header.metric.admits(&adaptation.inverse_metric) {
-            return Err(WriteStanCsvError::InverseMetric);
-        }
-        self.adaptation_block(adaptation)
-    }
-
-    /// One kept sampling draw; values as in [`Self::warmup_draw`].
     ///
     /// # Errors
     ///
@@ -231,11 +148,21 @@ impl<W: Write> StanCsvWriter<W> {
         sampler: &[f64],
         parameters: &[f64],
     ) -> Result<(), WriteStanCsvError> {
-        if !self.warmup_ended {
-            self.default_adaptation()?;
+        self.rows += 1;
+        check_width("sampler values", sampler.len(), self.sampler_columns)?;
+        check_width("parameter values", parameters.len(), self.parameters)?;
+        self.line.clear();
+        self.line.push_str("nan");
+        let values = std::iter::once(&accept_stat)
+            .chain(sampler)
+            .chain(parameters);
+        for &value in values {
+            self.line.push(',');
+            push_number(&mut self.line, value);
         }
-        self.sampling_rows += 1;
-        self.row(accept_stat, sampler, parameters)
+        self.line.push('\n');
+        self.out.write_all(self.line.as_bytes())?;
+        Ok(())
     }
 
     /// Writes the timing lines and hands the writer back, flushed.
@@ -244,18 +171,16 @@ impl<W: Write> StanCsvWriter<W> {
     ///
     /// Fewer or more draws than the header announced, or the writer's own error.
     pub fn finish(mut self, timing: Timing) -> Result<W, WriteStanCsvError> {
-        if !self.warmup_ended {
-            self.default_adaptation()?;
+        let iterations = self.header.num_samples;
+        let (found, expected) = (self.rows, self.header.rows(iterations));
+        if found != expected {
+            return Err(WriteStanCsvError::Rows {
+                found,
+                expected,
+                iterations,
+                thin: self.header.thin,
+            });
         }
-        let saved = if self.header.writes_warmup() {
-            self.header.num_warmup
-        } else {
-            0
-        };
-        if saved > 0 {
-            self.check_rows("warm-up", self.warmup_rows, saved)?;
-        }
-        self.check_rows("sampling", self.sampling_rows, self.header.num_samples)?;
         let Timing { warmup, sampling } = timing;
         let total = warmup + sampling;
         writeln!(self.out, "# ")?;
@@ -268,81 +193,6 @@ impl<W: Write> StanCsvWriter<W> {
         writeln!(self.out, "# ")?;
         self.out.flush()?;
         Ok(self.out)
-    }
-
-    fn check_rows(
-        &self,
-        phase: &'static str,
-        found: usize,
-        iterations: usize,
-    ) -> Result<(), WriteStanCsvError> {
-        let (expected, thin) = (self.header.rows(iterations), self.header.thin);
-        if found == expected {
-            return Ok(());
-        }
-        Err(WriteStanCsvError::Rows {
-            phase,
-            found,
-            expected,
-            iterations,
-            thin,
-        })
-    }
-
-    /// Where the sampler told nothing: the block only if cmdstanpy looks for it.
-    fn default_adaptation(&mut self) -> Result<(), WriteStanCsvError> {
-        self.warmup_ended = true;
-        if !self.header.writes_warmup() {
-            return Ok(());
-        }
-        if self.header.metric != Metric::Unit {
-            return Err(WriteStanCsvError::InverseMetric);
-        }
-        self.adaptation_block(&Adaptation {
-            step_size: f64::NAN,
-            inverse_metric: Vec::new(),
-        })
-    }
-
-    fn adaptation_block(&mut self, adaptation: &Adaptation) -> Result<(), WriteStanCsvError> {
-        self.warmup_ended = true;
-        writeln!(self.out, "# Adaptation terminated")?;
-        writeln!(self.out, "# Step size = {}", number(adaptation.step_size))?;
-        let title = match self.header.metric {
-            Metric::Unit => "No free parameters for unit metric",
-            Metric::Diagonal => "Diagonal elements of inverse mass matrix:",
-            Metric::Dense => "Elements of inverse mass matrix:",
-        };
-        writeln!(self.out, "# {title}")?;
-        for row in &adaptation.inverse_metric {
-            let cells: Vec<String> = row.iter().map(|&x| number(x)).collect();
-            writeln!(self.out, "# {}", cells.join(", "))?;
-        }
-        Ok(())
-    }
-
-    fn row(
-        &mut self,
-        accept_stat: f64,
-        sampler: &[f64],
-        parameters: &[f64],
-    ) -> Result<(), WriteStanCsvError> {
-        check_width("sampler values", sampler.len(), self.sampler_columns)?;
-        check_width("parameter values", parameters.len(), self.parameters)?;
-        self.line.clear();
-        self.line.push_str("nan");
-        let unused = std::iter::repeat_n(&f64::NAN, self.unused_columns);
-        let values = std::iter::once(&accept_stat)
-            .chain(sampler)
-            .chain(unused)
-            .chain(parameters);
-        for &value in values {
-            self.line.push(',');
-            push_number(&mut self.line, value);
-        }
-        self.line.push('\n');
-        self.out.write_all(self.line.as_bytes())?;
-        Ok(())
     }
 }
 
@@ -371,12 +221,6 @@ fn check_columns(columns: &[String]) -> Result<(), WriteStanCsvError> {
     Ok(())
 }
 
-fn number(x: f64) -> String {
-    let mut text = String::new();
-    push_number(&mut text, x);
-    text
-}
-
 /// The fewest digits that read back as the same double; `nan` and `inf` as CmdStan has them.
 pub(super) fn push_number(text: &mut String, x: f64) {
     let plain = x == 0.0 || (1e-5..1e16).contains(&x.abs());
@@ -399,7 +243,6 @@ mod tests {
             num_samples: 3,
             num_warmup: 2,
             thin: 1,
-            save_warmup: false,
             algorithm: "dp-hmc".to_owned(),
             metric: Metric::Unit,
             max_depth: None,
@@ -417,15 +260,9 @@ mod tests {
     };
 
     fn written(header: StanCsvHeader) -> String {
-        let (warmup, samples) = (
-            header.rows(header.num_warmup),
-            header.rows(header.num_samples),
-        );
+        let samples = header.rows(header.num_samples);
         let names = strings(&["alpha", "m[2,1]"]);
         let mut writer = StanCsvWriter::new(Vec::new(), header, &[], &names).unwrap();
-        for i in 0..warmup {
-            writer.warmup_draw(0.5, &[], &[i as f64, 0.25]).unwrap();
-        }
         for i in 0..samples {
             writer.draw(1.0, &[], &[i as f64 + 0.1, 1e-7]).unwrap();
         }
@@ -433,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn without_warmup_it_is_fixed_param() {
+    fn it_has_no_warmup_and_is_fixed_param() {
         assert_eq!(
             written(header()),
             "\
@@ -464,26 +301,9 @@ nan,1,2.1,1e-7
     }
 
     #[test]
-    fn with_warmup_it_has_seven_sampler_columns_and_an_adaptation_block() {
-        let text = written(StanCsvHeader {
-            save_warmup: true,
-            ..header()
-        });
-        assert!(text.contains("# algorithm = dp-hmc\n"), "{text}");
-        assert!(text.contains(
-            "lp__,accept_stat__,unused_1__,unused_2__,unused_3__,unused_4__,unused_5__,alpha,m.2.1\n\
-             nan,0.5,nan,nan,nan,nan,nan,0,0.25\n\
-             nan,0.5,nan,nan,nan,nan,nan,1,0.25\n\
-             # Adaptation terminated\n# Step size = nan\n# No free parameters for unit metric\n\
-             nan,1,nan,nan,nan,nan,nan,0.1,1e-7\n"
-        ), "{text}");
-    }
-
-    #[test]
     fn no_warmup_at_all_is_announced_as_one_unsaved_iteration() {
         let text = written(StanCsvHeader {
             num_warmup: 0,
-            save_warmup: true,
             ..header()
         });
         assert!(
@@ -494,38 +314,12 @@ nan,1,2.1,1e-7
     }
 
     #[test]
-    fn a_dense_metric_is_written_row_by_row() {
-        let header = StanCsvHeader {
-            metric: Metric::Dense,
-            num_samples: 0,
-            ..header()
-        };
-        let mut writer = StanCsvWriter::new(Vec::new(), header, &[], &[]).unwrap();
-        let square = Adaptation {
-            step_size: 0.25,
-            inverse_metric: vec![vec![1.0, 0.5], vec![0.5, 2.0]],
-        };
-        let ragged = Adaptation {
-            step_size: 0.25,
-            inverse_metric: vec![vec![1.0, 0.5]],
-        };
-        assert!(matches!(
-            writer.end_warmup(&ragged),
-            Err(WriteStanCsvError::InverseMetric)
-        ));
-        writer.end_warmup(&square).unwrap();
-        assert!(matches!(
-            writer.end_warmup(&square),
-            Err(WriteStanCsvError::LateAdaptation)
-        ));
-        let text = String::from_utf8(writer.finish(TIMING).unwrap()).unwrap();
-        assert!(text.contains(
-            "# Step size = 0.25\n# Elements of inverse mass matrix:\n# 1, 0.5\n# 0.5, 2\n"
-        ));
-    }
-
-    #[test]
     fn numbers_keep_every_bit() {
+        let number = |x: f64| {
+            let mut text = String::new();
+            push_number(&mut text, x);
+            text
+        };
         let values = [
             0.1,
             -0.0,
@@ -590,19 +384,6 @@ nan,1,2.1,1e-7
             ),
             E::NoThin
         ));
-        let uneven = StanCsvHeader {
-            thin: 2,
-            num_warmup: 5,
-            save_warmup: true,
-            ..header()
-        };
-        assert!(matches!(
-            refused(uneven, &[], &[]),
-            E::UnevenWarmup {
-                num_warmup: 5,
-                thin: 2
-            }
-        ));
         assert!(matches!(
             refused(header(), &["energy"], &[]),
             E::SamplerColumn(_)
@@ -629,10 +410,6 @@ nan,1,2.1,1e-7
         assert!(matches!(
             writer.draw(1.0, &[], &[]),
             Err(WriteStanCsvError::Width { .. })
-        ));
-        assert!(matches!(
-            writer.warmup_draw(1.0, &[], &[1.0]),
-            Err(WriteStanCsvError::LateWarmup)
         ));
         let error = new().finish(TIMING).unwrap_err();
         assert_eq!(

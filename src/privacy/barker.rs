@@ -99,6 +99,7 @@ impl BarkerScale {
     }
 
     /// c, nats.
+    #[cfg(test)]
     pub fn clip(&self) -> f64 {
         self.clip_bound as f64 / UNITS_PER_NAT
     }

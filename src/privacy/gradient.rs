@@ -165,6 +165,7 @@ impl GradientScale {
     }
 
     /// B, in lattice units.
+    #[cfg(test)]
     pub fn bound(&self) -> i64 {
         self.bound
     }

@@ -7,7 +7,7 @@
 //!
 //! The guarantee is about tables that differ in a record, and files that differ in a
 //! line must load to such tables. So every line after the header is a record, whatever
-//! is in it, and what it holds changes no other: see [`load_csv`]. Under
+//! is in it, and what it holds changes no other: see [`read_csv`]. Under
 //! [`OnBadRows::Skip`] whether a file loads depends on its header, on whether it could be
 //! read to its end, and on whether it ends inside quotes.
 //! Proof: docs/proofs.md, section 1.
@@ -24,7 +24,7 @@ mod tests;
 
 pub use error::{LoadError, LoadErrorKind, Origin};
 pub(super) use header::{dotted, header_names};
-pub use survey::{ColumnSurvey, Places, Survey, UnitSurvey, survey_csv};
+pub use survey::{ColumnSurvey, Places, Survey, survey_csv};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
 use crate::model::RecordColumn;
@@ -65,9 +65,8 @@ pub struct Reading<'a> {
 ///
 /// The first line with anything on it names the columns; other columns than the model's
 /// are ignored. An element of a container is found as `x.1` or `x[1]`, `m.2.1` or
-/// `m[2,1]`. `renames` pairs a column's name in the model (`dist`, `x.1`) with its name
-/// in the file. Columns that the model declares and does not use may be absent and are
-/// not read.
+/// `m[2,1]`. Columns that the model declares and does not use may be absent and are not
+/// read.
 ///
 /// A file may be gzipped and start with a byte order mark. A line ends with a line feed,
 /// or a carriage return and a line feed. Each line after the header is a record, one with
@@ -80,47 +79,15 @@ pub struct Reading<'a> {
 /// counts in n and is masked. A real outside its bounds is clamped to them; an
 /// infinite one without a bound on its side makes a bad row.
 ///
-/// Errors: the file cannot be read, has no header or ends inside quotes, a column is absent
-/// or there twice, a rename fits no column, or, under [`OnBadRows::Error`], a row is bad.
-pub fn load_csv(
-    path: &Path,
-    columns: &[RecordColumn],
-    renames: &[(String, String)],
-    on_bad_rows: OnBadRows,
-) -> Result<Rows, LoadError> {
-    let reading = Reading {
-        renames,
-        on_bad_rows,
-        ..Reading::default()
-    };
-    read_csv(path, columns, &reading)
-}
-
-/// Like [`load_csv`], with all rows that share a value of the file's column `unit`
-/// as one unit of privacy: see [`Rows::by_unit`].
-///
-/// Values are compared as text, without white space around them, except that a
-/// whole number may have a fraction of zeros (`7` and `7.0` are the same unit). A
-/// row without a value there (nothing, `NA`, ...) is a bad row; where bad rows are
+/// Where a unit is given, all rows that share a value of that column are one unit of
+/// privacy: see [`Rows::by_unit`]. Values are compared as text, without white space around
+/// them, except that a whole number may have a fraction of zeros (`7` and `7.0` are the same
+/// unit). A row without a value there (nothing, `NA`, ...) is a bad row; where bad rows are
 /// skipped it belongs to no unit and adds nothing. Any other bad row has its unit
 /// counted, as a row with a missing value has.
-pub fn load_csv_by_unit(
-    path: &Path,
-    columns: &[RecordColumn],
-    renames: &[(String, String)],
-    on_bad_rows: OnBadRows,
-    unit: &str,
-) -> Result<Rows, LoadError> {
-    let reading = Reading {
-        renames,
-        on_bad_rows,
-        unit: Some(unit),
-        ..Reading::default()
-    };
-    read_csv(path, columns, &reading)
-}
-
-/// Like [`load_csv`], or [`load_csv_by_unit`] where a unit is given.
+///
+/// Errors: the file cannot be read, has no header or ends inside quotes, a column is absent
+/// or there twice, a rename fits no column, or, under [`OnBadRows::Error`], a row is bad.
 pub fn read_csv(
     path: &Path,
     columns: &[RecordColumn],

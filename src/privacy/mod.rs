@@ -27,22 +27,16 @@ mod subsampling;
 mod vault;
 
 pub use barker::{BarkerError, BarkerScale};
-pub use batch_penalty::{
-    BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyQuery, BatchPenaltyScale,
-};
+pub use batch_penalty::{BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyScale};
 pub use data::{PrivateColumn, PrivateData};
 pub use expected::Expected;
 pub(crate) use expected::public_sum;
 pub use gradient::{GradientScale, ScaleError};
-pub use load::{
-    ColumnSurvey, LoadError, OnBadRows, Places, Reading, Survey, UnitSurvey, load_csv,
-    load_csv_by_unit, read_csv, survey_csv,
-};
-pub use noisy::Noisy;
+pub use load::{ColumnSurvey, LoadError, OnBadRows, Places, Reading, Survey, read_csv, survey_csv};
 pub use not_private::NotPrivate;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
 pub use rows::Rows;
 pub(crate) use statistic::{Bins, Look, Statistic};
 pub use subsampling::{InclusionRate, RateError, Subsampling};
-pub use vault::{Charge, LogRatio, ReleaseError, Vault};
+pub use vault::{Charge, ReleaseError, Vault};

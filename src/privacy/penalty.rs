@@ -207,6 +207,7 @@ impl PenaltyScale {
 
 impl PenaltyQuery {
     /// B: the clip bound of one record's log-ratio, in lattice units.
+    #[cfg(test)]
     pub fn clip_bound(&self) -> i64 {
         self.bound
     }

@@ -59,10 +59,11 @@ impl PrivateRng {
     /// A stream that anyone who knows `seed` can repeat: **not private**.
     ///
     /// ```compile_fail
-    /// let noise = dpm::PrivateRng::insecure(1);
+    /// let noise = dpm::testing::privacy::PrivateRng::insecure(1);
     /// ```
     /// ```
-    /// let noise = dpm::PrivateRng::insecure(1, dpm::NotPrivate::acknowledged());
+    /// # use dpm::testing::privacy::{NotPrivate, PrivateRng};
+    /// let noise = PrivateRng::insecure(1, NotPrivate::acknowledged());
     /// assert!(!noise.is_secure());
     /// ```
     pub fn insecure(seed: u64, _: NotPrivate) -> Self {
@@ -114,28 +115,9 @@ impl PrivateRng {
         })
     }
 
-    /// A uniform integer in `0..n`, exactly; 0 when `n` is 0 or 1.
+    /// A uniform integer in `0..n`, exactly; 0 when `n` is 0.
     ///
     /// Variable time: the number of words drawn depends on the words.
-    pub fn uniform_below(&mut self, n: u128) -> u128 {
-        match u64::try_from(n) {
-            Ok(n) => u128::from(self.uniform_below_u64(n)),
-            Err(_) => {
-                // n >= 2^64. Uniform on 0..2^b with b the length of n - 1, given
-                // that it is below n; each try succeeds with probability > 1/2.
-                let shift = (n - 1).leading_zeros();
-                loop {
-                    let high = u128::from(self.next_u64());
-                    let word = (high << 64 | u128::from(self.next_u64())) >> shift;
-                    if word < n {
-                        return word;
-                    }
-                }
-            }
-        }
-    }
-
-    /// [`uniform_below`](Self::uniform_below) for 64 bits, by multiplication.
     ///
     /// # Reference
     ///
@@ -144,7 +126,7 @@ impl PrivateRng {
     /// least `2^64 mod n` (quotient and remainder of the division by 2^64) number
     /// floor(2^64 / n) for each q in `0..n`; the rest are drawn again.
     #[inline]
-    pub(crate) fn uniform_below_u64(&mut self, n: u64) -> u64 {
+    pub(crate) fn uniform_below(&mut self, n: u64) -> u64 {
         if n == 0 {
             return 0;
         }
@@ -243,9 +225,8 @@ mod tests {
     #[test]
     fn uniform_below_is_uniform() {
         let mut rng = PrivateRng::from_insecure_seed(11);
-        // n = 10 in both code paths: directly, and as the top digit of a number
-        // past 2^64 that makes the rejection rate high.
-        let stride = (1u128 << 124) + 12_345;
+        // n = 10 itself, and as the top digit of a number that makes the rejection rate high.
+        let stride = (1u64 << 60) + 12_345;
         for n in [10, 10 * stride] {
             let mut counts = [0u32; 10];
             let draws = 300_000;
@@ -285,13 +266,7 @@ mod tests {
         let mut rng = PrivateRng::from_insecure_seed(12);
         assert_eq!(rng.uniform_below(0), 0);
         assert_eq!(rng.uniform_below(1), 0);
-        for n in [
-            u128::from(u64::MAX),
-            1 << 64,
-            (1 << 64) + 1,
-            u128::MAX,
-            (1 << 127) + 1,
-        ] {
+        for n in [3, (1 << 32) + 1, (1 << 63) + 1, u64::MAX] {
             for _ in 0..1000 {
                 assert!(rng.uniform_below(n) < n);
             }

@@ -99,7 +99,7 @@ impl Batch {
             words: vec![0; records.div_ceil(64)],
         };
         for last in records.saturating_sub(size)..records {
-            let drawn = rng.uniform_below_u64(last as u64 + 1) as usize;
+            let drawn = rng.uniform_below(last as u64 + 1) as usize;
             let taken = batch.words[drawn / 64] >> (drawn % 64) & 1 == 1;
             let record = if taken { last } else { drawn };
             batch.words[record / 64] |= 1 << (record % 64);

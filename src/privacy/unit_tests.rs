@@ -3,7 +3,9 @@
 use super::tests::{Lcg, MODELS, columns_of, density, point, query, squared_distance, table};
 use super::*;
 use crate::density::{Frame, Law};
-use crate::privacy::{Expected, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
+use crate::privacy::{
+    Expected, GradientScale, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic,
+};
 
 /// A table of all models' columns, and the unit of each row.
 #[derive(Clone)]

@@ -10,7 +10,6 @@ pub use charge::{Charge, ReleaseError};
 use charge::Mechanism;
 use table::{CompensatedSum, Table};
 
-use super::gradient::GradientScale;
 use super::noisy::Noisy;
 use super::not_private::NotPrivate;
 use super::penalty::PenaltyQuery;
@@ -113,28 +112,6 @@ impl Vault {
     /// have is private under both.
     pub(crate) fn n(&self) -> usize {
         self.n
-    }
-
-    /// The sum of the records' clipped gradients at `theta` (unconstrained
-    /// scale), plus noise. Where rows share units, a record here is a unit: its rows'
-    /// gradients are summed, then clipped.
-    ///
-    /// # Privacy
-    ///
-    /// A Gaussian mechanism with discrete noise: see [`GradientScale`] for the
-    /// sensitivity and `accounting::discrete` for the noise; docs/proofs.md, sections 4 and 8,
-    /// has the proofs. The release is
-    /// charged, and the noise drawn, before a row is read; a charge that was
-    /// planned for less than `scale` does is refused.
-    #[doc(hidden)]
-    pub fn noisy_gradient(
-        &self,
-        theta: &[f64],
-        scale: &GradientScale,
-        charge: Charge,
-        rng: &mut PrivateRng,
-    ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        self.noisy_batch_gradient(theta, scale, Subsampling::All, charge, rng)
     }
 
     /// The sum of the records' clipped log-likelihood ratios between two

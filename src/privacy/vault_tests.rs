@@ -6,7 +6,9 @@ use crate::check::check;
 use crate::density::Frame;
 use crate::density::Law;
 use crate::model::{Constants, Model};
-use crate::privacy::{Expected, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic};
+use crate::privacy::{
+    Expected, GradientScale, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic,
+};
 use crate::syntax::parse;
 
 /// Models whose records move the sums through all three kinds of interface.
@@ -464,12 +466,12 @@ fn releases_are_charged_first() {
     let mut rng = PrivateRng::from_insecure_seed(1);
     assert!(
         vault
-            .noisy_gradient(&[0.0, 0.0], &scale, charge, &mut rng)
+            .noisy_batch_gradient(&[0.0, 0.0], &scale, Subsampling::All, charge, &mut rng)
             .is_ok()
     );
     assert!(
         vault
-            .noisy_gradient(&[0.0, 0.0], &scale, charge, &mut rng)
+            .noisy_batch_gradient(&[0.0, 0.0], &scale, Subsampling::All, charge, &mut rng)
             .is_err()
     );
     assert_eq!(meter.spent()[0].count(), 1);
@@ -501,7 +503,7 @@ fn releases_carry_the_declared_noise() {
     let mut sum = 0.0;
     for _ in 0..draws {
         let noisy = vault
-            .noisy_gradient(&theta, &scale, charge, &mut rng)
+            .noisy_batch_gradient(&theta, &scale, Subsampling::All, charge, &mut rng)
             .unwrap();
         for (value, exact) in noisy.get().iter().zip(&exact) {
             sum += ((value - exact) / scale.sigma()).powi(2);
@@ -532,7 +534,8 @@ fn a_charge_must_cover_its_release() {
             meter: &meter,
             line,
         };
-        let released = vault.noisy_gradient(&[0.1, 0.2], scale, charge, &mut rng);
+        let released =
+            vault.noisy_batch_gradient(&[0.1, 0.2], scale, Subsampling::All, charge, &mut rng);
         assert_eq!(released.is_ok(), !meter.spent().is_empty());
         released.is_ok()
     };

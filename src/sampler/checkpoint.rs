@@ -134,6 +134,7 @@ pub struct Begun {
 
 impl Begun {
     /// What was kept of a chain, in the order in which it was kept; `None` of nothing.
+    #[cfg(test)]
     pub fn of(checkpoints: Vec<Checkpoint>) -> Option<Begun> {
         let mut draws = Vec::new();
         let mut last = None;

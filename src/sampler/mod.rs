@@ -54,27 +54,24 @@ pub use beginning::{Beginning, Foresight, Learner};
 pub use checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
 pub use dp_langevin::{foreseen_time, gradients_wanted};
 pub use exact::exact_settings;
-pub use form::{Form, Information};
+pub use form::Form;
 pub use metric::{Metric, MetricForm};
 pub use nuts::DEFAULT_MAX_DEPTH;
 pub use oracle::{ExactOracle, Oracle, PrivateOracle, Ratio, SampleError, View};
 pub use own::{Asked, OWN};
 pub use plan::{NoiseScales, Plan, PlanError};
-pub use prior::{PriorDraws, draw_prior};
-pub use prior_margins::{PriorMargins, draw_independent_margins, draw_prior_margins};
+pub use prior::draw_prior;
+pub use prior_margins::{draw_independent_margins, draw_prior_margins};
 pub use request::{
-    DEFAULT_BATCH_RATE, DEFAULT_BATCH_SIZE, DEFAULT_CHAINS, DEFAULT_CLIP,
-    DEFAULT_GRADIENTS_PER_DRAW, DEFAULT_LEAPFROG_STEPS, DEFAULT_SAMPLES, DEFAULT_SPLIT,
-    DEFAULT_START_SHARE, Iterations, PlanRequest, default_algorithm,
+    DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_SAMPLES, Iterations, PlanRequest, default_algorithm,
 };
 pub use run::{
     Chain, Draw, Initial, Observer, Oracles, Phase, PrivateSettings, sample_from, sample_privately,
     sample_with_checkpoints,
 };
 pub(crate) use run::{public_rng, start};
-pub use schedule::{Line, Noise, PlannedLine, Quantity, Question, Scale};
+pub use schedule::{Line, Noise, PlannedLine, Question, Scale};
 pub use settings::{Clip, Setting, Settings};
-pub use warmup::Learnt;
 pub use without_privacy::{NonPrivateRun, sample_without_privacy};
 
 /// A sampler, as the command line and the planner see it.

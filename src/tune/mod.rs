@@ -11,7 +11,6 @@ mod search;
 mod simulation;
 
 pub use foresight::{for_model, foresee, short_simulation, tuned_plan};
-pub use rehearsal::Rehearsed;
 pub use search::{Effort, Free, Tuned, tune};
 pub use simulation::{Made, Prediction, Simulation};
 

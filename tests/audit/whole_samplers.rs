@@ -1,7 +1,8 @@
 //! Black-box audits of whole samplers: what the draws of a run tell about one record.
 
+use dpm::PlanError;
 use dpm::accounting::Relation;
-use dpm::sampler::{ALGORITHMS, PlanError};
+use dpm::testing::sampler::ALGORITHMS;
 
 use crate::attack::distinguisher::distinguish;
 use crate::attack::samplers::{Audited, Spending, VARIANTS, Variant, ways};

@@ -41,7 +41,7 @@ fn every_arrow_points_one_way() {
     let mut backwards = Vec::new();
     for source in sources() {
         let Some(from) = source.room() else {
-            continue; // src/main.rs and src/lib.rs: the front door
+            continue; // src/main.rs, src/lib.rs and src/testing.rs: the doors
         };
         for (line, to) in source.rooms_used() {
             if to != from && !allowed(&from, &to) {
@@ -65,6 +65,42 @@ fn every_room_has_its_place_in_the_order() {
                 room == ACCOUNTING || ROOMS.contains(&room.as_str()),
                 "{}: say in tests/integration/architecture.rs where the new room `{room}` stands",
                 source.name
+            );
+        }
+    }
+}
+
+/// What a public module shows counts as used, so the compiler could not say that it is dead.
+#[test]
+fn rooms_are_private_and_testing_shows_no_more_than_is_asked_for() {
+    const PUBLIC: [&str; 3] = ["accounting", "diagnostics", "testing"];
+    let sources = sources();
+    let code = |name: &str| {
+        let source = sources.iter().find(|source| source.name == name);
+        &source.expect("a source").code
+    };
+    let public = code("src/lib.rs").split("pub mod ").skip(1);
+    let public: Vec<&str> = public.map(|rest| words(rest)[0]).collect();
+    assert_eq!(public, PUBLIC);
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths = Vec::new();
+    for folder in ["tests", "benches", "examples"] {
+        rust_files(&root.join(folder), &mut paths);
+    }
+    let asked: String = paths
+        .iter()
+        .map(|path| fs::read_to_string(path).expect("a source can be read"))
+        .filter(|text| text.contains("dpm::testing::"))
+        .collect();
+    let asked = words(&asked);
+    for item in code("src/testing.rs").split("pub use ").skip(1) {
+        let item = item.split(';').next().unwrap_or_default();
+        let list = item.rsplit("::").next().unwrap_or_default();
+        for name in words(list) {
+            assert!(
+                asked.contains(&name),
+                "src/testing.rs: nobody asks for `{name}`"
             );
         }
     }
@@ -238,7 +274,7 @@ impl Source {
             Some((room, _)) => Some(room.to_string()),
             None => path
                 .strip_suffix(".rs")
-                .filter(|&name| name != "lib" && name != "main")
+                .filter(|name| !["lib", "main", "testing"].contains(name))
                 .map(str::to_string),
         }
     }

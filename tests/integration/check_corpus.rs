@@ -8,9 +8,9 @@
 use std::fs;
 use std::path::Path;
 
-use dpm::check::check;
-use dpm::model::Constants;
-use dpm::syntax::{parse, render};
+use dpm::Constants;
+use dpm::testing::check::check;
+use dpm::testing::syntax::{parse, render};
 
 use crate::evaluation;
 use crate::evaluation::{Random, bind, constants_in, density, programs, random_table, read};

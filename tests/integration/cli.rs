@@ -7,6 +7,7 @@ use std::io::Write;
 use std::ops::Deref;
 use std::process::Command;
 
+use dpm::testing::sampler::{ALGORITHMS, Algorithm, lookup};
 use serde_json::Value;
 
 use crate::harness::{Folder, Outcome, finish, start};
@@ -825,8 +826,8 @@ fn seeds_fix_the_draws_whatever_the_threads() {
 }
 
 /// Every sampler, and the ones with flags of their own again.
-fn samplers() -> Vec<(&'static dpm::sampler::Algorithm, &'static str)> {
-    let all = dpm::sampler::ALGORITHMS.iter().map(|a| {
+fn samplers() -> Vec<(&'static Algorithm, &'static str)> {
+    let all = ALGORITHMS.iter().map(|a| {
         let batches = a.settings.contains(&dpm::Setting::batch_rate) && a.name != "dp-penalty";
         (a, if batches { "--batch-rate 0.1" } else { "" })
     });
@@ -849,7 +850,7 @@ fn samplers() -> Vec<(&'static dpm::sampler::Algorithm, &'static str)> {
         ("sgld", "--clip-gradient 1 --batch-rate 0.1"),
         ("clipped-rwmh", "--guided-walk --clip-log-ratio 1"),
     ];
-    let named = |(name, flags)| (dpm::sampler::lookup(name).expect("a sampler"), flags);
+    let named = |(name, flags)| (lookup(name).expect("a sampler"), flags);
     all.chain(more.map(named)).collect()
 }
 

@@ -5,13 +5,14 @@
 //! Those of DP-Barker are also what an independent computation gives (tight Rényi bound,
 //! amplified after Wang, Balle and Kasiviswanathan 2019, orders 2 to 257).
 
-use dpm::{Iterations, Plan, PlanRequest, Real, Settings};
+use dpm::testing::sampler::{Iterations, PlanRequest, lookup};
+use dpm::{Plan, Real, Settings};
 
 const N: u64 = 100_000;
 
 fn most_iterations(algorithm: &str, epsilon: f64, settings: impl Fn(&mut PlanRequest)) -> u64 {
     let mut request = PlanRequest {
-        algorithm: dpm::sampler::lookup(algorithm).expect("a sampler"),
+        algorithm: lookup(algorithm).expect("a sampler"),
         iterations: Iterations::Max,
         records: Some(N),
         settings: Settings::new().step_size(0.01),

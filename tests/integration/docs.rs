@@ -3,6 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use dpm::testing::check::check;
+use dpm::testing::sampler::ALGORITHMS;
+use dpm::testing::syntax::{parse, render};
+
 use crate::evaluation::{read, root};
 
 #[test]
@@ -17,12 +21,12 @@ fn programs_in_the_documentation_check() {
     for file in files {
         let text = read(&root().join(file));
         for (line, program) in programs(&text) {
-            let parsed = dpm::syntax::parse(&program);
+            let parsed = parse(&program);
             let mut diagnostics = parsed.diagnostics;
             if let Some(program) = &parsed.program {
-                diagnostics.extend(dpm::check::check(program).diagnostics);
+                diagnostics.extend(check(program).diagnostics);
             }
-            let rendered = dpm::syntax::render(&diagnostics, &program, file, false);
+            let rendered = render(&diagnostics, &program, file, false);
             assert!(diagnostics.is_empty(), "{file}, line {line}:\n{rendered}");
             checked += 1;
         }
@@ -114,7 +118,7 @@ fn every_sampler_has_a_section_and_every_section_a_sampler() {
         .filter_map(|line| line.strip_prefix("## "))
         .filter(|title| !title.contains(' '))
         .collect();
-    let registered: Vec<&str> = dpm::sampler::ALGORITHMS.iter().map(|a| a.name).collect();
+    let registered: Vec<&str> = ALGORITHMS.iter().map(|a| a.name).collect();
     for name in &registered {
         assert!(sections.contains(name), "docs/samplers.md: no `{name}`");
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use dpm::syntax::{BaseType, BlockKind};
+use dpm::testing::distribution::FAMILIES;
+use dpm::testing::syntax::{BaseType, BlockKind, LINE_WIDTH};
 use serde_json::Value;
 
 const GRAMMAR: &str = "editors/vscode/syntaxes/dpm.tmLanguage.json";
@@ -70,10 +71,10 @@ fn types_and_blocks_are_coloured_as_such() {
 #[test]
 fn distributions_and_functions_are_known_by_their_place() {
     let text = read(GRAMMAR);
-    let families = dpm::distribution::FAMILIES.iter();
+    let families = FAMILIES.iter();
     for name in families
         .map(|family| family.name())
-        .chain(dpm::function::names())
+        .chain(dpm::testing::function::names())
     {
         let quoted = [
             format!("|{name}|"),
@@ -131,7 +132,7 @@ fn the_extension_names_files_that_are_there() {
         json(&format!("{folder}/{path}"));
     }
     let ruler = &manifest["contributes"]["configurationDefaults"]["[dpm]"]["editor.rulers"][0];
-    assert_eq!(*ruler, dpm::syntax::LINE_WIDTH);
+    assert_eq!(*ruler, LINE_WIDTH);
 }
 
 /// The words of all patterns: what stands between word boundaries and bars.

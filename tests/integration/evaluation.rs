@@ -5,10 +5,10 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use dpm::check::check;
-use dpm::density::{BLOCK, Density};
-use dpm::model::{Constants, Model};
-use dpm::syntax::{parse, render};
+use dpm::testing::check::check;
+use dpm::testing::density::{BLOCK, Density};
+use dpm::testing::syntax::{parse, render};
+use dpm::{Constants, Model};
 
 /// Columns of records, in declaration order.
 pub struct Table {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dpm::syntax::{LINE_WIDTH, format, parse};
+use dpm::testing::syntax::{LINE_WIDTH, format, parse};
 
 #[test]
 fn formatted_programs_stay_what_they_are() {

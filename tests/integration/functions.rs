@@ -9,11 +9,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use dpm::check::Type;
-use dpm::density::Density;
-use dpm::function::catalogue::{functions, overloads, synonyms};
-use dpm::function::{Base, Builtin, Function, Stages};
-use dpm::model::Constants;
+use dpm::Constants;
+use dpm::testing::check::Type;
+use dpm::testing::density::Density;
+use dpm::testing::function::{Base, Builtin, Function, Stages, functions, overloads, synonyms};
 use serde_json::Value as Json;
 
 use crate::evaluation::*;

@@ -3,10 +3,11 @@
 
 use std::ops::Deref;
 
-use dpm::check::{Checked, check, on_deep_stack};
-use dpm::density::Density;
-use dpm::model::{BindError, Constants, Generator, Model};
-use dpm::syntax::{parse, render};
+use dpm::testing::check::{Checked, check, on_deep_stack};
+use dpm::testing::density::Density;
+use dpm::testing::model::{BindError, Generator};
+use dpm::testing::syntax::{parse, render};
+use dpm::{Constants, Model};
 
 use crate::evaluation;
 use crate::evaluation::{Random, bind, constants_in, programs, read};

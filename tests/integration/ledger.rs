@@ -8,11 +8,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dpm::accounting::{Accountant, Budget, LedgerError, Outcome, Request, Session, Terms};
-use dpm::{
-    Constants, Density, Draw, Event, Iterations, Model, Observer, OnBadRows, Plan, PlanRequest,
-    PrivateRng, PrivateSettings, Real, Relation, Rows, Vault, sample_privately,
-};
+use dpm::accounting::{Accountant, Budget, Event, LedgerError, Outcome, Request, Session, Terms};
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{PrivateRng, Rows};
+use dpm::testing::sampler::{Iterations, Observer, PlanRequest, PrivateSettings, sample_privately};
+use dpm::{Constants, Draw, Model, OnBadRows, Plan, Real, Relation, Vault};
 use serde_json::Value;
 
 use crate::harness::{Folder, finish, json, start};

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 
 use dpm::diagnostics::{bracket_name, ess_bulk, mmd};
-use dpm::privacy::NotPrivate;
-use dpm::{
-    Constants, Density, Initial, Iterations, Model, NonPrivateRun, OnBadRows, Phase, Plan,
-    PlanRequest, PrivateRng, PrivateSettings, Settings, Summary, Vault, load_csv, sample_privately,
+use dpm::testing::privacy::{NotPrivate, PrivateRng};
+use dpm::testing::sampler::{
+    Initial, Iterations, NonPrivateRun, PlanRequest, PrivateSettings, lookup, sample_privately,
     sample_without_privacy,
 };
+use dpm::{Constants, Model, Phase, Plan, PrivateData, Settings, Summary, Vault};
 
 use crate::evaluation::{read, root};
 
@@ -26,8 +26,8 @@ fn vault(name: &str, data: &str) -> Vault {
     };
     let source = read(&models.join(format!("{name}.dpm")));
     let model = Model::from_source(&source, &constants).unwrap_or_else(|e| panic!("{e}"));
-    let rows = load_csv(&models.join(data), &model.columns, &[], OnBadRows::Error);
-    Vault::new(Density::new(model), rows.unwrap_or_else(|e| panic!("{e}")))
+    let vault = PrivateData::from_csv(models.join(data)).bind(&model);
+    vault.unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn sampled(chains: &[dpm::Chain]) -> Vec<Vec<Vec<f64>>> {
@@ -46,7 +46,7 @@ fn sampled(chains: &[dpm::Chain]) -> Vec<Vec<Vec<f64>>> {
 /// wrong Jacobian, prior or gradient shifts means by many standard errors.
 fn agrees(algorithm: &str, name: &str) {
     let vault = vault(name, &format!("{name}.csv"));
-    let algorithm = dpm::sampler::lookup(algorithm).expect("a sampler");
+    let algorithm = lookup(algorithm).expect("a sampler");
     let run = NonPrivateRun {
         request: PlanRequest::without_budget(algorithm, vault.density().dimension()),
         num_warmup: 1000,

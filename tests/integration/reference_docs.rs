@@ -4,9 +4,8 @@
 use std::fmt::Write;
 use std::fs;
 
-use dpm::distribution::{FAMILIES, MOST_MASSES, has_cdf, sums_masses};
-use dpm::function::catalogue::{functions, synonyms};
-use dpm::function::{Builtin, Function, Pattern, Stages, overloads};
+use dpm::testing::distribution::{Argument, FAMILIES, MOST_MASSES, has_cdf, sums_masses};
+use dpm::testing::function::{Builtin, Function, Pattern, Stages, functions, overloads, synonyms};
 
 use crate::evaluation::root;
 
@@ -141,7 +140,7 @@ must be known before sampling, and be `T[1, ]`, or between them at most MOST cou
     for (index, family) in FAMILIES.iter().enumerate() {
         let name = family.name();
         let _ = writeln!(page, "\n## {name}\n\n{}\n", family.documentation());
-        let arguments = |list: &[dpm::distribution::Argument]| {
+        let arguments = |list: &[Argument]| {
             let list: Vec<String> = list
                 .iter()
                 .map(|a| format!("{} {}", a.kind, a.name))

@@ -8,8 +8,8 @@
 //! here; `model/sensitivity/range.rs` tests the rounding. There is no false alarm: a
 //! gradient longer than the bound is a mistake.
 
-use dpm::density::Density;
-use dpm::model::Constants;
+use dpm::Constants;
+use dpm::testing::density::Density;
 
 use crate::evaluation::*;
 

@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dpm::check::check;
-use dpm::syntax::{Diagnostic, parse, render};
+use dpm::testing::check::check;
+use dpm::testing::syntax::{Diagnostic, parse, render};
 
 #[test]
 fn every_mistake_is_explained() {

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dpm::syntax::{Parsed, Span, parse, render};
+use dpm::testing::syntax::{Parsed, Span, parse, render};
 
 #[test]
 fn good_programs_parse() {

@@ -7,10 +7,10 @@
 //! wrong derivative, a wrong interface Jacobian or a value skipped that a
 //! gradient needs fails here.
 
-use dpm::density::Density;
-use dpm::distribution::{Domain, FAMILIES, Kind, has_cdf, sums_masses};
-use dpm::function::{Type, Unary};
-use dpm::model::Constants;
+use dpm::Constants;
+use dpm::testing::density::Density;
+use dpm::testing::distribution::{Domain, FAMILIES, Kind, has_cdf, sums_masses};
+use dpm::testing::function::{Type, Unary, lookup};
 
 use crate::evaluation::*;
 
@@ -266,7 +266,7 @@ fn every_scalar_function_at_every_stage() {
     for function in Unary::ALL {
         let name = function.definition().name;
         // `is_nan` and its like take one number.
-        let takes_vectors = dpm::function::lookup(name).is_some_and(|f| {
+        let takes_vectors = lookup(name).is_some_and(|f| {
             f.signatures
                 .iter()
                 .any(|s| s.result(&[Type::VECTOR]).is_ok())

@@ -2,8 +2,10 @@
 //! and against their own definitions; and what declared types promise of
 //! variables that are computed.
 
-use dpm::density::Density;
-use dpm::model::{Constants, Transform};
+use dpm::Constants;
+use dpm::testing::check::Joint;
+use dpm::testing::density::Density;
+use dpm::testing::model::Transform;
 use serde_json::Value;
 
 use crate::evaluation::{Random, Table, bind, density, log_likelihoods, read, root};
@@ -71,10 +73,7 @@ fn round_trip(density: &Density, u: &[f64], tolerance: f64) {
     for parameter in &density.model().parameters {
         let own = parameter.offset..parameter.offset + parameter.free_length;
         let (mut u, back) = (u[own.clone()].to_vec(), &back[own]);
-        if matches!(
-            parameter.transform,
-            Transform::Joint(dpm::check::Joint::UnitVector, _)
-        ) {
+        if matches!(parameter.transform, Transform::Joint(Joint::UnitVector, _)) {
             // Its length is not known to the constrained value.
             for block in u.chunks_mut(parameter.shape.sizes.last().copied().unwrap_or(1)) {
                 let norm = block.iter().map(|v| v * v).sum::<f64>().sqrt();

@@ -31,7 +31,7 @@ pub struct RunFacts {
     pub adapts_step: bool,
     /// Whether distances are those of the unconstrained scale.
     pub unit_metric: bool,
-    /// Of a private run; see [`NoiseScales`].
+    /// Of a private run.
     pub noise: NoiseScales,
     /// Steps of a trajectory of fixed length.
     pub leapfrog_steps: Option<u64>,

@@ -27,7 +27,7 @@ mod slope;
 #[cfg(test)]
 mod tests;
 
-pub use missing::{Missing, Need, NeedKind};
+pub use missing::{Missing, NeedKind};
 
 use super::Model;
 use super::private::Scalar;

@@ -176,7 +176,7 @@ impl Tracer<'_> {
             node
         };
         let sum = graph.sum_of(node);
-        Value::scalar(Type::REAL, self.graphs.from_public(sum))
+        Value::scalar(Type::REAL, self.graphs.only_element(sum))
     }
 
     /// A record's category must be one of those that there are: it is looked up.

@@ -66,7 +66,7 @@ impl Tracer<'_> {
     /// A public vector as a value; a number where there is but one.
     fn public_value(&self, node: PublicId, shape: Shape) -> Value {
         let data = if shape.sizes.is_empty() {
-            Data::of(vec![self.graphs.from_public(node)])
+            Data::of(vec![self.graphs.only_element(node)])
         } else {
             Data::Public(node)
         };

@@ -16,8 +16,6 @@ pub struct StanCsvHeader {
     pub num_warmup: usize,
     /// One of so many iterations is written; at least 1.
     pub thin: usize,
-    /// Whether warm-up draws are written.
-    pub save_warmup: bool,
     /// The sampler's own name, such as `dp-hmc`.
     pub algorithm: String,
     /// The form of the mass matrix; [`Metric::Unit`] for samplers without one.
@@ -47,18 +45,9 @@ impl StanCsvHeader {
         iteration.is_multiple_of(self.thin.max(1))
     }
 
-    /// Saving none is how zero warm-up draws are saved.
-    pub(super) fn writes_warmup(&self) -> bool {
-        self.save_warmup && self.num_warmup > 0
-    }
-
     pub(super) fn check(&self) -> Result<(), WriteStanCsvError> {
         if self.thin == 0 {
             return Err(WriteStanCsvError::NoThin);
-        }
-        if self.writes_warmup() && !self.num_warmup.is_multiple_of(self.thin) {
-            let (num_warmup, thin) = (self.num_warmup, self.thin);
-            return Err(WriteStanCsvError::UnevenWarmup { num_warmup, thin });
         }
         refuse_unless(is_token(&self.algorithm), "dpm_algorithm", &self.algorithm)?;
         // cmdstanpy reads `file` as the data file's name, arviz splits stan_version_ keys.
@@ -75,25 +64,19 @@ impl StanCsvHeader {
 
     /// The keys every header has, in CmdStan's order, then our own.
     pub(super) fn own_keys(&self) -> Vec<(&'static str, String)> {
-        let flag = |on: bool| String::from(if on { "1" } else { "0" });
         let model: String = self
             .model
             .chars()
             .map(|c| if is_token_char(c) && c != '=' { c } else { '_' })
             .collect();
-        let algorithm = if self.writes_warmup() {
-            self.algorithm.clone()
-        } else {
-            "fixed_param".to_owned()
-        };
         vec![
             ("model", format!("{model}_model")),
             ("method", "sample".to_owned()),
             ("num_samples", self.num_samples.to_string()),
             ("num_warmup", self.num_warmup.max(1).to_string()),
-            ("save_warmup", flag(self.writes_warmup())),
+            ("save_warmup", "0".to_owned()),
             ("thin", self.thin.to_string()),
-            ("algorithm", algorithm),
+            ("algorithm", "fixed_param".to_owned()),
             ("metric", self.metric.key().to_owned()),
             ("max_depth", self.max_depth.unwrap_or(0).to_string()),
             ("id", self.id.to_string()),
@@ -109,15 +92,6 @@ impl Metric {
             Self::Unit => "unit_e",
             Self::Diagonal => "diag_e",
             Self::Dense => "dense_e",
-        }
-    }
-
-    /// Whether a matrix has this form.
-    pub(super) fn admits(self, rows: &[Vec<f64>]) -> bool {
-        match self {
-            Self::Unit => rows.is_empty(),
-            Self::Diagonal => rows.len() == 1 && !rows[0].is_empty(),
-            Self::Dense => !rows.is_empty() && rows.iter().all(|row| row.len() == rows.len()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Reading;
 use super::error::LoadError;
-use super::table::{EXPECTED_UNIT, Owners, Table};
+use super::table::{Owners, Table};
 use crate::model::RecordColumn;
 use crate::privacy::NotPrivate;
 use crate::privacy::rows::{Cell, Domain};
@@ -37,7 +37,6 @@ pub struct ColumnSurvey {
 #[derive(Debug, Clone, Default)]
 pub struct UnitSurvey {
     pub header: String,
-    pub expected: String,
     pub count: u64,
     /// The rows of the unit that has most.
     pub most_rows: u64,
@@ -102,7 +101,6 @@ pub fn survey_csv(
             .collect(),
         unit: reading.unit.map(|header| UnitSurvey {
             header: header.trim().to_string(),
-            expected: EXPECTED_UNIT.to_string(),
             ..UnitSurvey::default()
         }),
         ..Survey::default()

@@ -42,6 +42,29 @@ fn table(name: &str, bytes: impl AsRef<[u8]>) -> Table {
     }
 }
 
+fn load_csv(
+    path: &Path,
+    columns: &[RecordColumn],
+    renames: &[(String, String)],
+    on_bad_rows: OnBadRows,
+) -> Result<Rows, LoadError> {
+    let reading = Reading {
+        renames,
+        on_bad_rows,
+        ..Reading::default()
+    };
+    read_csv(path, columns, &reading)
+}
+
+fn load_csv_by_unit(path: &Path, on_bad_rows: OnBadRows, unit: &str) -> Result<Rows, LoadError> {
+    let reading = Reading {
+        on_bad_rows,
+        unit: Some(unit),
+        ..Reading::default()
+    };
+    read_csv(path, &columns(), &reading)
+}
+
 fn load(bytes: impl AsRef<[u8]>, on_bad_rows: OnBadRows) -> Result<Rows, LoadError> {
     load_csv(&table("data.csv", bytes).path, &columns(), &[], on_bad_rows)
 }
@@ -419,7 +442,7 @@ fn factors_are_read_from_words() {
 
 fn by_unit(text: &str, on_bad_rows: OnBadRows) -> Result<Rows, LoadError> {
     let table = table("data.csv", text);
-    load_csv_by_unit(&table.path, &columns(), &[], on_bad_rows, "who")
+    load_csv_by_unit(&table.path, on_bad_rows, "who")
 }
 
 /// Rows of a unit stand together, in an order that the file does not decide.
@@ -482,7 +505,7 @@ fn a_row_without_a_unit_is_bad() {
 fn the_unit_column_must_be_there_once() {
     let load = |header: &str| {
         let table = table("d.csv", format!("{header}\n1,2,424242\n"));
-        load_csv_by_unit(&table.path, &columns(), &[], OnBadRows::Skip, "who")
+        load_csv_by_unit(&table.path, OnBadRows::Skip, "who")
     };
     let error = refused(load("y,dist,whom"));
     assert!(matches!(error.kind(), LoadErrorKind::MissingUnit { .. }));
@@ -492,14 +515,14 @@ fn the_unit_column_must_be_there_once() {
     let error = refused(load("y,dist,424242"));
     assert!(matches!(error.kind(), LoadErrorKind::NoHeader { .. }));
     let table = table("d.csv", "who,y,dist,who\na,1,1,b\n");
-    let twice = load_csv_by_unit(&table.path, &columns(), &[], OnBadRows::Skip, "who");
+    let twice = load_csv_by_unit(&table.path, OnBadRows::Skip, "who");
     let error = refused(twice);
     assert!(matches!(
         error.kind(),
         LoadErrorKind::DuplicateColumn { .. }
     ));
     // It may be one that the model reads, too.
-    let rows = load_csv_by_unit(&table.path, &columns(), &[], OnBadRows::Skip, "y").unwrap();
+    let rows = load_csv_by_unit(&table.path, OnBadRows::Skip, "y").unwrap();
     assert_eq!(rows.n(), 1);
 }
 

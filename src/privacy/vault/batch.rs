@@ -22,14 +22,16 @@ use crate::privacy::subsampling::{Batch, Subsampling};
 
 #[doc(hidden)]
 impl Vault {
-    /// The sum of clipped gradients at `theta` over a batch (unconstrained scale), plus
-    /// noise. It is not divided by the rate.
+    /// The sum of clipped gradients at `theta` (unconstrained scale) over all records or a
+    /// batch, plus noise. It is not divided by the rate. Where rows share units, a record here
+    /// is a unit: its rows' gradients are summed, then clipped.
     ///
     /// # Privacy
     ///
-    /// A Gaussian mechanism with discrete noise on the batch: [`GradientScale`] has the
-    /// sensitivity of a record that is in; docs/proofs.md, sections 9 and 10. Charged, and the
-    /// noise drawn, before a row is read.
+    /// A Gaussian mechanism with discrete noise: [`GradientScale`] has the sensitivity of a
+    /// record that is in, `accounting::discrete` the noise; docs/proofs.md, sections 4, 8, 9
+    /// and 10. Charged, and the noise drawn, before a row is read; a charge that was planned for
+    /// less than `scale` does is refused.
     pub fn noisy_batch_gradient(
         &self,
         theta: &[f64],

@@ -20,13 +20,13 @@ impl NotPrivate {
     /// With a budget a meter comes from a [`Reservation`](crate::accounting::Reservation):
     ///
     /// ```compile_fail
-    /// let meter = dpm::Meter::new(Vec::new());
+    /// let meter = dpm::accounting::Meter::new(Vec::new());
     /// ```
     /// ```compile_fail
-    /// let meter = dpm::Meter::resumed(Vec::new(), &[]);
+    /// let meter = dpm::accounting::Meter::resumed(Vec::new(), &[]);
     /// ```
     /// ```
-    /// let meter = dpm::NotPrivate::acknowledged().meter(Vec::new());
+    /// let meter = dpm::testing::privacy::NotPrivate::acknowledged().meter(Vec::new());
     /// assert!(meter.planned().is_empty());
     /// ```
     pub fn meter(self, planned: Vec<Event>) -> Meter {

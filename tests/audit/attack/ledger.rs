@@ -1,10 +1,11 @@
 //! Runs on a ledger: what its file says against what was released.
 
-use dpm::accounting::{Accountant, Budget, Event, Query, Relation, Request, Session, Terms};
-use dpm::{
-    Initial, Iterations, NotPrivate, Plan, PrivateRng, PrivateSettings, Real, account,
-    sample_privately,
+use dpm::accounting::{
+    Accountant, Budget, Event, Query, Relation, Request, Session, Terms, account,
 };
+use dpm::testing::privacy::{NotPrivate, PrivateRng};
+use dpm::testing::sampler::{Initial, Iterations, PlanRequest, PrivateSettings, sample_privately};
+use dpm::{Plan, Real};
 
 use super::Broken;
 use super::neighbours::{MEAN, loud_pair, model};
@@ -22,7 +23,7 @@ pub fn file_covers_releases() -> Result<(), Broken> {
     // proposal. Steps are short, so none is refused on public grounds.
     let by_hand = [chains * (iterations * steps + 1), chains * iterations];
     let relation = Relation::Substitute;
-    let plan = Plan::new(dpm::PlanRequest {
+    let plan = Plan::new(PlanRequest {
         relation,
         chains,
         iterations: Iterations::Fixed(iterations),

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use dpm::accounting::Relation;
-use dpm::{Constants, Density, Model, OnBadRows, Rows, Vault};
+use dpm::testing::density::Density;
+use dpm::testing::model::RecordColumn;
+use dpm::testing::privacy::Rows;
+use dpm::{Constants, Model, OnBadRows, Vault};
 
 use super::Lcg;
 
@@ -316,7 +319,7 @@ pub fn loud_pair(model: &Model, relation: Relation, calm: usize) -> (Table, Tabl
     let row = |y: f64| -> Vec<f64> {
         let other = |is_int| if is_int { 1.0 } else { 0.3 };
         let columns = model.columns.iter().enumerate();
-        let of_column = |(i, column): (usize, &dpm::model::RecordColumn)| match i {
+        let of_column = |(i, column): (usize, &RecordColumn)| match i {
             0 => y,
             _ => other(column.is_int),
         };

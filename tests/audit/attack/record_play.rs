@@ -2,9 +2,8 @@
 //! sets. The noise cancels, and what is left is how far one unit moved the sum.
 
 use dpm::accounting::Relation;
-use dpm::privacy::Subsampling;
-use dpm::sampler::Question;
-use dpm::{NotPrivate, PrivateRng};
+use dpm::testing::privacy::{NotPrivate, PrivateRng, Subsampling};
+use dpm::testing::sampler::Question;
 
 use super::neighbours::{MODELS, model, ugly_pair};
 use super::releases::{Batch, Release};

@@ -1,12 +1,12 @@
 //! The vault's releases, asked through its public door under a plan made for them, and
 //! read back as the integers that they are.
 
+use dpm::Vault;
 use dpm::accounting::{Barker, Event, Gaussian, Lattice, Real, Relation, Subsampled, batch_rate};
-use dpm::privacy::{
+use dpm::testing::privacy::{
     BarkerScale, BatchPenaltyPlan, BatchPenaltyScale, Charge, GradientScale, InclusionRate,
-    PenaltyPlan, PenaltyScale, Subsampling, penalty,
+    NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling, penalty,
 };
-use dpm::{NotPrivate, PrivateRng, Vault};
 
 use super::Broken;
 
@@ -207,10 +207,8 @@ impl Release {
                 batch,
             } => {
                 let scale = GradientScale::new(*clip, factor(relation), *tau).expect("a scale");
-                let noisy = match batch.subsampling() {
-                    Subsampling::All => vault.noisy_gradient(at, &scale, charge, rng),
-                    some => vault.noisy_batch_gradient(at, &scale, some, charge, rng),
-                };
+                let noisy =
+                    vault.noisy_batch_gradient(at, &scale, batch.subsampling(), charge, rng);
                 let values = noisy.expect("a release").into_inner();
                 let ratio = sum().lattice().expect("a lattice").ratio().to_f64();
                 let gamma = sum().sigma().to_f64() * ratio;
@@ -382,7 +380,9 @@ pub fn releases_are_counted(vault: &Vault, relation: Relation, times: u64) -> Re
     let scale = GradientScale::new(clip, factor(relation), 2.0).expect("a scale");
     let mut rng = PrivateRng::insecure(6, NotPrivate::acknowledged());
     let mut made = 0;
-    while made < 2 * times && vault.noisy_gradient(&at, &scale, charge, &mut rng).is_ok() {
+    let mut release =
+        || vault.noisy_batch_gradient(&at, &scale, Subsampling::All, charge, &mut rng);
+    while made < 2 * times && release().is_ok() {
         made += 1;
     }
     if made != times || meter.counts() != [times] {

@@ -9,14 +9,13 @@
 use std::sync::{Arc, Mutex};
 
 use dpm::accounting::{Event, Gaussian, Query, Relation, account};
-use dpm::sampler::{
-    self, ALGORITHMS, Algorithm, Beginning, Draw, Form, Noise, Observer, PlanError, Question,
-    SampleError,
+use dpm::testing::density::Density;
+use dpm::testing::privacy::{NotPrivate, PrivateRng, Subsampling};
+use dpm::testing::sampler::{
+    self, ALGORITHMS, Algorithm, Beginning, Form, Initial, Iterations, Noise, Observer,
+    PlanRequest, PrivateSettings, Question, sample_privately,
 };
-use dpm::{
-    Density, Initial, Iterations, Model, NotPrivate, Plan, PlanRequest, PrivateRng,
-    PrivateSettings, Real, Settings, Vault, privacy::Subsampling, sample_privately,
-};
+use dpm::{Draw, Model, Plan, PlanError, Real, SampleError, Settings, Vault};
 
 use super::claim::Claim;
 use super::neighbours::{

@@ -2,7 +2,7 @@
 //! black-box audit.
 
 use dpm::accounting::{Event, Relation};
-use dpm::{NotPrivate, PrivateRng};
+use dpm::testing::privacy::{NotPrivate, PrivateRng};
 
 use super::claim::Claim;
 use super::distinguisher::{Found, distinguish};

@@ -7,12 +7,12 @@ use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
 use dpm::accounting::{Meter, Relation};
-use dpm::privacy::{BatchPenaltyPlan, PenaltyPlan, penalty};
-use dpm::sampler::{
-    Beginning, Draw, Initial, Iterations, Observer, Oracle, Oracles, Plan, PlanError, PlanRequest,
-    PrivateOracle, PrivateSettings, Ratio, SampleError, Scale, Settings, View, sample_from,
+use dpm::testing::privacy::{BatchPenaltyPlan, NotPrivate, PenaltyPlan, PrivateRng, penalty};
+use dpm::testing::sampler::{
+    Beginning, Initial, Iterations, Observer, Oracle, Oracles, PlanRequest, PrivateOracle,
+    PrivateSettings, Ratio, Scale, View, lookup, sample_from,
 };
-use dpm::{Model, NotPrivate, PrivateRng, Real, Vault};
+use dpm::{Draw, Model, Plan, PlanError, Real, SampleError, Settings, Vault};
 
 use super::neighbours::{Table, model, ugly_neighbours};
 use super::samplers::{Variant, form_of};
@@ -99,7 +99,7 @@ fn planned(
     model: &Model,
     (units, shared_units): (u64, bool),
 ) -> Result<Vec<Plan>, PlanError> {
-    let algorithm = dpm::sampler::lookup(way.algorithm).expect("a sampler");
+    let algorithm = lookup(way.algorithm).expect("a sampler");
     let form = match algorithm.looks_at_model() {
         true => Some(form_of(model, shared_units)),
         false => None,

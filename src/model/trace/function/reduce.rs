@@ -75,7 +75,7 @@ impl Tracer<'_> {
                 _ => None,
             };
             if let Some(node) = node {
-                return Ok(Value::scalar(ty, self.graphs.from_public(node)));
+                return Ok(Value::scalar(ty, self.graphs.only_element(node)));
             }
         }
         let elements = a.elements(&self.graphs);
