@@ -220,7 +220,7 @@ impl Analysis {
         each: impl Fn(Progress<'_>) -> ControlFlow<()> + Sync,
     ) -> Result<Fit, Error> {
         let job = self.job(vault, session)?;
-        Ok(run::run(&job, None, &PerIteration::new(&each))?.fit?)
+        run::run(&job, None, &PerIteration::new(&each))?.fit
     }
 
     /// As [`sample_with`](Analysis::sample_with), and keeps the state of the run at `place` as it

@@ -147,10 +147,8 @@ pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> 
         },
         _ => {}
     }
-    if unfinished && lifted {
-        if let Some(saved) = saved.take() {
-            saved.store.discard();
-        }
+    if let Some(saved) = saved.take_if(|_| unfinished && lifted) {
+        saved.store.discard();
     }
     let fit = match chains {
         Err(error) => Err(cut(error.into(), saved.as_ref())),
