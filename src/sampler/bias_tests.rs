@@ -8,14 +8,14 @@
 mod batches_tests;
 mod dynamics_tests;
 
-use crate::sampler::settings::Settings;
+use crate::sampler::contract::settings::Settings;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::oracle::Oracle;
-use super::request::PlanRequest;
-use super::{Step, Walker};
 use crate::accounting::Real;
+use crate::sampler::contract::oracle::Oracle;
+use crate::sampler::contract::request::PlanRequest;
+use crate::sampler::contract::{Step, Walker};
 
 /// An estimate and its standard error.
 #[derive(Debug, Clone, Copy)]

@@ -18,24 +18,24 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::oracle::{Oracle, Ratio, SampleError};
-use super::plan::Plan;
-use super::request::{Iterations, PlanRequest};
-use super::{Kind, lookup};
 use crate::accounting::Real;
+use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError};
+use crate::sampler::contract::plan::Plan;
+use crate::sampler::contract::request::{Iterations, PlanRequest};
+use crate::sampler::{Kind, lookup};
 
 /// Standard errors that a mean may be off.
-pub(super) const ALLOWED: f64 = 5.0;
+pub(crate) const ALLOWED: f64 = 5.0;
 
 /// What a planted error must reach: three standard errors more, so that a run with
 /// other seeds would miss it with a probability below 1%.
-pub(super) const CAUGHT: f64 = ALLOWED + 3.0;
+pub(crate) const CAUGHT: f64 = ALLOWED + 3.0;
 
 /// Chains of this many steps.
-pub(super) const STEPS: usize = 20;
+pub(crate) const STEPS: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Model {
+pub(crate) enum Model {
     /// y ~ N(theta_1, e^theta_2), five records.
     Normal,
     /// y ~ Bernoulli(logit^-1(theta_1 + theta_2 x)), eight records.
@@ -44,11 +44,11 @@ pub(super) enum Model {
     Banana,
 }
 
-pub(super) const MODELS: [Model; 3] = [Model::Normal, Model::Logistic, Model::Banana];
+pub(crate) const MODELS: [Model; 3] = [Model::Normal, Model::Logistic, Model::Banana];
 
 /// An error planted in the oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Planted {
+pub(crate) enum Planted {
     Nothing,
     PenaltyDropped,
     RatioSign,
@@ -59,7 +59,7 @@ pub(super) enum Planted {
 const X: [f64; 8] = [-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0];
 
 /// Exact sums plus Gaussian noise, for a model with data.
-pub(super) struct Toy {
+pub(crate) struct Toy {
     model: Model,
     data: Vec<f64>,
     planted: Planted,
@@ -204,7 +204,7 @@ impl Oracle for Toy {
 
 /// The largest of the five deviations, in standard errors. `step` makes the steps: it
 /// is given where to start and gives where the chain ends.
-pub(super) fn deviation(
+pub(crate) fn deviation(
     model: Model,
     planted: Planted,
     repetitions: u64,

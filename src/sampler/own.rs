@@ -6,16 +6,17 @@
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use super::metric::Metric;
-use super::oracle::{Oracle, SampleError};
-use super::plan::{Plan, PlanError};
-use super::request::PlanRequest;
-use super::schedule::{Line, Noise, Question, over_chains};
-use super::settings::Setting;
-use super::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::privacy::Subsampling;
+use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::oracle::{Oracle, SampleError};
+use crate::sampler::contract::plan::{Plan, PlanError};
+use crate::sampler::contract::request::Asked;
+use crate::sampler::contract::request::PlanRequest;
+use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
+use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 
-/// Not among [`ALGORITHMS`](super::ALGORITHMS): no command can run it.
+/// Not among [`ALGORITHMS`](crate::sampler::ALGORITHMS): no command can run it.
 pub static OWN: Algorithm = Algorithm {
     name: "own",
     summary: "a sampler of the embedder's, on the questions that it planned",
@@ -28,23 +29,6 @@ pub static OWN: Algorithm = Algorithm {
         Setting::clip_log_ratio,
     ],
 };
-
-/// What one chain of an own sampler may ask at most.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
-    pub gradients: u64,
-    pub log_ratios: u64,
-}
-
-impl Asked {
-    /// The line of the gradients: the first.
-    pub const GRADIENTS: usize = 0;
-
-    /// The line of the log-ratios: after the gradients, if there are any.
-    pub fn line_of_log_ratios(self) -> usize {
-        usize::from(self.gradients > 0)
-    }
-}
 
 #[derive(Debug)]
 struct Own;

@@ -8,9 +8,7 @@ use super::oracle::direction;
 use crate::density::{Density, PublicSample, Simulator};
 use crate::function::linear::cholesky;
 use crate::model::Model;
-use crate::sampler::{
-    Plan, SampleError, Scale, Setting, draw_prior, foreseen_time, gradients_wanted,
-};
+use crate::sampler::{Plan, SampleError, Scale, Setting, draw_prior};
 
 /// Records simulated from a model at several points of its prior.
 pub struct Simulation {
@@ -123,8 +121,10 @@ impl Simulation {
             (request.temperature * excess.max(0.0)).sqrt()
         });
         let learns = request.algorithm.learns();
-        let travels = request.algorithm.travels();
-        let lengths = |scene: &Scene| travels.then(|| scene.whitened_lengths())?;
+        let travel = |scene: &Scene| {
+            let learner = request.algorithm.learner().filter(|l| l.travels())?;
+            learner.travel(plan, scene.whitened_lengths()?, n as f64)
+        };
         let gradient_sd = |scene: &Scene| {
             // In coordinates that nobody knows yet.
             if learns {
@@ -155,9 +155,9 @@ impl Simulation {
                 let (distance, _) = proposal?;
                 Some(scene.steeper_than(&self.density, request.clip_log_ratio(), distance))
             }),
-            travel: over_points(&|scene| foreseen_time(plan, lengths(scene)?, n as f64)),
+            travel: over_points(&|scene| Some(travel(scene)?.time)),
             gradients_per_draw: over_points(&|scene| {
-                gradients_wanted(plan, lengths(scene)?, n as f64).map(|wanted| wanted as f64)
+                Some(travel(scene)?.gradients_per_draw as f64)
             })
             .map(|wanted| wanted as u64),
         }
@@ -421,7 +421,8 @@ mod tests {
         let line = &plan.lines[plan.lines.len() - 1];
         let clipped = 2.0 * line.tau * (2.0 / line.line.count as f64).sqrt();
         let length = (-2.0 * (clipped / n as f64).ln()).sqrt();
-        let expected = foreseen_time(&plan, vec![length], n as f64).unwrap();
+        let learner = plan.request.algorithm.learner().unwrap();
+        let expected = learner.travel(&plan, vec![length], n as f64).unwrap().time;
         let ratio = found.travel.unwrap() / expected;
         assert!((0.7..1.4).contains(&ratio), "{ratio} {expected} {clipped}");
         let few = Made { records: 4, ..MADE };

@@ -70,6 +70,53 @@ fn every_room_has_its_place_in_the_order() {
     }
 }
 
+/// A folder of `sampler` uses only those before it; the catalogue, `mod.rs`, is on top.
+const SAMPLER: [&str; 11] = [
+    "random",
+    "prior",
+    "contract",
+    "chain",
+    "stochastic",
+    "hamiltonian",
+    "walks",
+    "langevin",
+    "laplace",
+    "own",
+    "reference",
+];
+
+// If it failed: chains and plans would know of one sampler, or families of each other's insides.
+#[test]
+fn samplers_stand_on_what_knows_nothing_of_them() {
+    let place = |name: &str| SAMPLER.iter().position(|folder| *folder == name);
+    let mut backwards = Vec::new();
+    let mut seen = 0;
+    for source in sources() {
+        let Some(inside) = source.name.strip_prefix("src/sampler/") else {
+            continue;
+        };
+        let folder = inside.split(['/', '.']).next().unwrap_or_default();
+        if folder == "mod" {
+            continue;
+        }
+        let own = place(folder).unwrap_or_else(|| panic!("{}: no place in SAMPLER", source.name));
+        for used in source.code.split("crate::sampler::").skip(1) {
+            let name = words(used).first().copied().unwrap_or_default().to_owned();
+            seen += 1;
+            if place(&name).is_none_or(|used| used > own) {
+                backwards.push(format!("{}: {folder} -> {name}", source.name));
+            }
+        }
+    }
+    assert!(seen > 100, "{seen}");
+    assert!(
+        backwards.is_empty(),
+        "these arrows point backwards; the order is {}:\n{}",
+        SAMPLER.join(" -> "),
+        backwards.join("\n")
+    );
+}
+
 /// What a public module shows counts as used, so the compiler could not say that it is dead.
 #[test]
 fn rooms_are_private_and_testing_shows_no_more_than_is_asked_for() {

@@ -7,10 +7,11 @@ use rand_distr::{Distribution, StandardNormal};
 use super::{Measured, request, run};
 use crate::accounting::Real;
 use crate::privacy::PrivateRng;
-use crate::sampler::oracle::{Oracle, Ratio, SampleError};
-use crate::sampler::plan::Plan;
-use crate::sampler::request::PlanRequest;
-use crate::sampler::{Iterations, Kind, barker_correction, lookup};
+use crate::sampler::chain::barker_correction;
+use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError};
+use crate::sampler::contract::plan::Plan;
+use crate::sampler::contract::request::PlanRequest;
+use crate::sampler::{Iterations, Kind, lookup};
 
 /// A normal mean with a standard normal prior: records y_i ~ N(theta, 1), of which batches
 /// are drawn; the posterior is N(0, 1/(n + 1)).

@@ -6,12 +6,13 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::batches_tests::NormalMean;
 use super::{Measured, request, run};
-use crate::sampler::dp_sghmc::{NaiveSghmc, Sghmc};
-use crate::sampler::dp_sgld::Sgld;
-use crate::sampler::dp_sgnht::Sgnht;
-use crate::sampler::oracle::{Oracle, Ratio, SampleError};
-use crate::sampler::request::PlanRequest;
-use crate::sampler::stochastic::{Dynamics, Steps};
+use crate::sampler::contract::dynamics::Dynamics;
+use crate::sampler::contract::dynamics::Steps;
+use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError};
+use crate::sampler::contract::request::PlanRequest;
+use crate::sampler::stochastic::dp_sghmc::{NaiveSghmc, Sghmc};
+use crate::sampler::stochastic::dp_sgld::Sgld;
+use crate::sampler::stochastic::dp_sgnht::Sgnht;
 
 /// A standard normal posterior in two dimensions, with noise in its gradients.
 struct Normal {
@@ -76,7 +77,7 @@ fn on_normal<const K: usize>(
     request: &PlanRequest,
     heat: Heat,
     steps: usize,
-    statistics: impl Fn(&[f64], &[f64], &crate::sampler::Step) -> [f64; K],
+    statistics: impl Fn(&[f64], &[f64], &crate::sampler::contract::Step) -> [f64; K],
 ) -> [Measured; K] {
     let mut oracle = Normal {
         sd: heat.variance(dynamics, request).sqrt(),
@@ -174,7 +175,7 @@ fn thermostat(h: f64, heat: Heat, steps: usize) -> ([Measured; 3], Measured, Mea
         settings: request(h).settings.friction(1.0),
         ..request(h)
     };
-    let statistics = |before: &[f64], theta: &[f64], step: &crate::sampler::Step| {
+    let statistics = |before: &[f64], theta: &[f64], step: &crate::sampler::contract::Step| {
         let p: Vec<f64> = theta.iter().zip(before).map(|(b, a)| (b - a) / h).collect();
         let xi = step.columns[0];
         let per_coordinate = |x: &[f64], y: &[f64]| dot(x, y) / 2.0;

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use super::search::Likelihood;
 use crate::density::{Density, Frame, Simulator};
 use crate::privacy::{Expected, Look, Statistic, public_sum};
-use crate::sampler::form::Form;
+use crate::sampler::contract::form::Form;
 
 /// Of records that are made up, and how many there are.
 const SEED: u64 = 1;

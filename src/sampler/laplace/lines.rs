@@ -6,11 +6,11 @@ use std::ops::Range;
 use super::shares::Shares;
 use crate::density::Frame;
 use crate::privacy::{Expected, Subsampling};
-use crate::sampler::form::{Form, Information};
-use crate::sampler::oracle::{Oracle, SampleError, View};
-use crate::sampler::plan::Plan;
-use crate::sampler::request::PlanRequest;
-use crate::sampler::schedule::{Line, Noise, Quantity, Question, Scale};
+use crate::sampler::contract::form::{Form, Information};
+use crate::sampler::contract::oracle::{Oracle, SampleError, View};
+use crate::sampler::contract::plan::Plan;
+use crate::sampler::contract::request::PlanRequest;
+use crate::sampler::contract::schedule::{Line, Noise, Quantity, Question, Scale};
 
 /// The lines of all searches.
 pub(super) const GRADIENT_LENGTHS: usize = 0;

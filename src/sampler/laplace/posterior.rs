@@ -15,14 +15,14 @@ use super::bend::Bend;
 use super::search::Likelihood;
 use crate::density::Density;
 use crate::linear::{Matrix, dot, length};
-use crate::sampler::checkpoint::read;
-use crate::sampler::dp_langevin::normals;
-use crate::sampler::form::Form;
+use crate::sampler::chain::checkpoint::read;
+use crate::sampler::contract::form::Form;
+use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::oracle::{Oracle, SampleError};
+use crate::sampler::contract::{Step, Walker};
+use crate::sampler::hamiltonian::nuts::{self, DEFAULT_MAX_DEPTH};
 use crate::sampler::hamiltonian::{State, Target};
-use crate::sampler::metric::Metric;
-use crate::sampler::nuts::{self, DEFAULT_MAX_DEPTH};
-use crate::sampler::oracle::{Oracle, SampleError};
-use crate::sampler::{Step, Walker};
+use crate::sampler::random::normals;
 
 /// Newton steps towards the highest density, at most, and when they end: at this length in
 /// posterior sds.

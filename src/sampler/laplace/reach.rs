@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::density::{BLOCK, Density, Frame, Law, Simulator};
-use crate::sampler::form::Form;
+use crate::sampler::contract::form::Form;
 
 /// Of records that are made up; one block.
 const SEED: u64 = 1;

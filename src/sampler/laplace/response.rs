@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Sight, Simulator};
 use crate::linear::{Matrix, dot, length};
-use crate::sampler::form::Form;
+use crate::sampler::contract::form::Form;
 
 /// Of records that are made up, and how many there are.
 const SEED: u64 = 2;

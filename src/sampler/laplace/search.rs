@@ -12,9 +12,9 @@ use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
 use crate::linear::{Matrix, dot, length};
 use crate::privacy::{Bins, Expected};
-use crate::sampler::form::{Form, Information, prior_curvature};
-use crate::sampler::oracle::{Oracle, SampleError};
-use crate::sampler::plan::Plan;
+use crate::sampler::contract::form::{Form, Information, prior_curvature};
+use crate::sampler::contract::oracle::{Oracle, SampleError};
+use crate::sampler::contract::plan::Plan;
 
 /// The belief about the centre before the first round: variances are so many times the prior's,
 /// and not above so many times what one record leaves open.

@@ -3,10 +3,10 @@
 
 use crate::accounting::Real;
 use crate::accounting::mu_for_budget;
-use crate::sampler::form::{Form, Information};
-use crate::sampler::plan::PlanError;
-use crate::sampler::request::PlanRequest;
-use crate::sampler::schedule::factor;
+use crate::sampler::contract::form::{Form, Information};
+use crate::sampler::contract::plan::PlanError;
+use crate::sampler::contract::request::PlanRequest;
+use crate::sampler::contract::schedule::factor;
 
 /// Records that a plan counts on where their number is private and was not guessed.
 pub(super) const GUESSED_RECORDS: f64 = 10_000.0;

@@ -1,0 +1,222 @@
+//! What of a chain is written down, so that a run that was cut short can be gone on with.
+//!
+//! # Write-ahead
+//!
+//! A release that was made under noise nobody has any more must not be made a second time
+//! on the same charge. So before a chain begins the next few iterations, a *window* of
+//! them, a [`Checkpoint`] that grants it the window is written down for good. When a run
+//! is killed, all of an open window counts as released and is lost: the chain goes on
+//! from its state before the window, with the iterations after it. A run that stops by
+//! itself closes its windows and loses nothing. Of a run that is charged to a ledger, the
+//! ledger knows the last checkpoint of each chain, so that nobody goes on from an older one
+//! ([`Reservation::grant`]). Proofs: docs/proofs.md, sections 19 and 21.
+//!
+//! # Privacy
+//!
+//! A checkpoint holds released values and what follows from them: positions, noisy
+//! gradients that the chain keeps, draws, what warm-up has learnt, the place of the public
+//! generator, counts. It holds nothing of the private generator, whose noise nobody may
+//! know; a run that goes on draws a new key. Windows are a fixed share of the run, since
+//! their length can be told from what is lost, and one that followed the clock would tell
+//! how long an iteration takes, and with that how many records there are.
+
+use std::io;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::accounting::{Grant, Reservation, random_id};
+use crate::sampler::chain::exact_number;
+use crate::sampler::chain::run::Draw;
+use crate::sampler::chain::warmup::Learnt;
+use crate::sampler::contract::Sampler;
+use crate::sampler::contract::oracle::SampleError;
+use crate::sampler::contract::plan::{Plan, PlanError};
+
+/// A chain's iterations are granted in about so many windows.
+const WINDOWS: u64 = 500;
+
+/// A chain between two iterations, with the draws since its checkpoint before.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// Its name, and the releases that this chain has made or may make until the window
+    /// ends, windows that were lost included.
+    pub grant: Grant,
+    /// Iterations that are over, those among them that were lost included.
+    pub done: u64,
+    /// Iterations that may have begun: the window goes from `done` to here.
+    pub granted: u64,
+    /// Iterations that were lost.
+    pub lost: u64,
+    /// Accepted proposals among the `sampled` iterations after warm-up.
+    pub accepted: u64,
+    pub sampled: u64,
+    /// The line of a release that the next iteration makes beside those that every
+    /// iteration makes ([`Walker::first_release`](crate::sampler::Walker::first_release)).
+    pub first_release: Option<usize>,
+    /// Words drawn from the public generator.
+    #[serde(with = "exact_number::position")]
+    pub position: u128,
+    /// The sampler's own state ([`Walker::save`](crate::sampler::Walker::save)).
+    pub walker: Value,
+    pub warmup: Learnt,
+    pub draws: Vec<Draw>,
+}
+
+/// Where checkpoints are kept.
+pub trait Keeper: Sync {
+    /// Keeps a chain's checkpoint, beside those before. When this returns it must have
+    /// reached the disk, or whatever outlives a kill. `chain` counts from 0; the start of a
+    /// run, where there is one, is the one behind the last chain.
+    fn keep(&self, chain: usize, checkpoint: &Checkpoint) -> io::Result<()>;
+}
+
+/// Checkpoints of a run: where to keep them, and what to go on from.
+pub struct Keeping<'a> {
+    pub keeper: &'a dyn Keeper,
+    /// The state of each chain, and behind them that of the start where there is one; `None`
+    /// for one that has not begun. Empty for a new run.
+    pub begun: Vec<Option<Begun>>,
+    /// The charge that each checkpoint is granted on; `None` of a run without a ledger.
+    pub charge: Option<&'a Reservation<'a>>,
+}
+
+impl Keeping<'_> {
+    /// Keeps a checkpoint, and has it granted.
+    pub(crate) fn keep(&self, place: usize, checkpoint: &Checkpoint) -> Result<(), SampleError> {
+        let chain = place + 1;
+        let refused = |source| SampleError::Grant { chain, source };
+        if let Some(charge) = self.charge {
+            charge.prepare(place, &checkpoint.grant).map_err(refused)?;
+        }
+        let kept = self.keeper.keep(place, checkpoint);
+        kept.map_err(|source| SampleError::Keep { chain, source })?;
+        if let Some(charge) = self.charge {
+            charge.grant(place, &checkpoint.grant).map_err(refused)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names the checkpoints of a chain one after another.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Option<String>);
+
+impl Names {
+    /// Goes on behind a checkpoint.
+    pub fn behind(last: &Checkpoint) -> Names {
+        Names(Some(last.grant.id.clone()))
+    }
+
+    /// The grant of the next checkpoint, under which the chain may come to so many releases
+    /// of each line.
+    pub fn next(&mut self, released: Vec<u64>) -> Result<Grant, SampleError> {
+        let id = random_id().map_err(|source| SampleError::Keep { chain: 0, source })?;
+        let after = self.0.replace(id.clone());
+        Ok(Grant {
+            id,
+            after,
+            released,
+        })
+    }
+}
+
+/// A chain that was cut short.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// The checkpoint that was kept last.
+    pub last: Checkpoint,
+    /// The draws of all checkpoints.
+    pub draws: Vec<Draw>,
+}
+
+impl Begun {
+    /// What was kept of a chain, in the order in which it was kept; `None` of nothing.
+    #[cfg(test)]
+    pub fn of(checkpoints: Vec<Checkpoint>) -> Option<Begun> {
+        let mut draws = Vec::new();
+        let mut last = None;
+        for mut checkpoint in checkpoints {
+            draws.append(&mut checkpoint.draws);
+            last = Some(checkpoint);
+        }
+        last.map(|last| Begun { last, draws })
+    }
+
+    /// Releases of each line that this chain, or the start, has made or may have made.
+    pub(crate) fn released(&self, plan: &Plan) -> Result<Vec<u64>, SampleError> {
+        let released = &self.last.grant.released;
+        match released.len() == plan.lines.len() && self.last.done <= self.last.granted {
+            true => Ok(released.clone()),
+            false => Err(SampleError::Unreadable),
+        }
+    }
+}
+
+/// Releases of each planned line that the chains and the start have made, or may have made
+/// in windows that are lost: what a [`Meter`](crate::accounting::Meter) begins with when a
+/// run without a ledger goes on.
+///
+/// # Errors
+///
+/// The checkpoints are not this plan's.
+pub fn released_before(plan: &Plan, begun: &[Option<Begun>]) -> Result<Vec<u64>, SampleError> {
+    let mut sum = vec![0; plan.lines.len()];
+    for chain in begun.iter().flatten() {
+        for (sum, released) in sum.iter_mut().zip(chain.released(plan)?) {
+            *sum += released;
+        }
+    }
+    Ok(sum)
+}
+
+/// Releases of each line that one chain makes in these iterations, at most. Before the
+/// first there are none.
+pub(crate) fn planned_releases(
+    sampler: &dyn Sampler,
+    plan: &Plan,
+    iterations: Range<u64>,
+) -> Result<Vec<u64>, Box<PlanError>> {
+    let up_to = |end: u64| -> Result<Vec<u64>, Box<PlanError>> {
+        let lines = match end {
+            0 => Vec::new(),
+            _ => sampler.lines(&plan.request, end)?,
+        };
+        // What a start releases is none of a chain's.
+        let first = sampler.learner().map_or(0, |learner| learner.lines(plan));
+        let count = |i: usize| match i < first {
+            true => 0,
+            false => lines.get(i).map_or(0, |line| line.count),
+        };
+        Ok((0..plan.lines.len()).map(count).collect())
+    };
+    let (before, after) = (up_to(iterations.start)?, up_to(iterations.end)?);
+    let chains = plan.request.chains.max(1);
+    Ok(after
+        .iter()
+        .zip(before)
+        .map(|(after, before)| (after - before) / chains)
+        .collect())
+}
+
+/// Iterations of one window.
+pub(crate) fn window(iterations: u64) -> u64 {
+    iterations.div_ceil(WINDOWS).max(1)
+}
+
+/// Reads back what [`Walker::save`](crate::sampler::Walker::save) wrote.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(saved: &Value) -> Result<T, SampleError> {
+    T::deserialize(saved).map_err(|_| SampleError::Unreadable)
+}
+
+/// The state of a sampler as JSON.
+pub(crate) fn written(state: &impl Serialize) -> Value {
+    // Structures of numbers and lists always have a form in JSON.
+    serde_json::to_value(state).unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+#[path = "checkpoint_tests.rs"]
+mod tests;

@@ -1,0 +1,294 @@
+//! What is known of a model before a row is read, as far as it decides what a search asks and
+//! in which coordinates.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::density::{Curvature, Density, Frame, Law, Simulator, Space, curvature_at};
+use crate::linear::Matrix;
+use crate::privacy::{Expected, Look, Statistic, public_sum};
+use crate::sampler::contract::oracle::SampleError;
+use crate::sampler::prior::{middle_of_prior, spread_of_prior};
+
+/// Of all that is public here.
+const SEED: u64 = 1;
+/// Records that are made up.
+const RECORDS: usize = 2000;
+/// Directions with less information than this share of the largest are never seen.
+const UNSEEN: f64 = 1e-9;
+/// Places to which a point is moved, and how far: in units of 1 + |w|.
+const PLACES: usize = 16;
+const FAR: f64 = 2.0;
+/// Steps of differences, in units in which a record tells about 1.
+const STEP: f64 = 1e-3;
+
+/// Where the information in a record comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Information {
+    /// It is the same for all records and at all parameters: there is nothing to release.
+    Public,
+    /// The law that the model gives the record's outcomes.
+    Law {
+        /// Whether gradients are bounded whatever the outcome.
+        bounded: bool,
+    },
+    /// Second derivatives of its log-likelihood.
+    Curvature,
+}
+
+impl Information {
+    /// For reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Information::Public => "public",
+            Information::Law { bounded: true } => "law, bounded gradients",
+            Information::Law { bounded: false } => "law",
+            Information::Curvature => "second derivatives",
+        }
+    }
+
+    /// Whether a plan for the other asks the same of the vault.
+    pub(crate) fn is_planned_as(self, other: Information) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// What a search works in: coordinates y, a point being origin + base y, in which a record's
+/// information is about the identity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Form {
+    pub(crate) information: Information,
+    /// How many coordinates there are; those that no record sees are left out.
+    pub(crate) coordinates: u64,
+    /// What the origin is a point of.
+    pub(crate) space: Space,
+    /// The middle of the prior, unconstrained scale.
+    pub(crate) middle: Vec<f64>,
+    /// How far the prior lets each number of a point be from its middle, about.
+    pub(crate) spread: Vec<f64>,
+    /// Rows as many as a point of the space has numbers, columns as many as there are
+    /// coordinates.
+    pub(crate) base: Matrix,
+    /// Its left inverse.
+    pub(crate) lift: Matrix,
+}
+
+impl Form {
+    /// Looks at the model and at records that are made up from it.
+    ///
+    /// Errors: no point with a finite prior density.
+    pub fn of(density: &Density) -> Result<Form, SampleError> {
+        let middle = middle_of_prior(density, SEED)?;
+        let curvature = Curvature::of(density, &middle, SEED);
+        if curvature.is_quadratic && curvature.is_bottleneck {
+            let form = Form::of_quadratic(density, &middle);
+            if form.coordinates as usize <= density.dimension() {
+                return Ok(form);
+            }
+        }
+        Form::of_law(density, middle)
+    }
+
+    /// The same where several rows may share a unit: how many they are is private, and so is the
+    /// information in them.
+    ///
+    /// Errors: as of [`Form::of`].
+    pub fn of_units(density: &Density) -> Result<Form, SampleError> {
+        Form::of_law(density, middle_of_prior(density, SEED)?)
+    }
+
+    /// Of records that have a law, or second derivatives.
+    fn of_law(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
+        let law = Law::of(density, &middle, SEED);
+        let mut programs = vec![density.row_program()];
+        programs.extend(law.as_ref().ok().map(Law::program));
+        let space = density.looked_up_space(&away_from(&middle), &programs);
+        let space = space.filter(|space| is_free(density, space, &middle));
+        let space = space.unwrap_or_else(|| density.parameters());
+        let point = density.point_of(&space, &middle);
+        let frame = Frame::about(point.clone());
+        let expected = match &law {
+            Ok(law) => Expected::by_law(law, &space, &point, &frame),
+            Err(_) => Expected::by_differences(density, &space, &frame, STEP),
+        };
+        let spread = spread_of_prior(density, &space, SEED)?;
+        let mut form = Form::about(density, (space, middle.clone()), &frame, &expected);
+        form.spread = spread;
+        if let Ok(law) = &law {
+            let frame = Frame::new(point, form.base.entries().to_vec());
+            let bounded = law.scores_are_bounded(&middle, (&form.space, &frame), SEED);
+            form.information = Information::Law { bounded };
+        }
+        Ok(form)
+    }
+
+    /// What is assumed of a model that was not looked at, with so many unconstrained
+    /// coordinates.
+    pub(crate) fn unknown(dimension: usize) -> Form {
+        Form {
+            information: Information::Law { bounded: false },
+            coordinates: dimension as u64,
+            space: Space::of_parameters(dimension),
+            middle: vec![0.0; dimension],
+            spread: vec![f64::INFINITY; dimension],
+            base: Matrix::identity(dimension),
+            lift: Matrix::identity(dimension),
+        }
+    }
+
+    /// The law of the outcomes, where that is what informs; the same at each call.
+    pub(crate) fn law<'a>(&self, density: &'a Density) -> Option<Law<'a>> {
+        match self.information {
+            Information::Law { .. } => Law::of(density, &self.middle, SEED).ok(),
+            Information::Public | Information::Curvature => None,
+        }
+    }
+
+    /// The point at y = 0 of a search that begins at the parameters `theta`.
+    pub(crate) fn origin(&self, density: &Density, theta: &[f64]) -> Vec<f64> {
+        density.point_of(&self.space, theta)
+    }
+
+    /// Of records that see the parameters through the same numbers, of which the log-likelihood
+    /// is a quadratic function.
+    fn of_quadratic(density: &Density, middle: &[f64]) -> Form {
+        let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+        let raw = Simulator::new(density).records(middle, 1, None, rng);
+        let (columns, _) = density.load_columns(&raw, 1);
+        let z = density.interface(middle).z;
+        let q = z.len();
+        let entries = curvature_at(density, &columns, &z);
+        let information = Matrix::new(q, q, |i, j| entries[i * q + j]);
+        Form::with_information(
+            (
+                Information::Public,
+                density.interface_space(),
+                middle.to_vec(),
+            ),
+            &information,
+            &vec![1.0; q],
+        )
+    }
+
+    /// Of points about that which stands for the middle of the prior, with what is expected of
+    /// records there.
+    fn about(
+        density: &Density,
+        (space, middle): (Space, Vec<f64>),
+        frame: &Frame,
+        expected: &Expected,
+    ) -> Form {
+        let d = frame.dimension();
+        let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+        let raw = Simulator::new(density).records(&middle, RECORDS, None, rng);
+        let (mut columns, _) = density.load_columns(&raw, RECORDS);
+        columns.extend(density.columns_of_law(&raw));
+        let sight = density.sight(&space, frame.centre(), frame);
+        let look = Look {
+            expected: Some(expected),
+            ..Look::new(sight, Statistic::Information)
+        };
+        let sum = public_sum(density, &look, &columns, RECORDS);
+        let information = Matrix::of_triangle(&sum, d).scaled(1.0 / RECORDS as f64);
+        // Prior's precision: where the records tell next to nothing beside it, units are its.
+        let prior = match space.is_parameters() {
+            true => prior_curvature(density, &middle),
+            false => Matrix::identity(d),
+        };
+        let units: Vec<f64> = (0..d)
+            .map(|j| {
+                let told = information[(j, j)] + UNSEEN * prior[(j, j)].max(0.0);
+                match told.is_finite() && told > 0.0 {
+                    true => told.sqrt().recip(),
+                    false => 1.0,
+                }
+            })
+            .collect();
+        Form::with_information(
+            (Information::Curvature, space, middle),
+            &information,
+            &units,
+        )
+    }
+
+    /// In the given units, which are those of a record's information where they are not 1.
+    fn with_information(
+        (source, space, middle): (Information, Space, Vec<f64>),
+        information: &Matrix,
+        units: &[f64],
+    ) -> Form {
+        let q = units.len();
+        let scaled = Matrix::new(q, q, |i, j| units[i] * information[(i, j)] * units[j]);
+        let (values, vectors) = scaled.eigen();
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let seen: Vec<usize> = (0..q).filter(|&k| values[k] > UNSEEN * largest).collect();
+        // Of a quadratic, coordinates in which it is the identity.
+        let length = |k: usize| match source {
+            Information::Public => values[k].sqrt().recip(),
+            _ => 1.0,
+        };
+        Form {
+            information: source,
+            coordinates: seen.len() as u64,
+            spread: vec![f64::INFINITY; q],
+            space,
+            middle,
+            base: Matrix::new(q, seen.len(), |i, k| {
+                units[i] * vectors[(i, seen[k])] * length(seen[k])
+            }),
+            lift: Matrix::new(seen.len(), q, |k, i| {
+                vectors[(i, seen[k])] / units[i] / length(seen[k])
+            }),
+        }
+    }
+}
+
+/// A place where nothing is zero that need not be.
+fn away_from(theta: &[f64]) -> Vec<f64> {
+    let aside = |(j, x): (usize, &f64)| x + 0.1 + 0.01 * (j % 10) as f64;
+    theta.iter().enumerate().map(aside).collect()
+}
+
+/// Whether made-up records have a likelihood wherever a point of the space moves to: elements that
+/// have to be positive, or ordered, are not free to move.
+fn is_free(density: &Density, space: &Space, middle: &[f64]) -> bool {
+    let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+    let raw = Simulator::new(density).records(middle, RECORDS, None, rng);
+    let (columns, _) = density.load_columns(&raw, RECORDS);
+    let point = density.point_of(space, middle);
+    let frame = Frame::about(point.clone());
+    (0..PLACES).all(|_| {
+        let mut move_from = |w: &f64| {
+            let normal: f64 = StandardNormal.sample(rng);
+            w + FAR * (1.0 + w.abs()) * normal
+        };
+        let moved: Vec<f64> = point.iter().map(&mut move_from).collect();
+        let z = density.sight(space, &moved, &frame).z;
+        let values = density.log_likelihoods_at(&z, &columns, RECORDS);
+        values.iter().all(|value| value.is_finite())
+    })
+}
+
+/// Minus the second derivatives of log prior and Jacobian at `theta`, by differences of
+/// gradients; none where they are not numbers.
+pub(crate) fn prior_curvature(density: &Density, theta: &[f64]) -> Matrix {
+    let d = theta.len();
+    let side = |j: usize, by: f64| {
+        let mut moved = theta.to_vec();
+        moved[j] += by;
+        density.pull_back(&moved, &[]).1
+    };
+    let rows: Vec<Vec<f64>> = (0..d)
+        .map(|j| {
+            let step = STEP * (1.0 + theta[j].abs());
+            let (above, below) = (side(j, step), side(j, -step));
+            let differences = below.iter().zip(above);
+            differences.map(|(b, a)| (b - a) / (2.0 * step)).collect()
+        })
+        .collect();
+    Matrix::new(d, d, |i, j| {
+        let entry = 0.5 * (rows[i][j] + rows[j][i]);
+        if entry.is_finite() { entry } else { 0.0 }
+    })
+}

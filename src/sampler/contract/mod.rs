@@ -1,0 +1,212 @@
+//! The contract between a sampler and everything else: what it is called and has for settings, what
+//! it will ask, how that is planned, and what answers.
+
+pub mod beginning;
+pub mod dynamics;
+pub mod form;
+pub mod initial;
+pub mod metric;
+pub mod oracle;
+pub mod plan;
+pub mod request;
+pub mod schedule;
+pub mod settings;
+
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use beginning::Learner;
+use dynamics::Dynamics;
+use metric::Metric;
+use oracle::{Oracle, SampleError};
+use plan::{Plan, PlanError};
+use request::PlanRequest;
+use schedule::Line;
+use settings::Setting;
+
+/// A sampler, as the command line and the planner see it.
+#[derive(Debug)]
+pub struct Algorithm {
+    /// The name after `--algorithm`.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub summary: &'static str,
+    pub kind: Kind,
+    /// What it writes beside the draws, after acceptance, step size and
+    /// divergence; names end in `__`, as in Stan.
+    pub columns: &'static [&'static str],
+    /// The settings that it uses, beside those of every run.
+    pub settings: &'static [Setting],
+}
+
+impl Algorithm {
+    /// Whether its draws are differentially private.
+    pub fn is_private(&self) -> bool {
+        matches!(self.kind, Kind::Private(_))
+    }
+
+    /// Whether a plan of it depends on what is known of the model ([`PlanRequest::form`]).
+    pub fn looks_at_model(&self) -> bool {
+        matches!(self.kind, Kind::Private(sampler) if sampler.looks_at_model())
+    }
+
+    /// Whether its chains travel with the budget that is left ([`Learner::travels`]).
+    pub fn travels(&self) -> bool {
+        self.learner().is_some_and(Learner::travels)
+    }
+
+    /// Whether a run of it learns from releases before its chains begin.
+    pub fn learns(&self) -> bool {
+        self.learner().is_some()
+    }
+
+    /// What learns then.
+    pub fn learner(&self) -> Option<&'static dyn Learner> {
+        match self.kind {
+            Kind::Private(sampler) => sampler.learner(),
+            Kind::Exact | Kind::Open(_) | Kind::Clipped(_) => None,
+        }
+    }
+}
+
+/// Where a sampler gets its answers from.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// Charged, noisy releases of the vault.
+    Private(&'static dyn Sampler),
+    /// Exact values: NOT PRIVATE.
+    Exact,
+    /// Exact gradients of batches, with the noise of the dynamics: NOT PRIVATE.
+    Open(&'static dyn Dynamics),
+    /// Clipped as by a private sampler, without its noise: NOT PRIVATE.
+    Clipped(&'static dyn Reference),
+}
+
+/// A sampler whose every look at the data is a release.
+pub trait Sampler: Sync + std::fmt::Debug {
+    /// What `iterations` of each chain release, all chains together. Needs no data,
+    /// and none may be looked at: the run is charged for exactly this.
+    fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError>;
+
+    /// What can be told beforehand to make the run useless, in words.
+    fn warnings(&self, plan: &Plan) -> Vec<String>;
+
+    /// The step size of a run that gives none (unconstrained scale).
+    fn default_step_size(&self, request: &PlanRequest) -> f64;
+
+    /// How far a proposal goes whose answers are all noise, about (unconstrained scale);
+    /// none for samplers whose steps do not depend on a noisy log-ratio.
+    fn typical_distance(&self, _: &PlanRequest) -> Option<f64> {
+        None
+    }
+
+    /// The mean acceptance that warm-up aims at by changing the step size, for
+    /// samplers that accept and reject.
+    fn target_acceptance(&self) -> Option<f64>;
+
+    /// Whether its lines depend on what is known of the model ([`PlanRequest::form`]).
+    fn looks_at_model(&self) -> bool {
+        false
+    }
+
+    /// What a run of it learns before its chains begin, where it does.
+    fn learner(&self) -> Option<&dyn Learner> {
+        None
+    }
+
+    /// A chain at `theta` (unconstrained scale), before its first step.
+    fn chain(
+        &self,
+        plan: &Plan,
+        theta: Vec<f64>,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker>;
+}
+
+/// A private sampler that can do without noise.
+pub trait Reference: Sampler {
+    /// A chain at `theta` (unconstrained scale), before its first step.
+    fn walker(
+        &self,
+        request: &PlanRequest,
+        theta: Vec<f64>,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Box<dyn Walker>;
+
+    /// The mean acceptance that warm-up aims at without the penalty of noise.
+    fn acceptance(&self) -> f64;
+}
+
+/// The state of one chain.
+pub trait Walker {
+    /// One iteration.
+    fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError>;
+
+    /// Where the chain is, on the unconstrained scale.
+    fn theta(&self) -> &[f64];
+
+    /// Takes over what warm-up has learnt from released values.
+    fn tune(&mut self, step_size: f64, metric: &Metric);
+
+    /// All that the next iterations depend on beside the run's settings: released values
+    /// and what follows from them. A chain that is restored from it goes on as this one,
+    /// to the bit.
+    fn save(&self) -> Value;
+
+    /// Takes over what [`save`](Walker::save) wrote.
+    ///
+    /// # Errors
+    ///
+    /// It is not this sampler's.
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError>;
+
+    /// Goes past iterations whose releases were made and lost.
+    fn skip(&mut self, iterations: u64) {
+        let _ = iterations;
+    }
+
+    /// The line of a release that the next iteration makes beside those that every
+    /// iteration makes; planned once for each chain.
+    fn first_release(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// What one iteration says of itself; all of it follows from released values.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// min(1, e^log a).
+    pub accept_stat: f64,
+    pub accepted: bool,
+    /// Whether a trajectory without noise left the numbers.
+    pub divergent: bool,
+    pub step_size: f64,
+    /// The sampler's own columns ([`Algorithm::columns`]).
+    pub columns: Vec<f64>,
+}
+
+impl Step {
+    /// A proposal that was rejected without a test.
+    pub fn rejected(step_size: f64) -> Step {
+        Step {
+            accept_stat: 0.0,
+            accepted: false,
+            divergent: false,
+            step_size,
+            columns: Vec::new(),
+        }
+    }
+
+    /// A proposal that was tested with log probability `log_a`.
+    pub fn tested(log_a: f64, accepted: bool, step_size: f64) -> Step {
+        Step {
+            accept_stat: log_a.exp().min(1.0),
+            accepted,
+            divergent: false,
+            step_size,
+            columns: Vec::new(),
+        }
+    }
+}

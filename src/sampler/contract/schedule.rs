@@ -1,0 +1,285 @@
+//! What a sampler will ask, line by line, before any data.
+
+use crate::accounting::{Barker, Event, Gaussian, Lattice, Relation, Subsampled, batch_rate};
+use crate::privacy::{
+    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, ScaleError, Statistic,
+    Subsampling, penalty,
+};
+use crate::sampler::contract::plan::PlanError;
+use crate::sampler::contract::request::PlanRequest;
+
+/// What a line of the schedule asks of the vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// The sum of the records' clipped gradients.
+    Gradient,
+    /// The sum of the records' clipped log-likelihood ratios between two points.
+    /// Clip bound and noise are per unit of distance between them; of a batch, in units of
+    /// the bound.
+    LogRatio,
+    /// DP-Barker's test of a batch.
+    Barker,
+    /// A sum of what a start learns from; its clip bound follows from releases before it,
+    /// and its noise is a multiple of that bound, so that the cost is known beforehand.
+    Learnt(Quantity),
+}
+
+/// What a start learns from, and what is sampled with what it has learnt: all in its
+/// coordinates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// The sum of the records' gradients.
+    Gradient,
+    /// The sum of the products of each gradient's coordinates.
+    Products,
+    /// The sum of the squares of each gradient's coordinates.
+    Squares,
+    /// How many gradients have a length in each of a list of intervals.
+    Lengths,
+    /// The same, of few intervals about what lengths should be.
+    GradientLengths,
+    /// The sum of gradients less what balances them by the model's own law.
+    CentredGradient,
+    /// The sum of what the model expects the slope of that to be.
+    Slope,
+    /// The sum of the information that the model expects in records.
+    Information,
+    /// How many of these have a length in each of a list of intervals.
+    InformationLengths,
+    /// The sum of minus the second derivatives of the records' log-likelihoods.
+    Curvature,
+    /// How many of these have a length in each of a list of intervals.
+    CurvatureLengths,
+}
+
+impl Quantity {
+    /// The integers of a sum that is clipped at `clip`, with noise `tau` times its sensitivity.
+    pub(crate) fn scale(
+        self,
+        clip: f64,
+        tau: f64,
+        request: &PlanRequest,
+    ) -> Result<GradientScale, ScaleError> {
+        let d = request.dimension as usize;
+        let factor = factor(request.relation);
+        self.statistic().scale(clip, factor, tau, d)
+    }
+
+    /// The clip bound that is counted for one of 1.
+    pub(crate) fn counted(self, relation: Relation) -> f64 {
+        self.statistic().counted(1.0, factor(relation))
+    }
+
+    pub(crate) fn statistic(self) -> Statistic {
+        match self {
+            Quantity::Gradient => Statistic::Gradient,
+            Quantity::Products => Statistic::Products,
+            Quantity::Squares => Statistic::Squares,
+            Quantity::Lengths => Statistic::Lengths,
+            Quantity::GradientLengths => Statistic::GradientLengths,
+            Quantity::CentredGradient => Statistic::Centred,
+            Quantity::Slope => Statistic::Slope,
+            Quantity::Information => Statistic::Information,
+            Quantity::InformationLengths => Statistic::InformationLengths,
+            Quantity::Curvature => Statistic::Curvature,
+            Quantity::CurvatureLengths => Statistic::CurvatureLengths,
+        }
+    }
+}
+
+/// What decides how much noise the releases of a line get.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Noise {
+    /// Whatever this share of the budget comes to.
+    Share(f64),
+    /// The noise that the dynamics need anyway, as a multiple of the sensitivity;
+    /// more, if the budget asks for it.
+    AtLeast(f64),
+    /// What is released says how much.
+    Fixed,
+}
+
+/// So many like releases.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// What is released, as plans and reports name it.
+    pub what: &'static str,
+    pub question: Question,
+    pub noise: Noise,
+    /// How often, over all chains.
+    pub count: u64,
+    /// Which records each release is about.
+    pub subsampling: Subsampling,
+}
+
+impl Line {
+    /// Numbers drawn for one release.
+    pub fn coordinates(&self, request: &PlanRequest) -> u64 {
+        match self.question {
+            Question::Gradient => request.dimension,
+            Question::LogRatio | Question::Barker => 1,
+            Question::Learnt(quantity) => {
+                quantity.statistic().coordinates(request.dimension as usize) as u64
+            }
+        }
+    }
+
+    /// What a batch's sum is multiplied with to estimate that of all records.
+    pub fn weight(&self, request: &PlanRequest) -> f64 {
+        match self.subsampling {
+            Subsampling::All => 1.0,
+            Subsampling::Poisson(rate) => 1.0 / rate.rate().to_f64(),
+            Subsampling::FixedSize(size) => {
+                request.records.map_or(f64::NAN, |n| n as f64 / size as f64)
+            }
+        }
+    }
+}
+
+/// The integers that the vault works with.
+#[derive(Debug, Clone, Copy)]
+pub enum Scale {
+    Gradient(GradientScale),
+    LogRatio(PenaltyScale),
+    BatchLogRatio(BatchPenaltyScale),
+    Barker(BarkerScale),
+    /// In units of the clip bound, whatever it will be.
+    Learnt(GradientScale),
+}
+
+/// A line whose noise is settled.
+#[derive(Debug, Clone)]
+pub struct PlannedLine {
+    pub line: Line,
+    /// The noise multiplier: noise over sensitivity.
+    pub tau: f64,
+    pub scale: Scale,
+    /// What is charged.
+    pub event: Event,
+}
+
+impl PlannedLine {
+    /// Settles a line's noise at `tau` times its sensitivity.
+    pub(crate) fn new(
+        line: &Line,
+        tau: f64,
+        request: &PlanRequest,
+    ) -> Result<PlannedLine, PlanError> {
+        let coordinates = line.coordinates(request);
+        let (scale, event) = match line.question {
+            Question::Gradient => {
+                let factor = factor(request.relation);
+                let scale = GradientScale::new(request.clip_gradient(), factor, tau)?;
+                let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
+                let event = line.event(request.clip_gradient(), scale.sigma(), lattice, request)?;
+                (Scale::Gradient(scale), event)
+            }
+            Question::Learnt(quantity) => {
+                let scale = quantity.scale(1.0, tau, request)?;
+                let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
+                let counted = quantity.counted(request.relation);
+                let event = line.event(counted, scale.sigma(), lattice, request)?;
+                (Scale::Learnt(scale), event)
+            }
+            Question::LogRatio => line.log_ratio(tau, request)?,
+            Question::Barker => line.barker(request)?,
+        };
+        Ok(PlannedLine {
+            line: line.clone(),
+            tau,
+            scale,
+            event: event.times(line.count),
+        })
+    }
+}
+
+impl Line {
+    /// A sum of vectors of norm at most `clip`, with noise `sigma`.
+    fn event(
+        &self,
+        clip: f64,
+        sigma: f64,
+        lattice: Lattice,
+        request: &PlanRequest,
+    ) -> Result<Event, PlanError> {
+        let (what, relation) = (self.what, request.relation);
+        Ok(match self.subsampling {
+            Subsampling::All => {
+                let release = Gaussian::of_clip(what, clip, relation, sigma)?;
+                Event::Gaussian(release.on_lattice(lattice))
+            }
+            Subsampling::Poisson(rate) => {
+                let release = Subsampled::poisson(what, clip, relation, rate.rate(), sigma)?;
+                Event::Subsampled(release.on_lattice(lattice))
+            }
+            Subsampling::FixedSize(size) => {
+                let rate = batch_rate(size, public_records(request)?)?;
+                let release = Subsampled::without_replacement(what, clip, relation, rate, sigma)?;
+                Event::Subsampled(release.on_lattice(lattice))
+            }
+        })
+    }
+
+    fn log_ratio(&self, tau: f64, request: &PlanRequest) -> Result<(Scale, Event), PlanError> {
+        let clip = request.clip_log_ratio();
+        let (t, factor) = (request.temperature, factor(request.relation));
+        let scale = match self.subsampling {
+            Subsampling::All => {
+                let scale = PenaltyScale::new(factor, tau)?;
+                // Per unit of distance; the float product may round up, so take the
+                // number below.
+                let sigma = (f64::from(factor) * clip * tau).next_down();
+                let lattice = Lattice::new(penalty::LATTICE_RATIO, 1u64)?;
+                let event = self.event(clip, sigma, lattice, request)?;
+                return Ok((Scale::LogRatio(scale), event));
+            }
+            Subsampling::Poisson(rate) => BatchPenaltyScale::poisson(rate, t, factor, tau)?,
+            Subsampling::FixedSize(size) => {
+                BatchPenaltyScale::fixed_size(size, public_records(request)?, t, tau)?
+            }
+        };
+        let lattice = Lattice::new(scale.lattice_ratio(), 1u64)?;
+        let event = self.event(1.0, f64::from(factor) * tau, lattice, request)?;
+        Ok((Scale::BatchLogRatio(scale), event))
+    }
+
+    fn barker(&self, request: &PlanRequest) -> Result<(Scale, Event), PlanError> {
+        let records = public_records(request)?;
+        let Subsampling::FixedSize(size) = self.subsampling else {
+            return Err(PlanError::Settings(
+                "DP-Barker needs batches of a fixed size: give `batch_size`".into(),
+            ));
+        };
+        let scale = BarkerScale::new(size, records, request.temperature)?;
+        let lattice = Lattice::new(scale.lattice_ratio(), 1u64)?;
+        let test = Barker::new(self.what, size, records)?.on_lattice(lattice);
+        Ok((Scale::Barker(scale), Event::Barker(test)))
+    }
+}
+
+/// n, where batches of a fixed size are drawn.
+fn public_records(request: &PlanRequest) -> Result<u64, PlanError> {
+    match (request.relation, request.records) {
+        (Relation::Substitute, Some(n)) => Ok(n),
+        (Relation::ZeroOut, _) => Err(PlanError::Settings(
+            "batches of a fixed size are accounted under substitute, whose promise includes that of zero-out: use `relation` substitute, or `batch_rate` where the sampler has it".into(),
+        )),
+        _ => Err(PlanError::Settings(
+            "batches of a fixed size need a public number of records, which is private under add-remove: use `relation` substitute, or `batch_rate` where the sampler has it".into(),
+        )),
+    }
+}
+
+/// How often the clip bound one record's change moves a sum.
+pub(crate) fn factor(relation: Relation) -> u8 {
+    relation.factor()
+}
+
+/// `per_chain` releases in each of `chains`, or an error when there are too many to
+/// be counted.
+pub(crate) fn over_chains(per_chain: Option<u64>, chains: u64) -> Result<u64, PlanError> {
+    per_chain
+        .and_then(|n| n.checked_mul(chains))
+        .filter(|&n| n < 1 << 52)
+        .ok_or_else(|| PlanError::Settings("the run is too long to be counted".into()))
+}
