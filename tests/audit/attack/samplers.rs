@@ -255,7 +255,13 @@ impl Audited {
                 let plan = Plan::new(PlanRequest {
                     epsilon: Real::from(epsilon),
                     delta,
-                    settings: Settings::new().noise_split(gradients),
+                    settings: Settings {
+                        tau_gradient: None,
+                        tau_log_ratio: None,
+                        step_size: None,
+                        noise_split: Some(gradients),
+                        ..drafted.settings
+                    },
                     ..drafted
                 })?;
                 return Ok(Audited::planned(plan, source, shared_units));
