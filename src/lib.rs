@@ -63,7 +63,6 @@
 //! let fit = Analysis::new("retirement age", 2.0) // its share
 //!     .chains(2)
 //!     .iterations(100, 150)
-//!     .temper_to(500.0)                          // what 500 such people would tell: cheaper
 //!     .sample(&vault, &session)?;
 //!
 //! print!("{}", fit.summary().to_table());
@@ -78,6 +77,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! An analysis needs no settings; its sampler finds them. Another sampler is named by
+//! [`Analysis::algorithm`], and [`Settings`] has what can be set of each.
 //!
 //! The draws, [`Fit::draws`], may be shown to anybody; so may [`Fit::report`], which says what
 //! is promised, what was released, and what is not protected. A budget that outlives the
@@ -116,6 +118,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Analysis::sample_at`] keeps the state of the run in a directory as it goes, and
+//! [`Analysis::resume`] goes on with a run that was stopped or killed, on the charge that it has.
 //!
 //! # A sampler of your own
 //!

@@ -14,16 +14,16 @@ use super::request::Analysis;
 use super::run::Job;
 use crate::accounting::{Grant, LedgerError, Meter, Reservation, Session, random_id};
 use crate::model::Model;
-use crate::output::{Outset, RunDirectory, RunError, RunLedger, Unfinished};
+use crate::output::{RunDirectory, RunError, RunLedger, RunState, Unfinished};
 use crate::privacy::PrivateRng;
-use crate::sampler::{Begun, Plan, SampleError, released_before};
+use crate::sampler::{Plan, SampleError, SavedChain, released_before};
 
 /// What of a run is on the disk.
 pub(crate) struct SavedRun {
     pub store: Unfinished,
-    outset: Outset,
+    run_state: RunState,
     /// What its chains go on from.
-    pub begun: Vec<Option<Begun>>,
+    pub begun: Vec<Option<SavedChain>>,
     /// Whether it was begun before, by this process or another.
     pub is_resumed: bool,
 }
@@ -35,10 +35,10 @@ impl SavedRun {
     ///
     /// There is none; another process is at it; its files are not as they were written.
     pub fn open(place: &Path) -> Result<SavedRun, Error> {
-        let (store, outset, begun) = Unfinished::open(place)?;
+        let (store, run_state, begun) = Unfinished::open(place)?;
         Ok(SavedRun {
             store,
-            outset,
+            run_state,
             begun,
             is_resumed: true,
         })
@@ -59,18 +59,18 @@ impl SavedRun {
         let (model, plan) = (job.vault.density().model(), &job.prepared.plan);
         // What an interrupted run publishes: no more of a file than the model asks for.
         let analysis = job.analysis.clone().started_in(model);
-        let mut outset = Outset::new(json!(analysis), command, model.source.clone());
-        outset.constants = model.constants.clone();
-        outset.records = plan.request.records;
-        outset.events = json!(plan.events);
-        outset.chains = plan.request.chains;
-        outset.learns = plan.request.algorithm.learns();
+        let mut run_state = RunState::new(json!(analysis), command, model.source.clone());
+        run_state.constants = model.constants.clone();
+        run_state.records = plan.request.records;
+        run_state.events = json!(plan.events);
+        run_state.chains = plan.request.chains;
+        run_state.learns = plan.request.algorithm.learns();
         // Once more, since reading the data takes a while.
         RunDirectory::check(place, overwrite).map_err(Error::write)?;
         Ok(SavedRun {
-            store: Unfinished::create(place, &outset).map_err(Error::write)?,
+            store: Unfinished::create(place, &run_state).map_err(Error::write)?,
             begun: Vec::new(),
-            outset,
+            run_state,
             is_resumed: false,
         })
     }
@@ -81,12 +81,12 @@ impl SavedRun {
     ///
     /// Its file does not say.
     pub fn analysis(&self) -> Result<Analysis, Error> {
-        serde_json::from_value(self.outset.analysis.clone()).map_err(|_| self.unknown())
+        serde_json::from_value(self.run_state.analysis.clone()).map_err(|_| self.unknown())
     }
 
     /// What its program wrote down; null where it was begun by the library.
     pub fn command(&self) -> &Value {
-        &self.outset.command
+        &self.run_state.command
     }
 
     /// It does not say how it was begun.
@@ -104,8 +104,8 @@ impl SavedRun {
     /// They are not.
     pub fn check_model(&self, model: &Model, names: [&str; 2]) -> Result<(), Error> {
         let changed = match (
-            model.source == self.outset.model,
-            model.constants == self.outset.constants,
+            model.source == self.run_state.model,
+            model.constants == self.run_state.constants,
         ) {
             (true, true) => return Ok(()),
             (false, _) => names[0],
@@ -120,18 +120,18 @@ impl SavedRun {
     ///
     /// It is not.
     pub fn check_plan(&self, plan: &Plan) -> Result<(), Error> {
-        if plan.request.records != self.outset.records {
+        if plan.request.records != self.run_state.records {
             return Err(Error::Settings(format!(
                 "the data have {} records (or units), and {} when the run began: a run goes on with the data it was charged for",
                 shown(plan.request.records),
-                shown(self.outset.records)
+                shown(self.run_state.records)
             )));
         }
         // As JSON writes them, since that is how they were kept.
         let events = serde_json::to_string(&plan.events);
         let events = events.and_then(|text| serde_json::from_str::<Value>(&text));
-        let same = events.is_ok_and(|events| events == self.outset.events);
-        if !same || plan.request.chains != self.outset.chains {
+        let same = events.is_ok_and(|events| events == self.run_state.events);
+        if !same || plan.request.chains != self.run_state.chains {
             return Err(Error::Settings(
                 "the settings of the run come to another plan than the one it was charged for: a file that it reads has changed, or the program has".into(),
             ));
@@ -141,7 +141,7 @@ impl SavedRun {
 
     /// The run's own noise: new each time it goes on.
     pub fn noise(&self, root: PrivateRng) -> Result<PrivateRng, Error> {
-        match self.outset.resumed {
+        match self.run_state.resumed {
             0 => Ok(root),
             // With a seed, for tests, another stream; the chains' are the first.
             times => Ok(root.fork(u64::MAX - times).map_err(SampleError::from)?),
@@ -150,8 +150,8 @@ impl SavedRun {
 
     /// Iterations of each chain that are over, and how many of all were lost.
     pub fn done_and_lost(&self) -> (Vec<u64>, u64) {
-        let last = |begun: &Option<Begun>| begun.as_ref().map(|begun| begun.last.clone());
-        let chains = || self.begun.iter().take(self.outset.chains as usize);
+        let last = |begun: &Option<SavedChain>| begun.as_ref().map(|begun| begun.last.clone());
+        let chains = || self.begun.iter().take(self.run_state.chains as usize);
         let done = chains().map(|begun| last(begun).map_or(0, |c| c.granted));
         let lost = chains().map(|begun| last(begun).map_or(0, |c| c.lost + c.granted - c.done));
         (done.collect(), lost.sum())
@@ -159,17 +159,17 @@ impl SavedRun {
 
     /// Whether all iterations are over, so that nothing more will be released.
     fn is_over(&self, plan: &Plan) -> bool {
-        let over = |begun: &Option<Begun>| {
+        let over = |begun: &Option<SavedChain>| {
             let last = begun.as_ref().map(|begun| &begun.last);
             last.is_some_and(|last| last.granted == plan.iterations_per_chain)
         };
-        let mut chains = self.begun.iter().take(self.outset.chains as usize);
+        let mut chains = self.begun.iter().take(self.run_state.chains as usize);
         !self.begun.is_empty() && chains.all(over)
     }
 
     /// What the report says about the charge.
     pub fn ledger(&mut self) -> Option<&mut RunLedger> {
-        self.outset.ledger.as_mut()
+        self.run_state.ledger.as_mut()
     }
 
     /// Charges the run to its session, or goes on with the charge that it has; `None` if it
@@ -185,7 +185,7 @@ impl SavedRun {
     ) -> Result<Option<Reservation<'a>>, Error> {
         let plan = &job.prepared.plan;
         let request = job.prepared.promise.request(job.analysis.name(), plan);
-        let charge = match (&self.outset.ledger, &self.outset.token) {
+        let charge = match (&self.run_state.ledger, &self.run_state.token) {
             (Some(ledger), _) => Some(ledger.charge()),
             (None, Some(token)) => session.find_charge(token)?,
             (None, None) => None,
@@ -198,25 +198,25 @@ impl SavedRun {
             Some(_) if self.is_over(plan) => return Ok(None),
             None if self.begun.iter().all(Option::is_none) => {
                 let token = random_id().map_err(Error::Randomness)?;
-                self.outset.token = Some(token.clone());
+                self.run_state.token = Some(token.clone());
                 self.note()?;
-                session.reserve_resumable(&request, &token, self.outset.courses() as usize)?
+                session.reserve_resumable(&request, &token, self.run_state.parts() as usize)?
             }
             _ => return Err(LedgerError::NotResumable.into()),
         };
-        self.outset.token = None;
+        self.run_state.token = None;
         // A session in memory leaves nothing to be looked up.
         let path = session.path()?;
-        self.outset.ledger = path.map(|path| RunLedger::new(&path, &reservation));
+        self.run_state.ledger = path.map(|path| RunLedger::new(&path, &reservation));
         self.note()?;
         Ok(Some(reservation))
     }
 
     /// What the last state of each chain, and of what is learnt before, allows it.
     fn states(&self) -> Vec<Option<Grant>> {
-        let grant = |begun: &Option<Begun>| begun.as_ref().map(|b| b.last.grant.clone());
+        let grant = |begun: &Option<SavedChain>| begun.as_ref().map(|b| b.last.grant.clone());
         let mut states: Vec<_> = self.begun.iter().map(grant).collect();
-        states.resize(self.outset.courses() as usize, None);
+        states.resize(self.run_state.parts() as usize, None);
         states
     }
 
@@ -229,7 +229,7 @@ impl SavedRun {
     pub fn meter(&self, plan: &Plan) -> Result<Meter, Error> {
         let released = released_before(plan, &self.begun)?;
         let events = plan.events.clone();
-        let meter = match self.outset.ledger {
+        let meter = match self.run_state.ledger {
             None => Meter::resumed(events, &released),
             Some(_) => Meter::watermarked(events, &released),
         };
@@ -238,12 +238,12 @@ impl SavedRun {
 
     /// Counts that the run goes on once more.
     pub fn goes_on(&mut self) -> Result<(), Error> {
-        self.outset.resumed += 1;
+        self.run_state.resumed += 1;
         self.note()
     }
 
     fn note(&self) -> Result<(), Error> {
-        self.store.note(&self.outset).map_err(Error::write)
+        self.store.note(&self.run_state).map_err(Error::write)
     }
 }
 

@@ -28,4 +28,4 @@ pub use report::{Report, ReportFile, ReportPrior};
 pub use run::{Run, RunError};
 pub(crate) use run::{evidence, facts, is_private, parameters, read_chains, read_json};
 pub use run_directory::{RunDirectory, RunDirectoryError};
-pub use unfinished::{Outset, Unfinished, UnfinishedError, is_unfinished};
+pub use unfinished::{RunState, Unfinished, UnfinishedError, is_unfinished};

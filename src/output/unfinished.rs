@@ -32,7 +32,7 @@ use serde_json::Value;
 use super::privacy_report::RunLedger;
 use super::run_directory::{RunDirectory, RunDirectoryError, remove_quietly};
 use crate::accounting::{Slot, read_slot, slot_bytes, sync_folder};
-use crate::sampler::{Begun, Checkpoint, Draw, Keeper};
+use crate::sampler::{Checkpoint, Draw, Keeper, SavedChain};
 
 const FOLDER: &str = "unfinished";
 const LOCK: &str = "lock";
@@ -45,7 +45,7 @@ const FORMAT: u32 = 3;
 /// part of what an interrupted run publishes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Outset {
+pub struct RunState {
     format: u32,
     version: String,
     /// The analysis, as what began it reads it back.
@@ -70,10 +70,10 @@ pub struct Outset {
     pub resumed: u64,
 }
 
-impl Outset {
+impl RunState {
     /// Of a run that was neither charged nor gone on with.
-    pub fn new(analysis: Value, command: Value, model: String) -> Outset {
-        Outset {
+    pub fn new(analysis: Value, command: Value, model: String) -> RunState {
+        RunState {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             analysis,
@@ -91,9 +91,9 @@ impl Outset {
     }
 }
 
-impl Outset {
+impl RunState {
     /// What is kept in files of its own: the chains, and what is learnt before them.
-    pub fn courses(&self) -> u64 {
+    pub fn parts(&self) -> u64 {
         self.chains + u64::from(self.learns)
     }
 }
@@ -154,7 +154,7 @@ struct State {
 impl Unfinished {
     /// Begins a run at `place`, which [`RunDirectory::check`] has allowed. An older run
     /// there stays until the new one has something to show; an unfinished one is given up.
-    pub fn create(place: &Path, outset: &Outset) -> Result<Unfinished, RunDirectoryError> {
+    pub fn create(place: &Path, run_state: &RunState) -> Result<Unfinished, RunDirectoryError> {
         let run = match place.is_dir() {
             true => tempfile::Builder::new()
                 .prefix(".dpm-run-")
@@ -169,10 +169,10 @@ impl Unfinished {
         let fresh = run.path().join(FOLDER);
         let made = || -> io::Result<(File, Vec<Mutex<ChainFiles>>)> {
             fs::create_dir(&fresh)?;
-            write_json(&fresh.join(RUN), outset)?;
+            write_json(&fresh.join(RUN), run_state)?;
             let lock = File::create(fresh.join(LOCK))?;
             lock.lock()?;
-            let chains = (1..=outset.courses()).map(|chain| {
+            let chains = (1..=run_state.parts()).map(|chain| {
                 let (draws, slots) = open_files(&fresh, chain)?;
                 Ok(Mutex::new(ChainFiles {
                     draws,
@@ -215,7 +215,9 @@ impl Unfinished {
     /// # Errors
     ///
     /// There is none; another process is at it; its files are not as they were written.
-    pub fn open(place: &Path) -> Result<(Unfinished, Outset, Vec<Option<Begun>>), UnfinishedError> {
+    pub fn open(
+        place: &Path,
+    ) -> Result<(Unfinished, RunState, Vec<Option<SavedChain>>), UnfinishedError> {
         if !is_unfinished(place) {
             return Err(UnfinishedError::None(place.to_path_buf()));
         }
@@ -243,11 +245,11 @@ impl Unfinished {
         if known["format"] != FORMAT || version != env!("CARGO_PKG_VERSION") {
             return Err(UnfinishedError::Version(version.escape_debug().to_string()));
         }
-        let outset: Outset = serde_json::from_value(known).map_err(|e| damaged(&path, e))?;
+        let run_state: RunState = serde_json::from_value(known).map_err(|e| damaged(&path, e))?;
         let mut chains = Vec::new();
         let mut begun = Vec::new();
-        for chain in 1..=outset.courses() {
-            let (files, last) = open_chain(&folder, chain, chain <= outset.chains)?;
+        for chain in 1..=run_state.parts() {
+            let (files, last) = open_chain(&folder, chain, chain <= run_state.chains)?;
             chains.push(Mutex::new(files));
             begun.push(last);
         }
@@ -256,7 +258,7 @@ impl Unfinished {
             chains,
             _lock: lock,
         };
-        Ok((unfinished, outset, begun))
+        Ok((unfinished, run_state, begun))
     }
 
     /// Where the run stands.
@@ -265,9 +267,9 @@ impl Unfinished {
     }
 
     /// Replaces what is known of the run as a whole.
-    pub fn note(&self, outset: &Outset) -> Result<(), RunDirectoryError> {
+    pub fn note(&self, run_state: &RunState) -> Result<(), RunDirectoryError> {
         let path = self.folder().join(RUN);
-        write_json(&path, outset).map_err(|source| RunDirectoryError::Write { path, source })
+        write_json(&path, run_state).map_err(|source| RunDirectoryError::Write { path, source })
     }
 
     /// Takes the state away, and the directory if nothing else is in it: nothing was
@@ -365,7 +367,7 @@ fn open_chain(
     folder: &Path,
     chain: u64,
     has_draws: bool,
-) -> Result<(ChainFiles, Option<Begun>), UnfinishedError> {
+) -> Result<(ChainFiles, Option<SavedChain>), UnfinishedError> {
     let path = folder.join(format!("chain-{chain}.draws"));
     let fail = |source| UnfinishedError::Read {
         path: path.clone(),
@@ -398,7 +400,7 @@ fn open_chain(
     draws.read_to_string(&mut text).map_err(fail)?;
     let lines: Result<Vec<Draw>, _> = text.lines().map(serde_json::from_str).collect();
     let lines = lines.map_err(|e| damaged(&path, e))?;
-    let begun = state.map(|state| Begun {
+    let begun = state.map(|state| SavedChain {
         last: state.checkpoint,
         draws: lines,
     });

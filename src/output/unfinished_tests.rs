@@ -4,11 +4,11 @@ use super::*;
 use crate::accounting::Grant;
 use crate::sampler::Phase;
 
-fn outset() -> Outset {
-    let mut outset = Outset::new(json!({ "chains": 2 }), Value::Null, "model {}".into());
-    outset.token = Some("t1".into());
-    outset.chains = 2;
-    outset
+fn run_state() -> RunState {
+    let mut run_state = RunState::new(json!({ "chains": 2 }), Value::Null, "model {}".into());
+    run_state.token = Some("t1".into());
+    run_state.chains = 2;
+    run_state
 }
 
 fn checkpoint(done: u64, draws: u64) -> Checkpoint {
@@ -60,7 +60,7 @@ fn settled<T, E: std::fmt::Display>(act: impl Fn() -> Result<T, E>) -> Result<T,
     act()
 }
 
-type Opened = (Unfinished, Outset, Vec<Option<Begun>>);
+type Opened = (Unfinished, RunState, Vec<Option<SavedChain>>);
 
 fn open_again(place: &Path) -> Result<Opened, UnfinishedError> {
     settled(|| Unfinished::open(place))
@@ -77,7 +77,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn what_was_kept_is_what_is_read() {
     let (base, place) = place();
-    let run = Unfinished::create(&place, &outset()).unwrap();
+    let run = Unfinished::create(&place, &run_state()).unwrap();
     assert_eq!(names(base.path()), ["run"]);
     run.keep(0, &checkpoint(0, 0)).unwrap();
     run.keep(0, &checkpoint(2, 2)).unwrap();
@@ -106,7 +106,7 @@ fn whatever_a_kill_leaves_the_last_checkpoint_counts() {
     let folder = place.join(FOLDER);
     let read = |name: &str| fs::read(folder.join(name)).unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
-    let run = Unfinished::create(&place, &outset()).unwrap();
+    let run = Unfinished::create(&place, &run_state()).unwrap();
     let mut known = vec![(
         read("chain-1.even"),
         read("chain-1.odd"),
@@ -127,7 +127,7 @@ fn whatever_a_kill_leaves_the_last_checkpoint_counts() {
             0 => ("chain-1.even", &before.0, &after.0),
             _ => ("chain-1.odd", &before.1, &after.1),
         };
-        let last = |kept: Option<&Begun>| kept.map(|b| (b.last.done, b.draws.len() as u64));
+        let last = |kept: Option<&SavedChain>| kept.map(|b| (b.last.done, b.draws.len() as u64));
         let expected = (number > 0).then(|| (number as u64 - 1, number as u64 - 1));
         // The draws come first, whole or in part.
         for length in before.2.len()..=after.2.len() {
@@ -167,7 +167,7 @@ fn whatever_a_kill_leaves_the_last_checkpoint_counts() {
 fn what_no_kill_leaves_is_damage() {
     let (_base, place) = place();
     let folder = place.join(FOLDER);
-    let run = Unfinished::create(&place, &outset()).unwrap();
+    let run = Unfinished::create(&place, &run_state()).unwrap();
     run.keep(0, &checkpoint(0, 0)).unwrap();
     run.keep(0, &checkpoint(2, 2)).unwrap();
     drop(run);
@@ -223,7 +223,7 @@ fn one_process_at_a_time() {
         Unfinished::open(&place),
         Err(UnfinishedError::None(_))
     ));
-    let run = Unfinished::create(&place, &outset()).unwrap();
+    let run = Unfinished::create(&place, &run_state()).unwrap();
     assert!(matches!(
         Unfinished::open(&place),
         Err(UnfinishedError::UnderWay(_))
@@ -232,7 +232,7 @@ fn one_process_at_a_time() {
         let error = RunDirectory::check(&place, overwrite).unwrap_err();
         assert!(matches!(error, RunDirectoryError::UnderWay(_)), "{error}");
     }
-    assert!(Unfinished::create(&place, &outset()).is_err());
+    assert!(Unfinished::create(&place, &run_state()).is_err());
     drop(run);
     let run = open_again(&place).unwrap();
     assert!(is_under_way(&place));
@@ -251,14 +251,14 @@ fn an_older_run_stays_until_there_is_a_new_one() {
     let old = RunDirectory::create(&place, false).unwrap();
     old.write("privacy.json", "old").unwrap();
     old.publish(false).unwrap();
-    let run = Unfinished::create(&place, &outset()).unwrap();
+    let run = Unfinished::create(&place, &run_state()).unwrap();
     assert_eq!(names(&place), ["privacy.json", FOLDER]);
     run.discard();
     drop(run);
     assert_eq!(names(&place), ["privacy.json"]);
-    drop(settled(|| Unfinished::create(&place, &outset())).unwrap());
+    drop(settled(|| Unfinished::create(&place, &run_state())).unwrap());
     // Given up for another.
-    let mut other = outset();
+    let mut other = run_state();
     other.model = "other".into();
     let run = settled(|| Unfinished::create(&place, &other)).unwrap();
     run.keep(1, &checkpoint(2, 2)).unwrap();
@@ -283,7 +283,7 @@ fn an_older_run_stays_until_there_is_a_new_one() {
     assert_eq!(names(base.path()), ["run"]);
 
     let fresh = base.path().join("fresh");
-    let run = Unfinished::create(&fresh, &outset()).unwrap();
+    let run = Unfinished::create(&fresh, &run_state()).unwrap();
     run.discard();
     assert!(!fresh.exists());
 }

@@ -22,7 +22,7 @@ mod walks;
 
 use crate::accounting::{Real, Relation};
 
-pub use chain::checkpoint::{Begun, Checkpoint, Keeper, Keeping, released_before};
+pub use chain::checkpoint::{Checkpoint, Keeper, Keeping, SavedChain, released_before};
 pub use chain::private_oracle::PrivateOracle;
 pub use chain::run::{
     Chain, Draw, Observer, Oracles, Phase, PrivateSettings, sample_from, sample_privately,

@@ -78,7 +78,7 @@ pub struct Keeping<'a> {
     pub keeper: &'a dyn Keeper,
     /// The state of each chain, and behind them that of the start where there is one; `None`
     /// for one that has not begun. Empty for a new run.
-    pub begun: Vec<Option<Begun>>,
+    pub begun: Vec<Option<SavedChain>>,
     /// The charge that each checkpoint is granted on; `None` of a run without a ledger.
     pub charge: Option<&'a Reservation<'a>>,
 }
@@ -125,24 +125,24 @@ impl Names {
 
 /// A chain that was cut short.
 #[derive(Debug, Clone)]
-pub struct Begun {
+pub struct SavedChain {
     /// The checkpoint that was kept last.
     pub last: Checkpoint,
     /// The draws of all checkpoints.
     pub draws: Vec<Draw>,
 }
 
-impl Begun {
+impl SavedChain {
     /// What was kept of a chain, in the order in which it was kept; `None` of nothing.
     #[cfg(test)]
-    pub fn of(checkpoints: Vec<Checkpoint>) -> Option<Begun> {
+    pub fn of(checkpoints: Vec<Checkpoint>) -> Option<SavedChain> {
         let mut draws = Vec::new();
         let mut last = None;
         for mut checkpoint in checkpoints {
             draws.append(&mut checkpoint.draws);
             last = Some(checkpoint);
         }
-        last.map(|last| Begun { last, draws })
+        last.map(|last| SavedChain { last, draws })
     }
 
     /// Releases of each line that this chain, or the start, has made or may have made.
@@ -162,7 +162,7 @@ impl Begun {
 /// # Errors
 ///
 /// The checkpoints are not this plan's.
-pub fn released_before(plan: &Plan, begun: &[Option<Begun>]) -> Result<Vec<u64>, SampleError> {
+pub fn released_before(plan: &Plan, begun: &[Option<SavedChain>]) -> Result<Vec<u64>, SampleError> {
     let mut sum = vec![0; plan.lines.len()];
     for chain in begun.iter().flatten() {
         for (sum, released) in sum.iter_mut().zip(chain.released(plan)?) {

@@ -9,7 +9,7 @@ use crate::accounting::{Meter, Real};
 use crate::density::Density;
 use crate::model::{Constants, Model};
 use crate::privacy::{OnBadRows, PrivateRng, Rows, Vault};
-use crate::sampler::chain::run::{Chain, Course, Observer, Phase, PrivateSettings, Recorder};
+use crate::sampler::chain::run::{Chain, ChainRunner, Observer, Phase, PrivateSettings, Recorder};
 use crate::sampler::chain::warmup::Warmup;
 use crate::sampler::contract::Reference;
 use crate::sampler::contract::Walker;
@@ -191,10 +191,10 @@ impl Memory {
         }
     }
 
-    fn begun(&self) -> Option<Begun> {
+    fn begun(&self) -> Option<SavedChain> {
         let kept = self.kept.lock().unwrap();
         let read = |text: &String| serde_json::from_str(text).unwrap();
-        Begun::of(kept.iter().map(read).collect())
+        SavedChain::of(kept.iter().map(read).collect())
     }
 }
 
@@ -256,7 +256,7 @@ fn run(
     answers: &mut Answers,
     density: &Density,
     keeper: Option<&Memory>,
-    begun: Option<&Begun>,
+    begun: Option<&SavedChain>,
     until: u64,
 ) -> Result<Chain, SampleError> {
     let Kind::Private(sampler) = plan.request.algorithm.kind else {
@@ -272,7 +272,7 @@ fn run(
         begun: Vec::new(),
         charge: None,
     });
-    let mut course = Course {
+    let mut course = ChainRunner {
         walker: walker.as_mut(),
         oracle: answers,
         density,
@@ -421,7 +421,9 @@ fn windows_that_were_open_at_a_kill_are_released_and_lost() {
                 );
                 let before = begun
                     .as_ref()
-                    .map_or(vec![0; made.len()], |b: &Begun| b.released(&plan).unwrap());
+                    .map_or(vec![0; made.len()], |b: &SavedChain| {
+                        b.released(&plan).unwrap()
+                    });
                 for (made, (now, before)) in
                     made.iter_mut().zip(answers.released.iter().zip(before))
                 {
@@ -429,7 +431,7 @@ fn windows_that_were_open_at_a_kill_are_released_and_lost() {
                 }
                 all.extend(memory.kept.into_inner().unwrap());
                 let read = |text: &String| serde_json::from_str::<Checkpoint>(text).unwrap();
-                begun = Begun::of(all.iter().map(read).collect());
+                begun = SavedChain::of(all.iter().map(read).collect());
                 let b = begun.as_ref().unwrap();
                 let counted = b.released(&plan).unwrap();
                 for ((counted, made), line) in counted.iter().zip(&made).zip(&plan.lines) {
@@ -623,7 +625,7 @@ fn draws_ask_and_lose_nothing(plan: &Plan) {
         assert!(made <= most && *most <= line.line.count);
     }
     assert_eq!(of_start.grant.released, made);
-    let begun: Vec<_> = kept.into_iter().map(|c| Begun::of(vec![c?])).collect();
+    let begun: Vec<_> = kept.into_iter().map(|c| SavedChain::of(vec![c?])).collect();
     let released = released_before(plan, &begun).unwrap();
     assert_eq!(released, meter.counts());
 }

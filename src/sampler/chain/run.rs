@@ -12,7 +12,7 @@ use crate::accounting::Meter;
 use crate::density::Density;
 use crate::privacy::{NotPrivate, PrivateRng, Vault};
 use crate::sampler::chain::checkpoint::{
-    Begun, Checkpoint, Keeping, Names, planned_releases, window,
+    Checkpoint, Keeping, Names, SavedChain, planned_releases, window,
 };
 use crate::sampler::chain::exact_number;
 use crate::sampler::chain::private_oracle::PrivateOracle;
@@ -241,7 +241,7 @@ pub fn sample_from(
             }
         };
         let asks = learnt.as_ref().is_none_or(|l| l.chains_ask(plan));
-        let mut course = Course {
+        let mut course = ChainRunner {
             walker: walker.as_mut(),
             oracle: oracle.as_mut(),
             density,
@@ -335,7 +335,7 @@ fn learn(
 }
 
 /// A chain that is about to go.
-pub(crate) struct Course<'a, O: Observer> {
+pub(crate) struct ChainRunner<'a, O: Observer> {
     pub walker: &'a mut dyn Walker,
     pub oracle: &'a mut dyn Oracle,
     pub density: &'a Density,
@@ -352,12 +352,12 @@ pub(crate) struct Course<'a, O: Observer> {
     pub at: u64,
 }
 
-impl<O: Observer> Course<'_, O> {
+impl<O: Observer> ChainRunner<'_, O> {
     /// Takes over a chain that was cut short, after the window that it lost. `released`:
     /// what it has released, that window included.
     pub fn go_on_from(
         &mut self,
-        begun: &Begun,
+        begun: &SavedChain,
         released: Vec<u64>,
         iterations: u64,
         rng: &mut ChaCha8Rng,
@@ -551,7 +551,7 @@ impl<'a, O: Observer> Recorder<'a, O> {
     }
 
     /// Takes over what was recorded before, and counts what was lost since.
-    fn go_on_from(&mut self, begun: &Begun, lost: u64) {
+    fn go_on_from(&mut self, begun: &SavedChain, lost: u64) {
         self.draws = begun.draws.clone();
         self.kept = self.draws.len();
         self.accepted = begun.last.accepted;

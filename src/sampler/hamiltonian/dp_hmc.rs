@@ -181,7 +181,7 @@ impl Reference for DpHmc {
         oracle: &mut dyn Oracle,
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        Box::new(Chain {
+        Box::new(HmcWalker {
             settings: Settings {
                 step_size: r
                     .settings
@@ -203,13 +203,13 @@ impl Reference for DpHmc {
     }
 }
 
-struct Chain {
+struct HmcWalker {
     settings: Settings,
     jitter: Jitter,
     state: State,
 }
 
-impl Walker for Chain {
+impl Walker for HmcWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let (next, info) = step(&self.state, oracle, &self.settings, &mut self.jitter, rng)?;
         self.state = next;

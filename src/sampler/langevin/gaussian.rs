@@ -30,7 +30,7 @@ use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError, View};
 use crate::sampler::contract::plan::Plan;
 use crate::sampler::contract::{Step, Walker};
-use crate::sampler::langevin::start::{LINES, Looking, Start, add, noise, pairs};
+use crate::sampler::langevin::start::{LINES, Start, StartSearch, add, noise, pairs};
 use crate::sampler::random::normals;
 use crate::sampler::stochastic::{all_finite, followed};
 
@@ -60,15 +60,15 @@ pub(crate) fn releases(plan: &Plan, rounds: Range<u64>) -> u64 {
 
 /// One round.
 pub(crate) fn round(
-    looking: &mut Looking,
+    search: &mut StartSearch,
     round: u64,
     rng: &mut ChaCha8Rng,
 ) -> Result<(), SampleError> {
-    let Looking {
+    let StartSearch {
         start,
         plan,
         oracle,
-    } = looking;
+    } = search;
     let d = start.frame().dimension();
     let temperature = plan.request.temperature;
     let count = releases(plan, round..round + 1);

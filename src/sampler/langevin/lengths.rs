@@ -9,15 +9,15 @@ const FULLEST: f64 = 4.0;
 
 /// The part of a histogram that rises above its noise.
 #[derive(Debug)]
-pub(crate) struct Lengths {
+pub(crate) struct LengthHistogram {
     counts: Vec<f64>,
 }
 
-impl Lengths {
+impl LengthHistogram {
     /// From counts whose noise has this standard deviation: the bins around the fullest one, up
     /// to where the first is lost in the noise, so that a bin far away that the noise alone has
     /// filled is not taken for a length. None where nothing is seen.
-    pub fn visible(counts: &[f64], sd: f64) -> Option<Lengths> {
+    pub fn visible(counts: &[f64], sd: f64) -> Option<LengthHistogram> {
         let seen = |bin: &usize| counts[*bin] > VISIBLE * sd;
         let fullest = (0..counts.len()).max_by(|a, b| counts[*a].total_cmp(&counts[*b]))?;
         if counts[fullest] <= FULLEST * sd {
@@ -29,7 +29,7 @@ impl Lengths {
         for bin in above.chain(below).chain([fullest]) {
             visible[bin] = counts[bin];
         }
-        Some(Lengths { counts: visible })
+        Some(LengthHistogram { counts: visible })
     }
 
     /// How many there are.
@@ -114,19 +114,20 @@ mod tests {
     #[test]
     fn what_stands_apart_is_noise() {
         let counts = histogram(&[(3, 35.0), (9, 40.0), (10, 500.0), (11, 31.0), (13, 99.0)]);
-        let lengths = Lengths::visible(&counts, 10.0).unwrap();
+        let lengths = LengthHistogram::visible(&counts, 10.0).unwrap();
         assert_eq!(lengths.records(), 571.0);
         // 40 of 571 are below the bin 10.
         assert_eq!(lengths.quantile(0.05), upper_end(9));
         assert_eq!(lengths.quantile(0.5), upper_end(10));
         assert_eq!(lengths.quantile(1.0), upper_end(11));
-        assert!(Lengths::visible(&histogram(&[(5, 39.0)]), 10.0).is_none());
-        assert!(Lengths::visible(&[], 10.0).is_none());
+        assert!(LengthHistogram::visible(&histogram(&[(5, 39.0)]), 10.0).is_none());
+        assert!(LengthHistogram::visible(&[], 10.0).is_none());
     }
 
     #[test]
     fn a_length_that_some_exceed_is_inside_of_its_bin() {
-        let lengths = Lengths::visible(&histogram(&[(10, 100.0), (11, 40.0)]), 1.0).unwrap();
+        let lengths =
+            LengthHistogram::visible(&histogram(&[(10, 100.0), (11, 40.0)]), 1.0).unwrap();
         assert_eq!(lengths.exceeded_by(0.0), upper_end(11));
         let half = (upper_end(10) * upper_end(11)).sqrt();
         assert!((lengths.exceeded_by(20.0) / half - 1.0).abs() < 1e-12);
@@ -136,10 +137,10 @@ mod tests {
 
     #[test]
     fn clipping_in_the_middle_loses_what_is_above() {
-        let lengths = Lengths::visible(&histogram(&[(10, 100.0), (12, 100.0)]), 0.0);
+        let lengths = LengthHistogram::visible(&histogram(&[(10, 100.0), (12, 100.0)]), 0.0);
         // With no noise at all the empty bin between them ends the run.
         assert_eq!(lengths.unwrap().records(), 100.0);
-        let lengths = Lengths {
+        let lengths = LengthHistogram {
             counts: histogram(&[(10, 100.0), (12, 100.0)]),
         };
         assert_eq!(lengths.lost_by_clipping(upper_end(12)), 1.0);

@@ -143,7 +143,7 @@ impl Sampler for DpLangevin {
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
         let d = theta.len();
-        Box::new(Chain::new(
+        Box::new(LangevinWalker::new(
             plan,
             Frame::about(theta),
             1.0,
@@ -201,7 +201,7 @@ pub(crate) fn chain(plan: &Plan, learnt: &Start, rng: &mut ChaCha8Rng) -> Box<dy
     }
     let frame = learnt.frame().clone();
     let u = normals(frame.dimension(), rng);
-    Box::new(Chain::new(plan, frame, learnt.clip(), u, rng))
+    Box::new(LangevinWalker::new(plan, frame, learnt.clip(), u, rng))
 }
 
 /// Time that a chain travels with this clip bound, in units in which the posterior is about a
@@ -278,7 +278,7 @@ impl Dynamics {
     }
 }
 
-struct Chain {
+struct LangevinWalker {
     frame: Frame,
     clip: f64,
     temperature: f64,
@@ -298,9 +298,15 @@ struct State {
     p: Vec<f64>,
 }
 
-impl Chain {
-    fn new(plan: &Plan, frame: Frame, clip: f64, u: Vec<f64>, rng: &mut ChaCha8Rng) -> Chain {
-        Chain {
+impl LangevinWalker {
+    fn new(
+        plan: &Plan,
+        frame: Frame,
+        clip: f64,
+        u: Vec<f64>,
+        rng: &mut ChaCha8Rng,
+    ) -> LangevinWalker {
+        LangevinWalker {
             dynamics: Dynamics::new(noise(plan, clip)),
             temperature: plan.request.temperature,
             gradients_per_draw: plan.request.gradients_per_draw(),
@@ -326,7 +332,7 @@ impl Chain {
     }
 }
 
-impl Walker for Chain {
+impl Walker for LangevinWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let mut last = followed(true, self.dynamics.h, Vec::new());
         for _ in 0..self.gradients_per_draw {
@@ -358,7 +364,7 @@ impl Walker for Chain {
     }
 }
 
-impl Chain {
+impl LangevinWalker {
     fn kick(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let Dynamics { h, a, extra } = self.dynamics;
         let middle = moved(&self.state.u, 0.5 * h, &self.state.p);
@@ -462,7 +468,7 @@ mod tests {
             rng: ChaCha8Rng::seed_from_u64(3),
         };
         let mut rng = ChaCha8Rng::seed_from_u64(4);
-        let mut chain = Chain::new(&plan, frame, clip, vec![0.0, 0.0], &mut rng);
+        let mut chain = LangevinWalker::new(&plan, frame, clip, vec![0.0, 0.0], &mut rng);
         let mut sum = 0.0;
         for _ in 0..k {
             chain.step(&mut oracle, &mut rng).unwrap();

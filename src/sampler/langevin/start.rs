@@ -77,7 +77,7 @@ use crate::sampler::contract::schedule::{Line, Noise, Quantity, Question, Scale}
 use crate::sampler::langevin;
 use crate::sampler::langevin::gaussian;
 use crate::sampler::langevin::information::{Information, information};
-use crate::sampler::langevin::lengths::Lengths;
+use crate::sampler::langevin::lengths::LengthHistogram;
 use crate::sampler::prior::middle_of_prior;
 
 /// Points that each round looks from, in pairs.
@@ -336,19 +336,19 @@ impl Beginning for Start {
         rng: &mut ChaCha8Rng,
     ) -> Result<(), SampleError> {
         let d = self.frame.dimension();
-        let mut looking = Looking {
+        let mut search = StartSearch {
             start: self,
             plan,
             oracle,
         };
         if let Some(points) = POINTS.get(round as usize) {
-            return looking.round(*points, rng);
+            return search.round(*points, rng);
         }
         if let Some(later) = round.checked_sub(STEPS) {
-            return gaussian::round(&mut looking, later, rng);
+            return gaussian::round(&mut search, later, rng);
         }
         let around = pairs(LAST_HISTOGRAMS, d, rng);
-        let lengths = looking.lengths(&around, None)?;
+        let lengths = search.lengths(&around, None)?;
         let clip = lengths.map(|lengths| lengths.exceeded_by(clipped_by_chains(plan)));
         self.clip = clip.unwrap_or_else(|| self.usual_clip(plan));
         self.seen = clip.is_some();
@@ -447,13 +447,13 @@ pub(crate) fn clipped_by_chains(plan: &Plan) -> f64 {
 }
 
 /// A start at work.
-pub(crate) struct Looking<'a> {
+pub(crate) struct StartSearch<'a> {
     pub start: &'a mut Start,
     pub plan: &'a Plan,
     pub oracle: &'a mut dyn Oracle,
 }
 
-impl Looking<'_> {
+impl StartSearch<'_> {
     fn ask(
         &mut self,
         line: usize,
@@ -491,14 +491,14 @@ impl Looking<'_> {
         &mut self,
         points: &[Vec<f64>],
         centre: Option<&[f64]>,
-    ) -> Result<Option<Lengths>, SampleError> {
+    ) -> Result<Option<LengthHistogram>, SampleError> {
         let mut counts = Vec::new();
         let count = points.len() as f64;
         for u in points {
             let histogram = self.ask(LENGTHS, u, centre, 1.0)?;
             add(&mut counts, &histogram, 1.0 / count);
         }
-        let visible = Lengths::visible(&counts, self.noise(LENGTHS) / count.sqrt());
+        let visible = LengthHistogram::visible(&counts, self.noise(LENGTHS) / count.sqrt());
         if let (Some(lengths), None) = (&visible, self.plan.request.records) {
             self.start.records = lengths.records();
         }
@@ -507,7 +507,7 @@ impl Looking<'_> {
 
     /// Far away the products only need to be of the right size; near by, what they are clipped by
     /// must not hide the directions that few records know of, unless noise would.
-    fn products_clip(&self, lengths: &Lengths, count: u64, around: bool) -> f64 {
+    fn products_clip(&self, lengths: &LengthHistogram, count: u64, around: bool) -> f64 {
         let least = lengths.quantile(PRODUCTS_QUANTILE);
         match around {
             true => least.max(lengths.exceeded_by(self.balance_of_products(count))),

@@ -157,7 +157,7 @@ fn a_start_finds_centre_and_axes_of_a_normal_posterior() {
 /// The paper's banana: theta_1 and theta_2 + 20 theta_1^2 are independent and normal, and the
 /// information about theta_1 at a point is 4 a^2 theta_1^2 n/v, next to nothing in the middle and
 /// hundreds of times as much two sds away. A Gaussian of variational inference has 0.43 of the
-/// posterior's sd of theta_1; axes that follow from one point may be ten times narrower. Looking at
+/// posterior's sd of theta_1; axes that follow from one point may be ten times narrower. StartSearch at
 /// the centre alone, none of these eight seeds, which are fixed, would pass (tried).
 #[test]
 fn a_curved_posterior_does_not_throw_the_search_off() {

@@ -5,7 +5,7 @@ use crate::privacy::{
     GradientScale, NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling, Vault, noise,
 };
 use crate::sampler::chain::checkpoint::Names;
-use crate::sampler::chain::run::{Chain, Course, Observer, Recorder, in_parallel};
+use crate::sampler::chain::run::{Chain, ChainRunner, Observer, Recorder, in_parallel};
 use crate::sampler::chain::warmup::Warmup;
 use crate::sampler::contract::Reference;
 use crate::sampler::contract::initial::start;
@@ -63,7 +63,7 @@ pub(crate) fn sample(
             rng: root.fork(chain as u64)?,
         };
         let mut walker = reference.walker(request, theta, &mut oracle, &mut rng);
-        Course {
+        ChainRunner {
             walker: walker.as_mut(),
             oracle: &mut oracle,
             density: vault.density(),

@@ -160,7 +160,7 @@ impl Dynamics for Sghmc {
         theta: Vec<f64>,
         _: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        Box::new(Chain {
+        Box::new(SghmcWalker {
             steps,
             theta,
             gradients: request.leapfrog_steps(),
@@ -198,7 +198,7 @@ impl Dynamics for NaiveSghmc {
         theta: Vec<f64>,
         _: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        Box::new(Chain {
+        Box::new(SghmcWalker {
             steps,
             theta,
             gradients: request.leapfrog_steps(),
@@ -208,7 +208,7 @@ impl Dynamics for NaiveSghmc {
     }
 }
 
-struct Chain {
+struct SghmcWalker {
     steps: Steps,
     theta: Vec<f64>,
     /// J
@@ -219,7 +219,7 @@ struct Chain {
     noise_estimate: f64,
 }
 
-impl Walker for Chain {
+impl Walker for SghmcWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let (line, block) = self.steps.next();
         let eta = block.step;

@@ -110,16 +110,16 @@ impl Dynamics for Sgld {
         theta: Vec<f64>,
         _: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        Box::new(Chain { steps, theta })
+        Box::new(SgldWalker { steps, theta })
     }
 }
 
-struct Chain {
+struct SgldWalker {
     steps: Steps,
     theta: Vec<f64>,
 }
 
-impl Walker for Chain {
+impl Walker for SgldWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, _: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let (line, block) = self.steps.next();
         let h = block.step;

@@ -116,7 +116,7 @@ impl Dynamics for Sgnht {
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
         let first = steps.first();
-        Box::new(Chain {
+        Box::new(SgnhtWalker {
             momentum: theta.iter().map(|_| StandardNormal.sample(rng)).collect(),
             thermostat: self.friction(request, first.step) * first.noise * first.noise,
             steps,
@@ -125,7 +125,7 @@ impl Dynamics for Sgnht {
     }
 }
 
-struct Chain {
+struct SgnhtWalker {
     steps: Steps,
     theta: Vec<f64>,
     /// p
@@ -134,7 +134,7 @@ struct Chain {
     thermostat: f64,
 }
 
-impl Walker for Chain {
+impl Walker for SgnhtWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let (line, block) = self.steps.next();
         let h = block.step;

@@ -120,7 +120,7 @@ impl Sampler for DpBarker {
         _: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
         let r = &plan.request;
-        Box::new(Chain {
+        Box::new(BarkerWalker {
             step_size: r
                 .settings
                 .step_size
@@ -135,7 +135,7 @@ impl Sampler for DpBarker {
 /// All of it changes while the chain goes.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Chain {
+struct BarkerWalker {
     /// eta
     #[serde(with = "exact_number")]
     step_size: f64,
@@ -147,7 +147,7 @@ struct Chain {
     log_prior: f64,
 }
 
-impl Walker for Chain {
+impl Walker for BarkerWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let eta = self.step_size;
         // M^-1 p for p ~ N(0, M) is N(0, M^-1).

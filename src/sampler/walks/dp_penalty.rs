@@ -180,7 +180,7 @@ impl Reference for DpPenalty {
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
         let direction = theta.iter().map(|_| rng.random()).collect();
-        Box::new(Chain {
+        Box::new(PenaltyWalker {
             kind: Move::of(r),
             step_size: r
                 .settings
@@ -218,7 +218,7 @@ impl Move {
     }
 }
 
-struct Chain {
+struct PenaltyWalker {
     kind: Move,
     /// h
     step_size: f64,
@@ -230,7 +230,7 @@ struct Chain {
     forward: Vec<bool>,
 }
 
-impl Chain {
+impl PenaltyWalker {
     /// A proposal, and the coordinate that it changes where it is one.
     fn propose(&self, rng: &mut ChaCha8Rng) -> (Vec<f64>, usize) {
         let (h, d) = (self.step_size, self.theta.len());
@@ -255,7 +255,7 @@ impl Chain {
     }
 }
 
-impl Walker for Chain {
+impl Walker for PenaltyWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let h = self.step_size;
         let (proposal, j) = self.propose(rng);
