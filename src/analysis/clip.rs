@@ -12,7 +12,7 @@ pub(crate) struct Clips {
     bounds: [f64; 2],
     /// Which of the two the sampler uses.
     used: [bool; 2],
-    /// What no record exceeds; none where rows share a unit, or nothing is clipped.
+    /// The bound that no record exceeds; none where rows share a unit, or nothing is clipped.
     derived: Option<Derived>,
 }
 
@@ -65,7 +65,7 @@ impl Clips {
         }
     }
 
-    /// What the report of a run of this plan says of them.
+    /// The bounds for the report of a run of this plan.
     pub fn report(&self, plan: &Plan) -> Clipping {
         let learner = plan.request.algorithm.learner();
         Clipping {

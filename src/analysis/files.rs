@@ -30,7 +30,7 @@ pub enum SaveError {
     NoDraws,
 }
 
-/// What is written of a run, private or not.
+/// The contents of a run's directory, private or not.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFiles {
     /// The model's name, its program and its constants.
@@ -57,7 +57,7 @@ pub(crate) struct RunFiles {
     pub diagnosis: Diagnosis,
 }
 
-/// What [`RunFiles`] is made of.
+/// The parts of [`RunFiles`].
 pub(super) struct Parts<'a> {
     pub density: &'a Density,
     pub algorithm: &'static Algorithm,

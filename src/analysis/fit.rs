@@ -1,4 +1,4 @@
-//! What an analysis gives back.
+//! The result of an analysis.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::sampler::{Beginning, Chain, MetricForm, Plan, Setting, Settings};
 pub struct Fit {
     plan: Plan,
     files: RunFiles,
-    /// What was learnt before the chains, by samplers that learn.
+    /// The result of the rounds before the chains, of samplers that learn.
     learnt: Option<Arc<dyn Beginning>>,
 }
 
-/// What a fit is put together from.
+/// The parts of a fit.
 pub(super) struct Made<'a> {
     pub analysis: &'a Analysis,
     pub density: &'a Density,
@@ -87,12 +87,12 @@ impl Fit {
         self.plan.epsilon()
     }
 
-    /// What was charged.
+    /// The events that were charged.
     pub fn events(&self) -> &[Event] {
         &self.plan.events
     }
 
-    /// What planning found that makes the draws less useful than one may hope.
+    /// Warnings of the plan: reasons why the draws may be less useful than hoped.
     pub fn warnings(&self) -> &[String] {
         &self.plan.warnings
     }
@@ -103,7 +103,7 @@ impl Fit {
         &self.files.report
     }
 
-    /// What is promised, in a sentence.
+    /// The promise, in a sentence.
     pub fn statement(&self) -> &str {
         self.files.report["statement"].as_str().unwrap_or_default()
     }
@@ -131,7 +131,7 @@ impl Fit {
         &self.files
     }
 
-    /// What was learnt before the chains, in words.
+    /// The result of the rounds before the chains, in words.
     pub(crate) fn what_was_learnt(&self) -> Vec<String> {
         let learnt = self.learnt.iter();
         learnt

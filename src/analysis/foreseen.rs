@@ -1,5 +1,4 @@
-//! What was chosen and is foreseen of a run, from the model alone and on records that are made up
-//! from it.
+//! Choices and forecasts for a run, from the model alone and on records simulated from it.
 
 use serde_json::{Value, json};
 
@@ -99,7 +98,7 @@ impl Travel {
             n => format!("{n} gradients"),
         };
         format!(
-            "foreseen on records made up from the model, which costs no privacy: with {gradients} for each draw{} each chain travels for {:.1} times what it takes to forget where it was (below 10 the run draws from a Gaussian instead)",
+            "foreseen on records simulated from the model, at no cost in privacy: with {gradients} for each draw{} each chain travels for {:.1} times what it takes to forget where it was (below 10 the run draws from a Gaussian instead)",
             match self.is_chosen {
                 true => ", chosen so,",
                 false => "",
@@ -110,7 +109,7 @@ impl Travel {
 
     fn json(&self) -> Value {
         json!({
-            "from": "records made up from the model: no privacy cost",
+            "from": "records simulated from the model: no privacy cost",
             "gradients_per_draw_chosen": self.is_chosen,
             "time": self.travel,
         })

@@ -26,8 +26,8 @@ use crate::sampler::{
     Settings, public_rng, start,
 };
 
-/// What a sampler of your own will ask, and the share of a budget that it may take: so many
-/// noisy gradients, so many noisy log-ratios in each chain. The noise follows from that.
+/// The questions of a sampler of your own, and the share of a budget that it may take: so many
+/// noisy gradients and so many noisy log-ratios in each chain. The noise follows from that.
 ///
 /// ```
 /// use dpm::{Constants, Model, PrivateData, Questions, Session};
@@ -73,8 +73,7 @@ pub struct Questions {
 
 impl Questions {
     /// Questions that may cost so much epsilon by themselves, at the delta of the session's
-    /// budget; none yet. `name`: what they are for, in a few words, for whoever reads the
-    /// ledger.
+    /// budget; none yet. `name`: their purpose, in a few words, for readers of the ledger.
     pub fn new(name: impl Into<String>, epsilon: impl Into<Real>) -> Questions {
         Questions {
             analysis: Analysis::new(name, epsilon).chains(1),
@@ -120,7 +119,7 @@ impl Questions {
         self
     }
 
-    /// What will be released and what it costs by itself, without any data; see
+    /// The releases and their cost by themselves, without any data; see
     /// [`Analysis::plan`](crate::Analysis::plan).
     ///
     /// # Errors
@@ -131,7 +130,7 @@ impl Questions {
         Ok(self.prepare(model, promise)?.plan)
     }
 
-    /// What the questions would cost on a session's budget now; nothing is charged.
+    /// The cost of the questions on a session's budget now; nothing is charged.
     ///
     /// # Errors
     ///
@@ -243,7 +242,7 @@ const ONCE: Lengths = Lengths {
     num_samples: 1,
 };
 
-/// What a sampler of your own may ask of private data, under the plan of [`Questions`].
+/// The oracle of a sampler of your own: answers about private data, under the plan of [`Questions`].
 ///
 /// Points are on the unconstrained scale, where each coordinate is any real number. Prior and
 /// Jacobian are public and exact; the likelihood is clipped, tempered and noisy, and every

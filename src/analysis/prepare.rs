@@ -10,7 +10,7 @@ use crate::output::RECORD;
 use crate::privacy::{LoadError, Vault};
 use crate::sampler::{Algorithm, Asked, Plan, PlanRequest, Settings};
 
-/// What a run is to promise, and about how many.
+/// The privacy promise of a run, and the number of records that it is about.
 #[derive(Debug, Clone)]
 pub(crate) struct Promise {
     pub epsilon: Real,
@@ -23,7 +23,7 @@ pub(crate) struct Promise {
 }
 
 impl Promise {
-    /// What an analysis of a vault's records promises on a session's budget.
+    /// The promise of an analysis of a vault's records on a session's budget.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ pub(super) fn power(temper_to: Option<f64>, records: Option<u64>) -> Result<f64,
     }
 }
 
-/// What a run does, without its name, its seed and where it starts.
+/// A run without its name, its seed and its starting points.
 #[derive(Debug, Clone)]
 pub(super) struct Design<'a> {
     pub algorithm: &'static Algorithm,
@@ -121,7 +121,7 @@ pub(super) struct Design<'a> {
 const MOST_CHAINS: u64 = 1024;
 
 impl Design<'_> {
-    /// What the planner is asked for, and the clip bounds in it.
+    /// The request to the planner, and the clip bounds in it.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ pub(crate) struct Prepared {
     pub plan: Plan,
     pub lengths: Lengths,
     pub clips: Clips,
-    /// What is known of the run before a row is read.
+    /// The forecast, before a row is read.
     pub foreseen: Option<Foreseen>,
     pub promise: Promise,
 }

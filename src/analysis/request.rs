@@ -79,7 +79,7 @@ pub struct Progress<'a> {
 
 impl Analysis {
     /// An analysis that may cost so much epsilon by itself, at the delta of the session's budget.
-    /// `name`: what it is, in a few words, for whoever reads the ledger.
+    /// `name`: its purpose, in a few words, for readers of the ledger.
     pub fn new(name: impl Into<String>, epsilon: impl Into<Real>) -> Analysis {
         Analysis {
             name: name.into(),
@@ -172,7 +172,7 @@ impl Analysis {
         self
     }
 
-    /// What the analysis will release and what it costs by itself, without any data.
+    /// The releases of the analysis and their cost by themselves, without any data.
     ///
     /// `records`: their number, or that of units; public under substitution and zero-out, and
     /// `None` under add-remove.
@@ -185,7 +185,7 @@ impl Analysis {
         Ok(self.prepare(model, promise)?.plan)
     }
 
-    /// What the analysis would cost on a session's budget now; nothing is charged.
+    /// The cost of the analysis on a session's budget now; nothing is charged.
     ///
     /// # Errors
     ///
@@ -301,7 +301,7 @@ impl Analysis {
         (self.design(algorithm, DEFAULT_SAMPLES)?).prepare(&self.lengths, model, promise)
     }
 
-    /// What the run does, checked as far as neither model nor data matter.
+    /// The design of the run, checked as far as neither model nor data matter.
     pub(super) fn design(
         &self,
         algorithm: &'static Algorithm,
@@ -324,13 +324,13 @@ impl Analysis {
         })
     }
 
-    /// What the planner is asked for.
+    /// The request to the planner.
     pub(crate) fn request(&self, model: &Model, promise: &Promise) -> Result<PlanRequest, Error> {
         let design = self.design(self.sampler()?, DEFAULT_SAMPLES)?;
         Ok(design.request(model, promise)?.0)
     }
 
-    /// What is wrong whatever the model and the data.
+    /// Checks the settings, whatever the model and the data.
     pub(crate) fn check(&self, algorithm: &'static Algorithm) -> Result<(), Error> {
         self.design(algorithm, DEFAULT_SAMPLES).map(|_| ())
     }

@@ -18,7 +18,7 @@ use crate::sampler::{
     sample_with_checkpoints,
 };
 
-/// What a private run is charged to.
+/// The account that a private run is charged to.
 #[derive(Clone, Copy)]
 pub(crate) enum Charge<'a> {
     /// To nothing: nobody keeps count of what else these data are asked.
@@ -48,12 +48,12 @@ pub(crate) struct Ran {
 
 /// Who watches a run.
 pub(crate) trait Watch {
-    /// What is told of the run that is about to begin: `meter` counts its releases, and `done`
+    /// The observer of the run that is about to begin: `meter` counts its releases, and `done`
     /// iterations of each chain were over before, none of a new run.
     fn observer<'m>(&'m self, meter: &'m Meter, done: &[u64]) -> Box<dyn Observer + 'm>;
 }
 
-/// Runs, or goes on with what is `saved`.
+/// Runs, or resumes the run that is `saved`.
 ///
 /// # Errors
 ///
@@ -196,7 +196,7 @@ fn reserve<'a>(
     }
 }
 
-/// What the report says about the charge.
+/// The charge, for the report.
 fn ledger_of(
     job: &Job,
     saved: Option<&mut SavedRun>,

@@ -2,7 +2,7 @@
 //!
 //! The state is made before the run is charged and names the token that the charge will
 //! carry, so that a run that dies between the two finds out which of the two happened. From
-//! then on the ledger knows the last state of each chain, and lets nobody go on from an
+//! then on the ledger knows the last state of each chain, and lets nobody resume from an
 //! older one.
 
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::output::{RunDirectory, RunError, RunLedger, RunState, Unfinished};
 use crate::privacy::PrivateRng;
 use crate::sampler::{Plan, SampleError, SavedChain, released_before};
 
-/// What of a run is on the disk.
+/// The state of a run on the disk.
 pub(crate) struct SavedRun {
     pub store: Unfinished,
     run_state: RunState,
-    /// What its chains go on from.
+    /// The states from which its chains continue.
     pub begun: Vec<Option<SavedChain>>,
     /// Whether it was begun before, by this process or another.
     pub is_resumed: bool,
@@ -84,7 +84,7 @@ impl SavedRun {
         serde_json::from_value(self.run_state.analysis.clone()).map_err(|_| self.unknown())
     }
 
-    /// What its program wrote down; null where it was begun by the library.
+    /// The notes of its program; null where the library began it.
     pub fn command(&self) -> &Value {
         &self.run_state.command
     }
@@ -122,7 +122,7 @@ impl SavedRun {
     pub fn check_plan(&self, plan: &Plan) -> Result<(), Error> {
         if plan.request.records != self.run_state.records {
             return Err(Error::Settings(format!(
-                "the data have {} records (or units), and {} when the run began: a run goes on with the data it was charged for",
+                "the data have {} records (or units), and {} when the run began: a run is resumed on the data it was charged for",
                 shown(plan.request.records),
                 shown(self.run_state.records)
             )));
@@ -133,13 +133,13 @@ impl SavedRun {
         let same = events.is_ok_and(|events| events == self.run_state.events);
         if !same || plan.request.chains != self.run_state.chains {
             return Err(Error::Settings(
-                "the settings of the run come to another plan than the one it was charged for: a file that it reads has changed, or the program has".into(),
+                "the settings of the run lead to another plan than the one it was charged for: a file that it reads has changed, or the program has".into(),
             ));
         }
         Ok(())
     }
 
-    /// The run's own noise: new each time it goes on.
+    /// The run's own noise: new each time it is resumed.
     pub fn noise(&self, root: PrivateRng) -> Result<PrivateRng, Error> {
         match self.run_state.resumed {
             0 => Ok(root),
@@ -167,12 +167,12 @@ impl SavedRun {
         !self.begun.is_empty() && chains.all(over)
     }
 
-    /// What the report says about the charge.
+    /// The charge, for the report.
     pub fn ledger(&mut self) -> Option<&mut RunLedger> {
         self.run_state.ledger.as_mut()
     }
 
-    /// Charges the run to its session, or goes on with the charge that it has; `None` if it
+    /// Charges the run to its session, or keeps the charge that it has; `None` if it
     /// has ended there and only its files were missing.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl SavedRun {
         Ok(Some(reservation))
     }
 
-    /// What the last state of each chain, and of what is learnt before, allows it.
+    /// The releases that the last state of each chain, and of the rounds before, allows it.
     fn states(&self) -> Vec<Option<Grant>> {
         let grant = |begun: &Option<SavedChain>| begun.as_ref().map(|b| b.last.grant.clone());
         let mut states: Vec<_> = self.begun.iter().map(grant).collect();
@@ -236,7 +236,7 @@ impl SavedRun {
         Ok(meter?)
     }
 
-    /// Counts that the run goes on once more.
+    /// Counts one more resumption.
     pub fn goes_on(&mut self) -> Result<(), Error> {
         self.run_state.resumed += 1;
         self.note()

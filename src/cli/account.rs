@@ -92,7 +92,7 @@ pub(super) struct Releases {
     /// A file of such releases, one a line; empty lines and what follows # are left out; - is standard input
     #[arg(long = "events", value_name = "FILE")]
     file: Option<String>,
-    /// What neighbouring data sets differ in
+    /// How neighbouring data sets differ
     #[arg(long, value_enum)]
     relation: RelationChoice,
 }
@@ -196,7 +196,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     print(&pretty(&only.unwrap_or(Value::Array(answers))))
 }
 
-/// What each line of a table says.
+/// The columns of each line of a table.
 const COLUMNS: [&str; 14] = [
     "epsilon",
     "delta",

@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     /// gaussian, zcdp, rdp or pld; the tightest unless given
     #[arg(long, value_name = "NAME")]
     accountant: Option<Accountant>,
-    /// What is looked for
+    /// The quantity to find
     #[arg(long, value_enum, default_value_t = Find::Sigma, value_name = "WHAT")]
     find: Find,
 }

@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     }
 }
 
-/// What is said of the program, for editors: lines and columns count from one,
+/// The diagnostics of the program, for editors: lines and columns count from one,
 /// columns in characters, ends exclusive.
 fn diagnostics_json(examined: &Examined) -> Value {
     let place = |span: Span| {
@@ -237,7 +237,7 @@ struct Found {
 }
 
 impl Found {
-    /// What was derived for the statement; none for priors.
+    /// The bound derived for the statement; none for priors.
     fn derived<'a>(&self, sensitivity: Option<&'a Sensitivity>) -> Option<&'a Derived> {
         let mut statements = sensitivity?.statements.iter();
         Some(&statements.find(|s| s.span == self.span)?.derived)

@@ -107,7 +107,7 @@ fn says(chain: &StanCsv) -> Option<bool> {
     chain.key("privacy_private").map(|value| value != "false")
 }
 
-/// What is made of two is private where both are known to be, and not where one is not.
+/// A comparison of two runs is private where both are known to be, and not where one is not.
 fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),

@@ -21,7 +21,7 @@ Example: dpm convert adult_income-run --to parquet
 pub(super) struct Arguments {
     /// The run's directory
     run: PathBuf,
-    /// What to write
+    /// The format to write
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Format,
     /// Where to write [default: RUN.zarr, RUN.parquet or RUN.csv]
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     Ok(())
 }
 
-/// The run's name with another ending, beside it.
+/// The run's name with another ending, next to it.
 fn beside(run: &Path, format: Format) -> PathBuf {
     // `.` and the like have no name of their own.
     let whole = run.canonicalize().unwrap_or_else(|_| run.to_path_buf());

@@ -67,7 +67,7 @@ impl DataSettings {
         read_csv(path, columns, &self.reading(&renames)).map_err(Failure::input)
     }
 
-    /// What is not as declared, exactly: NOT PRIVATE.
+    /// All departures from the declarations, exactly: NOT PRIVATE.
     pub fn survey(
         &self,
         path: &Path,

@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let private = files.iter().all(is_private);
     if !arguments.run.join("config.json").exists() {
         common.say(
-            "note: there is no config.json beside the chains, so nothing can be said of the noise",
+            "note: there is no config.json next to the chains, so nothing is known about the noise",
         );
     }
     let diagnosis = diagnose(&evidence(&arguments.run, &files)?);
@@ -90,7 +90,7 @@ pub(super) fn say_verdicts(run: &Path, diagnosis: &Diagnosis, common: &Common) {
     }
 }
 
-/// What a summary is not to be used for, said beside it in any case, and what it is to be read with.
+/// The warnings that belong to a summary: problems in any case, cautions unless `--quiet` is given.
 pub(super) fn say_beside_summary(run: &Path, files: &[StanCsv], common: &Common) {
     let Ok(evidence) = evidence(run, files) else {
         return;

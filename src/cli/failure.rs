@@ -95,7 +95,7 @@ impl Failure {
     }
 }
 
-/// What goes wrong in the library, in the program's words.
+/// The library's errors in the program's words.
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         match error {

@@ -173,7 +173,7 @@ fn generate(
     Ok(texts)
 }
 
-/// What stands above the names: CmdStan's keys, and what the chain says of its
+/// The comments above the names: CmdStan's keys, and the chain's own about its
 /// privacy.
 fn keys(
     arguments: &Arguments,

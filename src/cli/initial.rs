@@ -6,8 +6,8 @@ use super::failure::Failure;
 use crate::analysis::unconstrained_point;
 use crate::density::Density;
 
-/// What `--init` names: none for `random`, else what a file holds for one point, or for one for
-/// each chain.
+/// The starting values that `--init` names: none for `random`, else one point of a file, or one
+/// for each chain.
 pub(super) fn start_of(init: &str) -> Result<Option<Value>, Failure> {
     match init {
         "random" => Ok(None),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
-/// What a program that was interrupted ends with: 128 + SIGINT, as shells have it.
+/// The exit code of an interrupted program: 128 + SIGINT, as in shells.
 pub(super) const EXIT_CODE: u8 = 130;
 
 /// Whether somebody wants the run to stop.

@@ -34,17 +34,17 @@ pub(super) struct Arguments {
 enum LedgerCommand {
     /// Make the ledger of a data set
     Create(Create),
-    /// What was charged, what is spent and what is left
+    /// List the charges, the budget spent and the budget left
     Show(Show),
     /// Check that a ledger is whole and keeps its budget
     Verify(Verify),
-    /// Go on with a ledger whose head file is lost, leaving a note in it
+    /// Continue a ledger whose head file is lost, with a permanent note in it
     Adopt(Adopt),
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example: dpm ledger create survey.ledger --epsilon 4 --delta 1e-6\n\nUse one ledger per data set, and give it to every run on these data: dpm sample model.dpm survey.csv --epsilon 1 --delta 1e-6 --ledger survey.ledger\nThe file survey.ledger.head is written beside it and belongs to it: move and back up both together."
+    after_help = "Example: dpm ledger create survey.ledger --epsilon 4 --delta 1e-6\n\nUse one ledger per data set, and give it to every run on these data: dpm sample model.dpm survey.csv --epsilon 1 --delta 1e-6 --ledger survey.ledger\nThe file survey.ledger.head is written next to it and belongs to it: move and back up both together."
 )]
 struct Create {
     /// The file to make
@@ -55,7 +55,7 @@ struct Create {
     /// Privacy budget delta of all runs together
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     delta: Real,
-    /// What neighbouring data sets differ in; runs must say the same
+    /// How neighbouring data sets differ; runs must use the same relation
     #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
     relation: RelationChoice,
     /// Whose data are protected: `record`, or the column that runs give to --unit
@@ -158,7 +158,7 @@ impl Create {
             name_of(&statement),
         ));
         common.say(
-            "give it to every run on these data with --ledger, and keep its .head file beside it",
+            "give it to every run on these data with --ledger, and keep its .head file next to it",
         );
         Ok(())
     }
@@ -251,7 +251,7 @@ impl Adopt {
     }
 }
 
-/// What a run's report says of itself and its charge.
+/// A run's own report of its charge.
 fn evidence_of(run: &Path) -> Result<Evidence, Failure> {
     let path = run.join("privacy.json");
     let text = std::fs::read_to_string(&path).map_err(|e| {
@@ -289,8 +289,8 @@ fn evidence_of(run: &Path) -> Result<Evidence, Failure> {
     })
 }
 
-/// What to say of two directories of one charge. One may hold an earlier state of the run in
-/// the other, or the same; if each has draws that the other lacks, both were gone on with.
+/// The verdict on two directories of one charge. One may hold an earlier state of the run in
+/// the other, or the same; if each has draws that the other lacks, both were resumed.
 fn one_charge(first: &Path, second: &Path, entry: u64) -> Result<String, Failure> {
     let (a, b) = (rows_of_chains(first)?, rows_of_chains(second)?);
     let (first, second) = (first.display(), second.display());
@@ -302,7 +302,7 @@ fn one_charge(first: &Path, second: &Path, entry: u64) -> Result<String, Failure
         (true, false) => Ok(format!("`{first}` is an earlier state of `{second}`")),
         (false, true) => Ok(format!("`{second}` is an earlier state of `{first}`")),
         (false, false) => Err(Failure::run(format!(
-            "`{first}` and `{second}` were both charged by entry {entry} and hold different draws: one of them was gone on with from a copy, and what they released together costs more than was charged"
+            "`{first}` and `{second}` were both charged by entry {entry} and hold different draws: one of them was resumed from a copy, and their releases together cost more than was charged"
         ))),
     }
 }
@@ -344,13 +344,13 @@ fn notes(statement: &Statement) -> Vec<String> {
     let runs = &statement.runs;
     if runs.unsettled() > 0 {
         notes.push(format!(
-            "{} runs are under way, or were cut short and can be gone on with; they stay charged",
+            "{} runs are under way, or were interrupted and can be resumed; they stay charged",
             runs.unsettled()
         ));
     }
     if runs.interrupted + runs.resumed > 0 {
         notes.push(format!(
-            "runs were interrupted {} times and gone on with {} times, on the charge they had",
+            "runs were interrupted {} times and resumed {} times, without a further charge",
             runs.interrupted, runs.resumed
         ));
     }
@@ -422,7 +422,7 @@ fn describe(statement: &Statement, history: &[RunRecord]) -> Result<String, Fail
     Ok(text)
 }
 
-/// What a plan would come to.
+/// The cost of a plan on top of what is spent.
 ///
 /// # Errors
 ///
@@ -436,14 +436,14 @@ pub(super) fn quote(session: &Session, promise: &Promise, plan: &Plan) -> Result
     }
 }
 
-/// How to go on with a run, in words.
+/// How to resume a run, in words.
 pub(super) fn how_to_resume(place: &Path) -> String {
     let quote = match place.as_os_str().to_string_lossy().contains(' ') {
         true => "'",
         false => "",
     };
     format!(
-        "Go on with `dpm sample --resume {quote}{}{quote}`",
+        "Resume it with `dpm sample --resume {quote}{}{quote}`",
         place.display()
     )
 }

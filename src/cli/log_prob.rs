@@ -64,7 +64,7 @@ fn read_points(path: &PathBuf) -> Result<Vec<Value>, Failure> {
         .map_err(|e| Failure::input(format!("`{}` is not valid JSON: {e}", path.display())))?;
     match json {
         Value::Array(points) => Ok(points),
-        // A file may carry other keys beside its list.
+        // A file may have other keys next to its list.
         Value::Object(mut map) => match map.remove("points") {
             Some(Value::Array(points)) => Ok(points),
             _ => Err(Failure::input(format!(

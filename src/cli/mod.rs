@@ -142,7 +142,7 @@ enum Command {
     Check(check::Arguments),
     /// Write models in the one form that all have
     Fmt(fmt::Arguments),
-    /// What a run would release and cost, without any data
+    /// Show what a run would release and cost, without any data
     Plan(Box<plan::Arguments>),
     /// Settings that are good on records made up from the model, without any data
     Tune(Box<tune::Arguments>),

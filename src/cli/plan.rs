@@ -21,12 +21,12 @@ use crate::tune::{Prediction, short_simulation};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints what a run would release, with its noise, and what that noise means for the chain:
-the standard deviation of the acceptance test's noise for a typical proposal, and that of
-a gradient beside what a gradient is, on records that are made up from the model: with
-parameters from its prior and covariates uniform between their bounds. These also show how
-many records would be clipped, and how far the chains of dp-langevin would travel. Of
-dp-laplace it says how many rounds there are, what each kind of release gets of the budget, and
-how much wider intervals will be at least than without privacy. Warns of what cannot work.
+the standard deviation of the acceptance test's noise for a typical proposal, and that of a
+gradient compared with the gradients themselves, on records simulated from the model: with
+parameters from its prior and covariates uniform between their bounds. These records also show
+how many would be clipped, and how far the chains of dp-langevin would travel. For dp-laplace,
+prints the number of rounds, the share of the budget for each kind of release, and how much
+wider intervals will be than without privacy, at least. Warns of plans that cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     })
 }
 
-/// What the run would come to in a ledger; without --unit, for whatever the ledger's unit is.
+/// The cost of the run in a ledger; without --unit, for the ledger's own unit.
 fn quote(path: &Path, prepared: &Prepared, has_unit: bool) -> Result<Quote, Failure> {
     let session = Session::open(path)?;
     let promise = match has_unit {
@@ -300,7 +300,7 @@ pub(super) fn figure(epsilon: f64) -> String {
     }
 }
 
-/// What stands behind an epsilon that rests on more than proofs.
+/// The assumptions behind an epsilon that rests on more than proofs.
 pub(super) fn unproved(plan: &Plan) -> String {
     let proviso = plan.guarantee.proviso();
     proviso.map_or(String::new(), |proviso| format!("; provided {proviso}"))

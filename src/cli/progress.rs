@@ -12,7 +12,7 @@ use super::{Common, is_dumb, say_always};
 use crate::accounting::{Meter, Query, Real, Relation, account};
 use crate::sampler::{Beginning, Draw, Observer, Phase};
 
-/// What the spent share of a plan amounts to.
+/// The epsilon spent so far of a plan.
 pub(super) struct Spending<'a> {
     pub meter: &'a Meter,
     pub relation: Relation,

@@ -17,7 +17,7 @@ use crate::check::{Base, Checked, ExprKind, Variable, VariableId};
 use crate::density::PublicSample;
 use crate::model::{Constants, RecordColumn};
 
-/// What was taken from the table.
+/// The columns taken from the table.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub rows: usize,

@@ -48,7 +48,7 @@ pub(super) struct RunSettings {
     /// Privacy budget delta of the whole run (default, but under add-remove: 0.1 / number of records, or of units where --unit is given)
     #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = headings::BUDGET)]
     pub delta: Option<Real>,
-    /// What neighbouring data sets differ in
+    /// How neighbouring data sets differ
     #[arg(
         long,
         value_enum,
@@ -174,7 +174,7 @@ pub(super) fn flag(name: &str) -> String {
     format!("--{}", name.replace('_', "-"))
 }
 
-/// Arguments that the library knows by the same names, beside the settings of samplers.
+/// Arguments that the library calls by the same names, in addition to the settings of samplers.
 const SHARED: [&str; 12] = [
     "epsilon",
     "delta",
@@ -190,8 +190,8 @@ const SHARED: [&str; 12] = [
     "insecure_noise_seed",
 ];
 
-/// What the library says of settings, which it calls `step_size`, in the program's words:
-/// --step-size. Not for texts that name things of the user's.
+/// A text of the library, which calls a setting `step_size`, in the program's words: --step-size.
+/// Not for texts that quote names of the user's.
 pub(super) fn in_flags(text: &str) -> String {
     let settings = Setting::ALL.iter().map(|setting| setting.name());
     settings.chain(SHARED).fold(text.to_owned(), |text, name| {
@@ -200,7 +200,7 @@ pub(super) fn in_flags(text: &str) -> String {
 }
 
 impl RunSettings {
-    /// What a run of `n` records promises, or of units where there is a column of those, and
+    /// The promise of a run on `n` records, or on units where there is a column of those, and
     /// whether delta is the default.
     pub fn promise(&self, n: u64, unit: Option<&str>) -> Result<(Promise, bool), Failure> {
         promise((self.epsilon()?, self.delta), self.relation.into(), unit, n)
@@ -251,7 +251,7 @@ impl RunSettings {
     }
 }
 
-/// What a run of `n` records promises, or of units where there is a column of those, and whether
+/// The promise of a run on `n` records, or on units where there is a column of those, and whether
 /// delta is the default.
 pub(super) fn promise(
     (epsilon, delta): (Real, Option<Real>),

@@ -106,7 +106,7 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     threads: Option<usize>,
-    /// Go on with a private run that was interrupted or killed, on the charge it has and with its settings; of other flags only --threads, --quiet and --color
+    /// Resume a private run that was interrupted or killed, with its settings and without a further charge; the only other flags are --threads, --quiet and --color
     #[arg(
         long,
         value_name = "RUN",
@@ -132,7 +132,7 @@ Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon
 
 fn after_long_help() -> String {
     let mut text = String::from(
-        "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6\n\nSamplers, and the flags that each has beside the common ones:\n",
+        "Example: dpm sample models/adult_income.dpm models/adult_income.csv.gz --epsilon 1 --delta 1e-6\n\nSamplers, and the flags of each in addition to the common ones:\n",
     );
     for algorithm in ALGORITHMS {
         let _ = write!(
@@ -144,7 +144,7 @@ fn after_long_help() -> String {
         );
     }
     text.push_str(
-        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json, config.json, the model and its constants, and report.html, a page about all of it.\n\nCtrl-C stops after the iterations under way, writes the draws so far and ends with exit code 130; a second one ends at once. `dpm sample --resume RUN` goes on with a private run, also after a kill or a full disk, at no further charge. A ledger sees to it that no copy of a run goes on as well; without one, never go on with a copy.",
+        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json, config.json, the model and its constants, and report.html, a page about all of it.\n\nCtrl-C stops after the current iterations, writes the draws so far and exits with code 130; a second one stops at once. `dpm sample --resume RUN` resumes a private run, also after a kill or a full disk, at no further charge. A ledger ensures that no copy of a run is resumed as well; without one, never resume a copy.",
     );
     text
 }
@@ -158,7 +158,7 @@ fn flags_of(algorithm: &Algorithm) -> String {
     flags.collect::<Vec<_>>().join(" ")
 }
 
-/// What a run that goes on has settled before.
+/// The arguments that a resumed run has settled before.
 const SETTLED: [&str; 16] = [
     "model",
     "data",
@@ -178,7 +178,7 @@ const SETTLED: [&str; 16] = [
     "no_report",
 ];
 
-/// Where a run takes things from, and what else it is to be resumed with beside its analysis.
+/// The files of a run and the rest that it needs to be resumed, in addition to its analysis.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Sources {
@@ -203,7 +203,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     command.run(saved)
 }
 
-/// A run to go on with.
+/// A run to resume.
 fn resumed<'a>(
     place: &Path,
     arguments: &Arguments,
@@ -216,7 +216,7 @@ fn resumed<'a>(
     let (done, lost) = saved.done_and_lost();
     let chains: Vec<String> = done.iter().map(u64::to_string).collect();
     common.say(format!(
-        "going on with `{}`: iterations {} of its chains are over, {lost} of them lost in interruptions",
+        "resuming `{}`: iterations {} of its chains are over, {lost} of them lost in interruptions",
         place.display(),
         chains.join(" ")
     ));

@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     }
     if is_unfinished(&arguments.run) {
         say_always(format!(
-            "note: the run in `{0}` is not finished, and these draws are not all: go on with it by `dpm sample --resume {0}`",
+            "note: the run in `{0}` is not finished, and these are not all of its draws: resume it with `dpm sample --resume {0}`",
             arguments.run.display()
         ));
     }

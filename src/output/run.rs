@@ -49,7 +49,7 @@ pub enum RunError {
     )]
     OtherParameters { place: PathBuf, chain: usize },
     #[error(
-        "{0} has changed since the run began: a run goes on with what it was charged for. Put it back as it was, or begin another run"
+        "{0} has changed since the run began: a run is resumed with what it was charged for. Put it back as it was, or begin another run"
     )]
     Changed(String),
     #[error(transparent)]

@@ -99,7 +99,7 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     let alone = "sample m.dpm d.csv --algorithm dp-langevin --epsilon 2 --delta 1e-6 --constants c.json --out run --insecure-noise-seed 1";
     let outcome = place.succeeds(alone);
     for expected in [
-        "on records made up from the model, which costs no privacy",
+        "on records simulated from the model, at no cost in privacy",
         "draws are independent ones from the Gaussian",
         "There are no chains to converge",
     ] {

@@ -231,7 +231,7 @@ fn a_quiet_run_does_not_tell_how_far_it_came() {
     assert_eq!(stopped.code, 130, "{}", stopped.err);
     assert_eq!(
         stopped.err,
-        "interrupted. Go on with `dpm sample --resume m-run`\n"
+        "interrupted. Resume it with `dpm sample --resume m-run`\n"
     );
 }
 
@@ -254,7 +254,7 @@ fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
         for word in [
             "interrupted after",
             "of 2010 iterations",
-            "Go on with `dpm sample --resume m-run`",
+            "Resume it with `dpm sample --resume m-run`",
         ] {
             assert!(stopped.err.contains(word), "{}", stopped.err);
         }
@@ -277,7 +277,7 @@ fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
     let before = place.draws("m-run");
     let first = place.read("m-run/chain-1.csv");
     let last = place.succeeds(RESUME);
-    assert!(last.err.contains("going on with `m-run`"), "{}", last.err);
+    assert!(last.err.contains("resuming `m-run`"), "{}", last.err);
     place.check_finished(cost, 2000);
     let report = place.report("m-run");
     assert_eq!(report["lost_iterations"], 0);
