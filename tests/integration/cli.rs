@@ -4,29 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::ops::Deref;
 use std::process::Command;
 
 use dpm::testing::sampler::{ALGORITHMS, Algorithm, lookup};
 use serde_json::Value;
 
-use crate::harness::{Folder, Outcome, finish, start};
-
-const MODEL: &str = "\
-record {
-  int<lower=0, upper=1> y;
-  real<lower=-1, upper=1> x;
-}
-parameters {
-  real alpha;
-  real<lower=-20> beta;
-}
-model {
-  alpha ~ normal(0, 2);
-  beta ~ normal(0, 2);
-  y ~ bernoulli_logit(alpha + beta * x);
-}
-";
+use crate::harness::{Folder, LOGISTIC as MODEL, Outcome, finish, folder_of, start};
 
 const WITH_CONSTANTS: &str = "\
 constants {
@@ -52,13 +35,7 @@ const SEEDS: &str = "--seed 7 --insecure-noise-seed 11";
 /// A folder of its own.
 struct Place(Folder);
 
-impl Deref for Place {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
-}
+folder_of!(Place);
 
 impl Place {
     /// With `m.dpm` and `d.csv` of 300 rows.

@@ -1,8 +1,6 @@
 //! Generated quantities and user-defined functions as numbers: what the
 //! interpreter computes, and what `dpm generate` writes.
 
-use std::ops::Deref;
-
 use dpm::testing::check::{Checked, check, on_deep_stack};
 use dpm::testing::density::Density;
 use dpm::testing::model::{BindError, Generator};
@@ -11,7 +9,7 @@ use dpm::{Constants, Model};
 
 use crate::evaluation;
 use crate::evaluation::{Random, bind, constants_in, programs, read};
-use crate::harness::{Folder, Outcome};
+use crate::harness::{Folder, Outcome, folder_of};
 
 fn checked(source: &str) -> Checked {
     let parsed = parse(source);
@@ -420,13 +418,7 @@ generated quantities {
 
 struct Place(Folder);
 
-impl Deref for Place {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
-}
+folder_of!(Place);
 
 impl Place {
     fn new() -> Place {

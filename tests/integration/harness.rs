@@ -20,6 +20,50 @@ const NEVER_SAID: [&str; 6] = [
 /// A folder that is gone when the test is over.
 pub struct Folder(tempfile::TempDir);
 
+/// Makes of a test's own kind of folder, `struct Place(Folder)`, a [`Folder`].
+macro_rules! folder_of {
+    ($place:ident) => {
+        impl std::ops::Deref for $place {
+            type Target = Folder;
+
+            fn deref(&self) -> &Folder {
+                &self.0
+            }
+        }
+    };
+}
+pub(crate) use folder_of;
+
+/// A logistic regression on one covariate.
+pub const LOGISTIC: &str = "\
+record {
+  int<lower=0, upper=1> y;
+  real<lower=-1, upper=1> x;
+}
+parameters {
+  real alpha;
+  real<lower=-20> beta;
+}
+model {
+  alpha ~ normal(0, 2);
+  beta ~ normal(0, 2);
+  y ~ bernoulli_logit(alpha + beta * x);
+}
+";
+
+/// Random numbers that are the same in every run: a linear congruential generator (Knuth).
+pub struct Lcg(pub u64);
+
+impl Lcg {
+    /// Uniform on [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        self.0 = (self.0)
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
 /// How a run of the program ended, and what it said.
 pub struct Outcome {
     /// -1 where a signal ended it.

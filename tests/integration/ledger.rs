@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::ops::Deref;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,23 +14,7 @@ use dpm::testing::sampler::{Iterations, Observer, PlanRequest, PrivateSettings, 
 use dpm::{Constants, Draw, Model, OnBadRows, Plan, Real, Relation, Vault};
 use serde_json::Value;
 
-use crate::harness::{Folder, finish, json, start};
-
-const MODEL: &str = "\
-record {
-  int<lower=0, upper=1> y;
-  real<lower=-1, upper=1> x;
-}
-parameters {
-  real alpha;
-  real<lower=-20> beta;
-}
-model {
-  alpha ~ normal(0, 2);
-  beta ~ normal(0, 2);
-  y ~ bernoulli_logit(alpha + beta * x);
-}
-";
+use crate::harness::{Folder, LOGISTIC as MODEL, Lcg, finish, folder_of, json, start};
 
 /// A run of some tenths of a second.
 const RUN: &str = "sample m.dpm d.csv --algorithm dp-hmc --no-report --delta 1e-6 --chains 2 --num-warmup 40 --num-samples 40 --ledger l";
@@ -39,13 +22,7 @@ const RUN: &str = "sample m.dpm d.csv --algorithm dp-hmc --no-report --delta 1e-
 /// A folder with a model and 300 rows.
 struct Place(Folder);
 
-impl Deref for Place {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
-}
+folder_of!(Place);
 
 impl Place {
     fn new() -> Place {
@@ -78,19 +55,6 @@ impl Place {
 
     fn session(&self) -> Session {
         Session::open(self.file("l")).expect("a ledger")
-    }
-}
-
-/// A fixed linear congruential generator (Knuth's MMIX).
-struct Lcg(u64);
-
-impl Lcg {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 

@@ -2,12 +2,11 @@
 //! is reported, never crashed on.
 
 use std::fs;
-use std::ops::Deref;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Folder, json};
+use crate::harness::{Folder, folder_of, json};
 
 const MODEL: &str = "\
 record {
@@ -32,13 +31,7 @@ const DROWNED: &str = "--epsilon 0.01 --delta 1e-6 --chains 2 --num-warmup 0 --n
 
 struct Place(Folder);
 
-impl Deref for Place {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
-}
+folder_of!(Place);
 
 impl Place {
     /// With `m.dpm` and `d.csv`.

@@ -1,11 +1,9 @@
 //! Record columns as a curator meets them: words, vectors, missing values, units of
 //! several rows, and what `dpm check --data` says of a file.
 
-use std::ops::Deref;
-
 use serde_json::Value;
 
-use crate::harness::{Folder, json};
+use crate::harness::{Folder, folder_of, json};
 
 const FACTORS: &str = r#"
 constants { real<lower=0> most; }
@@ -55,13 +53,7 @@ const RUN: &str = "--chains 2 --num-warmup 5 --num-samples 15 --leapfrog-steps 3
 
 struct Place(Folder);
 
-impl Deref for Place {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
-}
+folder_of!(Place);
 
 impl Place {
     fn new() -> Place {

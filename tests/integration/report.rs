@@ -1,11 +1,10 @@
 //! `dpm report`, and the report that `dpm sample` writes.
 
 use std::fs;
-use std::ops::Deref;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::Folder;
+use crate::harness::{Folder, folder_of};
 
 const MODEL: &str = "\
 constants {
@@ -29,13 +28,7 @@ const NUTS: &str = "sample m.dpm d.csv --algorithm nuts --not-private --chains 2
 
 struct Place(Folder);
 
-impl Deref for Place {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
-}
+folder_of!(Place);
 
 impl Place {
     fn new() -> Place {

@@ -3,30 +3,13 @@
 //! on it, and whatever stands in a run's directory is whole.
 
 use std::fs;
-use std::ops::Deref;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{Folder, Outcome, finish, json, start};
-
-const MODEL: &str = "\
-record {
-  int<lower=0, upper=1> y;
-  real<lower=-1, upper=1> x;
-}
-parameters {
-  real alpha;
-  real<lower=-20> beta;
-}
-model {
-  alpha ~ normal(0, 2);
-  beta ~ normal(0, 2);
-  y ~ bernoulli_logit(alpha + beta * x);
-}
-";
+use crate::harness::{Folder, LOGISTIC as MODEL, Lcg, Outcome, finish, folder_of, json, start};
 
 const SAMPLES: u64 = 60;
 /// A run of some tenths of a second, that of 60 and 60 iterations.
@@ -39,13 +22,7 @@ const RESUME: &str = "sample --resume m-run";
 /// A folder with a model, 300 rows and a ledger.
 struct Place(Folder);
 
-impl Deref for Place {
-    type Target = Folder;
-
-    fn deref(&self) -> &Folder {
-        &self.0
-    }
-}
+folder_of!(Place);
 
 impl Place {
     fn new() -> Place {
@@ -203,19 +180,6 @@ fn cost_of(run: &str) -> f64 {
     place.succeeds(&format!("{run} --quiet"));
     let show = place.show();
     show["spent"].as_f64().expect("a number")
-}
-
-/// A fixed linear congruential generator (Knuth's MMIX).
-struct Lcg(u64);
-
-impl Lcg {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
 }
 
 /// How long iterations take tells the number of records, and with `--quiet` nothing tells how
