@@ -1542,6 +1542,35 @@ fn shells_complete_every_command() {
     }
 }
 
+// If it failed: the first help would be a wall again, or the second would lack a flag.
+#[test]
+fn short_help_has_what_most_need_and_long_help_has_all() {
+    let place = Place::new();
+    let [short, long] = ["-h", "--help"].map(|flag| place.succeeds(&format!("sample {flag}")).out);
+    assert!(short.lines().count() <= 60, "{short}");
+    for flag in ["--epsilon", "--ledger", "--unit", "--seed", "--resume"] {
+        assert!(short.contains(flag) && long.contains(flag), "{flag}");
+    }
+    for setting in dpm::Setting::ALL {
+        let flag = format!("--{}", setting.name().replace('_', "-"));
+        assert!(!short.contains(&flag) && long.contains(&flag), "{flag}");
+        assert!(long.contains(setting.group()), "{}", setting.group());
+    }
+}
+
+// If it failed: a plan for units would be that for records, of which more can be asked.
+#[test]
+fn a_plan_for_units_is_for_units() {
+    let place = Place::new();
+    let released = |more: &str| {
+        let plan = "plan m.dpm --rows 5000 --epsilon 10 --delta 1e-6 --format json";
+        let events = json(&place.succeeds(&format!("{plan} {more}")).out)["events"].take();
+        events.to_string()
+    };
+    assert!(released("").contains("slope"));
+    assert!(!released("--unit person").contains("slope"));
+}
+
 #[test]
 fn every_command_has_a_manual_page() {
     let place = Place::new();
