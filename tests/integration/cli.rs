@@ -9,7 +9,7 @@ use std::process::Command;
 use dpm::testing::sampler::{ALGORITHMS, Algorithm, lookup};
 use serde_json::Value;
 
-use crate::harness::{Folder, LOGISTIC as MODEL, Outcome, finish, folder_of, start};
+use crate::harness::{Folder, LOGISTIC as MODEL, Outcome, finish, folder_of, json, start};
 
 const WITH_CONSTANTS: &str = "\
 constants {
