@@ -253,6 +253,10 @@ impl RunFiles {
                 MetricForm::Dense => Metric::Dense,
             },
             max_depth: self.max_depth,
+            nuts_step_size: match (self.max_depth, self.metric) {
+                (Some(_), MetricForm::Unit) => chain.draws.last().map(|draw| draw.step_size),
+                _ => None,
+            },
             extra: self.keys.clone(),
         };
         Ok(chain_csv(chain, header, self.draws.names())?.0)

@@ -13,7 +13,9 @@ use crate::accounting::Event;
 use crate::density::Density;
 use crate::diagnostics::{Diagnosis, Summary};
 use crate::output::{Draws, PrivateRun, RunLedger, private_report};
-use crate::sampler::{Beginning, Chain, MetricForm, Plan, Setting, Settings};
+use crate::sampler::{
+    Algorithm, Beginning, Chain, DEFAULT_MAX_DEPTH, MetricForm, Plan, Setting, Settings,
+};
 
 /// A finished analysis: released draws, and what they cost.
 #[derive(Debug, Clone)]
@@ -47,7 +49,7 @@ impl Fit {
             lengths: made.prepared.lengths,
             thin: made.analysis.thinning(),
             metric: settings.metric.unwrap_or(MetricForm::Unit),
-            max_depth: None,
+            max_depth: walks_trees(plan.request.algorithm).then_some(DEFAULT_MAX_DEPTH),
             keys: keys(&made),
             report: report(&made),
             config: config(&made),
@@ -138,6 +140,11 @@ impl Fit {
             .flat_map(|learnt| learnt.describe(&self.plan))
             .collect()
     }
+}
+
+/// Whether the draws are those of a no-U-turn sampler.
+fn walks_trees(algorithm: &Algorithm) -> bool {
+    algorithm.columns.contains(&"treedepth__")
 }
 
 fn keys(made: &Made) -> Vec<(&'static str, String)> {

@@ -8,9 +8,11 @@
 //! - The first column is `lp__`. Ours is NaN in every row: the log density of the data
 //!   is never released. `accept_stat__` follows.
 //! - `ceil(num_samples / thin)` rows, and at least two comment lines after them.
-//! - cmdstanpy expects the adaptation block of HMC unless the algorithm is `fixed_param`. No
-//!   warm-up draws are written, so ours is: `algorithm = fixed_param`. The key `dpm_algorithm` is
-//!   the algorithm.
+//! - cmdstanpy expects the adaptation block of HMC unless the algorithm is `fixed_param`, and
+//!   `cmdstanr::as_cmdstan_fit` refuses a `fixed_param` unless it is told not to check diagnostics,
+//!   and wants the columns of NUTS from all others. So chains of NUTS under the unit metric, which
+//!   those of dp-laplace are, are written as `algorithm = hmc`, `engine = nuts` with that block; all
+//!   others as `algorithm = fixed_param`. The key `dpm_algorithm` is the algorithm.
 //! - cmdstanpy refuses `num_warmup = 0`. A run without warm-up is therefore written as
 //!   `num_warmup = 1`, `save_warmup = 0`: one iteration that no row stands for, so that no reader
 //!   drops or miscounts a draw. The key `dpm_num_warmup` is the true number either way.
@@ -124,6 +126,9 @@ impl<W: Write> StanCsvWriter<W> {
             writeln!(out, "# {key} = {value}")?;
         }
         writeln!(out, "{}", columns.join(","))?;
+        if let Some(lines) = header.adaptation() {
+            out.write_all(lines.as_bytes())?;
+        }
         Ok(Self {
             out,
             header,
@@ -246,6 +251,7 @@ mod tests {
             algorithm: "dp-hmc".to_owned(),
             metric: Metric::Unit,
             max_depth: None,
+            nuts_step_size: None,
             extra: vec![("privacy_epsilon".to_owned(), "1".to_owned())],
         }
     }
@@ -267,6 +273,24 @@ mod tests {
             writer.draw(1.0, &[], &[i as f64 + 0.1, 1e-7]).unwrap();
         }
         String::from_utf8(writer.finish(TIMING).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn chains_of_nuts_are_written_as_such() {
+        let header = StanCsvHeader {
+            num_samples: 0,
+            max_depth: Some(10),
+            nuts_step_size: Some(0.25),
+            ..header()
+        };
+        let writer = StanCsvWriter::new(Vec::new(), header, &[], &strings(&["mu"])).unwrap();
+        let text = String::from_utf8(writer.finish(TIMING).unwrap()).unwrap();
+        for lines in [
+            "# algorithm = hmc\n# engine = nuts\n# metric = unit_e\n# max_depth = 10\n",
+            "mu\n# Adaptation terminated\n# Step size = 0.25\n# No free parameters",
+        ] {
+            assert!(text.contains(lines), "{text}");
+        }
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub struct StanCsvHeader {
     pub metric: Metric,
     /// The deepest tree of NUTS; `None` for other samplers.
     pub max_depth: Option<u32>,
+    /// The step size after warm-up of a chain of NUTS under the unit metric, which is then written
+    /// as one; `None` for all others.
+    pub nuts_step_size: Option<f64>,
     /// Further keys, such as (`privacy_epsilon`, `1`). Single tokens.
     pub extra: Vec<(String, String)>,
 }
@@ -69,20 +72,37 @@ impl StanCsvHeader {
             .chars()
             .map(|c| if is_token_char(c) && c != '=' { c } else { '_' })
             .collect();
-        vec![
+        let mut keys = vec![
             ("model", format!("{model}_model")),
             ("method", "sample".to_owned()),
             ("num_samples", self.num_samples.to_string()),
             ("num_warmup", self.num_warmup.max(1).to_string()),
             ("save_warmup", "0".to_owned()),
             ("thin", self.thin.to_string()),
-            ("algorithm", "fixed_param".to_owned()),
+        ];
+        keys.extend(match self.nuts_step_size {
+            Some(_) => vec![
+                ("algorithm", "hmc".to_owned()),
+                ("engine", "nuts".to_owned()),
+            ],
+            None => vec![("algorithm", "fixed_param".to_owned())],
+        });
+        keys.extend([
             ("metric", self.metric.key().to_owned()),
             ("max_depth", self.max_depth.unwrap_or(0).to_string()),
             ("id", self.id.to_string()),
             ("dpm_algorithm", self.algorithm.clone()),
             ("dpm_num_warmup", self.num_warmup.to_string()),
-        ]
+        ]);
+        keys
+    }
+
+    /// The lines about adaptation that stand below the names of the columns in a file of NUTS.
+    pub(super) fn adaptation(&self) -> Option<String> {
+        let step_size = self.nuts_step_size?;
+        Some(format!(
+            "# Adaptation terminated\n# Step size = {step_size}\n# No free parameters for unit metric\n"
+        ))
     }
 }
 
