@@ -431,7 +431,7 @@ fn bad_settings_are_explained() {
         ("--epsilon 1 --tau-gradient 40", &["--tau-log-ratio"]),
         (
             "--epsilon 1 --tau-gradient 0 --tau-log-ratio 1",
-            &["noise multiplier is 0"],
+            &["--tau-gradient is 0, but must be a positive number"],
         ),
         (
             "--epsilon 1 --tau-gradient 9 --tau-log-ratio 9 --noise-split 0.3",
@@ -457,11 +457,11 @@ fn bad_settings_are_explained() {
         ("--num-samples 18446744073709551615", &["too large"]),
         (
             "--leapfrog-steps 0",
-            &["--leapfrog-steps must be at least 1"],
+            &["--leapfrog-steps is 0, but must be at least 1"],
         ),
         ("--threads 0", &["--threads must be at least 1"]),
         ("--step-size -1", &["--step-size is -1", "positive"]),
-        ("--clip-gradient 0", &["clip bound is 0", "positive"]),
+        ("--clip-gradient 0", &["--clip-gradient is 0", "positive"]),
         ("--clip-log-ratio nan", &["--clip-log-ratio", "positive"]),
         ("--noise-split 1", &["--noise-split", "below 1"]),
         ("--seed -3", &["--seed", "'-3'"]),
@@ -477,7 +477,7 @@ fn bad_settings_are_explained() {
             &["`alpha`", "expected real, found text"],
         ),
         ("--init outside.json", &["beta"]),
-        ("--init three.json", &["3 points for 4 chains"]),
+        ("--init three.json", &["3 initial points for 4 chains"]),
         ("--columns x", &["`name=header`", "`x`"]),
         (
             "--columns xs=x",
