@@ -148,9 +148,10 @@ impl SavedChain {
     /// Releases of each line that this chain, or the start, has made or may have made.
     pub(crate) fn released(&self, plan: &Plan) -> Result<Vec<u64>, SampleError> {
         let released = &self.last.grant.released;
-        match released.len() == plan.lines.len() && self.last.done <= self.last.granted {
-            true => Ok(released.clone()),
-            false => Err(SampleError::Unreadable),
+        if released.len() == plan.lines.len() && self.last.done <= self.last.granted {
+            Ok(released.clone())
+        } else {
+            Err(SampleError::Unreadable)
         }
     }
 }
@@ -186,9 +187,12 @@ pub(crate) fn planned_releases(
         };
         // What a start releases is none of a chain's.
         let first = sampler.learner().map_or(0, |learner| learner.lines(plan));
-        let count = |i: usize| match i < first {
-            true => 0,
-            false => lines.get(i).map_or(0, |line| line.count),
+        let count = |i: usize| {
+            if i < first {
+                0
+            } else {
+                lines.get(i).map_or(0, |line| line.count)
+            }
         };
         Ok((0..plan.lines.len()).map(count).collect())
     };

@@ -249,9 +249,12 @@ pub fn sample_from(
             recorder: Recorder::new(chain, run.num_warmup, observer),
             keeping,
             names: Names::default(),
-            releases: &|iterations| match asks {
-                true => Ok(planned_releases(sampler, plan, iterations)?),
-                false => Ok(vec![0; plan.lines.len()]),
+            releases: &|iterations| {
+                if asks {
+                    Ok(planned_releases(sampler, plan, iterations)?)
+                } else {
+                    Ok(vec![0; plan.lines.len()])
+                }
             },
             window: window(plan.iterations_per_chain),
             at: 0,

@@ -302,9 +302,10 @@ fn step(
     jitter: &mut Jitter,
     rng: &mut ChaCha8Rng,
 ) -> Result<(State, Step), SampleError> {
-    let share = match settings.fixed_steps {
-        true => 1.0,
-        false => jitter.next(),
+    let share = if settings.fixed_steps {
+        1.0
+    } else {
+        jitter.next()
     };
     let h = share * settings.step_size;
     let metric = &settings.metric;

@@ -59,9 +59,10 @@ impl Information {
         let (mut values, vectors) = eigen(&matrix, d);
         // The largest eigenvalue of a symmetric matrix of noise, whose entries off the diagonal
         // have the sd spread / sqrt(2), is about 2 sqrt(d) of those; of a diagonal one, less.
-        let noise = match diagonal {
-            true => 2.0 * spread,
-            false => (2.0 * d as f64).sqrt() * spread,
+        let noise = if diagonal {
+            2.0 * spread
+        } else {
+            (2.0 * d as f64).sqrt() * spread
         };
         let smallest = values.iter().fold(f64::INFINITY, |m, w| m.min(*w));
         let unknown = (noise / smallest.max(noise)).min(1.0);

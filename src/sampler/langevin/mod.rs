@@ -263,9 +263,10 @@ impl Dynamics {
             let (mut low, mut high) = (0.0, LARGEST_STEP);
             for _ in 0..200 {
                 h = 0.5 * (low + high);
-                match missing(h) >= 0.0 {
-                    true => low = h,
-                    false => high = h,
+                if missing(h) >= 0.0 {
+                    low = h;
+                } else {
+                    high = h;
                 }
             }
             h = low;
@@ -384,12 +385,11 @@ impl LangevinWalker {
         let theta = self.frame.point(&u);
         // Where the prior leaves the numbers the chain turns back.
         let finite = all_finite(&theta) && oracle.log_prior(&theta).is_finite();
-        match finite {
-            true => {
-                self.state = State { u, p };
-                self.theta = theta;
-            }
-            false => self.state.p = normals(self.state.p.len(), rng),
+        if finite {
+            self.state = State { u, p };
+            self.theta = theta;
+        } else {
+            self.state.p = normals(self.state.p.len(), rng);
         }
         Ok(followed(finite, h, Vec::new()))
     }

@@ -153,9 +153,10 @@ pub struct Start {
 
 /// What a start releases, which is given the share of the budget `share`.
 pub(crate) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
-    let products = match request.dimension > DENSE_UP_TO {
-        true => Quantity::Squares,
-        false => Quantity::Products,
+    let products = if request.dimension > DENSE_UP_TO {
+        Quantity::Squares
+    } else {
+        Quantity::Products
     };
     let looks: u64 = POINTS.iter().sum();
     let line = |what, quantity, count, of_start: f64| Line {
@@ -279,9 +280,10 @@ impl Start {
     pub(crate) fn restore(saved: &Value, dimension: usize) -> Result<Start, SampleError> {
         let start: Start = read(saved)?;
         let sound = start.frame.dimension() == dimension && start.frame.is_sound();
-        match sound && start.clip > 0.0 {
-            true => Ok(start),
-            false => Err(SampleError::Unreadable),
+        if sound && start.clip > 0.0 {
+            Ok(start)
+        } else {
+            Err(SampleError::Unreadable)
         }
     }
 
@@ -312,9 +314,10 @@ impl Start {
 
 impl Beginning for Start {
     fn rounds(&self, plan: &Plan) -> u64 {
-        match self.is_gaussian(plan) {
-            true => MOST_STEPS,
-            false => STEPS,
+        if self.is_gaussian(plan) {
+            MOST_STEPS
+        } else {
+            STEPS
         }
     }
 
@@ -396,9 +399,10 @@ impl Beginning for Start {
             "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest each chain {} for {time:.1} times what it takes to forget where it was",
             100.0 * plan.request.start_share(),
             self.clip,
-            match self.is_gaussian(plan) {
-                true => "would travel",
-                false => "travels",
+            if self.is_gaussian(plan) {
+                "would travel"
+            } else {
+                "travels"
             },
         )];
         if self.is_gaussian(plan) {
@@ -509,9 +513,10 @@ impl StartSearch<'_> {
     /// must not hide the directions that few records know of, unless noise would.
     fn products_clip(&self, lengths: &LengthHistogram, count: u64, around: bool) -> f64 {
         let least = lengths.quantile(PRODUCTS_QUANTILE);
-        match around {
-            true => least.max(lengths.exceeded_by(self.balance_of_products(count))),
-            false => least,
+        if around {
+            least.max(lengths.exceeded_by(self.balance_of_products(count)))
+        } else {
+            least
         }
     }
 
@@ -520,9 +525,10 @@ impl StartSearch<'_> {
         let temperature = self.plan.request.temperature;
         let around = self.start.last_step <= NEAR;
         let centre = vec![0.0; d];
-        let points = match around {
-            true => pairs(count, d, rng),
-            false => vec![centre.clone(); count as usize],
+        let points = if around {
+            pairs(count, d, rng)
+        } else {
+            vec![centre.clone(); count as usize]
         };
         let (before, after) = points.split_at(points.len() / 2);
         let Some(lengths) = self.lengths(before, None)? else {
@@ -590,9 +596,10 @@ impl StartSearch<'_> {
         // than noise, and what this slope says of it: as in a Kalman filter.
         let own = noise * noise * values.iter().map(|w| 1.0 / w).sum::<f64>() / d as f64;
         let before = self.start.variance + 1.0;
-        let gain = match weighed && before.is_finite() {
-            true => before / (before + own),
-            false => 1.0,
+        let gain = if weighed && before.is_finite() {
+            before / (before + own)
+        } else {
+            1.0
         };
         let step: Vec<f64> = (0..d)
             .map(|i| {

@@ -78,9 +78,10 @@ impl Bend {
         let power = (1.0 / 3.0 + noise) / (1.0 + noise);
         let curves = (0..centre.len()).map(|j| {
             // Where the prior is flat the likelihood alone has to fall off.
-            let sd = match form.spread[j].is_finite() {
-                true => covariance[(j, j)].max(0.0).sqrt().min(form.spread[j]),
-                false => 0.0,
+            let sd = if form.spread[j].is_finite() {
+                covariance[(j, j)].max(0.0).sqrt().min(form.spread[j])
+            } else {
+                0.0
             };
             Curve::new(centre[j], APART * sd, |x| information(j, x), power)
         });
@@ -92,11 +93,12 @@ impl Bend {
     /// The numbers that the likelihood is normal in, and their derivatives with respect to the
     /// point's.
     pub fn at(&self, point: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        match self.curves.is_empty() {
-            true => (point.to_vec(), vec![1.0; point.len()]),
-            false => (point.iter().zip(&self.curves))
+        if self.curves.is_empty() {
+            (point.to_vec(), vec![1.0; point.len()])
+        } else {
+            (point.iter().zip(&self.curves))
                 .map(|(x, curve)| curve.at(*x))
-                .unzip(),
+                .unzip()
         }
     }
 }
@@ -108,9 +110,10 @@ impl Curve {
         let log_slope = |k: i32| {
             let there = information(centre + f64::from(k) * apart);
             let ratio = (there / here).clamp(LIMITS[0], LIMITS[1]);
-            match ratio.is_nan() || here <= 0.0 {
-                true => 0.0,
-                false => power * ratio.ln(),
+            if ratio.is_nan() || here <= 0.0 {
+                0.0
+            } else {
+                power * ratio.ln()
             }
         };
         let log_slopes: Vec<f64> = (-NODES..=NODES)
@@ -136,9 +139,10 @@ impl Curve {
     fn gained(&self, k: usize, by: f64) -> f64 {
         let slope = self.log_slopes[k].exp();
         let rate = (self.log_slopes[k + 1] - self.log_slopes[k]) / self.apart;
-        match (rate * by).abs() < 1e-9 {
-            true => slope * by,
-            false => slope * (rate * by).exp_m1() / rate,
+        if (rate * by).abs() < 1e-9 {
+            slope * by
+        } else {
+            slope * (rate * by).exp_m1() / rate
         }
     }
 

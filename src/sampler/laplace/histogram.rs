@@ -77,9 +77,12 @@ impl Histogram {
                 high = bin;
             }
         }
-        let kept = |(bin, c): (usize, &f64)| match (low..=high).contains(&bin) {
-            true => c.max(0.0),
-            false => 0.0,
+        let kept = |(bin, c): (usize, &f64)| {
+            if (low..=high).contains(&bin) {
+                c.max(0.0)
+            } else {
+                0.0
+            }
         };
         let mut kept: Vec<f64> = counts.iter().enumerate().map(kept).collect();
         let sum: f64 = kept.iter().sum();
@@ -180,9 +183,10 @@ impl Histogram {
     /// The slope of a sum of vectors clipped at `bound`, as a share of that of whole ones.
     pub fn efficiency(&self, bound: f64) -> f64 {
         let shorter = (bound / self.beyond).min(1.0);
-        let (mut clipped, mut whole) = match self.missing > 0.0 {
-            true => (self.missing * shorter, self.missing),
-            false => (0.0, 0.0),
+        let (mut clipped, mut whole) = if self.missing > 0.0 {
+            (self.missing * shorter, self.missing)
+        } else {
+            (0.0, 0.0)
         };
         for (count, x) in self.counts.iter().zip(self.lengths()) {
             clipped += count * x * x.min(bound);
@@ -197,9 +201,10 @@ impl Histogram {
         let hidden = (HIDDEN_SHARE * self.hidden).min(MOST_HIDDEN * self.records);
         let seen = self.counts.iter().zip(self.lengths());
         let seen: f64 = seen.map(|(c, x)| c * (x - bound).max(0.0)).sum();
-        let missing = match self.missing > 0.0 {
-            true => self.missing / self.beyond.powi(2) * (self.beyond - bound).max(0.0),
-            false => 0.0,
+        let missing = if self.missing > 0.0 {
+            self.missing / self.beyond.powi(2) * (self.beyond - bound).max(0.0)
+        } else {
+            0.0
         };
         seen + missing.max(hidden * (BEYOND * self.top() - bound).max(0.0))
     }

@@ -37,9 +37,10 @@ pub(super) fn contradiction(
         let (mut low, mut high) = (0.0, LEAST_TRUST.ln());
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            match surprise(middle.exp()) > 1.0 {
-                true => low = middle,
-                false => high = middle,
+            if surprise(middle.exp()) > 1.0 {
+                low = middle;
+            } else {
+                high = middle;
             }
         }
         *belief = belief.scaled(high.exp());

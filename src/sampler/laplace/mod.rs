@@ -270,14 +270,15 @@ impl Learner for DpLaplace {
         let form = formed(density, plan)?;
         let search: Search = read(saved)?;
         let shares = shares_of(plan)?;
-        match search.is_sound(&form) {
-            true => Ok(Box::new(Learning {
+        if search.is_sound(&form) {
+            Ok(Box::new(Learning {
                 form,
                 shares,
                 search,
                 bend: OnceLock::new(),
-            })),
-            false => Err(SampleError::Unreadable),
+            }))
+        } else {
+            Err(SampleError::Unreadable)
         }
     }
 }
@@ -299,9 +300,10 @@ fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
     let fits = form.information.is_planned_as(assumed.information)
         && form.coordinates <= plan.request.dimension
         && form.base.rows() == density.length_of(&form.space);
-    match fits {
-        true => Ok(form),
-        false => Err(SampleError::NotThisModel),
+    if fits {
+        Ok(form)
+    } else {
+        Err(SampleError::NotThisModel)
     }
 }
 
@@ -348,9 +350,10 @@ impl Beginning for Learning {
             plan,
             shares,
         };
-        match (round as usize) < shares.rounds() {
-            true => search.round(&ground, round as usize, oracle),
-            false => search.certify(&ground, oracle),
+        if (round as usize) < shares.rounds() {
+            search.round(&ground, round as usize, oracle)
+        } else {
+            search.certify(&ground, oracle)
         }
     }
 

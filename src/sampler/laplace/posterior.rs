@@ -182,9 +182,10 @@ impl<'a> Posterior<'a> {
         if !back.is_some_and(|back| off(&back) <= SAME * (1.0 + length(&state.theta))) {
             return state;
         }
-        match u.ln() < self.log_weight(&theta) - self.log_weight(&state.theta) {
-            true => State::new(theta, self),
-            false => state,
+        if u.ln() < self.log_weight(&theta) - self.log_weight(&state.theta) {
+            State::new(theta, self)
+        } else {
+            state
         }
     }
 
@@ -246,9 +247,12 @@ impl<'a> Posterior<'a> {
         // A direction in which the density is flat or hollow is taken for one of sd 1, and scales
         // are those of the diagonal.
         let scales: Vec<f64> = (0..d)
-            .map(|j| match curvature[(j, j)] > 0.0 {
-                true => curvature[(j, j)].sqrt().recip(),
-                false => 1.0,
+            .map(|j| {
+                if curvature[(j, j)] > 0.0 {
+                    curvature[(j, j)].sqrt().recip()
+                } else {
+                    1.0
+                }
             })
             .collect();
         let scaled = Matrix::new(d, d, |i, j| scales[i] * curvature[(i, j)] * scales[j]);

@@ -27,10 +27,11 @@ impl Reach {
             return Reach::default();
         }
         let point = frame.centre();
-        let theta = match form.space.is_parameters() {
-            true => point.to_vec(),
+        let theta = if form.space.is_parameters() {
+            point.to_vec()
+        } else {
             // Covariates do not depend on the parameters.
-            false => form.middle.clone(),
+            form.middle.clone()
         };
         let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
         let raw = Simulator::new(density).records(&theta, RECORDS, None, rng);
@@ -69,13 +70,13 @@ impl Reach {
 
     /// The mean length, weighed by squares: 1 where all are as long.
     pub fn mean(&self) -> f64 {
-        match self.shares.is_empty() {
-            true => f64::INFINITY,
-            false => self
-                .shares
+        if self.shares.is_empty() {
+            f64::INFINITY
+        } else {
+            self.shares
                 .iter()
                 .map(|[length, share]| length * share)
-                .sum(),
+                .sum()
         }
     }
 

@@ -221,9 +221,10 @@ impl<'a> Response<'a> {
         let (mut low, mut high) = (-30.0f64, 30.0f64);
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            match bounded(middle.exp()).iter().sum::<f64>() < mean * m as f64 {
-                true => low = middle,
-                false => high = middle,
+            if bounded(middle.exp()).iter().sum::<f64>() < mean * m as f64 {
+                low = middle;
+            } else {
+                high = middle;
             }
         }
         let matrix = Matrix::diagonal(&bounded(high.exp())).between(&axes.transposed());

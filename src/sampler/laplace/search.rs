@@ -173,12 +173,11 @@ impl Search {
         let m = form.coordinates as usize;
         let n = records.map_or(GUESSED_RECORDS, |n| n as f64);
         let least = 1.0 / (WIDER * WIDEST);
-        let belief = match form.space.is_parameters() {
-            true => {
-                let prior = positive(&prior_curvature(density, theta)).between(&form.base);
-                prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
-            }
-            false => Matrix::identity(m).scaled(1.0 / least),
+        let belief = if form.space.is_parameters() {
+            let prior = positive(&prior_curvature(density, theta)).between(&form.base);
+            prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
+        } else {
+            Matrix::identity(m).scaled(1.0 / least)
         };
         Search {
             origin: form.origin(density, theta),
@@ -413,10 +412,12 @@ impl Search {
         });
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
-        let reach = match is_quadratic {
-            true => f64::INFINITY,
-            false if answered.is_some() => REACH * effective.sqrt(),
-            false => effective.sqrt(),
+        let reach = if is_quadratic {
+            f64::INFINITY
+        } else if answered.is_some() {
+            REACH * effective.sqrt()
+        } else {
+            effective.sqrt()
         };
         step = answered.unwrap_or(step);
         let of_prior = (form.base.times(&self.axes.times(&step)).iter())
@@ -430,9 +431,10 @@ impl Search {
         }
         let square = dot(&step, &step) / m.max(1) as f64;
         let [least, most] = DRIFT_OF_STEP;
-        let of_step = match is_quadratic {
-            true => most,
-            false => most.min(least + dot(&step, &step) / effective) + doubtful,
+        let of_step = if is_quadratic {
+            most
+        } else {
+            most.min(least + dot(&step, &step) / effective) + doubtful
         };
         let mut drift = of_step * square;
         if cut {
@@ -535,9 +537,10 @@ impl Search {
             None => Expected::by_differences(density, &form.space, &frame, STEP),
         };
         let signed = form.information == Information::Curvature && k + 1 == shares.rounds();
-        let [of_lengths, of_sum] = match signed {
-            true => [lines::CURVATURE_LENGTHS, lines::CURVATURE],
-            false => [lines::INFORMATION_LENGTHS, lines::INFORMATION],
+        let [of_lengths, of_sum] = if signed {
+            [lines::CURVATURE_LENGTHS, lines::CURVATURE]
+        } else {
+            [lines::INFORMATION_LENGTHS, lines::INFORMATION]
         };
         let unit = m as f64 / (temperature * self.records);
         let ask = Asked {
@@ -580,9 +583,10 @@ impl Search {
             moved: 0.0,
         });
         let near = self.steps.last().is_some_and(|step| step.length < NEAR);
-        match k >= 2 && near && self.looks.len() > 1 {
-            true => Ok(self.averaged()),
-            false => Ok((found, spread)),
+        if k >= 2 && near && self.looks.len() > 1 {
+            Ok(self.averaged())
+        } else {
+            Ok((found, spread))
         }
     }
 
@@ -724,28 +728,27 @@ impl Search {
     /// Gradient, and minus the second derivatives made positive, of the log prior in y.
     fn prior(&self, ground: &Ground) -> Result<(Vec<f64>, Matrix), SampleError> {
         let (slope, curvature) = self.prior_at(ground.form, ground.density);
-        match slope.iter().all(|x| x.is_finite()) {
-            true => Ok((slope, curvature)),
-            false => Err(SampleError::NoInitialPoint),
+        if slope.iter().all(|x| x.is_finite()) {
+            Ok((slope, curvature))
+        } else {
+            Err(SampleError::NoInitialPoint)
         }
     }
 
     fn prior_at(&self, form: &Form, density: &Density) -> (Vec<f64>, Matrix) {
         let m = self.centre.len();
-        match form.space.is_parameters() {
-            // The prior is put in at the end.
-            false => (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0)),
-            true => {
-                let frame = self.frame(form);
-                let theta = frame.centre();
-                let slope = density.pull_back(theta, &[]).1;
-                let curvature = positive(&prior_curvature(density, theta));
-                (
-                    form.base.transposed().times(&slope),
-                    curvature.between(&form.base),
-                )
-            }
+        if !form.space.is_parameters() {
+            // The prior is added at the end.
+            return (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0));
         }
+        let frame = self.frame(form);
+        let theta = frame.centre();
+        let slope = density.pull_back(theta, &[]).1;
+        let curvature = positive(&prior_curvature(density, theta));
+        (
+            form.base.transposed().times(&slope),
+            curvature.between(&form.base),
+        )
     }
 }
 

@@ -76,10 +76,7 @@ impl Shares {
             }
             Information::Law { .. } => (for_information(tight), FOR_SLOPE),
         };
-        let of_gradients = match information > 0.0 {
-            true => OF_GRADIENTS,
-            false => 1.0,
-        };
+        let of_gradients = if information > 0.0 { OF_GRADIENTS } else { 1.0 };
         Ok(Shares {
             others: gradients
                 .iter()
@@ -103,8 +100,9 @@ impl Shares {
 }
 
 fn for_information(tight: bool) -> f64 {
-    match tight {
-        true => FOR_INFORMATION_IF_TIGHT,
-        false => FOR_INFORMATION,
+    if tight {
+        FOR_INFORMATION_IF_TIGHT
+    } else {
+        FOR_INFORMATION
     }
 }

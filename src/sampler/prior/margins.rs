@@ -186,9 +186,12 @@ impl Grid {
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let density: Vec<f64> = values
             .iter()
-            .map(|v| match highest - v < NEGLIGIBLE {
-                true => (v - highest).exp(),
-                false => 0.0,
+            .map(|v| {
+                if highest - v < NEGLIGIBLE {
+                    (v - highest).exp()
+                } else {
+                    0.0
+                }
             })
             .collect();
         let mut cumulative = vec![0.0];
@@ -204,10 +207,11 @@ impl Grid {
         let total = self.cumulative.last().copied().unwrap_or(0.0);
         let wanted = probability * total;
         let last = self.nodes.len() - 1;
-        let upper = match probability >= 1.0 {
+        let upper = if probability >= 1.0 {
             // The first node with nothing beyond it.
-            true => self.cumulative.partition_point(|&c| c < total),
-            false => self.cumulative.partition_point(|&c| c <= wanted),
+            self.cumulative.partition_point(|&c| c < total)
+        } else {
+            self.cumulative.partition_point(|&c| c <= wanted)
         };
         let upper = upper.clamp(1, last.max(1)).min(last);
         let lower = upper.saturating_sub(1);

@@ -60,12 +60,11 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
     }
     let rounds = (UPDATES / d.max(1)).clamp(1, ROUNDS);
     let affordable = MOST_UPDATES / d.max(1);
-    let (warmup, count) = match d > MANY {
-        false => (rounds * WARMUP, count),
-        true => {
-            let warmup = (affordable / 2).max(2);
-            (warmup, count.min(affordable.saturating_sub(warmup).max(1)))
-        }
+    let (warmup, count) = if d > MANY {
+        let warmup = (affordable / 2).max(2);
+        (warmup, count.min(affordable.saturating_sub(warmup).max(1)))
+    } else {
+        (rounds * WARMUP, count)
     };
     let mut widths = vec![1.0; d];
     let mut draws = Vec::new();
@@ -157,9 +156,10 @@ pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, 
         let mut column: Vec<f64> = prior.draws.iter().map(|draw| draw[j]).collect();
         column.sort_by(f64::total_cmp);
         let at = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
-        middle.push(match at(0.4) <= 0.0 && 0.0 <= at(0.6) {
-            true => 0.0,
-            false => at(0.5),
+        middle.push(if at(0.4) <= 0.0 && 0.0 <= at(0.6) {
+            0.0
+        } else {
+            at(0.5)
         });
     }
     // Medians of one coordinate at a time need not be likely together: of a curved prior the
@@ -199,9 +199,12 @@ pub(crate) fn spread_of_prior(
         ends.map(|end| (end - median).abs()).fold(0.0, f64::max)
     };
     Ok((0..length)
-        .map(|k| match stand_ins.contains(&k) {
-            true => f64::INFINITY,
-            false => spread(k),
+        .map(|k| {
+            if stand_ins.contains(&k) {
+                f64::INFINITY
+            } else {
+                spread(k)
+            }
         })
         .collect())
 }
