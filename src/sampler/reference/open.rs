@@ -1,5 +1,5 @@
 //! The stochastic-gradient samplers without privacy: the same dynamics on exact gradients of
-//! batches, with the noise that they need and no more.
+//! batches, with no more noise than they need.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
