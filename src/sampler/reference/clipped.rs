@@ -1,5 +1,5 @@
-//! Private samplers' dynamics on clipped values without noise: what clipping alone does, as
-//! in the papers' clipping experiments.
+//! Private samplers' dynamics on clipped values without noise, to show the effect of clipping
+//! alone, as in the papers' clipping experiments.
 
 use crate::privacy::{
     GradientScale, NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling, Vault, noise,
