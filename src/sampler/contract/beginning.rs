@@ -130,6 +130,6 @@ pub trait Beginning: Debug + Send + Sync {
     /// The report in words.
     fn describe(&self, plan: &Plan) -> Vec<String>;
 
-    /// What was learnt, as numbers that an audit can attack: positions, and logarithms of scales.
+    /// The learnt values as numbers that an audit can attack: positions, and logarithms of scales.
     fn numbers(&self) -> Vec<f64>;
 }

@@ -362,7 +362,7 @@ macro_rules! settings {
                 }
             }
 
-            /// What a value must be, where it is not.
+            /// The values that a setting may have, if it has another one.
             fn fault(&self, setting: Setting) -> Option<&'static str> {
                 match setting {
                     $($( Setting::$name => {

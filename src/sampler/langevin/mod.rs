@@ -406,7 +406,7 @@ mod tests {
     use crate::sampler::contract::request::Iterations;
 
     /// A posterior that is standard normal in the frame's coordinates, with the noise that the
-    /// plan has, or so many times it.
+    /// plan has, or a multiple of it.
     struct Normal {
         sd: f64,
         frame: Frame,

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     // Where information is x^-3, and there is no noise, the likelihood is normal in log x.
-    // If it failed: slopes would not be those of the values, and trajectories go astray.
+    // If it failed: slopes would not be those of the values, and trajectories would go astray.
     #[test]
     fn a_curve_is_the_integral_of_its_slope() {
         let curve = Curve::new(2.0, 0.1, |x| x.powi(-3), 1.0 / 3.0);

@@ -262,9 +262,9 @@ mod tests {
         assert!(Histogram::seen(&counts(&[(5, 36.0)]), 10.0, BINS, 100.0).is_none());
     }
 
-    // If it failed: a bin of noise would be taken for the longest of gradients, and clip bounds
-    // be thousands of times too long. A false alarm is one of a hundred; 2,000 histograms of 29
-    // bins of noise beside one that is full have 20, and 40 are 4.5 sds of that.
+    // If it failed: a bin of noise would be mistaken for the longest gradients, and clip bounds
+    // be thousands of times too long. The false-alarm rate is one in a hundred; 2,000 histograms
+    // of 29 bins of noise next to a full one have 20, and 40 are 4.5 sds above that.
     #[test]
     fn noise_is_rarely_taken_for_lengths() {
         let rng = &mut ChaCha8Rng::seed_from_u64(5);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     // If it failed: where one record in twelve has nearly all of the information, and these are lost
-    // in the noise, clipping would be taken for nothing, and intervals for too narrow by far.
+    // in the noise, clipping would seem to cost nothing, and intervals would be far too narrow.
     #[test]
     fn what_the_noise_hides_is_told_by_the_mean_square() {
         let rare = counts(&[(3, 4600.0), (11, 100.0)]);
@@ -297,7 +297,7 @@ mod tests {
             (efficiency / truth - 1.0).abs() < 0.15,
             "{efficiency} {truth}"
         );
-        // All that is seen is all that there is.
+        // Everything is visible.
         let whole = counts(&[(3, 4600.0), (11, 400.0)]);
         let seen = Histogram::seen(&whole, 1.0, BINS, 5000.0).unwrap();
         let before = seen.efficiency(short);

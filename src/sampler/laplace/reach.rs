@@ -12,7 +12,7 @@ const RECORDS: usize = if BLOCK < 256 { BLOCK } else { 256 };
 
 /// Lengths of gradients over their root mean square, and the share of each in the sum of squares.
 ///
-/// None where outcomes have few values: a rare value may have most of the information, and its
+/// Empty where outcomes have few values: a rare value may have most of the information, and its
 /// frequency depends on covariates, about which simulated ones say nothing.
 #[derive(Debug, Default)]
 pub(super) struct Reach {

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
     use crate::model::{Constants, Model};
 
-    /// So many records have so many times the information of one.
+    /// The root of the number of records: in these units, all of them have the information 1.
     const UNITS: f64 = 20.0;
     const NORMAL: &str = "record { real y; } parameters { real m; real<lower=0> s; real idle; }
         model { m ~ normal(0, 3); s ~ lognormal(0, 1); idle ~ normal(0, 1); y ~ normal(m, s); }";
@@ -315,7 +315,7 @@ mod tests {
 
     // Where the mean is m and the scale s, scores at 0 and 1 have the means m and s^2 + m^2 - 1;
     // the information is 1 and 2. Oracle: this closed form, which a step is short of by what the
-    // Newton step counts. If it failed: what is far off would be taken for a wide scale, and steps
+    // Newton step counts. If it failed: a distant mean would be mistaken for a wide scale, and steps
     // would be ten times as long as they should be.
     #[test]
     fn a_step_is_that_of_which_the_slope_would_come() {
@@ -324,12 +324,12 @@ mod tests {
             let step = instead_of(newton, 1.0).unwrap_or_else(|| panic!("{m} {s}: none"));
             let off = |at: &[f64]| (at[0] - m).hypot(at[1] - s.ln());
             assert!(off(&step) < share * off(&newton), "{m} {s}: {step:?}");
-            // What no record tells of is as it was.
+            // The coordinate that no record informs keeps its Newton step.
             assert!((step[2] - 0.7).abs() < 1e-3, "{step:?}");
         }
     }
 
-    // If it failed: noise would be taken for far-off places.
+    // If it failed: noise would be mistaken for a long way to go.
     #[test]
     fn what_noise_can_make_is_a_newton_step() {
         let newton = [0.0, 1.5, 0.0];
@@ -349,8 +349,8 @@ mod tests {
     }
 
     // Oracle: r = (m, s^2 + m^2 - 1) has the slope (1, 2 s^2) in (m, log s) at m = 0, and J is
-    // (1, 2). If it failed: what was seen where there is much information would be believed where
-    // there is little.
+    // (1, 2). If it failed: the precision of a place with much information would be assumed in one
+    // with little.
     #[test]
     fn less_is_known_where_there_is_less_information() {
         let normal = "record { real y; } parameters { real m; real<lower=0> s; }
@@ -373,10 +373,8 @@ mod tests {
             parameters { real a; real b; }
             model { a ~ normal(0, 2); b ~ normal(0, 2);
               y ~ bernoulli_logit(a); z ~ bernoulli_logit(b); }";
-        let kept = |mean: f64| {
-            let of = |r: &Response| r.efficiency(0.5 / UNITS, mean, 2);
-            with(two, &[0.0, -3.9], of).unwrap()
-        };
+        let kept =
+            |mean: f64| with(two, &[0.0, -3.9], |r| r.efficiency(0.5 / UNITS, mean, 2)).unwrap();
         let half = kept(0.6);
         assert!((half.trace() - 1.2).abs() < 1e-9);
         assert!(half[(1, 1)] < 0.6 * half[(0, 0)], "{half:?}");
@@ -384,8 +382,8 @@ mod tests {
         let nearly = kept(0.98);
         assert!(nearly[(1, 1)] > 0.96 - 1e-9 && nearly[(0, 0)] <= 1.0 + 1e-9);
         for mean in [f64::NAN, -0.1, 1.1] {
-            let of = |r: &Response| r.efficiency(0.5 / UNITS, mean, 2);
-            assert_eq!(with(two, &[0.0, -3.9], of), None, "{mean}");
+            let kept = with(two, &[0.0, -3.9], |r| r.efficiency(0.5 / UNITS, mean, 2));
+            assert_eq!(kept, None, "{mean}");
         }
     }
 }
