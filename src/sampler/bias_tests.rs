@@ -1,5 +1,5 @@
-//! How far off the approximate samplers are, on normal posteriors where the exact answer is
-//! known: what their documentation says, and that planted errors are seen.
+//! The bias of the approximate samplers, on normal posteriors where the exact answer is known:
+//! it is as documented, and planted errors are detected.
 //!
 //! All seeds are fixed. Standard errors are those of 100 batch means; every allowance is six
 //! of them, a false-alarm rate below 4e-8 for each comparison (Student's t with 99 degrees
@@ -25,7 +25,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Of the mean of `values`, consecutive and not independent.
+    /// The estimate of a mean from `values`, which are consecutive and not independent.
     fn mean_of(values: &[f64]) -> Measured {
         const BATCHES: usize = 100;
         let length = values.len() / BATCHES;
@@ -49,18 +49,18 @@ impl Measured {
         }
     }
 
-    /// Six standard errors, and what the documentation's rounding leaves out.
+    /// Six standard errors, plus the rounding in the documentation.
     fn is(self, expected: f64, rounding: f64) -> bool {
         (self.value - expected).abs() < 6.0 * self.error + rounding
     }
 
-    /// It is exactly that, but for the standard error.
+    /// The estimate is the exact value up to its standard error.
     #[track_caller]
     fn must_be(self, expected: f64) {
         assert!(self.is(expected, 0.0), "{self:?}, expected {expected}");
     }
 
-    /// It is what the documentation says, with two digits after the point.
+    /// The estimate is as documented, with two digits after the point.
     #[track_caller]
     fn must_be_about(self, documented: f64) {
         assert!(
@@ -69,7 +69,7 @@ impl Measured {
         );
     }
 
-    /// A planted error is seen.
+    /// A planted error is detected.
     #[track_caller]
     fn must_not_be(self, expected: f64) {
         assert!(!self.is(expected, 0.005), "{self:?} is {expected}");

@@ -2,8 +2,8 @@
 //! small models.
 //!
 //! Draw theta from the prior and data from the model: then theta is an exact draw from
-//! the posterior given the data, and so must be where a chain is that started there and
-//! took k steps (Geweke 2004; Cook, Gelman and Rubin 2006). No burn-in, no reference
+//! the posterior given the data, and so must be the position of a chain that started there
+//! and took k steps (Geweke 2004; Cook, Gelman and Rubin 2006). No burn-in, no reference
 //! draws. Over independent repetitions the means of f(theta, data) before and after are
 //! compared, for f each coordinate, its square, and the log-likelihood, in standard
 //! errors of their paired difference.
@@ -24,11 +24,11 @@ use crate::sampler::contract::plan::Plan;
 use crate::sampler::contract::request::{Iterations, PlanRequest};
 use crate::sampler::{Kind, lookup};
 
-/// Standard errors that a mean may be off.
+/// The largest deviation of a mean, in standard errors.
 pub(crate) const ALLOWED: f64 = 5.0;
 
-/// What a planted error must reach: three standard errors more, so that a run with
-/// other seeds would miss it with a probability below 1%.
+/// The least deviation under a planted error: three standard errors more, so that a run
+/// with other seeds would miss it with a probability below 1%.
 pub(crate) const CAUGHT: f64 = ALLOWED + 3.0;
 
 /// Chains of this many steps.
@@ -64,7 +64,7 @@ pub(crate) struct Toy {
     data: Vec<f64>,
     planted: Planted,
     rng: ChaCha8Rng,
-    /// The last gradient that was given out.
+    /// The last gradient that was returned.
     pub last_gradient: Vec<f64>,
 }
 
@@ -144,8 +144,8 @@ impl Toy {
         gradient
     }
 
-    /// What is compared: coordinates, their squares, the log-likelihood. Squashed
-    /// where heavy tails would leave no finite variance.
+    /// The statistics that are compared: coordinates, their squares, the log-likelihood.
+    /// Squashed where heavy tails would leave no finite variance.
     fn statistics(&self, theta: &[f64]) -> [f64; 5] {
         [
             theta[0],
@@ -203,7 +203,7 @@ impl Oracle for Toy {
 }
 
 /// The largest of the five deviations, in standard errors. `step` makes the steps: it
-/// is given where to start and gives where the chain ends.
+/// takes the start of the chain and returns its end.
 pub(crate) fn deviation(
     model: Model,
     planted: Planted,
@@ -258,10 +258,10 @@ fn registered(
     }
 }
 
-/// From a start to where the chain ends.
+/// A function from the start of a chain to its end.
 type Run = Box<dyn Fn(Vec<f64>, &mut Toy, &mut ChaCha8Rng) -> Vec<f64>>;
 
-/// The samplers whose target is exact, with steps at which the noise of a test is of
+/// The samplers whose target is exact, with steps for which the noise of a test is of
 /// the order of a nat.
 fn exact_samplers() -> Vec<(&'static str, Run)> {
     let hmc = |fresh_gradients, fixed_steps| {

@@ -1,7 +1,7 @@
-//! The samplers: a contract, chains, and a folder for each family; and the list of them.
+//! The samplers: the contract, the chains, a folder for each family, and the list of all samplers.
 //!
-//! Folders use those before them in this order: `prior`, `contract`, `chain`, the families
-//! (`stochastic`, `hamiltonian`, `walks`, `langevin`, `laplace`), `reference`. To add a sampler:
+//! Each folder uses only those before it in this order: `prior`, `contract`, `chain`, the families
+//! (`stochastic`, `hamiltonian`, `walks`, `langevin`, `laplace`), `reference`. A new sampler needs
 //! one file in a family's folder, and one line in [`ALGORITHMS`].
 
 #[cfg(test)]
@@ -77,8 +77,8 @@ pub fn lookup(name: &str) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().find(|a| a.name == name)
 }
 
-/// The sampler of a run that names none: the one that tunes itself, unless something is given
-/// that is a setting of dp-langevin or of DP-HMC. `most`: as many iterations as the budget allows.
+/// The sampler of a run that does not name one: the one that tunes itself, unless a setting of
+/// dp-langevin or of DP-HMC is given. `most`: as many iterations as the budget allows.
 pub fn default_algorithm(settings: &Settings, most: bool) -> &'static Algorithm {
     let langevin = |setting| langevin::ALGORITHM.settings.contains(&setting);
     match (
@@ -112,7 +112,7 @@ impl PlanRequest {
         }
     }
 
-    /// What `dpm sample` does with epsilon and delta alone: the sampler that tunes itself.
+    /// The request of `dpm sample` with epsilon and delta alone: the sampler that tunes itself.
     pub fn automatic(epsilon: Real, delta: Real, dimension: usize) -> Self {
         PlanRequest {
             algorithm: &laplace::ALGORITHM,

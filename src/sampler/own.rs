@@ -1,7 +1,7 @@
-//! The schedule of a sampler that is written outside of this crate: so many gradients and
+//! The schedule of a sampler that is written outside of this crate: a number of gradients and
 //! log-ratios in each chain, whatever it does with the answers.
 //!
-//! It walks by itself (`analysis/own.rs`), so that nothing here takes a step.
+//! It takes its steps itself (`analysis/own.rs`), and none are taken here.
 
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 /// Not among [`ALGORITHMS`](crate::sampler::ALGORITHMS): no command can run it.
 pub static OWN: Algorithm = Algorithm {
     name: "own",
-    summary: "a sampler of the embedder's, on the questions that it planned",
+    summary: "a sampler of the embedding program, with the questions that it planned",
     kind: Kind::Private(&Own),
     columns: &[],
     settings: &[

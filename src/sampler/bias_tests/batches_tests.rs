@@ -18,8 +18,8 @@ use crate::sampler::{Iterations, Kind, lookup};
 pub(super) struct NormalMean {
     y: Vec<f64>,
     rate: f64,
-    /// Standard deviation of what is added: to a gradient; to a log-ratio, per unit of
-    /// distance.
+    /// Standard deviation of the noise that is added: to a gradient; to a log-ratio, per unit
+    /// of distance.
     pub sd: f64,
     /// Batches of a fixed size instead of Poisson ones.
     fixed: bool,
@@ -34,7 +34,7 @@ enum Planted {
     Nothing,
     /// No penalty for the batch's own error.
     NoBatchPenalty,
-    /// N(0, 2) in Barker's test, whatever the batch's own variance.
+    /// N(0, 2) in Barker's test, for any variance of the batch.
     NoVariance,
     /// No V_corr in Barker's test.
     NoCorrection,
@@ -169,7 +169,7 @@ fn variance(algorithm: &str, step: f64, oracle: &mut NormalMean, steps: usize) -
         panic!("a private sampler")
     };
     let exact = 1.0 / oracle.precision();
-    // The chain looks at the step size alone.
+    // The chain uses the step size only.
     let plan = Plan::new(PlanRequest {
         algorithm,
         epsilon: Real::from(5.0),
@@ -248,7 +248,7 @@ fn batches_bias_the_penalty_test_by_these_numbers() {
     }
 }
 
-/// The log-odds of Barker's test, less the log posterior ratio, for a step of so many
+/// The log-odds of Barker's test, less the log posterior ratio, for a step of `step`
 /// posterior standard deviations about a point that is `middle` of them from the mean.
 fn log_odds_error(planted: Planted, step: f64, middle: f64) -> Measured {
     let mut oracle = NormalMean {
@@ -270,9 +270,9 @@ fn log_odds_error(planted: Planted, step: f64, middle: f64) -> Measured {
     }
 }
 
-// If it failed: Barker's test would not be one but for the errors that its documentation
+// If it failed: Barker's test would have other errors than those that its documentation
 // gives. The standard errors are 0.003 nats; N(0, 2) in place of N(0, 2 - s2) is 0.03 off
-// where s2 = 0.16, and V_corr left out 0.17.
+// where s2 = 0.16, and leaving out V_corr 0.17.
 #[test]
 fn the_log_odds_of_barkers_test_are_off_as_documented() {
     for (step, middle, documented) in [

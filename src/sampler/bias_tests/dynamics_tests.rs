@@ -47,7 +47,7 @@ impl Oracle for Normal {
     }
 }
 
-/// Noise in the gradients: `times` the variance that the dynamics ask for, and `more`.
+/// Noise in the gradients: `times` the variance that the dynamics need, plus `more`.
 #[derive(Clone, Copy)]
 struct Heat {
     times: f64,
@@ -142,7 +142,7 @@ fn the_variance_of_langevin_dynamics_is_the_formulas() {
     }
 }
 
-/// As above, by a rate that is measured and not computed: 40,000,000 steps.
+/// As above, with a rate that is measured and not computed: 40,000,000 steps.
 #[test]
 #[ignore = "half a minute"]
 fn the_bias_of_langevin_dynamics_falls_with_the_step() {
@@ -160,7 +160,7 @@ fn the_bias_of_langevin_dynamics_falls_with_the_step() {
     );
 }
 
-/// SGNHT's variance and mean friction, and what has to hold exactly at any step: in
+/// SGNHT's variance and mean friction, and identities that hold exactly at any step: in
 /// stationarity, per coordinate and with p, xi and theta of the same time,
 ///
 /// ```text
@@ -323,13 +323,13 @@ fn friction_and_noise_balance() {
         if gradients == 5 {
             hamiltonian(&Sghmc, &request, ASKED).must_not_be(formula(1.0, 20.0, false));
         }
-        // Without friction there is nothing against it.
+        // Without friction nothing counteracts it.
         let naive = hamiltonian(&NaiveSghmc, &request, heat);
         eprintln!("naive {naive:?}");
         naive.must_be(formula(0.0, 5.0, true));
         naive.must_not_be(exact);
     }
-    // The thesis's friction, which pumps energy in, has no stationary variance at J = 20.
+    // The thesis's friction, which adds energy, has no stationary variance at J = 20.
     assert!(hamiltonian_formula(0.1, -1.0, 20.0, 20, true) < 0.0);
     // As eta goes to 0 with J fixed: exact with half steps, J/(J - 1) with whole ones.
     let limit = |half| hamiltonian_formula(1e-5, 1.0, 2e5, 5, half);

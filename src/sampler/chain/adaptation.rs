@@ -1,4 +1,4 @@
-//! Warm-up of the samplers without privacy, as Stan does it.
+//! Warm-up of the samplers without privacy, as in Stan.
 //!
 //! Stan Reference Manual, "Automatic parameter tuning": an initial buffer for
 //! the step size, windows of doubling length for the metric, a final buffer.
@@ -24,7 +24,7 @@ pub struct DualAveraging {
 }
 
 impl DualAveraging {
-    /// `target`: the acceptance statistic aimed at.
+    /// `target`: the acceptance statistic to aim for.
     pub fn new(step: f64, target: f64) -> Self {
         DualAveraging {
             target,
@@ -70,7 +70,7 @@ pub struct Covariance {
     n: f64,
     #[serde(with = "exact_number::list")]
     mean: Vec<f64>,
-    /// Sums of products of deviations; the diagonal only, unless dense.
+    /// Sums of products of deviations; only the diagonal unless `dense`.
     #[serde(with = "exact_number::list")]
     products: Vec<f64>,
     dense: bool,
@@ -172,7 +172,7 @@ impl Windows {
         let (mut position, mut window) = (start, first);
         while position < last {
             let mut end = position + window;
-            // A window that would leave less than twice itself takes the rest.
+            // A window takes the rest if the next one, twice as long, would not fit.
             if end + 2 * window > last {
                 end = last;
             }

@@ -1,7 +1,7 @@
-//! V_corr of DP-Barker: what makes N(0, 2) nearly a standard logistic variable.
+//! V_corr of DP-Barker: the variable that turns N(0, 2) into nearly a standard logistic variable.
 //!
 //! No variable does so exactly: pi t e^(t^2)/sinh(pi t), which would be its characteristic
-//! function, passes 1 at t = 1.8. This one is a mixture of normals, symmetric about 0, with
+//! function, exceeds 1 from t = 1.8. This one is a mixture of normals, symmetric about 0, with
 //! the weights, means and standard deviations of [`COMPONENTS`], fitted by
 //! `tests/fixtures/barker/fit.py`. With F the distribution function of N(0, 2) + V_corr, the
 //! error of the log-odds, |ln(F(x)/F(-x)) - x|, is at most 0.0084 for |x| <= 10 (beyond, F
@@ -17,7 +17,7 @@ const COMPONENTS: [(f64, f64, f64); 4] = [
     (0.00751682, 5.13798609, 0.0),
 ];
 
-/// One draw, from the private generator, as acceptance draws are.
+/// One draw, from the private generator like acceptance draws.
 pub(crate) fn draw(rng: &mut PrivateRng) -> f64 {
     let mut u = uniform(rng);
     let mut component = COMPONENTS[0];
@@ -35,7 +35,7 @@ pub(crate) fn draw(rng: &mut PrivateRng) -> f64 {
     mean + sd * (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
 }
 
-/// Uniform on (0, 1), never at an end.
+/// Uniform on the open interval (0, 1).
 fn uniform(rng: &mut PrivateRng) -> f64 {
     ((rng.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
 }

@@ -168,7 +168,7 @@ fn density() -> Density {
     Density::new(model.unwrap())
 }
 
-/// Iterations that were made.
+/// The iterations that were made.
 struct Counter(AtomicU64);
 
 impl Observer for Counter {
@@ -177,7 +177,7 @@ impl Observer for Counter {
     }
 }
 
-/// Keeps checkpoints as text; refuses to after so many.
+/// Keeps checkpoints as text, and refuses after a number of them.
 struct Memory {
     kept: Mutex<Vec<String>>,
     room: usize,
@@ -222,7 +222,7 @@ fn warmup(plan: &Plan, sampler: &dyn Sampler, form: MetricForm) -> Warmup {
     Warmup::new(WARMUP, DIMENSION, step, target, form)
 }
 
-/// What a run has learnt before its first round, where its chains follow from that alone.
+/// The learnt state of a run before its first round, where its chains follow from that alone.
 fn learnt(plan: &Plan, density: &Density) -> Option<Box<dyn Beginning>> {
     let Kind::Private(sampler) = plan.request.algorithm.kind else {
         panic!("a private sampler");
@@ -250,7 +250,7 @@ fn walker<'a>(
     }
 }
 
-/// Runs a chain, from its beginning or from where it was, until an iteration.
+/// Runs a chain, from its beginning or from a saved state, up to an iteration.
 fn run(
     plan: &Plan,
     answers: &mut Answers,
@@ -292,9 +292,9 @@ fn run(
     course.run(ITERATIONS, &mut rng, &stop)
 }
 
-// Wrong here: something that a sampler, warm-up, the recorder or the public generator
-// carries from one iteration to the next is missing from checkpoints, and a chain that was
-// interrupted is another than the one that was not. With a dense metric, so that
+// If it failed: something that a sampler, warm-up, the recorder or the public generator
+// carries from one iteration to the next would be missing from checkpoints, and a chain that
+// was interrupted would differ from one that was not. With a dense metric, so that
 // everything is learnt that can be.
 #[test]
 fn a_chain_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
@@ -339,8 +339,8 @@ fn a_chain_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
     }
 }
 
-// Each piece of a sampler's state, put back to what it was at the beginning, must show: a
-// piece that does not show would not be missed above.
+// Resetting any piece of a sampler's state to its initial value must change the chain: if it
+// did not, the test above would not notice that the piece is missing.
 #[test]
 fn every_piece_of_a_samplers_state_is_needed() {
     let density = density();
@@ -351,7 +351,7 @@ fn every_piece_of_a_samplers_state_is_needed() {
         let mut answers = Answers::new(plan.lines.len());
         let mut rng = public_rng(3, 0);
         let learnt = learnt(&plan, &density);
-        // Far out, so that the log prior is another at the end.
+        // Far out, so that the log prior differs at the end.
         let chain = |answers: &mut Answers, rng: &mut ChaCha8Rng| {
             let theta = vec![3.0; DIMENSION];
             walker(&plan, &density, learnt.as_deref(), theta, answers, rng)
@@ -382,7 +382,7 @@ fn every_piece_of_a_samplers_state_is_needed() {
         };
         let right = path(&saved);
         for (key, value) in fresh.as_object().unwrap() {
-            // What does not change for this way of going.
+            // The pieces that do not change for this kind of chain.
             let constant = match (algorithm.name, key.as_str()) {
                 ("dp-penalty", "forward") => plan.request.settings.guided_walk != Some(true),
                 (_, "iteration") => plan.request.settings.step_decay == Some(0.0),
@@ -395,9 +395,9 @@ fn every_piece_of_a_samplers_state_is_needed() {
     }
 }
 
-// Kills at every window, several times over. Wrong here: a release that is made a second
-// time on the same charge, a line that is asked for more than was planned, or iterations
-// that are neither made nor counted as lost.
+// Kills at every window, several times over. If it failed: a release would be made a second
+// time on the same charge, a line would be asked more often than planned, or iterations would
+// be neither made nor counted as lost.
 #[test]
 fn windows_that_were_open_at_a_kill_are_released_and_lost() {
     let density = density();
@@ -409,8 +409,8 @@ fn windows_that_were_open_at_a_kill_are_released_and_lost() {
             for room in kills {
                 let mut answers = Answers::new(plan.lines.len());
                 let memory = Memory::new(room);
-                // The window that the keeper refuses is one that never began: take away the
-                // state at its end too, as if the process had died in the one before.
+                // A window that the keeper refuses never begins, and the refused checkpoint held the
+                // state at the end of the window before: it is as if the process had died in that.
                 let result = run(
                     &plan,
                     &mut answers,
@@ -467,7 +467,7 @@ fn windows_that_were_open_at_a_kill_are_released_and_lost() {
     }
 }
 
-// Wrong here: steps, and their noise, of another line than the iteration's.
+// If it failed: steps, and their noise, would be those of another line than the iteration's.
 #[test]
 fn lost_iterations_keep_their_lines() {
     let (_, plan) = ways()
@@ -499,7 +499,7 @@ fn lost_iterations_keep_their_lines() {
     assert_eq!(lost.iter().sum::<u64>(), 12);
 }
 
-// Wrong here: warm-up that lost its last iterations goes on for ever, or never settles.
+// If it failed: warm-up that lost its last iterations would never end, or never settle.
 #[test]
 fn warm_up_ends_even_if_its_end_is_lost() {
     let mut warmup = Warmup::new(WARMUP, DIMENSION, 0.5, Some(0.5), MetricForm::Diagonal);
@@ -563,9 +563,9 @@ impl Keeper for Last {
     }
 }
 
-// Wrong here: windows of draws from a Gaussian, which ask nothing, count as releases, and the
-// meter of a run that goes on refuses to begin, since the start has used them all; or a
-// window of the start that was open at a kill is not counted.
+// If it failed: windows of draws from a Gaussian, which ask nothing, would count as releases, and
+// the meter of a resumed run would refuse to begin, since the start has used them all; or a
+// window of the start that was open at a kill would not be counted.
 #[test]
 fn draws_that_ask_nothing_lose_nothing() {
     let density = density();
@@ -619,7 +619,7 @@ fn draws_ask_and_lose_nothing(plan: &Plan) {
             vec![0; plan.lines.len()]
         );
     }
-    // What all of them had granted at any time was planned, and covers what was made.
+    // The sum of the grants never exceeds the plan, and covers all releases that were made.
     let (most, made) = (keeper.most.into_inner().unwrap(), meter.counts());
     for ((most, made), line) in most.iter().zip(&made).zip(&plan.lines) {
         assert!(made <= most && *most <= line.line.count);

@@ -1,8 +1,7 @@
-//! Numbers in checkpoints: what is read is, to the bit, what was written.
+//! Numbers in checkpoints, which are read back to the bit as they were written.
 //!
-//! JSON has no infinities and no NaN, which a chain that left the numbers may hold; they
-//! are written as words. All other numbers are written with the digits that tell them
-//! apart.
+//! JSON has no infinities and no NaN, which a diverged chain may hold; they are written as
+//! words. All other numbers are written with enough digits to be distinguished.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -80,7 +79,7 @@ pub mod option_list {
     }
 }
 
-/// A word count of a generator, which is above what other readers of JSON take.
+/// A word count of a generator, which is larger than other readers of JSON accept.
 pub mod position {
     use super::*;
 
@@ -107,7 +106,7 @@ mod tests {
         several: Vec<f64>,
     }
 
-    // Wrong here: a chain that is gone on with is another than the one that was stopped.
+    // If it failed: a resumed chain would differ from the one that was stopped.
     #[test]
     fn numbers_come_back_to_the_bit() {
         let ugly = vec![

@@ -1,4 +1,4 @@
-//! Chains: their iterations, warm-up and checkpoints, and where answers come from.
+//! Chains: their iterations, warm-up and checkpoints, and the oracle that answers them.
 
 pub mod adaptation;
 pub mod barker_correction;

@@ -15,7 +15,7 @@ pub struct PrivateOracle<'a> {
     plan: &'a Plan,
     meter: &'a Meter,
     rng: PrivateRng,
-    /// Releases of each line.
+    /// The number of releases of each line.
     released: Vec<u64>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> PrivateOracle<'a> {
         }
     }
 
-    /// What a line asks, and where it is charged.
+    /// A line of the plan, and the charge for a release of it.
     fn line(&self, line: usize) -> Result<(&'a PlannedLine, Charge<'a>), SampleError> {
         let planned = self
             .plan
@@ -104,8 +104,8 @@ impl Oracle for PrivateOracle<'_> {
                 return Err(SampleError::NotPlanned { line });
             }
         };
-        // The bound is on T times the log-ratio: the tempered likelihood is what
-        // is put on the lattice. The distance is symmetric to the bit.
+        // The bound is on T times the log-ratio, since the tempered likelihood is
+        // put on the lattice. The distance is symmetric to the bit.
         let bound = request.temperature * request.clip_log_ratio() * distance(from, to);
         let query = match scale.plan(bound)? {
             PenaltyPlan::Query(query) => query,

@@ -1,4 +1,4 @@
-//! Chains: initial points, iterations, what is kept.
+//! Chains: initial points, iterations, recorded draws.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub enum Phase {
     Sampling,
 }
 
-/// One iteration, as it happens.
+/// The record of one iteration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -52,20 +52,20 @@ pub struct Draw {
     pub values: Vec<f64>,
 }
 
-/// A chain that is over, or was interrupted.
+/// A chain that is complete, or was interrupted.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Chain {
-    /// Kept iterations of the sampling phase (and of the warm-up where asked).
+    /// Kept iterations of the sampling phase (and of the warm-up if requested).
     pub draws: Vec<Draw>,
     /// Share of accepted proposals over all sampling iterations.
     pub acceptance: f64,
-    /// Iterations that were made and lost when the run was killed; without draws.
+    /// Iterations that were made but lost when the run was killed; they have no draws.
     pub lost: u64,
     /// Whether the observer stopped it before its last iteration.
     pub interrupted: bool,
-    /// What warm-up and sampling took, in seconds, of a run without privacy. How long a private
-    /// one takes tells the number of records.
+    /// The duration of warm-up and sampling, in seconds, for a run without privacy. The duration
+    /// of a private run would reveal the number of records.
     pub seconds: Option<[f64; 2]>,
 }
 
@@ -87,43 +87,43 @@ pub trait Observer: Sync {
     /// `chain` and `iteration` count from 0.
     fn iteration(&self, chain: usize, iteration: u64, draw: &Draw);
 
-    /// Before the chains, of samplers that learn: so many of about so many rounds are over. Called
-    /// before each round.
+    /// Called before each round of a sampler that learns before its chains: `over` of about
+    /// `rounds` rounds are over.
     fn learning(&self, over: u64, rounds: u64) {
         let _ = (over, rounds);
     }
 
-    /// What was learnt before the chains, by samplers that learn. Called once, before the
-    /// first iteration, also when a run goes on.
+    /// Called once with what a sampler learnt before its chains, before the first iteration, also
+    /// when a run is resumed.
     fn learnt(&self, learnt: &Arc<dyn Beginning>) {
         let _ = learnt;
     }
 
-    /// Whether to stop. Chains finish the iteration that they are in, so that nothing that
-    /// was released is lost, and are shorter.
+    /// Whether to stop. Chains finish the current iteration, so that no release is lost, and are
+    /// shorter than planned.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// An observer that looks away.
+/// An observer that does nothing.
 impl Observer for () {
     fn iteration(&self, _: usize, _: u64, _: &Draw) {}
 }
 
-/// What a private run needs beside its plan.
+/// The settings of a private run in addition to its plan.
 pub struct PrivateSettings {
-    /// Iterations of each chain that come first and are discarded.
+    /// The first iterations of each chain, which are discarded.
     pub num_warmup: u64,
     pub initial: Initial,
     /// Fixes the public randomness: momenta, jitter, initial points.
     pub seed: u64,
-    /// The root of the private randomness: noise and accept draws.
+    /// The root of the private randomness: noise and acceptance draws.
     pub noise: PrivateRng,
 }
 
 impl PrivateSettings {
-    /// Random initial points.
+    /// Settings with random initial points.
     pub fn new(num_warmup: u64, seed: u64, noise: PrivateRng) -> Self {
         PrivateSettings {
             num_warmup,
@@ -136,7 +136,7 @@ impl PrivateSettings {
 
 /// Runs the planned chains, each release charged to `meter`, which must have
 /// been made from the plan's events. Draws do not depend on the number of
-/// threads. What makes the whole private: docs/proofs.md, section 18.
+/// threads. Proof of privacy for the whole: docs/proofs.md, section 18.
 ///
 /// Errors: the meter refuses (a bug, since the plan counted the releases), no
 /// initial point.
@@ -151,17 +151,17 @@ pub fn sample_privately(
 }
 
 /// As [`sample_privately`], with checkpoints: a run that is killed or interrupted can be
-/// gone on with, on the same charge and with the same settings.
+/// resumed, on the same charge and with the same settings.
 ///
-/// Of a new run, `keeping.begun` is empty. To go on, give what the keeper has kept of each
-/// chain, and new private randomness: noise that was used is never used again. `meter` is
-/// that of `keeping.charge`, where there is one, and the ledger sees to it that nobody goes
-/// on from a checkpoint twice. Without a ledger it begins with
-/// [`released_before`](crate::sampler::released_before), and to see to that is the caller's task.
-/// Checkpoints do not change draws.
+/// For a new run, `keeping.begun` is empty. To resume a run, give what the keeper has kept of
+/// each chain, and new private randomness: noise that was used is never used again. `meter` is
+/// that of `keeping.charge`, where there is one, and the ledger prevents a second resumption
+/// from the same checkpoint. Without a ledger, `meter` must begin with
+/// [`released_before`](crate::sampler::released_before), and preventing a second resumption is
+/// up to the caller. Checkpoints do not change draws.
 ///
-/// Errors: as of [`sample_privately`]; a checkpoint that cannot be kept, or is not this
-/// run's. Chains stop then, and what was kept before can be gone on from.
+/// Errors: as of [`sample_privately`]; a checkpoint that cannot be kept, or is not of this
+/// run. The chains then stop, and the run can be resumed from earlier checkpoints.
 pub fn sample_with_checkpoints(
     vault: &Vault,
     plan: &Plan,
@@ -177,12 +177,12 @@ pub fn sample_with_checkpoints(
     sample_from(&oracles, vault.density(), plan, run, observer, keeping)
 }
 
-/// Where answers come from: an oracle for each chain, by its place, and one for what is learnt
-/// before, which has the place behind the last chain.
+/// The source of answers: an oracle for each chain, by its index, and one for learning before the
+/// chains, whose index comes after the last chain.
 pub type Oracles<'a> = dyn Fn(usize) -> Result<Box<dyn Oracle + 'a>, SampleError> + Sync + 'a;
 
-/// As [`sample_with_checkpoints`], with answers from `oracles`, which are as private as they are;
-/// `run.noise` is not used.
+/// As [`sample_with_checkpoints`], with answers from `oracles`, which determine how private the
+/// draws are; `run.noise` is not used.
 #[doc(hidden)]
 pub fn sample_from(
     oracles: &Oracles,
@@ -201,8 +201,8 @@ pub fn sample_from(
         None => None,
         Some(learner) => {
             let mut oracle = oracles(chains)?;
-            let at = (density, plan, run);
-            match learn(learner, oracle.as_mut(), at, observer, keeping)? {
+            let planned = (density, plan, run);
+            match learn(learner, oracle.as_mut(), planned, observer, keeping)? {
                 Some(learnt) => Some(learnt),
                 None => return Ok(vec![Chain::not_begun(); chains]),
             }
@@ -234,14 +234,14 @@ pub fn sample_from(
                 let theta = start(&run.initial, chain, density, &mut rng)?;
                 sampler.chain(plan, theta, oracle.as_mut(), &mut rng)
             }
-            // Takes its place from the checkpoint.
+            // Its position comes from the checkpoint.
             (None, Some(_)) => {
                 let anywhere = vec![0.0; density.dimension()];
                 sampler.chain(plan, anywhere, oracle.as_mut(), &mut rng)
             }
         };
         let asks = learnt.as_ref().is_none_or(|l| l.chains_ask(plan));
-        let mut course = ChainRunner {
+        let mut runner = ChainRunner {
             walker: walker.as_mut(),
             oracle: oracle.as_mut(),
             density,
@@ -249,23 +249,26 @@ pub fn sample_from(
             recorder: Recorder::new(chain, run.num_warmup, observer),
             keeping,
             names: Names::default(),
-            releases: &|iterations| match asks {
-                true => Ok(planned_releases(sampler, plan, iterations)?),
-                false => Ok(vec![0; plan.lines.len()]),
+            releases: &|iterations| {
+                if asks {
+                    Ok(planned_releases(sampler, plan, iterations)?)
+                } else {
+                    Ok(vec![0; plan.lines.len()])
+                }
             },
             window: window(plan.iterations_per_chain),
             at: 0,
         };
         if let Some(begun) = begun {
             let released = begun.released(plan)?;
-            course.go_on_from(begun, released, plan.iterations_per_chain, &mut rng)?;
+            runner.go_on_from(begun, released, plan.iterations_per_chain, &mut rng)?;
         }
-        course.run(plan.iterations_per_chain, &mut rng, stop)
+        runner.run(plan.iterations_per_chain, &mut rng, stop)
     })
 }
 
-/// What a run's chains share; its rounds are kept as a chain's iterations are, behind the
-/// chains. `None` if it was interrupted.
+/// Runs the rounds of learning whose result the chains share. Their checkpoints are kept like
+/// those of a chain, with the index after the last chain. `None` if it was interrupted.
 fn learn(
     learner: &dyn Learner,
     oracle: &mut dyn Oracle,
@@ -334,27 +337,28 @@ fn learn(
     Ok(Some(Arc::from(learnt)))
 }
 
-/// A chain that is about to go.
+/// A chain that is ready to run.
 pub(crate) struct ChainRunner<'a, O: Observer> {
     pub walker: &'a mut dyn Walker,
     pub oracle: &'a mut dyn Oracle,
     pub density: &'a Density,
     pub warmup: Warmup,
     pub recorder: Recorder<'a, O>,
-    /// Of a run that has checkpoints.
+    /// For a run that has checkpoints.
     pub keeping: Option<&'a Keeping<'a>>,
     pub names: Names,
-    /// The most that these iterations release of each line, but for a walker's first release.
+    /// The largest number of releases of each line in these iterations, except for a walker's
+    /// first release.
     pub releases: &'a dyn Fn(Range<u64>) -> Result<Vec<u64>, SampleError>,
-    /// Iterations from one checkpoint to the next.
+    /// The number of iterations from one checkpoint to the next.
     pub window: u64,
-    /// Iterations that are over.
+    /// The number of iterations that are over.
     pub at: u64,
 }
 
 impl<O: Observer> ChainRunner<'_, O> {
-    /// Takes over a chain that was cut short, after the window that it lost. `released`:
-    /// what it has released, that window included.
+    /// Resumes a chain that was interrupted, after the window that it lost. `released`: its
+    /// releases so far, including that window.
     pub fn go_on_from(
         &mut self,
         begun: &SavedChain,
@@ -374,8 +378,8 @@ impl<O: Observer> ChainRunner<'_, O> {
         self.at = last.granted;
         let mut lost = last.granted - last.done;
         if lost > 0 {
-            // A first release that was lost has to be made again. The plan has one of them;
-            // one iteration less has room for another.
+            // A first release that was lost has to be made again. The plan has room for one;
+            // leaving out one iteration makes room for another.
             if last.first_release.is_some() && self.at < iterations {
                 self.at += 1;
                 lost += 1;
@@ -451,7 +455,7 @@ impl<O: Observer> ChainRunner<'_, O> {
         for (released, more) in released.iter_mut().zip((self.releases)(done..granted)?) {
             *released += more;
         }
-        // Planned once, for the first iteration of all.
+        // The plan includes it once, for the very first iteration.
         if let Some(line) = first_release
             && done > 0
             && granted > done
@@ -512,12 +516,12 @@ pub(crate) struct Recorder<'a, O: Observer> {
     num_warmup: u64,
     observer: &'a O,
     draws: Vec<Draw>,
-    /// How many of them are in checkpoints.
+    /// The number of draws that are in checkpoints.
     kept: usize,
     accepted: u64,
     sampled: u64,
     lost: u64,
-    /// Of a run whose time may be told.
+    /// For a run whose duration may be published.
     clock: Option<Clock>,
 }
 
@@ -541,7 +545,7 @@ impl<'a, O: Observer> Recorder<'a, O> {
         }
     }
 
-    /// The same, and takes the time: for runs without privacy.
+    /// The same recorder, which also measures the time: for runs without privacy.
     pub(crate) fn timed(self, _: NotPrivate) -> Self {
         let clock = Some(Clock {
             started: Instant::now(),

@@ -1,9 +1,9 @@
 //! Warm-up of the private samplers: step size and metric from what was released.
 //!
 //! Acceptance statistics and draws are released values, so that learning from them
-//! is post-processing and costs nothing. The noise of a log-ratio follows the
-//! proposal's length, whatever the step size, and that of gradients does not depend
-//! on it: the charge stays what was planned.
+//! is post-processing and costs nothing. The noise of a log-ratio is proportional to
+//! the proposal's length for any step size, and that of gradients does not depend
+//! on it: the charge stays as planned.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::sampler::chain::adaptation::{Covariance, DualAveraging, Windows};
 use crate::sampler::chain::exact_number;
 use crate::sampler::contract::metric::{Metric, MetricForm};
 
-/// What warm-up has learnt so far: all of it from released values.
+/// What warm-up has learnt so far, from released values only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Learnt {
@@ -27,12 +27,12 @@ pub(crate) struct Warmup {
     target: f64,
     windows: Windows,
     form: MetricForm,
-    /// Its adaptation is `None` when the step size was given.
+    /// `adaptation` is `None` when the step size was given.
     learnt: Learnt,
 }
 
 impl Warmup {
-    /// `target`: the mean acceptance to aim at, or `None` to keep `step_size`.
+    /// `target`: the mean acceptance to aim for, or `None` to keep `step_size`.
     pub fn new(
         num_warmup: u64,
         dimension: usize,
@@ -59,7 +59,7 @@ impl Warmup {
         &self.learnt
     }
 
-    /// Goes on from what was learnt before.
+    /// Resumes from what was learnt before.
     pub fn restore(&mut self, learnt: Learnt) {
         self.learnt = learnt;
     }
@@ -69,8 +69,8 @@ impl Warmup {
         self.learnt.adaptation.is_some() || self.learnt.covariance.is_some()
     }
 
-    /// Learns from the `iteration`-th iteration, counted from 0; nothing from those after
-    /// warm-up. Whether the sampler has to be told.
+    /// Learns from the `iteration`-th iteration, counted from 0, unless it is after warm-up.
+    /// Returns whether the sampler has to be tuned.
     pub fn learn(&mut self, iteration: u64, theta: &[f64], accept_stat: f64) -> bool {
         if !self.is_needed() || iteration >= self.num_warmup {
             return false;
@@ -88,7 +88,7 @@ impl Warmup {
     }
 
     /// Does what is due at the end of these iterations, which may be lost: a window of the
-    /// metric that closes, the end of warm-up. Whether the sampler has to be told.
+    /// metric that closes, the end of warm-up. Returns whether the sampler has to be tuned.
     pub fn pass(&mut self, iterations: std::ops::Range<u64>) -> bool {
         if !self.is_needed() || iterations.start >= self.num_warmup {
             return false;
@@ -101,7 +101,7 @@ impl Warmup {
         if end == self.num_warmup
             && let Some(adaptation) = &self.learnt.adaptation
         {
-            // Settles on the averaged step size.
+            // The averaged step size is final.
             self.learnt.step_size = adaptation.average_step();
         }
         true
@@ -116,7 +116,7 @@ impl Warmup {
         let fresh = Covariance::new(d, self.form == MetricForm::Dense);
         let window = std::mem::replace(covariance, fresh);
         if let Some(estimate) = window.metric() {
-            // Steps are in units of the metric: keep their lengths as they were.
+            // Steps are in units of the metric: keep their lengths unchanged.
             let scale = |m: &Metric| (0..d).map(|j| m.deviation(j).ln()).sum::<f64>();
             let change = ((scale(&learnt.metric) - scale(&estimate)) / d as f64).exp();
             learnt.metric = estimate;

@@ -1,4 +1,4 @@
-//! What a run learns from releases before its chains begin, and shares among them.
+//! Learning from releases before the chains of a run begin; the chains share the result.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -14,31 +14,31 @@ use crate::sampler::contract::plan::Plan;
 
 /// The part of a sampler that learns before its chains.
 pub trait Learner: Sync {
-    /// How many of the plan's first lines are of what is learnt, and of no chain.
+    /// The number of lines at the start of the plan that belong to learning and to no chain.
     fn lines(&self, plan: &Plan) -> usize;
 
     /// Whether records are clipped, and what that does, for reports.
     fn clipping(&self, plan: &Plan) -> &'static str;
 
-    /// What a plan amounts to, where that can be told before a row is read.
+    /// The forecast for a plan, where one is possible before a row is read.
     fn foresight(&self, _: &Plan) -> Option<Foresight> {
         None
     }
 
-    /// Whether chains go as far as what is left of the budget lets them, so that it can be too
-    /// short ([`travel`](Learner::travel)).
+    /// Whether the remaining budget limits how far chains go, so that they can be too short
+    /// ([`travel`](Learner::travel)).
     fn travels(&self) -> bool {
         false
     }
 
-    /// How far chains of a plan would go for `n` records whose gradients have such lengths, in
-    /// coordinates in which the information of one record is the identity; none where there are
+    /// How far chains of a plan would go for `n` records whose gradients have these lengths, in
+    /// coordinates in which the information of one record is the identity; `None` where there are
     /// no lengths, or chains do not travel.
     fn travel(&self, _: &Plan, _: Vec<f64>, _n: f64) -> Option<Travel> {
         None
     }
 
-    /// Before the first round.
+    /// The state before the first round.
     ///
     /// Errors: no point to begin at; a plan that was made for another model.
     fn begin(
@@ -49,9 +49,9 @@ pub trait Learner: Sync {
         seed: u64,
     ) -> Result<Box<dyn Beginning>, SampleError>;
 
-    /// What [`Beginning::save`] wrote.
+    /// Restores what [`Beginning::save`] wrote.
     ///
-    /// Errors: it is not of this sampler, model and plan.
+    /// Errors: it was saved for another sampler, model or plan.
     fn restore(
         &self,
         saved: &Value,
@@ -60,44 +60,44 @@ pub trait Learner: Sync {
     ) -> Result<Box<dyn Beginning>, SampleError>;
 }
 
-/// What is foreseen of chains that travel.
+/// The forecast for chains that travel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Travel {
-    /// In units of what a chain takes to forget where it was.
+    /// In units of the time in which a chain forgets where it was.
     pub time: f64,
-    /// How many gradients there should be from one draw to the next.
+    /// The number of gradients that there should be from one draw to the next.
     pub gradients_per_draw: u64,
 }
 
-/// What is foreseen of rounds that release a likelihood.
+/// The forecast for rounds that release a likelihood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Foresight {
     pub rounds: u64,
-    /// How many directions the records tell of.
+    /// The number of directions in which the records are informative.
     pub coordinates: u64,
     /// Where the information in a record comes from.
     pub information: &'static str,
-    /// Standard deviation of the noise in the centre, in posterior standard deviations, where
-    /// records are much alike.
+    /// Standard deviation of the noise in the centre, in posterior standard deviations, if the
+    /// records are similar to each other.
     pub noise: f64,
-    /// What can be wrong with the records that nothing released would show.
+    /// A possible fault of the records that no release would show.
     pub blind_spot: Option<&'static str>,
-    /// What of the budget each kind of release gets.
+    /// The share of the budget for each kind of release.
     pub shares: Vec<(&'static str, f64)>,
 }
 
-/// What was learnt so far: all of it follows from released values.
+/// What was learnt so far. It depends on the data only through released values.
 pub trait Beginning: Debug + Send + Sync {
-    /// How many rounds there are, as far as is known: certain once they are over.
+    /// The number of rounds as far as it is known; certain once they are over.
     fn rounds(&self, plan: &Plan) -> u64;
 
-    /// How many there can be.
+    /// The largest possible number of rounds.
     fn most_rounds(&self, plan: &Plan) -> u64;
 
-    /// What these rounds release, by line of the plan.
+    /// The number of releases in these rounds, by line of the plan.
     fn releases(&self, plan: &Plan, rounds: Range<u64>) -> Vec<u64>;
 
-    /// One round.
+    /// Runs one round.
     fn round(
         &mut self,
         round: u64,
@@ -107,10 +107,10 @@ pub trait Beginning: Debug + Send + Sync {
         rng: &mut ChaCha8Rng,
     ) -> Result<(), SampleError>;
 
-    /// Whether chains release more.
+    /// Whether the chains make further releases.
     fn chains_ask(&self, plan: &Plan) -> bool;
 
-    /// Whether draws do not depend on those before.
+    /// Whether draws are independent of earlier ones.
     fn draws_are_independent(&self, plan: &Plan) -> bool;
 
     /// A chain before its first step.
@@ -121,15 +121,15 @@ pub trait Beginning: Debug + Send + Sync {
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker + 'a>;
 
-    /// All that the next rounds depend on.
+    /// Everything on which the next rounds depend.
     fn save(&self) -> Value;
 
     /// For reports.
     fn report(&self, plan: &Plan) -> Value;
 
-    /// The same in words.
+    /// The report in words.
     fn describe(&self, plan: &Plan) -> Vec<String>;
 
-    /// What was learnt, as numbers, for those who attack it: positions, and logarithms of scales.
+    /// The learnt values as numbers that an audit can attack: positions, and logarithms of scales.
     fn numbers(&self) -> Vec<f64>;
 }

@@ -1,5 +1,5 @@
 //! Samplers that follow noisy gradients of batches and never reject: their steps, and the noise
-//! that those need.
+//! that the steps need.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -10,25 +10,26 @@ use crate::sampler::contract::request::PlanRequest;
 /// A sampler of this kind. Its [`Sampler`] is [`Private`]; without privacy it is run by
 /// `open`, on exact gradients of batches to which the same noise is added.
 pub trait Dynamics: Sync + std::fmt::Debug {
-    /// The largest step (unconstrained scale) of a run that gives none, for a curvature of
-    /// about `curvature`.
+    /// The default of the largest step (unconstrained scale) for a curvature of about
+    /// `curvature`.
     fn default_step_size(&self, curvature: f64) -> f64;
 
-    /// The power of 1/t by which steps get smaller.
+    /// The power of 1/t with which steps decrease.
     fn default_decay(&self) -> f64 {
         0.0
     }
 
-    /// Gradients of one iteration.
+    /// The number of gradients in one iteration.
     fn gradients(&self, _: &PlanRequest) -> u64 {
         1
     }
 
-    /// Standard deviation of the noise that a gradient of the log posterior has to carry at
-    /// step h, or `None` where the dynamics want none.
+    /// Standard deviation of the noise that a gradient of the log posterior must have at
+    /// step h, or `None` where the dynamics need none.
     fn noise(&self, request: &PlanRequest, h: f64) -> Result<Option<f64>, PlanError>;
 
-    /// What more noise than that does to the draws; `times` as much standard deviation.
+    /// The effect on the draws, in words, of noise whose standard deviation is `times` that of
+    /// [`noise`](Dynamics::noise).
     fn warning(&self, times: f64) -> String;
 
     fn walker(
@@ -40,7 +41,7 @@ pub trait Dynamics: Sync + std::fmt::Debug {
     ) -> Box<dyn Walker>;
 }
 
-/// Iterations of the same step, which are one line of the schedule.
+/// Iterations with the same step, which form one line of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Block {
     /// First iteration, from 1.
@@ -62,8 +63,8 @@ pub struct Steps {
 
 impl Steps {
     /// h t^-decay for iterations t = 1, 2, ..., with t taken at the start of blocks whose
-    /// ends are about sqrt(2) times their starts: each block has noise, and an event, of its
-    /// own, and the step is at most a factor of 2^(decay/2) above its formula.
+    /// ends are about sqrt(2) times their starts: each block has its own noise and its own
+    /// event, and the step is at most a factor of 2^(decay/2) above its formula.
     pub fn new(dynamics: &(impl Dynamics + ?Sized), request: &PlanRequest, k: u64) -> Steps {
         let h = match request.settings.step_size {
             Some(h) => h,
@@ -110,17 +111,17 @@ impl Steps {
         (self.line, self.blocks[self.line])
     }
 
-    /// Iterations of the same step, in their order.
+    /// The blocks of iterations with the same step, in order.
     pub(crate) fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Iterations so far.
+    /// The number of iterations so far.
     pub fn iteration(&self) -> u64 {
         self.iteration
     }
 
-    /// Goes to where so many iterations are over.
+    /// Goes to the state after `iteration` iterations.
     pub fn go_to(&mut self, iteration: u64) {
         self.line = 0;
         self.iteration = iteration;
@@ -131,7 +132,7 @@ impl Steps {
         self.blocks[0]
     }
 
-    /// With the noise of each block as it was planned.
+    /// The same steps with the noise that was planned for each block.
     pub(crate) fn with_noise(mut self, noise: impl Fn(usize) -> f64) -> Steps {
         for (line, block) in self.blocks.iter_mut().enumerate() {
             block.noise = noise(line);

@@ -1,5 +1,5 @@
-//! What is known of a model before a row is read, as far as it decides what a search asks and
-//! in which coordinates.
+//! The form of a model: properties, known before a row is read, that determine what a search asks
+//! and in which coordinates.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -11,16 +11,16 @@ use crate::privacy::{Expected, Look, Statistic, public_sum};
 use crate::sampler::contract::oracle::SampleError;
 use crate::sampler::prior::{middle_of_prior, spread_of_prior};
 
-/// Of all that is public here.
+/// The seed of the public randomness in this file.
 const SEED: u64 = 1;
-/// Records that are made up.
+/// The number of simulated records.
 const RECORDS: usize = 2000;
-/// Directions with less information than this share of the largest are never seen.
+/// Directions with less information than this share of the largest count as unseen.
 const UNSEEN: f64 = 1e-9;
-/// Places to which a point is moved, and how far: in units of 1 + |w|.
+/// The number of places to which a point is moved, and the distance in units of 1 + |w|.
 const PLACES: usize = 16;
 const FAR: f64 = 2.0;
-/// Steps of differences, in units in which a record tells about 1.
+/// The step of numerical differences, in units in which a record has information of about 1.
 const STEP: f64 = 1e-3;
 
 /// Where the information in a record comes from.
@@ -30,7 +30,7 @@ pub enum Information {
     Public,
     /// The law that the model gives the record's outcomes.
     Law {
-        /// Whether gradients are bounded whatever the outcome.
+        /// Whether gradients are bounded for all outcomes.
         bounded: bool,
     },
     /// Second derivatives of its log-likelihood.
@@ -48,34 +48,33 @@ impl Information {
         }
     }
 
-    /// Whether a plan for the other asks the same of the vault.
+    /// Whether a plan for `other` asks the same of the vault.
     pub(crate) fn is_planned_as(self, other: Information) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
 
-/// What a search works in: coordinates y, a point being origin + base y, in which a record's
+/// The coordinates of a search: those y, of the point origin + base y, in which a record's
 /// information is about the identity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     pub(crate) information: Information,
-    /// How many coordinates there are; those that no record sees are left out.
+    /// The number of coordinates, without those that no record sees.
     pub(crate) coordinates: u64,
-    /// What the origin is a point of.
+    /// The space of the origin.
     pub(crate) space: Space,
     /// The middle of the prior, unconstrained scale.
     pub(crate) middle: Vec<f64>,
-    /// How far the prior lets each number of a point be from its middle, about.
+    /// The approximate distance from its middle that the prior allows each number of a point.
     pub(crate) spread: Vec<f64>,
-    /// Rows as many as a point of the space has numbers, columns as many as there are
-    /// coordinates.
+    /// One row for each number of a point of the space, one column for each coordinate.
     pub(crate) base: Matrix,
-    /// Its left inverse.
+    /// The left inverse of `base`.
     pub(crate) lift: Matrix,
 }
 
 impl Form {
-    /// Looks at the model and at records that are made up from it.
+    /// Looks at the model and at records simulated from it.
     ///
     /// Errors: no point with a finite prior density.
     pub fn of(density: &Density) -> Result<Form, SampleError> {
@@ -90,15 +89,15 @@ impl Form {
         Form::of_law(density, middle)
     }
 
-    /// The same where several rows may share a unit: how many they are is private, and so is the
-    /// information in them.
+    /// The same where several rows may share a unit: the number of rows in a unit is private, and
+    /// so is their information.
     ///
     /// Errors: as of [`Form::of`].
     pub fn of_units(density: &Density) -> Result<Form, SampleError> {
         Form::of_law(density, middle_of_prior(density, SEED)?)
     }
 
-    /// Of records that have a law, or second derivatives.
+    /// The form for records that have a law, or second derivatives.
     fn of_law(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
         let law = Law::of(density, &middle, SEED);
         let mut programs = vec![density.row_program()];
@@ -123,7 +122,7 @@ impl Form {
         Ok(form)
     }
 
-    /// What is assumed of a model that was not looked at, with so many unconstrained
+    /// The assumptions about a model that was not looked at, with `dimension` unconstrained
     /// coordinates.
     pub(crate) fn unknown(dimension: usize) -> Form {
         Form {
@@ -137,7 +136,7 @@ impl Form {
         }
     }
 
-    /// The law of the outcomes, where that is what informs; the same at each call.
+    /// The law of the outcomes, where it is the source of information; the same at each call.
     pub(crate) fn law<'a>(&self, density: &'a Density) -> Option<Law<'a>> {
         match self.information {
             Information::Law { .. } => Law::of(density, &self.middle, SEED).ok(),
@@ -150,8 +149,8 @@ impl Form {
         density.point_of(&self.space, theta)
     }
 
-    /// Of records that see the parameters through the same numbers, of which the log-likelihood
-    /// is a quadratic function.
+    /// The form for records that see the parameters through the same numbers, of which the
+    /// log-likelihood is a quadratic function.
     fn of_quadratic(density: &Density, middle: &[f64]) -> Form {
         let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
         let raw = Simulator::new(density).records(middle, 1, None, rng);
@@ -171,8 +170,8 @@ impl Form {
         )
     }
 
-    /// Of points about that which stands for the middle of the prior, with what is expected of
-    /// records there.
+    /// The form around the point that represents the middle of the prior, given the model's
+    /// expectations of records there.
     fn about(
         density: &Density,
         (space, middle): (Space, Vec<f64>),
@@ -191,17 +190,19 @@ impl Form {
         };
         let sum = public_sum(density, &look, &columns, RECORDS);
         let information = Matrix::of_triangle(&sum, d).scaled(1.0 / RECORDS as f64);
-        // Prior's precision: where the records tell next to nothing beside it, units are its.
-        let prior = match space.is_parameters() {
-            true => prior_curvature(density, &middle),
-            false => Matrix::identity(d),
+        // Where the records add next to nothing to the prior's precision, that sets the units.
+        let prior = if space.is_parameters() {
+            prior_curvature(density, &middle)
+        } else {
+            Matrix::identity(d)
         };
         let units: Vec<f64> = (0..d)
             .map(|j| {
                 let told = information[(j, j)] + UNSEEN * prior[(j, j)].max(0.0);
-                match told.is_finite() && told > 0.0 {
-                    true => told.sqrt().recip(),
-                    false => 1.0,
+                if told.is_finite() && told > 0.0 {
+                    told.sqrt().recip()
+                } else {
+                    1.0
                 }
             })
             .collect();
@@ -212,7 +213,7 @@ impl Form {
         )
     }
 
-    /// In the given units, which are those of a record's information where they are not 1.
+    /// The form in the given units, which are those of a record's information unless they are 1.
     fn with_information(
         (source, space, middle): (Information, Space, Vec<f64>),
         information: &Matrix,
@@ -223,7 +224,7 @@ impl Form {
         let (values, vectors) = scaled.eigen();
         let largest = values.iter().copied().fold(0.0, f64::max);
         let seen: Vec<usize> = (0..q).filter(|&k| values[k] > UNSEEN * largest).collect();
-        // Of a quadratic, coordinates in which it is the identity.
+        // For a quadratic, coordinates in which the information is the identity.
         let length = |k: usize| match source {
             Information::Public => values[k].sqrt().recip(),
             _ => 1.0,
@@ -244,14 +245,14 @@ impl Form {
     }
 }
 
-/// A place where nothing is zero that need not be.
+/// A point at which no number is zero unless it always is.
 fn away_from(theta: &[f64]) -> Vec<f64> {
     let aside = |(j, x): (usize, &f64)| x + 0.1 + 0.01 * (j % 10) as f64;
     theta.iter().enumerate().map(aside).collect()
 }
 
-/// Whether made-up records have a likelihood wherever a point of the space moves to: elements that
-/// have to be positive, or ordered, are not free to move.
+/// Whether simulated records have a likelihood wherever a point of the space is moved: elements
+/// that must be positive, or ordered, are not free to move.
 fn is_free(density: &Density, space: &Space, middle: &[f64]) -> bool {
     let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
     let raw = Simulator::new(density).records(middle, RECORDS, None, rng);
@@ -271,7 +272,7 @@ fn is_free(density: &Density, space: &Space, middle: &[f64]) -> bool {
 }
 
 /// Minus the second derivatives of log prior and Jacobian at `theta`, by differences of
-/// gradients; none where they are not numbers.
+/// gradients; zero where they are not finite.
 pub(crate) fn prior_curvature(density: &Density, theta: &[f64]) -> Matrix {
     let d = theta.len();
     let side = |j: usize, by: f64| {

@@ -14,7 +14,7 @@ pub enum MetricForm {
 }
 
 impl MetricForm {
-    /// As CmdStan names it.
+    /// The name in CmdStan.
     pub fn name(self) -> &'static str {
         match self {
             MetricForm::Unit => "unit",
@@ -24,7 +24,7 @@ impl MetricForm {
     }
 }
 
-/// M^-1, in the forms that Stan knows.
+/// M^-1, in Stan's forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {

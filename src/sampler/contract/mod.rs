@@ -1,5 +1,5 @@
-//! The contract between a sampler and everything else: what it is called and has for settings, what
-//! it will ask, how that is planned, and what answers.
+//! The contract between a sampler and everything else: its name and settings, the questions that it
+//! asks, their planning, and the oracle that answers them.
 
 pub mod beginning;
 pub mod dynamics;
@@ -32,10 +32,10 @@ pub struct Algorithm {
     /// One line for `--help`.
     pub summary: &'static str,
     pub kind: Kind,
-    /// What it writes beside the draws, after acceptance, step size and
+    /// The columns that it writes in addition to the draws, after acceptance, step size and
     /// divergence; names end in `__`, as in Stan.
     pub columns: &'static [&'static str],
-    /// The settings that it uses, beside those of every run.
+    /// The settings that it uses, in addition to those of every run.
     pub settings: &'static [Setting],
 }
 
@@ -45,22 +45,22 @@ impl Algorithm {
         matches!(self.kind, Kind::Private(_))
     }
 
-    /// Whether a plan of it depends on what is known of the model ([`PlanRequest::form`]).
+    /// Whether its plan depends on the form of the model ([`PlanRequest::form`]).
     pub fn looks_at_model(&self) -> bool {
         matches!(self.kind, Kind::Private(sampler) if sampler.looks_at_model())
     }
 
-    /// Whether its chains travel with the budget that is left ([`Learner::travels`]).
+    /// Whether the remaining budget limits how far its chains go ([`Learner::travels`]).
     pub fn travels(&self) -> bool {
         self.learner().is_some_and(Learner::travels)
     }
 
-    /// Whether a run of it learns from releases before its chains begin.
+    /// Whether it learns from releases before its chains begin.
     pub fn learns(&self) -> bool {
         self.learner().is_some()
     }
 
-    /// What learns then.
+    /// The part that learns before the chains begin, if there is one.
     pub fn learner(&self) -> Option<&'static dyn Learner> {
         match self.kind {
             Kind::Private(sampler) => sampler.learner(),
@@ -78,24 +78,24 @@ pub enum Kind {
     Exact,
     /// Exact gradients of batches, with the noise of the dynamics: NOT PRIVATE.
     Open(&'static dyn Dynamics),
-    /// Clipped as by a private sampler, without its noise: NOT PRIVATE.
+    /// Values clipped as by a private sampler, without its noise: NOT PRIVATE.
     Clipped(&'static dyn Reference),
 }
 
-/// A sampler whose every look at the data is a release.
+/// A sampler that sees the data through releases only.
 pub trait Sampler: Sync + std::fmt::Debug {
-    /// What `iterations` of each chain release, all chains together. Needs no data,
-    /// and none may be looked at: the run is charged for exactly this.
+    /// The releases of `iterations` of each chain, all chains together. They must not
+    /// depend on the data: the run is charged for exactly these.
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError>;
 
-    /// What can be told beforehand to make the run useless, in words.
+    /// Foreseeable reasons why the run may be useless, in words.
     fn warnings(&self, plan: &Plan) -> Vec<String>;
 
-    /// The step size of a run that gives none (unconstrained scale).
+    /// The default step size (unconstrained scale).
     fn default_step_size(&self, request: &PlanRequest) -> f64;
 
-    /// How far a proposal goes whose answers are all noise, about (unconstrained scale);
-    /// none for samplers whose steps do not depend on a noisy log-ratio.
+    /// The approximate length of a proposal whose answers are all noise (unconstrained scale);
+    /// `None` for samplers whose steps do not depend on a noisy log-ratio.
     fn typical_distance(&self, _: &PlanRequest) -> Option<f64> {
         None
     }
@@ -104,12 +104,12 @@ pub trait Sampler: Sync + std::fmt::Debug {
     /// samplers that accept and reject.
     fn target_acceptance(&self) -> Option<f64>;
 
-    /// Whether its lines depend on what is known of the model ([`PlanRequest::form`]).
+    /// Whether its lines depend on the form of the model ([`PlanRequest::form`]).
     fn looks_at_model(&self) -> bool {
         false
     }
 
-    /// What a run of it learns before its chains begin, where it does.
+    /// The part that learns before the chains begin, if there is one.
     fn learner(&self) -> Option<&dyn Learner> {
         None
     }
@@ -124,7 +124,7 @@ pub trait Sampler: Sync + std::fmt::Debug {
     ) -> Box<dyn Walker>;
 }
 
-/// A private sampler that can do without noise.
+/// A private sampler that can also run without noise.
 pub trait Reference: Sampler {
     /// A chain at `theta` (unconstrained scale), before its first step.
     fn walker(
@@ -150,37 +150,37 @@ pub trait Walker {
     /// Takes over what warm-up has learnt from released values.
     fn tune(&mut self, step_size: f64, metric: &Metric);
 
-    /// All that the next iterations depend on beside the run's settings: released values
-    /// and what follows from them. A chain that is restored from it goes on as this one,
-    /// to the bit.
+    /// Everything on which the next iterations depend, apart from the run's settings: released
+    /// values and what follows from them. A chain that is restored from it continues exactly as
+    /// this one would, to the bit.
     fn save(&self) -> Value;
 
     /// Takes over what [`save`](Walker::save) wrote.
     ///
     /// # Errors
     ///
-    /// It is not this sampler's.
+    /// `saved` is not of this sampler.
     fn restore(&mut self, saved: &Value) -> Result<(), SampleError>;
 
-    /// Goes past iterations whose releases were made and lost.
+    /// Skips iterations whose releases were made and then lost.
     fn skip(&mut self, iterations: u64) {
         let _ = iterations;
     }
 
-    /// The line of a release that the next iteration makes beside those that every
-    /// iteration makes; planned once for each chain.
+    /// The line of a release that the next iteration makes in addition to those of every
+    /// iteration; planned once for each chain.
     fn first_release(&self) -> Option<usize> {
         None
     }
 }
 
-/// What one iteration says of itself; all of it follows from released values.
+/// Statistics of one iteration. They depend on the data only through released values.
 #[derive(Debug, Clone)]
 pub struct Step {
     /// min(1, e^log a).
     pub accept_stat: f64,
     pub accepted: bool,
-    /// Whether a trajectory without noise left the numbers.
+    /// Whether a trajectory without noise became infinite or not a number.
     pub divergent: bool,
     pub step_size: f64,
     /// The sampler's own columns ([`Algorithm::columns`]).

@@ -1,4 +1,4 @@
-//! What a sampler may ask.
+//! The questions that a sampler may ask.
 
 use std::num::NonZeroU64;
 
@@ -31,19 +31,19 @@ pub enum SampleError {
         "an initial point has {found} coordinates, expected {expected}, one for each of the model on the unconstrained scale, and one point at least"
     )]
     InitialLength { found: usize, expected: usize },
-    #[error("this plan is of a sampler that walks by itself: it takes no steps here")]
+    #[error("this plan is for a sampler outside of this crate, which takes its steps itself")]
     NotOurs,
-    #[error("the plan has no line {line} of that kind: the sampler asks what it did not plan")]
+    #[error(
+        "the plan has no line {line} of that kind: the sampler asked for something that it did not plan"
+    )]
     NotPlanned { line: usize },
     #[error("this oracle has no answers for samplers that learn before they sample")]
     NotLearning,
     #[error("the plan was made for another model, or for one that was not looked at")]
     NotThisModel,
-    #[error("point, centre and coordinates are not of the dimension {0}")]
+    #[error("point, centre and coordinates must have dimension {0}")]
     Dimension(usize),
-    #[error(
-        "the plan was made for records whose rows are units, or for units of several rows, and the data are the other"
-    )]
+    #[error("the plan and the data differ in whether a unit is one row or may be several")]
     NotTheseUnits,
     #[error("`{0}` is not private: it has no plan to run under")]
     NotPrivate(&'static str),
@@ -75,19 +75,19 @@ impl From<PriorError> for SampleError {
     }
 }
 
-/// From where, and how, a sampler that learns looks at records.
+/// The point, the coordinates and the bounds with which a sampler that learns looks at records.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// What points are made of; `None`: the unconstrained parameters.
+    /// The space of the point; `None`: the unconstrained parameters.
     pub space: Option<&'a Space>,
     pub point: &'a [f64],
     /// The coordinates of gradients.
     pub frame: &'a Frame,
-    /// Taken from each gradient, in the frame's coordinates.
+    /// Subtracted from each gradient, in the frame's coordinates.
     pub centre: Option<&'a [f64]>,
-    /// Bound on the l2 norm of what is taken of a record; of histograms, 1.
+    /// Bound on the l2 norm of a record's contribution; 1 for histograms.
     pub clip: f64,
-    /// What the model expects of a record, for the quantities that ask.
+    /// The model's expectations of a record, for the quantities that use them.
     pub expected: Option<&'a Expected<'a>>,
     /// The bound within which gradients are balanced, for those that are centred.
     pub inner_clip: f64,
@@ -96,7 +96,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Of parameters, at a point of the unconstrained scale.
+    /// A view of the parameters, at a point of the unconstrained scale.
     pub fn of_parameters(point: &'a [f64], frame: &'a Frame, clip: f64) -> View<'a> {
         View {
             space: None,
@@ -151,27 +151,27 @@ pub trait Oracle {
         Err(SampleError::NotPlanned { line })
     }
 
-    /// The gradient of log prior plus log Jacobian at `theta` (unconstrained scale); an oracle
-    /// for samplers that learn first has it.
+    /// The gradient of log prior plus log Jacobian at `theta` (unconstrained scale). Only oracles
+    /// for samplers that learn first have it.
     fn prior_gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, SampleError> {
         let _ = theta;
         Err(SampleError::NotLearning)
     }
 
-    /// Whether several rows are added up before what they tell is clipped.
+    /// Whether the contributions of several rows are added up before they are clipped.
     fn adds_up_rows(&self) -> bool {
         false
     }
 
-    /// The sum of what the line takes of each record, clipped at `view.clip` and with noise:
-    /// of the likelihood alone, not tempered. An oracle for samplers that learn first has such
+    /// The sum of the records' contributions to the line, clipped at `view.clip` and with noise:
+    /// of the likelihood alone, not tempered. Only oracles for samplers that learn first have such
     /// lines.
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
         let _ = view;
         Err(SampleError::NotPlanned { line })
     }
 
-    /// The average of so many answers of [`Oracle::learnt`] to one question; each is charged.
+    /// The average of several answers of [`Oracle::learnt`] to one question; each is charged.
     fn learnt_often(
         &mut self,
         line: usize,
@@ -190,18 +190,18 @@ pub trait Oracle {
     /// True with probability min(1, exp(`log_probability`)).
     fn accept(&mut self, log_probability: f64) -> bool;
 
-    /// How many releases of each planned line were made, for oracles that release.
+    /// The number of releases made of each planned line, for oracles that release.
     fn released(&self) -> Vec<u64> {
         Vec::new()
     }
 
-    /// Counts on from what a chain released before it was cut short.
+    /// Continues the count from what a chain released before it was interrupted.
     fn count_from(&mut self, released: Vec<u64>) {
         let _ = released;
     }
 }
 
-/// Euclidean; the same to the bit with the two exchanged.
+/// The Euclidean distance; the same to the bit when the two points are exchanged.
 pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter()
         .zip(b)

@@ -1,4 +1,4 @@
-//! What a private run will release, and what that costs, before any data.
+//! The releases of a private run and their cost, before any data are read.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::sampler::contract::schedule::{Line, Noise, PlannedLine, Question, Sca
 use crate::sampler::contract::settings::{Clip, Settings};
 use crate::sampler::contract::{Kind, Sampler};
 
-/// To this relative precision the noise of subsampled releases is found.
+/// The relative precision to which the noise of subsampled releases is found.
 const TOLERANCE: f64 = 1e-4;
 
 /// A run that fits its budget.
@@ -24,13 +24,13 @@ pub struct Plan {
     #[doc(hidden)]
     pub request: PlanRequest,
     pub iterations_per_chain: u64,
-    /// What is released, in the order of the meter's lines.
+    /// The releases, in the order of the meter's lines.
     #[doc(hidden)]
     pub lines: Vec<PlannedLine>,
-    /// What is charged: the lines' events.
+    /// The events that are charged: those of the lines.
     pub events: Vec<Event>,
     pub guarantee: Guarantee,
-    /// What makes the run less useful than its user may hope.
+    /// Reasons why the run may be less useful than its user hopes.
     pub warnings: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub enum PlanError {
         budget: f64,
         delta: f64,
         short: f64,
-        /// What else there is to change.
+        /// Further settings that could be changed.
         advice: &'static str,
     },
     #[error("not one iteration fits this budget: use larger noise multipliers or fewer chains")]
@@ -88,9 +88,9 @@ impl PlanError {
     }
 }
 
-/// What a finished run's settings say of its noise, per unit of the step that warm-up
-/// arrived at. All of it is public; none where there is no noise of that kind, or where it
-/// is not proportional to the step (batches).
+/// The noise of a finished run by its settings, per unit of the step that warm-up arrived at.
+/// All of it is public; `None` where there is no noise of that kind, or where it is not
+/// proportional to the step (batches).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NoiseScales {
@@ -111,7 +111,7 @@ enum Multipliers {
         gradient: Option<f64>,
         log_ratio: Option<f64>,
     },
-    /// So many times the lines' own weights.
+    /// The lines' own weights times this number.
     Scaled(f64),
 }
 
@@ -154,8 +154,8 @@ impl Multipliers {
 }
 
 impl Plan {
-    /// Makes the plan of a private run: its sampler says what it asks in so many
-    /// iterations, and the noise, or the number of iterations, follows from the
+    /// Makes the plan of a private run: its sampler lists its questions for a number
+    /// of iterations, and the noise, or the number of iterations, follows from the
     /// budget.
     ///
     /// Errors: settings out of range; a budget that the run would exceed.
@@ -217,7 +217,7 @@ impl Plan {
         }
     }
 
-    /// The sampler's settings, with what was found for those that were left open.
+    /// The sampler's settings, including the values found for those that were not given.
     #[doc(hidden)]
     pub fn settings(&self) -> Settings {
         let request = &self.request;
@@ -256,8 +256,8 @@ impl Plan {
         self.lines.iter().find(asks).map(|line| line.tau)
     }
 
-    /// How far a typical proposal goes, and the standard deviation of the noise of its
-    /// acceptance test, in nats; none where nothing is accepted by a noisy log-ratio.
+    /// The length of a typical proposal, and the standard deviation of the noise of its
+    /// acceptance test, in nats; `None` where no noisy log-ratio decides on acceptance.
     #[doc(hidden)]
     pub fn typical_proposal(&self) -> Option<(f64, f64)> {
         self.tau(Question::LogRatio)?;
@@ -269,8 +269,8 @@ impl Plan {
     }
 
     /// Standard deviation of the noise on each coordinate of a gradient over all records,
-    /// and the length that their clipped gradients have at most together, where their
-    /// number is public; both after tempering.
+    /// and the largest length of the sum of their clipped gradients, where the number of
+    /// records is public; both after tempering.
     #[doc(hidden)]
     pub fn gradient_and_noise(&self) -> Option<(f64, Option<f64>)> {
         let asks = |line: &&PlannedLine| line.line.question == Question::Gradient;
@@ -283,7 +283,7 @@ impl Plan {
         Some((self.gradient_noise(), r.records.map(longest)))
     }
 
-    /// The noise, for whoever is to understand the draws.
+    /// The noise, for the interpretation of the draws.
     #[doc(hidden)]
     pub fn noise_scales(&self) -> NoiseScales {
         let Kind::Private(sampler) = self.request.algorithm.kind else {
@@ -411,7 +411,7 @@ impl Draft<'_> {
         Ok(Some(plan))
     }
 
-    /// As much noise as `k` iterations per chain need.
+    /// The plan with as much noise as `k` iterations per chain need.
     fn within_budget(&self, k: u64) -> Result<Plan, PlanError> {
         let lines = self.lines(Multipliers::Scaled(1.0), k)?;
         let any = |kind: fn(&Noise) -> bool| lines.iter().any(|line| kind(&line.line.noise));
@@ -432,8 +432,8 @@ impl Draft<'_> {
             matches!(line.line.noise, Noise::Share(_)) && matches!(line.event, Event::Gaussian(_))
         });
         let scale = if exact { scale } else { self.search(scale, k)? };
-        // Rounding may leave the plan a hair above its budget: widen the noise
-        // until the accountant, which has the last word, agrees.
+        // Rounding may leave the plan slightly above its budget: widen the noise
+        // until the accountant, whose bound decides, agrees.
         for doubling in 0..20 {
             let widen = 1.0 + 1e-14 * f64::from(1 << doubling);
             if let Some(plan) = self.assemble(Multipliers::Scaled(scale * widen), k)? {
@@ -443,9 +443,9 @@ impl Draft<'_> {
         Err(PlanError::NoIteration)
     }
 
-    /// The scale at which releases of all rows, each with its share, take up the
+    /// The scale at which releases of all rows, each with its share, use up the
     /// budget: with tau^2 = s^2 count / share, mu = sum of count / (2 tau^2) is
-    /// 1 / (2 s^2), the shares adding up to one.
+    /// 1 / (2 s^2), since the shares add up to one.
     fn closed_form(&self, lines: &[PlannedLine]) -> Result<f64, PlanError> {
         let total_variation = lines
             .iter()
@@ -514,8 +514,8 @@ impl Draft<'_> {
         } else {
             "larger noise multipliers, "
         };
-        // With continuous noise: the term for the lattice may be what makes every
-        // epsilon too small, and this says how far off the budget is at least.
+        // With continuous noise: the term for the lattice alone may make every epsilon
+        // too small, and this is a lower bound on how much the budget lacks.
         let continuous: Vec<Event> = lines
             .iter()
             .map(|line| line.event.clone().off_lattice())
@@ -538,7 +538,7 @@ impl Draft<'_> {
         })
     }
 
-    /// Says which epsilon noise on a lattice can account for.
+    /// The error with the largest epsilon that can be accounted for with noise on a lattice.
     fn lattice_limit(&self, error: PlanError) -> PlanError {
         let PlanError::Account(AccountError::DeltaUnreachable {
             total_variation, ..

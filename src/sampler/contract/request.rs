@@ -1,4 +1,4 @@
-//! The settings of a run that is made of releases.
+//! The request from which a run is planned.
 
 use crate::accounting::{Real, Relation};
 use crate::privacy::{InclusionRate, Subsampling};
@@ -7,9 +7,9 @@ use crate::sampler::contract::form::Form;
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::settings::{Clip, Settings};
 
-/// Chains of a private run that does not say how many.
+/// The default number of chains of a private run.
 pub const DEFAULT_CHAINS: u64 = 4;
-/// Sampling iterations per chain; as many again are warm-up.
+/// Sampling iterations per chain; warm-up has the same number.
 pub const DEFAULT_SAMPLES: u64 = 500;
 pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
 /// Clip bounds on gradients and on log-ratios per unit of distance: generous for
@@ -17,10 +17,10 @@ pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
 pub const DEFAULT_CLIP: f64 = 3.0;
 /// Share of the budget for a start.
 pub const DEFAULT_START_SHARE: f64 = 0.4;
-/// Gradients between draws of the samplers that learn, where records are not simulated to
-/// choose.
+/// Gradients between draws of the samplers that learn, where their number is not chosen by
+/// simulation.
 pub const DEFAULT_GRADIENTS_PER_DRAW: u64 = 3;
-/// Half of the budget for gradients.
+/// Share of the budget for gradients.
 pub const DEFAULT_SPLIT: f64 = 0.5;
 
 /// Share of the records in a Poisson batch.
@@ -28,7 +28,7 @@ pub const DEFAULT_BATCH_RATE: &str = "0.01";
 /// Records in a batch of fixed size, or all of them.
 pub const DEFAULT_BATCH_SIZE: u64 = 1000;
 
-/// How many iterations one chain runs, warm-up included.
+/// The number of iterations of one chain, including warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Iterations {
     Fixed(u64),
@@ -37,7 +37,7 @@ pub enum Iterations {
     Max,
 }
 
-/// What a plan follows from. Nothing of it depends on a row.
+/// Everything that determines a plan. None of it depends on a row.
 #[derive(Debug, Clone)]
 pub struct PlanRequest {
     pub algorithm: &'static Algorithm,
@@ -46,7 +46,7 @@ pub struct PlanRequest {
     pub relation: Relation,
     pub chains: u64,
     pub iterations: Iterations,
-    /// Those of the sampler.
+    /// The settings of the sampler.
     pub settings: Settings,
     /// Number of unconstrained coordinates.
     pub dimension: u64,
@@ -54,16 +54,16 @@ pub struct PlanRequest {
     pub temperature: f64,
     /// n, where it is public.
     pub records: Option<u64>,
-    /// Whether several rows may share a unit; only dp-laplace asks.
+    /// Whether several rows may share a unit; only dp-laplace uses it.
     pub shared_units: bool,
-    /// What is known of the model, where it was looked at; only dp-laplace asks for it.
+    /// The form of the model, if it was looked at; only dp-laplace uses it.
     pub form: Option<Form>,
-    /// What one chain asks in one iteration, where the sampler is not of this crate.
+    /// The questions of one chain in one iteration, where the sampler is outside of this crate.
     pub asked: Asked,
 }
 
 impl PlanRequest {
-    /// Of a run without privacy, with settings left open.
+    /// The request of a run without privacy, with no settings given.
     pub fn without_budget(algorithm: &'static Algorithm, dimension: usize) -> Self {
         PlanRequest {
             algorithm,
@@ -88,7 +88,7 @@ impl PlanRequest {
         bound(self.settings.clip_log_ratio)
     }
 
-    /// Whether the budget decides how much noise there is, and not given multipliers.
+    /// Whether the noise is decided by the budget rather than by given multipliers.
     pub fn noise_from_budget(&self) -> bool {
         self.settings.tau_gradient.is_none() && self.settings.tau_log_ratio.is_none()
     }
@@ -109,7 +109,7 @@ impl PlanRequest {
         (self.settings.gradients_per_draw).unwrap_or(DEFAULT_GRADIENTS_PER_DRAW)
     }
 
-    /// B of SGHMC: the variance of batch gradients beside the noise, per unit of time.
+    /// B of SGHMC: the variance of batch gradients apart from the noise, per unit of time.
     pub fn noise_estimate(&self) -> f64 {
         self.settings.noise_estimate.unwrap_or(0.0)
     }
@@ -124,7 +124,7 @@ impl PlanRequest {
     }
 }
 
-/// What one chain of an own sampler may ask at most.
+/// The most that one chain of a sampler outside of this crate may ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
     pub gradients: u64,
@@ -141,7 +141,7 @@ impl Asked {
     }
 }
 
-/// A clip bound that was settled; a plan is made of no other.
+/// A clip bound that is already a number; plans contain only those.
 fn bound(clip: Option<Clip>) -> f64 {
     match clip {
         Some(Clip::At(bound)) => bound,

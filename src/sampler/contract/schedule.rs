@@ -1,4 +1,4 @@
-//! What a sampler will ask, line by line, before any data.
+//! The questions of a sampler, line by line, before any data are read.
 
 use crate::accounting::{Barker, Event, Gaussian, Lattice, Relation, Subsampled, batch_rate};
 use crate::privacy::{
@@ -8,7 +8,7 @@ use crate::privacy::{
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
 
-/// What a line of the schedule asks of the vault.
+/// The question that a line of the schedule asks the vault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// The sum of the records' clipped gradients.
@@ -19,13 +19,13 @@ pub enum Question {
     LogRatio,
     /// DP-Barker's test of a batch.
     Barker,
-    /// A sum of what a start learns from; its clip bound follows from releases before it,
-    /// and its noise is a multiple of that bound, so that the cost is known beforehand.
+    /// A sum from which a start learns; its clip bound follows from earlier releases, and
+    /// its noise is a multiple of that bound, so that the cost is known beforehand.
     Learnt(Quantity),
 }
 
-/// What a start learns from, and what is sampled with what it has learnt: all in its
-/// coordinates.
+/// A quantity from which a start learns, or with which chains then sample, in the coordinates
+/// of the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// The sum of the records' gradients.
@@ -34,21 +34,21 @@ pub enum Quantity {
     Products,
     /// The sum of the squares of each gradient's coordinates.
     Squares,
-    /// How many gradients have a length in each of a list of intervals.
+    /// The number of gradients whose length is in each of a list of intervals.
     Lengths,
-    /// The same, of few intervals about what lengths should be.
+    /// The same with a few intervals around the lengths that gradients should have.
     GradientLengths,
-    /// The sum of gradients less what balances them by the model's own law.
+    /// The sum of gradients, each less what balances it under the model's own law.
     CentredGradient,
-    /// The sum of what the model expects the slope of that to be.
+    /// The sum of the slopes that the model expects of centred gradients.
     Slope,
     /// The sum of the information that the model expects in records.
     Information,
-    /// How many of these have a length in each of a list of intervals.
+    /// The number of these whose length is in each of a list of intervals.
     InformationLengths,
     /// The sum of minus the second derivatives of the records' log-likelihoods.
     Curvature,
-    /// How many of these have a length in each of a list of intervals.
+    /// The number of these whose length is in each of a list of intervals.
     CurvatureLengths,
 }
 
@@ -65,7 +65,7 @@ impl Quantity {
         self.statistic().scale(clip, factor, tau, d)
     }
 
-    /// The clip bound that is counted for one of 1.
+    /// The clip bound that is accounted for where the nominal one is 1.
     pub(crate) fn counted(self, relation: Relation) -> f64 {
         self.statistic().counted(1.0, factor(relation))
     }
@@ -87,33 +87,33 @@ impl Quantity {
     }
 }
 
-/// What decides how much noise the releases of a line get.
+/// The rule that determines the noise of a line's releases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Noise {
-    /// Whatever this share of the budget comes to.
+    /// As much as this share of the budget requires.
     Share(f64),
     /// The noise that the dynamics need anyway, as a multiple of the sensitivity;
     /// more, if the budget asks for it.
     AtLeast(f64),
-    /// What is released says how much.
+    /// Determined by the kind of release.
     Fixed,
 }
 
-/// So many like releases.
+/// A number of releases of the same kind.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// What is released, as plans and reports name it.
+    /// The name of the release in plans and reports.
     pub what: &'static str,
     pub question: Question,
     pub noise: Noise,
-    /// How often, over all chains.
+    /// The number of releases over all chains.
     pub count: u64,
-    /// Which records each release is about.
+    /// The records that each release covers.
     pub subsampling: Subsampling,
 }
 
 impl Line {
-    /// Numbers drawn for one release.
+    /// The number of noise values drawn for one release.
     pub fn coordinates(&self, request: &PlanRequest) -> u64 {
         match self.question {
             Question::Gradient => request.dimension,
@@ -124,7 +124,7 @@ impl Line {
         }
     }
 
-    /// What a batch's sum is multiplied with to estimate that of all records.
+    /// The factor by which a batch's sum is multiplied to estimate that of all records.
     pub fn weight(&self, request: &PlanRequest) -> f64 {
         match self.subsampling {
             Subsampling::All => 1.0,
@@ -143,7 +143,7 @@ pub enum Scale {
     LogRatio(PenaltyScale),
     BatchLogRatio(BatchPenaltyScale),
     Barker(BarkerScale),
-    /// In units of the clip bound, whatever it will be.
+    /// In units of the clip bound, which is not known yet.
     Learnt(GradientScale),
 }
 
@@ -154,7 +154,7 @@ pub struct PlannedLine {
     /// The noise multiplier: noise over sensitivity.
     pub tau: f64,
     pub scale: Scale,
-    /// What is charged.
+    /// The event that is charged.
     pub event: Event,
 }
 
@@ -270,7 +270,7 @@ fn public_records(request: &PlanRequest) -> Result<u64, PlanError> {
     }
 }
 
-/// How often the clip bound one record's change moves a sum.
+/// How many clip bounds the change of one record moves a sum by.
 pub(crate) fn factor(relation: Relation) -> u8 {
     relation.factor()
 }

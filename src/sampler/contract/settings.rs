@@ -1,9 +1,9 @@
-//! The settings that particular samplers have, beside those of every run.
+//! The settings of particular samplers, in addition to those of every run.
 //!
-//! Each is declared once, in the list below: its name, its type, what values it may have and a
+//! Each is declared once, in the list below: its name, its type, its possible values and a
 //! sentence for help texts. The flags of the program, their help, the methods of [`Settings`],
-//! `config.json`, what a run saves to be resumed, and the flags that `dpm tune` prints are all
-//! made from that list. A sampler names those that it uses in
+//! `config.json`, the settings saved for resuming a run, and the flags that `dpm tune` prints are
+//! all made from that list. A sampler names those that it uses in
 //! [`Algorithm::settings`](crate::sampler::Algorithm); giving another one is an error.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,8 +18,8 @@ use crate::sampler::contract::{Algorithm, Kind};
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Clip {
-    /// What no record exceeds, by the model and its declared bounds, so that nothing is ever
-    /// clipped.
+    /// The bound that no record exceeds, by the model and its declared bounds, so that nothing is
+    /// ever clipped.
     Derived,
     /// This number.
     At(f64),
@@ -34,7 +34,7 @@ impl From<f64> for Clip {
 /// The values that a setting may have.
 struct Range<T: 'static> {
     holds: fn(&T) -> bool,
-    /// In words, to stand after "must be".
+    /// In words that follow "must be".
     expected: &'static str,
 }
 
@@ -71,21 +71,21 @@ const CLIP: Range<Clip> = range(
 
 /// A type of settings.
 trait SettingValue: Sized + Clone {
-    /// What the values may be, where there are few.
+    /// The possible values, where there are few.
     const CHOICES: &'static [&'static str] = &[];
-    /// Whether giving it without a value turns it on.
+    /// Whether the setting is turned on by its name alone, without a value.
     const IS_SWITCH: bool = false;
 
-    /// Reads it as it is typed.
+    /// Reads a value as typed.
     fn read(text: &str) -> Result<Self, String>;
 
-    /// As it is typed.
+    /// The value as typed.
     fn text(&self) -> String;
 
     /// For `config.json`.
     fn json(&self) -> Value;
 
-    /// To be restored without loss.
+    /// The value in a form that is restored without loss.
     fn saved(&self) -> Value {
         self.json()
     }
@@ -235,7 +235,7 @@ macro_rules! settings {
         }
     )+) => {
         /// Settings of particular samplers. Those that are not given are found by the sampler,
-        /// or have the default that the documentation of each names.
+        /// or have the default that their documentation names.
         ///
         /// ```
         /// let settings = dpm::Settings::new().leapfrog_steps(10).clip_gradient(1.5);
@@ -265,7 +265,7 @@ macro_rules! settings {
         }
 
         impl Setting {
-            /// All, in the order of help texts.
+            /// All settings, in the order of help texts.
             pub const ALL: &[Setting] = &[$($( Setting::$name, )+)+];
 
             /// The name, as in code and in `config.json`.
@@ -275,28 +275,28 @@ macro_rules! settings {
                 }
             }
 
-            /// What it does, for help texts.
+            /// The description in help texts.
             pub fn sentence(self) -> &'static str {
                 match self {
                     $($( Setting::$name => concat!($($doc),+).trim_ascii(), )+)+
                 }
             }
 
-            /// Under which heading help texts list it.
+            /// The heading under which help texts list it.
             pub fn group(self) -> &'static str {
                 match self {
                     $($( Setting::$name => $group, )+)+
                 }
             }
 
-            /// What help texts show in place of a value.
+            /// The placeholder for a value in help texts.
             pub fn placeholder(self) -> &'static str {
                 match self {
                     $($( Setting::$name => $placeholder, )+)+
                 }
             }
 
-            /// The values that it may have, where there are few.
+            /// The possible values, where there are few.
             pub fn choices(self) -> &'static [&'static str] {
                 match self {
                     $($( Setting::$name => <$type as SettingValue>::CHOICES, )+)+
@@ -319,11 +319,11 @@ macro_rules! settings {
                 }
             }
 
-            /// Gives a setting the value that was typed for it.
+            /// Gives a setting a value as typed.
             ///
             /// # Errors
             ///
-            /// No value of this setting; a sentence that says what was expected.
+            /// `text` is not a value of this setting; a sentence that says what was expected.
             pub fn read(&mut self, setting: Setting, text: &str) -> Result<(), String> {
                 match setting {
                     $($( Setting::$name => self.$name = Some(SettingValue::read(text)?), )+)+
@@ -331,7 +331,7 @@ macro_rules! settings {
                 Ok(())
             }
 
-            /// The value of a setting as it is typed; none where it is not given.
+            /// The value of a setting as typed; `None` where it is not given.
             pub fn text(&self, setting: Setting) -> Option<String> {
                 match setting {
                     $($( Setting::$name => self.$name.as_ref().map(SettingValue::text), )+)+
@@ -362,7 +362,7 @@ macro_rules! settings {
                 }
             }
 
-            /// What is wrong with a value, where something is.
+            /// The values that a setting may have, if it has another one.
             fn fault(&self, setting: Setting) -> Option<&'static str> {
                 match setting {
                     $($( Setting::$name => {
@@ -389,15 +389,15 @@ settings! {
         fresh_gradients: bool [bool] = ANY, "";
         /// Leapfrog steps of one size, without jitter
         fixed_steps: bool [bool] = ANY, "";
-        /// What warm-up estimates of the posterior's scales [default: unit where private or clipped, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
+        /// Form in which warm-up estimates the posterior's scales [default: unit where private or clipped, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
         metric: MetricForm [MetricForm] = ANY_FORM, "FORM";
-        /// Most doublings of a nuts trajectory [default: 10]
+        /// Largest number of doublings of a nuts trajectory [default: 10]
         max_depth: u64 [u64] = DEPTH, "N";
         /// Mean acceptance that warm-up aims at [default: dp-hmc 0.5, dp-penalty 0.3, dp-barker 0.25, nuts and (clipped-)hmc 0.8, (clipped-)rwmh 0.234]
         target_acceptance: f64 [f64] = PROBABILITY, "P";
     }
     "Clipping and noise of samplers whose chains are paid for" {
-        /// Bound on the l2 norm of one record's gradient (of one unit's, summed over its rows, where rows share units); `derived`: what no record exceeds [default: derived where that is at most 3, else 3]
+        /// Bound on the l2 norm of one record's gradient (of one unit's, summed over its rows, where rows share units); `derived`: the bound that no record exceeds [default: derived where that is at most 3, else 3]
         clip_gradient: Clip [impl Into<Clip>] = CLIP, "B|derived";
         /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance [default: as for the gradient]
         clip_log_ratio: Clip [impl Into<Clip>] = CLIP, "B|derived";
@@ -423,23 +423,23 @@ settings! {
     "dp-langevin" {
         /// Share of the budget for what is learnt before the chains begin [default: 0.4]
         start_share: f64 [f64] = SHARE, "SHARE";
-        /// Gradients from one draw of dp-langevin to the next [default: what suits records that are made up from the model; 3 under add-remove]
+        /// Gradients from one draw of dp-langevin to the next [default: chosen on records simulated from the model; 3 under add-remove]
         gradients_per_draw: u64 [u64] = AT_LEAST_ONE, "N";
     }
 }
 
 impl Settings {
-    /// None given.
+    /// No settings are given.
     pub fn new() -> Settings {
         Settings::default()
     }
 
-    /// Those that are given.
+    /// The settings that are given.
     pub fn given(&self) -> impl Iterator<Item = Setting> + '_ {
         Setting::ALL.iter().copied().filter(|s| self.has(*s))
     }
 
-    /// Those that a sampler uses.
+    /// The settings that a sampler uses.
     pub(crate) fn of(mut self, algorithm: &Algorithm) -> Settings {
         for setting in Setting::ALL {
             if !algorithm.settings.contains(setting) {
@@ -456,9 +456,10 @@ impl Settings {
             let names: Vec<String> = (algorithm.settings.iter())
                 .map(|setting| format!("`{}`", setting.name()))
                 .collect();
-            let own = match names.is_empty() {
-                true => String::new(),
-                false => format!(". It has {}", names.join(", ")),
+            let own = if names.is_empty() {
+                String::new()
+            } else {
+                format!(". It has {}", names.join(", "))
             };
             return Err(PlanError::Settings(format!(
                 "`{}` means nothing to `{}`: leave it out{own}",
@@ -466,7 +467,7 @@ impl Settings {
                 algorithm.name
             )));
         }
-        // The others take the step size as a first one.
+        // For the others, the step size is only the first one.
         let fixes_steps = matches!(algorithm.kind, Kind::Private(_) | Kind::Clipped(_));
         if fixes_steps && self.target_acceptance.is_some() && self.step_size.is_some() {
             return Err(PlanError::Settings(
@@ -506,7 +507,7 @@ impl<'de> Deserialize<'de> for Settings {
         for (name, value) in Map::<String, Value>::deserialize(deserializer)? {
             let known = Setting::ALL.iter().find(|setting| setting.name() == name);
             if !known.is_some_and(|setting| settings.restore(*setting, &value)) {
-                let message = format!("`{name}` is no setting, or {value} no value of it");
+                let message = format!("`{name}` is not a setting, or {value} is not a value of it");
                 return Err(serde::de::Error::custom(message));
             }
         }

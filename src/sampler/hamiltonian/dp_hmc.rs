@@ -20,12 +20,12 @@
 //! # What it leaves invariant
 //!
 //! Exactly the (clipped) posterior, for both variants, up to the floating-point
-//! reversibility of the leapfrog, with jitter or without it (`fixed_steps`). The noise of the test is compensated by the
-//! penalty (the discrete noise keeps the identity exact, see
-//! [`crate::privacy::penalty`]). With a reused gradient the chain is one on
-//! (theta, G), with target pi(theta) N(G; g(theta), sigma^2): the noise terms
-//! along a trajectory enter the forward and the reversed path as the same
-//! product, so the acceptance ratio is unchanged.
+//! reversibility of the leapfrog, with jitter or without it (`fixed_steps`). The
+//! noise of the test is compensated by the penalty (the discrete noise keeps the
+//! identity exact, see [`crate::privacy::penalty`]). With a reused gradient the
+//! chain is one on (theta, G), with target pi(theta) N(G; g(theta), sigma^2): the
+//! noise terms along a trajectory enter the forward and the reversed path as the
+//! same product, so the acceptance ratio is unchanged.
 //!
 //! # Errata of the source
 //!
@@ -71,7 +71,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 
 pub(crate) const CLIPPED: Algorithm = Algorithm {
     name: "clipped-hmc",
-    summary: "dp-hmc's dynamics on clipped values without noise (NOT PRIVATE), for what clipping alone does",
+    summary: "dp-hmc's dynamics on clipped values without noise (NOT PRIVATE), to show the effect of clipping alone",
     kind: Kind::Clipped(&DpHmc),
     columns: &[],
     settings: &[
@@ -156,8 +156,8 @@ impl Sampler for DpHmc {
         Some(0.5 * step_size * r.leapfrog_steps() as f64 * (r.dimension as f64).sqrt())
     }
 
-    /// Below the 0.65 to 0.8 of exact HMC, since the penalty alone rejects: with a
-    /// noise of 1 nat 0.62 of the proposals are accepted at best.
+    /// Below the 0.65 to 0.8 of exact HMC, since the penalty rejects as well: with a
+    /// noise of 1 nat, at best 0.62 of the proposals are accepted.
     fn target_acceptance(&self) -> Option<f64> {
         Some(0.5)
     }
@@ -197,7 +197,7 @@ impl Reference for DpHmc {
         })
     }
 
-    /// As of exact HMC: there is no penalty.
+    /// The same as for exact HMC, since there is no penalty.
     fn acceptance(&self) -> f64 {
         0.8
     }
@@ -248,7 +248,7 @@ impl Walker for HmcWalker {
     }
 }
 
-/// What changes while a chain goes.
+/// The state of a chain.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -259,7 +259,7 @@ struct Saved {
     state: State,
 }
 
-/// What does not change within an iteration.
+/// The settings of an iteration.
 #[derive(Debug, Clone)]
 struct Settings {
     /// eta: the largest step.
@@ -302,9 +302,10 @@ fn step(
     jitter: &mut Jitter,
     rng: &mut ChaCha8Rng,
 ) -> Result<(State, Step), SampleError> {
-    let share = match settings.fixed_steps {
-        true => 1.0,
-        false => jitter.next(),
+    let share = if settings.fixed_steps {
+        1.0
+    } else {
+        jitter.next()
     };
     let h = share * settings.step_size;
     let metric = &settings.metric;
@@ -323,7 +324,7 @@ fn step(
     for _ in 0..settings.leapfrog_steps {
         add_scaled(&mut p, h / 2.0, &gradient);
         add_scaled(&mut t, h, &metric.velocity(&p));
-        // A trajectory that leaves the numbers is over, whatever the data say.
+        // A trajectory that is no longer finite ends, whatever the data are.
         if !t.iter().all(|x| x.is_finite()) {
             return Ok((kept, rejected));
         }

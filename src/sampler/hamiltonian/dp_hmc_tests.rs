@@ -158,7 +158,7 @@ fn planted_errors_are_caught() {
     }
 }
 
-/// Steps are between 0 and the step size, evenly, or all of it.
+/// Steps are evenly spread between 0 and the step size, or equal to it.
 #[test]
 fn steps_are_jittered_unless_they_are_fixed() {
     let sizes = |fixed_steps| {
@@ -194,8 +194,8 @@ fn steps_are_jittered_unless_they_are_fixed() {
     assert!(jittered.iter().all(|&h| h > 0.0 && h <= 0.5));
 }
 
-/// A chain that rejects must go on with the gradient of where it is. Planted: it goes
-/// on with the last one that it was given, that of the rejected point.
+/// A chain that rejects must continue with the gradient at its own position. Planted: it
+/// continues with the last one that it received, that of the rejected point.
 #[test]
 fn a_stale_gradient_after_rejection_is_caught() {
     let settings = Settings {

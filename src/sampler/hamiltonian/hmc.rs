@@ -3,7 +3,7 @@
 //! Neal 2011, "MCMC using Hamiltonian dynamics", with a random number of
 //! leapfrog steps (uniform on 1..L, so that no trajectory length is resonant)
 //! and Stan's warm-up. It leaves the posterior invariant exactly, up to
-//! rounding. Cost: (L + 1)/2 gradients an iteration on average.
+//! rounding. Cost: (L + 1)/2 gradients per iteration on average.
 
 use rand::{Rng, RngExt};
 

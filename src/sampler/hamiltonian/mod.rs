@@ -1,5 +1,5 @@
-//! Hamiltonian dynamics with exact gradients: what the samplers without noise
-//! share.
+//! Hamiltonian dynamics with exact gradients: the common part of the samplers
+//! without noise.
 
 pub mod dp_hmc;
 pub mod hmc;
@@ -35,17 +35,17 @@ impl State {
     }
 }
 
-/// What one iteration of a sampler without noise says of itself.
+/// Statistics of one iteration of a sampler without noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Info {
-    /// What the step size is adapted to, 0 to 1.
+    /// The acceptance statistic to which the step size is adapted, 0 to 1.
     pub accept_stat: f64,
     /// Whether the chain moved.
     pub accepted: bool,
     pub divergent: bool,
-    /// Gradients computed.
+    /// The number of gradients computed.
     pub leapfrogs: u32,
-    /// Doublings of a trajectory; 0 for samplers without.
+    /// The number of doublings of the trajectory; 0 for samplers without them.
     pub depth: u32,
     /// Negative log density plus kinetic energy at the new point.
     pub energy: f64,

@@ -1,13 +1,13 @@
 //! The no-U-turn sampler without privacy: the zero-noise reference that needs no
 //! trajectory length.
 //!
-//! Hoffman and Gelman 2014 with the changes that Stan made since: points of a
+//! Hoffman and Gelman 2014 with the later changes in Stan: points of a
 //! trajectory are drawn with multinomial weights exp(-H) and a bias towards the
 //! newer half (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte
 //! Carlo", appendix A), and a trajectory ends when the momenta at both ends
 //! stop pointing along the sum of all its momenta, within it and across the
 //! junctions of its halves. It leaves the posterior invariant exactly, up to
-//! rounding. Cost: up to 2^depth - 1 gradients an iteration.
+//! rounding. Cost: up to 2^depth - 1 gradients per iteration.
 
 use rand::{Rng, RngExt};
 
@@ -30,7 +30,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     ],
 };
 
-/// Doublings of a trajectory, at most; Stan's default.
+/// The largest number of doublings of a trajectory; Stan's default.
 pub const DEFAULT_MAX_DEPTH: u32 = 10;
 
 /// One end of a trajectory.
@@ -54,7 +54,7 @@ struct Tree {
     log_weight: f64,
 }
 
-/// What does not change while a trajectory is built.
+/// The fixed quantities of a trajectory, and the totals over its steps.
 struct Flow<'a, R> {
     target: &'a dyn Target,
     metric: &'a Metric,
@@ -154,7 +154,7 @@ pub(crate) fn step<R: Rng>(
 }
 
 impl<R: Rng> Flow<'_, R> {
-    /// A trajectory of 2^depth steps on from `from`; `None` when it diverges or a
+    /// A trajectory of 2^depth steps from `from`; `None` when it diverges or a
     /// part of it turns back on itself.
     fn build(&mut self, depth: u32, from: End, sign: f64) -> Option<Tree> {
         if depth == 0 {

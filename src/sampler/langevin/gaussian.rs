@@ -1,23 +1,22 @@
 //! The posterior as a Gaussian, for budgets that are too small for chains.
 //!
 //! Chains whose heat is the privacy noise travel for as long as the budget allows. Where that
-//! is less than it takes to forget where they were, each is worth one draw, and all of them are
-//! as far off as the start was. The releases that were planned for them then go on with the
-//! search: [`ROUNDS`] Newton steps in the coordinates that the start has learnt, each from the
-//! average gradient at points u ~ N(0, I) around the centre, as those of the start. The draws
-//! are independent ones of N(c, (1 + v) A A'), v being the variance of the noise that is left in the
-//! centre, in posterior variances: what a posterior is, given the noisy centre, under a flat prior on
-//! where the true one is.
+//! is less than the time in which they forget where they were, each is worth one draw, and all
+//! of them are as far off as the start was. The releases that were planned for them then
+//! continue the search: [`ROUNDS`] Newton steps in the coordinates that the start has learnt,
+//! each from the average gradient at points u ~ N(0, I) around the centre, like those of the
+//! start. The draws are independent ones from N(c, (1 + v) A A'), where v is the variance of the
+//! remaining noise in the centre, in posterior variances: the posterior given the noisy centre,
+//! under a flat prior on the true centre.
 //!
-//! The steps weigh what each gradient says against what was known before, as in a Kalman
-//! filter whose state drifts by the variance [`DRIFT`] with each step: a new centre sees other
-//! gradients.
+//! The steps weigh each gradient against what was known before, as in a Kalman filter whose
+//! state drifts by the variance [`DRIFT`] with each step, since gradients differ at a new centre.
 //!
 //! # Cost
 //!
-//! The line of the chains' gradients, noise and number as planned; whether chains or this use it
-//! follows from released values. At one point many of these releases are made, of which the
-//! average is taken.
+//! The line of the chains' gradients, with noise and number as planned; whether chains or these
+//! rounds use it follows from released values. At each point many of these releases are made,
+//! and averaged.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -34,20 +33,20 @@ use crate::sampler::langevin::start::{LINES, Start, StartSearch, add, noise, pai
 use crate::sampler::random::normals;
 use crate::sampler::stochastic::{all_finite, followed};
 
-/// Releases of the rounds, in proportion: as with those of the start, the last decides.
+/// The proportions of the rounds' releases: as in the start, the last round decides.
 const SHARES: [u64; 4] = [1, 1, 2, 4];
 pub(crate) const ROUNDS: u64 = SHARES.len() as u64;
-/// Points that a round looks from, in pairs.
+/// The number of points of a round, in pairs.
 pub(crate) const POINTS: u64 = 32;
-/// What a centre may be off by after a step, beside noise, in posterior variances.
+/// The error of a centre after a step, apart from noise, in posterior variances.
 pub(crate) const DRIFT: f64 = 0.3;
-/// Draws are made wider by at most so many posterior variances: a centre that is known less well
-/// than that is not known, nor are the axes.
+/// Draws are made wider by at most this many posterior variances: a centre with more noise is not
+/// known at all, and neither are the axes.
 const MOST_NOISE: f64 = 100.0;
-/// Tries at a draw where the prior is finite.
+/// The number of tries for a draw at which the prior is finite.
 const TRIES: u64 = 100;
 
-/// The releases of these rounds, of the line of the chains' gradients.
+/// The number of releases of these rounds, on the line of the chains' gradients.
 pub(crate) fn releases(plan: &Plan, rounds: Range<u64>) -> u64 {
     let count = plan.lines.get(LINES).map_or(0, |line| line.line.count);
     let whole: u64 = SHARES.iter().sum();
@@ -58,7 +57,7 @@ pub(crate) fn releases(plan: &Plan, rounds: Range<u64>) -> u64 {
     up_to(rounds.end) - up_to(rounds.start)
 }
 
-/// One round.
+/// Runs one round.
 pub(crate) fn round(
     search: &mut StartSearch,
     round: u64,
@@ -95,10 +94,10 @@ pub(crate) fn round(
     Ok(())
 }
 
-/// Independent draws of the Gaussian.
+/// Independent draws from the Gaussian.
 pub(crate) struct Draws {
     frame: Frame,
-    /// Of each coordinate of u.
+    /// Standard deviation of each coordinate of u.
     sd: f64,
     theta: Vec<f64>,
 }
@@ -131,10 +130,10 @@ impl Walker for Draws {
         &self.theta
     }
 
-    /// Everything was learnt before.
+    /// Everything was learnt before the draws.
     fn tune(&mut self, _: f64, _: &Metric) {}
 
-    /// Draws do not depend on those before.
+    /// Draws do not depend on earlier ones.
     fn save(&self) -> Value {
         Value::Null
     }

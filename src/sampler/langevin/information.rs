@@ -1,4 +1,4 @@
-//! What noisy products of gradients say of the posterior's width.
+//! The posterior's information from noisy products of gradients.
 
 use crate::linear::eigen;
 
@@ -11,8 +11,8 @@ pub(crate) struct Information {
     pub unknown: f64,
 }
 
-/// From noisy products of gradients about their mean, whose own sum is `about`: the upper
-/// triangle by rows, or the squares alone.
+/// The information from noisy products of gradients about their mean: the upper triangle by rows,
+/// or the squares alone. `about`: the sum of the gradients about their mean.
 pub(crate) fn information(
     products: &[f64],
     about: &[f64],
@@ -49,7 +49,7 @@ pub(crate) fn information(
 }
 
 impl Information {
-    /// `spread`: sd of the noise of a square.
+    /// `spread`: sd of the noise of a squared coordinate.
     pub fn new(mut matrix: Vec<f64>, diagonal: bool, d: usize, spread: f64) -> Information {
         if matrix.iter().any(|x| !x.is_finite()) {
             matrix = (0..d * d)
@@ -58,10 +58,12 @@ impl Information {
         }
         let (mut values, vectors) = eigen(&matrix, d);
         // The largest eigenvalue of a symmetric matrix of noise, whose entries off the diagonal
-        // have the sd spread / sqrt(2), is about 2 sqrt(d) of those; of a diagonal one, less.
-        let noise = match diagonal {
-            true => 2.0 * spread,
-            false => (2.0 * d as f64).sqrt() * spread,
+        // have the sd spread / sqrt(2), is about 2 sqrt(d) times that sd; it is less for a
+        // diagonal matrix.
+        let noise = if diagonal {
+            2.0 * spread
+        } else {
+            (2.0 * d as f64).sqrt() * spread
         };
         let smallest = values.iter().fold(f64::INFINITY, |m, w| m.min(*w));
         let unknown = (noise / smallest.max(noise)).min(1.0);

@@ -1,9 +1,9 @@
-//! What a noisy histogram of the lengths of gradients tells.
+//! A noisy histogram of the lengths of gradients.
 
 use crate::privacy::Bins;
 
-/// Bins count from this many sds of their noise; the fullest one, by which the others are
-/// found, from that many.
+/// Bins count if they are above `VISIBLE` sds of their noise, and the fullest one, from which the
+/// others are found, if it is above `FULLEST` sds.
 const VISIBLE: f64 = 3.0;
 const FULLEST: f64 = 4.0;
 
@@ -15,8 +15,8 @@ pub(crate) struct LengthHistogram {
 
 impl LengthHistogram {
     /// From counts whose noise has this standard deviation: the bins around the fullest one, up
-    /// to where the first is lost in the noise, so that a bin far away that the noise alone has
-    /// filled is not taken for a length. None where nothing is seen.
+    /// to the first that is lost in the noise, so that a distant bin filled by noise alone is not
+    /// mistaken for a length. `None` where nothing is visible.
     pub fn visible(counts: &[f64], sd: f64) -> Option<LengthHistogram> {
         let seen = |bin: &usize| counts[*bin] > VISIBLE * sd;
         let fullest = (0..counts.len()).max_by(|a, b| counts[*a].total_cmp(&counts[*b]))?;
@@ -32,12 +32,12 @@ impl LengthHistogram {
         Some(LengthHistogram { counts: visible })
     }
 
-    /// How many there are.
+    /// The number of records.
     pub fn records(&self) -> f64 {
         self.counts.iter().sum()
     }
 
-    /// The upper end of the bin below which this share of them is.
+    /// The upper end of the bin up to which this share of the records lies.
     pub fn quantile(&self, share: f64) -> f64 {
         let whole = self.records();
         let mut below = 0.0;
@@ -52,8 +52,8 @@ impl LengthHistogram {
         upper_end(last)
     }
 
-    /// The length that about so many exceed: inside of a bin, logarithms of lengths are thought
-    /// to be evenly spread.
+    /// The length that about `records` records exceed: within a bin, logarithms of lengths are
+    /// assumed to be evenly spread.
     pub fn exceeded_by(&self, records: f64) -> f64 {
         let mut above = 0.0;
         let mut lowest = upper_end(0);
@@ -69,7 +69,7 @@ impl LengthHistogram {
         lowest
     }
 
-    /// By how much the mean square of the lengths is larger than after clipping, at least 1.
+    /// The ratio of the mean square of the lengths to that after clipping, at least 1.
     pub fn lost_by_clipping(&self, clip: f64) -> f64 {
         let mean = |bound: f64| -> f64 {
             self.filled()
@@ -92,7 +92,7 @@ fn upper_end(bin: usize) -> f64 {
     Bins::ALL.upper_end(bin)
 }
 
-/// The lengths that a bin begins and ends at.
+/// The lengths at which a bin begins and ends.
 fn ends(bin: usize) -> [f64; 2] {
     let to = upper_end(bin);
     // Bins are equally wide on the logarithmic scale.

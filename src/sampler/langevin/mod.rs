@@ -1,5 +1,5 @@
 //! DP-Langevin: kinetic Langevin dynamics whose heat is the noise of the privacy, in
-//! coordinates that a paid start has learnt. It tunes itself.
+//! coordinates learnt by a start that is paid from the budget. It tunes itself.
 //!
 //! With theta = c + A u of the [`start`], in which the posterior is about a
 //! standard normal, per iteration:
@@ -10,36 +10,36 @@
 //! u += h p/2
 //! ```
 //!
-//! some times for each draw, three or what [`Learner::travel`] says, with a = exp(-gamma h), gamma the friction, q the log prior with its Jacobian. It is the
+//! several times for each draw (three, or as many as [`Learner::travel`] recommends), with
+//! a = exp(-gamma h), gamma the friction, q the log prior with its Jacobian. It is the
 //! splitting of Leimkuhler and Matthews ("Molecular Dynamics", 2015, chapter 7) of friction and
 //! noise around the kick, with the drift in two halves around both. The noise of the release,
-//! of standard deviation s on each coordinate, is part of what the dynamics want: the step h is
-//! the one at which ((1 + a)/2 h s)^2 = 1 - a^2, at most [`LARGEST_STEP`], where public noise xi
-//! makes up for what is missing. So nothing is rejected and no noise is wasted.
+//! of standard deviation s on each coordinate, is part of the noise that the dynamics need: the
+//! step h is the one at which ((1 + a)/2 h s)^2 = 1 - a^2, at most [`LARGEST_STEP`], where public
+//! noise xi makes up for what is missing. So nothing is rejected and no noise is wasted.
 //!
 //! For a given budget s^2 is proportional to the number of gradients, and h, for small h, to
-//! 1/s^2: the time that the chains travel is the same however many iterations it is divided
-//! into. More iterations make steps smaller and draws denser; what decides how well the
-//! posterior is explored is the budget. Kicks are at most [`LARGEST_KICK`] per coordinate, so
-//! that places where the posterior is much narrower than the coordinates know do not throw the
-//! chain out.
+//! 1/s^2: the time that the chains travel is the same for any number of iterations. More
+//! iterations make steps smaller and draws denser; the budget decides how well the posterior is
+//! explored. Kicks are at most [`LARGEST_KICK`] per coordinate, so that the chain is not thrown
+//! out where the posterior is much narrower than the coordinates suggest.
 //!
 //! # Cost
 //!
 //! The start's releases, then those gradients of all records for each iteration of each chain.
-//! All are Gaussian with noise in a fixed proportion to a clip bound that earlier releases gave.
+//! All are Gaussian with noise in a fixed proportion to a clip bound from earlier releases.
 //!
 //! # What it leaves invariant
 //!
-//! As h goes to 0, the posterior of the clipped likelihood; the clip bound is where the records
-//! that it clips and the noise are balanced ([`start`](crate::sampler::langevin::start)). Measured on a standard
+//! As h goes to 0, the posterior of the clipped likelihood; the clip bound balances the clipped
+//! records against the noise ([`start`](crate::sampler::langevin::start)). Measured on a standard
 //! normal (`tests`): at h = 0.2 the variance is within 2% of the exact one.
 //!
 //! # Where the budget is too small
 //!
-//! A chain that travels for less than what it takes to forget where it was is worth one draw. What
-//! was planned for chains then goes on with the search, and draws are independent ones from the
-//! Gaussian that it finds ([`gaussian`](crate::sampler::langevin::gaussian)).
+//! A chain that travels for less than the time in which it forgets where it was is worth one draw.
+//! The releases planned for chains then continue the search, and draws are independent ones from
+//! the Gaussian that it finds ([`gaussian`](crate::sampler::langevin::gaussian)).
 
 mod gaussian;
 mod information;
@@ -79,7 +79,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 const FRICTION: f64 = 2.0;
 /// The largest h.
 const LARGEST_STEP: f64 = 0.2;
-/// The most gradients from one draw to the next that are chosen without being asked for.
+/// The largest number of gradients from one draw to the next that is chosen by itself.
 const MOST_GRADIENTS: u64 = 6;
 /// The longest kick of one step in each coordinate, in sds of the momentum.
 const LARGEST_KICK: f64 = 2.0;
@@ -106,7 +106,7 @@ impl Sampler for DpLangevin {
         Ok(lines)
     }
 
-    /// Whether the records will do, as far as can be told before they are asked.
+    /// Whether there are enough records, as far as this is foreseeable before any release.
     fn warnings(&self, plan: &Plan) -> Vec<String> {
         let Some(n) = plan.request.records else {
             return Vec::new();
@@ -116,7 +116,7 @@ impl Sampler for DpLangevin {
             return Vec::new();
         }
         vec![format!(
-            "{n} records are likely to be too few for chains at this budget with {} parameters: with gradients of usual lengths each would travel for {time:.1} times what it takes to forget where it was, and {:.0} are wanted. If that turns out so, draws will be from a Gaussian. More records, more epsilon or `temperature` would help",
+            "{n} records are likely to be too few for chains at this budget with {} parameters: with gradients of usual lengths, each would travel for {time:.1} times the time in which it forgets where it was, and should travel for {:.0}. If this proves true, draws will come from a Gaussian. More records, more epsilon or `temperature` would help",
             plan.request.dimension,
             start::ENOUGH_TIME,
         )]
@@ -134,7 +134,7 @@ impl Sampler for DpLangevin {
         Some(self)
     }
 
-    /// A chain that has learnt nothing; a run gives it a start.
+    /// A chain that has learnt nothing; in a run, chains come from the start.
     fn chain(
         &self,
         plan: &Plan,
@@ -159,7 +159,7 @@ impl Learner for DpLangevin {
     }
 
     fn clipping(&self, _: &Plan) -> &'static str {
-        "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private, and meant to be about two in a thousand. The target is the clipped posterior."
+        "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private, and is meant to be about two in a thousand. The target is the clipped posterior."
     }
 
     fn travels(&self) -> bool {
@@ -204,19 +204,19 @@ pub(crate) fn chain(plan: &Plan, learnt: &Start, rng: &mut ChaCha8Rng) -> Box<dy
     Box::new(LangevinWalker::new(plan, frame, learnt.clip(), u, rng))
 }
 
-/// Time that a chain travels with this clip bound, in units in which the posterior is about a
-/// standard normal and forgets where it was in about one.
+/// The time that a chain travels with this clip bound, in units in which the posterior is about a
+/// standard normal and a chain forgets where it was in about one.
 pub(crate) fn time(plan: &Plan, clip: f64) -> f64 {
     let gradients = plan.iterations_per_chain * plan.request.gradients_per_draw();
     Dynamics::new(noise(plan, clip)).h * gradients as f64
 }
 
-/// How many gradients there should be from one draw to the next: as few as let the budget be used,
-/// with steps of half the largest.
+/// The number of gradients that there should be from one draw to the next: the smallest that uses
+/// the budget with steps of half the largest.
 ///
-/// However many there are, the budget allows a chain the same time, 2 gamma K / s^2 for K
-/// gradients with noise s. Few are quicker; so few that steps would be longer than the largest
-/// leave some of the time out.
+/// For any number of gradients K with noise s, the budget allows a chain the same time,
+/// 2 gamma K / s^2. Fewer are faster; with so few that steps would be longer than the largest,
+/// some of the time is not used.
 fn gradients_wanted(plan: &Plan, clip: f64) -> u64 {
     let iterations = plan.iterations_per_chain.max(1) as f64;
     let gradients = iterations * plan.request.gradients_per_draw() as f64;
@@ -225,7 +225,7 @@ fn gradients_wanted(plan: &Plan, clip: f64) -> u64 {
     (wanted as u64).clamp(1, MOST_GRADIENTS)
 }
 
-/// The clip bound of chains, foreseen.
+/// The forecast of the chains' clip bound.
 fn foreseen_clip(plan: &Plan, mut lengths: Vec<f64>, n: f64) -> Option<f64> {
     lengths.sort_by(f64::total_cmp);
     let clipped = (start::clipped_by_chains(plan) / n).min(1.0);
@@ -253,7 +253,7 @@ struct Dynamics {
 impl Dynamics {
     fn new(noise: f64) -> Dynamics {
         let kept = |h: f64| (-FRICTION * h).exp();
-        // What the dynamics want less what the noise of the release gives.
+        // The variance that the dynamics need, less that of the release's noise.
         let missing = |h: f64| {
             let a = kept(h);
             1.0 - a * a - (0.5 * (1.0 + a) * h * noise).powi(2)
@@ -263,9 +263,10 @@ impl Dynamics {
             let (mut low, mut high) = (0.0, LARGEST_STEP);
             for _ in 0..200 {
                 h = 0.5 * (low + high);
-                match missing(h) >= 0.0 {
-                    true => low = h,
-                    false => high = h,
+                if missing(h) >= 0.0 {
+                    low = h;
+                } else {
+                    high = h;
                 }
             }
             h = low;
@@ -285,7 +286,7 @@ struct LangevinWalker {
     gradients_per_draw: u64,
     dynamics: Dynamics,
     state: State,
-    /// At u.
+    /// The parameters at u.
     theta: Vec<f64>,
 }
 
@@ -345,7 +346,7 @@ impl Walker for LangevinWalker {
         &self.theta
     }
 
-    /// Everything was learnt before.
+    /// Everything was learnt before the chains.
     fn tune(&mut self, _: f64, _: &Metric) {}
 
     fn save(&self) -> Value {
@@ -382,14 +383,13 @@ impl LangevinWalker {
             .collect();
         let u = moved(&middle, 0.5 * h, &p);
         let theta = self.frame.point(&u);
-        // Where the prior leaves the numbers the chain turns back.
+        // Where the prior is not finite the chain turns back.
         let finite = all_finite(&theta) && oracle.log_prior(&theta).is_finite();
-        match finite {
-            true => {
-                self.state = State { u, p };
-                self.theta = theta;
-            }
-            false => self.state.p = normals(self.state.p.len(), rng),
+        if finite {
+            self.state = State { u, p };
+            self.theta = theta;
+        } else {
+            self.state.p = normals(self.state.p.len(), rng);
         }
         Ok(followed(finite, h, Vec::new()))
     }
@@ -406,7 +406,7 @@ mod tests {
     use crate::sampler::contract::request::Iterations;
 
     /// A posterior that is standard normal in the frame's coordinates, with the noise that the
-    /// plan has, or so many times it.
+    /// plan has, or a multiple of it.
     struct Normal {
         sd: f64,
         frame: Frame,

@@ -1,5 +1,5 @@
-//! The paid start: where the posterior is and how wide, learnt from releases before the chains
-//! begin and shared by them.
+//! The start, which is paid from the budget: the position and the width of the posterior, learnt
+//! from releases before the chains begin and shared by them.
 //!
 //! A round looks at the records in coordinates u, theta = c + A u, and asks, each with noise, for
 //!
@@ -13,49 +13,49 @@
 //!
 //! where g_i is a record's gradient in the coordinates u. F is the records' information about
 //! the point, or close to it (the outer-product estimate of the Fisher information), and
-//! M = T F + P that of the posterior, P being the prior's own curvature, which is public.
-//! Eigenvalues of M that its noise could have made are set to that noise. Then a Newton step,
+//! M = T F + P that of the posterior, where P is the prior's own curvature, which is public.
+//! Eigenvalues of M that its noise could have made are set to that noise. Then follow a Newton step,
 //! c += A M^-1 (T (n m + G1) + prior's gradient), and new axes, A = A U W^(-1/2), in which the
 //! posterior is about a standard normal.
 //!
-//! While the last step was long, a round looks at u = 0, and takes G1 G1'/n off F. Later ones look
-//! from several points u ~ N(0, I), in pairs u and -u, and take averages. These are the Newton
+//! While the last step was long, a round looks at u = 0, and subtracts G1 G1'/n from F. Later ones
+//! look from several points u ~ N(0, I), in pairs u and -u, and take averages. These are the Newton
 //! steps of Gaussian variational inference (Opper and Archambeau 2009, "The variational Gaussian
-//! approximation revisited"): what they settle at is about as wide as the posterior, where the
-//! information at one point of a curved posterior may be that of a narrow part of it. Axes become
-//! wider at once and narrower by halves: a posterior whose information grows with the width that it
-//! is looked at would otherwise be found too narrow and too wide by turns (Khan and Rue 2023, "The
+//! approximation revisited"): their limit is about as wide as the posterior, while the information
+//! at one point of a curved posterior may be that of a narrow part of it. Axes become wider at once
+//! but narrower by halves: a posterior whose information grows with the width over which it is
+//! averaged would otherwise alternately be found too narrow and too wide (Khan and Rue 2023, "The
 //! Bayesian learning rule", for such damping). The step is weighed against what was known
-//! before, so that noise in it is averaged over rounds. At the end histograms around the centre give
+//! before, so that its noise is averaged over rounds. At the end, histograms around the centre give
 //! the clip bound for the chains.
 //!
-//! Rounds look from more and more points, and so are given more and more of the budget: far away
-//! there is no use in being exact, and the last round decides how exact the centre is.
+//! Rounds look from more and more points, and so get more and more of the budget: far away there
+//! is no point in being exact, and the last round decides how exact the centre is.
 //!
 //! Far out in a regression, where residuals are many times what the model expects, the products
-//! overstate the information and the steps are too short by as much: the search may then end
-//! before it arrives, which the length of its last step tells.
+//! overstate the information and the steps are too short by the same factor: the search may then
+//! end before it arrives, which shows in the length of its last step.
 //!
-//! Centring is what makes the far rounds worth their cost: thousands of posterior sds away the
-//! gradients are long and nearly alike, and what they differ by is what is to be learnt.
+//! Centring makes the far rounds worth their cost: thousands of posterior sds away the gradients
+//! are long and nearly alike, and the information is in their differences.
 //!
 //! # Clip bounds
 //!
-//! To clip the gradients of k records moves their sum by at most what these are longer than the
-//! bound by; with each unit of the bound that grows by k, and the length of the noise by its
-//! multiplier times the root of the dimension. The bound b is where the two are equal, as in
-//! Amin, Kulesza, Munoz and Vassilvitskii (2019), "Bounding user contributions": little noise clips
-//! next to none, much noise more. A fixed quantile is wrong by many posterior sds with large data
-//! whose few long gradients point one way. The products are clipped at a lower bound b', the 80%
-//! quantile, for they only need to be of the right size and direction; what their trace loses is
-//! known from the histogram and made up for.
+//! Clipping the gradients of k records moves their sum by at most the sum of their lengths beyond
+//! the bound. If the bound is lowered by one unit, that grows by k, and the length of the noise falls
+//! by its multiplier times the root of the dimension. The bound b is where the two are equal, as in
+//! Amin, Kulesza, Munoz and Vassilvitskii (2019), "Bounding user contributions": with little noise
+//! next to no records are clipped, with much noise more. A fixed quantile is wrong by many posterior
+//! sds for large data whose few long gradients point one way. The products are clipped at a lower
+//! bound b', the 80% quantile, since they only need the right size and direction; the loss of their
+//! trace is known from the histogram and compensated.
 //!
 //! # Cost
 //!
 //! All releases are Gaussian, of all records, and their number and noise multipliers are fixed
-//! beforehand. Where they look and what they are clipped at follows from earlier releases;
-//! the proportion of noise to sensitivity, which alone is composed, does not (docs/proofs.md,
-//! sections 5, 14 and 17).
+//! beforehand. Their points and clip bounds follow from earlier releases; the ratio of noise to
+//! sensitivity, on which alone the composition depends, does not (docs/proofs.md, sections 5, 14
+//! and 17).
 
 use std::ops::Range;
 
@@ -80,14 +80,14 @@ use crate::sampler::langevin::information::{Information, information};
 use crate::sampler::langevin::lengths::LengthHistogram;
 use crate::sampler::prior::middle_of_prior;
 
-/// Points that each round looks from, in pairs.
+/// The number of points of each round, in pairs.
 const POINTS: [u64; 7] = [2, 2, 2, 4, 8, 16, 32];
 const ROUNDS: u64 = POINTS.len() as u64;
-/// Points whose histograms are taken at the end.
+/// The number of points whose histograms are taken at the end.
 const LAST_HISTOGRAMS: u64 = 40;
-/// Rounds, and the histogram after them.
+/// The rounds, and the histogram after them.
 const STEPS: u64 = ROUNDS + 1;
-/// With the rounds of the Gaussian that may follow.
+/// The same with the rounds of the Gaussian that may follow.
 pub(crate) const MOST_STEPS: u64 = STEPS + gaussian::ROUNDS;
 
 /// Shares of the start's part of the budget.
@@ -96,26 +96,26 @@ const FOR_MEAN: f64 = 0.04;
 const FOR_PRODUCTS: f64 = 0.18;
 const FOR_GRADIENT: f64 = 1.0 - FOR_LENGTHS - FOR_MEAN - FOR_PRODUCTS;
 
-/// A round looks around the centre when the last step was at most so many posterior sds.
+/// A round looks around the centre when the last step was at most this many posterior sds.
 const NEAR: f64 = 20.0;
-/// How far axes are narrowed towards what the information says.
+/// The fraction by which axes are narrowed towards those of the information.
 const NARROWING: f64 = 0.5;
 
-/// Quantiles of lengths: clip bounds of the gradients that the mean is taken of, and of products.
+/// Quantiles of lengths: the clip bounds of the gradients for the mean, and of the products.
 const FOR_MEAN_QUANTILE: f64 = 0.95;
 const PRODUCTS_QUANTILE: f64 = 0.8;
-/// Gradients of so many times as many records are clipped as would balance the noise: what is
-/// clipped away may all be in one direction, which the noise is not.
+/// The number of records whose gradients are clipped, as a multiple of that which would balance the
+/// noise: the clipped parts may all be in one direction, unlike the noise.
 const BIAS: f64 = 0.5;
-/// Near by, products of so many times as many records are clipped as would balance the noise.
+/// The same for products, close to the centre.
 const CLIPPED_PRODUCTS: f64 = 8.0;
-/// A mean gradient is believed from this many sds of its noise.
+/// A mean gradient is believed if it is above this many sds of its noise.
 const BELIEVED: f64 = 3.0;
-/// With more parameters than this, the products of different ones are left out.
+/// With more parameters than this, the products of different coordinates are left out.
 const DENSE_UP_TO: u64 = 100;
-/// A chain that travels for less has not forgotten where it began.
+/// A chain that travels for less time than this has not forgotten where it began.
 pub(crate) const ENOUGH_TIME: f64 = 10.0;
-/// A Gaussian's round moves by at most so many posterior sds in each coordinate.
+/// A Gaussian's round moves by at most this many posterior sds in each coordinate.
 const LONGEST_CORRECTION: f64 = 3.0;
 
 /// The lines of the schedule.
@@ -123,10 +123,10 @@ const LENGTHS: usize = 0;
 const MEAN: usize = 1;
 const PRODUCTS: usize = 2;
 const GRADIENT: usize = 3;
-/// How many there are. The line after them is that of the chains' gradients.
+/// The number of these lines. The next line is that of the chains' gradients.
 pub(crate) const LINES: usize = 4;
 
-/// What was learnt so far: all of it from released values.
+/// What was learnt so far, from released values only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {
@@ -134,10 +134,10 @@ pub struct Start {
     frame: Frame,
     /// The clip bound for the chains, in those coordinates.
     clip: f64,
-    /// The number of records with a likelihood: a noisy count, or that of all records where it
-    /// is public.
+    /// The number of records with a likelihood: a noisy count, or the number of all records where
+    /// it is public.
     records: f64,
-    /// How long the last Newton step was that the noise did not make, in posterior sds.
+    /// The length of the last Newton step, less that of its noise, in posterior sds.
     last_step: f64,
     /// Whether that step was cut to the longest correction.
     #[serde(default)]
@@ -145,17 +145,18 @@ pub struct Start {
     /// The largest share of an eigenvalue of the information that its noise could have made:
     /// 1 where a direction is not known at all.
     unknown: f64,
-    /// Whether the last histogram showed lengths at all.
+    /// Whether any lengths were visible in the last histogram.
     seen: bool,
     /// Variance of the noise in the centre, in posterior variances.
     variance: f64,
 }
 
-/// What a start releases, which is given the share of the budget `share`.
+/// The lines of a start that gets the share `share` of the budget.
 pub(crate) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
-    let products = match request.dimension > DENSE_UP_TO {
-        true => Quantity::Squares,
-        false => Quantity::Products,
+    let products = if request.dimension > DENSE_UP_TO {
+        Quantity::Squares
+    } else {
+        Quantity::Products
     };
     let looks: u64 = POINTS.iter().sum();
     let line = |what, quantity, count, of_start: f64| Line {
@@ -188,7 +189,7 @@ pub(crate) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
     ]
 }
 
-/// What these rounds release, by line of the plan.
+/// The number of releases in these rounds, by line of the plan.
 fn releases(plan: &Plan, rounds: Range<u64>) -> Vec<u64> {
     let mut released = vec![0; plan.lines.len()];
     for round in rounds.start.min(STEPS)..rounds.end.min(STEPS) {
@@ -218,7 +219,7 @@ pub(crate) fn check(request: &PlanRequest) -> Result<(), PlanError> {
 }
 
 impl Start {
-    /// Before the first round: at the middle of the prior, or of the initial points.
+    /// The state before the first round: at the middle of the prior, or of the initial points.
     ///
     /// Errors: no point has a finite prior density.
     pub(crate) fn new(
@@ -269,23 +270,24 @@ impl Start {
         self.variance
     }
 
-    /// Whether chains would travel for too short a time with this start, so that draws are
-    /// those of a Gaussian. Does not change once the last histogram is there.
+    /// Whether chains would travel for too short a time with this start, so that draws come
+    /// from a Gaussian. Does not change after the last histogram.
     pub fn is_gaussian(&self, plan: &Plan) -> bool {
         langevin::time(plan, self.clip) < ENOUGH_TIME
     }
 
-    /// What [`save`](Start::save) wrote, of a model of so many parameters.
+    /// Restores what [`save`](Start::save) wrote, for a model of `dimension` parameters.
     pub(crate) fn restore(saved: &Value, dimension: usize) -> Result<Start, SampleError> {
         let start: Start = read(saved)?;
         let sound = start.frame.dimension() == dimension && start.frame.is_sound();
-        match sound && start.clip > 0.0 {
-            true => Ok(start),
-            false => Err(SampleError::Unreadable),
+        if sound && start.clip > 0.0 {
+            Ok(start)
+        } else {
+            Err(SampleError::Unreadable)
         }
     }
 
-    /// For a start whose last histogram shows nothing, or was lost.
+    /// The clip bound of a start whose last histogram shows nothing, or was lost.
     fn usual_clip(&self, plan: &Plan) -> f64 {
         usual_clip(&plan.request, self.records)
     }
@@ -297,7 +299,7 @@ impl Start {
         let before = self.variance + gaussian::DRIFT;
         let gain = before / (before + noise);
         let length = norm(slope) / d.sqrt();
-        // Where the axes are too long a step is, too.
+        // Where the axes are too long, so is the step.
         let share = gain * (LONGEST_CORRECTION / (gain * length)).min(1.0);
         let step: Vec<f64> = slope.iter().map(|s| share * s).collect();
         let frame = self.frame.moved(&step);
@@ -312,9 +314,10 @@ impl Start {
 
 impl Beginning for Start {
     fn rounds(&self, plan: &Plan) -> u64 {
-        match self.is_gaussian(plan) {
-            true => MOST_STEPS,
-            false => STEPS,
+        if self.is_gaussian(plan) {
+            MOST_STEPS
+        } else {
+            STEPS
         }
     }
 
@@ -326,7 +329,7 @@ impl Beginning for Start {
         releases(plan, rounds)
     }
 
-    /// One round, or the histogram that comes last, or one of the rounds of a Gaussian.
+    /// Runs one round, or the final histogram, or one of the rounds of a Gaussian.
     fn round(
         &mut self,
         round: u64,
@@ -389,21 +392,22 @@ impl Beginning for Start {
         })
     }
 
-    /// The same in words; whether the search has arrived is for the verdicts.
+    /// The report in words; the verdicts say whether the search has arrived.
     fn describe(&self, plan: &Plan) -> Vec<String> {
         let time = langevin::time(plan, self.clip);
         let mut lines = vec![format!(
-            "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest each chain {} for {time:.1} times what it takes to forget where it was",
+            "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest, each chain {} for {time:.1} times the time in which it forgets where it was",
             100.0 * plan.request.start_share(),
             self.clip,
-            match self.is_gaussian(plan) {
-                true => "would travel",
-                false => "travels",
+            if self.is_gaussian(plan) {
+                "would travel"
+            } else {
+                "travels"
             },
         )];
         if self.is_gaussian(plan) {
             lines.push(format!(
-                "warning: that is too short: the records are too few for chains at this budget, or the parameters too many, or the iterations. The rest of the budget went on with the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing of how well it fits. More records, more epsilon or `temperature` would help",
+                "warning: that is too short: there are too few records or iterations, or too many parameters, for chains at this budget. The rest of the budget was used to continue the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing about how well it fits. More records, more epsilon or `temperature` would help",
                 self.variance.sqrt(),
             ));
         }
@@ -418,8 +422,8 @@ impl Beginning for Start {
     }
 }
 
-/// Twice the length that so many records' gradients have in coordinates in which the posterior is
-/// about a standard normal.
+/// Twice the typical length of a gradient for this number of records, in coordinates in which the
+/// posterior is about a standard normal.
 pub(crate) fn usual_clip(request: &PlanRequest, records: f64) -> f64 {
     let counted = request.temperature * records;
     2.0 * (request.dimension as f64 / counted.max(1.0)).sqrt()
@@ -433,20 +437,20 @@ pub(crate) fn noise(plan: &Plan, line: usize) -> f64 {
     })
 }
 
-/// How many records are clipped where noise and bias are balanced, of the average of this many
-/// releases of a line.
+/// The number of records that are clipped where noise and bias are balanced, for the average of
+/// `releases` releases of a line.
 fn balance(plan: &Plan, line: usize, releases: u64) -> f64 {
     let d = plan.request.dimension as f64;
     noise(plan, line) * (d / releases.max(1) as f64).sqrt()
 }
 
-/// How many records the chains' gradients clip.
+/// The number of records that the chains' gradients clip.
 pub(crate) fn clipped_by_chains(plan: &Plan) -> f64 {
     let releases = plan.lines.get(LINES).map_or(1, |line| line.line.count);
     balance(plan, LINES, releases)
 }
 
-/// A start at work.
+/// A start during its rounds.
 pub(crate) struct StartSearch<'a> {
     pub start: &'a mut Start,
     pub plan: &'a Plan,
@@ -478,14 +482,14 @@ impl StartSearch<'_> {
         balance(self.plan, line, releases)
     }
 
-    /// How many records' products may be clipped: so many that what is lost is as large as the
-    /// largest eigenvalue of the noise would be, times a number that was found by trial.
+    /// The number of records whose products may be clipped: that at which the loss is as large as
+    /// the largest eigenvalue of the noise, times a number that was found by trial.
     fn balance_of_products(&self, count: u64) -> f64 {
         let d = self.plan.request.dimension as f64;
         CLIPPED_PRODUCTS * self.noise(PRODUCTS) * (2.0 * d / count.max(1) as f64).sqrt()
     }
 
-    /// The lengths of the records' gradients (less the centre), averaged over points; none where
+    /// The lengths of the records' gradients (less the centre), averaged over points; `None` where
     /// the noise hides them.
     fn lengths(
         &mut self,
@@ -505,13 +509,15 @@ impl StartSearch<'_> {
         Ok(visible)
     }
 
-    /// Far away the products only need to be of the right size; near by, what they are clipped by
-    /// must not hide the directions that few records know of, unless noise would.
+    /// The clip bound of products. Far away they only need to be of the right size; close to the
+    /// centre, clipping must not hide the directions in which few records are informative, unless
+    /// noise would.
     fn products_clip(&self, lengths: &LengthHistogram, count: u64, around: bool) -> f64 {
         let least = lengths.quantile(PRODUCTS_QUANTILE);
-        match around {
-            true => least.max(lengths.exceeded_by(self.balance_of_products(count))),
-            false => least,
+        if around {
+            least.max(lengths.exceeded_by(self.balance_of_products(count)))
+        } else {
+            least
         }
     }
 
@@ -520,13 +526,14 @@ impl StartSearch<'_> {
         let temperature = self.plan.request.temperature;
         let around = self.start.last_step <= NEAR;
         let centre = vec![0.0; d];
-        let points = match around {
-            true => pairs(count, d, rng),
-            false => vec![centre.clone(); count as usize],
+        let points = if around {
+            pairs(count, d, rng)
+        } else {
+            vec![centre.clone(); count as usize]
         };
         let (before, after) = points.split_at(points.len() / 2);
         let Some(lengths) = self.lengths(before, None)? else {
-            // Nothing is known that could be gone by.
+            // There is nothing to choose a clip bound by.
             return Ok(());
         };
         let first = lengths.quantile(FOR_MEAN_QUANTILE);
@@ -564,8 +571,8 @@ impl StartSearch<'_> {
         }
         let diagonal = products.len() == d && d > 1;
         let curvature = self.prior_curvature(diagonal)?;
-        // Points around the centre have slopes of their own, which are not the records' spread
-        // but next to nothing beside it.
+        // Points around the centre have slopes of their own, which do not belong to the records'
+        // spread but are negligible compared with it.
         let own = if around { &centre } else { &about };
         let matrix = information(&products, own, n, temperature, curvature);
         let spread = temperature * lost * self.noise(PRODUCTS) * clip_products.powi(2) / m.sqrt();
@@ -580,19 +587,20 @@ impl StartSearch<'_> {
         Ok(())
     }
 
-    /// A Newton step, and the axes of the information at the point before it.
+    /// Takes a Newton step, with new axes from the information at the point before it.
     fn go(&mut self, information: &Information, slope: &[f64], noise: f64, weighed: bool) {
         let d = slope.len();
         let (values, vectors) = (&information.values, &information.vectors);
-        let along = |k: usize| (0..d).map(|i| vectors[i * d + k] * slope[i]).sum::<f64>();
-        let along: Vec<f64> = (0..d).map(along).collect();
-        // What was known of the centre, which may be off by a posterior sd for other reasons
-        // than noise, and what this slope says of it: as in a Kalman filter.
+        let projection = |k: usize| (0..d).map(|i| vectors[i * d + k] * slope[i]).sum::<f64>();
+        let along: Vec<f64> = (0..d).map(projection).collect();
+        // As in a Kalman filter: the variances of what was known of the centre, which may be off by
+        // a posterior sd for other reasons than noise, and of what this slope says of it.
         let own = noise * noise * values.iter().map(|w| 1.0 / w).sum::<f64>() / d as f64;
         let before = self.start.variance + 1.0;
-        let gain = match weighed && before.is_finite() {
-            true => before / (before + own),
-            false => 1.0,
+        let gain = if weighed && before.is_finite() {
+            before / (before + own)
+        } else {
+            1.0
         };
         let step: Vec<f64> = (0..d)
             .map(|i| {
@@ -622,7 +630,7 @@ impl StartSearch<'_> {
     }
 
     /// Minus the second derivatives of log prior and Jacobian, in the coordinates u, by
-    /// differences of gradients; of the diagonal alone where that is wanted.
+    /// differences of gradients; only the diagonal if `diagonal`.
     fn prior_curvature(&mut self, diagonal: bool) -> Result<Vec<f64>, SampleError> {
         const STEP: f64 = 1e-3;
         let frame = &self.start.frame;
@@ -647,7 +655,7 @@ impl StartSearch<'_> {
     }
 }
 
-/// u and -u, so many in all, for standard normal u.
+/// Pairs u and -u for standard normal u, `count` points in all.
 pub(crate) fn pairs(count: u64, d: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
     let mut points = Vec::new();
     for _ in 0..count / 2 {
@@ -658,7 +666,7 @@ pub(crate) fn pairs(count: u64, d: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>>
     points
 }
 
-/// sum += weight * x, where an empty sum is one of zeros.
+/// sum += weight * x, where an empty sum stands for zeros.
 pub(crate) fn add(sum: &mut Vec<f64>, x: &[f64], weight: f64) {
     sum.resize(x.len(), 0.0);
     for (s, x) in sum.iter_mut().zip(x) {

@@ -57,7 +57,7 @@ fn learnt(vault: &Vault, plan: &Plan) -> (Start, Vec<u64>) {
     learnt_with(vault, plan, 11)
 }
 
-/// `seed`: of the noise.
+/// `seed`: the seed of the noise.
 fn learnt_with(vault: &Vault, plan: &Plan, seed: u64) -> (Start, Vec<u64>) {
     let meter = Meter::new(plan.events.clone());
     let rng = PrivateRng::from_insecure_seed(seed);
@@ -73,7 +73,7 @@ fn learnt_with(vault: &Vault, plan: &Plan, seed: u64) -> (Start, Vec<u64>) {
     (start, oracle.released())
 }
 
-/// Precision of the posterior and its mean, exactly: it is normal.
+/// The exact precision and mean of the posterior, which is normal.
 fn posterior(vault: &Vault, temperature: f64) -> ([f64; 3], [f64; 2]) {
     use crate::privacy::NotPrivate;
     let gradient = |theta: &[f64]| {
@@ -157,8 +157,8 @@ fn a_start_finds_centre_and_axes_of_a_normal_posterior() {
 /// The paper's banana: theta_1 and theta_2 + 20 theta_1^2 are independent and normal, and the
 /// information about theta_1 at a point is 4 a^2 theta_1^2 n/v, next to nothing in the middle and
 /// hundreds of times as much two sds away. A Gaussian of variational inference has 0.43 of the
-/// posterior's sd of theta_1; axes that follow from one point may be ten times narrower. StartSearch at
-/// the centre alone, none of these eight seeds, which are fixed, would pass (tried).
+/// posterior's sd of theta_1; axes that follow from one point may be ten times narrower. With
+/// searches at the centre alone, none of these eight fixed seeds passes (tried).
 #[test]
 fn a_curved_posterior_does_not_throw_the_search_off() {
     let source = "record { real x; real y; } parameters { real a; real b; }
@@ -198,7 +198,7 @@ fn a_curved_posterior_does_not_throw_the_search_off() {
     }
 }
 
-/// What is planned is what is released, in all and for any part of the rounds.
+/// The releases are those that were planned, in all and for any part of the rounds.
 #[test]
 fn the_rounds_add_up_to_the_lines() {
     let plan = plan(Relation::Substitute, 1.0, 1.0);
@@ -223,7 +223,7 @@ fn the_rounds_add_up_to_the_lines() {
     assert!((shares - 1.0).abs() < 1e-12);
 }
 
-/// A budget that drowns everything gives a start all the same, with finite numbers.
+/// Even a budget under which noise hides everything gives a start with finite numbers.
 #[test]
 fn next_to_no_budget_is_survived() {
     let vault = vault(VAGUE);
@@ -244,8 +244,8 @@ fn next_to_no_budget_is_survived() {
     assert!(matches!(plan.request.algorithm.kind, Kind::Private(_)));
 }
 
-/// A start whose last round was lost in a kill has a clip bound of the right size all the same:
-/// that of the first look would drown the chains.
+/// A start whose last round was lost in a kill still has a clip bound of the right size: with that
+/// of the first look, noise would drown the chains.
 #[test]
 fn the_clip_bound_outlives_the_last_round() {
     let (vault, plan) = (vault(VAGUE), plan(Relation::Substitute, 30.0, 1.0));
@@ -264,9 +264,9 @@ fn the_clip_bound_outlives_the_last_round() {
     assert!((0.2..5.0).contains(&ratio), "{ratio}");
 }
 
-/// Ten iterations are too few for chains at any budget, so the search goes on with what was planned
-/// for them. Put off by 1.8 posterior sds, it comes back to within a fifth of one. With the slope or
-/// the prior's part of it of the wrong sign it would end farther off than it began.
+/// Ten iterations are too few for chains at any budget, so the search continues with their releases.
+/// Displaced by 1.8 posterior sds, it comes back to within a fifth of one. With the wrong sign of the
+/// slope, or of the prior's part of it, it would end farther off than it began.
 #[test]
 fn where_chains_would_not_travel_the_search_goes_on() {
     let tight = "a ~ normal(6.05, 0.05); b ~ normal(-0.2, 0.0025);";
@@ -295,12 +295,12 @@ fn where_chains_would_not_travel_the_search_goes_on() {
                 .unwrap();
         }
         assert!(start.is_gaussian(&plan));
-        // Of the last round: 60 releases, 32 of them made, tempered.
+        // The last round: 60 releases, 32 of them made, tempered.
         let last = (temperature * noise(&plan, LINES) * start.clip()).powi(2) / 32.0;
         assert!((0.5 * last..=last).contains(&start.variance()), "{last}");
         assert!(off(&start) < 0.2, "{} {start:?}", off(&start));
         assert!(start.last_step < 0.5, "{start:?}");
-        // All but what does not divide into points.
+        // All except the remainder of the division into points.
         let (made, planned) = (oracle.released()[LINES], plan.lines[LINES].line.count);
         assert!(made <= planned && made + 4 * gaussian::POINTS > planned);
     }

@@ -1,5 +1,5 @@
-//! Whole runs on records of known parameters that are far from where the search begins, or whose
-//! law was once lost.
+//! Whole runs on records of known parameters that are far from the start of the search, or under
+//! laws with which searches used to fail.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -21,8 +21,8 @@ const TAILS: &str = "record { real<lower=0> y; real<lower=-2, upper=2> x; }
       log(y) ~ student_t(nu, a + b * x, sigma);
     }";
 
-/// Of each parameter, how far the truth is from the mean of the draws, in their standard
-/// deviations, and these.
+/// For each parameter, the distance of the truth from the mean of the draws, in their standard
+/// deviations, and these standard deviations.
 fn errors(source: &str, truth: &[(&str, f64)], n: usize, epsilon: f64, seed: u64) -> Vec<[f64; 2]> {
     let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
     let value = |name: &str, _| Ok(truth.iter().find(|(own, _)| *own == name).unwrap().1);
@@ -60,9 +60,9 @@ fn errors(source: &str, truth: &[(&str, f64)], n: usize, epsilon: f64, seed: u64
 }
 
 /// At most one run of four may end further than four of its own standard deviations from the truth,
-/// or wider than `widths`, four times what was seen. About one run of the second model in ten does
-/// so, and says it: two of four do in 5 % of cases. Without what these tests are of, two runs in
-/// three did: power 89 %.
+/// or wider than `widths`, four times the observed width. About one run in ten of the second model
+/// does so, and reports it: two of four do in 5 % of cases. Without the methods that these tests
+/// cover, two runs in three did: power 89 %.
 fn arrives(source: &str, truth: &[(&str, f64)], n: usize, epsilon: f64, widths: &[f64]) {
     let runs: Vec<_> = (1..=4)
         .map(|seed| errors(source, truth, n, epsilon, seed))
@@ -74,13 +74,13 @@ fn arrives(source: &str, truth: &[(&str, f64)], n: usize, epsilon: f64, widths: 
     assert!(runs.iter().filter(far).count() <= 1, "{runs:?}");
 }
 
-// If it failed: a mean that is far away would be taken for a scale that is large.
+// If it failed: a mean that is far away would be mistaken for a scale that is large.
 #[test]
 fn a_far_mean_is_reached() {
     arrives(FAR, &[("mu", 20.0), ("sigma", 2.0)], 1000, 5.0, &[1.0, 0.5]);
 }
 
-// If it failed: degrees of freedom would run off to where the prior ends.
+// If it failed: degrees of freedom would run off to the end of the prior.
 #[test]
 fn degrees_of_freedom_of_a_logarithm_are_found() {
     let truth = [("a", 2.0), ("b", 0.3), ("sigma", 0.5), ("nu", 4.0)];

@@ -1,13 +1,13 @@
-//! How the information in a record changes along each parameter, by which a released likelihood is
-//! bent: it is normal about its centre, and elsewhere need not be.
+//! The change of a record's information along each parameter, which bends the released likelihood:
+//! it is normal near its centre, and elsewhere need not be.
 //!
 //! The information I(x) at other values x of one unconstrained parameter follows from the model's law
-//! for made-up records, and is public. Of an exponential family the likelihood is nearest to normal
+//! for simulated records, and is public. The likelihood of an exponential family is closest to normal
 //! in b(x) with db = I^(1/3) dx, and a released gradient, normal by its noise, has the mean m(x)
 //! with dm = I dx (Hougaard 1982, "Parametrizations of non-linear models", JRSS B 44). So the
-//! likelihood is taken to be normal in b(x) with db = (I(x)/I(centre))^p dx, p from 1/3 where there is
-//! no noise to 1 where there is nothing else: flat where records tell nothing, as of the degrees of
-//! freedom of a Student t that is near normal, or of a class that hardly any record has.
+//! likelihood is assumed to be normal in b(x) with db = (I(x)/I(centre))^p dx, p from 1/3 where there
+//! is no noise to 1 where there is nothing else: flat where records say nothing, for example about the
+//! degrees of freedom of a Student t that is near normal, or a class that hardly any record has.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -17,35 +17,35 @@ use crate::density::{Density, Frame, Simulator};
 use crate::privacy::{Expected, Look, Statistic, public_sum};
 use crate::sampler::contract::form::Form;
 
-/// Of records that are made up, and how many there are.
+/// The seed and the number of simulated records.
 const SEED: u64 = 1;
 const RECORDS: usize = 128;
-/// Values of a parameter to either side of the centre, and how far one is from the next: in
-/// standard deviations of the answer.
+/// The number of values of a parameter on either side of the centre, and their distance in standard
+/// deviations of the answer.
 const NODES: i32 = 4;
 const APART: f64 = 1.5;
-/// Within which the information may change, relative to the centre's.
+/// The limits on the information, relative to that at the centre.
 const LIMITS: [f64; 2] = [0.1, 4.0];
 
-/// For each number of a point what takes its place; nothing for those that stay.
+/// A curve for each number of a point, which replaces it by its value; none if all numbers stay.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bend {
     curves: Vec<Curve>,
 }
 
-/// An increasing function with slope 1 at the centre, where it is the centre: the logarithm of its
-/// slope is linear between nodes, and constant beyond them.
+/// An increasing function whose value at the centre is the centre, with slope 1 there: the logarithm
+/// of its slope is linear between nodes, and constant beyond them.
 #[derive(Debug, Clone)]
 struct Curve {
     first: f64,
     apart: f64,
-    /// At nodes.
+    /// Logarithms of the slopes at the nodes.
     log_slopes: Vec<f64>,
     values: Vec<f64>,
 }
 
 impl Bend {
-    /// Of a likelihood whose centre has noise of this variance, in posterior variances.
+    /// The bend of a likelihood whose centre has noise of this variance, in posterior variances.
     pub fn of(form: &Form, density: &Density, likelihood: &Likelihood, noise: f64) -> Bend {
         let Some(law) = form.law(density) else {
             return Bend::default();
@@ -77,10 +77,11 @@ impl Bend {
         };
         let power = (1.0 / 3.0 + noise) / (1.0 + noise);
         let curves = (0..centre.len()).map(|j| {
-            // Where the prior is flat the likelihood alone has to fall off.
-            let sd = match form.spread[j].is_finite() {
-                true => covariance[(j, j)].max(0.0).sqrt().min(form.spread[j]),
-                false => 0.0,
+            // Where the prior is flat, the likelihood has to fall off by itself.
+            let sd = if form.spread[j].is_finite() {
+                covariance[(j, j)].max(0.0).sqrt().min(form.spread[j])
+            } else {
+                0.0
             };
             Curve::new(centre[j], APART * sd, |x| information(j, x), power)
         });
@@ -89,14 +90,15 @@ impl Bend {
         }
     }
 
-    /// The numbers that the likelihood is normal in, and their derivatives with respect to the
-    /// point's.
+    /// The numbers in which the likelihood is normal, and their derivatives with respect to those of
+    /// the point.
     pub fn at(&self, point: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        match self.curves.is_empty() {
-            true => (point.to_vec(), vec![1.0; point.len()]),
-            false => (point.iter().zip(&self.curves))
+        if self.curves.is_empty() {
+            (point.to_vec(), vec![1.0; point.len()])
+        } else {
+            (point.iter().zip(&self.curves))
                 .map(|(x, curve)| curve.at(*x))
-                .unzip(),
+                .unzip()
         }
     }
 }
@@ -108,9 +110,10 @@ impl Curve {
         let log_slope = |k: i32| {
             let there = information(centre + f64::from(k) * apart);
             let ratio = (there / here).clamp(LIMITS[0], LIMITS[1]);
-            match ratio.is_nan() || here <= 0.0 {
-                true => 0.0,
-                false => power * ratio.ln(),
+            if ratio.is_nan() || here <= 0.0 {
+                0.0
+            } else {
+                power * ratio.ln()
             }
         };
         let log_slopes: Vec<f64> = (-NODES..=NODES)
@@ -132,13 +135,14 @@ impl Curve {
         curve
     }
 
-    /// By how much it grows in so much of the interval after node `k`.
+    /// The growth over the first `by` of the interval after node `k`.
     fn gained(&self, k: usize, by: f64) -> f64 {
         let slope = self.log_slopes[k].exp();
         let rate = (self.log_slopes[k + 1] - self.log_slopes[k]) / self.apart;
-        match (rate * by).abs() < 1e-9 {
-            true => slope * by,
-            false => slope * (rate * by).exp_m1() / rate,
+        if (rate * by).abs() < 1e-9 {
+            slope * by
+        } else {
+            slope * (rate * by).exp_m1() / rate
         }
     }
 
@@ -172,7 +176,7 @@ mod tests {
     use super::*;
 
     // Where information is x^-3, and there is no noise, the likelihood is normal in log x.
-    // If it failed: slopes would not be those of the values, and trajectories go astray.
+    // If it failed: slopes would not be those of the values, and trajectories would go astray.
     #[test]
     fn a_curve_is_the_integral_of_its_slope() {
         let curve = Curve::new(2.0, 0.1, |x| x.powi(-3), 1.0 / 3.0);

@@ -1,27 +1,27 @@
-//! What a noisy histogram of lengths tells: of half octaves, about what lengths should be.
+//! A noisy histogram of lengths, with bins of half an octave around the expected lengths.
 
 use crate::linear::dot;
 use crate::privacy::Bins;
 
-/// A bin that stands this many sds above the noise is filled; one that stands with its
-/// neighbours above it, from [`AMONG`] sds on, where so many of them together have
-/// [`TOGETHER`]. Of fifty bins of noise alone one is taken for filled in one of a hundred.
+/// A bin that is this many sds above the noise counts as filled; so does one above [`AMONG`] sds in
+/// a window (of [`WINDOWS`] bins) whose sum is above [`TOGETHER`] sds. Among fifty bins of noise
+/// alone, the probability that any counts as filled is one in a hundred.
 const ALONE: f64 = 3.7;
 const AMONG: f64 = 1.0;
 const TOGETHER: f64 = 4.2;
 const WINDOWS: [usize; 2] = [2, 4];
-/// From what is kept to the next filled bin there may be so many, or it has to stand
-/// [`FAR_OFF`] sds above the noise.
+/// A filled bin is kept if it is within this many bins of those that are kept, or [`FAR_OFF`] sds
+/// above the noise.
 const GAP: usize = 4;
 const FAR_OFF: f64 = 5.5;
-/// Counts below this many sds of the noise of a bin tell nothing of a tail.
+/// Counts below this many sds of the noise of a bin say nothing about a tail.
 const HIDDEN: f64 = 1.5 * ALONE;
-/// Bounds that are tried, a sixth of an octave apart.
+/// The number of bounds that are tried, a sixth of an octave apart.
 const BOUNDS: i32 = 36;
-/// A mean square that is off by this share tells of nothing that is hidden.
+/// A mean square that is too low by up to this share is no sign of hidden lengths.
 const TOLERATED: f64 = 0.1;
-/// What a noise that hides bins may hide: a third of [`HIDDEN`] records, at most a fiftieth of
-/// all, with lengths of so many times the longest that is seen.
+/// The records that noise may hide: a third of the count that [`HIDDEN`] gives, at most a fiftieth
+/// of all, with lengths of [`BEYOND`] times the longest that is visible.
 const HIDDEN_SHARE: f64 = 1.0 / 3.0;
 const MOST_HIDDEN: f64 = 0.02;
 pub(super) const BEYOND: f64 = 1.4;
@@ -33,17 +33,17 @@ pub(super) struct Histogram {
     /// Upper ends of bins.
     ends: Vec<f64>,
     records: f64,
-    /// Counts below this tell nothing of a tail.
+    /// Counts below this say nothing about a tail.
     hidden: f64,
     last: usize,
-    /// The sum of squares of lengths that are not seen, and how long those are.
+    /// The sum of squares of lengths that are not visible, and their typical length.
     missing: f64,
     beyond: f64,
 }
 
 impl Histogram {
-    /// From counts with noise of this sd, of bins in these units, of so many records; none where
-    /// nothing is seen.
+    /// From counts with noise of this sd, of bins in these units, of this number of records; `None`
+    /// where nothing is visible.
     pub fn seen(
         counts: &[f64],
         sd: f64,
@@ -77,9 +77,12 @@ impl Histogram {
                 high = bin;
             }
         }
-        let kept = |(bin, c): (usize, &f64)| match (low..=high).contains(&bin) {
-            true => c.max(0.0),
-            false => 0.0,
+        let kept = |(bin, c): (usize, &f64)| {
+            if (low..=high).contains(&bin) {
+                c.max(0.0)
+            } else {
+                0.0
+            }
         };
         let mut kept: Vec<f64> = counts.iter().enumerate().map(kept).collect();
         let sum: f64 = kept.iter().sum();
@@ -99,9 +102,9 @@ impl Histogram {
         })
     }
 
-    /// Where it is known that the mean square is `square`: what is missing is in bins that the
-    /// noise hides. These lengths are no longer than if they were as many as can be hidden there,
-    /// or than `reach`.
+    /// Completes the histogram where the mean square is known to be `square`: the missing squares
+    /// are in bins that the noise hides. Their lengths are at most those that they would have if
+    /// they were as many as the noise can hide, and at most `reach`.
     pub fn with_mean_square(mut self, square: f64, reach: f64) -> Histogram {
         let seen = self.squares();
         let expected = self.records * square;
@@ -113,12 +116,12 @@ impl Histogram {
         self
     }
 
-    /// The upper end of the last bin that is seen.
+    /// The upper end of the last visible bin.
     pub fn top(&self) -> f64 {
         self.ends[self.last]
     }
 
-    /// The standard deviation of the noise in that share.
+    /// The standard deviation of the noise in [`missing_share`](Histogram::missing_share).
     pub fn noise_of_share(&self) -> f64 {
         let fourths: f64 = (self.lengths().iter().zip(&self.counts))
             .map(|(x, c)| if *c > 0.0 { x.powi(4) } else { 0.0 })
@@ -127,19 +130,19 @@ impl Histogram {
         self.hidden / HIDDEN * fourths.sqrt() / squares
     }
 
-    /// The share of the squares that is not seen.
+    /// The share of the squares that is not visible.
     pub fn missing_share(&self) -> f64 {
         self.missing / (self.squares() + self.missing).max(f64::MIN_POSITIVE)
     }
 
-    /// The sum of squares of the lengths that are seen.
+    /// The sum of squares of the visible lengths.
     fn squares(&self) -> f64 {
         let seen = self.counts.iter().zip(self.lengths());
         seen.map(|(c, x)| c * x * x).sum()
     }
 
-    /// The length that about so many exceed. Beyond what the noise lets through, a tail that goes
-    /// on as its visible part does.
+    /// The length that about `records` records exceed. Below the noise, the tail is extrapolated
+    /// from its visible part.
     pub fn exceeded_by(&self, records: f64) -> f64 {
         if records < self.hidden && self.hidden < 0.1 * self.records {
             let (near, far) = (self.within(self.hidden), self.within(3.0 * self.hidden));
@@ -162,7 +165,7 @@ impl Histogram {
         self.ends[first] * 0.5f64.sqrt()
     }
 
-    /// Middles of bins.
+    /// The middles of the bins.
     fn lengths(&self) -> Vec<f64> {
         self.ends
             .iter()
@@ -177,12 +180,13 @@ impl Histogram {
         dot(&self.counts, &lengths) / dot(&self.counts, &clipped).max(f64::MIN_POSITIVE)
     }
 
-    /// The slope of a sum of vectors clipped at `bound`, as a share of that of whole ones.
+    /// The slope of a sum of vectors clipped at `bound`, as a share of that of unclipped ones.
     pub fn efficiency(&self, bound: f64) -> f64 {
         let shorter = (bound / self.beyond).min(1.0);
-        let (mut clipped, mut whole) = match self.missing > 0.0 {
-            true => (self.missing * shorter, self.missing),
-            false => (0.0, 0.0),
+        let (mut clipped, mut whole) = if self.missing > 0.0 {
+            (self.missing * shorter, self.missing)
+        } else {
+            (0.0, 0.0)
         };
         for (count, x) in self.counts.iter().zip(self.lengths()) {
             clipped += count * x * x.min(bound);
@@ -191,21 +195,22 @@ impl Histogram {
         clipped / whole.max(f64::MIN_POSITIVE)
     }
 
-    /// How far clipping at `bound` can move the sum of the vectors: what is taken away may lie in
+    /// How far clipping at `bound` can move the sum of the vectors: the clipped parts may all lie in
     /// one direction.
     pub fn lost_sum(&self, bound: f64) -> f64 {
         let hidden = (HIDDEN_SHARE * self.hidden).min(MOST_HIDDEN * self.records);
         let seen = self.counts.iter().zip(self.lengths());
         let seen: f64 = seen.map(|(c, x)| c * (x - bound).max(0.0)).sum();
-        let missing = match self.missing > 0.0 {
-            true => self.missing / self.beyond.powi(2) * (self.beyond - bound).max(0.0),
-            false => 0.0,
+        let missing = if self.missing > 0.0 {
+            self.missing / self.beyond.powi(2) * (self.beyond - bound).max(0.0)
+        } else {
+            0.0
         };
         seen + missing.max(hidden * (BEYOND * self.top() - bound).max(0.0))
     }
 
-    /// The clip bound at which noise, so much for a bound of 1, and what clipping takes away,
-    /// weighed by `weight`, are least in units of the slope that is left.
+    /// The clip bound that minimises the squares of the noise (`noise` for a bound of 1) and of the
+    /// loss by clipping (weighted by `weight`), in units of the remaining slope.
     pub fn best_clip(&self, noise: f64, weight: f64) -> f64 {
         let longest = self.top().max(self.beyond);
         let bound = |k: i32| 1.25 * longest * (-f64::from(k) / 6.0).exp2();
@@ -257,9 +262,9 @@ mod tests {
         assert!(Histogram::seen(&counts(&[(5, 36.0)]), 10.0, BINS, 100.0).is_none());
     }
 
-    // If it failed: a bin of noise would be taken for the longest of gradients, and clip bounds
-    // be thousands of times too long. A false alarm is one of a hundred; 2,000 histograms of 29
-    // bins of noise beside one that is full have 20, and 40 are 4.5 sds of that.
+    // If it failed: a bin of noise would be mistaken for the longest gradients, and clip bounds
+    // be thousands of times too long. The false-alarm rate is one in a hundred; 2,000 histograms
+    // of 29 bins of noise next to a full one have 20, and 40 are 4.5 sds above that.
     #[test]
     fn noise_is_rarely_taken_for_lengths() {
         let rng = &mut ChaCha8Rng::seed_from_u64(5);
@@ -277,7 +282,7 @@ mod tests {
     }
 
     // If it failed: where one record in twelve has nearly all of the information, and these are lost
-    // in the noise, clipping would be taken for nothing, and intervals for too narrow by far.
+    // in the noise, clipping would seem to cost nothing, and intervals would be far too narrow.
     #[test]
     fn what_the_noise_hides_is_told_by_the_mean_square() {
         let rare = counts(&[(3, 4600.0), (11, 100.0)]);
@@ -292,7 +297,7 @@ mod tests {
             (efficiency / truth - 1.0).abs() < 0.15,
             "{efficiency} {truth}"
         );
-        // All that is seen is all that there is.
+        // Everything is visible.
         let whole = counts(&[(3, 4600.0), (11, 400.0)]);
         let seen = Histogram::seen(&whole, 1.0, BINS, 5000.0).unwrap();
         let before = seen.efficiency(short);

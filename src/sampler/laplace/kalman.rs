@@ -1,9 +1,9 @@
-//! A Kalman filter of the centre, which sees slopes: what is off, y = H v + noise, v being what the
-//! centre is off by, of which N(0, K) is believed.
+//! A Kalman filter of the centre, which observes slopes: y = H v + noise, where v is the error of the
+//! centre, with the prior belief N(0, K).
 
 use crate::linear::Matrix;
 
-/// A filter that is contradicted trusts itself less, by this factor at most.
+/// The largest factor by which a contradicted filter widens its belief.
 const LEAST_TRUST: f64 = 1e6;
 
 /// y'(H K H + v I)^-1 y
@@ -14,8 +14,8 @@ pub(super) fn unexpected(belief: &Matrix, slope: &Matrix, variance: f64, off: &[
         .form(off)
 }
 
-/// The mean square of a slope, in units of what is expected of it; where that is above 1, the
-/// belief is made wide enough for it.
+/// The mean square of a slope, in units of its expectation; where that is above 1, the belief is
+/// made wide enough for it.
 pub(super) fn contradiction(
     belief: &mut Matrix,
     slope: &Matrix,
@@ -37,9 +37,10 @@ pub(super) fn contradiction(
         let (mut low, mut high) = (0.0, LEAST_TRUST.ln());
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            match surprise(middle.exp()) > 1.0 {
-                true => low = middle,
-                false => high = middle,
+            if surprise(middle.exp()) > 1.0 {
+                low = middle;
+            } else {
+                high = middle;
             }
         }
         *belief = belief.scaled(high.exp());
@@ -47,8 +48,8 @@ pub(super) fn contradiction(
     found
 }
 
-/// The step, and the covariance of what is left, of a Kalman filter that sees the slope `off` at
-/// the centre with noise of this variance.
+/// The step, and the covariance of the remaining error, of a Kalman filter that observes the slope
+/// `off` at the centre with noise of this variance.
 pub(super) fn step(
     belief: &Matrix,
     slope: &Matrix,

@@ -1,4 +1,4 @@
-//! What a search releases, and how it asks.
+//! The releases of a search, and its questions.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -17,12 +17,12 @@ pub(super) const GRADIENT_LENGTHS: usize = 0;
 pub(super) const GRADIENT: usize = 1;
 pub(super) const CERTIFICATE_LENGTHS: usize = 2;
 pub(super) const CERTIFICATE: usize = 3;
-/// Of those whose information is not public.
+/// The lines of searches whose information is not public.
 pub(super) const INFORMATION_LENGTHS: usize = 4;
 pub(super) const INFORMATION: usize = 5;
-/// Of those with a law, where the budget is not tight.
+/// The line of searches with a law, where the budget is not tight.
 pub(super) const SLOPE: usize = 6;
-/// Of those without: of the last round.
+/// The lines of searches without a law, in the last round.
 pub(super) const CURVATURE_LENGTHS: usize = 6;
 pub(super) const CURVATURE: usize = 7;
 
@@ -111,7 +111,7 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
     lines
 }
 
-/// What these rounds release, by line; the round after the last is the certificate.
+/// The number of releases in these rounds, by line; the round after the last is the certificate.
 pub(super) fn releases(form: &Form, shares: &Shares, lines: usize, rounds: Range<u64>) -> Vec<u64> {
     let mut released = vec![0; lines];
     let mut add = |line: usize, count: u64| {
@@ -154,12 +154,12 @@ pub(super) struct Asked<'a> {
     pub plan: &'a Plan,
     pub frame: &'a Frame,
     pub expected: Option<&'a Expected<'a>>,
-    /// The reference of histograms.
+    /// The reference length of histograms.
     pub unit: f64,
 }
 
 impl Asked<'_> {
-    /// The average of so many sums of what the line takes of records, clipped at `clip`.
+    /// The average of `times` sums of the line's quantity over the records, clipped at `clip`.
     pub fn sum(
         &self,
         line: usize,
@@ -179,7 +179,7 @@ impl Asked<'_> {
         oracle.learnt_often(line, &view, times)
     }
 
-    /// A histogram, and the sd of the noise of a count.
+    /// A histogram, and the sd of the noise in a count.
     pub fn histogram(
         &self,
         line: usize,
@@ -190,7 +190,7 @@ impl Asked<'_> {
         Ok((counts, self.noise(line, times)))
     }
 
-    /// Standard deviation of the noise of an average of so many sums, for a clip bound of 1.
+    /// Standard deviation of the noise in an average of `times` sums, for a clip bound of 1.
     pub fn noise(&self, line: usize, times: u64) -> f64 {
         let sigma = self
             .plan
@@ -204,7 +204,7 @@ impl Asked<'_> {
     }
 }
 
-/// What is assumed of the model of a request.
+/// The form of a request's model, or the assumptions where it was not looked at.
 pub(super) fn form_of(request: &PlanRequest) -> Form {
     match &request.form {
         Some(form) => form.clone(),

@@ -1,12 +1,12 @@
-//! DP-Laplace: Newton's method with the model's own information, then exact draws from what was
-//! released.
+//! DP-Laplace: Newton's method with the model's own information, then exact draws from prior times
+//! released likelihood.
 //!
 //! # Coordinates
 //!
-//! [`Form`] finds before a row is read what all records see the parameters through, directions
-//! that no record sees, units in which a record tells about 1, and where the information comes
-//! from: it is public, or that of the law which the model gives a record's outcomes, or the
-//! second derivatives of its log-likelihood.
+//! Before a row is read, [`Form`] finds the numbers through which all records see the parameters,
+//! directions that no record sees, units in which a record has information of about 1, and the
+//! source of the information: it is public, or that of the law which the model gives a record's
+//! outcomes, or the second derivatives of its log-likelihood.
 //!
 //! # A round
 //!
@@ -14,40 +14,40 @@
 //!
 //! 1. A noisy histogram of the lengths of the records' information gives a clip bound b, and
 //!    F = sum clip_b(F_i) is released, with F_i = sum_j p_j g_j g_j', the sum over outcomes of the
-//!    record that the model holds possible. The outer products of the records' own gradients say
-//!    next to nothing of the curvature far from the mode; F does. It is averaged with that of
-//!    earlier rounds near by.
-//! 2. New axes, in which F and the prior's curvature come to the identity. Eigenvalues that the
-//!    noise could have made are not claimed, and their directions called unknown: draws are there
-//!    as wide as the prior.
-//! 3. A noisy histogram of the lengths of gradients gives the clip bound c at which noise and what
-//!    clipping takes away are least.
+//!    record that the model considers possible. The outer products of the records' own gradients
+//!    say next to nothing about the curvature far from the mode; F does. It is averaged with that
+//!    of earlier rounds at nearby points.
+//! 2. New axes, in which F and the prior's curvature add up to the identity. Eigenvalues that the
+//!    noise could have made are not claimed, and their directions are called unknown: draws are as
+//!    wide as the prior there.
+//! 3. A noisy histogram of the lengths of gradients gives the clip bound c at which noise and the
+//!    loss by clipping are least.
 //! 4. G = sum clip_c(g_i - a_i) is released. Where there is a law, a_i is the vector at which the
 //!    clipped gradient is balanced, sum_j p_j clip_c(g_j - a_i) = 0: clipping then costs some
-//!    efficiency, and no bias as far as the model's conditional law is right (conditionally
+//!    efficiency, but causes no bias as far as the model's conditional law is right (conditionally
 //!    unbiased bounded influence: Künsch, Stefanski and Carroll 1989). Where gradients are not
-//!    bounded, tails may not be the model's: what clipping can take away in one direction, as far
+//!    bounded, tails may not be the model's: the possible loss by clipping in one direction, as far
 //!    as the histogram shows it, is added to the noise.
 //! 5. A Kalman step with the slope H, which is F times the efficiency of clipping, or in the last
-//!    round of a large budget a release of its own; a trust region of one record's sd, and of
-//!    what the prior reaches to. A filter that is contradicted by what it sees trusts its belief less.
+//!    round of a large budget a release of its own; a trust region of one record's sd, and of the
+//!    range of the prior. A filter that is contradicted by an observation trusts its belief less.
 //!
-//! Rounds become more exact by a factor of about two each: far away there is no use in being so,
-//! and the last one decides. A certificate follows: a small part of the budget looks at the centre
-//! again with a wide clip bound. Its size follows a chi-square law if all that is claimed holds.
+//! Each round is more exact than the one before by a factor of about two: far away there is no
+//! point in being exact, and the last round decides. A certificate follows: a small part of the
+//! budget looks at the centre again with a wide clip bound. Its size follows a chi-square law if
+//! all claims hold.
 //!
 //! # Draws
 //!
-//! The likelihood that was released is a normal one of y, with covariance H^-1 and that of the
-//! noise in the centre, bent along each parameter as the model's information changes there
-//! ([`bend`]). Times the prior, constraints and all, it is drawn from by the no-U-turn
-//! sampler ([`posterior`]).
+//! The released likelihood is normal in y, with covariance H^-1 plus that of the noise in the
+//! centre, bent along each parameter as the model's information changes there ([`bend`]). The
+//! no-U-turn sampler ([`posterior`]) draws from its product with the prior, including constraints.
 //!
 //! # Cost
 //!
 //! The rounds' and the certificate's releases: all Gaussian, of all records, their number and
-//! noise multipliers fixed beforehand. Where they look and what they are clipped at follows from
-//! earlier ones (docs/proofs.md, sections 5, 14 and 17).
+//! noise multipliers fixed beforehand. Their points and clip bounds follow from earlier releases
+//! (docs/proofs.md, sections 5, 14 and 17).
 
 #[cfg(test)]
 mod arrival_tests;
@@ -97,7 +97,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 /// The largest step of the draws, before it is adapted, in posterior sds.
 const FIRST_STEP: f64 = 0.8;
 const TARGET_ACCEPTANCE: f64 = 0.9;
-/// Matrices of more coordinates than this are too noisy for what this does with them.
+/// With more coordinates than this, matrices are too noisy for this method.
 const MOST_COORDINATES: u64 = 100;
 
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Sampler for DpLaplace {
             return Vec::new();
         }
         vec![format!(
-            "the noise is foreseen to be at least {:.1} times as wide as the posterior without privacy: intervals will be at least {:.1} times as wide. More records or more epsilon would help",
+            "the noise is expected to be at least {:.1} times as wide as the posterior without privacy: intervals will be at least {:.1} times as wide. More records or more epsilon would help",
             shares.foreseen,
             shares.foreseen.hypot(1.0),
         )]
@@ -141,7 +141,7 @@ impl Sampler for DpLaplace {
         Some(self)
     }
 
-    /// A chain that has learnt nothing; a run gives it what was learnt.
+    /// A chain that has learnt nothing; in a run, chains come from what was learnt.
     fn chain(
         &self,
         _: &Plan,
@@ -160,11 +160,11 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
             "`iterations` max means nothing to {name}, whose draws cost nothing: give `num_samples`"
         )
     } else if form.coordinates == 0 {
-        "no record tells anything of any parameter: there is nothing to learn from the data"
+        "the records carry no information about any parameter: there is nothing to learn from the data"
             .to_owned()
     } else if form.coordinates > MOST_COORDINATES {
         format!(
-            "the records see {} numbers, and {name} learns at most {MOST_COORDINATES}, since the information about more would drown in its noise: use the algorithm dp-langevin, or a model with fewer group parameters",
+            "the records see {} numbers, and {name} learns at most {MOST_COORDINATES}, since the information about more would be lost in its noise: use the algorithm dp-langevin, or a model with fewer group parameters",
             form.coordinates
         )
     } else {
@@ -181,16 +181,16 @@ impl Learner for DpLaplace {
     fn clipping(&self, plan: &Plan) -> &'static str {
         match form_of(&plan.request).information {
             Information::Public => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. It makes intervals wider, and moves them only where outcomes are spread more widely to one side of what the model expects than to the other."
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. Clipping makes intervals wider, and moves them only where outcomes are spread more widely to one side of what the model expects than to the other."
             }
             Information::Law { bounded: true } => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. Each record's gradient is measured from where it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as that law is not the records'."
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. Each record's gradient is measured from the point at which it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as the records do not follow that law."
             }
             Information::Law { bounded: false } => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. Each record's gradient is measured from where it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as that law is not the records'. Single outcomes may pull without bound. What clipping takes away from those that the histograms of lengths show is counted as noise and is in the intervals; a few records far outside the model's tails can stay below the noise of these histograms, and the answer is then that of the others."
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. Each record's gradient is measured from the point at which it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as the records do not follow that law. Single outcomes may pull without bound. What clipping takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records far outside the model's tails can stay below the noise of these histograms, and the answer is then that of the others."
             }
             Information::Curvature => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that do so as well; how many are clipped is private. The model gives no law of the outcomes by which clipping could be balanced, so that it can move the answer. What it takes away from those that the histograms of lengths show is counted as noise and is in the intervals; a few records that pull far harder than the others can stay below the noise of these histograms, and the answer is then that of the others."
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. The model gives no law of the outcomes by which clipping could be balanced, so that clipping can move the answer. What it takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records that pull far harder than the others can stay below the noise of these histograms, and the answer is then that of the others."
             }
         }
     }
@@ -206,7 +206,7 @@ impl Learner for DpLaplace {
             blind_spot: match form.information {
                 Information::Public | Information::Law { bounded: true } => None,
                 Information::Law { bounded: false } | Information::Curvature => Some(
-                    "single outcomes may pull without bound in this model, and of a few records far outside its tails nothing that is released may tell: the answer is then that of the others (a likelihood with heavier tails, as student_t, is not drawn away by them)",
+                    "single outcomes may pull without bound in this model, and the releases may not show a few records far outside its tails: the answer is then that of the others (a likelihood with heavier tails, such as student_t, is not drawn away by them)",
                 ),
             },
             shares: [
@@ -270,25 +270,26 @@ impl Learner for DpLaplace {
         let form = formed(density, plan)?;
         let search: Search = read(saved)?;
         let shares = shares_of(plan)?;
-        match search.is_sound(&form) {
-            true => Ok(Box::new(Learning {
+        if search.is_sound(&form) {
+            Ok(Box::new(Learning {
                 form,
                 shares,
                 search,
                 bend: OnceLock::new(),
-            })),
-            false => Err(SampleError::Unreadable),
+            }))
+        } else {
+            Err(SampleError::Unreadable)
         }
     }
 }
 
-/// As they were planned, also where the model has fewer coordinates than were assumed.
+/// The shares as planned, even if the model has fewer coordinates than were assumed.
 fn shares_of(plan: &Plan) -> Result<Shares, SampleError> {
     let shares = Shares::of(&plan.request, &form_of(&plan.request));
     Ok(shares.map_err(Box::new)?)
 }
 
-/// The form of the model, which must be what the plan was made for.
+/// The form of the model, which must be the one for which the plan was made.
 fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
     let form = match &plan.request.form {
         Some(form) => form.clone(),
@@ -299,19 +300,20 @@ fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
     let fits = form.information.is_planned_as(assumed.information)
         && form.coordinates <= plan.request.dimension
         && form.base.rows() == density.length_of(&form.space);
-    match fits {
-        true => Ok(form),
-        false => Err(SampleError::NotThisModel),
+    if fits {
+        Ok(form)
+    } else {
+        Err(SampleError::NotThisModel)
     }
 }
 
-/// A search at work, or over.
+/// A search, during its rounds or after them.
 #[derive(Debug)]
 struct Learning {
     form: Form,
     shares: Shares,
     search: Search,
-    /// Of the likelihood that was released at the end, once it is asked for.
+    /// The bend of the final released likelihood, computed on first use.
     bend: OnceLock<Bend>,
 }
 
@@ -348,9 +350,10 @@ impl Beginning for Learning {
             plan,
             shares,
         };
-        match (round as usize) < shares.rounds() {
-            true => search.round(&ground, round as usize, oracle),
-            false => search.certify(&ground, oracle),
+        if (round as usize) < shares.rounds() {
+            search.round(&ground, round as usize, oracle)
+        } else {
+            search.certify(&ground, oracle)
         }
     }
 
@@ -444,7 +447,7 @@ impl Beginning for Learning {
     }
 }
 
-/// A chain of no run.
+/// A chain that does not belong to a run.
 struct Nowhere {
     theta: Vec<f64>,
 }

@@ -1,10 +1,10 @@
 //! Draws from prior times released likelihood, which cost no privacy: the no-U-turn sampler. The
 //! likelihood is normal in the numbers that [`Bend`] makes of the parameters.
 //!
-//! Where the likelihood is a normal one of numbers that are a curved function of the parameters,
-//! as many of them, trajectories follow the curve slowly. Each is followed by a jump then: a draw of
-//! these numbers from the likelihood, brought back to the parameters by Newton's method, and
-//! accepted as in Metropolis-Hastings with the ratio of prior over |det dy/dtheta|.
+//! Where the likelihood is normal in numbers that are a curved function of the parameters, and as
+//! many as these, trajectories follow the curve slowly. Each is then followed by a jump: a draw of
+//! these numbers from the likelihood, converted to parameters by Newton's method, and accepted as
+//! in Metropolis-Hastings with the ratio of prior over |det dy/dtheta|.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -24,20 +24,20 @@ use crate::sampler::hamiltonian::nuts::{self, DEFAULT_MAX_DEPTH};
 use crate::sampler::hamiltonian::{State, Target};
 use crate::sampler::random::normals;
 
-/// Newton steps towards the highest density, at most, and when they end: at this length in
-/// posterior sds.
+/// The largest number of Newton steps towards the highest density, the length in posterior sds at
+/// which they end, and the largest number of halvings of a step.
 const STEPS: usize = 50;
 const ARRIVED: f64 = 1e-3;
 const HALVINGS: usize = 30;
-/// Steps of Newton's method back to the parameters, when it has arrived, and when two points are
-/// the same.
+/// Newton's method from y to the parameters: the largest number of steps, the distance at which it
+/// has converged, and that at which two points count as the same.
 const NEWTON_STEPS: usize = 30;
 const FOUND: f64 = 1e-12;
 const SAME: f64 = 1e-6;
-/// Steps of differences of gradients.
+/// The step of numerical differences of gradients.
 const STEP: f64 = 1e-4;
 
-/// The density that is drawn from: of the parameters, unconstrained scale.
+/// The density of the draws: that of the parameters, unconstrained scale.
 pub(super) struct Posterior<'a> {
     pub density: &'a Density,
     pub form: &'a Form,
@@ -101,8 +101,8 @@ impl<'a> Posterior<'a> {
         }
     }
 
-    /// Jumps from `mode`, where y is as many numbers as the parameters and no linear function of
-    /// them.
+    /// Jumps from `mode`, where y has as many numbers as there are parameters and is not a linear
+    /// function of them.
     fn jumps(&self, mode: &[f64]) -> Option<Jumps> {
         let curved = !self.form.space.is_parameters()
             && self.form.coordinates as usize == mode.len()
@@ -135,7 +135,7 @@ impl<'a> Posterior<'a> {
         &self.form.lift * &of_point
     }
 
-    /// The parameters that Newton's method finds from `from` at which the coordinates are `y`.
+    /// The parameters whose coordinates are `y`, found by Newton's method from `from`.
     fn parameters(&self, from: &[f64], y: &[f64]) -> Option<Vec<f64>> {
         let mut theta = from.to_vec();
         for _ in 0..NEWTON_STEPS {
@@ -163,7 +163,7 @@ impl<'a> Posterior<'a> {
         self.density.log_prior(theta) - log_determinant
     }
 
-    /// A draw of y from the likelihood, in place of where the chain is, accepted or not.
+    /// Proposes a draw of y from the likelihood as the next state of the chain.
     fn jump(&self, jumps: &Jumps, state: State, rng: &mut ChaCha8Rng) -> State {
         let y: Vec<f64> = (jumps.root.times(&normals(state.theta.len(), rng)).iter())
             .zip(&self.likelihood.root)
@@ -173,7 +173,7 @@ impl<'a> Posterior<'a> {
         let Some(theta) = self.parameters(&jumps.from, &y) else {
             return state;
         };
-        // Only from where a jump could have led can one lead away.
+        // A jump may only leave a point to which a jump could have led.
         let back = self.parameters(&jumps.from, &self.coordinates(&state.theta));
         let off = |back: &Vec<f64>| {
             let off: Vec<f64> = back.iter().zip(&state.theta).map(|(b, t)| b - t).collect();
@@ -182,14 +182,15 @@ impl<'a> Posterior<'a> {
         if !back.is_some_and(|back| off(&back) <= SAME * (1.0 + length(&state.theta))) {
             return state;
         }
-        match u.ln() < self.log_weight(&theta) - self.log_weight(&state.theta) {
-            true => State::new(theta, self),
-            false => state,
+        if u.ln() < self.log_weight(&theta) - self.log_weight(&state.theta) {
+            State::new(theta, self)
+        } else {
+            state
         }
     }
 
-    /// About the point of highest density, and the inverse of minus the second derivatives there:
-    /// by Newton's method from `start`, with steps that never go down.
+    /// Approximately the point of highest density, and the inverse of minus the second derivatives
+    /// there: by Newton's method from `start`, with steps that never decrease the density.
     fn mode(&self, start: Vec<f64>) -> (Vec<f64>, Matrix) {
         let mut theta = start;
         let (mut value, mut gradient) = self.log_density(&theta);
@@ -243,12 +244,15 @@ impl<'a> Posterior<'a> {
                 f64::from(u8::from(i == j))
             }
         });
-        // A direction in which the density is flat or hollow is taken for one of sd 1, and scales
-        // are those of the diagonal.
+        // A direction in which the density is flat or convex is treated as one of sd 1; scales are
+        // those of the diagonal.
         let scales: Vec<f64> = (0..d)
-            .map(|j| match curvature[(j, j)] > 0.0 {
-                true => curvature[(j, j)].sqrt().recip(),
-                false => 1.0,
+            .map(|j| {
+                if curvature[(j, j)] > 0.0 {
+                    curvature[(j, j)].sqrt().recip()
+                } else {
+                    1.0
+                }
             })
             .collect();
         let scaled = Matrix::new(d, d, |i, j| scales[i] * curvature[(i, j)] * scales[j]);
@@ -257,11 +261,11 @@ impl<'a> Posterior<'a> {
     }
 }
 
-/// Proposals that do not depend on where the chain is.
+/// Proposals that do not depend on the state of the chain.
 pub(super) struct Jumps {
-    /// Where Newton's method begins.
+    /// The point at which Newton's method begins.
     from: Vec<f64>,
-    /// Of the covariance of y by the likelihood.
+    /// The root of the covariance of y under the likelihood.
     root: Matrix,
 }
 
@@ -300,7 +304,7 @@ impl Walker for Nuts<'_> {
         Ok(Step {
             accept_stat: info.accept_stat,
             accepted: info.accepted,
-            // Jumps reach where trajectories do not.
+            // Jumps reach places that trajectories do not.
             divergent: info.divergent && self.jumps.is_none(),
             step_size: self.h,
             columns: vec![

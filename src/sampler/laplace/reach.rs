@@ -1,4 +1,4 @@
-//! How long gradients are by the model's law, which is public as far as covariates are.
+//! The lengths of gradients under the model's law, which are public because records are simulated.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -6,31 +6,31 @@ use rand_chacha::ChaCha8Rng;
 use crate::density::{BLOCK, Density, Frame, Law, Simulator};
 use crate::sampler::contract::form::Form;
 
-/// Of records that are made up; one block.
+/// The seed and the number of simulated records: one block of them.
 const SEED: u64 = 1;
 const RECORDS: usize = if BLOCK < 256 { BLOCK } else { 256 };
 
-/// Lengths of gradients over their root mean square, and the share of the sum of squares that each
-/// makes.
+/// Lengths of gradients over their root mean square, and the share of each in the sum of squares.
 ///
-/// None where outcomes have few values: of these one that is rare may have most of the information,
-/// how rare it is depends on covariates, and made-up ones do not tell.
+/// Empty where outcomes have few values: a rare value may have most of the information, and its
+/// frequency depends on covariates, about which simulated ones say nothing.
 #[derive(Debug, Default)]
 pub(super) struct Reach {
     shares: Vec<[f64; 2]>,
 }
 
 impl Reach {
-    /// Of made-up records at the frame's centre.
+    /// The lengths for simulated records at the frame's centre.
     pub fn of(form: &Form, density: &Density, law: &Law, frame: &Frame) -> Reach {
         if !law.is_costly() {
             return Reach::default();
         }
         let point = frame.centre();
-        let theta = match form.space.is_parameters() {
-            true => point.to_vec(),
+        let theta = if form.space.is_parameters() {
+            point.to_vec()
+        } else {
             // Covariates do not depend on the parameters.
-            false => form.middle.clone(),
+            form.middle.clone()
         };
         let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
         let raw = Simulator::new(density).records(&theta, RECORDS, None, rng);
@@ -67,19 +67,19 @@ impl Reach {
         }
     }
 
-    /// The mean length, weighed by squares: 1 where all are as long.
+    /// The mean length, weighted by squares: 1 where all have the same length.
     pub fn mean(&self) -> f64 {
-        match self.shares.is_empty() {
-            true => f64::INFINITY,
-            false => self
-                .shares
+        if self.shares.is_empty() {
+            f64::INFINITY
+        } else {
+            self.shares
                 .iter()
                 .map(|[length, share]| length * share)
-                .sum(),
+                .sum()
         }
     }
 
-    /// The share of squares of longer ones than this; none where that is not known.
+    /// The share of the squares in lengths above this one; `None` where that is not known.
     pub fn beyond(&self, length: f64) -> Option<f64> {
         let longer = self.shares.iter().filter(|[x, _]| *x > length);
         (!self.shares.is_empty()).then(|| longer.map(|[_, share]| share).sum())

@@ -1,16 +1,17 @@
-//! Where a step leads by the model's own law, which is not quadratic.
+//! The response of slopes to steps by the model's own law, which is not quadratic.
 //!
-//! A Newton step takes the slope of the log-likelihood for linear in how far the parameters are
-//! off. The law says what it is: where records have the parameters t + s, the mean of the score at
+//! A Newton step treats the slope of the log-likelihood as linear in the error of the parameters.
+//! The law gives the exact relation: where records have the parameters t + s, the mean of the score at
 //! t is r(s) = E_{t+s} g_t, with the derivative E_{t+s}[g_t g_{t+s}'], which at s = 0 is the
-//! information J. A slope that makes for the Newton step d is that of the s with r(s) = J d. A scale that
-//! is ten times too large has a score as if it were half of it too large; one that is too large looks
-//! like tails as well, as of few degrees of freedom, and a Newton step goes for these.
+//! information J. A slope that leads to the Newton step d is that of the s with r(s) = J d. A scale
+//! that is ten times too large has a score as if it were too large by half of itself; and a scale that
+//! is too large looks like tails, as of few degrees of freedom, which a Newton step would follow.
 //!
-//! Where gradients are clipped, the slope of their sum is not J but less, and not alike in all
+//! Where gradients are clipped, the slope of their sum is less than J, and not equally in all
 //! directions: a class that hardly any record has pulls in few long gradients, which are clipped.
 //!
-//! Means are over records that are made up, and public. What these do not tell, a step keeps.
+//! Means are over simulated records, and public. In directions about which these say nothing, the
+//! Newton step is kept.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -19,41 +20,43 @@ use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Sight, Simulator
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::Form;
 
-/// Of records that are made up, and how many there are.
+/// The seed and the number of simulated records.
 const SEED: u64 = 2;
 const RECORDS: usize = if BLOCK < 128 { BLOCK } else { 128 };
-/// A shorter step, root mean square in sds of posterior and noise together, is taken for right.
+/// A Newton step shorter than this, root mean square in sds of posterior and noise together, is
+/// accepted as it is.
 const SHORT: f64 = 3.0;
-/// How much the Newton step counts, beside what the law says of the slope.
+/// The weight of the Newton step, relative to that of the slope by the law.
 const KEPT: f64 = 0.1;
-/// Of the Levenberg-Marquardt algorithm: of the mean eigenvalue, at first.
+/// The Levenberg-Marquardt algorithm: its first damping, as a share of the mean eigenvalue, and the
+/// largest number of iterations.
 const DAMPING: f64 = 1e-3;
 const ITERATIONS: usize = 50;
-/// It has arrived where the square falls by less.
+/// It has converged if the square falls by less than this.
 const ENOUGH: f64 = 0.01;
-/// What at most may be left of the square, beside one of noise for each coordinate.
+/// The largest share of the square that may remain, in addition to 1 of noise for each coordinate.
 const MET: f64 = 0.2;
-/// By how much what is known of the centre may become less known after a step.
+/// The largest factor by which an error of the centre may grow after a step.
 const STRETCH: f64 = 10.0;
-/// Steps to where clipped gradients are balanced.
+/// The number of steps to the point at which clipped gradients are balanced.
 const BALANCING: usize = 20;
-/// No direction keeps less of its slope than this share of what all keep in the mean.
+/// No direction keeps less of its slope than this share of the mean over directions.
 const LEAST_KEPT: f64 = 0.2;
 
-/// What made-up records say of steps from the centre of a frame.
+/// The response of simulated records to steps from the centre of a frame.
 pub(super) struct Response<'a> {
     law: &'a Law<'a>,
     form: &'a Form,
     frame: &'a Frame,
-    /// From its centre.
+    /// The sight from the frame's centre.
     here: Sight,
     columns: Vec<Vec<f64>>,
-    /// For so many made-up records stand all.
+    /// The number of records for which each simulated one stands.
     times: f64,
 }
 
-/// A step, what it leaves of the slope, what the Newton step pulls with, and the square of both in
-/// units of the noise.
+/// A step, the part of the slope that it does not explain, the pull of the Newton step, and the
+/// square of both in units of the noise.
 struct Trial {
     step: Vec<f64>,
     score: Score,
@@ -69,7 +72,7 @@ struct Score {
 }
 
 impl<'a> Response<'a> {
-    /// Of so many records.
+    /// The response of this number of records.
     pub fn new(
         form: &'a Form,
         density: &Density,
@@ -94,10 +97,10 @@ impl<'a> Response<'a> {
         !self.law.is_costly()
     }
 
-    /// What takes the place of a long Newton step that is known with this covariance, from a slope
-    /// whose noise has this variance: the step of which that slope would come, found by the
-    /// Levenberg-Marquardt algorithm from the centre. A longer one is not taken, since it would
-    /// make more of the noise; nor one that does not explain the slope.
+    /// The step that replaces a long Newton step with this covariance, from a slope whose noise has
+    /// this variance: the step from which that slope would result, found by the Levenberg-Marquardt
+    /// algorithm from the centre. `None` if there is none that explains the slope and is not longer
+    /// than the Newton step, since a longer one would amplify the noise.
     pub fn instead_of(
         &self,
         newton: &[f64],
@@ -156,10 +159,10 @@ impl<'a> Response<'a> {
         (best.square < MET * first + m as f64).then_some(best.step)
     }
 
-    /// What becomes of an error of the centre after a step. What a slope leaves open of r(s) it
-    /// leaves open of s by (dr/ds)^-1 there, and not by J^-1: more, where there is less
-    /// information than before, as of a class that turns out to be rare. None where that is not
-    /// known; no direction becomes better known.
+    /// The factor by which a step changes an error of the centre. An error of r(s) becomes one of s
+    /// by (dr/ds)^-1 at s, and not by J^-1: a larger one, where there is less information than
+    /// before, for example about a class that turns out to be rare. `None` where the factor is not
+    /// known; no error becomes smaller.
     pub fn stretch(&self, step: &[f64]) -> Option<Matrix> {
         let here = self.score(&vec![0.0; step.len()])?.slope;
         let there = self.score(step)?.slope;
@@ -172,10 +175,10 @@ impl<'a> Response<'a> {
         Some(&stretch * &widened).filter(Matrix::is_finite)
     }
 
-    /// The slope of gradients clipped at `clip`, as a share of that of whole ones, of which the
-    /// mean over directions is known to be `mean`. That also says what any direction keeps at
-    /// least, where records that are made up are unlike the others: 1 - m (1 - mean). None where
-    /// that is no share, or the law gives no numbers.
+    /// The slope of gradients clipped at `clip`, as a share of that of unclipped ones, whose mean
+    /// over directions is known to be `mean`. That also gives a lower bound for each direction, in
+    /// case simulated records are unlike the real ones: 1 - m (1 - mean). `None` where `mean` is not
+    /// a share, or the law gives values that are not finite.
     pub fn efficiency(&self, clip: f64, mean: f64, m: usize) -> Option<Matrix> {
         let columns = self.columns();
         let mut scratch = self.law.scratch_at(&self.here.z, m);
@@ -221,16 +224,17 @@ impl<'a> Response<'a> {
         let (mut low, mut high) = (-30.0f64, 30.0f64);
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            match bounded(middle.exp()).iter().sum::<f64>() < mean * m as f64 {
-                true => low = middle,
-                false => high = middle,
+            if bounded(middle.exp()).iter().sum::<f64>() < mean * m as f64 {
+                low = middle;
+            } else {
+                high = middle;
             }
         }
         let matrix = Matrix::diagonal(&bounded(high.exp())).between(&axes.transposed());
         Some(matrix).filter(Matrix::is_finite)
     }
 
-    /// None where it is no number.
+    /// The score at the step `at`; `None` where it is not finite.
     fn score(&self, at: &[f64]) -> Option<Score> {
         let m = at.len();
         let moved = self.frame.moved(at);
@@ -246,7 +250,7 @@ impl<'a> Response<'a> {
         self.visit(&located, &self.here, m, |node, here| {
             let (there_probabilities, there) = &gradients[node];
             for i in 0..here.probabilities.len() {
-                // Where one of the two is no number, it counts for neither.
+                // Where the gradient is not finite in one of the two, it counts in neither.
                 let p = here.probabilities[i].min(there_probabilities[i]) * self.times;
                 if p > 0.0 {
                     for j in 0..m {
@@ -263,7 +267,7 @@ impl<'a> Response<'a> {
         (slope.is_finite() && mean.iter().all(|x| x.is_finite())).then_some(Score { mean, slope })
     }
 
-    /// Hands over the nodes, with the gradients that records have in this sight.
+    /// Visits the nodes, with the gradients that records have in this sight.
     fn visit(&self, located: &Located, sight: &Sight, m: usize, visit: impl FnMut(usize, Node)) {
         let scratch = &mut self.law.scratch_at(&sight.z, m);
         let jacobian = &sight.jacobian;
@@ -289,7 +293,7 @@ mod tests {
     use super::*;
     use crate::model::{Constants, Model};
 
-    /// So many records have so many times the information of one.
+    /// The root of the number of records: in these units, all of them have the information 1.
     const UNITS: f64 = 20.0;
     const NORMAL: &str = "record { real y; } parameters { real m; real<lower=0> s; real idle; }
         model { m ~ normal(0, 3); s ~ lognormal(0, 1); idle ~ normal(0, 1); y ~ normal(m, s); }";
@@ -311,7 +315,7 @@ mod tests {
 
     // Where the mean is m and the scale s, scores at 0 and 1 have the means m and s^2 + m^2 - 1;
     // the information is 1 and 2. Oracle: this closed form, which a step is short of by what the
-    // Newton step counts. If it failed: what is far off would be taken for a wide scale, and steps
+    // Newton step counts. If it failed: a distant mean would be mistaken for a wide scale, and steps
     // would be ten times as long as they should be.
     #[test]
     fn a_step_is_that_of_which_the_slope_would_come() {
@@ -320,12 +324,12 @@ mod tests {
             let step = instead_of(newton, 1.0).unwrap_or_else(|| panic!("{m} {s}: none"));
             let off = |at: &[f64]| (at[0] - m).hypot(at[1] - s.ln());
             assert!(off(&step) < share * off(&newton), "{m} {s}: {step:?}");
-            // What no record tells of is as it was.
+            // The coordinate that no record informs keeps its Newton step.
             assert!((step[2] - 0.7).abs() < 1e-3, "{step:?}");
         }
     }
 
-    // If it failed: noise would be taken for far-off places.
+    // If it failed: noise would be mistaken for a long way to go.
     #[test]
     fn what_noise_can_make_is_a_newton_step() {
         let newton = [0.0, 1.5, 0.0];
@@ -345,8 +349,8 @@ mod tests {
     }
 
     // Oracle: r = (m, s^2 + m^2 - 1) has the slope (1, 2 s^2) in (m, log s) at m = 0, and J is
-    // (1, 2). If it failed: what was seen where there is much information would be believed where
-    // there is little.
+    // (1, 2). If it failed: the precision of a place with much information would be assumed in one
+    // with little.
     #[test]
     fn less_is_known_where_there_is_less_information() {
         let normal = "record { real y; } parameters { real m; real<lower=0> s; }
@@ -369,10 +373,8 @@ mod tests {
             parameters { real a; real b; }
             model { a ~ normal(0, 2); b ~ normal(0, 2);
               y ~ bernoulli_logit(a); z ~ bernoulli_logit(b); }";
-        let kept = |mean: f64| {
-            let of = |r: &Response| r.efficiency(0.5 / UNITS, mean, 2);
-            with(two, &[0.0, -3.9], of).unwrap()
-        };
+        let kept =
+            |mean: f64| with(two, &[0.0, -3.9], |r| r.efficiency(0.5 / UNITS, mean, 2)).unwrap();
         let half = kept(0.6);
         assert!((half.trace() - 1.2).abs() < 1e-9);
         assert!(half[(1, 1)] < 0.6 * half[(0, 0)], "{half:?}");
@@ -380,8 +382,8 @@ mod tests {
         let nearly = kept(0.98);
         assert!(nearly[(1, 1)] > 0.96 - 1e-9 && nearly[(0, 0)] <= 1.0 + 1e-9);
         for mean in [f64::NAN, -0.1, 1.1] {
-            let of = |r: &Response| r.efficiency(0.5 / UNITS, mean, 2);
-            assert_eq!(with(two, &[0.0, -3.9], of), None, "{mean}");
+            let kept = with(two, &[0.0, -3.9], |r| r.efficiency(0.5 / UNITS, mean, 2));
+            assert_eq!(kept, None, "{mean}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The rounds: where the likelihood is highest, how sharply, and how much of either is noise.
+//! The rounds: the position and the curvature of the likelihood's maximum, and the noise in both.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,70 +16,70 @@ use crate::sampler::contract::form::{Form, Information, prior_curvature};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
 
-/// The belief about the centre before the first round: variances are so many times the prior's,
-/// and not above so many times what one record leaves open.
+/// The belief about the centre before the first round: variances are `WIDER` times the prior's, and
+/// at most about `WIDER` times `WIDEST` times the variance that one record leaves.
 const WIDER: f64 = 4.0;
 const WIDEST: f64 = 100.0;
-/// Records' information may be clipped up to where so many are, or so many times as many as
-/// balance the noise.
+/// The clip bound of records' information clips up to this share of the records, or `BALANCE` times
+/// the number that balances the noise.
 const CLIPPED_INFORMATION: f64 = 0.002;
 const BALANCE: f64 = 4.0;
-/// Looks at the information are averaged from the third round on while steps are below this many
+/// From the third round on, looks at the information are averaged while steps are below this many
 /// posterior sds.
 const NEAR: f64 = 12.0;
-/// How much what clipping takes away weighs where the model's own law balances what is clipped:
-/// over the noise that is foreseen, in posterior sds, since the less noise there is the more of what
-/// is left is the law's own error; and where the law is a normal one with known spread.
+/// The weight of the loss by clipping where the model's own law balances what is clipped: this over
+/// the expected noise, in posterior sds, since with less noise the law's own error is a larger part
+/// of what remains, within limits; and the weight where the law is normal with known spread.
 const BALANCED: f64 = 0.04;
 const LIMITS: [f64; 2] = [0.1, 1.0];
 const SYMMETRIC: f64 = 0.03;
-/// The noise of a slope is taken for so many times as large, for what clipping leaves; more where
-/// so much noise is foreseen, in posterior sds, that slopes and axes are poorly known.
+/// The variance of a slope's noise is multiplied by this, to allow for clipping; by more where so
+/// much noise is expected, in posterior sds, that slopes and axes are poorly known.
 const ALLOWANCE: f64 = 1.5;
 const FROM_NOISE: f64 = 0.3;
 const TO_NOISE: f64 = 2.0;
-/// So many sds of noise are no sign of tails.
+/// A share of unseen squares up to this many sds of its noise is no sign of tails.
 const CERTAIN: f64 = 2.0;
-/// Lengths that are not seen are taken for so many units at most.
+/// Lengths that are not seen are assumed to be at most this many units.
 const UNSEEN: f64 = 4.0;
-/// In axes in which the information is the identity the mean square of lengths is known: clip
-/// bounds far below its root are those of noise that was taken for lengths.
+/// The least clip bound, in units of the root mean square of lengths, which is known in axes in which
+/// the information is the identity: a far lower bound would come from noise mistaken for lengths.
 const SHORTEST: f64 = 0.25;
-/// What a centre may be off by after a step, in posterior variances: always, and for each unit
-/// of the step's mean square, from the first for short ones to the second for those that are a
-/// good part of one record's sd, over which the slope changes; more where it was cut.
+/// The variance of the centre's error after a step, in posterior variances: always, and for each
+/// unit of the step's mean square, from the first value for short steps to the second for those that
+/// are a good part of one record's sd, over which the slope changes; more where the step was cut.
 const DRIFT: f64 = 0.02;
 const DRIFT_OF_STEP: [f64; 2] = [0.02, 0.15];
 const DRIFT_OF_CUT: f64 = 4.0;
-/// In each direction, of the square of its step beyond so many times the noise: the second where
-/// most of the squares of lengths are not seen.
+/// The same in each direction, as a share of the square of the step beyond `BY_NOISE` times the noise:
+/// the second value where most of the squares of lengths are not seen.
 const DRIFT_ALONG: f64 = 0.5;
 const BY_NOISE: [f64; 2] = [4.0, 1.0];
-/// Where the law says how far a step leads it may be so many sds of one record long; else, one.
+/// The longest step where the response by the law is known, in sds of one record; else it is one.
 const REACH: f64 = 4.0;
-/// No step is longer than so many times what the prior reaches to.
+/// No step is longer than this many times the range of the prior.
 const OF_PRIOR: f64 = 2.0;
-/// Eigenvalues of the slope that is stepped by, in units of that which is foreseen.
+/// The limits on eigenvalues of the slope used for steps, in units of the expected slope.
 const SLOPES: [f64; 2] = [0.4, 1.5];
-/// A slope's records are clipped up to where so many are.
+/// The clip bound of a slope clips up to this share of the records.
 const CLIPPED_SLOPE: f64 = 0.01;
-/// A certificate that is as unlikely as this is believed against the belief.
+/// A certificate less probable than this overrules the belief.
 const CONTRADICTED: f64 = 0.02;
-/// Where all of the information is lost in its noise, so much of the noise stands for it: axes
-/// would be endless.
+/// Where all of the information is lost in its noise, this share of the noise takes its place, since
+/// axes would be infinite.
 const LOST: f64 = 0.1;
-/// Information is not claimed where all of it could be noise: none where its mean eigenvalue is the
-/// first times the largest of its noise (what noise alone leaves after its negative ones is about
-/// 0.4), all from the second on.
+/// Information is not claimed where all of it could be noise: nothing where its mean eigenvalue is the
+/// first value times the largest of its noise (the positive eigenvalues of noise alone give about
+/// 0.4), all of it from the second value on.
 const KNOWN: [f64; 2] = [0.5, 1.0];
-/// What stands for no information at all.
+/// The value that represents no information at all.
 const NOTHING: f64 = 1e-6;
-/// Steps of differences, in posterior sds.
+/// The step of numerical differences, in posterior sds.
 const STEP: f64 = 0.3;
 
-/// What was learnt so far, all of it from released values. Positions, and what is known of them,
-/// are in the form's coordinates y; a *frame's* coordinates v, y = centre + axes v, are those in
-/// which the information is about the identity.
+/// What was learnt so far, from released values only. Positions and their covariances are in the
+/// form's coordinates y; a *frame's* coordinates v, y = centre + axes v, are those in which the
+/// information is about the identity.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Search {
@@ -87,37 +87,37 @@ pub(super) struct Search {
     origin: Vec<f64>,
     centre: Vec<f64>,
     axes: Matrix,
-    /// Its inverse.
+    /// The inverse of `axes`.
     inverse: Matrix,
-    /// Covariance of what the centre is off by.
+    /// Covariance of the centre's error.
     belief: Matrix,
     /// The number of records: noisy where it is private.
     records: f64,
     looks: Vec<Look>,
     pub(super) steps: Vec<Movement>,
-    /// Slope of the released sums of gradients in the frame, that is stepped by, and that is
+    /// Slopes of the released sums of gradients in the frame: the one used for steps, and the one
     /// claimed as information.
     slope: Matrix,
     claimed: Matrix,
     pub(super) clip: f64,
-    /// The slope of clipped gradients over that of whole ones.
+    /// The slope of clipped gradients over that of unclipped ones.
     pub(super) efficiency: f64,
     /// The share of directions whose information its noise could have made.
     pub(super) unknown: f64,
     /// Where gradients are not bounded, the share of the squares of their lengths that was not seen
-    /// in the last round, and that neither the law has in its tails nor the noise takes away.
+    /// in the last round, and that neither the tails of the law nor the noise explains.
     pub(super) untold: f64,
     /// Whether lengths were hidden by noise in the last round.
     pub(super) blind: bool,
     pub(super) certificate: Option<Certificate>,
 }
 
-/// The information, as a round saw it.
+/// The information that one round released.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Look {
     information: Matrix,
-    /// About the largest eigenvalue of its noise, in the axes of that round.
+    /// The approximate largest eigenvalue of its noise, in the axes of that round.
     spread: f64,
     inverse: Matrix,
     /// Length of the step that followed, in posterior sds.
@@ -130,36 +130,36 @@ struct Look {
 pub(super) struct Movement {
     /// Root mean square over coordinates, in posterior sds.
     pub length: f64,
-    /// The same, in sds of posterior and noise together.
+    /// The same length, in sds of posterior and noise together.
     pub widths: f64,
-    /// Whether it was cut to the trust region.
+    /// Whether the step was cut to the trust region.
     pub cut: bool,
-    /// The mean square of what the slope was off what was believed, in units of what it should
-    /// have been off by: 1 is expected.
+    /// The mean square of the slope's deviation from the belief, in units of its expectation: 1 is
+    /// expected.
     pub surprise: f64,
 }
 
-/// What the fresh look at the centre said.
+/// The result of the fresh look at the centre.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Certificate {
-    /// How probable a slope as large as that is where all that is claimed holds.
+    /// The probability of a slope at least as large if all claims hold.
     pub p: f64,
     /// Standard deviation of its noise, in posterior sds.
     pub noise: f64,
 }
 
-/// The likelihood that was released: a normal one of y, y = lift (w - origin), w being a point of
-/// the form's space.
+/// The released likelihood: normal in y, y = lift (w - origin), where w is a point of the form's
+/// space.
 #[derive(Debug, Clone)]
 pub(super) struct Likelihood {
     pub origin: Vec<f64>,
     pub root: Vec<f64>,
-    /// The noise in the root included.
+    /// The precision of the root, including its noise.
     pub precision: Matrix,
 }
 
-/// A round at work.
+/// The fixed inputs of a round.
 pub(super) struct Ground<'a> {
     pub form: &'a Form,
     pub density: &'a Density,
@@ -168,17 +168,16 @@ pub(super) struct Ground<'a> {
 }
 
 impl Search {
-    /// At y = 0, a point that stands for the parameters `theta`.
+    /// The state before the first round, at y = 0, which represents the parameters `theta`.
     pub fn new(form: &Form, density: &Density, theta: &[f64], records: Option<u64>) -> Search {
         let m = form.coordinates as usize;
         let n = records.map_or(GUESSED_RECORDS, |n| n as f64);
         let least = 1.0 / (WIDER * WIDEST);
-        let belief = match form.space.is_parameters() {
-            true => {
-                let prior = positive(&prior_curvature(density, theta)).between(&form.base);
-                prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
-            }
-            false => Matrix::identity(m).scaled(1.0 / least),
+        let belief = if form.space.is_parameters() {
+            let prior = positive(&prior_curvature(density, theta)).between(&form.base);
+            prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
+        } else {
+            Matrix::identity(m).scaled(1.0 / least)
         };
         Search {
             origin: form.origin(density, theta),
@@ -200,7 +199,7 @@ impl Search {
         }
     }
 
-    /// Whether it is of this form, and all its numbers are finite.
+    /// Whether the search is of this form, and all its numbers are finite.
     pub fn is_sound(&self, form: &Form) -> bool {
         let m = form.coordinates as usize;
         let matrices = [
@@ -225,7 +224,7 @@ impl Search {
         belief.trace() / belief.rows().max(1) as f64
     }
 
-    /// For those who attack it.
+    /// The learnt values as numbers that an audit can attack.
     pub fn numbers(&self) -> Vec<f64> {
         let mut numbers = self.centre.clone();
         let m = numbers.len();
@@ -235,8 +234,8 @@ impl Search {
         numbers
     }
 
-    /// One of the rounds, counted from 0. Where it ends in what are no numbers, all stays as it
-    /// was but for a step without end.
+    /// Runs one of the rounds, counted from 0. Where its result is not finite, the state stays as it
+    /// was, except for the record of an endless step.
     pub fn round(
         &mut self,
         ground: &Ground,
@@ -340,7 +339,7 @@ impl Search {
         }
         let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
         let lengths = self.lengths(&counts, unit, reach.as_ref(), &foreseen);
-        // Of squares that are not seen the law has some in lengths beyond those that are.
+        // The law has some of the unseen squares in lengths beyond those that are seen.
         let beyond = (reach.as_ref().zip(lengths.as_ref()))
             .and_then(|(reach, lengths)| reach.beyond(lengths.top() / unit));
         let unbounded = form.information == Information::Law { bounded: false };
@@ -363,7 +362,7 @@ impl Search {
             Some(lengths) => {
                 let (clip, lost) = clip_for(ground, lengths, noise, oracle.adds_up_rows());
                 let clip = clip.max(SHORTEST * unit);
-                // Of lengths with that mean square, whatever they are.
+                // An upper bound for any lengths with that mean square.
                 let most = clip / unit;
                 (clip, lengths.efficiency(clip).min(most), lost)
             }
@@ -378,8 +377,8 @@ impl Search {
         let response = (law.as_ref())
             .filter(|_| form.information != Information::Public)
             .map(|law| Response::new(form, density, law, &frame, effective));
-        // Of outcomes that are enumerated: with others, as Student t ones, searches that do so
-        // are lost more often.
+        // Only for outcomes that are enumerated: with others, such as Student t, searches that use
+        // it are lost more often.
         let by_direction = response.as_ref().filter(|r| r.is_enumerated());
         let kept = by_direction
             .and_then(|response| response.efficiency(clip, efficiency, m))
@@ -413,10 +412,12 @@ impl Search {
         });
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
-        let reach = match is_quadratic {
-            true => f64::INFINITY,
-            false if answered.is_some() => REACH * effective.sqrt(),
-            false => effective.sqrt(),
+        let reach = if is_quadratic {
+            f64::INFINITY
+        } else if answered.is_some() {
+            REACH * effective.sqrt()
+        } else {
+            effective.sqrt()
         };
         step = answered.unwrap_or(step);
         let of_prior = (form.base.times(&self.axes.times(&step)).iter())
@@ -430,9 +431,10 @@ impl Search {
         }
         let square = dot(&step, &step) / m.max(1) as f64;
         let [least, most] = DRIFT_OF_STEP;
-        let of_step = match is_quadratic {
-            true => most,
-            false => most.min(least + dot(&step, &step) / effective) + doubtful,
+        let of_step = if is_quadratic {
+            most
+        } else {
+            most.min(least + dot(&step, &step) / effective) + doubtful
         };
         let mut drift = of_step * square;
         if cut {
@@ -446,8 +448,8 @@ impl Search {
             self.claimed = self.claimed.between(&stretch.inverse());
         }
         let width = (1.0 + left.trace().max(0.0) / m.max(1) as f64).sqrt();
-        // Where a step was longer than the noise makes it, the next may be as long: so it is above
-        // all where few records have most of the information.
+        // Where a step was longer than the noise explains, the next may be as long, above all where
+        // few records have most of the information.
         let missing = lengths.as_ref().map_or(0.0, Histogram::missing_share);
         let by_noise = BY_NOISE[usize::from(missing > 0.5)];
         let more: Vec<f64> = (0..m)
@@ -475,7 +477,7 @@ impl Search {
         Ok(())
     }
 
-    /// Axes in which a record's information, about the identity in y, is one over so many.
+    /// Sets axes in which a record's information, about the identity in y, is 1 / `records`.
     fn scale_to(&mut self, records: f64) {
         let m = self.centre.len();
         let root = records.max(1.0).sqrt();
@@ -483,15 +485,15 @@ impl Search {
         self.inverse = Matrix::identity(m).scaled(root);
     }
 
-    /// Takes over the noisy number of records, where it is private.
+    /// Takes the number of records from noisy counts, where it is private.
     fn count(&mut self, plan: &Plan, counts: &[f64]) {
         if plan.request.records.is_none() {
             self.records = counts.iter().sum::<f64>().max(1.0);
         }
     }
 
-    /// What is seen of the lengths of gradients: `counts` with noise of their sd, of bins about
-    /// `unit`. In axes in which the information is `foreseen` the law knows their mean square.
+    /// The visible lengths of gradients: `counts` with noise of their sd, in bins around `unit`. In
+    /// axes in which the information is `foreseen`, the law gives their mean square.
     fn lengths(
         &self,
         (counts, sd): &(Vec<f64>, f64),
@@ -507,8 +509,8 @@ impl Search {
         })
     }
 
-    /// The information about y in all records, in the axes, and about the largest eigenvalue of
-    /// its noise.
+    /// The information about y in all records, in the axes, and the approximate largest eigenvalue
+    /// of its noise.
     fn information(
         &mut self,
         ground: &Ground,
@@ -535,9 +537,10 @@ impl Search {
             None => Expected::by_differences(density, &form.space, &frame, STEP),
         };
         let signed = form.information == Information::Curvature && k + 1 == shares.rounds();
-        let [of_lengths, of_sum] = match signed {
-            true => [lines::CURVATURE_LENGTHS, lines::CURVATURE],
-            false => [lines::INFORMATION_LENGTHS, lines::INFORMATION],
+        let [of_lengths, of_sum] = if signed {
+            [lines::CURVATURE_LENGTHS, lines::CURVATURE]
+        } else {
+            [lines::INFORMATION_LENGTHS, lines::INFORMATION]
         };
         let unit = m as f64 / (temperature * self.records);
         let ask = Asked {
@@ -580,14 +583,15 @@ impl Search {
             moved: 0.0,
         });
         let near = self.steps.last().is_some_and(|step| step.length < NEAR);
-        match k >= 2 && near && self.looks.len() > 1 {
-            true => Ok(self.averaged()),
-            false => Ok((found, spread)),
+        if k >= 2 && near && self.looks.len() > 1 {
+            Ok(self.averaged())
+        } else {
+            Ok((found, spread))
         }
     }
 
-    /// The information as the looks saw it whose steps were short, weighed by what their noise is
-    /// in these axes.
+    /// The average information over the looks whose steps were short, weighted by their noise in
+    /// these axes.
     fn averaged(&self) -> (Matrix, f64) {
         let m = self.centre.len();
         let (mut sum, mut weights) = (Matrix::new(m, m, |_, _| 0.0), 0.0);
@@ -602,8 +606,8 @@ impl Search {
         (sum.scaled(1.0 / weights), weights.sqrt().recip())
     }
 
-    /// Releases the slope of the sum of clipped gradients, and mixes it with what was foreseen, by
-    /// its noise.
+    /// Releases the slope of the sum of clipped gradients, and mixes it with the expected slope,
+    /// with a weight that depends on its noise.
     fn look_at_slope(
         &mut self,
         ask: &Asked,
@@ -631,7 +635,7 @@ impl Search {
         Ok(())
     }
 
-    /// A fresh look at the centre with a wide clip bound, and a last step by what it says.
+    /// Takes a fresh look at the centre with a wide clip bound, and a last step from its result.
     pub fn certify(&mut self, ground: &Ground, oracle: &mut dyn Oracle) -> Result<(), SampleError> {
         let Ground {
             form,
@@ -693,7 +697,7 @@ impl Search {
         Ok(())
     }
 
-    /// What has been released of the likelihood.
+    /// The released likelihood.
     pub fn likelihood(&self, form: &Form, density: &Density) -> Likelihood {
         let m = self.centre.len();
         let (own_slope, _) = self.prior_at(form, density);
@@ -721,35 +725,34 @@ impl Search {
         Frame::new(point, (&form.base * &self.axes).entries().to_vec())
     }
 
-    /// Gradient, and minus the second derivatives made positive, of the log prior in y.
+    /// The gradient of the log prior in y, and minus its second derivatives, made positive.
     fn prior(&self, ground: &Ground) -> Result<(Vec<f64>, Matrix), SampleError> {
         let (slope, curvature) = self.prior_at(ground.form, ground.density);
-        match slope.iter().all(|x| x.is_finite()) {
-            true => Ok((slope, curvature)),
-            false => Err(SampleError::NoInitialPoint),
+        if slope.iter().all(|x| x.is_finite()) {
+            Ok((slope, curvature))
+        } else {
+            Err(SampleError::NoInitialPoint)
         }
     }
 
     fn prior_at(&self, form: &Form, density: &Density) -> (Vec<f64>, Matrix) {
         let m = self.centre.len();
-        match form.space.is_parameters() {
-            // The prior is put in at the end.
-            false => (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0)),
-            true => {
-                let frame = self.frame(form);
-                let theta = frame.centre();
-                let slope = density.pull_back(theta, &[]).1;
-                let curvature = positive(&prior_curvature(density, theta));
-                (
-                    form.base.transposed().times(&slope),
-                    curvature.between(&form.base),
-                )
-            }
+        if !form.space.is_parameters() {
+            // The prior is added at the end.
+            return (vec![0.0; m], Matrix::new(m, m, |_, _| 0.0));
         }
+        let frame = self.frame(form);
+        let theta = frame.centre();
+        let slope = density.pull_back(theta, &[]).1;
+        let curvature = positive(&prior_curvature(density, theta));
+        (
+            form.base.transposed().times(&slope),
+            curvature.between(&form.base),
+        )
     }
 }
 
-/// The clip bound of gradients with these lengths, and the sd of what it may leave wrong.
+/// The clip bound of gradients with these lengths, and the sd of the error that clipping may leave.
 fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64, adds_up_rows: bool) -> (f64, f64) {
     let root = (ground.form.coordinates as f64).sqrt();
     match ground.form.information {
@@ -759,8 +762,8 @@ fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64, adds_up_rows: bool
             (lengths.best_clip(noise * root, weight), 0.0)
         }
         Information::Public => (lengths.best_clip(noise * root, SYMMETRIC), 0.0),
-        // Tails may not be the model's, and rows of a unit may be alike: what clipping takes away
-        // may lie in one direction.
+        // Tails may not be the model's, and rows of a unit may be alike: the loss by clipping may lie
+        // in one direction.
         Information::Law { .. } | Information::Curvature => {
             let clip = lengths.best_clip(noise, 1.0);
             (clip, lengths.lost_sum(clip))

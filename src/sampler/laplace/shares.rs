@@ -1,5 +1,5 @@
-//! How many rounds there are, and what of the budget goes to each of their releases: all of it
-//! follows from public numbers.
+//! The number of rounds, and the share of the budget for each of their releases. All of them follow
+//! from public numbers.
 
 use crate::accounting::Real;
 use crate::accounting::mu_for_budget;
@@ -8,25 +8,26 @@ use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::factor;
 
-/// Records that a plan counts on where their number is private and was not guessed.
+/// The number of records that a plan assumes where it is private and no guess was given.
 pub(super) const GUESSED_RECORDS: f64 = 10_000.0;
-/// Noise in the centre, in posterior sds, from which a budget is tight.
+/// A budget is tight if the noise in the centre is above this, in posterior sds.
 const TIGHT: f64 = 0.4;
-/// Shares: of the information, of a tight budget; of the slope; of the certificate.
+/// Shares of the budget: for the information, the same under a tight budget, for the slope and for
+/// the certificate.
 const FOR_INFORMATION: f64 = 0.13;
 const FOR_INFORMATION_IF_TIGHT: f64 = 0.2;
 const FOR_SLOPE: f64 = 0.03;
 const FOR_CERTIFICATE: f64 = 0.06;
-/// Of histograms: from the one to the other, by how much noise there is in counts.
+/// The range of the share for histograms, which depends on the noise in counts.
 const FOR_HISTOGRAMS: [f64; 2] = [0.05, 0.15];
-/// Of these, what goes to lengths of gradients; the rest goes to those of information.
+/// The part of that share for lengths of gradients; the rest goes to those of information.
 const OF_GRADIENTS: f64 = 0.7;
-/// Of the certificate, what goes to its gradient; the rest goes to its histogram.
+/// The part of the certificate's share for its gradient; the rest goes to its histogram.
 const OF_ITS_GRADIENT: f64 = 0.85;
-/// The last round's part of the gradients' share, at least, and the first's.
+/// The parts of the gradients' share for the last round, at least, and for the first.
 const LAST: f64 = 0.5;
 const FIRST: [f64; 2] = [0.005, 0.05];
-/// By how much rounds become more exact.
+/// The factor by which each round is more exact than the one before.
 const GROWTH: f64 = 2.2;
 
 /// The plan of a search.
@@ -34,7 +35,7 @@ const GROWTH: f64 = 2.2;
 pub(super) struct Shares {
     /// Releases of the gradient in each round, which are averaged.
     pub gradients: Vec<u64>,
-    /// Of the other quantities.
+    /// Releases of the other quantities in each round.
     pub others: Vec<u64>,
     pub gradient_lengths: f64,
     pub information_lengths: f64,
@@ -44,7 +45,7 @@ pub(super) struct Shares {
     pub gradient: f64,
     pub certificate: f64,
     pub certificate_lengths: f64,
-    /// Standard deviation of the noise in the centre, in posterior sds, that is foreseen.
+    /// The expected standard deviation of the noise in the centre, in posterior sds.
     pub foreseen: f64,
 }
 
@@ -56,7 +57,7 @@ impl Shares {
         let d = form.coordinates.max(1) as f64;
         let tau = (2.0 * mu).sqrt().recip();
         let factor = f64::from(factor(request.relation));
-        // Tempered gradients are so much smaller, and their noise with them.
+        // Tempered gradients are smaller by the temperature, and so is their noise.
         let foreseen = 1.5 * factor * request.temperature * (d / effective).sqrt() * tau;
         let tight = foreseen > TIGHT;
         let first = (0.5 * foreseen).powi(2).clamp(FIRST[0], FIRST[1]);
@@ -70,16 +71,13 @@ impl Shares {
         let (information, slope) = match form.information {
             Information::Public => (0.0, 0.0),
             Information::Curvature => (for_information(tight), 0.0),
-            // What is expected of a row is balanced, but it is units that are clipped.
+            // The balance is that of rows, but units are clipped.
             Information::Law { .. } if tight || request.shared_units => {
                 (for_information(tight), 0.0)
             }
             Information::Law { .. } => (for_information(tight), FOR_SLOPE),
         };
-        let of_gradients = match information > 0.0 {
-            true => OF_GRADIENTS,
-            false => 1.0,
-        };
+        let of_gradients = if information > 0.0 { OF_GRADIENTS } else { 1.0 };
         Ok(Shares {
             others: gradients
                 .iter()
@@ -103,8 +101,9 @@ impl Shares {
 }
 
 fn for_information(tight: bool) -> f64 {
-    match tight {
-        true => FOR_INFORMATION_IF_TIGHT,
-        false => FOR_INFORMATION,
+    if tight {
+        FOR_INFORMATION_IF_TIGHT
+    } else {
+        FOR_INFORMATION
     }
 }

@@ -1,8 +1,8 @@
-//! Draws from the prior that show what it says of each parameter: many of them, soon.
+//! Draws from the prior that show the distribution of each parameter: many of them, fast.
 //!
-//! Most priors are products: how a coordinate is distributed does not depend on the others.
+//! Most priors are products: the distribution of a coordinate does not depend on the others.
 //! Such coordinates are drawn one by one from their density on a grid, and the rest, those
-//! of hierarchies, by slice sampling, as far as that can be afforded.
+//! of hierarchies, by slice sampling, as far as the limit on evaluations allows.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
@@ -16,16 +16,16 @@ use crate::sampler::random::random_point;
 
 /// Nodes of a grid over a coordinate.
 const NODES: usize = 160;
-/// Where the density is below e^-this of its highest, there is nothing to draw.
+/// A density below e^-this of its maximum counts as zero.
 const NEGLIGIBLE: f64 = 16.0;
 /// Updates of single coordinates by slice sampling, each of which evaluates the prior about
 /// eight times.
 const MOST_UPDATES: usize = 1500;
 /// Rounds through the coordinates before the first draw.
 const WARMUP: usize = 20;
-/// Fewer draws than this show no distribution.
+/// Fewer draws than this do not show a distribution.
 const LEAST_DRAWS: usize = 50;
-/// How far differences of log densities may be apart by rounding.
+/// How much two differences of log densities may differ by rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// Draws from the prior of a model.
@@ -33,7 +33,7 @@ const ROUNDING: f64 = 1e-9;
 pub struct PriorMargins {
     /// Points on the unconstrained scale.
     pub draws: Vec<Vec<f64>>,
-    /// Outputs ([`Density::output_names`]) of which they say nothing: those that depend on
+    /// Outputs ([`Density::output_names`]) about which the draws say nothing: those that depend on
     /// coordinates with a flat or improper prior, or with one that takes too long to draw from.
     pub unknown: Vec<usize>,
 }
@@ -51,7 +51,7 @@ pub fn draw_prior_margins(
     draw(density, count, seed, true)
 }
 
-/// The same without coordinates that depend on each other, which are unknown: `count` draws.
+/// The same, with coordinates that depend on each other left unknown: exactly `count` draws.
 ///
 /// # Errors
 ///
@@ -80,8 +80,8 @@ fn draw(density: &Density, count: usize, seed: u64, all: bool) -> Result<PriorMa
     let mut draws = vec![centre.clone(); count];
     for &j in &alone {
         let grid = Grid::of(density, &centre, j);
-        // One draw in each of so many equally likely strata, in random order: a Latin hypercube
-        // (McKay, Beckman and Conover 1979), whose margins are smoother than random draws'.
+        // One draw in each of `count` equally likely strata, in random order: a Latin hypercube
+        // (McKay, Beckman and Conover 1979), whose margins are smoother than those of random draws.
         let mut strata: Vec<usize> = (0..count).collect();
         strata.shuffle(&mut rng);
         for (draw, stratum) in draws.iter_mut().zip(strata) {
@@ -97,7 +97,7 @@ fn draw(density: &Density, count: usize, seed: u64, all: bool) -> Result<PriorMa
         let found = slice(density, &centre, &together, affordable - WARMUP, &mut rng);
         draws.truncate(found.len().max(1));
         for (i, draw) in draws.iter_mut().enumerate() {
-            // Evenly from all of them, since neighbours are alike.
+            // Evenly spaced over all of them, since neighbours are alike.
             let from = &found[i * found.len() / count.min(found.len()).max(1) % found.len()];
             for &j in &together {
                 draw[j] = from[j];
@@ -122,8 +122,8 @@ fn starting_point(density: &Density, rng: &mut ChaCha8Rng) -> Result<Vec<f64>, P
     Err(PriorError)
 }
 
-/// Whether moving coordinate `j` changes the log density by the same wherever the others are:
-/// at two places and over three distances.
+/// Whether moving coordinate `j` changes the log density by the same amount wherever the others
+/// are, tested at two places and over three distances.
 fn is_independent(density: &Density, one: &[f64], other: &[f64], j: usize) -> bool {
     let moved = |from: &[f64], step: f64| {
         let mut point = from.to_vec();
@@ -151,8 +151,8 @@ struct Grid {
 }
 
 impl Grid {
-    /// Of coordinate `j`, the others where `point` has them. A first grid, whose nodes are
-    /// further apart the further out they are, finds where the probability is; the second
+    /// The distribution of coordinate `j`, with the others as in `point`. A first grid, whose
+    /// nodes are further apart the further out they are, locates the probability; the second
     /// has its nodes there.
     fn of(density: &Density, point: &[f64], j: usize) -> Grid {
         let log_density = |nodes: &[f64]| {
@@ -180,15 +180,18 @@ impl Grid {
         Grid::over(nodes, log_density)
     }
 
-    /// With the density straight between nodes; where it is no number, there is nothing.
+    /// The density is linear between nodes, and zero where it is not a number.
     fn over(nodes: Vec<f64>, log_density: impl Fn(&[f64]) -> Vec<f64>) -> Grid {
         let values = log_density(&nodes);
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let density: Vec<f64> = values
             .iter()
-            .map(|v| match highest - v < NEGLIGIBLE {
-                true => (v - highest).exp(),
-                false => 0.0,
+            .map(|v| {
+                if highest - v < NEGLIGIBLE {
+                    (v - highest).exp()
+                } else {
+                    0.0
+                }
             })
             .collect();
         let mut cumulative = vec![0.0];
@@ -204,10 +207,11 @@ impl Grid {
         let total = self.cumulative.last().copied().unwrap_or(0.0);
         let wanted = probability * total;
         let last = self.nodes.len() - 1;
-        let upper = match probability >= 1.0 {
+        let upper = if probability >= 1.0 {
             // The first node with nothing beyond it.
-            true => self.cumulative.partition_point(|&c| c < total),
-            false => self.cumulative.partition_point(|&c| c <= wanted),
+            self.cumulative.partition_point(|&c| c < total)
+        } else {
+            self.cumulative.partition_point(|&c| c <= wanted)
         };
         let upper = upper.clamp(1, last.max(1)).min(last);
         let lower = upper.saturating_sub(1);
@@ -221,7 +225,7 @@ impl Grid {
     }
 }
 
-/// Points of which `coordinates` are drawn, after a warm-up that learns their widths.
+/// Points whose `coordinates` are drawn by slice sampling, after a warm-up that learns the widths.
 fn slice(
     density: &Density,
     centre: &[f64],

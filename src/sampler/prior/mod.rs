@@ -14,15 +14,15 @@ use crate::sampler::random::random_point;
 #[error("no point with a finite prior density was found in 100 tries")]
 pub struct PriorError;
 
-/// A proper prior is lower than at 0 where a coordinate is this far from it.
+/// At this distance from 0 along a coordinate, a proper prior is lower than at 0.
 pub(crate) const FAR: f64 = 1e4;
 /// Rounds through all coordinates between two draws, and fewer where there are many.
 const ROUNDS: usize = 10;
 const UPDATES: usize = 100;
 /// Rounds before the first draw, in units of those between draws.
 const WARMUP: usize = 5;
-/// With more coordinates than this, so many updates are made in all, since each evaluates
-/// the whole prior: fewer rounds, and fewer draws.
+/// With more than `MANY` coordinates, at most `MOST_UPDATES` updates are made in all, since each
+/// evaluates the whole prior: fewer rounds, and fewer draws.
 const MANY: usize = 50;
 const MOST_UPDATES: usize = 500;
 
@@ -31,14 +31,14 @@ const MOST_UPDATES: usize = 500;
 pub struct PriorDraws {
     /// Points on the unconstrained scale.
     pub draws: Vec<Vec<f64>>,
-    /// Unconstrained coordinates on which the prior is flat or improper: a standard normal
-    /// took its place.
+    /// Unconstrained coordinates on which the prior is flat or improper and was replaced by a
+    /// standard normal.
     pub stand_ins: Vec<usize>,
 }
 
 /// `count` draws from the prior (fewer where coordinates are many), one coordinate at a
 /// time by slice sampling (Neal 2003, "Slice sampling", section 4, stepping out and
-/// shrinking), whose widths are learnt before the first draw: heavy tails do it no harm.
+/// shrinking), with widths that are learnt before the first draw: it copes with heavy tails.
 ///
 /// Errors: no point with a finite prior density is found.
 pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDraws, PriorError> {
@@ -60,12 +60,11 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
     }
     let rounds = (UPDATES / d.max(1)).clamp(1, ROUNDS);
     let affordable = MOST_UPDATES / d.max(1);
-    let (warmup, count) = match d > MANY {
-        false => (rounds * WARMUP, count),
-        true => {
-            let warmup = (affordable / 2).max(2);
-            (warmup, count.min(affordable.saturating_sub(warmup).max(1)))
-        }
+    let (warmup, count) = if d > MANY {
+        let warmup = (affordable / 2).max(2);
+        (warmup, count.min(affordable.saturating_sub(warmup).max(1)))
+    } else {
+        (rounds * WARMUP, count)
     };
     let mut widths = vec![1.0; d];
     let mut draws = Vec::new();
@@ -85,9 +84,9 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
     Ok(PriorDraws { draws, stand_ins })
 }
 
-/// A new value of coordinate `j` given the others. The slice is looked for by steps of a
-/// width that grows by a factor with each: only 1 leaves the distribution as it is. Gives
-/// the length of what was found.
+/// Draws a new value of coordinate `j` given the others, and returns the length of the slice.
+/// The slice is searched in steps whose width grows by the factor `growth` with each: only
+/// with 1 does the update leave the distribution invariant.
 pub(crate) fn update(
     theta: &mut [f64],
     j: usize,
@@ -127,10 +126,10 @@ pub(crate) fn update(
     ends[1] - ends[0]
 }
 
-/// The coordinates along which the prior does not fall off, or hardly.
+/// The coordinates along which the prior does not fall off, or hardly does.
 pub(crate) fn improper(density: &Density) -> Vec<usize> {
     let d = density.dimension();
-    let at = |j: usize, value: f64| {
+    let log_prior_with = |j: usize, value: f64| {
         let mut point = vec![0.0; d];
         point[j] = value;
         density.log_prior(&point)
@@ -138,17 +137,17 @@ pub(crate) fn improper(density: &Density) -> Vec<usize> {
     let middle = density.log_prior(&vec![0.0; d]);
     let falls = |value: f64| value < middle - 1.0 || value.is_nan();
     (0..d)
-        .filter(|&j| !(falls(at(j, FAR)) && falls(at(j, -FAR))))
+        .filter(|&j| !(falls(log_prior_with(j, FAR)) && falls(log_prior_with(j, -FAR))))
         .collect()
 }
 
-/// Draws that the middle is taken from.
+/// Draws from which the middle is taken.
 const FOR_MIDDLE: usize = 50;
-/// Fewer tell nothing of how far they reach.
+/// With fewer draws than this, their range says nothing.
 const FOR_SPREAD: usize = 10;
 
-/// Zero where the middle fifth of the prior's draws has it, else their median: a vague prior's
-/// median is known no better than that, and starts are often at zero.
+/// For each coordinate, zero if it lies in the middle fifth of the prior's draws, else their
+/// median: a vague prior's median is known no better than that, and starts are often at zero.
 pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, PriorError> {
     let prior = draw_prior(density, FOR_MIDDLE, seed)?;
     let d = density.dimension();
@@ -156,13 +155,14 @@ pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, 
     for j in 0..d {
         let mut column: Vec<f64> = prior.draws.iter().map(|draw| draw[j]).collect();
         column.sort_by(f64::total_cmp);
-        let at = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
-        middle.push(match at(0.4) <= 0.0 && 0.0 <= at(0.6) {
-            true => 0.0,
-            false => at(0.5),
+        let quantile = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
+        middle.push(if quantile(0.4) <= 0.0 && 0.0 <= quantile(0.6) {
+            0.0
+        } else {
+            quantile(0.5)
         });
     }
-    // Medians of one coordinate at a time need not be likely together: of a curved prior the
+    // The medians of single coordinates need not be likely together: for a curved prior, the
     // origin may be the better guess.
     let origin = vec![0.0; d];
     if density.log_prior(&origin) >= density.log_prior(&middle) {
@@ -174,8 +174,8 @@ pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, 
     prior.draws.into_iter().next_back().ok_or(PriorError)
 }
 
-/// How far the prior's draws of each number of a point of the space lie from their median, at
-/// most; infinite where the prior does not say.
+/// The largest distance from the median among the prior's draws of each number of a point of the
+/// space; infinite where the prior does not limit it.
 ///
 /// Errors: no point with a finite prior density.
 pub(crate) fn spread_of_prior(
@@ -199,9 +199,12 @@ pub(crate) fn spread_of_prior(
         ends.map(|end| (end - median).abs()).fold(0.0, f64::max)
     };
     Ok((0..length)
-        .map(|k| match stand_ins.contains(&k) {
-            true => f64::INFINITY,
-            false => spread(k),
+        .map(|k| {
+            if stand_ins.contains(&k) {
+                f64::INFINITY
+            } else {
+                spread(k)
+            }
         })
         .collect())
 }

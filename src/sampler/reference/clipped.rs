@@ -1,5 +1,5 @@
-//! Private samplers' dynamics on clipped values without noise: what clipping alone does, as
-//! in the papers' clipping experiments.
+//! Private samplers' dynamics on clipped values without noise, to show the effect of clipping
+//! alone, as in the papers' clipping experiments.
 
 use crate::privacy::{
     GradientScale, NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Subsampling, Vault, noise,
@@ -28,8 +28,8 @@ pub(crate) fn sample(
     let request = &run.request;
     check_settings(request).map_err(Box::new)?;
     let factor = factor(request.relation);
-    // There is no noise: its multiplier decides how fine the lattice of gradients is, and how
-    // long a proposal may be before noise would drown its test, which is never.
+    // There is no noise. The first multiplier only decides how fine the lattice of gradients is;
+    // the second is so small that no proposal is refused as too long.
     let gradients = GradientScale::new(request.clip_gradient(), factor, 1.0)?;
     let log_ratios = PenaltyScale::new(factor, 2f64.powi(-100))?;
     let root = PrivateRng::insecure(run.seed, permission);

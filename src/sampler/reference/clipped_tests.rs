@@ -57,9 +57,9 @@ fn moments(algorithm: &str, clip: f64) -> (f64, f64) {
 
 // If it failed: without noise and with bounds that clip nothing, the samplers would not
 // follow the posterior; or would not clip. 4,000 draws with an autocorrelation time below 10
-// have standard errors of 0.005 in the mean and 0.0007 in the variance: allowed is six times
-// that. The posterior is N(3, 0.01); clipped at 2, a record counts for no more than one 2
-// away, and the mean is about 1.2.
+// have standard errors of 0.005 in the mean and 0.0007 in the variance: six times that is
+// allowed. The posterior is N(3, 0.01); clipped at 2, a record counts for no more than one at
+// a distance of 2, and the mean is about 1.2.
 #[test]
 fn clipping_alone_moves_the_posterior() {
     for algorithm in ["clipped-hmc", "clipped-rwmh"] {

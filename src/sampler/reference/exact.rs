@@ -20,23 +20,23 @@ use crate::sampler::reference::NonPrivateRun;
 use crate::sampler::reference::exact_oracle::ExactOracle;
 use crate::sampler::walks::rwmh;
 
-/// Leapfrog steps of `hmc`, at most.
+/// The largest number of leapfrog steps of `hmc`.
 const LEAPFROG_STEPS: u64 = 10;
 
-/// How the chains of a run step.
+/// The settings of the steps of a run's chains.
 struct Steps {
     /// `nuts`, `hmc` or `rwmh`.
     algorithm: &'static Algorithm,
-    /// Most steps of a trajectory of `hmc`.
+    /// The largest number of steps in a trajectory of `hmc`.
     leapfrog_steps: usize,
-    /// Most doublings of a trajectory of `nuts`.
+    /// The largest number of doublings of a trajectory of `nuts`.
     max_depth: u32,
     metric: MetricForm,
     /// The mean acceptance that warm-up aims at.
     target: f64,
 }
 
-/// The settings of a run, with the defaults of the exact samplers for those that are left open.
+/// The settings of a run, with the defaults of the exact samplers for those that are not given.
 pub fn exact_settings(request: &PlanRequest) -> Settings {
     let (given, algorithm) = (&request.settings, request.algorithm);
     let found = Settings {
@@ -50,11 +50,11 @@ pub fn exact_settings(request: &PlanRequest) -> Settings {
     found.of(algorithm)
 }
 
-/// Dimensions up to which `hmc` estimates a dense metric unless it is told.
+/// The dimension up to which the dense metric is the default.
 const DENSE_METRIC_UP_TO: u64 = 50;
 
-/// What a sampler estimates unless it is told: Stan's diagonal for `nuts`; for the others, whose
-/// trajectories do not adapt their length, the dense one where the dimension allows.
+/// The default form of the metric: Stan's diagonal for `nuts`; for the others, whose trajectories
+/// do not adapt their length, the dense one where the dimension allows.
 fn default_metric(algorithm: &Algorithm, dimension: u64) -> MetricForm {
     if algorithm.name == nuts::ALGORITHM.name || dimension > DENSE_METRIC_UP_TO {
         MetricForm::Diagonal
@@ -98,13 +98,13 @@ impl Steps {
 
     /// The sampler's own columns, in the order of [`Algorithm::columns`].
     fn columns(&self, info: &Info) -> Vec<f64> {
-        let of = |name: &&str| match *name {
+        let column = |name: &&str| match *name {
             "treedepth__" => f64::from(info.depth),
             "n_leapfrog__" => f64::from(info.leapfrogs),
             "energy__" => info.energy,
             _ => f64::NAN,
         };
-        self.algorithm.columns.iter().map(of).collect()
+        self.algorithm.columns.iter().map(column).collect()
     }
 }
 

@@ -16,7 +16,7 @@ impl ExactOracle<'_> {
         self.vault.density()
     }
 
-    /// Log posterior density (unconstrained scale, nats, normalised but for the
+    /// Log posterior density (unconstrained scale, nats, normalised except for the
     /// evidence) and its gradient.
     pub fn log_density(&self, theta: &[f64]) -> (f64, Vec<f64>) {
         let (log_likelihood, mut adjoint) = self.vault.exact(theta, self.permission);

@@ -1,4 +1,5 @@
-//! Runs without privacy: the exact samplers, and the dynamics of the private ones without noise.
+//! Runs without privacy: the exact samplers, and the dynamics of the private ones without the
+//! noise of privacy.
 
 mod clipped;
 mod exact;
@@ -15,17 +16,17 @@ use crate::sampler::contract::request::PlanRequest;
 pub use exact::exact_settings;
 pub use exact_oracle::ExactOracle;
 
-/// What a run without privacy is made of.
+/// The settings of a run without privacy.
 #[derive(Debug, Clone)]
 pub struct NonPrivateRun {
-    /// Its budget and the number of iterations are not looked at.
+    /// The budget and the number of iterations in it are ignored.
     pub request: PlanRequest,
-    /// Iterations of each chain that come first and are discarded.
+    /// The first iterations of each chain, which are discarded.
     pub num_warmup: u64,
-    /// Iterations of each chain after these.
+    /// The iterations of each chain after warm-up.
     pub num_samples: u64,
     pub initial: Initial,
-    /// Fixes everything.
+    /// Determines all randomness.
     pub seed: u64,
 }
 
@@ -35,7 +36,7 @@ impl NonPrivateRun {
     }
 }
 
-/// Runs a sampler without privacy. Everything it gives is NOT PRIVATE.
+/// Runs a sampler without privacy. Everything it returns is NOT PRIVATE.
 ///
 /// Errors: a sampler that is private, settings out of range, no initial point with a finite
 /// density.

@@ -1,5 +1,5 @@
 //! The stochastic-gradient samplers without privacy: the same dynamics on exact gradients of
-//! batches, with the noise that they need and no more.
+//! batches, with no more noise than they need.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -199,7 +199,7 @@ mod tests {
             let square = gradients.iter().map(|g| (g - mean).powi(2)).sum::<f64>();
             let error = square.sqrt() / f64::from(draws);
             assert!((mean - exact).abs() < 6.0 * error, "{mean} for {exact}");
-            // The smallest of what could be left out: T, which makes 65 of it.
+            // The smallest factor that could be left out is T, which accounts for 65.
             assert!(65.0 > 16.0 * error, "{error}");
         }
     }

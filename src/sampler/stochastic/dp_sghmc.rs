@@ -22,7 +22,7 @@
 //! # Cost
 //!
 //! k iterations release k J gradients of Poisson batches of rate r, with noise that grows as
-//! the steps shrink: one event for each step size, of which blocks of iterations share one
+//! the steps shrink: one event for each step size, which the iterations of a block share
 //! (`stochastic`). Where the budget needs s times the noise, F becomes B + (F - B) s^2, which
 //! keeps the target.
 //!
@@ -31,16 +31,16 @@
 //! Approximately the (clipped) posterior, as eta goes to 0 and with B the batches' noise.
 //! Measured on a standard normal in 2 dimensions, F = 1 (`bias_tests`): at eta = 0.1
 //! the variance is 0.99 of the exact one for J = 20 and 0.96 for J = 5. Noise of variance V
-//! in the gradients, beside the release's, heats the posterior by up to 1 + eta V/(2 F)
-//! unless B = eta V/2.
+//! in the gradients, in addition to the release's, heats the posterior by up to
+//! 1 + eta V/(2 F) unless B = eta V/2.
 //!
 //! # Errata of the source
 //!
-//! Algorithm 2 of the thesis has the friction with the sign that pumps energy in, clips the
-//! batch's gradient with the prior in it while it accounts per record, takes a mean for a
+//! Algorithm 2 of the thesis gives the friction the sign that adds energy, clips the
+//! batch's gradient including the prior but accounts per record, uses a mean in place of a
 //! sum, accounts for disjoint batches of a shuffled table as if they were Poisson batches, and
 //! has noise of variance 2 eta^2 (F - B), against 2 eta (F - B) in its section 5.4, which
-//! gives its Table 6.3. And both sources move theta by whole steps, first theta and then p:
+//! reproduces its Table 6.3. And both sources move theta by whole steps, first theta and then p:
 //! the last gradient of each iteration then moves nothing. As eta goes to 0 with J fixed the
 //! variance goes to J/(J - 1) times the exact one (each iteration adds eta^2 J^2 to it and
 //! takes the share eta^2 J (J - 1) away); at J = 5 and eta = 0.1 it is 1.18. The half steps
@@ -114,8 +114,8 @@ pub(crate) struct Sghmc;
 pub(crate) struct NaiveSghmc;
 
 impl Sghmc {
-    /// F: of the run, so that it does not follow steps that decrease. Without one, a tenth
-    /// of the momentum is lost in the first step.
+    /// F: one value for the run, so that it does not follow steps that decrease. By default, a
+    /// tenth of the momentum is lost in the first step.
     fn friction(&self, request: &PlanRequest) -> f64 {
         let first = Steps::new(self, request, 1).first().step;
         request.settings.friction.unwrap_or(0.1 / first)
@@ -223,13 +223,13 @@ impl Walker for SghmcWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let (line, block) = self.steps.next();
         let eta = block.step;
-        let own = self.friction - self.noise_estimate;
-        let friction = self.noise_estimate + own * block.noise * block.noise;
+        let of_release = self.friction - self.noise_estimate;
+        let friction = self.noise_estimate + of_release * block.noise * block.noise;
         let mut theta = self.theta.clone();
         let mut p: Vec<f64> = theta.iter().map(|_| StandardNormal.sample(rng)).collect();
         for j in 0..self.gradients {
             theta = moved(&theta, if j == 0 { eta / 2.0 } else { eta }, &p);
-            // A trajectory that leaves the numbers is over, whatever the data say.
+            // A trajectory that is no longer finite ends, whatever the data are.
             if !all_finite(&theta) {
                 return Ok(followed(false, eta, Vec::new()));
             }

@@ -20,7 +20,7 @@
 //! # What it leaves invariant
 //!
 //! Approximately the (clipped) posterior. There is no test that would correct the
-//! discretisation, and the batch's own noise adds to the heat: on a normal posterior of
+//! discretisation error, and the batch's own noise adds to the heat: on a normal posterior of
 //! precision P, with g the variance of a batch's estimate of the gradient, the stationary
 //! variance is
 //!
@@ -30,7 +30,7 @@
 //!
 //! so that the bias falls in proportion to h. For n records of variance 1 with an unknown mean
 //! theta, g is (1 - r)/r n (1 + theta^2), with theta from the centre of the records, and the
-//! denominator has - h g/(4 P) beside. Measured there (20 records, posterior variance 1/21,
+//! denominator has the further term - h g/(4 P). Measured there (20 records, posterior variance 1/21,
 //! batches of rate 1/4; `bias_tests`): at h P = 0.4, 0.1 and 0.025 the variance is 1.45, 1.10
 //! and 1.03 times the exact one, as the formula says. With s times the noise the target is the
 //! posterior to the power 1/s^2. With steps that decrease, averages should be weighted by

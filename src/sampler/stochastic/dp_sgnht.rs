@@ -21,8 +21,8 @@
 //! # What it leaves invariant
 //!
 //! Approximately the (clipped) posterior. xi settles where the kinetic energy is right, so
-//! that the noise of batches, whose size nobody has to know, heats nothing; this is exact
-//! for noise that does not depend on theta, as h goes to 0. Measured on a standard normal
+//! that the noise of batches does not heat the posterior, and its size need not be known; this
+//! is exact for noise that does not depend on theta, as h goes to 0. Measured on a standard normal
 //! in 2 dimensions with A = 1 (`bias_tests`): at h = 0.1 and 0.05 the variance is 0.95
 //! and 0.98 of the exact one, with further noise of variance 10 in the gradients 0.92 and
 //! 0.98; exactly it is 1 - E xi theta p. In few dimensions a thermostat may not be ergodic at small A.
@@ -30,8 +30,8 @@
 //! # Errata of the sources
 //!
 //! The code of Räisä et al. 2021 uses the old p for both theta and xi, which is Euler's
-//! method and adds energy. The thermostat has to take it out (on the normal above xi is 12%
-//! higher at h = 0.05), and at h = 0.2 the chain leaves the numbers.
+//! method and adds energy. The thermostat has to remove it (on the normal above xi is 12%
+//! higher at h = 0.05), and at h = 0.2 the chain diverges to values that are not finite.
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -85,7 +85,7 @@ pub(crate) const OPEN: Algorithm = Algorithm {
 pub(crate) struct Sgnht;
 
 impl Sgnht {
-    /// A. Without one, a tenth of the momentum is lost in the first step.
+    /// A. By default, a tenth of the momentum is lost in the first step.
     fn friction(&self, request: &PlanRequest, h: f64) -> f64 {
         request.settings.friction.unwrap_or(0.1 / h)
     }
@@ -191,7 +191,7 @@ impl Walker for SgnhtWalker {
     }
 }
 
-/// What changes while a chain goes.
+/// The state of a chain.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {

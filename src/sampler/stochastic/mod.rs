@@ -1,4 +1,4 @@
-//! What the stochastic-gradient samplers share: steps that follow noisy gradients of
+//! The stochastic-gradient samplers and their common part: steps that follow noisy gradients of
 //! Poisson batches, whose noise is both the privacy and the heat, and never reject.
 
 pub mod dp_sghmc;
@@ -18,7 +18,7 @@ use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, factor, over_chains};
 use crate::sampler::contract::{Sampler, Step, Walker};
 
-/// What changes while a chain goes whose momenta, if any, are drawn anew.
+/// The state of a chain whose momenta, if any, are drawn anew in each iteration.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -76,7 +76,7 @@ pub(crate) fn lines(
             subsampling,
         };
         if let Some(sd) = dynamics.noise(request, block.step)? {
-            // Of the estimate T/r (sum + noise), in units of the sum's sensitivity.
+            // The noise of the estimate T/r (sum + noise), in units of the sum's sensitivity.
             let sensitivity = f64::from(factor(request.relation)) * request.clip_gradient();
             let scale = request.temperature * line.weight(request) * sensitivity;
             line.noise = Noise::AtLeast(sd / scale);
@@ -150,8 +150,8 @@ pub(crate) fn all_finite(x: &[f64]) -> bool {
     x.iter().all(|x| x.is_finite())
 }
 
-/// What these samplers say of an iteration: nothing is ever rejected, except a step out of
-/// the numbers.
+/// The statistics of an iteration: nothing is ever rejected, except a step to values that are not
+/// finite.
 pub(crate) fn followed(finite: bool, h: f64, columns: Vec<f64>) -> Step {
     Step {
         accept_stat: f64::from(u8::from(finite)),
@@ -169,8 +169,8 @@ mod tests {
     use crate::sampler::contract::settings::Settings;
     use crate::sampler::stochastic::dp_sghmc::Sghmc;
 
-    // If it failed: an iteration would have no step or two, or the noise of a step that it
-    // does not make.
+    // If it failed: an iteration would have no step or two of them, or the noise of a step that
+    // it does not make.
     #[test]
     fn blocks_cover_all_iterations_with_nearly_the_steps_of_the_formula() {
         for (decay, most) in [(1.0 / 3.0, 40), (1.0, 40), (0.0, 1)] {

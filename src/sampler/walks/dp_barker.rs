@@ -12,18 +12,18 @@
 //!
 //! Barker's test accepts with probability 1/(1 + e^-x) for a log posterior ratio x, that is
 //! if x plus a standard logistic variable is above 0. The error of the batch is nearly N(0, s2), so
-//! with N(0, 2 - s2) it is nearly N(0, 2), and V_corr makes that nearly logistic.
+//! its sum with N(0, 2 - s2) is nearly N(0, 2), and V_corr makes that nearly logistic.
 //!
 //! # Cost
 //!
 //! k iterations make k tests. Each is one release whose noise has a variance that depends on
 //! the rows; `accounting::Barker` has its Rényi divergence, with proof, 9 to 43 times
-//! smaller than the published bound on the thesis's settings.
+//! smaller than the published bound in the thesis's settings.
 //!
 //! # What it leaves invariant
 //!
 //! Approximately the posterior to the power T. V_corr is off by at most 0.0084 in the
-//! log-odds for |x| <= 10 (`barker_correction`), which is how far detailed balance is off; the
+//! log-odds for |x| <= 10 (`barker_correction`), and detailed balance by the same; the
 //! batch's error is only nearly normal; its variance is estimated; and a log-ratio above c,
 //! which is small unless T is (3e-4 nats at n = 10^5, b = 1000, T = 1), is clipped. Measured
 //! (`bias_tests`; a normal mean, 100 out of 400 records, 5 posterior standard deviations from
@@ -91,7 +91,7 @@ impl Sampler for DpBarker {
             return Vec::new();
         }
         vec![format!(
-            "DP-Barker clips each record's log-ratio to {:.1e} nats, so that proposals have to be very near: it is meant for likelihoods tempered to some thousands of records (`temperature`)",
+            "DP-Barker clips each record's log-ratio to {:.1e} nats, so that proposals must be very close: it is meant for likelihoods tempered to a few thousand records (`temperature`)",
             0.99 / records
                 * plan
                     .lines
@@ -132,7 +132,7 @@ impl Sampler for DpBarker {
     }
 }
 
-/// All of it changes while the chain goes.
+/// All of it is the state of the chain.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BarkerWalker {

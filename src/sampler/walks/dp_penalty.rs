@@ -18,13 +18,13 @@
 //!
 //! # Cost
 //!
-//! k iterations release k log-ratios: mu = k / (2 tau_l^2). Noise follows the
-//! proposal's length, so that one coordinate at a time has sqrt(d) times less of it.
+//! k iterations release k log-ratios: mu = k / (2 tau_l^2). Noise is proportional to the
+//! proposal's length, so that it is sqrt(d) times smaller for one coordinate at a time.
 //!
-//! With batches (`--batch-rate`, or `--batch-size` for the thesis's form) k releases are
-//! about batches, each with the noise of [`crate::privacy::batch_penalty`], whose bound has
-//! T b_l ||t - theta|| / r in it: the charge falls with the rate, and so does the number of
-//! records looked at, while noise per nat of the ratio grows.
+//! With batches (`--batch-rate`, or `--batch-size` for the thesis's form) the k releases are
+//! of batches, each with the noise of [`crate::privacy::batch_penalty`], whose bound contains
+//! T b_l ||t - theta|| / r: the charge falls with the rate, and so does the number of
+//! records looked at, while the noise per nat of the ratio grows.
 //!
 //! # What it leaves invariant
 //!
@@ -32,7 +32,7 @@
 //! On a conjugate normal mean (`bias_tests`), with proposals of half a posterior standard
 //! deviation, the variance is 1.01 times the exact one for Poisson batches of 100 out of 400
 //! records, whose error has a standard deviation of 0.87 nats, and 1.20 times for 10 out of
-//! 100 (1.5 nats). The form of a fixed size takes the batch as drawn with replacement, which
+//! 100 (1.5 nats). The form with a fixed size treats the batch as drawn with replacement, which
 //! makes its penalty too large by 1/(1 - b/n): 0.93 and 1.11 times. Without a penalty for the
 //! batch's error the first would be 1.45.
 //!
@@ -40,7 +40,7 @@
 //! penalty (see [`crate::privacy::penalty`]). The guided walk is a chain on (theta,
 //! dir) with dir uniform and independent: its move to (t, -dir_j) is its own inverse
 //! and passes the same test, and the flip of dir_j that follows every iteration
-//! leaves the uniform distribution as it is. A rejection without a question (a
+//! leaves the uniform distribution unchanged. A rejection without a question (a
 //! proposal of density zero, or so long that noise would drown the test) is
 //! symmetric in the two points or depends on public values, and flips like any
 //! other.
@@ -83,7 +83,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 
 pub(crate) const CLIPPED: Algorithm = Algorithm {
     name: "clipped-rwmh",
-    summary: "dp-penalty's random walks on clipped log-ratios without noise (NOT PRIVATE), for what clipping alone does",
+    summary: "dp-penalty's random walks on clipped log-ratios without noise (NOT PRIVATE), to show the effect of clipping alone",
     kind: Kind::Clipped(&DpPenalty),
     columns: &[],
     settings: &[
@@ -154,8 +154,8 @@ impl Sampler for DpPenalty {
         Some(step_size * coordinates.sqrt())
     }
 
-    /// About what a random walk wants in few dimensions (Roberts, Gelman and Gilks
-    /// 1997), and what a penalty of 1 nat leaves of it.
+    /// Approximately the optimum of a random walk in few dimensions (Roberts, Gelman and Gilks
+    /// 1997), reduced by a penalty of 1 nat.
     fn target_acceptance(&self) -> Option<f64> {
         Some(0.3)
     }
@@ -193,13 +193,13 @@ impl Reference for DpPenalty {
         })
     }
 
-    /// As of exact random walks: there is no penalty.
+    /// The same as for exact random walks, since there is no penalty.
     fn acceptance(&self) -> f64 {
         0.234
     }
 }
 
-/// How a proposal is made.
+/// The kind of proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Move {
     Whole,
@@ -226,12 +226,12 @@ struct PenaltyWalker {
     theta: Vec<f64>,
     /// log prior + log Jacobian at theta.
     log_prior: f64,
-    /// The guided walk's directions: up or down.
+    /// The guided walk's direction in each coordinate: whether it is up.
     forward: Vec<bool>,
 }
 
 impl PenaltyWalker {
-    /// A proposal, and the coordinate that it changes where it is one.
+    /// A proposal, and the coordinate that it changes, if it changes only one.
     fn propose(&self, rng: &mut ChaCha8Rng) -> (Vec<f64>, usize) {
         let (h, d) = (self.step_size, self.theta.len());
         let mut proposal = self.theta.clone();
@@ -306,7 +306,7 @@ impl Walker for PenaltyWalker {
     }
 }
 
-/// What changes while a chain goes.
+/// The state of a chain.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {

@@ -2,7 +2,7 @@
 //!
 //! Metropolis and others 1953: propose theta' ~ N(theta, h^2 M^-1), accept with
 //! probability min(1, p(theta')/p(theta)). It leaves the posterior invariant
-//! exactly. Cost: one density an iteration. During warm-up the step is adapted to
+//! exactly. Cost: one density per iteration. During warm-up the step is adapted to
 //! an acceptance of 0.234 (Roberts, Gelman and Gilks 1997) and M^-1 to the
 //! covariance of the draws.
 
