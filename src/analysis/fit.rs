@@ -220,9 +220,10 @@ fn config(made: &Made) -> Value {
 /// sampler has none such.
 pub(super) fn add_settings(config: &mut Value, settings: &Settings) {
     for setting in Setting::ALL.iter().copied() {
-        config[setting.name()] = match setting.is_switch() && !settings.has(setting) {
-            true => Value::Bool(false),
-            false => settings.json(setting),
+        config[setting.name()] = if setting.is_switch() && !settings.has(setting) {
+            Value::Bool(false)
+        } else {
+            settings.json(setting)
         };
     }
     config["version"] = env!("CARGO_PKG_VERSION").into();

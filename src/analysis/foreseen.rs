@@ -27,9 +27,10 @@ pub(crate) struct Travel {
 /// sampler has such a thing, the number of records is public, and records can be made up.
 pub(super) fn plan(request: PlanRequest, model: &Model) -> Result<(Plan, Option<Foreseen>), Error> {
     let is_open = request.settings.gradients_per_draw.is_none();
-    let plan = match is_open {
-        true => tuned_plan(request, model)?,
-        false => Plan::new(for_model(request, model)?)?,
+    let plan = if is_open {
+        tuned_plan(request, model)?
+    } else {
+        Plan::new(for_model(request, model)?)?
     };
     let travel = foresee(model, &plan).and_then(|found| {
         Some(Foreseen::Travel(Travel {
@@ -99,10 +100,7 @@ impl Travel {
         };
         format!(
             "foreseen on records simulated from the model, at no cost in privacy: with {gradients} for each draw{} each chain travels for {:.1} times what it takes to forget where it was (below 10 the run draws from a Gaussian instead)",
-            match self.is_chosen {
-                true => ", chosen so,",
-                false => "",
-            },
+            if self.is_chosen { ", chosen so," } else { "" },
             self.travel,
         )
     }

@@ -25,20 +25,22 @@ pub(crate) fn of_directory(directory: &Path, name: String) -> Result<Report, Run
     let config = read_json(&directory.join("config.json"))?;
     let privacy = read_json(&directory.join("privacy.json"))?;
     // A run that was interrupted early has no chains.
-    let files = match directory.join("chain-1.csv").exists() {
-        true => read_chains(directory)?,
-        false => Vec::new(),
+    let files = if directory.join("chain-1.csv").exists() {
+        read_chains(directory)?
+    } else {
+        Vec::new()
     };
     let names = parameters(directory, &files)?;
-    let diagnosis = match files.is_empty() {
-        true => None,
-        false => Some(diagnose(&evidence(
+    let diagnosis = if files.is_empty() {
+        None
+    } else {
+        Some(diagnose(&evidence(
             directory,
             names.clone(),
             &files,
             &config,
             &privacy,
-        ))),
+        )))
     };
     let model = read_text(&directory.join(MODEL))?;
     let constants = read_text(&directory.join(CONSTANTS))?;

@@ -219,9 +219,10 @@ pub(super) fn settle(
     completed: bool,
     ledger: Option<&mut RunLedger>,
 ) -> Result<Outcome, LedgerError> {
-    let settlement = match completed {
-        true => reservation.complete(),
-        false => reservation.stop(),
+    let settlement = if completed {
+        reservation.complete()
+    } else {
+        reservation.stop()
     }?;
     if let Some(ledger) = ledger {
         ledger.ended(settlement.at);

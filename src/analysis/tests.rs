@@ -120,9 +120,10 @@ fn a_function_sees_each_iteration_and_can_stop_the_run() {
             if progress.iteration == 0 {
                 both.wait();
             }
-            match progress.iteration < 11 {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            if progress.iteration < 11 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
         })
         .unwrap();

@@ -54,17 +54,19 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
 /// Whether the model was not in form.
 fn one(path: &Path, check: bool, common: &Common) -> Result<bool, Failure> {
     let is_input = path.as_os_str() == "-";
-    let name = match is_input {
-        true => "<stdin>".to_owned(),
-        false => path.display().to_string(),
+    let name = if is_input {
+        "<stdin>".to_owned()
+    } else {
+        path.display().to_string()
     };
-    let source = match is_input {
-        true => std::io::read_to_string(std::io::stdin()).map_err(|e| {
+    let source = if is_input {
+        std::io::read_to_string(std::io::stdin()).map_err(|e| {
             Failure::input(format!(
                 "cannot read the model `{name}`: {e}. Expected the text of a dpm program"
             ))
-        })?,
-        false => source_of(path).map_err(Failure::input)?.0,
+        })?
+    } else {
+        source_of(path).map_err(Failure::input)?.0
     };
     let wrong = |diagnostics: &[Diagnostic], source: &str| {
         Failure::diagnostics(render(diagnostics, source, &name, common.color()))

@@ -438,9 +438,10 @@ pub(super) fn quote(session: &Session, promise: &Promise, plan: &Plan) -> Result
 
 /// How to resume a run, in words.
 pub(super) fn how_to_resume(place: &Path) -> String {
-    let quote = match place.as_os_str().to_string_lossy().contains(' ') {
-        true => "'",
-        false => "",
+    let quote = if place.as_os_str().to_string_lossy().contains(' ') {
+        "'"
+    } else {
+        ""
     };
     format!(
         "Resume it with `dpm sample --resume {quote}{}{quote}`",

@@ -111,12 +111,13 @@ impl ModelFile {
         }
         if !model.extra_constants.is_empty() {
             // A file without one that is declared may not be a file of constants.
-            common.say(match self.checked.constants.is_empty() {
-                true => "note: the model declares no constants, and those given are ignored".into(),
-                false => format!(
+            common.say(if self.checked.constants.is_empty() {
+                "note: the model declares no constants, and those given are ignored".into()
+            } else {
+                format!(
                     "note: the model does not declare these constants, which are ignored: {}",
                     model.extra_constants.join(", ")
-                ),
+                )
             });
         }
         Ok(model.from(&self.source, &self.path))

@@ -136,12 +136,13 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
 /// The cost of the run in a ledger; without --unit, for the ledger's own unit.
 fn quote(path: &Path, prepared: &Prepared, has_unit: bool) -> Result<Quote, Failure> {
     let session = Session::open(path)?;
-    let promise = match has_unit {
-        true => prepared.promise.clone(),
-        false => Promise {
+    let promise = if has_unit {
+        prepared.promise.clone()
+    } else {
+        Promise {
             unit: Some(session.terms()?.unit().to_owned()),
             ..prepared.promise.clone()
-        },
+        }
     };
     ledger::quote(&session, &promise, &prepared.plan)
 }

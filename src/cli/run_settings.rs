@@ -151,9 +151,10 @@ impl clap::FromArgMatches for SamplerFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<SamplerFlags, clap::Error> {
         let mut settings = Settings::new();
         for setting in Setting::ALL.iter().copied() {
-            let text = match setting.is_switch() {
-                true => matches.get_flag(setting.name()).then_some("true"),
-                false => (matches.get_one::<String>(setting.name())).map(String::as_str),
+            let text = if setting.is_switch() {
+                matches.get_flag(setting.name()).then_some("true")
+            } else {
+                (matches.get_one::<String>(setting.name())).map(String::as_str)
             };
             if let Some(text) = text {
                 let read = settings.read(setting, text);

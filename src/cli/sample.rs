@@ -358,9 +358,10 @@ impl SampleCommand<'_> {
             return Err(Failure::input(LoadError::no_rows()));
         }
         let origin = self.origin(&file);
-        match algorithm.is_private() {
-            true => self.private(&vault, session.as_ref(), saved, origin),
-            false => self.not_private(&vault, origin),
+        if algorithm.is_private() {
+            self.private(&vault, session.as_ref(), saved, origin)
+        } else {
+            self.not_private(&vault, origin)
         }
     }
 
@@ -630,9 +631,10 @@ fn not_begun(error: Error) -> Failure {
         Error::Session(LedgerError::Write { .. } | LedgerError::Watermark { .. })
     );
     let failure = Failure::from(error);
-    match is_lost {
-        true => failure.and("The run is refused, and has released nothing"),
-        false => failure,
+    if is_lost {
+        failure.and("The run is refused, and has released nothing")
+    } else {
+        failure
     }
 }
 

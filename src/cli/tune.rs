@@ -191,9 +191,10 @@ fn flags(tuned: &Tuned, free: &Free) -> Vec<String> {
 /// A setting as a flag, where it is given.
 fn setting_flag(settings: &Settings, setting: Setting) -> Option<String> {
     let (flag, text) = (flag(setting.name()), settings.text(setting)?);
-    match setting.is_switch() {
-        true => (text == "true").then_some(flag),
-        false => Some(format!("{flag} {text}")),
+    if setting.is_switch() {
+        (text == "true").then_some(flag)
+    } else {
+        Some(format!("{flag} {text}"))
     }
 }
 
