@@ -13,7 +13,7 @@ use super::pld::PldDetails;
 use super::real::Real;
 use super::{gaussian_accountant, pld, rdp, zcdp};
 
-/// What is asked of the accountant.
+/// A question to the accountant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Query {
     /// The epsilon at this delta, 0 < delta < 1.
@@ -41,10 +41,10 @@ pub struct Guarantee {
     pub relation: Relation,
     /// Whether every step of the bound is proved.
     pub proved: bool,
-    /// What is not proved, in words.
+    /// The step that is not proved, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_proved: Option<&'static str>,
-    /// How the `pld` accountant came by its bounds.
+    /// How the `pld` accountant found its bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pld: Option<PldDetails>,
     /// The order that the `rdp` accountant found best.
@@ -234,7 +234,7 @@ pub fn account(
     Accountant::tightest(events).account(events, relation, query)
 }
 
-/// What an accountant found for a query.
+/// The answer of an accountant to a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Found {
     Epsilon {
@@ -251,8 +251,8 @@ pub(super) enum Found {
 }
 
 impl Guarantee {
-    /// What the bound depends on beside proofs, as a clause that follows "provided": to be said
-    /// wherever the bound is. `None` where every step of it is proved.
+    /// The assumption that the bound depends on, as a clause to follow "provided": to be shown
+    /// wherever the bound is. `None` where every step of the bound is proved.
     pub fn proviso(&self) -> Option<String> {
         let reason = self.not_proved?;
         Some(format!(
@@ -381,7 +381,7 @@ mod tests {
         texts.iter().map(parse).collect()
     }
 
-    // The oracle's group 20, its terms written as a user would write them.
+    // The oracle's group 20, with its terms as a user would write them.
     #[test]
     fn several_events_are_one_gaussian() {
         let events = events(

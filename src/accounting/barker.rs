@@ -1,4 +1,4 @@
-//! The acceptance test of DP-Barker: a normal draw whose *variance* is also made of rows.
+//! The acceptance test of DP-Barker: a normal draw whose *variance* also depends on rows.
 //!
 //! A batch of b out of n rows, drawn without replacement, gives log-ratios r_i clipped to
 //! [-c, c] with c = 0.99 sqrt(b)/(n T). With s2 = (n T)^2/b var(r), the variance taken with
@@ -64,7 +64,7 @@ impl Barker {
     ///
     /// # Errors
     ///
-    /// A batch of fewer than 3 rows, on which there is no bound, or of more than there are.
+    /// A batch of fewer than 3 rows, for which there is no bound, or of more than there are.
     pub fn new(what: impl Into<String>, batch: u64, rows: u64) -> Result<Barker, EventError> {
         if batch < 3 || batch > rows {
             return Err(EventError::BarkerBatch { size: batch, rows });
@@ -125,7 +125,7 @@ impl Barker {
         Real::from(self.batch) / Real::from(self.rows)
     }
 
-    /// R(a) of one test on a batch that is known; none where it is infinite.
+    /// R(a) of one test on a known batch; none where it is infinite.
     pub(super) fn divergence_of_batch(&self, order: u64) -> Option<Real> {
         let b = Real::from(self.batch);
         let (a, t) = (Real::from(order), Real::from(order - 1));

@@ -83,7 +83,7 @@ struct Count {
 }
 
 impl Meter {
-    /// Whoever makes one has charged the releases, or says that they are not private.
+    /// The caller has charged the releases, or declares that they are not private.
     pub(crate) fn new(planned: Vec<Event>) -> Meter {
         let count = |event: &Event| Count {
             spent: 0,
@@ -96,12 +96,11 @@ impl Meter {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Count>> {
-        // Nothing that holds it can panic halfway.
+        // No code that holds the lock can panic halfway.
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The meter of a run that goes on: these many releases of each line were granted
-    /// before.
+    /// The meter of a resumed run, for which this many releases of each line were granted before.
     ///
     /// # Errors
     ///
@@ -131,15 +130,15 @@ impl Meter {
         Ok(meter)
     }
 
-    /// As [`Meter::resumed`], of a run whose releases are granted in parts: no more than
-    /// was granted before, until [`Meter::grant`] says how many.
+    /// As [`Meter::resumed`], for a run whose releases are granted in parts: no more than were
+    /// granted before, until [`Meter::grant`] raises the number.
     pub(crate) fn watermarked(planned: Vec<Event>, spent: &[u64]) -> Result<Meter, BudgetError> {
         let meter = Meter::resumed(planned, spent)?;
         meter.grant(spent);
         Ok(meter)
     }
 
-    /// Lets so many releases of each line be made in all.
+    /// Sets how many releases of each line may be made in all.
     pub(super) fn grant(&self, releases: &[u64]) {
         let mut counts = self.lock();
         for ((count, event), &releases) in counts.iter_mut().zip(&self.planned).zip(releases) {
@@ -147,8 +146,8 @@ impl Meter {
         }
     }
 
-    /// Takes back what was granted above so many releases of each line; false, and nothing
-    /// changes, where more of one were made.
+    /// Takes back any grant above this many releases of each line. Returns false and changes
+    /// nothing if more releases of a line have been made.
     pub(super) fn narrow(&self, releases: &[u64]) -> bool {
         let mut counts = self.lock();
         let covered = counts
@@ -168,8 +167,8 @@ impl Meter {
     ///
     /// # Errors
     ///
-    /// The line's count is used up, or not granted so far, or there is no such line;
-    /// nothing is charged then.
+    /// The line's count is used up or not yet granted, or there is no such line; then nothing is
+    /// charged.
     pub fn charge(&self, line: usize) -> Result<(), BudgetError> {
         let mut counts = self.lock();
         let (Some(event), Some(count)) = (self.planned.get(line), counts.get_mut(line)) else {
@@ -183,15 +182,16 @@ impl Meter {
             return Ok(());
         }
         let what = event.what().to_owned();
-        Err(match count.spent < event.count() {
-            true => BudgetError::NotGranted { what },
-            false => BudgetError::UsedUp {
+        Err(if count.spent < event.count() {
+            BudgetError::NotGranted { what }
+        } else {
+            BudgetError::UsedUp {
                 what,
                 requested: 1,
                 spent: count.spent,
                 remaining: 0,
                 short_by: 1,
-            },
+            }
         })
     }
 
@@ -258,7 +258,7 @@ mod tests {
         );
     }
 
-    // Wrong here: a run that goes on makes releases again that it has made.
+    // Wrong here: a resumed run repeats releases that it has made.
     #[test]
     fn a_meter_goes_on_from_where_it_was() {
         let planned = vec![line("gradient", 3), line("log-ratio", 5)];
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    // Wrong here: a release that no watermark covers, which a kill would make unknown.
+    // Wrong here: a release that no watermark covers, of which nothing would be known after a kill.
     #[test]
     fn a_watermarked_meter_charges_what_was_granted() {
         let planned = vec![line("gradient", 5), line("log-ratio", 5)];
@@ -283,7 +283,7 @@ mod tests {
         meter.charge(0).unwrap();
         meter.charge(1).unwrap();
         assert!(refused(0) && refused(1));
-        // Nothing that was made is taken back.
+        // A release that was made is never taken back.
         assert!(!meter.narrow(&[3, 1]));
         assert!(meter.narrow(&[4, 1]));
         // A grant of more than was planned gives no more.

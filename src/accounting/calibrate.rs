@@ -38,7 +38,7 @@ pub enum CalibrateError {
 ///
 /// # Errors
 ///
-/// A budget out of range, or one that the discrete noise alone takes up.
+/// A budget out of range, or one that the discrete noise alone uses up.
 pub fn mu_for_budget(
     epsilon: Real,
     delta: Real,
@@ -74,8 +74,8 @@ pub fn mu_for_budget(
 }
 
 /// The smallest sigma that keeps `events` within `budget`, rounded up to an `f64` that the
-/// accountant accepts: one number for all events that leave their noise open, each with
-/// its own scale; by the tightest accountant unless one is named.
+/// accountant accepts: one number for all events whose noise is unknown, each with its own scale;
+/// by the tightest accountant unless one is named.
 ///
 /// To the last digit for full-data releases by the `gaussian` accountant, to 1e-6 of it by
 /// `pld`, and to 1e-12 otherwise.
@@ -89,28 +89,28 @@ pub fn sigma_for_budget(
     budget: Budget,
     accountant: Option<Accountant>,
 ) -> Result<f64, CalibrateError> {
-    let open = || events.iter().filter(|event| event.is_unknown());
-    let largest = open()
+    let unknown = || events.iter().filter(|event| event.is_unknown());
+    let largest = unknown()
         .map(Unscaled::sensitivity)
         .reduce(Real::max)
         .ok_or(CalibrateError::NoEvents)?;
-    let with = |sigma: Real| -> Result<Vec<Event>, EventError> {
+    let events_with = |sigma: Real| -> Result<Vec<Event>, EventError> {
         events.iter().map(|event| event.with_sigma(sigma)).collect()
     };
-    let at_largest = with(largest)?;
+    let at_largest = events_with(largest)?;
     let accountant = accountant.unwrap_or_else(|| Accountant::tightest(&at_largest));
     let query = Query::Epsilon {
         delta: budget.delta(),
     };
     let epsilon = |sigma: Real| -> Result<f64, CalibrateError> {
-        match accountant.account(&with(sigma)?, relation, query) {
+        match accountant.account(&events_with(sigma)?, relation, query) {
             Ok(guarantee) => Ok(guarantee.epsilon),
             Err(error) if error.is_lack_of_noise() => Ok(f64::INFINITY),
             Err(error) => Err(error.into()),
         }
     };
     let composition = Composition::new(&at_largest, relation)?;
-    let one_unknown = open().count() == events.len() && composition.reads_all_rows();
+    let one_unknown = unknown().count() == events.len() && composition.reads_all_rows();
     if accountant == Accountant::Gaussian && one_unknown {
         let mu = mu_for_budget(budget.epsilon(), budget.delta(), Real::ZERO)?;
         // mu is proportional to 1/sigma^2; sigma = the largest sensitivity is a unit.
@@ -133,8 +133,8 @@ pub fn sigma_for_budget(
     )
 }
 
-/// The smallest sigma (or scale of several), to a relative `tolerance`, at which
-/// `epsilon`, which falls with it, is at most `target`; `unit` is one of the right order.
+/// The smallest sigma (or scale of several), to a relative `tolerance`, at which `epsilon`, which
+/// falls with it, is at most `target`; `unit` is a value of the right order of magnitude.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the accountants read: the releases, sorted by how they draw rows.
+//! The input of the accountants: the releases, sorted by how they draw rows.
 
 use super::accountant::AccountError;
 use super::barker::Barker;
@@ -44,7 +44,7 @@ impl<'a> Composition<'a> {
                 Event::Barker(barker) => composition.barker.push(barker),
             }
         }
-        // A release that is made no times must not be in anyone's way.
+        // A release that is made zero times must have no effect.
         composition
             .full_data
             .retain(|gaussian| gaussian.count() > 0);
@@ -73,13 +73,13 @@ impl<'a> Composition<'a> {
         self.not_about_all_rows().is_none()
     }
 
-    /// What kind of release there is that is not Gaussian noise on a sum over all rows.
+    /// The kind of a release, if there is one, that is not Gaussian noise on a sum over all rows.
     pub(super) fn not_about_all_rows(&self) -> Option<&'static str> {
         let sampled = self.sampled.first().map(|event| event.scheme().kind());
         sampled.or(self.not_gaussian())
     }
 
-    /// What kind of release there is whose noise is not Gaussian of a known sigma.
+    /// The kind of a release, if there is one, whose noise is not Gaussian of a known sigma.
     pub(super) fn not_gaussian(&self) -> Option<&'static str> {
         self.barker.first().map(|_| "barker")
     }
@@ -123,8 +123,8 @@ pub(super) fn total_variation_of_draws(lattice: Option<Lattice>, count: u64) -> 
     }
 }
 
-/// A sensitivity below what the relation makes of the clip bound would claim too much,
-/// and so would the accounting of a scheme under another relation.
+/// A sensitivity below the one that the relation gives for the clip bound would claim too much, and
+/// so would accounting for a scheme under another relation.
 fn check_relation(event: &Event, relation: Relation) -> Result<(), AccountError> {
     let planned = match event {
         Event::Gaussian(_) => None,

@@ -1,7 +1,7 @@
-//! What discrete Gaussian noise costs over continuous noise.
+//! The cost of discrete Gaussian noise over that of continuous noise.
 //!
-//! The noise that is really drawn is a discrete Gaussian on a lattice. For
-//! r = spacing/sigma <= 1 it is, per coordinate drawn, within total variation
+//! The noise actually drawn is a discrete Gaussian on a lattice. For r = spacing/sigma <= 1 it is,
+//! per coordinate drawn, within total variation
 //!
 //! ```text
 //! TV(r) = 0.0605 r^2 + 1.1 exp(-2 pi^2 / r^2)

@@ -1,4 +1,4 @@
-//! What a run releases: the neighbouring relation and the events, run-length encoded.
+//! The releases of a run: the neighbouring relation and the events, run-length encoded.
 
 use std::fmt;
 use std::str::FromStr;
@@ -147,7 +147,7 @@ pub enum EventError {
     },
     #[error(
         "both `sensitivity` and `clip` are given in `{0}`; give one: `clip` bounds one record's \
-         contribution and the relation makes the sensitivity of it"
+         contribution and the relation determines the sensitivity"
     )]
     SensitivityTwice(String),
     #[error(
@@ -167,8 +167,8 @@ fn no_batches(relation: Relation) -> &'static str {
     }
 }
 
-/// A number of like releases. Each accountant matches this exhaustively, so that a new
-/// kind of event does not compile until each has said what it makes of it.
+/// A number of equal releases. Each accountant matches this exhaustively, so that a new kind of
+/// event does not compile until every accountant handles it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A sum over all rows, plus Gaussian noise.
@@ -180,7 +180,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What is released, such as `gradient`.
+    /// The name of what is released, such as `gradient`.
     pub fn what(&self) -> &str {
         match self {
             Event::Gaussian(gaussian) => gaussian.what(),
@@ -215,7 +215,7 @@ impl Event {
         }
     }
 
-    /// That its noise is drawn on a lattice, and how fine.
+    /// The lattice on which its noise is drawn, if any.
     pub fn lattice(&self) -> Option<Lattice> {
         match self {
             Event::Gaussian(gaussian) => gaussian.lattice(),
@@ -224,8 +224,8 @@ impl Event {
         }
     }
 
-    /// The sum and its noise, whatever rows are in it; none where the noise's variance is
-    /// itself made of rows.
+    /// The sum and its noise, whichever rows it covers; none where the variance of the noise itself
+    /// depends on rows.
     pub fn release(&self) -> Option<&Gaussian> {
         match self {
             Event::Gaussian(gaussian) => Some(gaussian),
@@ -237,8 +237,8 @@ impl Event {
 
 /// Sums over all rows of vectors of l2 norm at most `clip`, each with Gaussian noise.
 ///
-/// Sensitivity, clip and sigma are absolute and in the same units. The numbers are
-/// checked when it is made.
+/// Sensitivity, clip and sigma are absolute and in the same units. The numbers are checked at
+/// construction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gaussian {
     what: String,
@@ -249,7 +249,7 @@ pub struct Gaussian {
     count: u64,
 }
 
-/// That the noise is a discrete Gaussian, and how fine.
+/// The lattice of a discrete Gaussian, and how fine it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lattice {
     ratio: Real,
@@ -257,8 +257,8 @@ pub struct Lattice {
 }
 
 impl Gaussian {
-    /// One release of a sum of vectors of norm at most `clip`; the relation makes the
-    /// sensitivity of it.
+    /// One release of a sum of vectors of norm at most `clip`; the relation determines its
+    /// sensitivity.
     pub fn of_clip(
         what: impl Into<String>,
         clip: impl Into<Real>,
@@ -384,7 +384,7 @@ impl Serialize for Event {
             count: u64,
             lattice: Option<Lattice>,
         }
-        /// Its noise has no one sigma.
+        /// Its noise has no single sigma.
         #[derive(Serialize)]
         struct ShownBarker<'a> {
             kind: &'static str,
@@ -429,7 +429,7 @@ impl Serialize for Event {
     }
 }
 
-/// The value if it is finite, above zero, and far from where `f64` ends.
+/// The value if it is finite, above zero, and far from the limits of `f64`.
 fn positive(name: &'static str, value: Real) -> Result<Real, EventError> {
     if value.is_finite() && (1e-290..=1e290).contains(&value.to_f64()) {
         Ok(value)

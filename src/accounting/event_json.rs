@@ -57,9 +57,9 @@ enum Shown {
 }
 
 impl Event {
-    /// An event from what its serialisation made of it. The numbers are then those that a
-    /// report shows, the nearest `f64` to what was planned: good for showing a run's cost
-    /// again, while what a ledger charges is kept apart and rounded upwards.
+    /// An event from its serialisation. Its numbers are those that a report shows, the nearest
+    /// `f64` to the planned ones: good enough to show a run's cost again, while the numbers that a
+    /// ledger charges are kept separately and rounded upwards.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ fn sample(
     relation: Relation,
     make: impl Fn(String, f64, Relation, f64, f64) -> Result<Subsampled, EventError>,
 ) -> Result<Event, EventError> {
-    // Without a clip bound there is no saying what a sample costs.
+    // Without a clip bound the cost of a sample is unknown.
     let clip = shown.clip.unwrap_or(f64::NAN);
     let sample = make(shown.what, clip, relation, shown.rate, shown.sigma)?;
     let sample = match shown.lattice {

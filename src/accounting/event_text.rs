@@ -12,9 +12,9 @@ const NUMBER_EXPECTED: &str = "a number above 0, such as 0.5, 12 or 1e-6";
 const RATE_EXPECTED: &str = "a number from 0 to 1, such as 0.01";
 
 impl Event {
-    /// Reads an event; `relation` makes the sensitivity where `clip` is given.
+    /// Reads an event; `relation` determines the sensitivity where `clip` is given.
     ///
-    /// Numbers are taken as the decimals that they are, not as the nearest `f64`.
+    /// Numbers are read as exact decimals, not as the nearest `f64`.
     pub fn parse(text: &str, relation: Relation) -> Result<Event, EventError> {
         let settings = Settings::read(text, false)?;
         if settings.kind != Kind::Barker && settings.sigma.is_none() {
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// An event whose noise may still be to be found.
+/// An event whose noise may still be unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unscaled {
     kind: Kind,
@@ -69,7 +69,7 @@ pub struct Unscaled {
     count: u64,
 }
 
-/// The noise's standard deviation: known, or so many times the number looked for.
+/// The noise's standard deviation: known, or a multiple of the number looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Noise {
     Known(Real),
@@ -175,7 +175,7 @@ impl Unscaled {
                 Barker::new(what, batch, rows)?.times(self.count),
             ));
         }
-        // `of` has made sure of a clip bound wherever the kind needs one.
+        // `of` has checked that there is a clip bound wherever the kind needs one.
         let clip = self.clip.unwrap_or(self.sensitivity);
         let (relation, rate, count) = (self.relation, self.rate, self.count);
         Ok(match self.kind {
@@ -196,7 +196,7 @@ impl Unscaled {
         })
     }
 
-    /// Whether its noise is still to be found.
+    /// Whether its noise is still unknown.
     pub fn is_unknown(&self) -> bool {
         matches!(self.noise, Noise::Unknown { .. })
     }

@@ -1,12 +1,11 @@
-//! What a budget adds up where releases are chosen one after another.
+//! The quantities that a budget sums where releases are chosen one after another.
 //!
 //! Such releases compose *adaptively*: noise and sampling of the next one may depend on all
-//! answers so far. What bounds the whole under any such choice is little: a sum of mu for
-//! Gaussian releases about all rows, a sum of rho, a sum of Rényi divergences at one order
-//! that was fixed beforehand. So a [`Measure`] has no kind for privacy loss distributions:
-//! for parameters chosen as the run goes, comparing the convolution of the losses so far
-//! with a budget does not bound the privacy of the whole. `pld` takes a list of events that
-//! is fixed, and nothing that grows.
+//! answers so far. Few quantities bound the whole under any such choice: a sum of mu for Gaussian
+//! releases about all rows, a sum of rho, a sum of Rényi divergences at one order that was fixed
+//! beforehand. So a [`Measure`] has no kind for privacy loss distributions: for parameters chosen
+//! during the run, comparing the convolution of the losses so far with a budget does not bound the
+//! privacy of the whole. `pld` takes a fixed list of events, not one that grows.
 //!
 //! # Several orders
 //!
@@ -40,22 +39,22 @@ use super::rdp;
 use super::real::Real;
 use super::zcdp::{self, Conversion, epsilon_of_rho, ln_delta_of_rho};
 
-/// What is summed over releases that are chosen as one goes.
+/// The quantity summed over releases that are chosen adaptively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// mu = D^2/(2 sigma^2) of Gaussian releases about all rows.
     Gaussian,
     /// rho of releases about all rows.
     Zcdp,
-    /// The Rényi divergence at this order, of any releases; and beside it, with 3/16 of
-    /// delta, at twelve orders from 2 to 32, for samples that it does not suit.
+    /// The Rényi divergence at this order, of any releases; and in addition, with 3/16 of delta, at
+    /// twelve orders from 2 to 32, for samples that this order does not suit.
     Rdp { order: u64 },
 }
 
-/// Orders that have a sum of their own beside the main one.
+/// Orders that have a sum of their own in addition to the main one.
 const SIDE_ORDERS: [u64; 12] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32];
 
-/// The shares of delta, which add up to 1: of the main order, and of each of those.
+/// The shares of delta, which add up to 1: that of the main order, and that of each side order.
 const MAIN_SHARE: Real = Real::exact(13.0 / 16.0);
 const SIDE_SHARE: Real = Real::exact(1.0 / 64.0);
 
@@ -65,7 +64,7 @@ const MOST_LANES: usize = 1 + SIDE_ORDERS.len();
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Amounts([Real; MOST_LANES]);
 
-/// What some releases add to the sums, and to the total variation of discrete noise.
+/// The amounts that releases add to the sums, and to the total variation of discrete noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
     pub amounts: Amounts,
@@ -105,7 +104,7 @@ impl Amounts {
 }
 
 impl Measure {
-    /// Of this accountant, for this budget; the order of `rdp` is the smallest whose
+    /// The measure of this accountant, for this budget; the order of `rdp` is the smallest whose
     /// conversion leaves half of epsilon. That is the best one where the divergence grows in
     /// proportion to the order and the budget is used up.
     ///
@@ -137,7 +136,7 @@ impl Measure {
         }
     }
 
-    /// What is summed, by name.
+    /// The name of the quantity that is summed.
     pub fn unit(self) -> &'static str {
         match self {
             Measure::Gaussian => "mu",
@@ -215,8 +214,8 @@ impl Measure {
             .is_some_and(|lane| lane.most(budget, Real::ZERO).is_some())
     }
 
-    /// The epsilon of what is left beside these sums and this total variation, in the lane that
-    /// has the least epsilon so far; without the total variation, which all have once.
+    /// The epsilon that remains after these sums and this total variation, in the lane that has the
+    /// least epsilon so far; without the total variation, which all lanes share.
     pub(super) fn room(self, cost: Cost, budget: Budget) -> f64 {
         let Cost {
             amounts,
@@ -246,8 +245,8 @@ impl Lane {
                 if curve.ln_delta_upper(epsilon) <= target {
                     return true;
                 }
-                // The bound rises again where the noise's term dominates; a smaller epsilon
-                // does as well.
+                // The bound rises again where the noise's term dominates; a smaller epsilon is as
+                // good.
                 let best = Real::exact(curve.epsilon_of_smallest_delta());
                 best < epsilon && curve.ln_delta_upper(best) <= target
             }
@@ -272,8 +271,8 @@ impl Lane {
         }
     }
 
-    /// The largest sum that keeps the budget beside this total variation; none where the noise
-    /// or the order alone takes it up.
+    /// The largest sum that keeps the budget with this total variation; none where the noise or the
+    /// order alone uses it up.
     fn most(self, budget: Budget, total_variation: Real) -> Option<Real> {
         if self.measure == Measure::Gaussian {
             let most = mu_for_budget(budget.epsilon(), budget.delta(), total_variation);

@@ -2,10 +2,10 @@
 //!
 //! A run is a list of [`Event`]s under one [`Relation`]. [`account`] says what they cost
 //! together, [`mu_for_budget`], [`sigma_for_budget`] and [`most_repetitions`] how much
-//! noise a [`Budget`] needs or how many releases it allows, and a [`Meter`] grants the
-//! planned releases one by one and no more. A [`Session`] charges runs to one budget, each
-//! of which may be chosen in view of what the ones before it gave out. Bounds are rounded so
-//! that an upper one is never below the truth.
+//! noise a [`Budget`] needs or how many releases it allows, and a [`Meter`] grants the planned
+//! releases one by one and no more. A [`Session`] charges runs to one budget; each may be chosen in
+//! view of the results of those before it. Bounds are rounded so that an upper bound is never below
+//! the truth.
 //!
 //! Numbers are [`Real`]s, of about 31 digits: a privacy bound must hold where `f64` has
 //! lost its digits, and `1e-6` read from a user (`"1e-6".parse()`) is one millionth.

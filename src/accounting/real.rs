@@ -42,7 +42,7 @@ impl Real {
     pub const ZERO: Real = Real::exact(0.0);
     pub const ONE: Real = Real::exact(1.0);
 
-    /// The `f64` itself, without the reading of it as a decimal.
+    /// The `f64` itself, not the decimal that it stands for.
     pub const fn exact(value: f64) -> Real {
         Real {
             high: value,
@@ -55,7 +55,7 @@ impl Real {
         Real { high, low }
     }
 
-    /// Both parts, whose sum it is, to be written down without loss.
+    /// The two parts whose sum it is, to be stored without loss.
     pub(crate) fn parts(self) -> [f64; 2] {
         [self.high, self.low]
     }
@@ -251,7 +251,7 @@ impl Serialize for Real {
     }
 }
 
-/// Both parts of a number, for what is to be read back without loss.
+/// Serialisation of both parts of a number, so that it is read back without loss.
 pub(crate) mod exact_real {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

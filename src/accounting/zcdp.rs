@@ -81,7 +81,7 @@ fn account_by(
     Ok(Guarantee::new(Accountant::Zcdp, composition, found))
 }
 
-/// zCDP has no bound for a sample of the rows that is worth having.
+/// zCDP has no useful bound for a sample of the rows.
 pub(super) fn check_full_data(composition: &Composition<'_>) -> Result<(), AccountError> {
     match composition.not_about_all_rows() {
         Some(kind) => Err(AccountError::NoBound {
@@ -107,11 +107,11 @@ pub(super) fn epsilon_of_rho(rho: Real, ln_delta: Real, conversion: Conversion) 
         Conversion::Simple => rho + (rho * -ln_delta).sqrt().times_power_of_two(1),
         Conversion::Tight => {
             // With t = a - 1.
-            let of = |t: f64| {
+            let epsilon_at = |t: f64| {
                 let (rho, ln_delta) = (rho.to_f64(), ln_delta.to_f64());
                 (1.0 + t) * rho - (1.0 / t).ln_1p() - (ln_delta + t.ln_1p()) / t
             };
-            let t = Real::exact(best(of));
+            let t = Real::exact(best(epsilon_at));
             rho + t * rho - ln_1p(Real::ONE / t) - (ln_delta + ln_1p(t)) / t
         }
     };
@@ -131,11 +131,11 @@ pub(super) fn ln_delta_of_rho(rho: Real, epsilon: Real, conversion: Conversion) 
             (-exponent, exponent)
         }
         Conversion::Tight => {
-            let of = |t: f64| {
+            let ln_delta_at = |t: f64| {
                 let (rho, epsilon) = (rho.to_f64(), epsilon.to_f64());
                 t * ((1.0 + t) * rho - epsilon) - t.ln() - (1.0 + t) * (1.0 / t).ln_1p()
             };
-            let t = Real::exact(best(of));
+            let t = Real::exact(best(ln_delta_at));
             let product = t * (rho + t * rho - epsilon);
             let power = (Real::ONE + t) * ln_1p(Real::ONE / t);
             let ln_t = ln(t);
@@ -146,14 +146,14 @@ pub(super) fn ln_delta_of_rho(rho: Real, epsilon: Real, conversion: Conversion) 
     (ln_delta + size * ROUNDING_UP).min(Real::ZERO)
 }
 
-/// Where `of` is lowest for t > 0, nearly: any t gives a bound, so a near miss costs
-/// tightness in second order and never truth.
-fn best(of: impl Fn(f64) -> f64) -> f64 {
-    let at = |x: f64| of(x.exp());
+/// Near the minimum of `value_at` over t > 0: any t gives a bound, so a near miss costs tightness
+/// in second order and never truth.
+fn best(value_at: impl Fn(f64) -> f64) -> f64 {
+    let value_at_exp = |x: f64| value_at(x.exp());
     // The best t is near sqrt(ln(1/delta)/rho).
     let (mut low, mut high) = (-70.0, 70.0);
     const STEPS: i32 = 140;
-    let value = |i: i32| at(low + (high - low) * f64::from(i) / f64::from(STEPS));
+    let value = |i: i32| value_at_exp(low + (high - low) * f64::from(i) / f64::from(STEPS));
     let start = (0..=STEPS)
         .min_by(|&i, &j| value(i).total_cmp(&value(j)))
         .unwrap_or(0);
@@ -163,7 +163,7 @@ fn best(of: impl Fn(f64) -> f64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_894_8;
     for _ in 0..60 {
         let (a, b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
-        if at(a) <= at(b) {
+        if value_at_exp(a) <= value_at_exp(b) {
             high = b;
         } else {
             low = a;

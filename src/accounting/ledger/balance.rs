@@ -1,4 +1,4 @@
-//! What has been charged to a budget, and whether a further run fits it.
+//! The charges to a budget, and whether another run fits it.
 //!
 //! The runs on a budget are chosen one after another, each with the results of those
 //! before it in view. That is adaptive composition, which not every accountant allows:
@@ -10,17 +10,17 @@
 //! Full-data Gaussian releases have a filter without loss: as long as the sum of mu =
 //! D^2/(2 sigma^2) never passes M, all releases together are as private as one Gaussian
 //! mechanism with mu = M. The same holds for sums of rho, and of Rényi divergences at
-//! orders that were fixed beforehand (`../measure.rs`). The noise really drawn is within total
-//! variation T of theirs, T being the sum over all draws, also where they are chosen as one
-//! goes. So, with M and T fixed beforehand, everything is (eps, delta)-private for
-//! delta = delta_M(eps) + (1 + e^eps) T.
+//! orders that were fixed beforehand (`../measure.rs`). The noise actually drawn is within total
+//! variation T of theirs, T being the sum over all draws, also where they are chosen adaptively.
+//! So, with M and T fixed beforehand, everything is (eps, delta)-private for delta = delta_M(eps) +
+//! (1 + e^eps) T.
 //!
-//! Both must be fixed: a rule that lets T grow on those paths where M does not could be
-//! played. T is the *allowance*: what takes 2^-20 of delta at the budget's epsilon, or at
-//! [`LARGE`] if that is less, or room for a thousand runs like the first if those need more,
-//! or exactly what the first run needs if it fits only that way. The first run's schedule
-//! depends on no release, so the choice is fixed as well. M is then the largest sum that keeps
-//! the budget, for `rdp` at each order (`../measure.rs`).
+//! Both must be fixed: a rule that lets T grow on those paths where M does not could be exploited.
+//! T is the *allowance*: the value that uses 2^-20 of delta at the budget's epsilon, or at
+//! [`LARGE`] if that is less; or room for a thousand runs like the first if those need more; or
+//! exactly what the first run needs if it fits only that way. The first run's schedule depends on
+//! no release, so the choice is fixed as well. M is then the largest sum that keeps the budget, for
+//! `rdp` at each order (`../measure.rs`).
 //!
 //! # Reference
 //!
@@ -37,11 +37,11 @@ use super::super::real::Real;
 /// The share of delta that is set aside for noise on a lattice: 2^-20.
 const ALLOWED_SHARE: i32 = -20;
 
-/// An epsilon beyond which the allowance is not made smaller: e^-eps would leave no run on a
-/// finer lattice than another's any room, and cost more than a budget beyond it is worth.
+/// An epsilon beyond which the allowance is not made smaller: with e^-eps for a larger one, no
+/// lattice would be fine enough for any run.
 const LARGE: Real = Real::exact(16.0);
 
-/// How many runs like the first the allowance has room for, where they need more; and for
+/// The number of runs like the first for which the allowance has room, where they need more; plus
 /// the rounding of their sum.
 const LIKE_THE_FIRST: Real = Real::from_parts(1000.0, 1e-24);
 
@@ -53,19 +53,19 @@ pub struct Quote {
     pub total: f64,
     /// The budget's delta.
     pub delta: f64,
-    /// What all runs so far cost together.
+    /// The cost of all runs so far together.
     pub spent: f64,
-    /// What this run would add. Infinite where no epsilon reaches delta.
+    /// The cost that this run would add. Infinite where no epsilon reaches delta.
     pub requested: f64,
-    /// What this run costs by itself.
+    /// The cost of this run by itself.
     pub alone: f64,
     /// total - spent
     pub remaining: f64,
     /// requested - remaining where that is positive, otherwise 0.
     pub short_by: f64,
-    /// What all runs would cost together.
+    /// The cost of all runs together, including this one.
     pub spent_after: f64,
-    /// The largest cost by itself of one run that still fits, about.
+    /// The approximate largest cost, by itself, of a run that still fits.
     pub room: f64,
     /// Whether the run may take place.
     pub fits: bool,
@@ -97,7 +97,7 @@ impl Balance {
         }
     }
 
-    /// Charges a run, whether it fits or not: what stands in a ledger has happened.
+    /// Charges a run, whether it fits or not: what a ledger records has happened.
     pub fn charge(&mut self, cost: Cost) {
         self.allowance = Some(self.allowance_with(cost));
         self.amounts = self.amounts.with(cost.amounts, sum_up);
@@ -118,8 +118,8 @@ impl Balance {
         self.total_variation = less(self.total_variation, cost.total_variation);
     }
 
-    /// Upper bound on the epsilon of everything charged, at the budget's delta. Beyond the
-    /// budget the allowance may leave no epsilon at all; then of what was really drawn.
+    /// Upper bound on the epsilon of everything charged, at the budget's delta. Beyond the budget
+    /// there may be no epsilon for the allowance; then this is that of the noise actually drawn.
     pub fn spent(&self) -> f64 {
         let Some(allowance) = self.allowance else {
             return 0.0;
@@ -146,8 +146,8 @@ impl Balance {
         after
     }
 
-    /// What `cost` would come to. Dear: it asks for four epsilons; to grant a run it is
-    /// enough that [`Balance::with`] it [holds](Balance::holds).
+    /// The price of `cost`. Expensive, as it computes four epsilons; to grant a run it is enough
+    /// that [`Balance::with`] it [holds](Balance::holds).
     pub fn quote(&self, cost: Cost) -> Quote {
         let after = self.with(cost);
         let total = self.budget.epsilon().to_f64();
@@ -243,7 +243,7 @@ impl Balance {
     }
 }
 
-/// A sum rounded up. To add to nothing rounds nothing: a first run that fits exactly fits.
+/// A sum rounded up. Adding to zero is not rounded, so that a first run that fits exactly fits.
 fn sum_up(sum: Real, part: Real) -> Real {
     if sum <= Real::ZERO {
         return part;

@@ -206,7 +206,7 @@ fn adaptive_runs_never_pass_the_budget() {
         let mut balance = Balance::new(Measure::Gaussian, budget);
         let mut granted: Vec<Event> = Vec::new();
         let mut misses = 0;
-        // Short of everything, runs are asked for that are ever smaller.
+        // When little is left, smaller and smaller runs are requested.
         while misses < 12 && granted.len() < 2000 {
             let count = 1 + (1000.0 * uniform()) as u64;
             let scale = 4f64.powf(f64::from(misses) + 3.0 * uniform());
@@ -221,7 +221,7 @@ fn adaptive_runs_never_pass_the_budget() {
             if after.holds() {
                 balance = after;
                 granted.extend(events);
-                // Sometimes one that released nothing comes back.
+                // Sometimes a run that released nothing is lifted.
                 if uniform() < 0.05 {
                     balance.lift(cost(multiplier, count, FINE));
                     granted.pop();

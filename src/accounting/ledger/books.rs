@@ -1,4 +1,4 @@
-//! What the entries of a ledger add up to.
+//! The sums of a ledger's entries.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) struct Books {
     open: HashMap<u64, OpenRun>,
     /// Open runs by their last token.
     tokens: HashMap<String, u64>,
-    /// Every run in order, where somebody wants to see them.
+    /// Every run in order, if the history was asked for.
     history: Option<Vec<RunRecord>>,
 }
 
@@ -35,9 +35,9 @@ pub struct Tally {
     pub completed: u64,
     pub stopped: u64,
     pub nothing_released: u64,
-    /// How often a run was interrupted that could then be gone on with.
+    /// How often a run was interrupted and could then be resumed.
     pub interrupted: u64,
-    /// How often a run that was cut short was gone on with.
+    /// How often a run that was cut short was resumed.
     pub resumed: u64,
     /// Repairs after a write that was cut short.
     pub recovered: u64,
@@ -62,14 +62,13 @@ pub struct RunRecord {
     pub date: String,
     pub run: String,
     pub events: Vec<Event>,
-    /// How often it was cut short and gone on with.
+    /// How often it was cut short and resumed.
     pub resumed: u64,
     /// None while it is under way, and for ever if it died.
     pub outcome: Option<Outcome>,
-    /// Releases that took place, an event at a time, when it ended or was interrupted last;
-    /// none known before.
+    /// Releases that took place, by event, when it ended or was interrupted last; unknown before.
     pub released: Option<Vec<u64>>,
-    /// All entries about it, that which charged it first.
+    /// All entries about it, beginning with the one that charged it.
     #[serde(skip)]
     pub entries: Vec<EntryRef>,
 }
@@ -86,8 +85,8 @@ pub struct EntryRef {
 struct OpenRun {
     cost: Cost,
     counts: Box<[u64]>,
-    /// Whether it was ever interrupted or gone on with: then what its last process knows of
-    /// releases is not all there is to know.
+    /// Whether it was ever interrupted or resumed: then its last process does not know of all
+    /// releases.
     went_on: bool,
     /// Its last token, and its charge.
     token: Option<Box<(String, Charged)>>,
@@ -97,11 +96,11 @@ struct OpenRun {
 #[derive(Clone, Debug)]
 pub(super) struct Charged {
     pub at: EntryRef,
-    /// With the run.
+    /// The balance, including the run.
     pub balance: Balance,
 }
 
-/// An entry that cannot stand where it stands.
+/// An entry that is invalid at its place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(super) enum EntryError {
     #[error("it is of format {0}, and this version reads format {FORMAT}")]
@@ -146,7 +145,7 @@ impl Books {
         })
     }
 
-    /// Takes an entry in, or leaves everything as it was.
+    /// Adds an entry, or leaves everything unchanged.
     pub fn apply(&mut self, hash: EntryHash, entry: &Entry) -> Result<(), EntryError> {
         match entry {
             Entry::Ledger(_) => return Err(EntryError::SecondOpening),
@@ -255,8 +254,8 @@ impl Books {
         Ok(())
     }
 
-    /// The last token of the run that this entry charged, if it is under way or died, and
-    /// can be gone on with.
+    /// The last token of the run that this entry charged, if it is under way or died, and can be
+    /// resumed.
     pub fn token(&self, charge: EntryRef) -> Option<&str> {
         let (token, charged) = self.open.get(&charge.entry)?.token.as_deref()?;
         (charged.at == charge).then_some(token.as_str())
@@ -267,7 +266,7 @@ impl Books {
         self.open.contains_key(&entry)
     }
 
-    /// Whether a run that is under way was ever interrupted or gone on with.
+    /// Whether a run that is under way was ever interrupted or resumed.
     pub fn went_on(&self, entry: u64) -> bool {
         self.open.get(&entry).is_some_and(|run| run.went_on)
     }
@@ -278,7 +277,7 @@ impl Books {
         run.token.as_ref().map(|known| &known.1)
     }
 
-    /// Whether the open run of that entry was charged this cost for as many releases.
+    /// Whether the open run of that entry was charged this cost for these events.
     pub fn charges(&self, entry: u64, cost: Cost, events: &[Event]) -> bool {
         self.open.get(&entry).is_some_and(|run| {
             run.cost == cost
@@ -290,7 +289,7 @@ impl Books {
         })
     }
 
-    /// Puts another token in the place of a run's last one.
+    /// Replaces a run's last token.
     fn rotate(&mut self, of: u64, after: &str, token: &str) -> Result<(), EntryError> {
         if self.tokens.contains_key(token) {
             return Err(EntryError::UsedToken);
@@ -305,12 +304,12 @@ impl Books {
         Ok(())
     }
 
-    /// Changes what the history says of the run of entry `of`, which another entry is about.
+    /// Updates the history of the run of entry `of` for another entry about it.
     fn record(&mut self, of: u64, entry: u64, hash: EntryHash, change: impl Fn(&mut RunRecord)) {
         let Some(history) = &mut self.history else {
             return;
         };
-        // In order of entries, since they were pushed so.
+        // Sorted by entry, as they were pushed in that order.
         if let Ok(i) = history.binary_search_by_key(&of, |run| run.entry) {
             history[i].entries.push(EntryRef { entry, hash });
             change(&mut history[i]);
@@ -330,9 +329,10 @@ impl Books {
         let run = self.open.get(&of).ok_or(EntryError::NotOpen(of))?;
         let covers = released.len() == run.counts.len()
             && released.iter().zip(&run.counts).all(|(r, c)| r <= c);
-        match covers {
-            true => Ok(()),
-            false => Err(EntryError::TooManyReleased(of)),
+        if covers {
+            Ok(())
+        } else {
+            Err(EntryError::TooManyReleased(of))
         }
     }
 
@@ -344,8 +344,8 @@ impl Books {
                 if released.iter().any(|&count| count > 0) {
                     return Err(EntryError::ReleasedAfterAll(of));
                 }
-                // Earlier programs wrote this of runs that had been gone on with from a
-                // copy: what the copy released is not known.
+                // Earlier versions wrote this for runs that had been resumed from a copy: how much
+                // the copy released is unknown.
                 if !run.went_on {
                     self.balance.lift(run.cost);
                 }

@@ -1,4 +1,4 @@
-//! Reading a ledger: the chain of its lines, from any place where it was whole.
+//! Reading a ledger: the chain of its lines, from any point at which it was whole.
 //!
 //! A line that does not carry the number and the hash of the one before breaks the
 //! chain. There is one exception. A write that was cut short (a power cut, a full disk)
@@ -7,7 +7,7 @@
 //! `recovered` entry, which says where the torn bytes are and what their hash is, so
 //! that nothing is ever taken out of the file.
 //!
-//! What the ledger's head covers was on the disk once, so there a torn tail is damage.
+//! All that the ledger's head covers was once on the disk, so a torn tail there is damage.
 
 use std::io::{self, BufRead};
 
@@ -31,15 +31,15 @@ pub(super) struct Chain {
     pub tail: Tail,
 }
 
-/// What stands at the end of the file.
+/// The end of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tail {
     /// The line feed of the last entry.
     Whole,
     /// The last entry without its line feed. It counts: no charge is lost.
     NoLineFeed,
-    /// Part of a line, which does not. Length and hash are those of these bytes and of
-    /// the line feed that a repair puts after them.
+    /// Part of a line, which does not count. Length and hash are those of these bytes and of the
+    /// line feed that a repair puts after them.
     Torn { length: u64, hash: EntryHash },
 }
 
@@ -51,17 +51,17 @@ pub(super) enum ChainError {
     Damage(#[from] Damage),
 }
 
-/// Bytes that are not the entry that should stand there, until a repair is found.
+/// Bytes in place of the next entry that are not one, until a repair is found.
 struct Suspect {
     begin: u64,
     hash: Sha256,
-    /// What is wrong if there is no repair.
+    /// The damage if there is no repair.
     damage: Damage,
     /// Whether a write that was cut short may have left them.
     looks_torn: bool,
 }
 
-/// The head, and whether the chain has come to where it points.
+/// The head, and whether the chain has reached the place to which it points.
 struct Checkpoint<'a> {
     head: Option<&'a Head>,
     passed: bool,
@@ -97,8 +97,8 @@ impl Chain {
             end: line.len() as u64 + 1,
             tail: Tail::Whole,
         };
-        // Later, what has been read may be ahead of the head: a crash came between the
-        // two. But no head was ever written that does not cover the first line.
+        // After the first line, the ledger may be ahead of its head, if a crash came between the
+        // two writes. But every head ever written covers the first line.
         if let Some(head) = head
             && head.bytes < chain.end
         {
@@ -163,7 +163,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Takes in a line that was made on this very state, and has no file.
+    /// Adds a line that was made from this state of a ledger without a file.
     pub fn read_line(&mut self, line: &[u8]) -> Result<(), Damage> {
         self.last = self.next(self.end, line)?;
         self.entries += 1;
@@ -171,7 +171,7 @@ impl Chain {
         Ok(())
     }
 
-    /// Takes in a line that should be the next entry.
+    /// Adds a line that should be the next entry.
     fn next(&mut self, offset: u64, line: &[u8]) -> Result<EntryHash, Damage> {
         let number = self.entries + 1;
         let damage = |why| Damage::Entry {
@@ -205,9 +205,9 @@ impl Chain {
         Ok(hash)
     }
 
-    /// Takes in a line that says that everything since `bad` began is torn.
+    /// Adds a line that declares everything since the beginning of `bad` to be torn.
     fn repair(&mut self, bad: &Suspect, begin: u64, line: &[u8]) -> Result<EntryHash, Damage> {
-        // Cheap for the lines after an edited one, which are many.
+        // A cheap test for the lines after an edited one, of which there are many.
         if !line.starts_with(RECOVERED) {
             return Err(bad.damage.clone());
         }

@@ -142,7 +142,7 @@ fn three_runs() -> Text {
     text
 }
 
-/// A run that was cut short twice, beside another.
+/// A run that was cut short twice, and another run.
 fn long_runs() -> Text {
     let mut text = Text::new();
     text.reserve_resumable("a");
@@ -153,8 +153,8 @@ fn long_runs() -> Text {
     text
 }
 
-// Wrong here: a copy of an earlier state goes on behind an interruption, or an interruption
-// that is not the run's own is believed.
+// Wrong here: a copy of an earlier state is resumed after an interruption, or an interruption that
+// is not the run's own is believed.
 #[test]
 fn an_interruption_changes_the_token_and_keeps_the_charge() {
     let mut text = Text::new();
@@ -193,8 +193,8 @@ fn an_interruption_changes_the_token_and_keeps_the_charge() {
     }
 }
 
-// Wrong here: a copy that was gone on with and stopped at once lifts the charge of releases
-// that the original made. Earlier programs wrote such lines.
+// Wrong here: a copy that was resumed and stopped at once lifts the charge of releases that the
+// original made. Earlier programs wrote such lines.
 #[test]
 fn a_run_that_was_gone_on_with_is_never_lifted() {
     let spent = |change: fn(&mut Text)| {
@@ -238,7 +238,7 @@ fn entries_add_up() {
     assert!((spent(&chain) / spent(&two) - 1.0).abs() < 1e-15);
 }
 
-// Wrong here: a run that goes on is charged again, or a copy of it goes on as well.
+// Wrong here: a resumed run is charged again, or a copy of it is resumed as well.
 #[test]
 fn a_run_goes_on_on_its_charge_and_by_its_last_token() {
     let text = long_runs();
@@ -287,7 +287,7 @@ fn a_run_goes_on_on_its_charge_and_by_its_last_token() {
     assert_eq!(chain.books.charged("e").unwrap().at.entry, 4);
 }
 
-// What the version before wrote, to the byte.
+// The bytes that the previous version wrote.
 #[test]
 fn a_ledger_from_before_runs_could_go_on_is_read() {
     let mut text = Text::new();
@@ -298,7 +298,7 @@ fn a_ledger_from_before_runs_could_go_on_is_read() {
     assert_eq!(read(&text.bytes, None).unwrap().books.tally.runs, 1);
 }
 
-// Every bit of the file matters: wherever one is flipped, the ledger no longer holds.
+// Every bit of the file matters: the ledger no longer holds if any of them is flipped.
 #[test]
 fn an_edit_anywhere_shows() {
     for text in [three_runs(), long_runs()] {
@@ -312,7 +312,7 @@ fn an_edit_anywhere_shows() {
     }
 }
 
-// Without the head, what is cut at a line's end looks whole, and a cut line looks torn.
+// Without the head, a file cut at a line's end looks whole, and a cut line looks torn.
 #[test]
 fn a_cut_anywhere_shows_by_the_head() {
     let text = long_runs();
@@ -363,7 +363,7 @@ fn lines_that_are_moved_removed_or_doubled_show() {
             }
         }
     }
-    // In the middle the chain shows it by itself.
+    // In the middle the chain alone shows it.
     let text = three_runs();
     let lines: Vec<&[u8]> = text.bytes.split_inclusive(|&byte| byte == b'\n').collect();
     let error = read(&[&lines[..2], &lines[3..]].concat().concat(), None).unwrap_err();

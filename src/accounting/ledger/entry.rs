@@ -29,12 +29,12 @@ pub(super) enum Entry {
         /// Who asked, in a few words.
         run: String,
         events: Vec<StoredEvent>,
-        /// What the run's watermark beside the ledger must carry, see `watermark`; none of a
-        /// run that cannot be gone on with.
+        /// The token that the run's watermark next to the ledger must carry, see `watermark`; none
+        /// for a run that cannot be resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<String>,
     },
-    /// A run that was cut short goes on, on the same charge.
+    /// A run that was cut short is resumed on the same charge.
     Resumed {
         entry: u64,
         previous: EntryHash,
@@ -43,10 +43,10 @@ pub(super) enum Entry {
         of: u64,
         /// The token of the run's entry before this one.
         after: String,
-        /// The one that takes its place.
+        /// The token that replaces it.
         token: String,
     },
-    /// A run was interrupted and can go on; its token is another one from now on.
+    /// A run was interrupted and can be resumed; it has a new token from now on.
     Interrupted {
         entry: u64,
         previous: EntryHash,
@@ -108,12 +108,11 @@ pub(super) struct Opening {
 pub enum Outcome {
     /// All of it ran. The charge stays.
     Completed,
-    /// It stopped early. The whole schedule stays charged: when it stopped may depend
-    /// on what was released, and to claim less for a run that was cut short would be
-    /// to choose the claim by the data.
+    /// It stopped early. The whole schedule stays charged: when it stopped may depend on what was
+    /// released, so a smaller claim for a run that was cut short would be chosen by the data.
     Stopped,
-    /// It ended before its first release. Its charge is lifted, unless the run was ever
-    /// interrupted or gone on with.
+    /// It ended before its first release. Its charge is lifted, unless the run was ever interrupted
+    /// or resumed.
     NothingReleased,
 }
 

@@ -1,4 +1,4 @@
-//! Why a ledger refuses.
+//! The errors of a ledger.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::balance::Quote;
 use super::stored_event::StoredEventError;
 use super::terms::TermsError;
 
-/// Why a budget or its ledger does not do what is asked of it.
+/// The reason why a budget or its ledger refuses a request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
@@ -22,11 +22,11 @@ pub enum LedgerError {
     )]
     Refused(Box<Quote>),
     #[error(
-        "this run's relation is {run} and the ledger's is {ledger}: an epsilon under the one is none under the other. Give `--relation {ledger}`, or use a ledger of the run's relation"
+        "this run's relation is {run} and the ledger's is {ledger}: an epsilon under one says nothing under the other. Give `--relation {ledger}`, or use a ledger of the run's relation"
     )]
     Relation { run: Relation, ledger: Relation },
     #[error(
-        "this run protects a unit `{}`, and the ledger counts for a unit `{}`: what one costs says nothing about the other. {}",
+        "this run protects a unit `{}`, and the ledger counts for a unit `{}`: the cost for one says nothing about the cost for the other. {}",
         run.escape_debug(), ledger.escape_debug(), unit_advice(ledger)
     )]
     Unit { run: String, ledger: String },
@@ -41,18 +41,18 @@ pub enum LedgerError {
     #[error("`{}` exists already; a ledger is never written over. Choose another name", .0.display())]
     Exists(PathBuf),
     #[error(
-        "`{head}` exists and `{ledger}` does not: the ledger was removed or renamed, or making it was cut short. Bring the ledger back; if no run was ever charged to it, remove `{head}`",
+        "`{head}` exists and `{ledger}` does not: the ledger was removed or renamed, or its creation was cut short. Restore the ledger; if no run was ever charged to it, remove `{head}`",
         head = head.display(), ledger = ledger.display()
     )]
     HeadWithoutLedger { head: PathBuf, ledger: PathBuf },
     #[error("the ledger `{}` does not hold: {damage}", path.display())]
     Damaged { path: PathBuf, damage: Damage },
-    #[error("the ledger `{}` is in use by another run, since {} seconds at least; try again when that has moved on", path.display(), waited.as_secs())]
+    #[error("the ledger `{}` is in use by another run and stayed so for {} seconds; try again later", path.display(), waited.as_secs())]
     InUse { path: PathBuf, waited: Duration },
     #[error("cannot read the ledger `{}`: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error(
-        "cannot write the ledger `{}`: {source}. It is sound: an entry that did not reach the disk whole does not count, and one that did is not lost", path.display()
+        "cannot write the ledger `{}`: {source}. It is sound: an entry that did not completely reach the disk does not count, and one that did is not lost", path.display()
     )]
     Write { path: PathBuf, source: io::Error },
     #[error("an earlier failure left this session without a sound state; open the ledger again")]
@@ -62,19 +62,19 @@ pub enum LedgerError {
     )]
     NotOpen,
     #[error(
-        "the run of entry {entry} is under way in another process, of which this is a copy: one of them can go on, when that one has ended"
+        "the run of entry {entry} is under way in another process, of which this is a copy: only one of them can be resumed, after that process has ended"
     )]
     UnderWay { entry: u64 },
     #[error(
-        "the ledger has no run under way that this could go on with: it has ended, or the ledger was put back to an earlier state. What was charged stays charged"
+        "the ledger has no such run under way: it has ended, or the ledger was put back to an earlier state. What was charged stays charged"
     )]
     NotResumable,
     #[error(
-        "this is not the last state of its run: the run was gone on with elsewhere, from a copy, or this was put back from a backup. To go on from here would release anew what was released before. What was charged stays charged; begin another run, with a charge of its own"
+        "this is not the last state of its run: the run was gone on with elsewhere, from a copy, or this was restored from a backup. Resuming from here would repeat releases under new noise. What was charged stays charged; begin a new run, with its own charge"
     )]
     OlderState,
     #[error(
-        "`{}`, which says how far the run has come, is missing or damaged, so that it cannot be gone on with; it belongs to the ledger, as the head does. What was charged stays charged", .0.display()
+        "`{}`, which says how far the run has come, is missing or damaged, so that the run cannot be resumed; it belongs to the ledger, as the head does. What was charged stays charged", .0.display()
     )]
     NoWatermark(PathBuf),
     #[error(
@@ -86,7 +86,7 @@ pub enum LedgerError {
     #[error("cannot write `{}`, which says how far a run has come: {source}", path.display())]
     Watermark { path: PathBuf, source: io::Error },
     #[error(
-        "the ledger has other events for this run than its plan: the settings or the program have changed since it began"
+        "the events of this run in the ledger differ from its plan: the settings or the program have changed since it began"
     )]
     OtherPlan,
     #[error(transparent)]
@@ -95,32 +95,32 @@ pub enum LedgerError {
     Internal(String),
 }
 
-/// What is wrong with a ledger's file.
+/// A fault in a ledger's file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
     #[error(
-        "its first line is missing or incomplete. If making it was cut short, no run was ever charged: then remove it, and the file with `.head` after its name, and make it again"
+        "its first line is missing or incomplete. If its creation was cut short, no run was ever charged: then remove it, and the file of the same name with `.head` appended, and create it again"
     )]
     NoFirstLine,
     #[error("its first line is not that of a ledger")]
     NotALedger,
-    #[error("entry {number} (at byte {offset}) cannot stand there: {why}")]
+    #[error("entry {number} (at byte {offset}) is invalid: {why}")]
     Entry {
         number: u64,
         offset: u64,
         why: String,
     },
     #[error(
-        "entry {number} is not the one that was written last, as the head file has it: it or one before was edited, or lines were removed and others added"
+        "entry {number} is not the one that was written last, according to the head file: it or one before was edited, or lines were removed and others added"
     )]
     NotAsTheHeadSays { number: u64 },
     #[error(
-        "it ends after entry {entries}, and {expected} were written, as the head file has it: entries at its end are missing, or cut"
+        "it ends after entry {entries}, and {expected} were written, according to the head file: entries at its end are missing, or cut short"
     )]
     Truncated { entries: u64, expected: u64 },
     #[error(
-        "its head `{}` is missing, so that nobody can tell whether entries at the end are missing too. If the ledger was moved, move the head with it; to go on without, `dpm ledger adopt`, which leaves a note in the ledger", .0.display()
+        "its head `{}` is missing, so that missing entries at the end could not be noticed. If the ledger was moved, move the head with it; to continue without it, use `dpm ledger adopt`, which leaves a note in the ledger", .0.display()
     )]
     HeadMissing(PathBuf),
     #[error("its head `{}` cannot be read: {why}", path.display())]
@@ -135,7 +135,7 @@ pub enum Damage {
     NotTheRuns(String),
 }
 
-/// An epsilon for people.
+/// An epsilon for people to read.
 pub(super) fn figure(epsilon: f64) -> String {
     if epsilon == 0.0 || epsilon >= 1e-3 {
         format!("{epsilon:.6}")

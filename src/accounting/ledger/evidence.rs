@@ -1,16 +1,16 @@
-//! What a run's report says of its charge, against the ledger.
+//! Comparison of a run's report of its charge with the ledger.
 
 use super::books::{Books, EntryRef};
 use super::entry::Outcome;
 
-/// What a run says of itself.
+/// What a run's report says about its charge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// The ledger's id.
     pub ledger: String,
     /// The entry that charged it.
     pub charge: EntryRef,
-    /// The last entry about it when it was written, where it names one.
+    /// The last entry about it when the report was written, where it names one.
     pub last: Option<EntryRef>,
     /// How many of each event's releases took place.
     pub released: Vec<u64>,
@@ -19,8 +19,8 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// What is worth knowing about a run that holds; or what does not, in words. `books` have
-    /// their history.
+    /// A note about a run that agrees with the ledger, or an explanation of the difference. `books`
+    /// must have their history.
     pub(super) fn check(&self, books: &Books) -> Result<Option<&'static str>, String> {
         if self.ledger != books.opening.id {
             let id = self.ledger.escape_debug();

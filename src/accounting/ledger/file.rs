@@ -25,7 +25,8 @@ pub(super) struct LedgerFile {
     patience: Duration,
 }
 
-/// What distinguishes a file from one that takes its name, where the system can tell.
+/// The system's identity of a file, by which it differs from another that takes its name; none
+/// where the system has none.
 pub(super) type Identity = Option<(u64, u64)>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl LedgerFile {
                 ledger: path.to_path_buf(),
             });
         }
-        // The one who makes the file makes the ledger.
+        // Whichever process creates the file creates the ledger.
         let file = OpenOptions::new()
             .read(true)
             .append(true)
@@ -102,7 +103,7 @@ impl LedgerFile {
                 source,
             },
         };
-        // One ledger, one head, by whatever links it is reached.
+        // A ledger has one head, whichever links lead to it.
         let path = path.canonicalize().map_err(read_error)?;
         let file = File::open(&path).map_err(read_error)?;
         let ledger = LedgerFile {
@@ -122,14 +123,14 @@ impl LedgerFile {
         self.catch_up(&file, chain)
     }
 
-    /// Adds an entry: what `decide` makes of the ledger as it is then, given the
-    /// entry's number and the hash of the one before. Nobody else adds meanwhile. The
-    /// entry is on the disk when this returns, its head too.
+    /// Adds the entry that `decide` returns for the ledger as it is then, given the entry's number
+    /// and the hash of the one before. No other process adds one meanwhile. When this returns, the
+    /// entry and the new head are on the disk.
     ///
     /// # Errors
     ///
-    /// If writing fails, the entry may have reached the disk or not; the file is sound
-    /// either way.
+    /// If writing fails, the entry may or may not have reached the disk; the file is sound either
+    /// way.
     pub fn append(
         &self,
         chain: &mut Chain,
@@ -218,7 +219,7 @@ impl LedgerFile {
         head.publish().map_err(fail)?;
 
         for (hash, entry) in repair.into_iter().chain([(last, entry)]) {
-            // What was just decided on this very state cannot contradict it.
+            // An entry that was just decided on this state cannot contradict it.
             chain.books.apply(hash, &entry).map_err(|why| {
                 self.damaged(Damage::Entry {
                     number,
@@ -256,7 +257,7 @@ impl LedgerFile {
                 expected: chain.entries,
             }));
         }
-        // A line feed that was missing may have come since: there is no line to go on from.
+        // A missing line feed may have been added since: there is no line to continue from.
         if chain.tail == Tail::NoLineFeed {
             file.rewind().map_err(|source| self.read_error(source))?;
             let with_history = chain.books.has_history();

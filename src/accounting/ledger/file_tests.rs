@@ -1,5 +1,5 @@
 //! The file of a ledger, tortured: every byte of it lost or changed, every write cut
-//! short, and the lock held by somebody who never lets go.
+//! short, and the lock held by a process that never releases it.
 
 use std::fs;
 
@@ -160,7 +160,7 @@ fn a_write_cut_short_at_any_byte_is_repaired() {
     });
     for at in places {
         place.put(&after[..at], &old_head);
-        // What a crash before the head was renamed leaves as well.
+        // A crash before the head was renamed leaves this file as well.
         fs::write(place.folder.path().join("l.head.new"), &new_head[..at % 40]).unwrap();
         let statement = place
             .statement()
@@ -188,7 +188,7 @@ fn a_write_cut_short_at_any_byte_is_repaired() {
     }
 }
 
-// Wrong here: a run that hangs for ever, or one that goes on without the lock.
+// Wrong here: a run that hangs for ever, or one that continues without the lock.
 #[test]
 fn a_ledger_that_stays_locked_is_given_up() {
     let place = Place::new();

@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for EntryHash {
 mod tests {
     use super::*;
 
-    // FIPS 180-2, appendix B.1: an officer must get the same with `sha256sum`.
+    // FIPS 180-2, appendix B.1: a privacy officer must get the same result with `sha256sum`.
     #[test]
     fn it_is_sha_256_in_hexadecimal() {
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

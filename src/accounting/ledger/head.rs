@@ -1,9 +1,9 @@
-//! The head of a ledger: a small file beside it that says how far it goes.
+//! The head of a ledger: a small file next to it that says how far it goes.
 //!
-//! A chain of hashes shows an edit in its middle. That lines are missing at its end it
-//! cannot show, so after each entry the number of entries, the length of the file and the
-//! last hash are kept apart. The head is replaced as a whole, so it is never torn; the
-//! ledger is on the disk before it, so it is never ahead.
+//! A chain of hashes shows an edit in its middle. It cannot show that lines are missing at its end,
+//! so after each entry the number of entries, the length of the file and the last hash are kept
+//! separately. The head is replaced as a whole, so it is never torn; the ledger is on the disk
+//! before it, so it is never ahead.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -27,7 +27,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Where the head of the ledger at `path` stands.
+    /// The path of the head of the ledger at `path`.
     pub fn path_of(ledger: &Path) -> PathBuf {
         with_suffix(ledger, ".head")
     }
@@ -46,8 +46,8 @@ impl Head {
         }
     }
 
-    /// Puts the head on the disk under a temporary name, so that what can fail has
-    /// failed before the ledger is written. One name will do: the ledger is locked.
+    /// Writes the head to the disk under a temporary name, so that whatever can fail fails before
+    /// the ledger is written. One name is enough: the ledger is locked.
     pub fn prepare(&self, ledger: &Path) -> io::Result<Prepared> {
         let prepared = Prepared {
             temporary: with_suffix(ledger, ".head.new"),

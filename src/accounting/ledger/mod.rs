@@ -2,22 +2,22 @@
 //!
 //! A [`Session`] is the budget; with a file behind it, it is a ledger. The file has a
 //! line for each thing that happened: the terms; a run's schedule, charged before its
-//! first release; how it ended. Nothing is ever changed or taken out. docs/ledger.md
-//! tells a privacy officer what that proves and what it does not.
+//! first release; how it ended. Nothing is ever changed or taken out. docs/ledger.md tells a
+//! privacy officer what that proves and what it does not prove.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `terms` | what the budget is for |
-//! | `balance` | the filter: what is charged, and whether a further run fits |
+//! | `balance` | the filter: what is charged, and whether another run fits |
 //! | `stored_event`, `entry`, `hash` | the lines of the file |
 //! | `books` | what the entries add up to |
 //! | `chain` | reading: the chain of hashes, and tails that a crash has torn |
-//! | `head` | the file beside it that shows missing lines |
+//! | `head` | the file next to it that shows missing lines |
 //! | `file` | locking, and appending so that a crash loses no charge |
-//! | `watermark` | how far a run that can be gone on with may have come |
+//! | `watermark` | a bound on the releases of a resumable run |
 //! | `slot` | values on the disk that are whole or recognisably not |
 //! | `evidence` | what a run's report says, against the ledger |
-//! | `session` | the way in |
+//! | `session` | the interface |
 
 mod balance;
 mod books;

@@ -22,12 +22,12 @@ use super::stored_event::StoredEvent;
 use super::terms::Terms;
 use super::watermark::{Grant, HeldWatermark, InMemory, random_id};
 
-/// A budget of one data set, from which any number of analyses take, one after another
-/// or at once, in this process or, with a ledger, in several.
+/// The budget of one data set, to which any number of analyses are charged, one after another or at
+/// once, in this process or, with a ledger, in several.
 ///
 /// A run is charged in whole before its first release: [`Session::reserve`] either
-/// charges it or refuses, and the [`Reservation`] that it gives holds the [`Meter`] that
-/// grants the releases.
+/// charges it or refuses, and the [`Reservation`] that it gives holds the [`Meter`] that grants the
+/// releases.
 ///
 /// ```
 /// use dpm::accounting::{Accountant, Budget, Event, Relation, Request, Session, Terms};
@@ -65,15 +65,15 @@ struct State {
 /// A run that asks for its share.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What it is, in a few words, for whoever reads the ledger.
+    /// A description in a few words, for readers of the ledger.
     pub run: &'a str,
-    /// The whole schedule: everything it may release.
+    /// The whole schedule: every release that it may make.
     pub events: &'a [Event],
     pub relation: Relation,
     pub unit: &'a str,
 }
 
-/// What a budget's account looks like.
+/// The state of a budget's account.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statement {
     /// The ledger's id, chosen at random.
@@ -93,7 +93,7 @@ pub struct Statement {
     pub remaining: f64,
     /// The largest epsilon of one further run, by itself and at `delta`, that fits.
     pub room: f64,
-    /// What the budget counts with, beside epsilons: whether it is kept.
+    /// Whether the budget is kept, by the measure that it sums.
     pub holds: bool,
     pub entries: u64,
     /// The hash of the last entry.
@@ -123,7 +123,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Something is there already, or it cannot be written.
+    /// The path exists already, or cannot be written.
     pub fn create(path: impl AsRef<Path>, terms: &Terms) -> Result<Session, LedgerError> {
         let path = path.as_ref();
         let id = random_id().map_err(|source| LedgerError::Write {
@@ -134,11 +134,11 @@ impl Session {
         Ok(Session::of(chain, Some(file)))
     }
 
-    /// A ledger that is there. All of it is read and checked.
+    /// Opens a ledger. All of it is read and checked.
     ///
     /// # Errors
     ///
-    /// It is not there, cannot be read, or does not hold.
+    /// It does not exist, cannot be read, or does not hold.
     pub fn open(path: impl AsRef<Path>) -> Result<Session, LedgerError> {
         let (file, chain) = LedgerFile::open(path.as_ref(), HeadRule::Required, false)?;
         Ok(Session::of(chain, Some(file)))
@@ -151,8 +151,8 @@ impl Session {
         Ok(Session::of(chain, Some(file)))
     }
 
-    /// Goes on with a ledger whose head is lost. An entry says so for ever, since
-    /// nobody knows then whether entries are missing at its end.
+    /// Continues with a ledger whose head is lost. An entry records this permanently, since nobody
+    /// can then know whether entries are missing at its end.
     pub fn adopt(path: impl AsRef<Path>) -> Result<Session, LedgerError> {
         LedgerFile::adopt(path.as_ref(), today())?;
         Session::open(path)
@@ -178,18 +178,18 @@ impl Session {
         }
     }
 
-    /// What the budget is for.
+    /// The terms of the budget.
     pub fn terms(&self) -> Result<Terms, LedgerError> {
         self.with(|state| Ok(state.chain.books.terms.clone()))
     }
 
-    /// Where the ledger stands; `None` in memory.
+    /// The path of the ledger; `None` in memory.
     pub fn path(&self) -> Result<Option<PathBuf>, LedgerError> {
         let path = |file: &LedgerFile| file.path().to_path_buf();
         self.with(|state| Ok(state.file.as_ref().map(path)))
     }
 
-    /// What is spent and what is left now, other processes' runs included.
+    /// The amounts spent and left now, including other processes' runs.
     pub fn statement(&self) -> Result<Statement, LedgerError> {
         self.with(|state| {
             state.refresh()?;
@@ -202,11 +202,11 @@ impl Session {
         self.with(|state| Ok(state.chain.books.history().to_vec()))
     }
 
-    /// What a run would cost now; nothing is charged.
+    /// The cost of a run at this moment; nothing is charged.
     ///
     /// # Errors
     ///
-    /// Another relation or unit than the budget's; events that make no sense.
+    /// A relation or unit other than the budget's; invalid events.
     pub fn quote(&self, request: &Request) -> Result<Quote, LedgerError> {
         self.with(|state| {
             let cost = check(request, &state.chain.books.terms)?;
@@ -225,10 +225,10 @@ impl Session {
         self.reserve_with(request, None)
     }
 
-    /// As [`Session::reserve`], of a run of so many chains that can be gone on with when it
-    /// was cut short: [`Session::resume`]. Its meter gives nothing before
-    /// [`Reservation::grant`]. `token` is 128 random bits by which
-    /// [`Session::find_charge`] finds the charge of a process that died before it knew of it.
+    /// As [`Session::reserve`], for a run of this many chains that can be resumed after it was cut
+    /// short: [`Session::resume`]. Its meter grants nothing before [`Reservation::grant`]. `token`
+    /// is 128 random bits by which [`Session::find_charge`] finds the charge of a process that died
+    /// before it learned of the charge.
     pub fn reserve_resumable(
         &self,
         request: &Request,
@@ -238,8 +238,8 @@ impl Session {
         self.reserve_with(request, Some((token, chains)))
     }
 
-    /// The charge of a run that was reserved with this token and neither interrupted, gone
-    /// on with nor settled since.
+    /// The charge of a run that was reserved with this token and has since been neither
+    /// interrupted, resumed nor settled.
     pub fn find_charge(&self, token: &str) -> Result<Option<EntryRef>, LedgerError> {
         self.with(|state| {
             state.refresh()?;
@@ -247,8 +247,8 @@ impl Session {
         })
     }
 
-    /// Whether the run with this charge can be gone on with: it is under way, or was cut
-    /// short.
+    /// Whether the run with this charge is still open: it is under way, or was cut short and can be
+    /// resumed.
     pub fn is_open(&self, charge: EntryRef) -> Result<bool, LedgerError> {
         self.with(|state| {
             state.refresh()?;
@@ -256,16 +256,15 @@ impl Session {
         })
     }
 
-    /// Goes on with a run that was cut short, on the charge it has. `states`: what the last
-    /// state of each chain allowed it. The meter counts all that was granted before as
-    /// released.
+    /// Resumes a run that was cut short, on its existing charge. `states`: what the last state of
+    /// each chain allowed it. The meter counts everything granted before as released.
     ///
-    /// Of several who go on from one state, such as from a copy, one can.
+    /// If several processes resume from one state, such as from a copy, only one can.
     ///
     /// # Errors
     ///
-    /// The run is not open; these are not its last states; another process is at it; its
-    /// events are others; a ledger that does not hold or cannot be written.
+    /// The run is not open; these are not its last states; another process is running it; its
+    /// events differ; the ledger does not hold or cannot be written.
     pub fn resume(
         &self,
         request: &Request,
@@ -350,7 +349,7 @@ impl Session {
                 if !balance.with(cost).holds() {
                     return Err(LedgerError::Refused(Box::new(balance.quote(cost))));
                 }
-                // Before the charge: a charge without a watermark is never gone on with.
+                // Before the charge: a charge without a watermark could never be resumed.
                 if let Some((token, chains)) = resumable {
                     watermark = Some(match &file {
                         Some(file) => HeldWatermark::create(
@@ -391,15 +390,15 @@ impl Session {
         })
     }
 
-    /// Checks what a run says of itself against this ledger, opened with its history: that
-    /// nothing at or before its entries was taken out or changed since, that it released
-    /// no more than the ledger knows of, and that it ended as the ledger says.
+    /// Checks a run's report against this ledger, which must be open with its history: that no
+    /// entry up to the run's was removed or changed since, that the run released no more than the
+    /// ledger knows of, and that it ended as the ledger says.
     ///
-    /// Gives what is worth knowing about a run that holds.
+    /// Returns a note, if there is one, about a run that agrees with the ledger.
     ///
     /// # Errors
     ///
-    /// It does not hold.
+    /// The report disagrees with the ledger.
     pub fn check_evidence(&self, run: &Evidence) -> Result<Option<&'static str>, LedgerError> {
         self.with(|state| {
             let checked = run.check(&state.chain.books);
@@ -490,7 +489,7 @@ impl State {
 
 /// A run that has been charged. Its [`Meter`] grants what was charged and no more.
 ///
-/// Dropped without a word, the charge stays, as it does when the process dies.
+/// If it is dropped, the charge stays, as it does when the process dies.
 #[derive(Debug)]
 #[must_use = "a reservation is charged; say with `complete` or `stop` how the run ended"]
 pub struct Reservation<'a> {
@@ -500,7 +499,7 @@ pub struct Reservation<'a> {
     charge: EntryRef,
     balance: Balance,
     meter: Meter,
-    /// Of a run that can be gone on with.
+    /// The watermark of a resumable run.
     watermark: Option<Mutex<HeldWatermark>>,
 }
 
@@ -512,7 +511,7 @@ pub struct Settlement {
 }
 
 impl Reservation<'_> {
-    /// Where the run's releases are charged, one by one.
+    /// The meter on which the run's releases are counted, one by one.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -527,33 +526,33 @@ impl Reservation<'_> {
         &self.terms
     }
 
-    /// The entry that charged it, which a report should name: with its hash, whoever holds
-    /// the report can tell that the ledger has lost nothing up to there.
+    /// The entry that charged it, which a report should name: its hash shows a reader of the report
+    /// that the ledger has lost nothing up to that entry.
     pub fn charge(&self) -> EntryRef {
         self.charge
     }
 
-    /// Upper bound on the epsilon of everything charged when this was, at the budget's
-    /// delta.
+    /// Upper bound, at the budget's delta, on the epsilon of everything charged up to and including
+    /// this run.
     pub fn spent(&self) -> f64 {
         self.balance.spent()
     }
 
-    /// Announces a state of a chain that is about to be written: from here on the meter gives
-    /// no more than that state and those of the other chains say, so that whoever finds the
-    /// state goes on behind all that was released.
+    /// Announces a state of a chain that is about to be written: from now on the meter grants no
+    /// more than that state and those of the other chains say, so that a process that resumes from
+    /// the state begins after all releases that were made.
     ///
     /// # Errors
     ///
-    /// The run is not resumable; the state does not follow the chain's last; more was
-    /// released than the states of all chains say.
+    /// The run is not resumable; the state does not follow the chain's last; more releases were
+    /// made than the states of all chains say.
     pub fn prepare(&self, chain: usize, state: &Grant) -> Result<(), LedgerError> {
         self.prepared(&*self.held()?, chain, state).map(|_| ())
     }
 
-    /// Grants a chain of a resumable run the releases that one of its states allows, which
-    /// was [prepared](Reservation::prepare) and is on the disk. When this returns the ledger
-    /// knows of it, and the meter gives the releases.
+    /// Grants a chain of a resumable run the releases that one of its states allows; the state was
+    /// [prepared](Reservation::prepare) and is on the disk. When this returns, the ledger knows of
+    /// the grant, and the meter grants the releases.
     ///
     /// # Errors
     ///
@@ -572,7 +571,7 @@ impl Reservation<'_> {
         watermark.lock().map_err(|_| LedgerError::Poisoned)
     }
 
-    /// The releases that all chains may come to with this state.
+    /// The releases that all chains may reach with this state.
     fn prepared(
         &self,
         watermark: &HeldWatermark,
@@ -583,9 +582,10 @@ impl Reservation<'_> {
             return Err(LedgerError::OtherPlan);
         }
         let released = watermark.with(chain, state)?;
-        match self.meter.narrow(&released) {
-            true => Ok(released),
-            false => Err(LedgerError::MoreThanGranted),
+        if self.meter.narrow(&released) {
+            Ok(released)
+        } else {
+            Err(LedgerError::MoreThanGranted)
         }
     }
 
@@ -595,15 +595,14 @@ impl Reservation<'_> {
     }
 
     /// The run ended early, for good. The whole schedule stays charged, unless the meter has
-    /// granted nothing and the run was never gone on with: then nothing was released, and
-    /// the charge is lifted.
+    /// granted nothing and the run was never resumed: then nothing was released, and the charge is
+    /// lifted.
     pub fn stop(self) -> Result<Settlement, LedgerError> {
         self.settle(Outcome::Stopped)
     }
 
-    /// A resumable run was interrupted, and can be gone on with: by whoever has its last
-    /// states, and not by who has a copy of earlier ones. To be called before anything that
-    /// the run has released is shown to anyone.
+    /// A resumable run was interrupted, and can be resumed from its last states, but not from a
+    /// copy of earlier ones. Call this before any release of the run is shown to anyone.
     ///
     /// # Errors
     ///
@@ -685,7 +684,7 @@ fn new_token() -> Result<String, LedgerError> {
     random_id().map_err(in_memory)
 }
 
-/// What a request costs, if it is one for this budget.
+/// The cost of a request, if it is one for this budget.
 fn check(request: &Request, terms: &Terms) -> Result<Cost, LedgerError> {
     if request.relation != terms.relation() {
         return Err(LedgerError::Relation {
@@ -701,7 +700,7 @@ fn check(request: &Request, terms: &Terms) -> Result<Cost, LedgerError> {
     }
     let relation = terms.relation();
     terms.measure().cost(request.events, relation)?;
-    // What is charged is what the file will say, which may be a hair more.
+    // The charge is that of the events as stored in the file, which may cost slightly more.
     let stored: Result<Vec<Event>, _> = request
         .events
         .iter()

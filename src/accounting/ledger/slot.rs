@@ -1,13 +1,13 @@
 //! A place in a file that holds one value, whole or recognisably not: a hash, a line of
-//! JSON, and spaces. Two of them, written in turn, always hold a whole value between them,
-//! whatever byte a write was cut short at.
+//! JSON, and spaces. Two of them, written in turn, always hold a whole value between them, at
+//! whichever byte a write was cut short.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::hash::EntryHash;
 
-/// What stands in a slot.
+/// The contents of a slot.
 pub(crate) enum Slot<T> {
     Empty,
     /// A write that was cut short.

@@ -1,5 +1,5 @@
-//! An event as a ledger keeps it: numbers that read back as the very same, and that
-//! never cost less than the event they stand for.
+//! An event as a ledger keeps it, with numbers that are read back unchanged and never cost less
+//! than the event they stand for.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,7 @@ use super::super::event::{Event, EventError, Gaussian, Lattice, Relation};
 use super::super::real::Real;
 use super::super::subsampled::{Scheme, Subsampled};
 
-/// What a line of a ledger holds of an [`Event`]. Numbers are the `f64` that their
-/// decimals name.
+/// An [`Event`] as a line of a ledger stores it. Numbers are the `f64` that their decimals name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum StoredEvent {
@@ -58,7 +57,7 @@ pub(super) struct StoredLattice {
     coordinates: u64,
 }
 
-/// Why a stored event is none.
+/// The reason why a stored event is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StoredEventError {
     #[error(transparent)]
@@ -72,8 +71,8 @@ pub enum StoredEventError {
 }
 
 impl StoredEvent {
-    /// Sensitivity, clip, rate and lattice are rounded up and sigma down, where they are
-    /// no `f64`; a run's are.
+    /// Sensitivity, clip, rate and lattice are rounded up and sigma down, where they are no `f64`;
+    /// those of a run are.
     pub fn of(event: &Event, relation: Relation) -> StoredEvent {
         match event {
             Event::Gaussian(gaussian) => {
@@ -135,7 +134,7 @@ impl StoredSample {
         make: impl Fn(String, f64, Relation, f64, f64) -> Result<Subsampled, EventError>,
     ) -> Result<Event, StoredEventError> {
         let release = self.release.gaussian(relation)?;
-        // Without a clip bound there is no saying what a sample costs.
+        // Without a clip bound the cost of a sample is unknown.
         let clip = self.release.clip.unwrap_or(f64::NAN);
         let sample = make(
             self.release.what.clone(),

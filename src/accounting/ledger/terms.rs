@@ -1,4 +1,4 @@
-//! What a budget is for.
+//! The terms of a budget.
 
 use super::super::accountant::Accountant;
 use super::super::budget::{Budget, BudgetError};
@@ -8,7 +8,7 @@ use super::super::rdp::LARGEST_ORDER;
 use super::super::real::{Real, RealError};
 use super::entry::Opening;
 
-/// The budget of one data set: how much, and for which neighbours.
+/// The budget of one data set: its size, and the neighbours for which it holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     budget: Budget,
@@ -45,12 +45,12 @@ pub enum TermsError {
 }
 
 impl Terms {
-    /// `unit`: whose data are protected: `record`, or the column whose value marks one
+    /// `unit` says whose data are protected: `record`, or the column whose value identifies one
     /// unit's rows. The budget is taken to 17 digits, as a file keeps it.
     ///
     /// # Errors
     ///
-    /// A unit that is no name.
+    /// A unit that is not a name.
     pub fn new(
         budget: Budget,
         relation: Relation,
@@ -77,8 +77,8 @@ impl Terms {
         })
     }
 
-    /// For single records under substitution, and runs that read all records: by the `gaussian`
-    /// accountant, which loses nothing there. Samplers that draw batches need
+    /// Terms for single records under substitution and for runs that read all records, with the
+    /// `gaussian` accountant, which is tight there. Samplers that draw batches need
     /// [`Accountant::Rdp`].
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Terms {
         Terms::new(budget, Relation::Substitute, "record", Accountant::Gaussian)
     }
 
-    /// The same with another order of `rdp`, which holds for all runs.
+    /// The same with another order of `rdp`, for all runs.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl Terms {
         self.measure.accountant()
     }
 
-    /// What the budget adds up.
+    /// The quantity that the budget sums.
     pub fn measure(&self) -> Measure {
         self.measure
     }

@@ -1,23 +1,23 @@
-//! How far a run that can be gone on with may have come, written down before it goes there.
+//! A bound on the releases of a resumable run, written down before they are made.
 //!
 //! A run's state lies in its own directory, which anybody may copy, or put back from a
-//! backup. To go on from an older state is to make releases a second time, under other
-//! noise, on one charge. So the ledger keeps, in a file beside it, which state of each chain
-//! is the last, and how many releases it may make:
+//! backup. Resuming from an older state would make releases a second time, under other noise, on
+//! one charge. So the ledger keeps, in a file next to it, which state of each chain is the last,
+//! and how many releases it may make:
 //!
-//! 1. the run brings a state to the disk that grants a chain some iterations, and names it
-//!    by random bits, with the name of the state before;
+//! 1. the run writes a state to the disk that grants a chain some iterations, and names it by
+//!    random bits, with the name of the state before;
 //! 2. the watermark takes that name and the releases that the grant allows, on the disk;
 //! 3. only now does the [`Meter`](super::super::Meter) give them.
 //!
-//! A run goes on from the states that the watermark names, or from ones that follow them
-//! directly, which a kill between 1 and 2 leaves. It starts its count at the watermark. So
-//! whatever was copied, killed or put back, the releases of all processes together are no
-//! more than the watermark says, and the watermark never passes the charge. The file carries
-//! the token of the run's last entry in the ledger, which changes each time the run stops or
-//! goes on: a watermark that was itself put back to before that is refused.
+//! A run resumes from the states that the watermark names, or from ones that follow them directly,
+//! which a kill between 1 and 2 leaves. It starts its count at the watermark. So whatever was
+//! copied, killed or restored, all processes together have made no more releases than the watermark
+//! says, and the watermark never passes the charge. The file carries the token of the run's last
+//! entry in the ledger, which changes each time the run stops or resumes: a watermark that was
+//! itself restored from before that is refused.
 //!
-//! Whoever is at a run holds the lock of this file.
+//! The process that runs it holds the lock of this file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -33,13 +33,13 @@ use super::file::{Identity, identity};
 use super::head::{sync_folder, with_suffix};
 use super::slot::{Slot, read_slot, slot_bytes};
 
-/// What a state of a chain allows, and its name.
+/// The releases that a state of a chain allows, and the name of that state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {
     /// 128 random bits, in hexadecimal.
     pub id: String,
-    /// The name of the state before; none of the first.
+    /// The name of the state before; the first has none.
     pub after: Option<String>,
     /// Releases of each planned event that the chain has made, or may make under this grant.
     pub released: Vec<u64>,
@@ -49,7 +49,7 @@ pub struct Grant {
 ///
 /// # Errors
 ///
-/// The system gives no random numbers.
+/// The system provides no random numbers.
 pub fn random_id() -> io::Result<String> {
     let mut bits = [0; 16];
     SysRng.try_fill_bytes(&mut bits).map_err(io::Error::other)?;
@@ -61,9 +61,9 @@ pub fn random_id() -> io::Result<String> {
 struct Watermark {
     /// How often it was written.
     number: u64,
-    /// That of the run's last entry in the ledger.
+    /// The token of the run's last entry in the ledger.
     token: String,
-    /// The token that is about to take its place.
+    /// The token that is about to replace it.
     next_token: Option<String>,
     /// The last grant of each chain.
     grants: Vec<Option<Grant>>,
@@ -80,7 +80,7 @@ impl Watermark {
     }
 }
 
-/// A watermark whose run this process is at, and nobody else.
+/// A watermark whose run belongs to this process and to no other.
 #[derive(Debug)]
 pub(super) struct HeldWatermark {
     known: Watermark,
@@ -131,8 +131,8 @@ impl InMemory {
 }
 
 impl HeldWatermark {
-    /// Makes the watermark of a run that this entry of the ledger is about to charge. What
-    /// stands there is of a run that was never charged: the entry's number is free.
+    /// Makes the watermark of a run that this entry of the ledger is about to charge. A file
+    /// already there belongs to a run that was never charged: the entry's number is free.
     pub fn create(
         ledger: &Path,
         entry: u64,
@@ -145,7 +145,7 @@ impl HeldWatermark {
         let _ = fs::remove_file(&path);
         let mut file = options().create_new(true).open(&path).map_err(fail)?;
         file.lock().map_err(failing(&path))?;
-        // As long as it can become.
+        // As long as it can get.
         let widest = Grant {
             id: "0".repeat(32),
             after: Some("0".repeat(32)),
@@ -159,7 +159,8 @@ impl HeldWatermark {
         };
         let bytes = slot_bytes(&widest).map_err(io::Error::from);
         let slot = bytes.map_err(failing(&path))?.len() as u64;
-        // Written and not only made that long, so that a disk that fills up later has room.
+        // Writes zeros and does not only set the length, so that there is room even if the disk
+        // fills up later.
         let empty = vec![0; 2 * slot as usize];
         file.write_all(&empty).map_err(failing(&path))?;
         let held = HeldWatermark {
@@ -225,7 +226,7 @@ impl HeldWatermark {
         sum
     }
 
-    /// What [`HeldWatermark::released`] would be with this grant.
+    /// The value of [`HeldWatermark::released`] with this grant.
     ///
     /// # Errors
     ///
@@ -244,7 +245,7 @@ impl HeldWatermark {
         Ok(sum)
     }
 
-    /// Takes down what a chain's new state allows it. When this returns, that is on the disk.
+    /// Writes down what a chain's new state allows it. When this returns, the note is on the disk.
     ///
     /// # Errors
     ///
@@ -258,7 +259,7 @@ impl HeldWatermark {
             .inspect_err(|_| self.known.grants[chain] = before)
     }
 
-    /// Whether this is the watermark that belongs to the run's last entry, of this token.
+    /// Whether this watermark belongs to the run's last entry, which has this token.
     pub fn has_token(&mut self, token: &str) -> bool {
         if self.known.next_token.as_deref() == Some(token) {
             self.known.token = token.to_owned();
@@ -308,16 +309,16 @@ impl HeldWatermark {
         &self.known.token
     }
 
-    /// The run has ended: nobody will go on with it.
+    /// The run has ended and will not be resumed.
     pub fn remove(self) {
         if let Place::File { path, .. } = &self.place {
-            // What stays is refused, since the run is not open any more.
+            // A file that remains is refused, since the run is no longer open.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Writes what is known into the slot that does not hold the last; if that fails, so does
-    /// the next try, and the last stays whole.
+    /// Writes the present values into the slot that does not hold the last ones; if that fails, the
+    /// next attempt uses the same slot, and the last values stay whole.
     fn advance(&mut self) -> Result<(), LedgerError> {
         self.check_place()?;
         self.known.number += 1;
@@ -357,7 +358,7 @@ impl HeldWatermark {
         }
     }
 
-    /// Refuses a file that was put in the place of the one that is locked, or taken away.
+    /// Fails if the locked file was replaced or removed.
     fn check_place(&self) -> Result<(), LedgerError> {
         let Place::File {
             path,

@@ -1,10 +1,9 @@
 //! The losses of one event, sorted onto a grid.
 //!
-//! Node k of the grid stands for the loss offset + k h. Each loss belongs to the node
-//! next to it: its left half if it is smaller, its right half if it is larger, the
-//! midpoints between nodes being the borders; the outermost halves hold all losses of up
-//! to one step. A [`Half`] keeps two numbers, from which
-//! both the pessimistic and the optimistic distribution follow (`pmf.rs`).
+//! Node k of the grid stands for the loss offset + k h. Each loss belongs to the nearest node: its
+//! left half if it is smaller, its right half if it is larger, the midpoints between nodes being
+//! the borders; the outermost halves hold all losses of up to one step. A [`Half`] keeps two
+//! numbers, from which both the pessimistic and the optimistic distribution follow (`pmf.rs`).
 
 use super::normal::cdf;
 use super::pair::{Half, Pair, Reach, Side};

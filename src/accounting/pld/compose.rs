@@ -103,8 +103,8 @@ impl Composer {
         let square = |values: &[f64]| values.iter().map(|x| x * x).sum::<f64>();
         let norm = (square(&self.re) + square(&self.im)).sqrt();
         self.fft.forward(&mut self.re, &mut self.im);
-        // Beside the transform, the sums of the wrapped masses, and of real and imaginary parts;
-        // and of all that with the spike.
+        // In addition to the error of the transform, that of the sums of the wrapped masses, of real and
+        // imaginary parts, and of all that with the spike.
         let relative = self.fft.relative_error() + 6.0 * UNIT_ROUNDOFF;
         let rounding = relative * norm + 2.0 * UNIT_ROUNDOFF * (spike_up + spike_down);
         let error = rounding * (self.size as f64).sqrt();

@@ -85,7 +85,7 @@ struct Sums {
     at_and_above: Vec<f64>,
 }
 
-/// What of the upper bound on delta stands for something left out, as parts of it.
+/// The shares of the upper bound on delta that stand for something left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     pub(super) truncation: f64,
@@ -172,7 +172,7 @@ pub(super) trait Curve {
     /// The largest loss that is looked at.
     fn end(&self) -> f64;
 
-    /// What the upper bound at `epsilon` has been raised by.
+    /// The shares by which the upper bound at `epsilon` has been raised.
     fn shares(&self, epsilon: f64) -> Shares;
 }
 

@@ -58,12 +58,12 @@ const LARGEST_SIZE: u32 = 21;
 const MOST_EVENTS: usize = 10_000;
 const MOST_RELEASES: f64 = 1e12;
 
-/// How often bounds that are too wide are looked at again, and how much work they are worth,
-/// in points of transforms: a few seconds.
+/// How often bounds that are too wide are recomputed, and how much work they are worth, in points
+/// of transforms: a few seconds.
 const MOST_ROUNDS: usize = 8;
 const MOST_WORK: f64 = 6e7;
 
-/// How often another aim may bring nothing.
+/// How often another aim may fail to improve the bounds.
 const MOST_MISSES: usize = 4;
 
 /// The bounds that the accountant found, and what they rest on.
@@ -75,7 +75,7 @@ struct PldBounds {
     details: PldDetails,
 }
 
-/// What the bounds of the privacy loss distribution accountant rest on.
+/// The basis of the bounds of the privacy loss distribution accountant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PldDetails {
     /// Distance of the losses on the grid.
@@ -92,7 +92,7 @@ pub struct PldDetails {
 }
 
 impl PldBounds {
-    /// What two pairs of bounds say together.
+    /// The intersection of two pairs of bounds.
     fn and(&self, other: &PldBounds) -> PldBounds {
         let (better, worse) = if self.details.gap <= other.details.gap {
             (self, other)
@@ -130,7 +130,7 @@ impl PldBounds {
 }
 
 impl PldDetails {
-    /// How wide the bounds are at most where the grid can be made fine enough, in epsilon.
+    /// The largest width of the bounds, in epsilon, where the grid can be made fine enough.
     pub const AIM: f64 = GAP;
 
     /// No grid and no transform.
@@ -150,7 +150,7 @@ struct Part {
     count: u64,
 }
 
-/// What is said of Poisson sampling under substitute.
+/// The proviso for Poisson sampling under substitute.
 const NOT_PROVED: &str = "numerically verified: that the pair of distributions used for Poisson \
     sampling under substitute is the worst one has been checked numerically and is not proved";
 
@@ -228,7 +228,7 @@ fn bounds(parts: &[Part], query: Query, total_variation: Real) -> Result<PldBoun
     {
         return Ok(found);
     }
-    // What holds without a grid is the answer where there is no good one.
+    // The bounds without a grid are the answer where no grid gives better ones.
     let rough = question.answer(&[], &PldDetails::EXACT);
     match found {
         Ok(found) => Ok(rough.map_or(found, |rough| found.and(&rough))),
@@ -285,7 +285,7 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
             // The gap falls with the square of the step.
             log_size = (log_size + if missing < 3.5 { 1 } else { 2 }).min(LARGEST_SIZE);
         } else if widened < 2 {
-            // Then it is not the grid: losses that come round the window hide the answer.
+            // Then the grid is not the reason: losses that wrap around the window hide the answer.
             plan.widen();
             widened += 1;
             log_size += 1;
@@ -298,7 +298,7 @@ fn on_grids(parts: &[Part], question: &Question) -> Result<PldBounds, AccountErr
     })
 }
 
-/// The releases by their pairs, like ones together.
+/// The releases by their pairs, equal ones together.
 fn parts(sampled: &[&Subsampled], full_data_mu: Real) -> Result<Vec<Part>, AccountError> {
     let mut counts: BTreeMap<(u8, u64, u64), Part> = BTreeMap::new();
     let mut total = 1.0;

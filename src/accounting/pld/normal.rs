@@ -10,7 +10,7 @@ pub(super) fn ln_density(z: f64) -> f64 {
     -0.5 * z * z - LN_SQRT_TWO_PI
 }
 
-/// P(N <= z), to a few roundings; for places where no bound hangs on it.
+/// P(N <= z), to a few roundings; for uses on which no bound depends.
 pub(super) fn cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)
 }

@@ -18,7 +18,7 @@ const WISHED_RELATIVE_GAP: f64 = 2e-4;
 const SMALLEST_SIZE: u32 = 10;
 const CHEAP_SIZE: u32 = 16;
 
-/// Losses closer together than this are not told apart.
+/// Losses closer together than this are not distinguished.
 const LEAST_STEP: f64 = 1e-11;
 
 /// Above this a step of the grid is no small change of the loss.
@@ -62,11 +62,11 @@ struct Direction {
     ln_moments: Vec<f64>,
 }
 
-/// What is known of the losses before a grid is chosen.
+/// A survey of the losses before a grid is chosen.
 struct Survey {
     reaches: Vec<Reach>,
     sides: Vec<bool>,
-    /// Of each direction, of each part.
+    /// By direction, then by part.
     sketches: Vec<Vec<Sketch>>,
 }
 
@@ -137,7 +137,7 @@ fn usual_room(releases: f64) -> f64 {
 }
 
 impl Plan {
-    /// A plan for a question of which nothing is known yet.
+    /// A plan for a question about which nothing is known yet.
     pub(super) fn new(parts: &[Part], question: &Question) -> Result<Plan, AccountError> {
         let releases: f64 = parts.iter().map(|part| part.count as f64).sum();
         match &question.asked {
@@ -154,9 +154,9 @@ impl Plan {
             Asked::Delta { epsilon, .. } => {
                 let estimate = |guess: f64| {
                     let survey = Survey::new(parts, releases, guess);
-                    let one = |sketches: &Vec<Sketch>| ln_delta_near(sketches, *epsilon).0;
-                    let ln_deltas = survey.sketches.iter().map(one);
+                    let ln_deltas = survey.sketches.iter();
                     ln_deltas
+                        .map(|sketches| ln_delta_near(sketches, *epsilon).0)
                         .fold(f64::NEG_INFINITY, f64::max)
                         .max(LEAST_LN_DELTA)
                 };
@@ -226,7 +226,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The size that ought to do.
+    /// The size that should be enough.
     ///
     /// A step h adds a variance of about h^2/6 to each loss or takes h^2/12 from it, and
     /// a variance v moves epsilon by v (1 + theta)/2.
@@ -289,7 +289,7 @@ impl Plan {
             .collect())
     }
 
-    /// What transforms of that size, and what goes with them, take: in points.
+    /// The work of transforms of that size and of the steps around them, in points.
     pub(super) fn work(&self, log_size: u32) -> f64 {
         let transforms = self.directions.len() as f64 * (self.reaches.len() as f64 + 2.0);
         transforms * 2f64.powi(log_size as i32)
@@ -308,8 +308,8 @@ impl Plan {
         self.ln_room
     }
 
-    /// The room that makes round-off a small part of the gap, where it was the most of it and
-    /// there is more tilt to be had.
+    /// The room that makes round-off a small part of the gap, where round-off was most of the gap
+    /// and a larger tilt is possible.
     pub(super) fn less_room(&self, found: &PldDetails) -> Option<f64> {
         // Of the direction in which round-off moves epsilon most.
         let flattest = self

@@ -12,10 +12,10 @@
 //! upper_k = L_k + R_k + kappa (A_{k-1} - A_k + e^-h (B_{k+1} - B_k))
 //! ```
 //!
-//! *Lower.* Tangents to H at the midpoints lie below it. At node k those of the two
-//! midpoints beside it are A_k and B_k below the chain above; take the lower of them,
-//! C_k = max(A_k, B_k) below, and join these values: every segment has both ends on or
-//! below one tangent, so it is below H. The masses of that curve are
+//! *Lower.* Tangents to H at the midpoints lie below it. At node k those of the two midpoints next
+//! to it are A_k and B_k below the chain above; take the lower of them, C_k = max(A_k, B_k) below,
+//! and join these values: every segment has both ends on or below one tangent, so it is below H.
+//! The masses of that curve are
 //!
 //! ```text
 //! lower_k = L_k + R_k + kappa ((C_k - A_k) - (C_{k-1} - A_{k-1})
@@ -32,14 +32,14 @@
 //! masses may be rounded up in the one and down in the other.
 //!
 //! *Tilting.* Both are multiplied by e^(theta loss) / M, so that the composition has its
-//! bulk at the epsilon of interest and the transform's error stays small beside it.
+//! bulk at the epsilon of interest and the transform's error stays small compared with it.
 
 use super::cells::Cells;
 use super::fft::UNIT_ROUNDOFF;
 use super::pair::Half;
 
 /// The least tilted mass: what is smaller is raised to it in the upper distribution and left
-/// out of the lower one. Numbers that underflow are none, and slow every transform down.
+/// out of the lower one. Numbers that underflow lose their digits and slow every transform down.
 const LEAST_MASS: f64 = 1e-300;
 
 /// Both distributions of one event, tilted.
@@ -303,8 +303,14 @@ impl Grid {
 
 /// Each node with its neighbours, from one before the first to one after the last.
 fn around(nodes: &[Node]) -> impl Iterator<Item = (Node, Node, Node)> {
-    let at = move |k: Option<usize>| k.and_then(|k| nodes.get(k)).copied().unwrap_or_default();
-    (0..nodes.len() + 2).map(move |k| (at(k.checked_sub(2)), at(k.checked_sub(1)), at(Some(k))))
+    let node_at = move |k: Option<usize>| k.and_then(|k| nodes.get(k)).copied().unwrap_or_default();
+    (0..nodes.len() + 2).map(move |k| {
+        (
+            node_at(k.checked_sub(2)),
+            node_at(k.checked_sub(1)),
+            node_at(Some(k)),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -326,8 +332,8 @@ mod tests {
             .sum()
     }
 
-    // The statement that everything rests on: the two curves enclose the true one, at and
-    // between nodes, whatever the tilt. Wrong here: bounds that are none.
+    // The statement that everything rests on: the two curves enclose the true one, at and between
+    // nodes, whatever the tilt. Wrong here: bounds that do not hold.
     #[test]
     fn the_true_curve_lies_between_the_two() {
         for kind in [

@@ -9,7 +9,7 @@ use super::plan::Aim;
 use super::rough::Rough;
 use super::{GAP, PldBounds, PldDetails};
 
-/// What is asked, in the accountant's own numbers.
+/// The question, in the accountant's own numbers.
 pub(super) struct Question {
     pub(super) asked: Asked,
     rough: Rough,
@@ -52,8 +52,8 @@ impl Question {
         Question { asked, rough }
     }
 
-    /// The bounds by these curves and by what holds without any; `details` says how the
-    /// curves were made.
+    /// The bounds by these curves and those that hold without any; `details` says how the curves
+    /// were made.
     pub(super) fn answer(
         &self,
         curves: &[&dyn Curve],
@@ -62,7 +62,7 @@ impl Question {
         self.answer_by(curves, Some(&self.rough), details)
     }
 
-    /// The bounds by these curves alone, which is quicker: a search asks them hundreds of
+    /// The bounds by these curves alone, which is quicker: a search evaluates them hundreds of
     /// times.
     pub(super) fn answer_by_curves(
         &self,
@@ -122,7 +122,7 @@ impl Question {
                 ..
             } => {
                 let (lower, upper) = (both.ln_lower(*epsilon_above), both.ln_upper(*epsilon));
-                // As a change of epsilon that makes as much of a difference.
+                // As an equivalent change of epsilon.
                 let fall = upper - both.ln_upper(epsilon + GAP);
                 let gap = if upper - lower < 1e-9 {
                     0.0
@@ -140,7 +140,7 @@ impl Question {
 }
 
 impl Question {
-    /// Where to look next, if what was found says that the last aim was far off.
+    /// Where to look next, if the bounds found show that the last aim was far off.
     pub(super) fn better_aim(&self, found: &PldBounds, last: Aim) -> Option<Aim> {
         match &self.asked {
             Asked::Epsilon { ln_delta, .. } => (found.details.gap > 30.0 * GAP).then_some(Aim {
@@ -214,7 +214,7 @@ impl Both<'_> {
             2000
         };
         let near = (1..=steps).map(|i| end * f64::from(i) / f64::from(steps));
-        // Beyond the grid the rough bound goes on falling.
+        // Beyond the grid the rough bound continues to fall.
         let far = (1..=200).map(|i| end.max(1e-9) * 2f64.powi(i));
         let mut above = near.chain(far).find(|epsilon| accepts(*epsilon))?;
         let mut below = 0.0;

@@ -1,4 +1,4 @@
-//! Bounds that hold without a grid, for where the grid's are of no use.
+//! Bounds that hold without a grid, for cases where those of the grid are of no use.
 //!
 //! *Upper.* By joint convexity the pair of a sample is dominated by that of the release
 //! about rows that are known: H of ((1-q) R + q P, (1-q) R + q P') is at most q times that of
@@ -64,7 +64,7 @@ impl Rough {
     }
 }
 
-/// Of the means of two releases about rows that are known, in units of the noise.
+/// The distance of the means of two releases about known rows, in units of the noise.
 fn distance(pair: &Pair) -> f64 {
     match pair.kind {
         Kind::PoissonAddRemove | Kind::WithoutReplacementSubstitute => pair.shift,

@@ -1,4 +1,4 @@
-//! A rough picture of the losses, to choose tilt, window and grid by.
+//! A rough picture of the losses, by which tilt, window and grid are chosen.
 //!
 //! Nothing here has to be exact: a bad choice makes bounds wide, not wrong.
 
@@ -165,7 +165,7 @@ pub(super) fn epsilon_near(sketches: &[Sketch], ln_delta: f64) -> f64 {
     composed(sketches, theta).mean
 }
 
-/// The smallest tilt by which the round-off of the transforms is small beside delta.
+/// The smallest tilt by which the round-off of the transforms is small compared with delta.
 ///
 /// It is of size e^(K - theta eps), e^`ln_room` times delta at most, which is smallest where
 /// the tilted mean is epsilon, at `most`. A smaller tilt leaves a narrower window.
@@ -196,7 +196,7 @@ pub(super) struct Decay {
     pub(super) below: f64,
     /// Above it, where what is missing counts little for a delta, being tilted.
     pub(super) missing: f64,
-    /// So far above that they come round to where delta is read.
+    /// So far above that they wrap around to the place where delta is read.
     pub(super) round: f64,
 }
 

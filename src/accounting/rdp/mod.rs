@@ -79,8 +79,7 @@ pub fn rdp_curve(
 /// More than any budget, and a number that can be added up.
 const BEYOND_ANY_BUDGET: Real = Real::exact(1e70);
 
-/// The tightened divergence at each of these orders; at those that have none, more than any
-/// budget.
+/// The tightened divergence at each of these orders; more than any budget at those that have none.
 ///
 /// # Errors
 ///
@@ -154,7 +153,8 @@ pub(super) fn account(
     })
 }
 
-/// What discrete noise adds beside the divergence: nothing where that is known for it.
+/// The total variation of discrete noise that the divergence does not cover: none where the
+/// divergence is known for that noise.
 pub(super) fn total_variation_beside(composition: &Composition<'_>) -> Real {
     let sampled = composition.sampled().iter();
     let poisson = sampled.filter(|event| match event.scheme() {
@@ -170,8 +170,7 @@ pub(super) fn total_variation_beside(composition: &Composition<'_>) -> Real {
     })
 }
 
-/// What order `order` adds to the divergence to make an epsilon, rounded up; may be
-/// negative.
+/// The difference between epsilon and the divergence at `order`, rounded up; may be negative.
 pub(super) fn epsilon_of_no_divergence(order: u64, ln_delta: Real) -> Real {
     let (a, t) = (Real::from(order), Real::from(order - 1));
     let epsilon = -ln_1p(Real::ONE / t) - (ln_delta + ln(a)) / t;
@@ -358,18 +357,18 @@ impl Curve {
     /// rise; for the bounds it need not be, and then the order found may not be the best.
     fn best(&mut self, cost: impl Fn(u64, Real) -> Real) -> Result<(u64, Real), AccountError> {
         let most = (MOST_TERMS / (self.parts.len() as u64).max(1)).clamp(256, LARGEST_ORDER);
-        let mut at = |order: u64| -> Result<(u64, Real), AccountError> {
+        let mut cost_at = |order: u64| -> Result<(u64, Real), AccountError> {
             let value = self.at(order)?;
             Ok((order, cost(order, value.tightened)))
         };
-        let mut best = at(2)?;
+        let mut best = cost_at(2)?;
         let mut step = 1;
         // Upwards with growing steps for as long as it gets better.
         let (mut low, mut high) = (2, most);
         let mut order = 2;
         while order < most {
             let next = (order + step).min(most);
-            let found = at(next)?;
+            let found = cost_at(next)?;
             if found.1 >= best.1 && best.1.is_finite() {
                 high = next;
                 break;
@@ -383,7 +382,7 @@ impl Curve {
         }
         while high - low > 3 {
             let third = (high - low) / 3;
-            let (left, right) = (at(low + third)?, at(high - third)?);
+            let (left, right) = (cost_at(low + third)?, cost_at(high - third)?);
             for found in [left, right] {
                 if found.1 < best.1 {
                     best = found;
@@ -396,7 +395,7 @@ impl Curve {
             }
         }
         for order in low..=high {
-            let found = at(order)?;
+            let found = cost_at(order)?;
             if found.1 < best.1 {
                 best = found;
             }

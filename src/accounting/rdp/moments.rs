@@ -9,14 +9,14 @@
 //! ```
 //!
 //! For even l both are alternating sums of moments E_r x^i x'^k, which are powers of e, and
-//! integrals of positive functions; for odd l the geometric mean of the two beside is above
-//! them (Cauchy and Schwarz).
+//! integrals of positive functions; for odd l the geometric mean of its two neighbours is above it
+//! (Cauchy and Schwarz).
 
 use super::super::elementary::{exp, ln};
 use super::super::real::Real;
 use super::sum::ln_binomials;
 
-/// Beyond this l moments are no longer worth their time.
+/// The largest l whose moments are worth their time.
 const LAST_MOMENT: u64 = 256;
 
 /// Relative to the sum of the sizes of its terms, the rounding of an alternating sum.
@@ -26,7 +26,7 @@ const SUM_ERROR: Real = Real::exact(1e-26);
 const FEW_DIGITS_LOST: Real = Real::exact(1e-14);
 const INTEGRAL_ERROR: Real = Real::exact(1e-9);
 
-/// What is compared; `unit` is a^2/2.
+/// The shifts that are compared; `unit` is a^2/2.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shifts {
     One { unit: Real },

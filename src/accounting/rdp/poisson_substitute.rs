@@ -15,7 +15,7 @@
 //! w^j (1-q)^(1-j) M_j + (1-w)^j q^(1-j) N_j,   M_j = max E_r (d/r)^j,  N_j = max E_p' (d/p')^j
 //! ```
 //!
-//! the maxima being over x, x' and the other rows. The best w makes of this
+//! the maxima being over x, x' and the other rows. With the best w this is
 //!
 //! ```text
 //! m_j = ((1-q) M_j^(-1/(j-1)) + q N_j^(-1/(j-1)))^(1-j)
@@ -36,11 +36,11 @@
 //! ```
 //!
 //! depends on |u|, |v| and u.v alone. It grows with |u| and |v| where u.v is kept: u may get longer
-//! in a direction of its own, and to forget that coordinate is post-processing. It falls with
-//! u.v, since its derivative is -j (j-1) E_r (p p'/r^2) (d/r)^(j-2). So it is largest at u = -v of length c. For odd j the
-//! geometric mean of the two beside is used, and d^j <= p^j + p'^j gives 2 e^(j (j-1) c^2/2) for
-//! all. A discrete Gaussian's moments at shifts on its lattice are the same powers of e, so all
-//! of it holds for one.
+//! in a direction of its own, and forgetting that coordinate is post-processing. It falls with u.v,
+//! since its derivative is -j (j-1) E_r (p p'/r^2) (d/r)^(j-2). So it is largest at u = -v of
+//! length c. For odd j the geometric mean of its two neighbours is used, and d^j <= p^j + p'^j
+//! gives 2 e^(j (j-1) c^2/2) for all. A discrete Gaussian's moments at shifts on its lattice are
+//! the same powers of e, so all of it holds for one.
 
 use super::super::elementary::{exp, ln};
 use super::super::real::Real;
@@ -166,7 +166,7 @@ mod tests {
                         tiny || (1.0 - 1e-6..2.0).contains(&excess),
                         "{rate} {clip} {order} {excess}"
                     );
-                    // To first order in the rate nothing is lost.
+                    // Nothing is lost to first order in the rate.
                     let first_order = order as f64 * rate < 0.02 && clip < 1.0;
                     assert!(
                         tiny || !first_order || excess < 1.02,
