@@ -107,7 +107,7 @@ where
     })
 }
 
-/// `None` for an array that holds no text.
+/// `None` for an array that is not of text.
 fn text(array: &dyn Array) -> Option<Vec<Option<String>>> {
     let owned = |v: Option<&str>| v.map(str::to_owned);
     match array.data_type() {
@@ -121,9 +121,12 @@ fn text(array: &dyn Array) -> Option<Vec<Option<String>>> {
                 return Some(vec![None; array.len()]);
             }
             let keys = dictionary.normalized_keys().into_iter().enumerate();
-            let word = |(row, key): (usize, usize)| match array.is_null(row) {
-                true => None,
-                false => words.get(key).cloned().flatten(),
+            let word = |(row, key): (usize, usize)| {
+                if array.is_null(row) {
+                    None
+                } else {
+                    words.get(key).cloned().flatten()
+                }
             };
             Some(keys.map(word).collect())
         }

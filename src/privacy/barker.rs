@@ -15,18 +15,18 @@
 //!
 //! # Privacy
 //!
-//! What `accounting::Barker` counts on (docs/proofs.md, section 12): one record moves the mean by at most 2/sqrt(b) and
-//! s2 by at most 4(b-1)/b^2, and 2 - s2 is at least 1. S is an exact integer that one record
-//! moves by at most 2U, V one that it moves by at most 4(b-1) U^2 (as only b - 1 pairs have
-//! the record) and at most b^2 U^2. So mean and s2 move by at most 0.99 and 0.99^2 times what
-//! is counted on. The last hundredth covers the rounding: the mean is put on a lattice of
-//! spacing 2^-40, with an error of at most 4 units, against 2^41/(100 sqrt(b)) >= 2^21 for
-//! b <= 2^26; the standard deviation is an integer multiple of that spacing, which moves the
-//! variance by at most 2^-38, and so do the roundings of V, against 0.0199 * 4(b-1)/b^2 >=
-//! 2^-30. The noise is a discrete Gaussian of this standard deviation, at least 2^40 units.
+//! The assumptions of `accounting::Barker` (docs/proofs.md, section 12): one record moves the mean
+//! by at most 2/sqrt(b) and s2 by at most 4(b-1)/b^2, and 2 - s2 is at least 1. S is an exact
+//! integer that one record moves by at most 2U, V one that it moves by at most 4(b-1) U^2 (as only
+//! b - 1 pairs have the record) and at most b^2 U^2. So mean and s2 move by at most 0.99 and 0.99^2
+//! times the assumed bounds. The last hundredth covers the rounding: the mean is put on a lattice
+//! of spacing 2^-40, with an error of at most 4 units, against 2^41/(100 sqrt(b)) >= 2^21 for b <=
+//! 2^26; the standard deviation is an integer multiple of that spacing, which moves the variance by
+//! at most 2^-38, and so do the roundings of V, against 0.0199 * 4(b-1)/b^2 >= 2^-30. The noise is
+//! a discrete Gaussian of this standard deviation, at least 2^40 units.
 //!
-//! Its width is a function of rows, so that it is drawn after they were read, and the time
-//! that takes depends on it; timing is outside the promise (docs/privacy.md).
+//! Its width depends on the rows, so that it is drawn after they were read, and the time taken
+//! depends on it; timing is outside the promise (docs/privacy.md).
 //!
 //! # Reference
 //!
@@ -44,12 +44,12 @@ const UNITS_PER_BOUND: f64 = (1u64 << 36) as f64;
 
 const UNITS_PER_NAT: f64 = (1u64 << J) as f64;
 
-/// What keeps s2 below 1, and room for roundings.
+/// The share that keeps s2 below 1 and leaves room for rounding.
 const SHARE: f64 = 0.99;
 
 const MAX_BATCH: u64 = 1 << 26;
 
-/// What is fixed for all tests of a run.
+/// The settings of all tests of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BarkerScale {
     size: u64,
@@ -79,8 +79,8 @@ impl BarkerScale {
     ///
     /// # Errors
     ///
-    /// A batch of fewer than 3 records or more than there are; a temperature that is no
-    /// positive number.
+    /// A batch of fewer than 3 records or more than there are; a temperature that is not a positive
+    /// number.
     pub fn new(size: u64, records: u64, temperature: f64) -> Result<BarkerScale, BarkerError> {
         if !(3..=records.min(MAX_BATCH)).contains(&size) {
             return Err(BarkerError::Size { size, records });
@@ -152,10 +152,10 @@ mod tests {
         scale.release(&moments)
     }
 
-    // If it failed: what is released would move further than its event says. For each size,
-    // batches of k records at one end and the rest at the other, and one record anywhere:
-    // the extremes of mean and variance are among them, and come within 2.1% (the square
-    // of 0.99) of what is counted on. 1.02 instead of 0.99 would pass it.
+    // If it failed: the release would move further than its event says. For each size, batches of k
+    // records at one end and the rest at the other, and one record anywhere: the extremes of mean
+    // and variance are among them, and come within 2.1% (the square of 0.99) of the assumed bounds.
+    // 1.02 instead of 0.99 would exceed them.
     #[test]
     fn one_record_moves_mean_and_variance_no_further_than_counted_on() {
         for size in [3u64, 4, 50, 301] {

@@ -13,8 +13,8 @@
 //!
 //! The first is lambda_hat - s^2/2 for the estimate lambda_hat = (T/r) sum x_i of the
 //! tempered log-ratio and an unbiased estimate s^2 of its variance over the batches;
-//! so is the second, with lambda_hat = w S and the variance b w^2 var(x) (population
-//! variance) that treats the batch as drawn with replacement.
+//! the second is the same with lambda_hat = w S and the variance b w^2 var(x) (population variance)
+//! that treats the batch as drawn with replacement.
 //!
 //! # Sensitivity
 //!
@@ -79,20 +79,20 @@ const MAX_BATCH: u64 = 1 << 26;
 /// probability below exp(-500).
 const MAX_SIGMA: f64 = 64.0;
 
-/// The least bound on F, nats, for which it is worth asking.
+/// The least bound on F, nats, for which a query is made.
 const LEAST_BOUND: f64 = 1e-200;
 
 const UNITS_PER_NAT: f64 = (1u64 << J) as f64;
 
-/// What is fixed for a whole run of penalty tests on batches.
+/// The settings of all penalty tests on batches of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchPenaltyScale {
     form: Form,
     temperature: f64,
     tau: f64,
     noise: DiscreteGaussian,
-    /// D: what one record adds at most, in lattice units of the release; for a batch of
-    /// fixed size, half of what one record changes.
+    /// D: the most that one record adds, in lattice units of the release; for a batch of fixed
+    /// size, half of the most that one record changes.
     limit: i64,
 }
 
@@ -108,7 +108,7 @@ enum Form {
     },
 }
 
-/// What the public numbers say to do about one proposal.
+/// The action for one proposal, decided by public numbers alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BatchPenaltyPlan {
     /// Ask the vault, at the cost of one release.
@@ -125,7 +125,7 @@ pub struct BatchPenaltyQuery {
     scale: BatchPenaltyScale,
     /// B, in the units of [`super::penalty`].
     clip_bound: i64,
-    /// Nats.
+    /// The noise, in nats.
     sigma: f64,
     formula: Formula,
 }
@@ -393,7 +393,7 @@ impl Moments {
         }
     }
 
-    /// V = bQ - S^2 of a batch of `size` records; those that were not counted are zero.
+    /// V = bQ - S^2 of a batch of `size` records; the x of uncounted records are zero.
     pub(super) fn spread(&self, size: u64) -> i128 {
         i128::from(size) * self.squares - self.sum * self.sum
     }

@@ -26,7 +26,7 @@ fn units(nats: f64) -> i64 {
     (nats * UNITS_PER_NAT) as i64
 }
 
-/// A linear congruential generator: test data need no better one.
+/// A linear congruential generator, which is good enough for test data.
 fn uniform(state: &mut u64) -> f64 {
     *state = state
         .wrapping_mul(6364136223846793005)
@@ -34,8 +34,8 @@ fn uniform(state: &mut u64) -> f64 {
     (*state >> 11) as f64 / (1u64 << 53) as f64
 }
 
-// If it failed: one record could add more to a Poisson batch's sum than was charged. That
-// x = -B reaches the bound says that the bound is not merely generous.
+// If it failed: one record could add more to a Poisson batch's sum than was charged. As x = -B
+// reaches the bound, the bound is tight.
 #[test]
 fn a_record_adds_at_most_its_bound() {
     for rate in [0.001, 0.1, 0.5, 1.0] {
@@ -166,8 +166,8 @@ fn a_fixed_batch_gives_the_thesiss_scalar() {
     assert!(w * w / b * variance > 0.05);
 }
 
-// If it failed: settings that mean nothing would be taken, or a public decision be made
-// otherwise in the two directions.
+// If it failed: invalid settings would be accepted, or a public decision would differ between the
+// two directions.
 #[test]
 fn plans_at_the_edges() {
     let scale = poisson(0.01, 1.0, 2, 1.0);

@@ -17,8 +17,8 @@ use crate::syntax::did_you_mean;
 /// to read them.
 ///
 /// [`bind`](PrivateData::bind) checks them against the `record` of a model and puts them into
-/// a [`Vault`]; one set of data can be bound to several models. Like everything that holds
-/// private values, it can be neither printed nor copied.
+/// a [`Vault`]; one set of data can be bound to several models. Like all types that hold private
+/// values, it can be neither printed nor copied.
 ///
 /// ```
 /// use dpm::{Constants, Model, PrivateData};
@@ -57,7 +57,7 @@ enum Values {
     Numbers(Vec<f64>),
     Whole(Vec<Option<i64>>),
     Text(Vec<Option<String>>),
-    /// Of a type that is not read, by its name: an error where a model uses it.
+    /// A type that is not read, by name: an error where a model uses the column.
     #[cfg(feature = "arrow")]
     Unreadable {
         kind: String,
@@ -112,7 +112,7 @@ impl PrivateColumn {
         }
     }
 
-    /// What tells units apart, by the rules of a file's column.
+    /// The key that identifies the unit of a row, by the rules of a file's column.
     fn key(&self, row: usize) -> Option<String> {
         match &self.0 {
             // -0 is 0, and 7.0 is the 7 of a column of whole numbers.
@@ -150,7 +150,7 @@ impl From<&[f64]> for PrivateColumn {
     }
 }
 
-/// Of everything that is turned into `$stored` by `$convert`, missing values or not.
+/// Conversions of all types that `$convert` turns into `$stored`, with or without missing values.
 macro_rules! columns {
     ($($of:ty, $kind:ident, $convert:expr;)*) => {$(
         impl From<Vec<$of>> for PrivateColumn {
@@ -182,7 +182,7 @@ impl PrivateData {
     ///
     /// The rules are those of a file: a real outside its declared bounds is clamped to them,
     /// a row with a missing value counts and adds nothing, an int that is not whole or out of
-    /// its bounds makes a bad row. Columns that the model does not use are not looked at.
+    /// its bounds makes a bad row. Columns that the model does not use are ignored.
     pub fn from_columns<N: Into<String>, C: Into<PrivateColumn>>(
         columns: impl IntoIterator<Item = (N, C)>,
     ) -> PrivateData {
@@ -206,7 +206,7 @@ impl PrivateData {
         }
     }
 
-    /// With a further column in memory. What came from a file is forgotten.
+    /// Adds a column in memory. Data from a file is discarded.
     #[must_use]
     pub fn column(
         mut self,
@@ -221,31 +221,31 @@ impl PrivateData {
         self
     }
 
-    /// Says that the model's column `name` (`dist`, `x.1`) is called `header` here.
+    /// Declares that the model's column `name` (`dist`, `x.1`) is called `header` here.
     #[must_use]
     pub fn rename(mut self, name: impl Into<String>, header: impl Into<String>) -> PrivateData {
         self.renames.push((name.into(), header.into()));
         self
     }
 
-    /// What to do with rows that cannot be read; [`OnBadRows::Error`] unless this is called.
+    /// Sets the treatment of rows that cannot be read; [`OnBadRows::Error`] unless this is called.
     #[must_use]
     pub fn on_bad_rows(mut self, choice: OnBadRows) -> PrivateData {
         self.on_bad_rows = choice;
         self
     }
 
-    /// Lets records of a file span lines, with line feeds in quoted fields. What is protected
-    /// is then a record as its quotation marks have it, no longer a line: a stray mark stops
-    /// the reading, or joins lines up to the next one.
+    /// Lets records of a file span lines, with line feeds in quoted fields. Protection then applies
+    /// to a record as delimited by its quotation marks, no longer to a line: a stray mark stops the
+    /// reading, or joins lines up to the next one.
     #[must_use]
     pub fn multiline_records(mut self) -> PrivateData {
         self.multiline = true;
         self
     }
 
-    /// Protects all rows together that share a value of this column, in place of each row by
-    /// itself. The number of units takes the place of the number of rows, which is private.
+    /// Protects together all rows that share a value of this column, instead of each row by itself.
+    /// The number of units replaces the number of rows, which is private.
     ///
     /// Values are compared as text, `7.0` as `7`; a row without one is a bad row, or, where bad
     /// rows are skipped, belongs to no unit and adds nothing.
@@ -264,8 +264,8 @@ impl PrivateData {
     ///
     /// # Errors
     ///
-    /// The file cannot be read; a column is absent or there twice, lengths differ, or a row is
-    /// bad. No message holds a value.
+    /// The file cannot be read; a column is missing or duplicate, lengths differ, or a row is bad.
+    /// No message contains a value.
     pub fn bind(&self, model: &Model) -> Result<Vault, LoadError> {
         let rows = self.rows(&model.columns)?;
         let vault = Vault::new(Density::new(model.clone()), rows);
@@ -368,7 +368,7 @@ fn find<'a>(
     if !column.used {
         return Ok(None);
     }
-    // A name that was given for it is that name and no other.
+    // A name that was given for it is taken literally.
     let plain = header == column.name;
     let is_named = |name: &str| name == header || plain && dotted(name) == header;
     let mut named = given.iter().filter(|(name, _)| is_named(name));

@@ -1,8 +1,8 @@
-//! What the model expects of one record, and what is left of its gradient after that.
+//! The expectations of the model for one record, by which its gradient is centred.
 //!
 //! All of it is a function of the record's own columns and of public things: the model, the
-//! point, the coordinates. It comes as weighted vectors, sum_j w_j v_j v_j' being the
-//! information in the record:
+//! point, the coordinates. The result is weighted vectors, sum_j w_j v_j v_j' being the information
+//! in the record:
 //!
 //! - where the model gives the record's outcomes a law, the gradients g_j that it would have at
 //!   its nodes, less their mean, with their probabilities;
@@ -23,16 +23,16 @@ const MOST_BLOCKS: usize = 2048;
 /// Steps of the iteration that balances clipped gradients.
 const BALANCING: usize = 5;
 
-/// What the model expects of records at a point.
+/// The expectations of the model for records at a point.
 pub enum Expected<'a> {
     /// By the law of their outcomes.
     Law {
         law: &'a Law<'a>,
-        /// What it sees.
+        /// The point from which the law sees records.
         sight: Sight,
     },
-    /// By central differences of gradients: the sights a step before and a step behind the
-    /// point, along each coordinate.
+    /// By central differences of gradients: the sights one step ahead of the point and one step
+    /// behind it, along each coordinate.
     Differences { sights: Vec<[Sight; 2]>, step: f64 },
 }
 
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Expected<'_> {
     }
 }
 
-/// The sum of what a look takes of records that are nobody's secret, not clipped. `columns`: those
+/// The sum of the vectors that a look computes from public records, not clipped. `columns`: those
 /// of the row program, then those of the law; records that are not numbers add nothing.
 pub(crate) fn public_sum(
     density: &Density,
@@ -100,8 +100,8 @@ pub(crate) fn public_sum(
     sum
 }
 
-/// The nodes of a table's blocks of records where the law saw `z` last: several questions come
-/// from one place.
+/// The nodes of a table's blocks of records where the law saw `z` last: several questions are asked
+/// at one point.
 #[derive(Default)]
 pub(crate) struct Found(Mutex<Kept>);
 
@@ -111,9 +111,10 @@ type Kept = (Vec<f64>, HashMap<usize, Arc<Located>>);
 impl Found {
     fn at(&self, z: &[f64], start: usize) -> Option<Arc<Located>> {
         let kept = self.0.lock().ok()?;
-        match kept.0 == z {
-            true => kept.1.get(&start).cloned(),
-            false => None,
+        if kept.0 == z {
+            kept.1.get(&start).cloned()
+        } else {
+            None
         }
     }
 
@@ -130,7 +131,7 @@ impl Found {
     }
 }
 
-/// Makes of rows what a look takes of them, with the working memory of one thread.
+/// Computes the vectors of a look from rows, with the working memory of one thread.
 pub(crate) struct Reader<'a> {
     look: &'a Look<'a>,
     program: &'a RowProgram,
@@ -159,7 +160,7 @@ enum Source<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// `shared`: rows are added up to units.
+    /// `shared`: whether rows are added up to units.
     pub fn new(
         density: &'a Density,
         look: &'a Look<'a>,
@@ -176,7 +177,7 @@ impl<'a> Reader<'a> {
                 | Statistic::Lengths
                 | Statistic::GradientLengths
         );
-        // The sum of a unit's gradients is about balanced by itself.
+        // The sum of a unit's gradients is approximately balanced by itself.
         let asks = asks && !(shared && look.statistic == Statistic::Centred);
         let (source, nodes) = match look.expected {
             Some(Expected::Law { law, sight }) if asks => {
@@ -216,9 +217,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What rows are added up as: coordinate `j` of row `i` at `j * BLOCK + i`. `columns`: those
-    /// of the row program, then those of the law; `start`: the number of the first row, by which
-    /// its block is known.
+    /// The vectors of rows that are added up: coordinate `j` of row `i` at `j * BLOCK + i`.
+    /// `columns`: those of the row program, then those of the law; `start`: the number of the first
+    /// row, which identifies its block.
     pub fn rows(&mut self, columns: &[&[f64]], rows: usize, start: usize) -> &[f64] {
         let jacobian = &self.look.sight.jacobian;
         match self.look.statistic {
@@ -286,7 +287,7 @@ impl<'a> Reader<'a> {
             weights[j * BLOCK..][..rows].copy_from_slice(node.probabilities);
             vectors[j * d * BLOCK..][..d * BLOCK].copy_from_slice(node.gradients);
         });
-        // What quadrature leaves of a mean of zero.
+        // The mean, which quadrature leaves slightly off zero.
         let mut mean = vec![0.0; d * BLOCK];
         for (weights, vectors) in weights.chunks(BLOCK).zip(vectors.chunks(d * BLOCK)) {
             for (mean, vector) in mean.chunks_mut(BLOCK).zip(vectors.chunks(BLOCK)) {
@@ -302,7 +303,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The vector a of each record for which sum_j w_j clip(v_j - a) is about zero: where
+    /// The vector a of each record for which sum_j w_j clip(v_j - a) is approximately zero: where
     /// clipped gradients are balanced by the model's own law. None without a law.
     fn balance(&self, rows: usize) -> Vec<f64> {
         let d = self.d;
@@ -339,11 +340,12 @@ impl<'a> Reader<'a> {
         balance
     }
 
-    /// What is left of a vector of this length when it is clipped.
+    /// The share of a vector of this length that clipping leaves.
     fn kept(&self, length: f64) -> f64 {
-        match length > self.look.inner_clip {
-            true => self.look.inner_clip / length,
-            false => 1.0,
+        if length > self.look.inner_clip {
+            self.look.inner_clip / length
+        } else {
+            1.0
         }
     }
 
@@ -370,8 +372,8 @@ impl<'a> Reader<'a> {
 
     /// sum_j w_j v_j v_j', as a triangle.
     ///
-    /// Whatever the floats are, it is positive semidefinite but for the rounding of the sum:
-    /// weights that are negative, or no numbers, are none.
+    /// Whatever the floats are, it is positive semidefinite except for the rounding of the sum:
+    /// weights that are negative or NaN count as zero.
     fn products(&mut self, rows: usize) {
         let d = self.d;
         self.out.fill(0.0);
@@ -389,8 +391,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Minus the second derivatives of each record: as a triangle in `out`, or where they are
-    /// to be positive, as weights and vectors.
+    /// Minus the second derivatives of each record: as a triangle in `out`, or as weights and
+    /// vectors where only the positive part is used.
     fn differences(&mut self, columns: &[&[f64]], rows: usize, positive: bool) {
         let d = self.d;
         let Source::Differences { sights, step } = &mut self.source else {
@@ -398,7 +400,7 @@ impl<'a> Reader<'a> {
             self.out.fill(0.0);
             return;
         };
-        // Row k of each record's matrix, in the place of its k-th vector.
+        // Row k of each record's matrix, stored in place of its k-th vector.
         for ([before, behind], row) in sights.iter_mut().zip(self.vectors.chunks_mut(d * BLOCK)) {
             let (jacobian, scratch) = before;
             let gradients = self.program.gradients(columns, rows, jacobian, scratch);
@@ -411,13 +413,13 @@ impl<'a> Reader<'a> {
                 *r -= g / (2.0 * *step);
             }
         }
-        let at = |vectors: &[f64], j: usize, k: usize, i: usize| {
+        let symmetrised = |vectors: &[f64], j: usize, k: usize, i: usize| {
             0.5 * (vectors[(j * d + k) * BLOCK + i] + vectors[(k * d + j) * BLOCK + i])
         };
         if !positive {
             for ((j, k, factor), out) in triangle(d).zip(self.out.chunks_mut(BLOCK)) {
                 for (i, out) in out[..rows].iter_mut().enumerate() {
-                    *out = factor * at(&self.vectors, j, k, i);
+                    *out = factor * symmetrised(&self.vectors, j, k, i);
                 }
             }
             return;
@@ -426,7 +428,7 @@ impl<'a> Reader<'a> {
         for i in 0..rows {
             for j in 0..d {
                 for k in 0..d {
-                    matrix[j * d + k] = at(&self.vectors, j, k, i);
+                    matrix[j * d + k] = symmetrised(&self.vectors, j, k, i);
                 }
             }
             let (values, axes) = eigen(&matrix, d);

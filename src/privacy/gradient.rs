@@ -11,13 +11,12 @@ const SIGMA_UNITS: u64 = 1 << 40;
 /// records then stays below 2^59.
 const MAX_BOUND: i64 = 1 << 51;
 
-/// How far the floats of a vector that is alike others may be from one that is so exactly, as a
-/// share of its length. Those of triangles of up to [`MOST_COORDINATES`] are nearer: docs/proofs.md,
-/// section 5.
+/// How far the floats of a vector may be from one that is exactly alike others, as a share of its
+/// length. Those of triangles of up to [`MOST_COORDINATES`] are nearer: docs/proofs.md, section 5.
 const ROUNDED: f64 = 1.0 / (1u64 << 30) as f64;
 const MOST_COORDINATES: usize = 1 << 27;
 
-/// What is fixed for all gradient releases of a run.
+/// The settings of all gradient releases of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct GradientScale {
     clip: f64,
@@ -31,14 +30,14 @@ pub struct GradientScale {
     noise: DiscreteGaussian,
 }
 
-/// A clip bound or a noise multiplier that cannot be used.
+/// An invalid clip bound or noise multiplier.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ScaleError {
     #[error("the clip bound is {0}, but must be a positive number")]
     Clip(f64),
     #[error("the noise multiplier is {0}, but must lie between 0.001 and 1e10")]
     Multiplier(f64),
-    #[error("sums of so many coordinates cannot be released: {0}")]
+    #[error("sums of this many coordinates cannot be released: {0}")]
     Coordinates(usize),
     #[error(transparent)]
     Noise(#[from] super::noise::NoiseError),
@@ -133,7 +132,7 @@ impl GradientScale {
         })
     }
 
-    /// Vectors are shortened to this length, and by next to nothing more.
+    /// Vectors are shortened to this length, or to very slightly less.
     pub fn clip(&self) -> f64 {
         self.clip
     }
@@ -148,7 +147,7 @@ impl GradientScale {
         1.0 / SIGMA_UNITS as f64
     }
 
-    /// How often the clip bound one record's change can move the sum: 2 or 1.
+    /// The number of clip bounds by which the change of one record can move the sum: 2 or 1.
     pub(super) fn sensitivity_factor(&self) -> u8 {
         self.sensitivity_factor
     }
@@ -225,8 +224,8 @@ impl GradientScale {
                 lengths[i] += float * float;
             }
         }
-        // A float sum of d squares is off by less than (d + 2) epsilon of
-        // itself; what it cannot decide is decided in integers.
+        // A float sum of d squares is off by less than (d + 2) epsilon of itself; cases that it
+        // cannot decide are decided in integers.
         let dimension = gradients.len() / BLOCK;
         let surely =
             self.bound as f64 * self.bound as f64 * (1.0 - (dimension as f64 + 8.0) * f64::EPSILON);
@@ -289,7 +288,7 @@ impl GradientScale {
                 to[i] = (from[i] * factor) as i64;
             }
         }
-        // Never seen; a record that cannot be bounded adds nothing.
+        // Never observed; a record that cannot be bounded adds nothing.
         if !fits(integers) {
             for column in integers.chunks_exact_mut(BLOCK) {
                 column[i] = 0;
@@ -317,7 +316,7 @@ mod tests {
         v.iter().map(|q| q * q).sum()
     }
 
-    /// Any vector, however ugly, becomes integers within the bound.
+    /// Any vector, however extreme, becomes integers within the bound.
     #[test]
     fn one_record_never_exceeds_the_bound() {
         let ugly = [
@@ -355,7 +354,7 @@ mod tests {
     }
 
     /// Products of vectors that are orthogonal, or nearly, on lattices from fine to so coarse that
-    /// rounding is all there is: the worst that vectors without an obtuse angle can do.
+    /// only rounding remains: the worst case of vectors without an obtuse angle.
     #[test]
     fn vectors_that_are_alike_are_never_farther_apart_than_is_counted() {
         let products = |x: &[f64]| -> Vec<f64> {
@@ -407,7 +406,7 @@ mod tests {
         }
     }
 
-    /// The mechanism that is charged for is the one of shorter vectors.
+    /// The charge is that of the mechanism for shorter vectors.
     #[test]
     fn what_is_alike_is_counted_as_shorter_vectors_that_point_anywhere() {
         let alike = GradientScale::alike(2.0, 2, 10.0, 6).unwrap();

@@ -3,14 +3,13 @@
 //! # Privacy
 //!
 //! Loading is the curator's own business: it ends before anything is charged or
-//! released. Even so no message holds a value.
+//! released. Even so, no message contains a value.
 //!
 //! The guarantee is about tables that differ in a record, and files that differ in a
-//! line must load to such tables. So every line after the header is a record, whatever
-//! is in it, and what it holds changes no other: see [`read_csv`]. Under
-//! [`OnBadRows::Skip`] whether a file loads depends on its header, on whether it could be
-//! read to its end, and on whether it ends inside quotes.
-//! Proof: docs/proofs.md, section 1.
+//! line must load to such tables. So every line after the header is a record, whatever it contains,
+//! and its contents change no other record: see [`read_csv`]. Under [`OnBadRows::Skip`] whether a
+//! file loads depends on its header, on whether it could be read to its end, and on whether it ends
+//! inside quotes. Proof: docs/proofs.md, section 1.
 
 mod error;
 mod header;
@@ -32,14 +31,14 @@ use std::path::Path;
 pub(super) use table::{EXPECTED_UNIT, without_zero_fraction};
 use table::{Owners, Table};
 
-/// What to do with a row that cannot be read: text where a number belongs, the
-/// wrong number of fields, an int out of bounds or not whole.
+/// The treatment of a row that cannot be read: text where a number belongs, the wrong number of
+/// fields, an int out of bounds or not whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnBadRows {
     /// Stop at the first one.
     #[default]
     Error,
-    /// Treat each as missing, and say nothing.
+    /// Treat each as missing, without a message.
     Skip,
 }
 
@@ -49,15 +48,15 @@ pub struct Reading<'a> {
     /// Pairs of a column's name in the model (`dist`, `x.1`) and its name in the file.
     pub renames: &'a [(String, String)],
     pub on_bad_rows: OnBadRows,
-    /// The column of the file whose values tell the units of privacy apart; without it
-    /// each row is a unit.
+    /// The column of the file whose values identify the units of privacy; without it each row is a
+    /// unit.
     pub unit: Option<&'a str>,
     /// Whether a record may span lines, with line feeds in quoted fields.
     ///
-    /// What is protected is then a record as its quotation marks have it, and no longer a
-    /// line: one that holds a stray mark may take in the lines up to the next mark. Most
-    /// such files stop the loading, under [`OnBadRows::Skip`] too: a mark that is not
-    /// where one may be, or is never closed, is an error.
+    /// Protection then applies to a record as delimited by its quotation marks, and no longer to a
+    /// line: a record with a stray mark may include the lines up to the next mark. Most such files
+    /// stop the loading, under [`OnBadRows::Skip`] too: a mark in a place where none is allowed, or
+    /// one that is never closed, is an error.
     pub multiline: bool,
 }
 
@@ -69,11 +68,11 @@ pub struct Reading<'a> {
 /// read.
 ///
 /// A file may be gzipped and start with a byte order mark. A line ends with a line feed,
-/// or a carriage return and a line feed. Each line after the header is a record, one with
-/// nothing on it too, and is read by itself: nothing on it changes another record. A field
-/// that begins with a quotation mark ends with one, with two for each one inside, and a
-/// line is at most 16 MiB long; otherwise, or with another number of fields than the
-/// header, the row is bad. [`Reading::multiline`] allows line feeds in quotes.
+/// or a carriage return and a line feed. Each line after the header is a record, even an empty one,
+/// and is read by itself: its contents change no other record. A field that begins with a quotation
+/// mark ends with one and has two for each one inside, and a line is at most 16 MiB long;
+/// otherwise, or with another number of fields than the header, the row is bad.
+/// [`Reading::multiline`] allows line feeds in quotes.
 ///
 /// A row with a missing value (nothing, or `NA`, `N/A`, `NaN`, `null` in any case)
 /// counts in n and is masked. A real outside its bounds is clamped to them; an
@@ -83,8 +82,8 @@ pub struct Reading<'a> {
 /// privacy: see [`Rows::by_unit`]. Values are compared as text, without white space around
 /// them, except that a whole number may have a fraction of zeros (`7` and `7.0` are the same
 /// unit). A row without a value there (nothing, `NA`, ...) is a bad row; where bad rows are
-/// skipped it belongs to no unit and adds nothing. Any other bad row has its unit
-/// counted, as a row with a missing value has.
+/// skipped it belongs to no unit and adds nothing. The unit of any other bad row is counted, as is
+/// that of a row with a missing value.
 ///
 /// Errors: the file cannot be read, has no header or ends inside quotes, a column is absent
 /// or there twice, a rename fits no column, or, under [`OnBadRows::Error`], a row is bad.

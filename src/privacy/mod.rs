@@ -1,12 +1,12 @@
-//! The vault: the only room that reads rows.
+//! The vault: the only module that reads rows.
 //!
 //! It answers one kind of question: a sum over records of a clipped per-record
-//! vector of integers, plus integer noise. The answer is a [`Noisy`] value, which
-//! only this room can make; everything computed from it is post-processing. The
-//! event is charged before a row is read.
+//! vector of integers, plus integer noise. The answer is a [`Noisy`] value, which only this module
+//! can make; everything computed from it is post-processing. The event is charged before a row is
+//! read.
 //!
-//! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes
-//! a record's place: its rows are summed before anything is clipped.
+//! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes the place of
+//! a record: its rows are summed before anything is clipped.
 
 #[cfg(feature = "arrow")]
 mod arrow;

@@ -1,9 +1,8 @@
 //! Discrete Gaussian noise and Bernoulli(exp(-x)), exactly, in integers.
 //!
-//! Between the random bits and what is returned there is no floating-point
-//! number, so the distributions below are the true ones and not nearly so.
-//! What the samplers take is time that depends on what they draw; the timing of
-//! one query is outside the promise (docs/privacy.md).
+//! No floating-point number is involved between the random bits and the result, so the
+//! distributions below are exact. The time that the samplers take depends on what they draw; the
+//! timing of one query is outside the promise (docs/privacy.md).
 
 use super::randomness::PrivateRng;
 
@@ -13,19 +12,16 @@ use super::randomness::PrivateRng;
 ///
 /// # Privacy
 ///
-/// What must be shown: [`sample`](Self::sample) returns k with the probability
-/// above. Then adding it to an integer with sensitivity D is
-/// D^2 / (2 sigma^2)-zCDP (Canonne, Kamath and Steinke 2020, Theorem 4; docs/proofs.md,
-/// sections 7 and 8).
+/// To be shown: [`sample`](Self::sample) returns k with the probability above. Then adding it to an
+/// integer with sensitivity D is D^2 / (2 sigma^2)-zCDP (Canonne, Kamath and Steinke 2020, Theorem
+/// 4; docs/proofs.md, sections 7 and 8).
 ///
-/// Why it holds. With U uniform on `0..sigma` kept with probability exp(-U/sigma),
-/// V geometric with P(V >= v) = exp(-v), and a fair sign with "minus zero" drawn
-/// again, y = +-(U + sigma V) is a discrete Laplace of scale sigma: P(y) is
-/// proportional to exp(-|y|/sigma) (Algorithm 2). Keeping y with probability
-/// exp(-(|y| - sigma)^2 / (2 sigma^2)) multiplies the weights to
-/// exp(-|y|/sigma) exp(-y^2 / (2 sigma^2) + |y|/sigma) times a constant (Algorithm 3,
-/// with t = sigma). Any order of the independent trials gives the same law, and one
-/// failed trial starts all of them again.
+/// Proof. With U uniform on `0..sigma` kept with probability exp(-U/sigma), V geometric with P(V >=
+/// v) = exp(-v), and a fair sign with "minus zero" drawn again, y = +-(U + sigma V) is a discrete
+/// Laplace of scale sigma: P(y) is proportional to exp(-|y|/sigma) (Algorithm 2). Keeping y with
+/// probability exp(-(|y| - sigma)^2 / (2 sigma^2)) multiplies the weights to exp(-|y|/sigma)
+/// exp(-y^2 / (2 sigma^2) + |y|/sigma) times a constant (Algorithm 3, with t = sigma). Any order of
+/// the independent trials gives the same law, and one failed trial starts all of them again.
 ///
 /// The draw is started again if V reaches 4096. So the law is exactly
 /// the discrete Gaussian given |k| < 4096 sigma: within total
@@ -47,13 +43,13 @@ pub const MAX_SIGMA: u64 = 1 << 50;
 /// V is below this; see [`DiscreteGaussian`].
 const TAIL: u64 = 4096;
 
-/// Why there is no such noise.
+/// The error for an invalid sigma.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoiseError {
     /// sigma is 0 or above [`MAX_SIGMA`].
     #[error(
-        "noise of sigma = {sigma} lattice units was asked for; sigma must be from 1 to \
+        "the noise's sigma is {sigma} lattice units; it must be from 1 to \
          {MAX_SIGMA} (2^50): choose a coarser lattice for more noise, a finer one for less"
     )]
     Sigma {
@@ -175,11 +171,10 @@ fn exp_neg_one(rng: &mut PrivateRng) -> bool {
 
 /// Bernoulli(exp(-x)) from independent coins of probability x in [0, 1].
 ///
-/// Algorithm 1 of CKS20: the trials K = 1, 2, ... of probability x/K go on while
-/// they succeed, so P(the first failure is at K > n) = x^n / n!, and the
-/// probability that it is at an odd K is sum over n of (-x)^n / n! = exp(-x).
-/// A trial of x/K is one of 1/K, which needs no product of denominators, and a
-/// coin. K is at most n with probability 1 - 1/n!: it cannot come near 2^64.
+/// Algorithm 1 of CKS20: the trials K = 1, 2, ... of probability x/K continue while they succeed,
+/// so P(the first failure is at K > n) = x^n / n!, and the probability that it is at an odd K is
+/// sum over n of (-x)^n / n! = exp(-x). A trial of x/K is one of 1/K, which needs no product of
+/// denominators, and a coin. K is at most n with probability 1 - 1/n!: it cannot come near 2^64.
 #[inline]
 fn exp_neg(rng: &mut PrivateRng, mut coin: impl FnMut(&mut PrivateRng) -> bool) -> bool {
     if !coin(rng) {
@@ -194,11 +189,10 @@ fn exp_neg(rng: &mut PrivateRng, mut coin: impl FnMut(&mut PrivateRng) -> bool) 
 
 /// Bernoulli(num / den) for num <= den, exactly; den > 0.
 ///
-/// Compares a uniform W = (w + W')/2^32 with num/den, where w is the word drawn
-/// and W' the uniform made of the words not drawn yet: W < num/den exactly when
-/// W' < (2^32 num - w den) / den, which is settled unless that lies in (0, 1), and
-/// is then the same question again. The next word is needed with probability
-/// 2^-32 at most. Everything is below 2^64 * 2^32 = 2^96.
+/// Compares a uniform W = (w + W')/2^32 with num/den, where w is the word drawn and W' the uniform
+/// of the words not drawn yet: W < num/den exactly when W' < (2^32 num - w den) / den, which is
+/// settled unless that lies in (0, 1), and is then the same question again. The next word is needed
+/// with probability 2^-32 at most. Everything is below 2^64 * 2^32 = 2^96.
 #[inline]
 fn ratio(num: u64, den: u64, rng: &mut PrivateRng) -> bool {
     let den = u128::from(den);

@@ -1,5 +1,5 @@
-//! The noise against its definition and against mutants; tests/oracles/opendp sets it
-//! against another implementation.
+//! The noise compared with its definition and with mutants; tests/oracles/opendp compares it with
+//! another implementation.
 //!
 //! Each statistical check below has a false-alarm rate of at most about 1e-9, and
 //! there are about 80 of them: 1e-7 for this file. Chi-square thresholds are from
@@ -159,7 +159,7 @@ fn low_draws(sigma: u64, seed: u64) -> Box<dyn Iterator<Item = i64>> {
     if sigma >= 100 {
         return Box::new(draws_of(noise(sigma / 100 * 99), seed));
     }
-    // That is no integer: from the distribution function.
+    // Not an integer: from the distribution function.
     let law = Law::new((0.99 * sigma as f64).powi(2));
     let mut rng = PrivateRng::from_insecure_seed(seed);
     Box::new(std::iter::repeat_with(move || {
@@ -284,8 +284,8 @@ fn the_low_bits_are_uniform() {
     assert!(statistic < chi_square_threshold(63), "{statistic}");
 }
 
-/// Asserts that `trial` succeeds with probability `p`, by 10^5 trials: what is
-/// caught with 99% is an error of 8.5 standard deviations, 0.013 at p = 1/2.
+/// Asserts that `trial` succeeds with probability `p`, by 10^5 trials, which detect with 99% an
+/// error of 8.5 standard deviations, 0.013 at p = 1/2.
 fn assert_probability(what: &str, p: f64, mut trial: impl FnMut() -> bool) {
     let count = 100_000;
     let successes = (0..count).filter(|_| trial()).count() as f64;

@@ -1,6 +1,6 @@
 //! Values that have left the vault under a charged release.
 
-/// A value that carries its noise already.
+/// A value that already contains its noise.
 ///
 /// Only the vault can make one, so a function that takes `Noisy` values and
 /// public numbers is post-processing: it costs nothing more, whatever it does

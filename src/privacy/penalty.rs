@@ -47,7 +47,7 @@ const MIN_MULTIPLE: u64 = 1 << (MIN_SIGMA_EXPONENT - J / 2);
 
 const UNITS_PER_NAT: f64 = (1u64 << J) as f64;
 
-/// What is fixed for a whole run of penalty tests.
+/// The settings of all penalty tests of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PenaltyScale {
     /// How often the clip bound one record's change can move the sum.
@@ -57,7 +57,7 @@ pub struct PenaltyScale {
     exponent: i32,
 }
 
-/// What the public numbers say to do about one proposal.
+/// The action for one proposal, decided by public numbers alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PenaltyPlan {
     /// Ask the vault, at the cost of one release.
@@ -150,10 +150,10 @@ impl PenaltyScale {
     ///
     /// # Privacy
     ///
-    /// What must be shown: s >= tau * factor * B, where s = m 2^(J/2) is the noise
-    /// in lattice units; then one query has normalised sensitivity at most 1/tau.
-    /// It holds because m is the ceiling of tau * factor * B / 2^(J/2), computed in
-    /// integers from the exact mantissa of tau, or more. (docs/proofs.md, section 6.)
+    /// To be shown: s >= tau * factor * B, where s = m 2^(J/2) is the noise in lattice units; then
+    /// one query has normalised sensitivity at most 1/tau. It holds because m is the ceiling of
+    /// tau * factor * B / 2^(J/2), computed in integers from the exact mantissa of tau, or more.
+    /// (docs/proofs.md, section 6.)
     ///
     /// sigma = s gamma = m 2^-(J/2) nats, so sigma^2 / gamma = m^2 2^-J 2^J = m^2:
     /// sigma^2 is a multiple of gamma, as the identity of docs/proofs.md, section 6, needs.
@@ -252,8 +252,8 @@ impl PenaltyQuery {
         noisy_sum(lambda, k) as f64 / UNITS_PER_NAT
     }
 
-    /// R - sigma^2 / 2 in nats: what replaces the log-likelihood ratio in the
-    /// acceptance probability.
+    /// R - sigma^2 / 2 in nats, which replaces the log-likelihood ratio in the acceptance
+    /// probability.
     ///
     /// # Reference
     ///
@@ -271,8 +271,8 @@ impl PenaltyQuery {
 ///
 /// Scaling by 2^J is exact (or overflows, and is clamped), so the result depends
 /// on the bits of `l` alone. The ratio of a record between two points is then the
-/// difference of two integers, each fixed by its point: antisymmetric to the bit,
-/// and summing to 0 round a cycle.
+/// difference of two integers, each fixed by its point: antisymmetric to the bit, and summing to 0
+/// around a cycle.
 #[inline]
 pub fn quantise(l: f64) -> i64 {
     if l.is_nan() {
@@ -479,7 +479,7 @@ mod tests {
         // Add or remove: half of it.
         let quarter = query(PenaltyScale::new(1, 1.0).unwrap(), 0.25);
         assert_eq!(quarter.sigma(), 0.25);
-        // A last bit more of tau is a multiple more of noise.
+        // One more unit in the last place of tau is one more multiple of noise.
         let more = query(PenaltyScale::new(2, 1.0 + f64::EPSILON).unwrap(), 0.25);
         assert_eq!(more.sigma_units(), half.sigma_units() + (1 << 22));
         // The least and the most noise.
@@ -501,7 +501,7 @@ mod tests {
         assert_eq!(query(most, 0.5f64.powi(44)).clip_bound(), 1);
     }
 
-    // If it failed: a wrong setting would be taken for one that means something.
+    // If it failed: an invalid setting would be accepted.
     #[test]
     fn wrong_settings_are_refused() {
         for factor in [0, 3, 255] {
@@ -516,7 +516,7 @@ mod tests {
         }
     }
 
-    /// Log-likelihoods that a model can return, ordinary and not.
+    /// Log-likelihoods that a model can return, ordinary and extreme.
     fn nasty() -> Vec<f64> {
         let mut values = vec![0.0, 1e-320, 1e-14, 0.1, 1.0, 131_071.9, 131_072.0, 1e6];
         values.extend([1e308, f64::MAX, f64::INFINITY, f64::MIN_POSITIVE]);
@@ -555,9 +555,9 @@ mod tests {
         assert_eq!(clip(i64::MIN, i64::MAX, i64::MAX), -i64::MAX);
     }
 
-    // If it failed: the chain would drift round cycles, with no
-    // stationary distribution that is the posterior. The cycle of the truncated
-    // *differences* does fail, which is why each term is truncated first.
+    // If it failed: the chain would drift around cycles, and the posterior would not be a
+    // stationary distribution. The cycle of the truncated *differences* does fail, which is why
+    // each term is truncated first.
     #[test]
     fn unclipped_ratios_sum_to_zero_round_a_cycle() {
         let mut rng = PrivateRng::from_insecure_seed(801);

@@ -14,9 +14,9 @@ use super::not_private::NotPrivate;
 ///
 /// # Privacy
 ///
-/// Whoever knows the state can subtract the noise. So the type has no `Clone`
-/// (two copies would release two sums under one noise), no serialisation, and a
-/// `Debug` that shows only whether the stream is secure.
+/// Anyone who knows the state can subtract the noise. So the type has no `Clone` (two copies would
+/// release two sums under one noise), no serialisation, and a `Debug` that shows only whether the
+/// stream is secure.
 ///
 /// Under an operating-system seed, the guarantees that the samplers prove for
 /// truly uniform bits hold against anyone who cannot tell ChaCha20 from them.
@@ -26,11 +26,11 @@ pub struct PrivateRng {
     secure: bool,
 }
 
-/// Why there are no private random bits.
+/// The error when no private random bits are available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RandomnessError {
-    /// The operating system gave no seed.
+    /// The operating system provided no seed.
     #[error(
         "the operating system's random source did not answer, so no noise can be drawn; \
          check that this process may read it (getrandom, /dev/urandom) and run again"
@@ -202,8 +202,8 @@ mod tests {
         assert_eq!(streams.len(), count, "two streams are equal");
     }
 
-    // If it failed: noise could be repeated by whoever reads the code, or an
-    // insecure run would not be marked. False alarm: 2^-512.
+    // If it failed: anyone who reads the code could repeat the noise, or an insecure run would not
+    // be marked. False alarm: 2^-512.
     #[test]
     fn secure_streams_are_new_each_time_and_say_so() {
         let mut a = PrivateRng::from_os().unwrap();
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn uniform_below_is_uniform() {
         let mut rng = PrivateRng::from_insecure_seed(11);
-        // n = 10 itself, and as the top digit of a number that makes the rejection rate high.
+        // n = 10 itself, and as the top digit of a number for which the rejection rate is high.
         let stride = (1u64 << 60) + 12_345;
         for n in [10, 10 * stride] {
             let mut counts = [0u32; 10];

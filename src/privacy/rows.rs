@@ -22,7 +22,7 @@ pub(super) use unit::Units;
 use super::load::OnBadRows;
 use crate::model::RecordColumn;
 
-/// The rows of one private table. See the module's notes on what may read them.
+/// The rows of one private table. See the module's notes on who may read them.
 pub struct Rows {
     /// Per declared column, in declaration order, its value in each row.
     columns: Vec<Vec<f64>>,
@@ -33,8 +33,8 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The number of units: of records, those with missing values included, unless
-    /// rows share units.
+    /// The number of units: of records, including those with missing values, unless rows share
+    /// units.
     pub(crate) fn n(&self) -> usize {
         let units = self.units.as_ref();
         units.map_or(self.missing.len(), |units| units.count)
@@ -62,7 +62,7 @@ pub(super) struct BadCell(pub(super) usize);
 /// Takes rows one at a time and masks those with a value missing.
 pub(super) struct RowsBuilder {
     on_bad_rows: OnBadRows,
-    /// Of the columns that the model uses.
+    /// The domains of the columns that the model uses.
     domains: Vec<(usize, Domain)>,
     placeholders: Vec<f64>,
     row: Vec<f64>,
@@ -91,9 +91,9 @@ impl RowsBuilder {
         }
     }
 
-    /// Adds the row whose cells `cell` gives for each used column, and for no other.
+    /// Adds the row whose cells `cell` returns for each used column, and for no other.
     ///
-    /// Errors: a cell is bad and bad rows are errors; no row is added then.
+    /// Errors: a cell is bad and bad rows are errors; then no row is added.
     pub(super) fn push(
         &mut self,
         mut cell: impl FnMut(usize, &Domain) -> Cell,
@@ -111,7 +111,7 @@ impl RowsBuilder {
         Ok(())
     }
 
-    /// Adds a row that counts in n and no more.
+    /// Adds a row that only counts in n.
     pub(super) fn push_missing(&mut self) {
         self.add(true);
     }

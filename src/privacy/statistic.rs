@@ -1,32 +1,32 @@
-//! What is summed of each record: its gradient, or what is made of it.
+//! The vector that is summed for each record: its gradient, or a statistic of it.
 
 use super::expected::Expected;
 use super::gradient::{GradientScale, ScaleError, half_distance};
 use crate::density::{BLOCK, Density, Sight};
 
-/// A vector that is made of one record.
+/// A vector computed from one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Statistic {
     /// The gradient.
     Gradient,
     /// Its products with itself: the upper triangle by rows, with the entries off the
     /// diagonal times sqrt(2), so that the length of the vector is the square of the
-    /// gradient's. To clip it to b^2 is to clip the gradient to b.
+    /// gradient's. Clipping it to b^2 is clipping the gradient to b.
     Products,
-    /// The squares of its coordinates, which are at most as long.
+    /// The squares of its coordinates, a vector that is at most as long.
     Squares,
     /// A one in the bin of its length, and zeros: sums are histograms, and the clip bound
     /// is 1.
     Lengths,
-    /// The same with the few bins about what lengths should be.
+    /// The same with few bins, around the expected length.
     GradientLengths,
     /// The gradient less the vector about which the model expects gradients, once clipped, to
     /// be balanced.
     Centred,
-    /// What the model expects of the products of such a centred gradient and the clipped one:
-    /// the slope of the sum of clipped gradients. A triangle, as [`Statistic::Products`].
+    /// The model's expectation of the products of such a centred gradient and the clipped one: the
+    /// slope of the sum of clipped gradients. A triangle, as [`Statistic::Products`].
     Slope,
-    /// What the model expects of the gradient's products: the information in the record.
+    /// The model's expectation of the gradient's products: the information in the record.
     Information,
     /// A one in the bin of the length of the information.
     InformationLengths,
@@ -36,7 +36,7 @@ pub(crate) enum Statistic {
     CurvatureLengths,
 }
 
-/// Bins of half octaves; what is beyond the outermost is in these.
+/// Bins of half octaves; the outermost ones also hold all lengths beyond them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bins {
     /// Bin k ends at a reference times 2^((lowest + k) / 2).
@@ -45,17 +45,18 @@ pub(crate) struct Bins {
 }
 
 impl Bins {
-    /// Whatever a length may be, in units of 1.
+    /// Bins for any length, in units of 1.
     pub const ALL: Bins = Bins {
         lowest: -119,
         count: 241,
     };
-    /// About the length of a gradient whose record tells an average of what is to be learnt.
+    /// Bins around the length of a gradient whose record contributes an average share of the
+    /// information.
     pub const GRADIENT: Bins = Bins {
         lowest: -8,
         count: 29,
     };
-    /// About the information in such a record.
+    /// Bins around the information in such a record.
     pub const INFORMATION: Bins = Bins {
         lowest: -16,
         count: 49,
@@ -70,7 +71,7 @@ impl Bins {
         (0.5 * (f64::from(self.lowest) + bin as f64)).exp2()
     }
 
-    /// The bin of a length in units of the reference; none of what is not a number.
+    /// The bin of a length in units of the reference; none for NaN.
     fn of(self, length: f64) -> Option<usize> {
         if length.is_nan() {
             return None;
@@ -80,16 +81,16 @@ impl Bins {
     }
 }
 
-/// Where records are looked at, and what is taken of each.
+/// The point at which records are evaluated, and the statistic of each.
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
     pub sight: Sight,
     pub statistic: Statistic,
-    /// Taken from each gradient. Far from the mode, records differ from the mean gradient by
-    /// much less than their gradients are long; what is learnt of their spread is then less
-    /// noisy for the same cost.
+    /// Subtracted from each gradient. Far from the mode, records differ from the mean gradient by
+    /// much less than their gradients are long; then an estimate of their spread is less noisy for
+    /// the same cost.
     pub centre: Option<&'a [f64]>,
-    /// What the model expects of a record, for the statistics that ask.
+    /// The expectations of the model for a record, for the statistics that use them.
     pub expected: Option<&'a Expected<'a>>,
     /// The bound within which gradients are balanced, for those that are centred.
     pub inner_clip: f64,
@@ -109,7 +110,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Gradients as they are.
+    /// Unmodified gradients.
     pub fn gradient(density: &Density, theta: &[f64]) -> Look<'a> {
         let sight = Sight {
             z: density.interface(theta).z,
@@ -128,16 +129,17 @@ impl<'a> Look<'a> {
         self.sight.jacobian.dimension
     }
 
-    /// The length of what the rows of a unit are added up as.
+    /// The length of the vectors that are summed over the rows of a unit.
     pub(super) fn summed_coordinates(&self) -> usize {
         self.statistic.summed(self.dimension())
     }
 
     /// For [`Look::vectors`].
     pub(super) fn working_memory(&self) -> Vec<f64> {
-        match self.is_as_it_is() {
-            true => Vec::new(),
-            false => vec![0.0; self.coordinates() * BLOCK],
+        if self.is_as_it_is() {
+            Vec::new()
+        } else {
+            vec![0.0; self.coordinates() * BLOCK]
         }
     }
 
@@ -160,9 +162,8 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The vectors of a block of records or units, made of what their rows are added up as,
-    /// with the same layout: coordinate `j` of record `i` at `j * BLOCK + i`. They are not
-    /// clipped.
+    /// The vectors of a block of records or units, computed from the sums over their rows, with the
+    /// same layout: coordinate `j` of record `i` at `j * BLOCK + i`. They are not clipped.
     pub(super) fn vectors<'v>(
         &self,
         summed: &'v [f64],
@@ -217,17 +218,20 @@ impl<'a> Look<'a> {
 
 /// Row, column and weight of each entry of an upper triangle, by rows.
 pub(super) fn triangle(d: usize) -> impl Iterator<Item = (usize, usize, f64)> {
-    let weight = |j, k| match j == k {
-        true => 1.0,
-        false => std::f64::consts::SQRT_2,
+    let weight = |j, k| {
+        if j == k {
+            1.0
+        } else {
+            std::f64::consts::SQRT_2
+        }
     };
     (0..d).flat_map(move |j| (j..d).map(move |k| (j, k, weight(j, k))))
 }
 
 impl Statistic {
     /// Whether no two of its vectors point away from each other: none has a negative entry, or
-    /// they are triangles of positive semidefinite matrices. What follows: docs/proofs.md,
-    /// section 5.
+    /// they are triangles of positive semidefinite matrices. Consequences: docs/proofs.md, section
+    /// 5.
     pub fn is_alike(self) -> bool {
         #[cfg(test)]
         if crate::planted::is_alike(self) {
@@ -246,7 +250,7 @@ impl Statistic {
         }
     }
 
-    /// The integers that sums of it are made in, `d` coordinates of a gradient being given.
+    /// The scale of the integers in which its sums are computed, for gradients of `d` coordinates.
     pub fn scale(
         self,
         clip: f64,
@@ -254,22 +258,24 @@ impl Statistic {
         tau: f64,
         d: usize,
     ) -> Result<GradientScale, ScaleError> {
-        match self.is_alike() {
-            true => GradientScale::alike(clip, sensitivity_factor, tau, self.coordinates(d)),
-            false => GradientScale::new(clip, sensitivity_factor, tau),
+        if self.is_alike() {
+            GradientScale::alike(clip, sensitivity_factor, tau, self.coordinates(d))
+        } else {
+            GradientScale::new(clip, sensitivity_factor, tau)
         }
     }
 
-    /// The clip bound that its sums cost: that of vectors which may point anywhere and are as far
-    /// apart.
+    /// The clip bound for which its sums are charged: that of vectors of any direction that are as
+    /// far apart.
     pub fn counted(self, clip: f64, sensitivity_factor: u8) -> f64 {
-        match self.is_alike() {
-            true => clip * half_distance(sensitivity_factor),
-            false => clip,
+        if self.is_alike() {
+            clip * half_distance(sensitivity_factor)
+        } else {
+            clip
         }
     }
 
-    /// The length of the vector that is made of `d` coordinates.
+    /// The length of the vector for gradients of `d` coordinates.
     pub fn coordinates(self, d: usize) -> usize {
         match self {
             Statistic::Lengths => Bins::ALL.count(),

@@ -1,5 +1,5 @@
 //! Which records a release is about, and how they are drawn: exactly, from the
-//! private generator. Nobody outside the vault learns a batch or its size.
+//! private generator. No code outside the vault learns a batch or its size.
 
 use super::randomness::PrivateRng;
 use crate::accounting::Real;
@@ -11,8 +11,8 @@ pub enum Subsampling {
     All,
     /// Each record independently.
     Poisson(InclusionRate),
-    /// So many records, without replacement. Only under substitute: the size of the
-    /// batch says something about the number of records.
+    /// This many records, without replacement. Only under substitute: the size of the batch reveals
+    /// something about the number of records.
     FixedSize(u64),
 }
 
@@ -27,7 +27,7 @@ impl Subsampling {
     }
 }
 
-/// The probability of a record to be in a batch.
+/// The probability that a record is in a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InclusionRate {
     rate: Real,
@@ -36,7 +36,7 @@ pub struct InclusionRate {
     threshold: Option<u64>,
 }
 
-/// A rate that is no probability.
+/// A rate that is not a probability.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("the batch rate is {0}; give a number above 0 and at most 1, such as 0.01")]
 pub struct RateError(f64);
@@ -44,10 +44,9 @@ pub struct RateError(f64);
 impl InclusionRate {
     /// # Privacy
     ///
-    /// What must be shown (docs/proofs.md, section 9): a record is in with probability at most
-    /// `rate`. The
-    /// threshold is floor(r 2^64) for the largest `f64` r that is not above `rate`;
-    /// scaling r by 2^64 is exact.
+    /// To be shown (docs/proofs.md, section 9): a record is in with probability at most `rate`. The
+    /// threshold is floor(r 2^64) for the largest `f64` r that is not above `rate`; scaling r by
+    /// 2^64 is exact.
     ///
     /// # Errors
     ///
@@ -185,10 +184,10 @@ mod tests {
         }
     }
 
-    // If it failed: records of a batch would come together or shun each other, and the
-    // accountants' law would not be the one that is drawn. The variance of the size of
-    // 20,000 batches of 640 records at 0.1, within 6.5 sd of binomial (false alarm
-    // 1e-10); perfectly paired records would double it, 100 sd off.
+    // If it failed: the records of a batch would attract or repel each other, and the batches would
+    // not follow the accountants' law. The variance of the size of 20,000 batches of 640 records at
+    // 0.1, within 6.5 sd of binomial (false alarm 1e-10); perfectly paired records would double it,
+    // 100 sd off.
     #[test]
     fn poisson_batches_have_binomial_sizes() {
         let mut rng = PrivateRng::from_insecure_seed(901);

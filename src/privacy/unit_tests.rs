@@ -15,7 +15,7 @@ struct Grouped {
 }
 
 impl Grouped {
-    /// Units `keys`, of 0 to `most` rows each, in turn: no unit's rows stand together.
+    /// Units `keys`, of 0 to `most` rows each, in turn: no unit's rows are contiguous.
     fn new(rng: &mut Lcg, density: &Density, keys: std::ops::Range<u64>, most: u64) -> Grouped {
         let mut left: Vec<(u64, u64)> = keys.map(|key| (key, rng.next() % (most + 1))).collect();
         let mut order = Vec::new();
@@ -78,7 +78,7 @@ impl Grouped {
         Vault::new(density, rows)
     }
 
-    /// The mutant: every row a unit of its own.
+    /// The mutant: every row is a unit of its own.
     fn vault_by_row(&self, source: &str) -> Vault {
         let density = density(source);
         let rows = self.rows(&density);
@@ -86,10 +86,10 @@ impl Grouped {
     }
 }
 
-/// Record-play with units: 10^4 pairs of tables per release and relation, in which
-/// one unit has other rows, and as many or more or fewer, or blank ones, or none. The integer
-/// sums never differ by more than the declared sensitivity. Clipping each row and summing
-/// then would exceed it in more than a tenth of such pairs, which is asserted.
+/// Record-play with units: 10^4 pairs of tables per release and relation, in which one unit has
+/// other rows, equally many, more or fewer, or blank ones, or none. The integer sums never differ
+/// by more than the declared sensitivity. Clipping each row and summing then would exceed it in
+/// more than a tenth of such pairs, which is asserted.
 #[test]
 fn neighbouring_units_differ_by_at_most_the_sensitivity() {
     let mut rng = Lcg(11);
@@ -170,7 +170,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
     assert!(mutant_ratios > mutants / 10, "{mutant_ratios}");
 }
 
-/// The same for what is learnt from: by a law, and by second derivatives.
+/// The same for the statistics of a private start: by a law, and by second derivatives.
 #[test]
 fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
     let statistics = [
@@ -241,7 +241,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
 
 /// A unit's floats are added as if no addition lost anything: -2^54 and then three thousand times
 /// 1, each of which would be lost in it. Wrong here: matrices of units of very many rows would be
-/// farther from alike than is allowed for.
+/// farther from alike than the bound allows.
 #[test]
 fn sums_of_many_rows_lose_nothing() {
     let source = "record { real y; } parameters { real m; } model { y ~ normal(m, 1); }";
@@ -263,8 +263,8 @@ fn sums_of_many_rows_lose_nothing() {
     assert!(step < 1000.0 && lost <= step, "{lost} {step}");
 }
 
-/// Small units, units as long as a block and longer than a task, missing values and
-/// impossible rows: the order of rows leaves no trace, to the bit.
+/// Small units, units as long as a block and longer than a task, missing values and impossible
+/// rows: the sums do not depend on the order of rows, to the bit.
 #[test]
 fn permuted_rows_give_the_same_integers() {
     let mut rng = Lcg(12);
@@ -272,7 +272,7 @@ fn permuted_rows_give_the_same_integers() {
         let d = density(source);
         let mut original = Grouped::new(&mut rng, &d, 0..2000, 5);
         for (key, most) in [(5000, 255), (5001, 256), (5002, 257), (5003, 9000)] {
-            // Tame, so that the sums are not those of one enormous row.
+            // Moderate values, so that the sums are not dominated by one enormous row.
             let mut columns = table(&mut rng, &d, most);
             for value in columns.iter_mut().flatten() {
                 *value = if value.abs() < 10.0 { *value } else { 1.0 };
@@ -289,7 +289,7 @@ fn permuted_rows_give_the_same_integers() {
             point(&mut rng, d.dimension()),
         );
         for clip in [0.5, 1e4] {
-            // The finest lattice there is: the last bits of a sum are on it.
+            // The finest lattice possible: it holds the last bits of a sum.
             let scale = GradientScale::new(clip, 2, 1e-3).unwrap();
             assert_eq!(
                 a.table.clipped_gradient_sum(&a.density, &from, &scale),
@@ -352,7 +352,7 @@ fn units_of_one_row_are_records() {
 }
 
 /// Each unit's integers are those of one record whose gradient and log-likelihood
-/// are the sums: units that straddle blocks and tasks are neither torn nor mixed.
+/// are the sums: units that straddle blocks and tasks are neither split nor mixed.
 #[test]
 fn a_unit_is_its_rows_together() {
     let mut rng = Lcg(15);
@@ -431,8 +431,7 @@ fn a_unit_is_its_rows_together() {
     );
 }
 
-/// A row with a missing value leaves its unit as it would be without the row, and
-/// counted.
+/// A row with a missing value leaves its unit as it would be without the row, but counted.
 #[test]
 fn missing_rows_keep_their_unit_counted() {
     let source = MODELS[0];

@@ -19,34 +19,32 @@ use super::subsampling::Subsampling;
 use crate::density::Density;
 use crate::model::Model;
 
-/// The private data, behind one door.
+/// The private data, behind a single interface.
 ///
-/// No `Debug`, `Clone` or iterator: what leaves is what the methods below
-/// release, each charged first.
+/// It has no `Debug`, `Clone` or iterator: only the methods below release anything, and each is
+/// charged first.
 pub struct Vault {
     density: Density,
     table: Table,
     /// The number of privacy units: of records, unless rows share units.
     n: usize,
-    /// Sum of what the parameters do not change; for the non-private path only.
+    /// Sum of the terms that do not depend on the parameters; for the non-private path only.
     constant: f64,
-    /// The column whose values tell units apart, where its name is known.
+    /// The column whose values identify the units, where its name is known.
     unit: Option<String>,
 }
 
 /// A noisy log-likelihood ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LogRatio {
-    /// The ratio less half its noise variance, nats: what the penalty test
-    /// compares.
+    /// The ratio less half its noise variance, nats, which the penalty test compares.
     pub penalised: f64,
     /// Standard deviation of the noise, nats.
     pub sigma: f64,
 }
 
 impl Vault {
-    /// Takes the rows in. Everything that depends on the record only is
-    /// computed here, once.
+    /// Loads the rows. Everything that depends only on the record is computed here, once.
     #[doc(hidden)]
     pub fn new(density: Density, rows: Rows) -> Vault {
         let missing = rows.missing();
@@ -85,8 +83,8 @@ impl Vault {
         Vault { unit, ..self }
     }
 
-    /// The column whose values tell the units of privacy apart; `None` where each record is
-    /// one, or no name was given.
+    /// The column whose values identify the units of privacy; `None` where each record is one, or
+    /// no name was given.
     pub fn unit(&self) -> Option<&str> {
         self.unit.as_deref()
     }
@@ -108,8 +106,8 @@ impl Vault {
     }
 
     /// The number of privacy units, which are records unless rows share units;
-    /// public under substitution, private under add/remove. How many rows the units
-    /// have is private under both.
+    /// public under substitution, private under add/remove. The number of rows of a unit is private
+    /// under both.
     pub(crate) fn n(&self) -> usize {
         self.n
     }
@@ -121,8 +119,8 @@ impl Vault {
     /// # Privacy
     ///
     /// A Gaussian mechanism with discrete noise; sensitivity and sigma are those
-    /// of `query`, in the fixed proportion 1 : tau. Charged, and the noise
-    /// drawn, before a row is read.
+    /// of `query`, in the fixed proportion 1 : tau. It is charged, and the noise drawn, before a
+    /// row is read.
     #[doc(hidden)]
     pub fn noisy_log_ratio(
         &self,
@@ -162,7 +160,7 @@ impl Vault {
         (total.value(), gradient)
     }
 
-    /// The sum that [`Vault::noisy_log_ratio`] adds noise to, nats.
+    /// The sum to which [`Vault::noisy_log_ratio`] adds noise, nats.
     #[doc(hidden)]
     pub fn clipped_log_ratio(
         &self,
@@ -175,7 +173,7 @@ impl Vault {
         query.ratio(self.clipped_log_ratio_sum(from, to, temperature, query), 0)
     }
 
-    /// The integer sum that [`Vault::noisy_log_ratio`] adds noise to.
+    /// The integer sum to which [`Vault::noisy_log_ratio`] adds noise.
     fn clipped_log_ratio_sum(
         &self,
         from: &[f64],

@@ -33,7 +33,7 @@ pub(super) fn density(source: &str) -> Density {
     Density::new(Model::bind(&checked, &Constants::none()).unwrap())
 }
 
-/// A linear congruential generator: test data need no better one.
+/// A linear congruential generator, which is good enough for test data.
 pub(super) struct Lcg(pub(super) u64);
 
 impl Lcg {
@@ -50,7 +50,7 @@ impl Lcg {
     }
 }
 
-/// One value of a column; among them the worst that a file can hold.
+/// A value of a column, sometimes the most extreme that a file can hold.
 fn value(rng: &mut Lcg, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> f64 {
     let ugly = [
         f64::NAN,
@@ -134,10 +134,10 @@ pub(super) fn squared_distance(a: &[i128], b: &[i128]) -> i128 {
 }
 
 /// Record-play: 10^4 pairs of neighbouring data sets per release and relation,
-/// ugly values included. The integer sums never differ by more than the declared
-/// sensitivity, and a blank record adds what one that is not there does. If a clip, the
-/// integer check or the factor 2 were wrong, a pair would exceed it; that pairs come close
-/// to it is asserted too, so that the bound is not merely generous.
+/// including extreme values. The integer sums never differ by more than the declared sensitivity,
+/// and a blank record adds as much as an absent one. If a clip, the integer check or the factor 2
+/// were wrong, a pair would exceed it; it is also asserted that pairs come close to it, so that the
+/// bound is tight.
 #[test]
 fn neighbours_differ_by_at_most_the_sensitivity() {
     let mut rng = Lcg(1);
@@ -209,9 +209,9 @@ fn neighbours_differ_by_at_most_the_sensitivity() {
     assert!(closest_ratio > 0.999, "{closest_ratio}");
 }
 
-/// The same for what is learnt from: in other coordinates, about a centre, products, squares and
-/// histograms; and for what the model expects of a record, by a law where it has one, and by
-/// second derivatives.
+/// The same for the statistics of a private start: in other coordinates, about a centre, products,
+/// squares and histograms; and for the model's expectations of a record, by a law where it has one,
+/// and by second derivatives.
 #[test]
 fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
     let statistics = [
@@ -287,16 +287,16 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
     for closest in closest {
         assert!(closest > 0.99, "{closest}");
     }
-    // Counted as vectors that may point anywhere, histograms, squares and products would get no
-    // farther than half.
+    // Charged as vectors of any direction, histograms, squares and products would reach no more
+    // than half of the bound.
     for farthest in farthest {
         assert!(farthest > 0.9, "{farthest:?}");
     }
 }
 
-/// What is taken of a record follows from its own columns: a sum over many is the sum of what each
-/// gives alone, to the bit, whichever records are about it in a block. Wrong here: a centre, a law
-/// or a matrix that is another where other records are, whose change is counted nowhere.
+/// The statistic of a record depends on its own columns: a sum over many is the sum of the single
+/// ones, to the bit, whichever records surround it in a block. Wrong here: a centre, a law or a
+/// matrix that depends on other records, so that its change is accounted for nowhere.
 #[test]
 fn what_is_taken_of_a_record_follows_from_it_alone() {
     let mut rng = Lcg(8);
@@ -319,9 +319,10 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
         let law = Law::of(&d, &vec![0.1; dimension], 1).unwrap();
         let space = d.parameters();
         for by_law in [true, false] {
-            let expected = match by_law {
-                true => Expected::by_law(&law, &space, &theta, &frame),
-                false => Expected::by_differences(&d, &space, &frame, 0.01),
+            let expected = if by_law {
+                Expected::by_law(&law, &space, &theta, &frame)
+            } else {
+                Expected::by_differences(&d, &space, &frame, 0.01)
             };
             for statistic in [
                 Statistic::Centred,
@@ -351,8 +352,8 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
     }
 }
 
-/// The order of records, and the blocks and threads they fall into, leave no
-/// trace in the integer sums.
+/// The integer sums do not depend on the order of records, or on the blocks and threads to which
+/// they are assigned.
 #[test]
 fn permuted_rows_give_the_same_integers() {
     let mut rng = Lcg(2);
@@ -451,7 +452,7 @@ fn unclipped_sums_are_the_exact_gradient() {
     }
 }
 
-/// The meter is asked before anything else, and its refusal stops the release.
+/// The meter is consulted before anything else, and its refusal stops the release.
 #[test]
 fn releases_are_charged_first() {
     let data = vec![vec![1.0, 0.0], vec![0.5, 1.0]];
@@ -477,9 +478,8 @@ fn releases_are_charged_first() {
     assert_eq!(meter.spent()[0].count(), 1);
 }
 
-/// The noise that a release carries has the declared standard deviation:
-/// 4,000 coordinates; chi-square within 6.5 sd (false alarm below 1e-9), which a
-/// sigma 10 % off would miss by 4 sd more.
+/// The noise of a release has the declared standard deviation: 4,000 coordinates; chi-square within
+/// 6.5 sd (false alarm below 1e-9), which a sigma 10 % off would miss by 4 sd more.
 #[test]
 fn releases_carry_the_declared_noise() {
     let data = vec![vec![1.0, 0.0], vec![0.5, 1.0]];
@@ -514,9 +514,8 @@ fn releases_carry_the_declared_noise() {
     assert!(z.abs() < 6.5, "{z}");
 }
 
-/// A charge that was planned for less than the release does is refused, and
-/// nothing is charged: less noise, the other relation, fewer coordinates, no
-/// lattice, another line.
+/// A plan that covers less than the release does is refused, and nothing is charged: less noise,
+/// the other relation, fewer coordinates, no lattice, another line.
 #[test]
 fn a_charge_must_cover_its_release() {
     let data = vec![vec![1.0, 0.0], vec![0.5, 1.0]];

@@ -1,4 +1,4 @@
-//! What can be wrong with a data file, said without saying what is in it.
+//! The faults of a data file, described without its contents.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::path::PathBuf;
 ///
 /// # Privacy
 ///
-/// The message names files, lines and columns, and what was expected there. It
-/// never holds a value of a row, nor which of its expectations a value failed.
+/// The message names files, lines and columns, and what was expected there. It never contains a
+/// value of a row, nor says which expectation a value failed.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct LoadError(Box<LoadErrorKind>);
@@ -18,7 +18,7 @@ impl LoadError {
         &self.0
     }
 
-    /// There are no records where their number is public.
+    /// The error for a table without records where their number is public.
     pub(crate) fn no_rows() -> LoadError {
         LoadErrorKind::NoRows.into()
     }
@@ -89,12 +89,12 @@ pub enum LoadErrorKind {
     )]
     CarriageReturns { path: PathBuf },
 
-    /// Not under the relation add-remove, where their number is private.
+    /// Not raised under the relation add-remove, where the number of records is private.
     #[error("there are no records; expected at least one")]
     NoRows,
 
-    /// The header's fields cannot be told apart, the file ends inside quotes, or the end of a
-    /// record that may span lines cannot be known.
+    /// The header's fields cannot be separated, the file ends inside quotes, or the end of a record
+    /// that may span lines cannot be determined.
     #[error(
         "{}, line {line}: expected each field with quotation marks around all of it or with \
          none, closed within {} MiB, and two for one inside; nothing after it can be told apart, \
@@ -108,18 +108,17 @@ pub enum LoadErrorKind {
         line: u64,
     },
 
-    /// Nothing shows that the first line is a header rather than a record, so it is
-    /// not shown.
+    /// The first line may be a record and not a header, so it is not shown.
     #[error("{}", no_header(origin, column, *count, *has_numbers, *separator))]
     NoHeader {
         origin: Origin,
-        /// The column that was looked for.
+        /// The column that was expected.
         column: String,
         /// How many fields the first line has.
         count: usize,
         /// Whether some of them are numbers.
         has_numbers: bool,
-        /// What seems to separate columns where there is one field only.
+        /// The character that seems to separate columns, where there is only one field.
         separator: Option<char>,
     },
 
@@ -144,7 +143,7 @@ pub enum LoadErrorKind {
         column: String,
         /// The variable that it belongs to, such as `dist` or `x`.
         variable: String,
-        /// The name that was looked for: that of the element, or its new name.
+        /// The name that was expected: that of the element, or its new name.
         header: String,
         suggestion: Option<String>,
         /// All column names of the file.
@@ -182,7 +181,9 @@ pub enum LoadErrorKind {
     )]
     ColumnType { column: String, kind: String },
 
-    #[error("record batch {batch} has not the columns of the first; give batches of one schema")]
+    #[error(
+        "the columns of record batch {batch} are not those of the first; give batches of one schema"
+    )]
     OtherSchema {
         /// Counted from 1.
         batch: usize,
@@ -194,10 +195,9 @@ pub enum LoadErrorKind {
         /// Counted from 1: the line of the file on which the record starts, or the
         /// row of data in memory.
         position: u64,
-        /// `None` where the row has the wrong number of fields, or they cannot be told
-        /// apart.
+        /// `None` where the row has the wrong number of fields, or they cannot be separated.
         column: Option<String>,
-        /// What the column's declaration, or the header, asks for.
+        /// The form that the column's declaration, or the header, requires.
         expected: String,
     },
 }
@@ -308,7 +308,7 @@ fn listed(names: &[String]) -> String {
     list.join(", ")
 }
 
-/// A name from a file, without control characters and cut where it runs on.
+/// A name from a file, without control characters and cut if it is too long.
 fn printable(name: &str) -> String {
     const MOST: usize = 60;
     let mut shown: String = name

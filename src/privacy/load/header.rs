@@ -56,7 +56,7 @@ pub(super) fn present_names<'a>(
 ) -> Result<Vec<&'a str>, LoadError> {
     fields
         .map(|field| match std::str::from_utf8(field).map(str::trim) {
-            // A NUL is what UTF-16 without a mark and binary files have.
+            // UTF-16 without a byte order mark and binary files contain NULs.
             Ok(name) if !name.contains('\0') => Ok(name),
             _ => Err(LoadErrorKind::NotUtf8 { path: path.into() }.into()),
         })
@@ -73,7 +73,7 @@ pub(super) fn find_columns(
     let mut fields = vec![None; columns.len()];
     let mut absent = None;
     for (c, column) in columns.iter().enumerate().filter(|(_, column)| column.used) {
-        // A name given with `--columns` is that name and no other.
+        // A name given with `--columns` is taken literally.
         let plain = headers[c] == column.name;
         fields[c] = find(path, headers[c], present, |name| {
             name == headers[c] || plain && dotted(name) == headers[c]
@@ -147,13 +147,12 @@ fn find(
     Ok(first)
 }
 
-/// The error for a column that is not there.
+/// The error for a missing column.
 ///
 /// # Privacy
 ///
-/// Where the header line was forgotten, the first line is a record. So what stands
-/// there is shown only if it has been seen to be a header: it names another column
-/// that was looked for, and holds no numbers.
+/// Where the header line was forgotten, the first line is a record. So its contents are shown only
+/// if they are recognisably a header: they name another expected column, and contain no numbers.
 fn not_found(
     path: &Path,
     header: &str,

@@ -2,14 +2,14 @@
 //!
 //! # Privacy
 //!
-//! A line ends with its line feed, whatever is in it, and is split into fields with
-//! nothing remembered of the lines before it. So what one line holds cannot change how
-//! another is read. Where records may span lines this is not so: see [`Records::new`].
+//! A line ends with its line feed, whatever it contains, and is split into fields with no memory of
+//! the lines before it. So the contents of one line cannot change how another is read. Where
+//! records may span lines this is not so: see [`Records::new`].
 
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
-/// In bytes. A longer record is not held in memory.
+/// The length of the longest record, in bytes. A longer one is not held in memory.
 pub(super) const LONGEST: usize = 1 << 24;
 
 /// Reads one record at a time. Not `Debug`: it holds the record just read.
@@ -20,19 +20,19 @@ pub(super) struct Records<R> {
     bytes: Vec<u8>,
     fields: Vec<Range<usize>>,
     fault: Option<Fault>,
-    /// On which the record starts, counted from 1.
+    /// The line on which the record starts, counted from 1.
     line: u64,
     next_line: u64,
     spans_lines: bool,
-    /// By the quotation marks up to here, the next line is inside a field.
+    /// Whether, by the quotation marks so far, the next line is inside a field.
     inside_quotes: bool,
 }
 
-/// Why a record's fields cannot be told apart.
+/// The reason why a record's fields cannot be separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Something stands between a closing quotation mark and the next comma; or, where
-    /// records may span lines, a mark is inside a field without quotes.
+    /// There is text between a closing quotation mark and the next comma; or, where records may
+    /// span lines, a mark is inside a field without quotes.
     Quotation,
     /// A quotation mark opens a field that is not closed.
     Unclosed,
@@ -41,9 +41,9 @@ pub(super) enum Fault {
 }
 
 impl<R: BufRead> Records<R> {
-    /// With `multiline`, a field in quotes may hold line feeds: a record goes on for as
-    /// long as its quotation marks do not pair up. A stray one then joins lines up to the
-    /// next, or to the end of the text, so a record with a fault must stop the reading.
+    /// With `multiline`, a field in quotes may hold line feeds: a record continues for as long as
+    /// its quotation marks do not pair up. A stray one then joins lines up to the next, or to the
+    /// end of the text, so a record with a fault must stop the reading.
     pub fn new(text: R, multiline: bool) -> Records<R> {
         Records {
             text,
@@ -58,8 +58,8 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    /// Reads the next record; false at the end of the text. What follows the last line
-    /// feed is a line unless it is empty.
+    /// Reads the next record; returns false at the end of the text. What follows the last line feed
+    /// is a line unless it is empty.
     pub fn read(&mut self) -> io::Result<bool> {
         self.bytes.clear();
         self.line = self.next_line;
@@ -94,12 +94,13 @@ impl<R: BufRead> Records<R> {
         self.split();
         if is_cut {
             self.fault = Some(Fault::Length);
-            // It goes on beyond the cut.
+            // The field continues beyond the cut.
             self.fields.pop();
         }
-        self.spans_lines = match self.multiline {
-            true => self.next_line - self.line > 1,
-            false => is_open && !self.inside_quotes,
+        self.spans_lines = if self.multiline {
+            self.next_line - self.line > 1
+        } else {
+            is_open && !self.inside_quotes
         };
         self.inside_quotes ^= is_open;
         Ok(true)
@@ -110,7 +111,7 @@ impl<R: BufRead> Records<R> {
         Ok(self.text.fill_buf()?.is_empty())
     }
 
-    /// Of a record with a fault, those before it.
+    /// The fields; those before the fault if the record has one.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.fields.iter().map(|field| &self.bytes[field.clone()])
     }
@@ -127,8 +128,8 @@ impl<R: BufRead> Records<R> {
         self.bytes.is_empty()
     }
 
-    /// Whether there are others than before a line feed. A file that ends its lines with
-    /// them is a single line.
+    /// Whether the record has carriage returns other than before a line feed. A file whose lines
+    /// end with them is a single line.
     pub fn has_carriage_returns(&self) -> bool {
         let ends = |pair: &[u8]| pair[0] == b'\r' && pair[1] != b'\n';
         self.bytes.windows(2).any(ends) || self.bytes.last() == Some(&b'\r')
@@ -139,15 +140,15 @@ impl<R: BufRead> Records<R> {
         self.line
     }
 
-    /// Whether the record spans several lines; where each line is a record, whether one
-    /// that did would start here, by the quotation marks so far.
+    /// Whether the record spans several lines; where each line is a record, whether one that spans
+    /// lines would start here, by the quotation marks so far.
     pub fn spans_lines(&self) -> bool {
         self.spans_lines
     }
 
     /// A field that begins with a quotation mark has one at its end too, and `""` inside for
-    /// each of its own. In others they are characters like any, unless records may span
-    /// lines: then such a one makes it doubtful where the record ends.
+    /// each of its own. In other fields a mark is an ordinary character, unless records may span
+    /// lines: then such a mark makes it uncertain where the record ends.
     fn split(&mut self) {
         let multiline = self.multiline;
         let bytes = &mut self.bytes;
@@ -183,8 +184,8 @@ impl<R: BufRead> Records<R> {
     }
 }
 
-/// The field that starts after an opening quotation mark, unquoted in place, and the end
-/// of what it took. `None` if it is not closed.
+/// The field that starts after an opening quotation mark, unquoted in place, and the end of its
+/// source text. `None` if it is not closed.
 fn unquote(bytes: &mut [u8], start: usize) -> Option<(Range<usize>, usize)> {
     let (mut read, mut written) = (start, start);
     loop {
@@ -202,7 +203,7 @@ fn unquote(bytes: &mut [u8], start: usize) -> Option<(Range<usize>, usize)> {
 }
 
 fn has_odd_quotes(bytes: &[u8]) -> bool {
-    // Most lines have none, which is found out fast.
+    // Most lines have none, which is quick to find out.
     bytes.contains(&b'"') && bytes.iter().filter(|&&b| b == b'"').count() % 2 == 1
 }
 
@@ -275,10 +276,12 @@ mod tests {
             ("1,\"2\"3,4", &["1"], false),
             ("1,\"2\" ,4", &["1"], false),
         ] {
-            let fault = match is_whole {
-                true => None,
-                false if text.ends_with('4') => Some(Fault::Quotation),
-                false => Some(Fault::Unclosed),
+            let fault = if is_whole {
+                None
+            } else if text.ends_with('4') {
+                Some(Fault::Quotation)
+            } else {
+                Some(Fault::Unclosed)
             };
             let fields = fields.iter().map(|f| f.to_string()).collect();
             assert_eq!(one(text), (fields, fault), "{text:?}");
@@ -299,7 +302,7 @@ mod tests {
                 (8, fields(&["g"]), Some(Fault::Unclosed), false),
             ]
         );
-        // Without, the same records are found to begin where they do.
+        // Without it, the same records are found to begin at these lines.
         let found = all(text, false, 3).into_iter();
         let starts: Vec<u64> = found.filter(|f| f.3).map(|f| f.0).collect();
         assert_eq!(starts, [1, 3, 8]);

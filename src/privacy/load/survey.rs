@@ -1,4 +1,4 @@
-//! What a data file holds that would be clamped, missing or bad, for its curator.
+//! A survey, for the curator, of the values in a data file that would be clamped, missing or bad.
 
 use super::Reading;
 use super::error::LoadError;
@@ -23,7 +23,7 @@ pub struct ColumnSurvey {
     pub name: String,
     /// In the file.
     pub header: String,
-    /// What the declaration asks for.
+    /// The values that the declaration allows.
     pub expected: String,
     /// Below the lower bound, and clamped to it.
     pub below: Places,
@@ -33,18 +33,18 @@ pub struct ColumnSurvey {
     pub bad: Places,
 }
 
-/// The column that tells the units of privacy apart.
+/// The column that identifies the units of privacy.
 #[derive(Debug, Clone, Default)]
 pub struct UnitSurvey {
     pub header: String,
     pub count: u64,
-    /// The rows of the unit that has most.
+    /// The number of rows of the largest unit.
     pub most_rows: u64,
     /// Rows without a unit, which are bad.
     pub bad: Places,
 }
 
-/// Counts and line numbers of what is not as declared, without a value.
+/// Counts and line numbers of the values that are not as declared, without the values.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
     pub records: u64,
@@ -54,15 +54,14 @@ pub struct Survey {
     /// Records that span lines by their quotation marks. Unless that is allowed, each of
     /// their lines is a record, and most are bad.
     pub multiline: Places,
-    /// Rows whose fields cannot be told apart, as their quotation marks are out of place or
-    /// they are too long; nothing else is said of them.
+    /// Rows whose fields cannot be separated, as their quotation marks are out of place or they are
+    /// too long; they are counted nowhere else.
     pub torn: Places,
-    /// Rows with another number of fields than the header; nothing else is said of
-    /// them.
+    /// Rows with another number of fields than the header; they are counted nowhere else.
     pub fields: Places,
     /// Rows that stop the loading, for any reason.
     pub bad_rows: Places,
-    /// Rows that are not bad and have a value missing: they add nothing.
+    /// Rows that are not bad but have a missing value: they add nothing.
     pub missing_rows: Places,
 }
 
@@ -71,8 +70,8 @@ pub struct Survey {
 ///
 /// # Privacy
 ///
-/// None: counts and line numbers say something of single rows, exactly. They are for
-/// the curator of the data.
+/// None: counts and line numbers reveal exact facts about single rows. They are for the curator of
+/// the data.
 ///
 /// Errors: as of [`super::read_csv`], but for bad rows.
 pub fn survey_csv(
@@ -118,9 +117,10 @@ pub fn survey_csv(
             rows_of_unit[number] += 1;
         }
         if !table.is_whole() {
-            match table.has_fault() {
-                true => survey.torn.add(line, most),
-                false => survey.fields.add(line, most),
+            if table.has_fault() {
+                survey.torn.add(line, most)
+            } else {
+                survey.fields.add(line, most)
             }
             survey.bad_rows.add(line, most);
             continue;

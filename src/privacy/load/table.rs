@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// What a bad row's message asks for in the unit's column.
+/// The expectation for the unit's column in the message about a bad row.
 pub(in crate::privacy) const EXPECTED_UNIT: &str =
     "a value that says to which unit the row belongs";
 
@@ -92,10 +92,10 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
-    /// Reads the next record; false at the end.
+    /// Reads the next record; returns false at the end.
     ///
-    /// Errors: the file cannot be read; records may span lines, and where this one ends
-    /// cannot be known.
+    /// Errors: the file cannot be read; records may span lines, and the end of this one cannot be
+    /// determined.
     pub fn advance(&mut self) -> Result<bool, LoadError> {
         let found = self.read()?;
         if found && self.multiline && self.has_fault() {
@@ -105,16 +105,17 @@ impl<'a> Table<'a> {
         Ok(found)
     }
 
-    /// Refuses a file that ends inside quotes, as one that was cut short does: with the record
-    /// just read.
+    /// Refuses a file that ends inside quotes with the record just read, as a file that was cut
+    /// short does.
     pub fn check_end(&mut self) -> Result<(), LoadError> {
         if self.records.fault() != Some(Fault::Unclosed) {
             return Ok(());
         }
         let is_last = self.records.is_last();
-        match is_last.map_err(|reason| text::read_error(&self.path, reason))? {
-            true => Err(self.torn()),
-            false => Ok(()),
+        if is_last.map_err(|reason| text::read_error(&self.path, reason))? {
+            Err(self.torn())
+        } else {
+            Ok(())
         }
     }
 
@@ -128,17 +129,17 @@ impl<'a> Table<'a> {
         !self.has_fault() && self.records.fields().len() == self.width
     }
 
-    /// Whether the record spans several lines, or would if it might.
+    /// Whether the record spans several lines, or would if that were allowed.
     pub fn spans_lines(&self) -> bool {
         self.records.spans_lines()
     }
 
-    /// Whether the fields of the record cannot be told apart.
+    /// Whether the fields of the record cannot be separated.
     pub fn has_fault(&self) -> bool {
         self.records.fault().is_some()
     }
 
-    /// What is expected of a record that is not whole.
+    /// The expected form, for a record that is not whole.
     pub fn expected_form(&self) -> String {
         match self.records.fault() {
             None => format!(
@@ -189,7 +190,7 @@ impl<'a> Table<'a> {
         found.map_err(|reason| text::read_error(&self.path, reason))
     }
 
-    /// The error for a record whose fields, or whose end, cannot be known.
+    /// The error for a record whose fields or end cannot be determined.
     fn torn(&self) -> LoadError {
         LoadErrorKind::Torn {
             path: self.path.clone(),
@@ -200,8 +201,7 @@ impl<'a> Table<'a> {
 }
 
 /// `7` for `7.0`, as programs write a whole number once its column has a missing
-/// value; anything else as it is. To split one person in two would weaken the
-/// guarantee.
+/// value; anything else as it is. Splitting one person into two units would weaken the guarantee.
 pub(in crate::privacy) fn without_zero_fraction(text: &str) -> &str {
     let Some((whole, fraction)) = text.split_once('.') else {
         return text;

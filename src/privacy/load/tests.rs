@@ -4,7 +4,7 @@ use flate2::write::GzEncoder;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// A value that must show in no message.
+/// A value that must appear in no message.
 const SENTINEL: &str = "424242";
 
 fn column(name: &str, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> RecordColumn {
@@ -111,7 +111,7 @@ fn marks_line_endings_and_quotes_do_not_matter() {
     }
 }
 
-/// n is public under substitution, and must not tell what is on a line.
+/// n is public under substitution, and must not depend on what is on a line.
 #[test]
 fn a_line_with_nothing_on_it_is_a_record() {
     let text = "y,dist\n\n1,2\n\n";
@@ -370,7 +370,7 @@ fn long_headers_are_cut() {
     assert!(message.len() < 4000, "{message}");
 }
 
-/// Without a header line the first line is a record, whatever stands in it.
+/// Without a header line the first line is a record, whatever it contains.
 #[test]
 fn a_forgotten_header_shows_no_record() {
     for (text, said) in [
@@ -413,7 +413,7 @@ fn elements_may_be_named_with_brackets() {
     }
     let both = refused(load("m.1.1,m.2.1,x.1,x[1]\n1,2,3,4\n", &[]));
     assert!(matches!(both.kind(), LoadErrorKind::DuplicateColumn { .. }));
-    // A name that was given is that name.
+    // A name that was given is taken literally.
     let renames = [("x.1".to_string(), "x[1]".to_string())];
     let rows = load("m.1.1,m.2.1,x.1,x[1]\n1,2,3,4\n", &renames).unwrap();
     assert_eq!(rows.columns()[2], [4.0]);
@@ -445,7 +445,7 @@ fn by_unit(text: &str, on_bad_rows: OnBadRows) -> Result<Rows, LoadError> {
     load_csv_by_unit(&table.path, on_bad_rows, "who")
 }
 
-/// Rows of a unit stand together, in an order that the file does not decide.
+/// The rows of a unit are contiguous, in an order that does not depend on the file.
 #[test]
 fn rows_are_grouped_by_unit() {
     let text = "who,y,dist\nanne,1,5\n7,0,1\n anne ,0,6\n7.0,1,2\n\"anne\",0,3\notto,NA,1\n";
@@ -483,7 +483,7 @@ fn a_row_without_a_unit_is_bad() {
         let rows = by_unit(&text, OnBadRows::Skip).unwrap();
         assert_eq!((rows.n(), rows.missing().len()), (2, 2), "{row}");
     }
-    // What is wrong with a row does not decide whether its unit counts.
+    // Whether a unit counts does not depend on what is wrong with a row.
     for row in [
         "otto,x,1",
         "otto,1",
@@ -592,7 +592,7 @@ fn renames_say_where_a_column_is() {
     let table = table("d.csv", "y,age,x.1,x.2\n1,2,3,4\n");
     let load =
         |pairs: &[(&str, &str)]| load_csv(&table.path, &columns, &rename(pairs), OnBadRows::Error);
-    // A rename replaces the name: the file's own x.1 is not read for x.1 then.
+    // A rename replaces the name: then the file's own x.1 is not read as x.1.
     let rows = load(&[("x.1", " age "), ("x.2", "x.1")]).unwrap();
     assert_eq!(rows.columns(), [[2.0], [3.0], [1.0]]);
 
@@ -627,7 +627,7 @@ fn files_that_are_no_table_say_what_to_do() {
         let error = failure(empty, OnBadRows::Skip);
         assert!(matches!(error.kind(), Kind::Empty(_)), "{error}");
     }
-    // No records are as good as some.
+    // A table without records is as good as any.
     assert_eq!(load("y,dist\n", OnBadRows::Error).unwrap().n(), 0);
     for choice in [OnBadRows::Error, OnBadRows::Skip] {
         for text in ["y,dist\r1,424242\r0,3\r", "\"y\",\"dist\"\r1,424242\r"] {
@@ -726,7 +726,7 @@ fn no_bytes_panic_and_what_loads_is_in_bounds() {
             assert_eq!(strict.columns(), lenient.columns());
             assert_eq!(strict.missing(), lenient.missing());
         }
-        // The survey goes by the same rules.
+        // The survey follows the same rules.
         for (unit, multiline) in [(None, false), (Some("y"), false), (Some("y"), true)] {
             let reading = |on_bad_rows| Reading {
                 on_bad_rows,
@@ -744,7 +744,7 @@ fn no_bytes_panic_and_what_loads_is_in_bounds() {
             );
             let [strict, lenient] = [OnBadRows::Error, OnBadRows::Skip]
                 .map(|on_bad_rows| read_csv(&file.path, &columns(), &reading(on_bad_rows)));
-            // It tells of a file that ends inside quotes, too.
+            // It also reports a file that ends inside quotes.
             let kind = lenient.as_ref().err().map(LoadError::kind);
             let is_torn = matches!(kind, Some(LoadErrorKind::Torn { .. }));
             let is_cut = survey.is_ok() && is_torn && !multiline;
@@ -771,7 +771,7 @@ fn no_bytes_panic_and_what_loads_is_in_bounds() {
     }
 }
 
-/// To write over a file may wait for the disk.
+/// Overwriting a file may wait for the disk.
 fn rewrite(path: &Path, bytes: &[u8]) {
     std::fs::remove_file(path).unwrap();
     std::fs::write(path, bytes).unwrap();
@@ -842,8 +842,8 @@ fn good(below: &mut impl FnMut(usize) -> usize, quotes: bool) -> Vec<u8> {
     format!("p{},{},{}.5,{note}", below(6), below(2), below(10)).into_bytes()
 }
 
-/// What was loaded, where it is comparable: each row, and each unit's rows with those
-/// units that have none.
+/// The loaded data in comparable form: each row, and each unit's rows, including units that have
+/// none.
 fn contents(rows: &Rows) -> Vec<Vec<u64>> {
     let row = |r: usize| {
         let mut row: Vec<u64> = rows.columns().iter().map(|c| c[r].to_bits()).collect();
@@ -877,9 +877,8 @@ fn unmatched(some: &[Vec<u64>], others: &[Vec<u64>]) -> usize {
     some.iter().filter(is_left).count()
 }
 
-/// One line is changed, added or taken out, whatever it holds and whatever the others
-/// hold: no other record changes. A run that stops does so because of that line, or
-/// stopped before.
+/// One line is changed, added or removed, whatever it and the others hold: no other record changes.
+/// A run that stops does so because of that line, or stopped before.
 #[test]
 fn one_line_changes_at_most_one_record() {
     const HEADER: &[u8] = b"who,y,dist,note";
@@ -893,9 +892,10 @@ fn one_line_changes_at_most_one_record() {
         let spoilt = below(3) == 0;
         let mut lines: Vec<Vec<u8>> = Vec::new();
         for _ in 0..1 + below(8) {
-            lines.push(match spoilt && below(3) == 0 {
-                true => hostile(&mut below, !multiline),
-                false => good(&mut below, !multiline),
+            lines.push(if spoilt && below(3) == 0 {
+                hostile(&mut below, !multiline)
+            } else {
+                good(&mut below, !multiline)
             });
         }
         let at = below(lines.len());
@@ -958,7 +958,7 @@ fn one_line_changes_at_most_one_record() {
             let (one, other) = (contents(one), contents(other));
             let (gone, new) = (unmatched(&one, &other), unmatched(&other, &one));
             if unit.is_some() {
-                // The unit that the line was of, and the one that it is of now.
+                // The unit to which the line belonged, and the one to which it belongs now.
                 let most = if kind == 2 { 2 } else { 1 };
                 assert!(gone <= most && new <= most, "{}", said());
                 assert!(kind != 3 || multiline || counts.0 == counts.1, "{}", said());

@@ -50,8 +50,8 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, LoadError> {
     Ok(Box::new(BufReader::new(Cursor::new(start).chain(text))))
 }
 
-/// A failure to read on. A decoder's complaints about its input have kinds that a
-/// file system does not use.
+/// An error while reading. The errors of a decoder about its input have kinds that a file system
+/// does not use.
 pub(super) fn read_error(path: &Path, reason: io::Error) -> LoadError {
     let path = path.to_path_buf();
     match reason.kind() {

@@ -1,4 +1,4 @@
-//! What one cell of a record column may hold.
+//! The values that a cell of a record column may hold.
 
 use crate::model::RecordColumn;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub(in crate::privacy) struct Domain {
     is_int: bool,
     lower: Option<f64>,
     upper: Option<f64>,
-    /// Of a factor, its words and the int of each.
+    /// The words of a factor, with the int of each.
     levels: Vec<String>,
     codes: HashMap<String, f64>,
 }
@@ -49,7 +49,7 @@ impl Domain {
     /// Missing: nothing, or `NA`, `N/A`, `NaN`, `null` in any case. An int may be
     /// written in a real's form (`3.0`, `1e3`), as many programs do once a column
     /// has a missing value. A factor holds one of its levels, letter by letter,
-    /// which may be named like a missing value. Bytes that are not UTF-8 are bad.
+    /// even one that is named like a missing value. Bytes that are not UTF-8 are bad.
     pub(in crate::privacy) fn text(&self, bytes: &[u8]) -> Cell {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Cell::Bad;
@@ -98,7 +98,7 @@ impl Domain {
         }
     }
 
-    /// A whole number, which may be beyond those that an f64 holds exactly.
+    /// Reads a whole number, which may be beyond those that an f64 holds exactly.
     pub(in crate::privacy) fn whole(&self, value: i64) -> Cell {
         if self.is_int && value.unsigned_abs() > LARGEST_INT as u64 {
             return Cell::Bad;
@@ -106,7 +106,7 @@ impl Domain {
         self.number(value as f64)
     }
 
-    /// What stands in a masked row: the lower bound, or the number nearest to zero.
+    /// The value in a masked row: the lower bound, or the allowed number nearest to zero.
     pub(in crate::privacy) fn placeholder(&self) -> f64 {
         let lowest = match self.lower {
             Some(lower) if self.is_int => lower.ceil(),
@@ -120,7 +120,7 @@ impl Domain {
         }
     }
 
-    // Not f64::clamp, which panics where the bounds are the wrong way round.
+    // Not f64::clamp, which panics if the bounds are in the wrong order.
     fn clamp(&self, value: f64) -> f64 {
         let raised = self.lower.map_or(value, |lower| value.max(lower));
         self.upper.map_or(raised, |upper| raised.min(upper))
@@ -135,7 +135,7 @@ pub(in crate::privacy) fn is_missing(text: &str) -> bool {
         .any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// What is expected in a cell; it depends on the declaration alone.
+/// The expected contents of a cell; they depend on the declaration alone.
 impl fmt::Display for Domain {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         if !self.levels.is_empty() {

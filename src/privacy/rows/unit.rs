@@ -4,28 +4,26 @@ use super::Rows;
 use crate::privacy::load::{LoadError, LoadErrorKind};
 use std::cmp::Ordering;
 
-/// How rows fall into units: a unit's rows stand together.
+/// How rows are grouped into units: a unit's rows are contiguous.
 pub(in crate::privacy) struct Units {
-    /// The number of units, those without a row that counts included.
+    /// The number of units, including those without a row that counts.
     pub count: usize,
-    /// Of each unit with rows, the end of its rows.
+    /// The end of the rows of each unit that has any.
     pub ends: Vec<usize>,
 }
 
 impl Rows {
-    /// The same rows, with all those that have equal keys as one unit of privacy: a
-    /// neighbouring table has other rows, and possibly more or fewer, for one key.
-    /// `keys` holds one key for each row, and is forgotten.
+    /// The same rows, with all those that have equal keys as one unit of privacy: a neighbouring
+    /// table has other rows, and possibly more or fewer, for one key. `keys` holds one key for each
+    /// row, and is not kept.
     ///
-    /// The number of units takes the place of the number of rows, which is private
-    /// from here on. Rows with a missing value keep their unit counted and are
-    /// dropped.
+    /// The number of units replaces the number of rows, which is private from here on. Rows with a
+    /// missing value keep their unit counted and are dropped.
     ///
     /// # Privacy
     ///
-    /// A unit's floating-point sums must not depend on where its rows stood in the
-    /// table, so they are put in the order of their values. Rows that compare equal
-    /// are equal to the bit.
+    /// A unit's floating-point sums must not depend on the position of its rows in the table, so
+    /// the rows are sorted by their values. Rows that compare equal are equal to the bit.
     ///
     /// Errors: there are more or fewer keys than rows.
     pub fn by_unit<K: Ord>(self, keys: &[K]) -> Result<Rows, LoadError> {

@@ -1,9 +1,8 @@
 //! Releases about a random part of the records, and the same sums without noise for
 //! runs that are not private.
 //!
-//! Each draws its batch from the private generator after it is charged. The batch stays
-//! in the vault, and so does its size: whatever it is, one gathered table is summed and
-//! noise is added.
+//! Each draws its batch from the private generator after it is charged. The batch and its size stay
+//! in the vault: whatever the size, one gathered table is summed and noise is added.
 
 use std::num::NonZeroU64;
 
@@ -49,7 +48,7 @@ impl Vault {
         )
     }
 
-    /// The sum over a batch of the clipped vectors that `look` makes of records, plus noise.
+    /// The sum over a batch of the clipped vectors that `look` computes from records, plus noise.
     ///
     /// # Privacy
     ///
@@ -70,15 +69,15 @@ impl Vault {
         Ok(self.released(&sum, 1, &noise, scale))
     }
 
-    /// The average of `times` releases of the sum of the clipped vectors that `look` makes of all
-    /// records, each plus noise: of what a private start learns from.
+    /// The average of `times` releases of the sum of the clipped vectors that `look` computes from
+    /// all records, each plus noise: the statistics from which a private start learns.
     ///
     /// # Privacy
     ///
-    /// Each release is charged, and has noise of its own; that the rows are read once for all of
-    /// them changes none. Point, coordinates, centre and clip bound of a look may follow from
-    /// earlier releases: sensitivity and noise keep the proportion that was planned, and that
-    /// alone is composed (docs/proofs.md, sections 5 and 14).
+    /// Each release is charged and has its own noise; reading the rows once for all of them changes
+    /// neither. Point, coordinates, centre and clip bound of a look may follow from earlier
+    /// releases: sensitivity and noise keep the planned proportion, and composition depends on that
+    /// alone (docs/proofs.md, sections 5 and 14).
     pub(crate) fn noisy_statistic(
         &self,
         look: &Look,
@@ -126,7 +125,7 @@ impl Vault {
         Ok(noise.into_iter().map(i128::from).collect())
     }
 
-    /// A sum with the noise of so many releases of it, as their average.
+    /// The average of this many releases of a sum, each with its own noise.
     fn released(
         &self,
         sum: &[i128],
@@ -141,7 +140,7 @@ impl Vault {
         Noisy::new(released)
     }
 
-    /// What the penalty test compares, from a batch: F + noise - sigma^2/2.
+    /// The quantity that the penalty test compares, from a batch: F + noise - sigma^2/2.
     ///
     /// # Privacy
     ///
@@ -181,8 +180,8 @@ impl Vault {
     ///
     /// # Privacy
     ///
-    /// `accounting::Barker`, of which [`BarkerScale`] keeps what it counts on. Charged before
-    /// a row is read; the noise, whose width the rows decide, is drawn after.
+    /// `accounting::Barker`, whose assumptions [`BarkerScale`] guarantees. Charged before a row is
+    /// read; the noise, whose width depends on the rows, is drawn afterwards.
     pub fn noisy_barker(
         &self,
         from: &[f64],
@@ -230,8 +229,8 @@ impl Vault {
         sum.iter().map(|&units| scale.real(units)).collect()
     }
 
-    /// What `sum` makes of a batch, drawn and gathered here. That a fixed size is not above
-    /// the number of records has been checked by the charge.
+    /// The result of `sum` on a batch that is drawn and gathered here. The charge has checked that
+    /// a fixed size is not above the number of records.
     fn over_batch<R>(
         &self,
         subsampling: Subsampling,
@@ -248,7 +247,7 @@ impl Vault {
         sum(&self.table.gather(&batch))
     }
 
-    /// What [`BarkerScale::release`] makes mean and noise of.
+    /// The moments from which [`BarkerScale::release`] computes mean and noise.
     pub(super) fn barker_moments(
         &self,
         batch: &Table,

@@ -24,7 +24,7 @@ fn rate(rate: f64) -> InclusionRate {
 /// relation, ugly values included. A batch has record i of a table of 600 in one world,
 /// record j in its place or nothing in the other. The integer sums never differ by more
 /// than the declared sensitivity, nor mean and variance of DP-Barker's test by more than is
-/// counted on, and come close to it.
+/// assumed, and come close to it.
 #[test]
 fn neighbours_batches_differ_by_at_most_the_sensitivity() {
     let mut rng = Lcg(21);
@@ -80,7 +80,7 @@ fn neighbours_batches_differ_by_at_most_the_sensitivity() {
                 closest[form + 1] = closest[form + 1].max(moved.abs() as f64 / most as f64);
             }
 
-            // `accounting::Barker` counts on means 2/sqrt(b) and variances 4(b-1)/b^2 apart.
+            // `accounting::Barker` assumes means 2/sqrt(b) and variances 4(b-1)/b^2 apart.
             let temperature = [1e-3, 0.1, 1.0][pair % 3];
             let test = BarkerScale::new(n as u64, 20, temperature).unwrap();
             let [(a, sigma_a), (b, sigma_b)] = [&tables[0], &tables[1]]
@@ -99,7 +99,7 @@ fn neighbours_batches_differ_by_at_most_the_sensitivity() {
     assert!(closest[0] > 0.99 && closest[2] > 0.99, "{closest:?}");
     // max f - min f is less than twice max |f|; a batch of 5 rarely has the other four at one end.
     assert!(closest[1] > 0.7 && closest[3] > 0.7, "{closest:?}");
-    // 0.99 of what is counted on, and its square; the latter for opposite ends, as before.
+    // 0.99 of the assumed bound, and its square; the latter for opposite ends, as before.
     assert!(closest[4] > 0.98 && closest[5] > 0.7, "{closest:?}");
 }
 
@@ -128,8 +128,8 @@ fn rows_of(vault: &Vault, subsampling: Subsampling, rng: &mut PrivateRng) -> u32
     vault.over_batch(subsampling, rng, sum) as u32
 }
 
-/// If it failed: a unit's rows would be drawn apart, and what is charged as one unit be
-/// several. Units {0, 3}, {1}, {2, 4, 5}, {6}: every batch has all or none of each.
+/// If it failed: a unit's rows would be drawn separately, and several units be charged as one.
+/// Units {0, 3}, {1}, {2, 4, 5}, {6}: every batch has all or none of each.
 #[test]
 fn units_are_drawn_whole_and_at_the_rate() {
     let vault = powers(7, Some(vec![0, 1, 2, 0, 2, 2, 3]));
@@ -202,7 +202,7 @@ fn permuted_rows_give_the_same_law() {
     }
 }
 
-/// Every way to plan less than a batch's release does is refused, and nothing is charged.
+/// Every plan that covers less than a batch's release does is refused, and nothing is charged.
 #[test]
 fn a_charge_must_cover_its_batch() {
     let vault = powers(10, None);
@@ -263,7 +263,7 @@ fn a_charge_must_cover_its_batch() {
         tenth
     ));
     assert!(!granted(&fixed(share(2), 10.0), &scale, three));
-    // Another relation, another way of drawing.
+    // Another relation, or another way of drawing.
     assert!(!granted(&poisson(substitute, 0.1, 10.0), &one_way, tenth));
     assert!(!granted(&fixed(share(3), 10.0), &one_way, three));
     assert!(!granted(&fixed(share(1), 10.0), &scale, tenth));
@@ -284,9 +284,9 @@ fn a_charge_must_cover_its_batch() {
     ));
 }
 
-/// If it failed: a batch's test would carry another noise than was charged, or another
-/// penalty. With all records F is the same each time; 4,000 draws, the mean within 6.5 sd
-/// and the variance within 6.5 sd (false alarm 2e-10); a sigma 10% off is 8 sd more.
+/// If it failed: a batch's test would have another noise than was charged, or another penalty. With
+/// all records F is the same each time; 4,000 draws, the mean within 6.5 sd and the variance within
+/// 6.5 sd (false alarm 2e-10); a sigma 10% off is 8 sd more.
 #[test]
 fn batch_tests_carry_the_declared_noise() {
     let vault = powers(6, None);
@@ -336,10 +336,9 @@ fn batch_tests_carry_the_declared_noise() {
     }
 }
 
-/// DP-Barker's test is charged as what it is, and its answer has the declared mean and
-/// variance: 6,000 tests on all of 8 records (so that the batch is the same each time), both
-/// within 6.5 sd (false alarm 2e-10); a noise of variance 2 whatever the rows would be 9 sd
-/// off, one of 1 twice as far.
+/// DP-Barker's test is charged as such, and its answer has the declared mean and variance: 6,000
+/// tests on all of 8 records (so that the batch is the same each time), both within 6.5 sd (false
+/// alarm 2e-10); a noise of variance 2 whatever the rows would be 9 sd off, one of 1 twice as far.
 #[test]
 fn barkers_test_is_charged_and_carries_the_declared_noise() {
     let density = density(MEAN);
@@ -406,7 +405,7 @@ fn barkers_test_is_charged_and_carries_the_declared_noise() {
     assert!(refused(Event::Gaussian(gaussian.on_lattice(lattice))));
 }
 
-/// The open sums are those that the releases add noise to.
+/// The exact sums are those to which the releases add noise.
 #[test]
 fn open_sums_are_the_exact_ones() {
     let mut lcg = Lcg(22);
@@ -416,9 +415,12 @@ fn open_sums_are_the_exact_ones() {
             .iter()
             .map(|(_, is_int, lower, _)| {
                 (0..300)
-                    .map(|_| match is_int {
-                        true => lower.unwrap_or(0.0) + (lcg.next() % 2) as f64,
-                        false => lcg.uniform() - 0.5,
+                    .map(|_| {
+                        if *is_int {
+                            lower.unwrap_or(0.0) + (lcg.next() % 2) as f64
+                        } else {
+                            lcg.uniform() - 0.5
+                        }
                     })
                     .collect()
             })

@@ -1,5 +1,4 @@
-//! What a release does, and whether what was planned for it covers that: docs/proofs.md,
-//! section 13.
+//! The mechanism of a release, and whether the planned event covers it: docs/proofs.md, section 13.
 
 use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Scheme, batch_rate};
 use crate::privacy::barker::BarkerScale;
@@ -7,7 +6,7 @@ use crate::privacy::noise::NoiseError;
 use crate::privacy::not_private::NotPrivate;
 use crate::privacy::subsampling::Subsampling;
 
-/// Where a release is charged: a line of a meter.
+/// The line of a meter on which a release is charged.
 #[derive(Clone, Copy)]
 pub struct Charge<'a> {
     pub meter: &'a Meter,
@@ -15,7 +14,7 @@ pub struct Charge<'a> {
 }
 
 impl NotPrivate {
-    /// A meter of releases that no budget is charged for, which may have next to no noise.
+    /// A meter of releases that are charged to no budget and may have almost no noise.
     ///
     /// With a budget a meter comes from a [`Reservation`](crate::accounting::Reservation):
     ///
@@ -34,7 +33,7 @@ impl NotPrivate {
     }
 }
 
-/// Why a release did not happen.
+/// The reason why a release did not happen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReleaseError {
@@ -66,9 +65,9 @@ pub(super) struct Mechanism {
 
 impl Charge<'_> {
     /// Charges the release, if the planned event covers it: a relation of the same factor,
-    /// the same way of drawing batches, at least this rate, at least this sensitivity in units
-    /// of the noise, at least this coarse a lattice and this many coordinates. Exact: no
-    /// rounding decides.
+    /// the same way of drawing batches, at least this rate, at least this sensitivity in units of
+    /// the noise, at least this coarse a lattice and this many coordinates. The comparison is
+    /// exact, without rounding.
     pub(super) fn take(&self, mechanism: &Mechanism) -> Result<(), ReleaseError> {
         let event = self.planned()?;
         let noise_covered = |release| mechanism.noise_covered(release);
@@ -82,8 +81,8 @@ impl Charge<'_> {
         Ok(self.meter.charge(self.line)?)
     }
 
-    /// Charges a test of DP-Barker on the `records` records there are: the planned event
-    /// must have the same batch, as many records and at least as coarse a lattice.
+    /// Charges a test of DP-Barker on all `records` records: the planned event must have the same
+    /// batch, as many records and at least as coarse a lattice.
     pub(super) fn take_barker(
         &self,
         scale: &BarkerScale,
@@ -122,8 +121,8 @@ impl Charge<'_> {
 }
 
 impl Mechanism {
-    /// Whether the event counts on as many records, drawn in the same way. A release
-    /// about all records is also what is planned as a batch of rate 1.
+    /// Whether the event assumes as many records, drawn in the same way. A planned batch of rate 1
+    /// also covers a release about all records.
     fn rows_covered(&self, event: &Event) -> bool {
         match event {
             Event::Gaussian(_) => self.subsampling.is_all(),

@@ -14,7 +14,8 @@ use crate::privacy::subsampling::Batch;
 /// non-private path do not depend on the number of threads either.
 pub(super) const BLOCKS_PER_TASK: usize = 16;
 
-/// What the row program and the law of the outcomes read, and which rows belong together.
+/// The columns that the row program and the law of the outcomes read, and which rows belong
+/// together.
 pub(super) struct Table {
     /// `[columns][rows]`: those of the row program, then those of the law.
     pub columns: Vec<Vec<f64>>,
@@ -27,7 +28,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The rows of the units of a batch; those past the last unit with rows have none.
+    /// The rows of the units of a batch; those after the last unit with rows have none.
     pub fn gather(&self, batch: &Batch) -> Table {
         let mut rows = Vec::new();
         let units = match &self.units {
@@ -67,7 +68,7 @@ impl Table {
         self.clipped_sum(density, &Look::gradient(density, theta), scale)
     }
 
-    /// The sum of the clipped vectors that `look` makes of records, in lattice units.
+    /// The sum of the clipped vectors that `look` computes from records, in lattice units.
     pub fn clipped_sum(&self, density: &Density, look: &Look, scale: &GradientScale) -> Vec<i128> {
         let coordinates = look.coordinates();
         let add = |mut total: Vec<i128>, part: Vec<i128>| {
@@ -95,10 +96,10 @@ impl Table {
         merged(self.tasks(), part, add).unwrap_or_else(|| vec![0; coordinates])
     }
 
-    /// What `add` makes of the log-likelihoods of each record (of each unit, summed over its
-    /// rows) at `to` and at `from`, times `temperature`, on the lattice of
-    /// [`quantise`]: first put there, so that what is made of their difference can be
-    /// antisymmetric to the bit.
+    /// The sum that `add` accumulates from the log-likelihoods of each record (of each unit, summed
+    /// over its rows) at `to` and at `from`, times `temperature`, on the lattice of [`quantise`]:
+    /// each is rounded before any difference is taken, so that results can be antisymmetric to the
+    /// bit.
     pub fn sum_over_ratios<S: Default + Send>(
         &self,
         density: &Density,
@@ -197,8 +198,8 @@ impl Table {
     }
 }
 
-/// The tasks' parts, merged in the order of the tasks; `None` without tasks. A single
-/// task, such as a small batch, stays on the thread that asks.
+/// The tasks' parts, merged in the order of the tasks; `None` without tasks. A single task, such as
+/// a small batch, runs on the calling thread.
 pub(super) fn merged<T: Send, S: Send>(
     mut tasks: Vec<T>,
     part: impl Fn(T) -> S + Sync,
@@ -212,7 +213,7 @@ pub(super) fn merged<T: Send, S: Send>(
 }
 
 /// A float sum whose rounding does not grow with the number of terms (Neumaier
-/// 1974): differences of log densities are small beside the densities.
+/// 1974): differences of log densities are small compared with the densities.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CompensatedSum {
     sum: f64,

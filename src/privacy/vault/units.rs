@@ -3,19 +3,18 @@
 //!
 //! # Sensitivity
 //!
-//! What is clipped and put on the lattice is the sum, so whatever a unit's rows are,
-//! and however many, it adds one vector (or one log-ratio) within the bound, and the
-//! proofs of [`GradientScale`] and [`PenaltyQuery`] hold with `unit` for `record`.
-//! The rows of one unit enter no other unit's sum. Proof: docs/proofs.md, section 2.
+//! The sum is what is clipped and put on the lattice, so whatever a unit's rows are, and however
+//! many, it adds one vector (or one log-ratio) within the bound, and the proofs of
+//! [`GradientScale`] and [`PenaltyQuery`] hold with `unit` for `record`. The rows of one unit enter
+//! no other unit's sum. Proof: docs/proofs.md, section 2.
 //!
 //! # Reproducibility
 //!
 //! Vectors are added as floats in the order of the unit's rows, which
-//! `Rows::by_unit` fixes by their values, with what each addition loses added up beside them: so a
-//! sum is as exact for a million rows as for two, which sections 2 and 5 of docs/proofs.md count
-//! on. Log-likelihoods are added as integers, as
-//! they stand on the lattice. Either way the order of rows in a file, the blocks and
-//! the threads leave no trace.
+//! `Rows::by_unit` fixes by their values, and the rounding errors of the additions are summed
+//! separately: so a sum is as exact for a million rows as for two, as sections 2 and 5 of
+//! docs/proofs.md require. Log-likelihoods are added as integers on the lattice. Either way the
+//! result does not depend on the order of rows in a file, the blocks or the threads.
 
 use std::ops::Range;
 
@@ -29,8 +28,7 @@ use crate::privacy::statistic::Look;
 
 const ALL: [bool; BLOCK] = [true; BLOCK];
 
-/// Leaves out rows for which `counts` is false. Units that lose all their rows keep
-/// their number only.
+/// Drops rows for which `counts` is false. Units that lose all their rows are still counted.
 pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut [Vec<f64>]) -> Vec<usize> {
     let mut ends = Vec::with_capacity(units.ends.len());
     let (mut start, mut kept) = (0, 0);
@@ -141,7 +139,7 @@ impl Table {
     }
 }
 
-/// Sums of units that wait to be clipped, a block of them at a time.
+/// Sums of units that are waiting to be clipped, a block of them at a time.
 struct Lanes<'a> {
     look: &'a Look<'a>,
     scale: &'a GradientScale,
@@ -149,7 +147,7 @@ struct Lanes<'a> {
     used: usize,
     /// Coordinate `j` of lane `i` at `j * BLOCK + i`.
     sums: Vec<f64>,
-    /// What additions lost of them.
+    /// The rounding errors of the additions.
     lost: Vec<f64>,
     vectors: Vec<f64>,
     integers: Vec<i64>,
@@ -170,7 +168,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Adds what some rows of a block are added up as, each to its lane.
+    /// Adds the vectors of some rows of a block, each to its lane.
     fn add(&mut self, of_rows: &[f64], rows: Range<usize>, lane_of: &[usize; BLOCK]) {
         let sums = self.sums.chunks_exact_mut(BLOCK);
         let sums = sums.zip(self.lost.chunks_exact_mut(BLOCK));
