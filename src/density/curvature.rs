@@ -1,9 +1,9 @@
 //! Whether the curvature of a record's log-likelihood is public.
 //!
-//! All that a record sees of the parameters is the interface z(theta). Where the second
-//! derivative with respect to z is the same for all records, as for a normal mean with a
-//! known covariance, the information in n records is n times a function of theta that
-//! needs no row: there is nothing to release.
+//! A record sees the parameters only through the interface z(theta). Where the second derivative
+//! with respect to z is the same for all records, as for a normal mean with a known covariance, the
+//! information in n records is n times a function of theta that needs no row, so that there is
+//! nothing to release.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -18,19 +18,19 @@ const PLACES: usize = 3;
 const DIRECTIONS: usize = 3;
 /// Step of central differences in z, as a share of 1 + |z|.
 const STEP: f64 = 1e-3;
-/// By how much curvatures of two records may differ, relative to the largest gradient or
-/// curvature: what central differences leave.
+/// How much the curvatures of two records may differ, relative to the largest gradient or
+/// curvature: the error of central differences.
 const TOLERANCE: f64 = 1e-6;
 /// The same between two places.
 const AT_PLACES: f64 = 1e-4;
 
-/// What is known beforehand of how records see the parameters.
+/// Facts about how records see the parameters, known without data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Curvature {
     /// d2 l/dz2 is the same for all records, at every theta.
     ///
     /// Found by comparing it at 64 public records, at 3 public points, along 3 random
-    /// directions: a difference that is above 1e-6 of the curvature at any of them is seen.
+    /// directions: any difference above 1e-6 of the curvature is detected.
     pub is_public: bool,
     /// It is also the same at all of these points: the log-likelihood is quadratic in z.
     pub is_quadratic: bool,
@@ -40,8 +40,8 @@ pub struct Curvature {
 }
 
 impl Curvature {
-    /// `centre` is a public point (unconstrained), such as the middle of the prior. A
-    /// model whose curvature is nowhere a number there has no public one.
+    /// `centre` is a public point (unconstrained), such as the middle of the prior. A model whose
+    /// curvature is not a number at any place tried has no public one.
     pub fn of(density: &Density, centre: &[f64], seed: u64) -> Curvature {
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let simulator = Simulator::new(density);
@@ -85,8 +85,8 @@ impl Curvature {
     }
 }
 
-/// Minus d2 l/dz2 at `z`, by rows, of the record whose columns these are (those of the row
-/// program): of all, where curvature is public.
+/// Minus d2 l/dz2 at `z`, by rows, of the record with these columns (those of the row program): of
+/// every record, where curvature is public.
 pub(crate) fn curvature_at(density: &Density, columns: &[Vec<f64>], z: &[f64]) -> Vec<f64> {
     let q = z.len();
     let mut entries = Vec::with_capacity(q * q);
@@ -99,7 +99,7 @@ pub(crate) fn curvature_at(density: &Density, columns: &[Vec<f64>], z: &[f64]) -
     entries
 }
 
-/// Whether two vectors differ by what central differences leave.
+/// Whether two vectors differ by no more than the error of central differences.
 fn are_close(a: &[f64], b: &[f64]) -> bool {
     let largest = a.iter().chain(b).fold(0.0_f64, |m, x| m.max(x.abs()));
     let close = |(x, y): (&f64, &f64)| (x - y).abs() <= AT_PLACES * largest;
@@ -129,8 +129,8 @@ fn sides(
     (gradients(1.0), gradients(-1.0))
 }
 
-/// Whether all records have the same curvature along `direction`; nothing where some of
-/// them are not numbers.
+/// Whether all records have the same curvature along `direction`; none where some of them are not
+/// numbers.
 fn same_for_all(
     density: &Density,
     columns: &[Vec<f64>],
@@ -141,10 +141,10 @@ fn same_for_all(
     let (above, below) = sides(density, columns, RECORDS, z, direction);
     let (mut largest, mut off) = (0.0_f64, 0.0_f64);
     for k in 0..q {
-        let at = |i: usize| k * BLOCK + i;
-        let curvature = |i: usize| (above[at(i)] - below[at(i)]) / (2.0 * STEP);
+        let place = |i: usize| k * BLOCK + i;
+        let curvature = |i: usize| (above[place(i)] - below[place(i)]) / (2.0 * STEP);
         for i in 0..RECORDS {
-            let gradient = above[at(i)].abs().max(below[at(i)].abs());
+            let gradient = above[place(i)].abs().max(below[place(i)].abs());
             largest = largest.max(gradient).max(curvature(i).abs());
             let difference = (curvature(i) - curvature(0)).abs();
             if !(difference.is_finite() && gradient.is_finite()) {
@@ -173,8 +173,8 @@ mod tests {
         curvature(&source, &constants)
     }
 
-    // If it failed: the information in the records would be taken for public, or paid for
-    // where nothing need be paid.
+    // If it failed: the information in the records would be taken for public, or budget would be
+    // spent where none is needed.
     #[test]
     fn normal_means_with_known_covariance_have_it_and_others_have_not() {
         let both = Curvature {

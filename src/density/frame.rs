@@ -1,21 +1,21 @@
-//! Coordinates in which a density is looked at.
+//! Coordinates in which a density is evaluated.
 
 use serde::{Deserialize, Serialize};
 
 /// theta = centre + axes u: other coordinates u of the unconstrained space, or of a part of it
-/// through the centre; of the interface likewise.
+/// through the centre; and likewise of the interface.
 ///
 /// The log density changes by a constant alone, ln |det axes|, which cancels in every ratio
 /// and has no gradient; it is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
     centre: Vec<f64>,
-    /// `d x m`, by rows: row i is what each of the m coordinates of u moves theta_i by.
+    /// `d x m`, by rows: row i says how far each of the m coordinates of u moves theta_i.
     axes: Vec<f64>,
 }
 
 impl Frame {
-    /// The coordinates as they are, about `centre`.
+    /// The unchanged coordinates, about `centre`.
     pub fn about(centre: Vec<f64>) -> Frame {
         let d = centre.len();
         let axes = (0..d * d).map(|k| f64::from(k % (d + 1) == 0)).collect();
@@ -42,7 +42,7 @@ impl Frame {
         &self.centre
     }
 
-    /// Whether all its numbers are finite, and as many as there should be.
+    /// Whether it has the right number of numbers, all of them finite.
     pub fn is_sound(&self) -> bool {
         let d = self.centre.len();
         self.axes.len() == d * self.coordinates()
@@ -59,7 +59,7 @@ impl Frame {
             .collect()
     }
 
-    /// The gradient with respect to u of what has the gradient `g` with respect to theta.
+    /// The gradient with respect to u of a function with the gradient `g` with respect to theta.
     pub fn pull_back(&self, g: &[f64]) -> Vec<f64> {
         let m = self.coordinates();
         let mut pulled = vec![0.0; m];

@@ -1,5 +1,4 @@
-//! A density of one variable, found on a grid that is laid anew, several times, where the
-//! mass is.
+//! A density of one variable, on a grid that is refined several times where the mass is.
 
 use std::sync::LazyLock;
 
@@ -13,22 +12,23 @@ pub(super) const CELLS: usize = 48;
 /// the least share of the mass: a tail as of a Student t with few degrees of freedom is wide.
 const DEPTH: f64 = 20.0;
 const LEAST: f64 = 1e-7;
-/// The share of new cells that goes to where there is any mass, rather than to most of it.
+/// The share of new cells that is spread over all places with any mass, and not concentrated where
+/// most of it is.
 const EVEN: f64 = 0.25;
 /// A grid is fine enough when no cell has more than this share of the mass.
 const LARGEST: f64 = 3.0 / CELLS as f64;
-/// Each makes cells finer by a factor of about 16 where it is needed.
+/// The most refinements. Each makes cells finer by a factor of about 16 where needed.
 pub(super) const REFINEMENTS: usize = 12;
-/// Between two edges that lie at even normal scores.
+/// The step between two edges at even normal scores.
 const SCORE_STEP: f64 = 0.2;
-/// Cells at either end that reach further, as long as the tails are not known.
+/// Cells at either end that reach further while the tails are not known.
 const OUTER: usize = 4;
 /// Cells whose log density changes by more than this are taken to change by this.
 const STEEPEST: f64 = 20.0;
-/// How far an unbounded column may go.
+/// The largest size of a value in an unbounded column.
 pub(super) const FAR: f64 = 1e9;
 
-/// A bound that bounds: an infinite one is none.
+/// A finite bound: an infinite one is none.
 pub(super) fn finite(bound: Option<f64>) -> Option<f64> {
     bound.filter(|b| b.is_finite())
 }
@@ -45,10 +45,10 @@ pub(super) struct Grid {
     scale: f64,
     edges: [f64; CELLS + 1],
     log_density: [f64; CELLS],
-    /// Of what the density is one.
+    /// The variate of the density at each cell.
     variate: [f64; CELLS],
-    /// Whether a cell is one int, or an odd number of them about its middle; some may be
-    /// empty. Such a grid gets no finer.
+    /// Whether a cell is one int, or an odd number of ints about its middle; some may be empty.
+    /// Such a grid is not refined further.
     whole: bool,
     done: bool,
 }
@@ -60,7 +60,7 @@ impl Grid {
         let scale = |x: f64| if curved { x.asinh() } else { x };
         let last = upper.map(|u| if is_int { u + 1.0 } else { u });
         let (low, high) = (scale(lower.unwrap_or(-FAR)), scale(last.unwrap_or(FAR)));
-        // Their difference may be too large for a number.
+        // The difference of the bounds may overflow.
         let width = high / CELLS as f64 - low / CELLS as f64;
         let mut grid = Grid {
             is_int,
@@ -77,10 +77,10 @@ impl Grid {
         grid
     }
 
-    /// Where there are no more ints than cells.
+    /// Used where there are no more ints than cells.
     fn give_each_int_its_cell(&mut self) {
         let edge = |k: usize| self.scale_to_value(self.edges[k]);
-        // An edge that stands for a whole number may be a hair off it.
+        // An edge that stands for a whole number may be slightly off it.
         let (low, high) = ((edge(0) + 1e-6).floor(), (edge(CELLS) - 1e-6).ceil());
         if self.is_int && high - low <= CELLS as f64 {
             self.whole = true;
@@ -112,7 +112,7 @@ impl Grid {
         }
     }
 
-    /// The size of a cell, in terms of what the density is one of.
+    /// The size of a cell on the scale of the variate.
     fn size(&self, cell: usize) -> f64 {
         let edge = |k: usize| self.scale_to_value(self.edges[k]);
         let width = edge(cell + 1) - edge(cell);
@@ -124,7 +124,7 @@ impl Grid {
         width * ((self.variate[after] - self.variate[before]) / run).abs()
     }
 
-    /// Every cell's share of the mass; none where there is no mass at all.
+    /// The share of the mass in every cell; none where there is no mass at all.
     fn shares(&self) -> Option<[f64; CELLS]> {
         let peak = self
             .log_density
@@ -137,7 +137,7 @@ impl Grid {
         (total > 0.0 && total.is_finite()).then(|| masses.map(|m| m / total))
     }
 
-    /// Lays the cells anew, finer where the mass is; false where they are fine enough.
+    /// Rearranges the cells, finer where the mass is; false where they are fine enough.
     pub fn refine(&mut self) -> bool {
         let Some(shares) = self.shares().filter(|_| !self.done) else {
             self.done = true;
@@ -180,11 +180,11 @@ impl Grid {
         true
     }
 
-    /// Lays the cells at even normal scores of the distribution, so that its tails are as
-    /// well known as its middle: to be filled once more. False where nothing changes.
+    /// Arranges the cells at even normal scores of the distribution, so that its tails are as well
+    /// known as its middle; they must then be filled again. False where nothing changes.
     ///
-    /// What is known of the tails may be coarse before the `last` time: cells reach as far as
-    /// they did. Then they end with the scores, and those of an int are made of whole ones.
+    /// Before the `last` time the tails may be known only coarsely, and cells reach as far as
+    /// before. The last time they end with the scores, and those of an int consist of whole ints.
     pub fn lay_at_scores(&mut self, last: bool) -> bool {
         static TAILS: LazyLock<[[f64; 2]; CELLS + 1]> = LazyLock::new(|| {
             std::array::from_fn(|k| tails(SCORE_STEP * (k as f64 - CELLS as f64 / 2.0)))
@@ -205,14 +205,15 @@ impl Grid {
             }
         }
         let values = edges.map(|at| self.scale_to_value(at));
-        // About zero the scale of asinh has a trough, which a wide peak would not fit in; about
-        // the middle it is even there, and that of the logarithm in the tails.
+        // About zero the scale of asinh has a trough, in which a wide peak would not fit; about the
+        // middle it is even there, and like that of the logarithm in the tails.
         let [low, middle, high] = [1, 2, 3].map(|k| values[k * CELLS / 4]);
         self.curved = high > low && !(self.is_int && last);
         (self.about, self.scale) = (middle, high - low);
-        self.edges = match self.curved {
-            true => values.map(|v| ((v - middle) / (high - low)).asinh()),
-            false => values,
+        self.edges = if self.curved {
+            values.map(|v| ((v - middle) / (high - low)).asinh())
+        } else {
+            values
         };
         if self.is_int && last {
             let ints = self.edges.map(f64::floor);
@@ -242,7 +243,7 @@ impl Grid {
             .then_some(first)
     }
 
-    /// Whether a share of the mass lies where an unbounded column ends.
+    /// Whether some of the mass lies where an unbounded column ends.
     pub fn leaves(&self, cells: &Cells) -> bool {
         let far = |k: &usize| self.middle(*k).abs() > 0.5 * FAR;
         let mass: f64 = (0..CELLS).filter(far).map(|k| cells.masses[k]).sum();
@@ -264,9 +265,10 @@ impl Grid {
         // On the scale of the edges.
         let log_density: [f64; CELLS] = std::array::from_fn(|k| {
             let relative = self.size(k) / width(k);
-            match relative > 0.0 && relative.is_finite() {
-                true => self.log_density[k] + relative.ln(),
-                false => f64::NEG_INFINITY,
+            if relative > 0.0 && relative.is_finite() {
+                self.log_density[k] + relative.ln()
+            } else {
+                f64::NEG_INFINITY
             }
         });
         let peak = log_density
@@ -298,10 +300,11 @@ impl Grid {
             } else {
                 half.sinh() / half
             };
-            // What the second derivative adds, where both neighbours tell it.
-            let bend = match k > 0 && k + 1 < CELLS && known(k - 1) && known(k + 1) {
-                true => (slopes[k + 1] - slopes[k - 1]) / (centre(k + 1) - centre(k - 1)),
-                false => 0.0,
+            // The contribution of the second derivative, where both neighbours are known.
+            let bend = if k > 0 && k + 1 < CELLS && known(k - 1) && known(k + 1) {
+                (slopes[k + 1] - slopes[k - 1]) / (centre(k + 1) - centre(k - 1))
+            } else {
+                0.0
             };
             let squares = width(k).powi(2) - f64::from(self.whole);
             let bent = 1.0 + (bend * squares / 24.0).clamp(-0.3, 0.3);
@@ -349,7 +352,7 @@ pub(super) struct Cells<'a> {
     grid: &'a Grid,
     /// They sum to 1.
     masses: [f64; CELLS],
-    /// Of the log density, on the scale of the edges.
+    /// The slopes of the log density, on the scale of the edges.
     slopes: [f64; CELLS],
     /// The masses below and above each edge.
     below: [f64; CELLS + 1],
@@ -358,14 +361,14 @@ pub(super) struct Cells<'a> {
     pub log_mass: f64,
 }
 
-/// The probabilities of both sides of a normal score.
+/// The probabilities on both sides of a normal score.
 pub(super) fn tails(score: f64) -> [f64; 2] {
     [normal_cdf(score), normal_cdf(-score)]
 }
 
 impl Cells<'_> {
-    /// What has these masses below and above it, on the scale of the edges. That of the
-    /// nearer tail is used, so that none is lost in a difference.
+    /// The place that has these masses below and above it, on the scale of the edges. The mass of
+    /// the nearer tail is used, so that no digits are lost in a difference.
     fn quantile(&self, [below, above]: [f64; 2]) -> f64 {
         let (cell, share) = if below < above {
             let k = self.below[1..].partition_point(|&b| b < below);
@@ -393,7 +396,7 @@ impl Cells<'_> {
 
     /// The ints that stand for the cells, where the variable is one.
     pub fn ints(&self) -> Option<impl Iterator<Item = IntCell> + '_> {
-        let one = |k: usize| {
+        let int_cell = |k: usize| {
             let others = self.grid.edges[k + 1] - self.grid.edges[k] - 1.0;
             IntCell {
                 value: self.grid.middle(k),
@@ -402,11 +405,11 @@ impl Cells<'_> {
                 single: others <= 0.0,
             }
         };
-        self.grid.is_int.then(|| (0..CELLS).map(one))
+        self.grid.is_int.then(|| (0..CELLS).map(int_cell))
     }
 }
 
-/// One int, or some, of which it is the one in the middle.
+/// One int, or the middle one of several.
 pub(super) struct IntCell {
     pub value: f64,
     pub mass: f64,

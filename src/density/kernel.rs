@@ -24,14 +24,14 @@ pub(super) trait KernelOps: Backend {
         right: FloatTensor<Self>,
         kernel: Kernel,
     ) -> FloatTensor<Self>;
-    /// What the adjoint of the output sends back to the input.
+    /// The adjoint of the input, from that of the output.
     fn kernel_one_pull_back(
         input: FloatTensor<Self>,
         output: FloatTensor<Self>,
         adjoint: FloatTensor<Self>,
         kernel: Kernel,
     ) -> FloatTensor<Self>;
-    /// What it sends back to the left operand, or to the right one.
+    /// The adjoint of the left operand, or of the right one.
     fn kernel_two_pull_back(
         left: FloatTensor<Self>,
         right: FloatTensor<Self>,

@@ -1,25 +1,25 @@
-//! The law that the model itself gives a record's outcomes: at given parameters, given the
-//! record's other columns, a few values of the outcomes with their probabilities, and the
-//! gradient that the record's log-likelihood would have at each.
+//! The law of a record's outcomes under the model: at given parameters, given the record's other
+//! columns, a few values of the outcomes with their probabilities, and the gradient that the
+//! record's log-likelihood would have at each.
 //!
-//! What is computed for a record is a function of that record's own columns, of the
-//! parameters, and of public things (the model, a seed, a centre): no other record is
-//! looked at, and nothing is kept from one record to the next. A sum over records of a
-//! bounded function of the nodes changes by one bounded term when one record does.
+//! The result for a record is a function of that record's own columns, of the parameters, and of
+//! public values (the model, a seed, a centre): no other record is read, and nothing is kept from
+//! one record to the next. A sum over records of a bounded function of the nodes changes by one
+//! bounded term when one record does.
 //!
-//! The outcomes are the columns that a density of the model is asked of
-//! ([`Outcome`](crate::model::Outcome)). They are taken one after the other, each given
-//! those before it, in the order in which the [`Simulator`] draws them. An outcome with a
-//! density that no parameter changes is a covariate. A declared int with at most 16 values
-//! has all of them; any other has nodes (`nodes.rs`) on a grid that finds the mass
-//! (`grid.rs`). A real outcome may have atoms: constants that it is compared with, as 0 in
+//! The outcomes are the columns for which the model has a density
+//! ([`Outcome`](crate::model::Outcome)). They are taken one after the other, each given those
+//! before it, in the order in which the [`Simulator`] draws them. An outcome with a density that no
+//! parameter changes is a covariate. A declared int with at most 16 values has all of them; any
+//! other has nodes (`nodes.rs`) on a grid that finds the mass (`grid.rs`). A real outcome may have
+//! atoms: constants that it is compared with, as 0 in
 //! `if (y == 0) target += bernoulli_logit_lpmf(1 | a); else ...`.
 //!
-//! A model may ask for a density and yet not be one: `target += normal_lpdf(y | mu, sigma)`
-//! with a censored branch that is no part of the same distribution. So all terms that
-//! speak of an outcome are integrated over it, on public records made up from the
-//! declarations and at public parameters. The integral must be the same for all parameters:
-//! then, and only then, the mean of the score is zero. Where it is not, there is no law.
+//! A model may use a density and yet not be one: `target += normal_lpdf(y | mu, sigma)` with a
+//! censored branch that does not belong to the same distribution. So all terms that involve an
+//! outcome are integrated over it, on public records made up from the declarations and at public
+//! parameters. The integral must be the same for all parameters: then, and only then, the mean of
+//! the score is zero. Where it is not, there is no law.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -33,18 +33,18 @@ use super::support::{Support, supports};
 use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch, Sight, Space};
 use crate::model::{Model, PrivateOp, Scalar};
 
-/// By how much the log of an integral may move with the parameters. The integral on a
-/// grid is right to about a tenth of that.
+/// By how much the log of an integral may move with the parameters. The integral on a grid is
+/// accurate to about a tenth of that.
 const TOLERANCE: f64 = 0.01;
-/// An integral whose log is this near to 0 is 1 as far as the grid tells. One that is further off
-/// may be that of a density whose tail a bound cuts off.
+/// An integral whose log is this near to 0 is 1 to the accuracy of the grid. One that is further
+/// off may be that of a density whose tail is cut off by a bound.
 const EXACT: f64 = 1e-4;
 /// Public records and the scales of the public parameters, normal about the centre, at which
-/// integrals are taken: wide ones to see a difference, narrow ones for models that cannot
-/// be evaluated far out.
+/// integrals are computed: wide ones to detect a difference, narrow ones for models that cannot be
+/// evaluated far out.
 const RECORDS: usize = 64;
 const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
-/// The share of them that may be off: a peak that the grid misses.
+/// The share of them that may be wrong: a peak that the grid misses.
 const ODD: f64 = 0.02;
 /// The share of records of which the integral must be known at two places or more.
 const JUDGED: f64 = 0.1;
@@ -54,9 +54,9 @@ const JUDGED: f64 = 0.1;
 const NEAR: f64 = 3.0;
 const FAR: f64 = 30.0;
 const GROWN: f64 = 3.0;
-/// What stands for an outcome that nothing is said of: no special value of anything.
+/// The value of an outcome about which nothing is known: not a special value of any function.
 const ANY: [f64; 1] = [0.5];
-/// Nodes of a real outcome beside others, at least.
+/// The fewest nodes of a real outcome among several outcomes.
 const FEWEST: usize = 4;
 
 /// The law of a model's outcomes.
@@ -69,7 +69,7 @@ pub struct Law<'a> {
     design: Design,
 }
 
-/// Why a model has no law.
+/// The reason why a model has no law.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoLaw {
@@ -81,11 +81,11 @@ pub enum NoLaw {
     )]
     Joined { outcomes: Vec<String> },
     #[error(
-        "a term of the likelihood depends on parameters and on no outcome: what stands there is no density"
+        "a term of the likelihood depends on parameters and on no outcome: such a term is not part of a density"
     )]
     NoDensity,
     #[error(
-        "what the model says of `{outcome}` is no density of it: its integral changes with the parameters, by a factor of {factor:.3} between two places"
+        "the terms of the model for `{outcome}` are not a density of it: their integral changes with the parameters, by a factor of {factor:.3} between two places"
     )]
     NotNormalised { outcome: String, factor: f64 },
     #[error(
@@ -97,9 +97,9 @@ pub enum NoLaw {
 /// One node of the records of a block.
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
-    /// Of each record, the probability of the node.
+    /// The probability of the node, for each record.
     pub probabilities: &'a [f64],
-    /// Coordinate `j` of record `i` is at `j * BLOCK + i`; 0 where the probability is.
+    /// Coordinate `j` of record `i` is at `j * BLOCK + i`; 0 where the probability is 0.
     pub gradients: &'a [f64],
 }
 
@@ -130,18 +130,18 @@ struct Work {
 /// One outcome, given those before it.
 #[derive(Debug, Clone)]
 struct Step {
-    /// Its position among the columns that are handed in.
+    /// Its position among the columns that are passed in.
     position: usize,
     name: String,
     is_int: bool,
-    /// The terms of which the sum is its log density.
+    /// The terms whose sum is its log density.
     terms: Vec<usize>,
     support: Support,
     /// The steps before it that its density depends on.
     given: Vec<usize>,
 }
 
-/// Which values of the outcomes make a node.
+/// The values of the outcomes that make up a node.
 enum Design {
     /// All combinations of each step's atoms and nodes.
     Product(Vec<Rule>),
@@ -149,10 +149,10 @@ enum Design {
     Points(Vec<Vec<Point>>),
 }
 
-/// Why a record has no distribution at a step.
+/// The reason why a record has no distribution at a step.
 #[derive(Debug, Clone, Copy)]
 enum Lost {
-    /// No mass is found.
+    /// No mass was found.
     Nowhere,
     /// Mass is where an unbounded column ends.
     Endless,
@@ -161,7 +161,7 @@ enum Lost {
 /// One record's distribution at one step.
 struct Conditional<'a> {
     atoms: &'a [f64],
-    /// Of the rest.
+    /// The scale of the rest.
     scale: &'a Scale,
     /// Their probabilities.
     weights: [f64; NODES],
@@ -176,7 +176,7 @@ impl<'a> Law<'a> {
     /// The law of the outcomes of `density`; `centre` is a public point (unconstrained) near
     /// which parameters are likely, such as the middle of the prior.
     ///
-    /// Errors: there is none, and why.
+    /// Errors: the reason why there is none.
     pub fn of(density: &'a Density, centre: &[f64], seed: u64) -> Result<Law<'a>, NoLaw> {
         let model = &density.model;
         let terms = model.likelihood_terms();
@@ -237,7 +237,7 @@ impl<'a> Law<'a> {
         Ok(law)
     }
 
-    /// The declared columns that are handed in, in this order, as they are in the data.
+    /// The declared columns that are passed in, in this order, with their raw values.
     pub fn columns(&self) -> &[usize] {
         &self.sources
     }
@@ -256,7 +256,7 @@ impl<'a> Law<'a> {
         self.scratch_at(&self.interface(theta), theta.len())
     }
 
-    /// What the law sees from a point of the space.
+    /// The point of the space as the law sees it.
     pub(crate) fn sight(&self, space: &Space, point: &[f64], frame: &Frame) -> Sight {
         self.density.sight_of(&self.program, space, point, frame)
     }
@@ -266,7 +266,7 @@ impl<'a> Law<'a> {
         &self.program
     }
 
-    /// Working memory where the law sees `z`, for gradients of so many coordinates.
+    /// Working memory where the law sees `z`, for gradients of this many coordinates.
     pub(crate) fn scratch_at(&self, z: &[f64], coordinates: usize) -> LawScratch {
         LawScratch {
             work: self.work(z, BLOCK, coordinates),
@@ -274,19 +274,19 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// dz/dtheta of what [`Law::scores`] sees the parameters through: not the interface of
-    /// [`Density::row_program`], but laid out likewise.
+    /// dz/dtheta of the interface through which [`Law::scores`] sees the parameters: not that of
+    /// [`Density::row_program`], but with the same layout.
     #[cfg(test)]
     pub fn jacobian(&self, theta: &[f64]) -> Jacobian {
         self.density.jacobian_of(self.program.interface(), theta)
     }
 
-    /// Hands over the nodes of a block of records, one node of all records after the other:
-    /// [`Law::nodes`] calls of `visit`, with the position of the node.
+    /// Visits the nodes of a block of records, each node for all records at once: [`Law::nodes`]
+    /// calls of `visit`, with the position of the node.
     ///
-    /// The probabilities of a record sum to 1. They are all 0 where its law cannot be
-    /// found: no mass at these parameters, a column that is not a number. A node where the
-    /// gradient is not a number has none either. Values of outcomes in `columns` are not read.
+    /// The probabilities of a record sum to 1. They are all 0 where its law cannot be found: no
+    /// mass at these parameters, or a column that is not a number. A node where the gradient is not
+    /// a number has probability 0, too. Values of outcomes in `columns` are not read.
     ///
     /// Returns the number of records without a law.
     pub fn scores(
@@ -301,8 +301,8 @@ impl<'a> Law<'a> {
         self.scores_at(&located, columns, rows, jacobian, scratch, visit)
     }
 
-    /// Values and probabilities of the nodes of a block of records, which take most of the time
-    /// that [`Law::scores`] takes, and depend on the parameters but not on coordinates.
+    /// Values and probabilities of the nodes of a block of records. They take most of the time of
+    /// [`Law::scores`], and depend on the parameters but not on coordinates.
     pub(crate) fn locate(
         &self,
         columns: &[&[f64]],
@@ -322,12 +322,12 @@ impl<'a> Law<'a> {
         located
     }
 
-    /// Whether nodes have to be looked for.
+    /// Whether nodes have to be searched for.
     pub(crate) fn is_costly(&self) -> bool {
         self.steps.iter().any(|step| step.support.range.is_some())
     }
 
-    /// [`Law::scores`] of nodes that were found before, at the same parameters.
+    /// [`Law::scores`] for nodes found earlier at the same parameters.
     pub(crate) fn scores_at(
         &self,
         located: &Located,
@@ -358,10 +358,10 @@ impl<'a> Law<'a> {
             let own_probabilities = &mut own_probabilities[..rows];
             own_probabilities.copy_from_slice(&probabilities[j * BLOCK..][..rows]);
             for (i, p) in own_probabilities.iter_mut().enumerate() {
-                let own = || (i..gradients.len()).step_by(BLOCK);
-                if *p == 0.0 || own().any(|at| !gradients[at].is_finite()) {
+                let places = || (i..gradients.len()).step_by(BLOCK);
+                if *p == 0.0 || places().any(|at| !gradients[at].is_finite()) {
                     *p = 0.0;
-                    for at in own() {
+                    for at in places() {
                         gradients[at] = 0.0;
                     }
                 }
@@ -377,9 +377,9 @@ impl<'a> Law<'a> {
         lost
     }
 
-    /// Whether gradients stay within a few times what nodes have, however far an outcome is from
-    /// what the model expects: of ints with few values, and of heavy tails. Looked at on public
-    /// records at `theta`, in coordinates of the space about the point that stands for it.
+    /// Whether gradients stay within a few times those at nodes, however far an outcome is from its
+    /// expectation, as for ints with few values and for heavy tails. Checked on public records at
+    /// `theta`, in coordinates of the space about the point that represents it.
     pub(crate) fn scores_are_bounded(
         &self,
         theta: &[f64],
@@ -407,8 +407,8 @@ impl<'a> Law<'a> {
                 continue;
             }
             for (side, in_logs) in [(-1.0, false), (1.0, false), (-1.0, true), (1.0, true)] {
-                // Lengths of gradients at outcomes some and many times as far out as any node; on
-                // the scale of logarithms too, where all nodes are positive.
+                // Lengths of gradients at outcomes that are `times` as far out as any node; also on
+                // the scale of logarithms where all nodes are positive.
                 let mut lengths = |times: f64| -> Vec<f64> {
                     let far: Vec<f64> = (0..RECORDS)
                         .map(|i| {
@@ -419,9 +419,12 @@ impl<'a> Law<'a> {
                                 .map(|x| if in_logs { x.ln() } else { x });
                             let ends = (f64::INFINITY, f64::NEG_INFINITY);
                             // Not a number where a node has no logarithm.
-                            let (low, high) = nodes.fold(ends, |(l, h), x| match x.is_nan() {
-                                true => (x, x),
-                                false => (if l > x { x } else { l }, if h < x { x } else { h }),
+                            let (low, high) = nodes.fold(ends, |(l, h), x| {
+                                if x.is_nan() {
+                                    (x, x)
+                                } else {
+                                    (if l > x { x } else { l }, if h < x { x } else { h })
+                                }
                             });
                             let middle = 0.5 * (low + high);
                             let x = middle + side * times * (high - middle);
@@ -499,11 +502,11 @@ impl<'a> Law<'a> {
 
     /// How many nodes each step has.
     fn counts<'s>(&'s self, rules: &'s [Rule]) -> impl Iterator<Item = usize> + 's {
-        let of = |(step, rule): (&Step, &Rule)| step.support.atoms.len() + rule.len();
-        self.steps.iter().zip(rules).map(of)
+        let steps = self.steps.iter().zip(rules);
+        steps.map(|(step, rule)| step.support.atoms.len() + rule.len())
     }
 
-    /// Which node of a step's own is part of node `j`.
+    /// Which of a step's own nodes is part of node `j`.
     fn digit(&self, j: usize, step: usize) -> usize {
         match &self.design {
             Design::Product(rules) => {
@@ -515,7 +518,7 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// Nodes that agree in what a step depends on.
+    /// Groups of nodes that agree in the values on which a step depends.
     fn groups(&self, step: usize) -> Vec<Vec<usize>> {
         let key = |j: usize| -> Vec<usize> {
             let given = self.steps[step].given.iter();
@@ -531,8 +534,8 @@ impl<'a> Law<'a> {
         groups
     }
 
-    /// All values of all outcomes, or those of some and nodes for one other, where there is
-    /// room for them; otherwise points.
+    /// All values of all outcomes, or those of some and nodes for one other, if they fit; otherwise
+    /// points.
     fn design(&self, rng: &mut impl Rng) -> Design {
         let spread = |s: &&Step| s.support.range.is_some();
         let atoms = |s: &Step| s.support.atoms.len();
@@ -558,7 +561,7 @@ impl<'a> Law<'a> {
             .unwrap_or_default()
     }
 
-    /// What the law sees at `theta`.
+    /// The interface of the law at `theta`.
     fn interface(&self, theta: &[f64]) -> Vec<f64> {
         let interface: Vec<_> = self.program.interface().collect();
         self.density.values(theta, &interface).concat()
@@ -610,16 +613,18 @@ impl<'a> Law<'a> {
                 for cell in 0..CELLS {
                     for (value, grid) in trial.iter_mut().zip(&*grids) {
                         *value = scale.back(grid.middle(cell));
-                        // An atom is no part of the density about it.
+                        // An atom is not part of the density around it.
                         if !step.is_int && atoms.contains(value) {
                             *value = value.next_up();
                         }
                     }
                     self.evaluate(step, base, &trial[..rows], program, |i, log_density| {
                         let middle = grids[i].middle(cell);
-                        let log_density = match (low..=high).contains(&middle) {
-                            true if scale.reaches(middle) => log_density,
-                            _ => f64::NEG_INFINITY,
+                        let log_density = if (low..=high).contains(&middle) && scale.reaches(middle)
+                        {
+                            log_density
+                        } else {
+                            f64::NEG_INFINITY
                         };
                         grids[i].put(cell, log_density, middle);
                     });
@@ -658,8 +663,8 @@ impl<'a> Law<'a> {
             let leaves = cells.as_ref().is_some_and(|c| grids[i].leaves(c));
             let log_densities = (0..atoms.len()).map(|a| at_atoms[a * BLOCK + i]);
             let said = |cells| Conditional::new((atoms, scale), log_densities, cells, step.is_int);
-            // Nothing is said of an outcome without bounds, as in a branch that leaves it
-            // out: one value is as good as any.
+            // An outcome without bounds may be unused, as in a branch that leaves it out: then any
+            // value will do.
             let nothing =
                 |said| Conditional::new((&ANY, scale), [said].into_iter(), None, step.is_int);
             each(
@@ -673,7 +678,7 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The log density of an outcome where it has the values of `trial`, one for each record.
+    /// The log density of an outcome at the values of `trial`, one for each record.
     fn evaluate(
         &self,
         step: &Step,
@@ -687,8 +692,8 @@ impl<'a> Law<'a> {
         block[step.position] = trial;
         self.program.forward(&block, rows, program);
         for i in 0..rows {
-            let of = |root| self.program.output(root, &block, rows, program)[i];
-            each(i, step.terms.iter().map(|&t| of(t)).sum());
+            let output_of = |root| self.program.output(root, &block, rows, program)[i];
+            each(i, step.terms.iter().map(|&t| output_of(t)).sum());
         }
     }
 
@@ -704,8 +709,9 @@ impl<'a> Law<'a> {
         Simulator::new(self.density).records(centre, RECORDS, None, rng)
     }
 
-    /// The first support on which the density of an outcome comes to 1, or else that on which it
-    /// is nearest to that, or else one on which it comes to what no parameter changes.
+    /// The first support on which the density of an outcome integrates to 1, or else the one on
+    /// which it is nearest to that, or else one on which its integral does not depend on
+    /// parameters.
     fn check(
         &self,
         step: &Step,
@@ -748,7 +754,7 @@ impl<'a> Law<'a> {
             if (log_masses.len() as f64) < JUDGED * RECORDS as f64 {
                 continue;
             }
-            // What all but a few odd records stay below.
+            // A bound that all but a few odd records stay below.
             let quantile = |of: &dyn Fn(&[f64]) -> f64| {
                 let mut each: Vec<f64> = log_masses.iter().map(|l| of(l)).collect();
                 each.sort_by(f64::total_cmp);
@@ -792,7 +798,7 @@ impl<'a> Conditional<'a> {
     ) -> Result<Self, Lost> {
         let mut weights = [f64::NEG_INFINITY; NODES];
         for (weight, log_density) in weights.iter_mut().zip(log_densities) {
-            // No mass where there is no number.
+            // No mass where the density is not a number.
             *weight = log_density.max(f64::NEG_INFINITY);
         }
         let rest = cells.as_ref().map_or(f64::NEG_INFINITY, |c| c.log_mass);
@@ -830,7 +836,7 @@ impl<'a> Conditional<'a> {
         }
     }
 
-    /// The value that stands for one of equal shares.
+    /// The value that represents one of equal shares.
     fn value(&self, point: Point) -> f64 {
         let mut left = point.share;
         for (value, weight) in self.atoms.iter().zip(&self.weights) {
@@ -853,14 +859,14 @@ impl<'a> Conditional<'a> {
 }
 
 impl Density {
-    /// The columns that a law reads, as [`Law::columns`] has them, of the declared ones.
+    /// The columns that a law reads, in the order of [`Law::columns`], from the declared ones.
     pub(crate) fn columns_of_law(&self, raw: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let sources = compiled(&self.model).1;
         sources.into_iter().map(|c| raw[c].clone()).collect()
     }
 }
 
-/// From raw columns to the likelihood and its terms; and which columns these are.
+/// A program from raw columns to the likelihood and its terms, and the columns that it reads.
 fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
     let mut roots = vec![model.likelihood];
     roots.extend(model.likelihood_terms());

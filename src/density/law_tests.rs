@@ -9,7 +9,7 @@ fn density(source: &str) -> Density {
     Density::new(Model::from_source(source, &Constants::none()).unwrap())
 }
 
-/// What the nodes say of one record.
+/// The results of the nodes for one record.
 struct Found {
     probability: f64,
     mean: Vec<f64>,
@@ -19,8 +19,8 @@ struct Found {
     lost: usize,
 }
 
-/// For a record with all columns (raw, declaration order) at `columns`; what stands for
-/// the outcome is not read.
+/// The results for a record with these columns (all of them, raw, in declaration order); the value
+/// of the outcome is not read.
 fn of_record(density: &Density, theta: &[f64], columns: &[f64]) -> Found {
     let law = Law::of(density, &vec![0.0; theta.len()], 1).unwrap();
     let mut scratch = law.scratch(theta);
@@ -52,8 +52,8 @@ fn of_record(density: &Density, theta: &[f64], columns: &[f64]) -> Found {
     found
 }
 
-/// Asserts that the law's information has `exact` on its diagonal, within `tolerance`
-/// (relative), and that scores have mean zero, within `residual` of their sd.
+/// Asserts that the law's information has the diagonal `exact`, within `tolerance` (relative), and
+/// that scores have mean zero, within `residual` of their sd.
 fn assert_law(
     what: &str,
     source: &str,
@@ -307,7 +307,7 @@ fn real_outcomes_have_nodes() {
         &[1.0],
         tight,
     );
-    // Only up to a constant, which no parameter changes.
+    // Only up to a constant that does not depend on parameters.
     assert_law(
         "a square",
         "record { real y; } parameters { real a; } model { target += -2 * square(y - a); 
@@ -319,7 +319,7 @@ fn real_outcomes_have_nodes() {
     );
 }
 
-// A condition on the outcome whose branches are its densities is a law.
+// A condition on the outcome whose branches are its densities gives a law.
 #[test]
 fn conditions_on_the_outcome_make_atoms() {
     let p = logistic(0.4);
@@ -347,7 +347,7 @@ fn conditions_on_the_outcome_make_atoms() {
             [0.01, 0.005],
         );
     }
-    // A column of its own says whether there is anything.
+    // A separate column says whether there is a value.
     assert_law(
         "two parts",
         "record { int<lower=0, upper=1> any; real<lower=0> y; }
@@ -433,7 +433,7 @@ fn several_outcomes_have_a_product() {
         &[1.0, (-1.0_f64).exp(), 1_f64.exp(), 2.0, 2.0, 2.0],
         [0.05, 0.05],
     );
-    // What no parameter changes is a covariate, whatever stands left of `~`.
+    // A column that depends on no parameter is a covariate, even on the left of `~`.
     let found = assert_law(
         "a covariate with a density",
         "record { real x; real y; } parameters { real b; }
@@ -446,7 +446,7 @@ fn several_outcomes_have_a_product() {
     assert_eq!(found.nodes, 16);
 }
 
-// If it failed: clipping would be centred, and widths claimed, by a law that is none.
+// If it failed: clipping would be centred, and widths claimed, by a law that does not hold.
 #[test]
 fn what_is_no_density_has_no_law() {
     let none = |source: &str| {

@@ -1,10 +1,9 @@
 //! The log density and its gradient.
 //!
 //! The parameter part (transforms, priors, hierarchical structure) is a burn
-//! autodiff graph, evaluated once per density evaluation. The record part takes
-//! the interface values that the parameter part makes and a block of records
-//! (see [`RowProgram`]). This room computes; it holds no rows and releases
-//! nothing.
+//! autodiff graph, evaluated once per density evaluation. The record part takes the interface
+//! values that the parameter part computes and a block of records (see [`RowProgram`]). This module
+//! only computes; it holds no rows and releases nothing.
 
 mod curvature;
 mod frame;
@@ -36,7 +35,7 @@ use burn::tensor::{Device, Tensor};
 use crate::model::{Model, Parameter, PrivateId, PrivateOp, PublicId, PublicOp, Scalar};
 use tensor::{Functions, PublicTensors, evaluate_private, evaluate_public, needed, numbers};
 
-/// A model ready to be evaluated.
+/// A model that is ready to be evaluated.
 pub struct Density {
     model: Model,
     /// Raw columns in, columns of the row program (and the constant part of the
@@ -96,8 +95,8 @@ impl Density {
         self.outputs.iter().map(|(name, _, _)| name.as_str())
     }
 
-    /// Computes what depends on the record only: the columns that the row
-    /// program reads, and the constant part of each record's log-likelihood.
+    /// Computes the values that depend only on the record: the columns that the row program reads,
+    /// and the constant part of each record's log-likelihood.
     ///
     /// `raw` holds the declared columns, `[columns][n]`, in declaration order.
     pub fn load_columns(&self, raw: &[Vec<f64>], n: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
@@ -110,7 +109,7 @@ impl Density {
             .iter()
             .map(|&id| match self.model.graphs.private.node(id).op {
                 PrivateOp::Column(c) => c as usize,
-                _ => unreachable!("only raw columns are handed in"),
+                _ => unreachable!("only raw columns are passed in"),
             })
             .collect();
         let mut start = 0;
@@ -131,8 +130,8 @@ impl Density {
     }
 
     /// Every record's gradient of its log-likelihood, one after the other, `dimension`
-    /// numbers each; `columns` are those that [`Density::load_columns`] gives. For records
-    /// that are nobody's secret: those of the vault have their own way.
+    /// numbers each; `columns` are the results of [`Density::load_columns`]. For public records:
+    /// the vault has its own method.
     pub fn record_gradients(&self, theta: &[f64], columns: &[Vec<f64>], n: usize) -> Vec<f64> {
         let jacobian = self.interface_jacobian(theta);
         let mut scratch = self
@@ -151,8 +150,8 @@ impl Density {
         gradients
     }
 
-    /// Every record's log-likelihood (nats), less what no parameter changes; `columns` as
-    /// for [`Density::record_gradients`].
+    /// Every record's log-likelihood (nats), without the part that no parameter changes; `columns`
+    /// as for [`Density::record_gradients`].
     pub fn record_log_likelihoods(
         &self,
         theta: &[f64],
@@ -192,10 +191,10 @@ impl Density {
         let leaf = tensor::tensor(points.concat(), shape, &Device::flex());
         let values = evaluate_public(graph, &needed(graph, &roots), &leaf, Functions::Table);
         let [prior, jacobian] = roots.map(|id| numbers(values.get(id)));
-        // What depends on no parameter has one row.
-        let of = |column: &[f64], i: usize| column[if column.len() == 1 { 0 } else { i }];
+        // Values that depend on no parameter have one row.
+        let element = |column: &[f64], i: usize| column[if column.len() == 1 { 0 } else { i }];
         (0..points.len())
-            .map(|i| of(&prior, i) + of(&jacobian, i))
+            .map(|i| element(&prior, i) + element(&jacobian, i))
             .collect()
     }
 
@@ -219,7 +218,7 @@ impl Density {
         self.jacobian_of(self.rows.interface(), theta)
     }
 
-    /// Of public vectors, one after the other.
+    /// The Jacobian of public vectors, one after the other.
     fn jacobian_of(&self, vectors: impl Iterator<Item = PublicId>, theta: &[f64]) -> Jacobian {
         let graph = &self.model.graphs.public;
         let dimension = self.dimension();
@@ -287,14 +286,15 @@ impl Density {
     /// `log prior + log Jacobian + sum_k adjoint[k] * z[k]` on the unconstrained
     /// scale; `adjoint` is the gradient with respect to the interface, or empty.
     pub fn pull_back(&self, theta: &[f64], adjoint: &[f64]) -> (f64, Vec<f64>) {
-        let interface: Vec<PublicId> = match adjoint.is_empty() {
-            true => Vec::new(),
-            false => self.rows.interface().collect(),
+        let interface: Vec<PublicId> = if adjoint.is_empty() {
+            Vec::new()
+        } else {
+            self.rows.interface().collect()
         };
         self.pull_back_vectors(theta, &interface, adjoint)
     }
 
-    /// The same, with any public vectors, one after the other, for the interface.
+    /// The same, with any public vectors, one after the other, in place of the interface.
     fn pull_back_vectors(
         &self,
         theta: &[f64],
@@ -358,8 +358,8 @@ impl Density {
         Ok(theta)
     }
 
-    /// Values of public nodes, on the plain device: a graph that is never
-    /// walked backwards is not freed, and would only pile up.
+    /// Values of public nodes, on the plain device: a graph without a backward pass is never freed,
+    /// so graphs would accumulate.
     fn values(&self, theta: &[f64], roots: &[PublicId]) -> Vec<Vec<f64>> {
         let graph = &self.model.graphs.public;
         if roots.is_empty() {
@@ -379,10 +379,9 @@ impl Density {
             .collect()
     }
 
-    /// Every record's log-likelihood and gradient by the independent path: the
-    /// parameters tiled to one row per record, burn's own functions and
-    /// derivatives throughout. Slow; it is what the row program is tested
-    /// against.
+    /// Every record's log-likelihood and gradient by an independent path: the parameters tiled to
+    /// one row per record, burn's own functions and derivatives throughout. Slow; the row program
+    /// is tested against it.
     ///
     /// Returns `n` log-likelihoods and `n x dimension` gradients by rows.
     pub fn tiled_gradients(

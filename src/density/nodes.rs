@@ -1,14 +1,14 @@
-//! A few nodes that stand for a distribution: quadrature for the mean of a function, such
-//! as a score or a product of two, that is smooth in the normal score of the variable.
+//! A few nodes that represent a distribution: quadrature for the mean of a function, such as a
+//! score or a product of two, that is smooth in the normal score of the variable.
 //!
 //! Of a real variable they are the quantiles at even normal scores, weighted by the normal
 //! density there: the trapezoidal rule, which converges exponentially for a function of a
 //! normal variable (Trefethen and Weideman 2014, "The exponentially convergent trapezoidal
-//! rule"). With 16 nodes the second moments of the scores of normal, Student t, gamma and
-//! beta are right to 1.2%; quantiles at the middles of 16 equal shares lose 8% for a normal
-//! mean and 39% for its scale. An int has no values between, and rounded quantiles are off
-//! by up to a fifth: nodes are ints near such quantiles, and each other int gives its mass to
-//! those about it as in quadratic interpolation, which keeps means of smooth functions.
+//! rule"). With 16 nodes the second moments of the scores of normal, Student t, gamma and beta are
+//! accurate to 1.2%; quantiles at the middles of 16 equal shares lose 8% for a normal mean and 39%
+//! for its scale. An int has no values between, and rounded quantiles are off by up to a fifth:
+//! nodes are ints near such quantiles, and each other int gives its mass to the nodes around it as
+//! in quadratic interpolation, which keeps means of smooth functions.
 
 use super::grid::{CELLS, Cells, IntCell, tails};
 use crate::function::special::{normal_density, normal_quantile};
@@ -26,7 +26,7 @@ pub(super) struct Nodes {
 /// Shares of a cell at which a mean over it is taken: Gauss-Legendre of two nodes.
 const TWO_PLACES: [f64; 2] = [0.211_324_865_405_187_13, 0.788_675_134_594_812_9];
 
-/// Where `n` nodes are.
+/// The places of `n` nodes.
 pub(super) struct Rule {
     scores: Vec<f64>,
     tails: Vec<[f64; 2]>,
@@ -54,8 +54,7 @@ impl Rule {
         self.scores.len()
     }
 
-    /// The nodes of a distribution, from position `first` on, their weights summing to
-    /// `share`.
+    /// The nodes of a distribution, from position `first` on, with weights that sum to `share`.
     pub fn nodes(&self, cells: &Cells, first: usize, share: f64, into: &mut Nodes) {
         let into = (&mut into.values[first..], &mut into.weights[first..]);
         match cells.ints() {
@@ -84,7 +83,7 @@ impl Rule {
             }
             return;
         }
-        // Normal scores: of each value, and of two places that stand for all of its cell.
+        // Normal scores: of each value, and of two places that represent all of its cell.
         let (mut below, mut above) = (0.0, points.iter().map(|p| p.mass).sum::<f64>());
         let mut scores = [0.0; CELLS];
         let mut places = [[0.0; 2]; CELLS];
@@ -93,16 +92,18 @@ impl Rule {
             above -= mass;
             let score_at = |share: f64| {
                 let (low, high) = (below + share * mass, above + (1.0 - share) * mass);
-                match low < high {
-                    true => normal_quantile(low),
-                    false => -normal_quantile(high),
+                if low < high {
+                    normal_quantile(low)
+                } else {
+                    -normal_quantile(high)
                 }
             };
             let [own, first, second] = [point.before, TWO_PLACES[0], TWO_PLACES[1]].map(score_at);
             *score = own;
-            *places = match point.single {
-                true => [own; 2],
-                false => [first, second],
+            *places = if point.single {
+                [own; 2]
+            } else {
+                [first, second]
             };
             below += mass;
         }
@@ -147,8 +148,8 @@ impl Rule {
     }
 }
 
-/// Gives a mass at `x` to the nodes `at`, as in interpolation from `width` of them that
-/// follow each other, averaged over all such that hold x.
+/// Gives a mass at `x` to the nodes `at`, as in interpolation from `width` consecutive ones,
+/// averaged over all such ranges that contain x.
 fn spread(x: f64, mass: f64, at: &[f64], width: usize, weights: &mut [f64]) {
     let n = at.len();
     if x <= at[0] || x >= at[n - 1] || width < 2 {
@@ -175,18 +176,18 @@ const EVEN_SCORES: [f64; NODES / 2] = [
     0.06711773, 0.20398947, 0.34933617, 0.51102173, 0.70177972, 0.94672837, 1.31133632, 2.11241857,
 ];
 
-/// One coordinate of one of [`NODES`] points that stand for several variables.
+/// One coordinate of one of [`NODES`] points that represent several variables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
-    /// The middle of one of as many equal shares.
+    /// The middle of one of [`NODES`] equal shares.
     pub share: f64,
-    /// The two tails at the score that stands for it.
+    /// The two tails at the score that represents it.
     pub tails: [f64; 2],
 }
 
-/// [`NODES`] points of `dimension` coordinates, all of one weight: each coordinate takes
-/// every share once (a Latin hypercube), in the one of many orders, drawn from `rng`, in which
-/// products of scores and of their squares come nearest to what independent ones have.
+/// [`NODES`] points of `dimension` coordinates, equally weighted: each coordinate takes every share
+/// once (a Latin hypercube), in that one of many orders, drawn from `rng`, in which products of
+/// scores and of their squares are nearest to those of independent variables.
 pub(super) fn points(dimension: usize, rng: &mut impl rand::Rng) -> Vec<Vec<Point>> {
     use rand::seq::SliceRandom;
     const ORDERS: usize = 400;

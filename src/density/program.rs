@@ -5,8 +5,7 @@
 //! log-likelihood; a reverse sweep gives, per record, one number for each place
 //! where parameters enter (the *interface*): a scalar shared by all records, a
 //! linear predictor, or a gathered element. From these and the Jacobian of the
-//! interface follow each record's own gradient, without ever making a matrix of
-//! all records by all parameters.
+//! interface follow each record's own gradient, without a matrix of all records by all parameters.
 
 mod binary;
 mod compile;
@@ -72,7 +71,7 @@ pub struct RowProgram {
     shared: Vec<(usize, usize)>,
     /// Where the results are, one per root.
     outputs: Vec<Source>,
-    /// Private nodes that must be handed in as columns.
+    /// Private nodes that must be passed in as columns.
     columns: Vec<PrivateId>,
     /// Public vectors that make up the interface, with their starts.
     interface: Vec<(PublicId, usize)>,
@@ -112,7 +111,7 @@ impl Jacobian {
             .all(|row| matches!(row[..], [] | [(_, 1.0)]))
     }
 
-    /// Of coordinates that are the `q` places of the interface themselves.
+    /// The Jacobian for coordinates that are the `q` places of the interface themselves.
     pub fn identity(q: usize) -> Jacobian {
         Jacobian {
             dimension: q,
@@ -127,7 +126,7 @@ pub struct Scratch {
     adjoints: Vec<f64>,
     /// `scale * z` of every linear term with a column, in program order.
     coefficients: Vec<f64>,
-    /// What the terms without a column add up to, per linear instruction.
+    /// The sum of the terms without a column, per linear instruction.
     offsets: Vec<f64>,
     z: Vec<f64>,
     gradients: Vec<f64>,
@@ -148,7 +147,7 @@ impl RowProgram {
         self.interface_length
     }
 
-    /// The vectors of the interface of which a record looks up an element.
+    /// The vectors of the interface from which a record looks up an element.
     pub(super) fn looked_up(&self) -> Vec<PublicId> {
         let is_table = |start: usize| {
             self.instructions.iter().any(|i| match &i.operation {
@@ -264,7 +263,7 @@ impl RowProgram {
                             match term.column {
                                 Some(source) => {
                                     let x = read(source, columns, values, rows);
-                                    // A branch not taken may hold anything.
+                                    // A branch that is not taken may have any value.
                                     for ((g, r), x) in into.iter_mut().zip(r).zip(x) {
                                         *g += if *r == 0.0 { 0.0 } else { s * r * x };
                                     }
@@ -390,7 +389,7 @@ impl RowProgram {
                 continue;
             }
             let start = instruction.register * BLOCK;
-            // An instruction's register stands after those that it reads.
+            // An instruction's register comes after those that it reads.
             let (before, after) = values.split_at_mut(start);
             let out = &mut after[..rows];
             match &instruction.operation {
@@ -429,7 +428,7 @@ impl RowProgram {
         }
     }
 
-    /// Adjoints of all registers, for one at the first root.
+    /// Adjoints of all registers, for an adjoint of one at the first root.
     fn reverse(&self, columns: &[&[f64]], rows: usize, scratch: &mut Scratch) {
         let Scratch {
             values, adjoints, ..
@@ -488,7 +487,7 @@ impl RowProgram {
                         }
                     }
                 }
-                // Places of the interface: the adjoint stays where it is.
+                // Places of the interface: the adjoint stays there.
                 Operation::Linear(_) | Operation::Gather { .. } => {}
             }
         }

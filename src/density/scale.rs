@@ -1,10 +1,10 @@
-//! From a column to that which the model gives a density of, as of `log(y)` in
+//! From a column to the variate for which the model has a density, such as `log(y)` in
 //! `log(y) ~ student_t(...)`, and back.
 
 use crate::function::Unary;
 use crate::model::{Binary, Model, PrivateOp, Scalar};
 
-/// By how much a value may come back changed, relative to one more than its size.
+/// How much a value may change on the way there and back, relative to one more than its size.
 const RETURNED: f64 = 1e-3;
 
 /// Functions that have an inverse, one after the other, beginning with the column.
@@ -25,7 +25,7 @@ enum Link {
 }
 
 impl Scale {
-    /// Of a variate that only this column is in; none where it is not known how to go back.
+    /// The scale of a variate of this column alone; none where its inverse is not known.
     pub fn of(model: &Model, column: usize, variate: Scalar) -> Option<Scale> {
         let graph = &model.graphs.private;
         let mut links = Vec::new();
@@ -46,7 +46,8 @@ impl Scale {
                     };
                     (links_of(op, number, inner == b)?, inner)
                 }
-                // Where the column is one for which nothing is asked, as in `y > 0 ? log(y) : 0`.
+                // The column may be in a branch without a function of it, as in
+                // `y > 0 ? log(y) : 0`.
                 PrivateOp::Select(_, a, b) => match (a.as_number(), b.as_number()) {
                     (None, Some(_)) => (Vec::new(), a),
                     (Some(_), None) => (Vec::new(), b),
@@ -80,12 +81,12 @@ impl Scale {
             Link::Plus(c) => v - c,
             Link::Times(c) => v / c,
             Link::Power(c) => v.powf(1.0 / c),
-            // Beyond c no column stands for it.
+            // Beyond c no value of the column corresponds to it.
             Link::AtLeast(_) | Link::AtMost(_) => v,
         })
     }
 
-    /// Whether there is a column for this variate, and a number for it.
+    /// Whether some value of the column has this variate, and it is a number.
     pub fn reaches(&self, v: f64) -> bool {
         self.links.is_empty() || (self.to(self.back(v)) - v).abs() <= RETURNED * (1.0 + v.abs())
     }
@@ -100,7 +101,7 @@ impl Scale {
     }
 }
 
-/// An operation on a number and what the column is in, the last link first.
+/// The links of an operation on a number and an expression of the column, the last link first.
 fn links_of(op: Binary, number: f64, number_is_left: bool) -> Option<Vec<Link>> {
     Some(match (op, number_is_left) {
         (Binary::Add, _) => vec![Link::Plus(number)],
@@ -116,8 +117,8 @@ fn links_of(op: Binary, number: f64, number_is_left: bool) -> Option<Vec<Link>> 
     })
 }
 
-/// Of a function that increases or decreases wherever it is defined, or for positive numbers; an
-/// outcome that is negative too is then not [reached](Scale::reaches).
+/// The inverse of a function that is monotonic wherever it is defined, or for positive numbers; in
+/// the latter case negative outcomes are not [reached](Scale::reaches).
 fn inverse(function: Unary) -> Option<fn(f64) -> f64> {
     Some(match function {
         Unary::Log => f64::exp,
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    // If it failed: mass would be looked for twice, or where there is no column.
+    // If it failed: mass would be searched for twice, or where the column has no value.
     #[test]
     fn what_no_column_stands_for_is_not_reached() {
         assert!(!scale("sqrt(y)").unwrap().reaches(-0.5));

@@ -1,17 +1,17 @@
-//! From where records are looked at, and in which coordinates.
+//! The points from which records are seen, and their coordinates.
 
 use super::{Density, Frame, Jacobian, RowProgram};
 use crate::model::{PublicId, PublicOp};
 
-/// What a point that records are looked at from is made of: public vectors that records see,
-/// one after the other, and then coordinates of the unconstrained parameters.
+/// The components of a point from which records are seen: public vectors that records see, one
+/// after the other, and then coordinates of the unconstrained parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Space {
     pub(super) vectors: Vec<PublicId>,
     /// Positions of coordinates.
     pub(super) parameters: Vec<usize>,
-    /// All coordinates; those that are no part of a point keep their values, which no record sees
-    /// but through the vectors.
+    /// All coordinates; those that are not part of a point keep their values, which records see
+    /// only through the vectors.
     pub(super) rest: Vec<f64>,
 }
 
@@ -23,7 +23,7 @@ pub struct Sight {
 }
 
 impl Space {
-    /// Of so many unconstrained parameters, and nothing else.
+    /// The space of `d` unconstrained parameters, and nothing else.
     pub(crate) fn of_parameters(d: usize) -> Space {
         Space {
             vectors: Vec::new(),
@@ -53,9 +53,9 @@ impl Density {
         }
     }
 
-    /// Points are the vectors of which a record looks up an element, where these are computed, as
-    /// `mu + tau * z`, and the coordinates that are seen otherwise; `None` where there are no such
-    /// vectors. `programs` see the parameters as records do, about `theta`.
+    /// Points are the vectors from which a record looks up an element, where these are computed,
+    /// such as `mu + tau * z`, and the coordinates that are seen otherwise; `None` where there are
+    /// no such vectors. `programs` see the parameters as records do, about `theta`.
     pub(crate) fn looked_up_space(&self, theta: &[f64], programs: &[&RowProgram]) -> Option<Space> {
         let graph = &self.model.graphs.public;
         let is_computed = |id: &PublicId| {
@@ -90,14 +90,14 @@ impl Density {
         })
     }
 
-    /// The point that stands for the parameters `theta` (unconstrained).
+    /// The point that corresponds to the parameters `theta` (unconstrained).
     pub(crate) fn point_of(&self, space: &Space, theta: &[f64]) -> Vec<f64> {
         let mut point = self.values(theta, &space.vectors).concat();
         point.extend(space.parameters.iter().map(|&j| theta[j]));
         point
     }
 
-    /// Of [`Density::point_of`].
+    /// The Jacobian of [`Density::point_of`].
     pub(crate) fn point_jacobian(&self, space: &Space, theta: &[f64]) -> Jacobian {
         let mut jacobian = self.jacobian_of_vectors(&space.vectors, theta);
         jacobian
@@ -106,8 +106,8 @@ impl Density {
         jacobian
     }
 
-    /// Log prior plus log Jacobian, and the gradient of that and of a function of the point that
-    /// stands for `theta`, whose slope there is given.
+    /// Log prior plus log Jacobian, and the gradient of the sum of that and a function of the point
+    /// for `theta` whose slope there is given.
     pub(crate) fn pull_back_point(
         &self,
         space: &Space,
@@ -130,12 +130,12 @@ impl Density {
         vectors.sum::<usize>() + space.parameters.len()
     }
 
-    /// Looks from `point` of the space, which need not be the frame's centre.
+    /// The sight from `point` of the space, which need not be the frame's centre.
     pub fn sight(&self, space: &Space, point: &[f64], frame: &Frame) -> Sight {
         self.sight_of(&self.rows, space, point, frame)
     }
 
-    /// What a program sees.
+    /// The point as a program sees it.
     pub(super) fn sight_of(
         &self,
         program: &RowProgram,
@@ -157,22 +157,19 @@ impl Density {
         for id in program.interface() {
             let length = graph.length(id);
             let before = space.vectors.iter().take_while(|v| **v != id);
-            match space.vectors.contains(&id) {
-                true => {
-                    let start: usize = before.map(|&v| graph.length(v)).sum();
-                    z.extend_from_slice(&point[start..start + length]);
-                    rows.extend((start..start + length).map(|k| vec![(k, 1.0)]));
-                }
-                false => {
-                    z.extend(values.next().unwrap_or_default());
-                    rows.extend(slopes.by_ref().take(length).map(|row| {
-                        let at = |j: usize| space.parameters.iter().position(|&p| p == j);
-                        let moved = row
-                            .into_iter()
-                            .filter_map(|(j, w)| Some((first + at(j)?, w)));
-                        moved.collect()
-                    }));
-                }
+            if space.vectors.contains(&id) {
+                let start: usize = before.map(|&v| graph.length(v)).sum();
+                z.extend_from_slice(&point[start..start + length]);
+                rows.extend((start..start + length).map(|k| vec![(k, 1.0)]));
+            } else {
+                z.extend(values.next().unwrap_or_default());
+                rows.extend(slopes.by_ref().take(length).map(|row| {
+                    let position_of = |j: usize| space.parameters.iter().position(|&p| p == j);
+                    let moved = row
+                        .into_iter()
+                        .filter_map(|(j, w)| Some((first + position_of(j)?, w)));
+                    moved.collect()
+                }));
             }
         }
         let jacobian = Jacobian {
@@ -185,7 +182,7 @@ impl Density {
         }
     }
 
-    /// Parameters with the coordinates of a point.
+    /// The parameters with the coordinates of a point.
     fn parameters_at(&self, space: &Space, point: &[f64]) -> Vec<f64> {
         let mut theta = space.rest.clone();
         let own = &point[point.len() - space.parameters.len()..];
@@ -195,7 +192,8 @@ impl Density {
         theta
     }
 
-    /// Of public vectors, one after the other, with respect to the unconstrained parameters.
+    /// The Jacobian of public vectors, one after the other, with respect to the unconstrained
+    /// parameters.
     fn jacobian_of_vectors(&self, vectors: &[PublicId], theta: &[f64]) -> Jacobian {
         self.jacobian_of(vectors.iter().copied(), theta)
     }

@@ -1,19 +1,17 @@
-//! Records made up from a model, for what is to be known before the data is there.
+//! Records simulated from a model, for planning and tuning before there is data.
 //!
 //! The columns that the model explains, its [outcomes](crate::model::Outcome), are drawn
-//! from the likelihood, one after the other: each from those terms of it that do not wait
-//! for a later one, given the columns drawn before. Where a term joins several outcomes
-//! that have no term of their own (a multivariate family), several rounds follow, in which
-//! each is drawn given all others (Gibbs sampling). The other columns are uniform between
-//! their declared bounds; where a bound is missing, a standard normal or exponential
-//! distribution takes its place.
+//! from the likelihood, one after the other: each from the terms that do not depend on a later one,
+//! given the columns drawn before. Where a term joins several outcomes that have no term of their
+//! own (a multivariate family), several rounds follow, in which each is drawn given all others
+//! (Gibbs sampling). The other columns are uniform between their declared bounds; where a bound is
+//! missing, a standard normal or exponential distribution takes its place.
 //!
-//! A column is drawn by inversion on a grid that is laid anew, several times, where the
-//! mass is found (as VEGAS does: Lepage 1978), so that any likelihood will do, whether
-//! there is a sampler for it or not. What is assumed is that the density, seen from afar,
-//! has one peak.
+//! A column is drawn by inversion on a grid that is refined several times where the mass is (as
+//! VEGAS does: Lepage 1978), which works for any likelihood, whether there is a sampler for it or
+//! not. The only assumption is that the density has, roughly, one peak.
 //!
-//! Nothing here has seen a row.
+//! No code here reads private rows.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1, StandardNormal};
@@ -27,28 +25,28 @@ const ROUNDS: usize = 5;
 /// Draws records from a model.
 pub struct Simulator<'a> {
     density: &'a Density,
-    /// From raw columns to the terms of a record's log-likelihood, then its outcomes'
-    /// variates.
+    /// A program from raw columns to the terms of a record's log-likelihood, followed by its
+    /// outcomes' variates.
     program: RowProgram,
     /// Declared columns, in the order in which the program reads them.
     sources: Vec<usize>,
     steps: Vec<Step>,
 }
 
-/// Rows that are public, to take covariates from.
+/// Public rows from which covariates are taken.
 #[derive(Debug, Clone)]
 pub struct PublicSample {
-    /// How many; of none, nothing is taken.
+    /// Their number; with none, nothing is taken from them.
     pub rows: usize,
-    /// Per declared column its values, where the sample has it.
+    /// Per declared column, its values, if the sample has the column.
     pub columns: Vec<Option<Vec<f64>>>,
 }
 
-/// One outcome is drawn.
+/// The draw of one outcome.
 pub(super) struct Step {
     /// Position among the model's outcomes.
     pub outcome: usize,
-    /// The terms of which the sum is its log density.
+    /// The terms whose sum is its log density.
     pub terms: Vec<usize>,
 }
 
@@ -74,8 +72,8 @@ impl<'a> Simulator<'a> {
     }
 
     /// `n` records at the parameters `theta` (unconstrained): `[columns][n]`, in
-    /// declaration order, as [`Density::load_columns`] takes them. Columns that `public`
-    /// has are taken from it, whole rows at random.
+    /// declaration order, as [`Density::load_columns`] takes them. Columns in `public` are taken
+    /// from it, in whole rows at random.
     pub fn records(
         &self,
         theta: &[f64],
@@ -157,16 +155,16 @@ impl<'a> Simulator<'a> {
                 .map(|&c| &raw[c][start..start + rows])
                 .collect();
             self.program.forward(&block, rows, scratch);
-            let of = |root| self.program.output(root, &block, rows, scratch);
+            let output_of = |root| self.program.output(root, &block, rows, scratch);
             for i in 0..rows {
-                let log_density = terms.iter().map(|&t| of(t)[i]).sum();
-                each(start + i, log_density, of(root)[i]);
+                let log_density = terms.iter().map(|&t| output_of(t)[i]).sum();
+                each(start + i, log_density, output_of(root)[i]);
             }
         }
     }
 }
 
-/// In which order outcomes are drawn, and from which terms; whether some are joined.
+/// The order in which outcomes are drawn, and the terms of each; whether some are joined.
 pub(super) fn steps(model: &Model) -> (Vec<Step>, bool) {
     let of_outcomes = |term: &Scalar| -> Vec<usize> {
         let columns = model.columns_under(&[*term]);
@@ -179,16 +177,16 @@ pub(super) fn steps(model: &Model) -> (Vec<Step>, bool) {
     let mut drawn = vec![false; count];
     let mut joined = false;
     while steps.len() < count {
-        // Terms that speak of an outcome, and of none beside it that is still to come.
-        let own = |k: usize| -> Vec<usize> {
+        // Terms that involve an outcome, and no other that is still to be drawn.
+        let own_terms = |k: usize| -> Vec<usize> {
             let ready = |t: &Vec<usize>| t.contains(&k) && t.iter().all(|&o| o == k || drawn[o]);
             (0..terms.len()).filter(|&t| ready(&terms[t])).collect()
         };
         let left: Vec<usize> = (0..count).filter(|&k| !drawn[k]).collect();
-        let ready = left.iter().find(|&&k| !own(k).is_empty());
+        let ready = left.iter().find(|&&k| !own_terms(k).is_empty());
         let outcome = ready.copied().unwrap_or(left[0]);
         let terms = match ready {
-            Some(_) => own(outcome),
+            Some(_) => own_terms(outcome),
             None => (0..terms.len())
                 .filter(|&t| terms[t].contains(&outcome))
                 .collect(),
@@ -212,7 +210,7 @@ pub(super) fn steps(model: &Model) -> (Vec<Step>, bool) {
     (steps, joined)
 }
 
-/// A value of a column that nothing is known of but its declaration.
+/// A value of a column of which only the declaration is known.
 fn covariate(column: &RecordColumn, rng: &mut impl Rng) -> f64 {
     let value = match (finite(column.lower), finite(column.upper)) {
         (Some(low), Some(high)) if column.is_int => {
@@ -265,9 +263,9 @@ mod tests {
         );
     }
 
-    // If it failed: what is predicted and tuned before the data is there would be for data
-    // that the model does not make. Oracle: moments of the families. False alarms: 5 standard
-    // errors, 12 figures, 1e-5 in all; a wrong scale or a Jacobian left out is far more.
+    // If it failed: predictions and tuning before there is data would be for data unlike the
+    // model's. Oracle: moments of the families. False alarms: 5 standard errors, 12 figures, 1e-5
+    // in all; a wrong scale or a Jacobian left out is far more.
     #[test]
     fn outcomes_have_their_distribution() {
         let n = 4000;
@@ -322,8 +320,8 @@ mod tests {
         );
     }
 
-    // If it failed: outcomes that depend on one another, or that stand in `target +=`, would
-    // be drawn as if they were covariates.
+    // If it failed: outcomes that depend on one another, or that occur in `target +=`, would be
+    // drawn as if they were covariates.
     #[test]
     fn outcomes_are_drawn_given_one_another_and_wherever_they_stand() {
         let raw = simulate(
@@ -365,8 +363,8 @@ mod tests {
         }
     }
 
-    // Bounds that a program may declare and that no uniform distribution has; samples that an
-    // embedder may hand in.
+    // Bounds that a program may declare but no uniform distribution can have; samples that an
+    // embedding program may pass in.
     #[test]
     fn odd_bounds_and_samples_do_no_harm() {
         let source = "record {

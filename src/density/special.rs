@@ -5,8 +5,8 @@
 //! function of [`Unary`] is one op: the forward pass maps the function over the
 //! tensor, the backward pass multiplies by the derivative that the function's
 //! own table gives. Products, quotients and powers are here because burn's own
-//! derivatives multiply the zero that a branch not taken sends back by whatever
-//! stands in it, and zero times infinity is not a number.
+//! derivatives multiply the zero that a branch not taken sends back by the value in that branch,
+//! and zero times infinity is not a number.
 
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
 use burn::backend::autodiff::grads::Gradients;

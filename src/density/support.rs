@@ -1,21 +1,21 @@
-//! Where an outcome may be: the values that have a probability of their own, and the range of the
+//! The support of an outcome: the values that have a probability of their own, and the range of the
 //! others.
 
 use super::nodes::NODES;
 use super::scale::Scale;
 use crate::model::{Binary, Model, PrivateOp, RecordColumn, Scalar};
 
-/// A real outcome has at most so many atoms.
+/// The most atoms of a real outcome.
 const ATOMS: usize = 4;
 
-/// Where an outcome may be, and with respect to what it has a density.
+/// The support of an outcome, and the scale on which it has a density.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Support {
     /// Values that have a probability of their own.
     pub atoms: Vec<f64>,
     /// The bounds of the others, on their scale.
     pub range: Option<[Option<f64>; 2]>,
-    /// What the density is one of.
+    /// The scale of the density's variate.
     pub scale: Scale,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
     } else {
         atoms(model, column, terms)
     };
-    // Bounds may cut off a part of the density that the model has nevertheless.
+    // Bounds may cut off a part of the model's density.
     for range in [[lower, upper], [lower, None], [None, upper], [None, None]] {
         for atoms in &atoms {
             for scale in &scales {
@@ -70,8 +70,8 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
     found
 }
 
-/// Constants that a real column may be equal to with some probability: none; those that it
-/// is asked to be equal to; its bounds too, where it is compared with them.
+/// Constants to which a real column may be equal with some probability: none; those to which it is
+/// tested for equality; also its bounds, where it is compared with them.
 fn atoms(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Vec<f64>> {
     let RecordColumn { lower, upper, .. } = model.columns[column];
     let graph = &model.graphs.private;

@@ -2,10 +2,9 @@
 //!
 //! The public half runs here in production: once per density evaluation, as a
 //! batch of one row, or of as many rows as there are interface places when the
-//! Jacobian of the interface is wanted. With the private half it also makes the
-//! slow, independent path that tests compare the row-block program with: the
-//! parameters tiled to one row per record, so that one backward pass gives
-//! every record's own gradient.
+//! Jacobian of the interface is wanted. With the private half it is also the slow, independent path
+//! with which tests compare the row-block program: the parameters tiled to one row per record, so
+//! that one backward pass gives every record's own gradient.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData, activation};
 
@@ -15,7 +14,7 @@ use crate::model::{
     Binary, Graphs, PrivateId, PrivateNode, PrivateOp, PublicGraph, PublicId, PublicOp, Scalar,
 };
 
-/// Whether scalar functions are burn's own where it has them, or the table's.
+/// Whether scalar functions are burn's own, where it has them, or the table's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Functions {
     /// The ops of [`special`]: value and derivative from one table.
@@ -33,7 +32,7 @@ impl PublicTensors {
     pub fn get(&self, id: PublicId) -> Tensor<2> {
         match &self.values[id.0 as usize] {
             Some(tensor) => tensor.clone(),
-            None => unreachable!("every root was asked for"),
+            None => unreachable!("every root was requested"),
         }
     }
 }
@@ -79,8 +78,7 @@ pub(super) fn needed(graph: &PublicGraph, roots: &[PublicId]) -> Vec<bool> {
     needed
 }
 
-/// Evaluates the needed nodes for a batch of unconstrained vectors
-/// (`theta`: `[batch, dimension]`).
+/// Evaluates the needed nodes for a batch of unconstrained vectors (`theta`: `[batch, dimension]`).
 pub(super) fn evaluate_public(
     graph: &PublicGraph,
     needed: &[bool],
@@ -96,7 +94,7 @@ pub(super) fn evaluate_public(
         }
         let get = |id: &PublicId| match &values[id.0 as usize] {
             Some(t) => t.clone(),
-            None => unreachable!("operands stand before their node"),
+            None => unreachable!("operands come before their node"),
         };
         let value = match &node.op {
             PublicOp::Constant(bits) => {
@@ -183,7 +181,7 @@ pub(super) fn evaluate_private(
             Scalar::Public(node, i) => public.get(node).narrow(1, i as usize, 1),
             Scalar::Private(id) => match &values[id.0 as usize] {
                 Some(t) => t.clone(),
-                None => unreachable!("operands stand before their node"),
+                None => unreachable!("operands come before their node"),
             },
         }
         .expand([records, 1])

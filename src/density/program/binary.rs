@@ -1,5 +1,4 @@
-//! Functions of two operands: their values, and what pulls an adjoint back
-//! through them.
+//! Functions of two operands: their values, and how an adjoint is pulled back through them.
 
 use crate::model::Binary;
 
@@ -20,8 +19,8 @@ pub(in crate::density) fn binary_values(op: Binary, a: &[f64], b: &[f64], out: &
     }
 }
 
-/// `into += adjoint * d(x op y)/dx`. A branch not taken sends back zero, also
-/// where its derivative is infinite.
+/// `into += adjoint * d(x op y)/dx`. A branch not taken sends back zero, even where its derivative
+/// is infinite.
 pub(in crate::density) fn pull_back_left(
     op: Binary,
     x: &[f64],

@@ -8,7 +8,7 @@ use crate::model::{Binary, Bits, Graphs, PrivateId, PrivateOp, PublicId, Scalar,
 
 struct Compiler<'a> {
     graphs: &'a Graphs,
-    /// Nodes that come as columns.
+    /// Nodes that are passed in as columns.
     columns: HashMap<PrivateId, usize>,
     registers: HashMap<Key, usize>,
     program: RowProgram,
@@ -22,8 +22,8 @@ enum Key {
 }
 
 impl RowProgram {
-    /// Compiles the private nodes that the roots need. Nodes for which
-    /// `is_column` holds are not computed but handed in.
+    /// Compiles the private nodes that the roots need. Nodes for which `is_column` holds are not
+    /// computed but passed in.
     pub fn compile(
         graphs: &Graphs,
         order: &[PrivateId],
@@ -129,14 +129,14 @@ impl RowProgram {
 impl Compiler<'_> {
     fn instruction(&mut self, id: PrivateId, is_column: &dyn Fn(PrivateId) -> bool) {
         let node = self.graphs.private.node(id);
-        // Operands first, so that a register stands after those that it reads.
+        // Operands first, so that a register comes after those that it reads.
         if !matches!(node.op, PrivateOp::Linear(_)) {
             for operand in operands(&node.op) {
                 self.source(operand, is_column);
             }
         }
         let operation = match &node.op {
-            PrivateOp::Column(_) => unreachable!("columns are handed in"),
+            PrivateOp::Column(_) => unreachable!("columns are passed in"),
             PrivateOp::Unary(f, a) => Operation::Unary(*f, self.source(*a, is_column)),
             PrivateOp::Binary(op, a, b) => {
                 Operation::Binary(*op, self.source(*a, is_column), self.source(*b, is_column))
@@ -206,7 +206,7 @@ impl Compiler<'_> {
             }
             Scalar::Private(id) => match self.registers.get(&Key::Node(id)) {
                 Some(&register) => Source::Register(register),
-                None => unreachable!("operands stand before their node"),
+                None => unreachable!("operands come before their node"),
             },
             Scalar::Number(bits) => {
                 if let Some(&register) = self.registers.get(&Key::Number(bits)) {
