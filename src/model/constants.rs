@@ -13,7 +13,7 @@ use crate::check::{Base, Variable};
 #[derive(Debug, Clone, Default)]
 pub struct Constants {
     values: serde_json::Map<String, Json>,
-    /// As they were written; `None` where they were put together by a program.
+    /// The text as written; `None` for constants assembled by a program.
     text: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Constants {
 
     /// Parses a JSON object such as `{"J": 85, "scale": [1.0, 2.5]}`.
     ///
-    /// Errors: the text is no JSON, or no object.
+    /// Errors: the text is not JSON, or not an object.
     pub fn from_json(text: &str) -> Result<Self, ConstantsError> {
         match serde_json::from_str(text)? {
             Json::Object(values) => Ok(Constants {
@@ -53,7 +53,7 @@ impl Constants {
 
     /// Reads a file of JSON.
     ///
-    /// Errors: it cannot be read, is no JSON, or no object.
+    /// Errors: it cannot be read, is not JSON, or not an object.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConstantsError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| ConstantsError::Read {
@@ -68,7 +68,7 @@ impl Constants {
         self.text = None;
     }
 
-    /// A JSON object, as it was written where it was read; `None` where there are no constants.
+    /// The JSON object, as written if it was read; `None` where there are no constants.
     pub(super) fn text(&self) -> Option<String> {
         match &self.text {
             Some(text) => Some(text.clone()),

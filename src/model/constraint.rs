@@ -1,5 +1,5 @@
-//! Whether values are what their declared types promise: in numbers, with what
-//! is wrong in words, and as a condition in the public graph.
+//! Whether values satisfy their declared types: for numbers, with a description of what is wrong,
+//! and as a condition in the public graph.
 
 use super::public::{Binary, PublicGraph, PublicId};
 use super::running_sum::{Segments, take};
@@ -8,16 +8,16 @@ use super::value::Shape;
 use crate::check::Joint;
 use crate::function::{Algebra, Unary};
 
-/// How far a sum or a symmetric pair may be off, as in Stan.
+/// The tolerance for a sum or a symmetric pair, as in Stan.
 const TOLERANCE: f64 = 1e-8;
 
-/// What is wrong with one block of a declared type, if anything.
+/// A description of what is wrong with a block of a declared type, if anything.
 pub fn violation(joint: Joint, blocks: Blocks, x: &[f64]) -> Option<String> {
     if let Some(bad) = x.iter().find(|v| !v.is_finite()) {
         return Some(format!("it holds {bad}"));
     }
     let close = |a: f64, b: f64| (a - b).abs() <= TOLERANCE;
-    let at = |row: usize, column: usize| x[row + column * blocks.rows];
+    let entry = |row: usize, column: usize| x[row + column * blocks.rows];
     let rows = 0..blocks.rows;
     let first = |wrong: &mut dyn Iterator<Item = Option<String>>| wrong.flatten().next();
     match joint {
@@ -58,7 +58,7 @@ pub fn violation(joint: Joint, blocks: Blocks, x: &[f64]) -> Option<String> {
         Joint::CholeskyFactorCov => triangular(blocks, x),
         Joint::CholeskyFactorCorr => triangular(blocks, x).or_else(|| {
             first(&mut rows.map(|i| {
-                let sum: f64 = (0..blocks.columns).map(|j| at(i, j).powi(2)).sum();
+                let sum: f64 = (0..blocks.columns).map(|j| entry(i, j).powi(2)).sum();
                 (!close(sum, 1.0))
                     .then(|| format!("the squares of its row {} sum to {sum}, not 1", i + 1))
             }))
@@ -66,21 +66,26 @@ pub fn violation(joint: Joint, blocks: Blocks, x: &[f64]) -> Option<String> {
         Joint::CorrMatrix | Joint::CovMatrix => {
             let symmetric = first(&mut (0..blocks.rows * blocks.rows).map(|k| {
                 let (i, j) = (k / blocks.rows, k % blocks.rows);
-                (j < i && !close(at(i, j), at(j, i))).then(|| {
+                (j < i && !close(entry(i, j), entry(j, i))).then(|| {
                     format!(
                         "it is not symmetric: element [{}, {}] is {}, and [{}, {}] is {}",
                         i + 1,
                         j + 1,
-                        at(i, j),
+                        entry(i, j),
                         j + 1,
                         i + 1,
-                        at(j, i)
+                        entry(j, i)
                     )
                 })
             }));
             let diagonal = first(&mut rows.map(|i| {
-                (joint == Joint::CorrMatrix && !close(at(i, i), 1.0))
-                    .then(|| format!("element {} of its diagonal is {}, not 1", i + 1, at(i, i)))
+                (joint == Joint::CorrMatrix && !close(entry(i, i), 1.0)).then(|| {
+                    format!(
+                        "element {} of its diagonal is {}, not 1",
+                        i + 1,
+                        entry(i, i)
+                    )
+                })
             }));
             symmetric.or(diagonal).or_else(|| {
                 cholesky(x, blocks.rows)
@@ -156,8 +161,8 @@ pub fn block_name(name: &str, shape: &Shape, block: usize) -> String {
     element_name(name, &array, block)
 }
 
-/// Conditions, 1 or 0, that are all 1 where every block of `x` is what the type
-/// promises; as [`violation`] has them. Not a number satisfies none.
+/// Conditions, 1 or 0, that are all 1 where every block of `x` satisfies the type, as in
+/// [`violation`]. NaN satisfies none.
 pub fn conditions(g: &mut PublicGraph, joint: Joint, blocks: Blocks, x: PublicId) -> Vec<PublicId> {
     let (count, rows) = (blocks.count, blocks.rows);
     let square = |i: usize, j: usize, block: usize| block * blocks.length() + i + j * rows;
@@ -282,11 +287,14 @@ fn positive_pivots(g: &mut PublicGraph, x: PublicId, size: usize, start: usize) 
         if left == 1 {
             break;
         }
-        // What remains once the first row and column are eliminated.
+        // The rest after elimination of the first row and column.
         let corner = || (1..left).flat_map(|j| (1..left).map(move |i| (i, j)));
-        let of = |f: &dyn Fn(usize, usize) -> usize| corner().map(|(i, j)| f(i, j)).collect();
-        let (inner, rows, columns): (Vec<usize>, Vec<usize>, Vec<usize>) =
-            (of(&|i, j| i + j * left), of(&|i, _| i), of(&|_, j| j));
+        let indices = |f: &dyn Fn(usize, usize) -> usize| corner().map(|(i, j)| f(i, j)).collect();
+        let (inner, rows, columns): (Vec<usize>, Vec<usize>, Vec<usize>) = (
+            indices(&|i, j| i + j * left),
+            indices(&|i, _| i),
+            indices(&|_, j| j),
+        );
         let (inner, rows) = (take(g, rest, &inner), take(g, rest, &rows));
         let columns = take(g, rest, &columns);
         let product = g.multiply(rows, columns);

@@ -1,6 +1,5 @@
-//! From declarations to values: constants from their file, record columns,
-//! parameters through their transforms; and whether variables that are computed
-//! are what their declarations promise.
+//! From declarations to values: constants from their file, record columns, parameters through their
+//! transforms; and whether computed variables satisfy their declarations.
 
 use super::constraint::{block_name, conditions, element_name, violation};
 use super::interval::{Interval, interval};
@@ -41,8 +40,8 @@ pub(super) fn bind_record(tracer: &mut Tracer) -> Bound<Vec<RecordColumn>> {
             for i in index {
                 name.push_str(&format!(".{i}"));
             }
-            let at = |bounds: &Option<Vec<f64>>| bounds.as_ref().map(|b| b[i % b.len()]);
-            let (lower, upper) = (at(&lower), at(&upper));
+            let bound = |bounds: &Option<Vec<f64>>| bounds.as_ref().map(|b| b[i % b.len()]);
+            let (lower, upper) = (bound(&lower), bound(&upper));
             if let (Some(a), Some(b)) = (lower, upper)
                 && a > b
             {
@@ -153,7 +152,7 @@ fn transform(tracer: &mut Tracer, variable: &Variable, shape: &Shape) -> Bound<T
             let node = |tracer: &mut Tracer, e: &Option<Expr>, none: f64| {
                 let Some(e) = e else { return Ok(None) };
                 let node = bound_node(tracer, e, shape)?;
-                // An infinite bound is none.
+                // An infinite bound is no bound.
                 let values = tracer.graphs.public.constant_values(node);
                 let present = !values.is_some_and(|v| v.iter().all(|&v| v == none));
                 Ok(present.then_some(node))
@@ -227,8 +226,8 @@ fn bound_node(tracer: &mut Tracer, e: &Expr, shape: &Shape) -> Bound<PublicId> {
     Ok(node)
 }
 
-/// A bound's value: a number, or as many as the variable has elements. One that
-/// is given for each element of an array counts for all of them.
+/// A bound's value: a number, or as many numbers as the variable has elements. A bound for one
+/// element of an array applies to all of its elements.
 fn bound(tracer: &mut Tracer, e: &Expr, shape: &Shape) -> Bound<Value> {
     let value = tracer.expression(e)?;
     let inner = &shape.sizes[shape.ty.array..];
@@ -263,7 +262,7 @@ fn constant_bound(tracer: &mut Tracer, e: &Option<Expr>, shape: &Shape) -> Bound
 }
 
 impl Tracer<'_> {
-    /// Checks every computed variable of a block, once it has run.
+    /// Checks every computed variable of a block after it has run.
     pub fn keep_promises(&mut self, role: Role) -> Bound<()> {
         let checked = self.checked;
         for (k, variable) in checked.variables.iter().enumerate() {
@@ -274,10 +273,9 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// Holds a variable to its declaration: known values at once; values that
-    /// follow the parameters by a term that is minus infinity where they fail
-    /// (Stan rejects there); values of a record by such a term for that record
-    /// alone.
+    /// Checks a variable against its declaration: known values at once; values that depend on
+    /// parameters by a term that is minus infinity where they fail (where Stan rejects); values of
+    /// a record by such a term for that record alone.
     pub fn keep_promise(&mut self, id: VariableId) -> Bound<()> {
         let checked = self.checked;
         let variable = checked.variable(id);
@@ -413,8 +411,7 @@ impl Tracer<'_> {
             let term = g.select(fits, zero, never);
             self.likelihood.push(term);
             if variable.ty.base == Base::Int {
-                // Such a record counts for nothing, but its ints stay good as
-                // indices.
+                // Such a record adds nothing, but its ints remain valid as indices.
                 let op = if is_lower {
                     Binary::Maximum
                 } else {
@@ -428,7 +425,7 @@ impl Tracer<'_> {
     }
 }
 
-/// The numbers of a value that is wholly known.
+/// The numbers of a value that is entirely known.
 fn constant_values(value: &Value, graphs: &Graphs) -> Option<Vec<f64>> {
     value
         .elements(graphs)

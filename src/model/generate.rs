@@ -1,8 +1,8 @@
 //! Generated quantities: the program run once more for each draw, whose
 //! parameters are numbers.
 //!
-//! What is traced when a model is bound is interpreted here. Since every value is
-//! a number, every branch is taken or not, and every loop ends by itself.
+//! Here the program is interpreted, where binding a model traces it. Since every value is a number,
+//! every branch is either taken or not, and every loop ends by itself.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -21,26 +21,25 @@ const SEED_OF_CONSTANTS: u64 = 0x6470_6d00;
 
 /// A program bound to its constants, to be run for draws of its parameters.
 ///
-/// Functions that call themselves deeply need [`crate::check::on_deep_stack`]
-/// around the generator.
+/// Deep recursion needs [`crate::check::on_deep_stack`] around the generator.
 pub struct Generator<'a> {
     checked: &'a Checked,
     /// The constants and transformed constants.
     constants: State,
-    /// Of the parameters, in declaration order.
+    /// The parameters, in declaration order.
     parameters: Vec<(String, Shape)>,
-    /// Of the generated quantities, in declaration order.
+    /// The generated quantities, in declaration order.
     quantities: Vec<(VariableId, Shape)>,
     random: ChaCha8Rng,
-    /// What `print` said while the constants were bound.
+    /// The output of `print` while the constants were bound.
     pub printed: Vec<String>,
 }
 
-/// What one draw gives.
+/// The results for one draw.
 pub struct Generated {
     /// In the order of [`Generator::names`].
     pub values: Vec<f64>,
-    /// What `print` said.
+    /// The output of `print`.
     pub printed: Vec<String>,
 }
 
@@ -64,7 +63,7 @@ impl<'a> Generator<'a> {
             .iter()
             .map(|&id| Ok((id, tracer.declared_shape(id)?)))
             .collect::<Result<_, BindError>>()?;
-        // The graph is left behind, so that each draw starts with an empty one.
+        // The graph is dropped, so that each draw starts with an empty one.
         let mut constants = tracer.state;
         for value in constants.variables.iter_mut().flatten() {
             value.data = Data::Elements(value.elements(&tracer.graphs));
@@ -93,8 +92,8 @@ impl<'a> Generator<'a> {
         names
     }
 
-    /// Starts the random numbers of a chain, counted from 1: the same seed and chain
-    /// give the same.
+    /// Starts the random numbers of a chain, counted from 1: the same seed and chain give the same
+    /// numbers.
     pub fn start_chain(&mut self, seed: u64, chain: u64) {
         self.random = ChaCha8Rng::seed_from_u64(seed);
         self.random.set_stream(chain);
@@ -124,7 +123,7 @@ impl<'a> Generator<'a> {
         tracer.statements(&checked.transformed_parameter_statements)?;
         tracer.random = Some(self.random.clone());
         let outcome = tracer.statements(&checked.generated_statements);
-        // Also after a rejection: the next draw draws anew.
+        // Also after a rejection, so that the next draw uses new random numbers.
         if let Some(random) = tracer.random.take() {
             self.random = random;
         }
@@ -159,7 +158,7 @@ fn quantity(tracer: &Tracer, id: VariableId, shape: &Shape) -> Result<Vec<f64>, 
         Some(value) if value.shape.sizes == shape.sizes => value.elements(&tracer.graphs),
         Some(value) => {
             return Err(fail(format!(
-                "`{name}` has not the same sizes for every draw: {} and {}",
+                "the sizes of `{name}` are not the same for every draw: {} and {}",
                 shape.describe(),
                 value.shape.describe()
             )));

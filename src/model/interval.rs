@@ -1,6 +1,6 @@
-//! What values a record's number may take, from the declared bounds of columns:
-//! interval arithmetic over the private graph. It proves that an index computed
-//! from a record stays inside its container.
+//! The values that a record's number may take, given the declared bounds of columns: interval
+//! arithmetic over the private graph. It proves that an index computed from a record stays inside
+//! its container.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -76,13 +76,12 @@ impl Interval {
     }
 }
 
-/// Conditions are looked into this deep: each level may double the work.
+/// The depth to which conditions are examined: each level may double the work.
 const DEEPEST_CONDITION: usize = 8;
 
 type Known = HashMap<PrivateId, Interval>;
 
-/// The values that a scalar may take, `columns` being those of the record's
-/// columns.
+/// The values that a scalar may take, where `columns` are those of the record's columns.
 pub fn interval(graphs: &Graphs, columns: &[Interval], scalar: Scalar) -> Interval {
     let analysis = Analysis { graphs, columns };
     analysis.range(scalar, &Known::new(), 0)
@@ -119,8 +118,8 @@ struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    /// Node by node rather than by recursion: a sum may be long. `given` holds
-    /// what a condition says about some nodes.
+    /// Node by node and not by recursion, as a sum may be long. `given` holds the ranges of some
+    /// nodes under a condition.
     fn range(&self, scalar: Scalar, given: &Known, depth: usize) -> Interval {
         let mut known = Known::new();
         for id in needed(self.graphs, scalar) {
@@ -142,18 +141,18 @@ impl Analysis<'_> {
     }
 
     fn node(&self, id: PrivateId, known: &Known, given: &Known, depth: usize) -> Interval {
-        let of = |scalar: Scalar| self.lookup(scalar, known);
+        let range_of = |scalar: Scalar| self.lookup(scalar, known);
         match &self.graphs.private.node(id).op {
             PrivateOp::Column(c) => self.columns[*c as usize],
-            PrivateOp::Unary(f, a) => unary(*f, of(*a)),
+            PrivateOp::Unary(f, a) => unary(*f, range_of(*a)),
             PrivateOp::Binary(op, a, b) => match self.remainder(*op, *a, *b, known) {
                 Some(interval) => interval,
-                None => binary(*op, of(*a), of(*b)),
+                None => binary(*op, range_of(*a), range_of(*b)),
             },
             PrivateOp::Select(condition, a, b) => {
                 let branch = |scalar: Scalar, holds: bool| {
                     if depth == DEEPEST_CONDITION {
-                        return Some(of(scalar));
+                        return Some(range_of(scalar));
                     }
                     let mut given = given.clone();
                     self.suppose(*condition, holds, known, &mut given);
@@ -207,7 +206,7 @@ impl Analysis<'_> {
         })
     }
 
-    /// Adds to `given` what follows from the condition's being true, or false.
+    /// Adds to `given` the consequences of the condition being true, or false.
     fn suppose(&self, condition: Scalar, holds: bool, known: &Known, given: &mut Known) {
         let Scalar::Private(id) = condition else {
             return;
@@ -224,7 +223,7 @@ impl Analysis<'_> {
             }
             PrivateOp::Binary(op, a, b) => {
                 let (x, y) = (self.lookup(a, known), self.lookup(b, known));
-                // Between whole numbers, above means at least one more.
+                // For whole numbers, above means at least one more.
                 let gap = if x.whole && y.whole { 1.0 } else { 0.0 };
                 // a <= b - gap, or b <= a - gap
                 let (a_below, b_below) = match (op, holds) {
@@ -303,8 +302,7 @@ fn binary(op: Binary, a: Interval, b: Interval) -> Interval {
         Binary::Add => Interval::hull(&[a.low + b.low, a.high + b.high], whole),
         Binary::Subtract => Interval::hull(&[a.low - b.high, a.high - b.low], whole),
         Binary::Multiply => {
-            // Nothing times whatever is nothing: the ends themselves are never
-            // infinite.
+            // Zero times an end is zero: the values themselves are never infinite.
             let product = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
             Interval::hull(
                 &[
@@ -353,9 +351,8 @@ mod tests {
         }
     }
 
-    /// Each expression's range is compared with the values that it takes when
-    /// the columns run through all of theirs: never narrower, and as wide as is
-    /// written here.
+    /// Each expression's range is compared with the values that it takes when the columns run
+    /// through all of theirs: it is never narrower, and as wide as stated here.
     #[test]
     fn ranges_hold_every_value() {
         let columns = [int(1.0, 4.0), int(-2.0, 3.0)];

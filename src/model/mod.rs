@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The prior and the Jacobian are public nodes; the likelihood of one record is
-//! a private one. Nothing in this room has seen a row.
+//! a private one. No code in this module reads private rows.
 
 mod constants;
 mod constraint;
@@ -43,7 +43,7 @@ use trace::{LikelihoodStatement, Tracer};
 pub struct BindError {
     pub span: Span,
     pub message: String,
-    /// The calls that led into the function where `span` stands, innermost first.
+    /// The calls that led into the function that contains `span`, innermost first.
     pub calls: Vec<Span>,
     /// Whether the program itself said so, with `reject`.
     pub rejected: bool,
@@ -76,9 +76,9 @@ pub struct Parameter {
     pub name: String,
     pub shape: Shape,
     pub transform: Transform,
-    /// Where its unconstrained coordinates start, in declaration order.
+    /// The position of its first unconstrained coordinate, in declaration order.
     pub offset: usize,
-    /// How many they are: fewer than elements for a simplex, for example.
+    /// Their number: fewer than elements for a simplex, for example.
     pub free_length: usize,
 }
 
@@ -107,12 +107,11 @@ pub struct RecordColumn {
     pub used: bool,
 }
 
-/// A column that a log density of the model was asked of, `y` in `y ~ normal(mu, 1)`.
+/// A column for which the model has a log density, `y` in `y ~ normal(mu, 1)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     pub column: usize,
-    /// What the density is a density of: the column, or a function of it alone, such as
-    /// its logarithm.
+    /// The variate of the density: the column, or a function of it alone, such as its logarithm.
     pub variate: Scalar,
 }
 
@@ -139,7 +138,7 @@ pub struct Model {
     /// Log absolute determinant of the Jacobian of the transforms.
     #[doc(hidden)]
     pub jacobian: PublicId,
-    /// One record's log-likelihood, less what does not depend on parameters.
+    /// One record's log-likelihood, without the part that depends on no parameter.
     #[doc(hidden)]
     pub likelihood: Scalar,
     /// The part of one record's log-likelihood that no parameter changes.
@@ -150,7 +149,7 @@ pub struct Model {
     likelihood_statements: Vec<LikelihoodStatement>,
     /// Constants in the file that the model does not declare.
     pub extra_constants: Vec<String>,
-    /// What `print` statements said, a line each.
+    /// The output of `print` statements, a line each.
     pub printed: Vec<String>,
     /// The name of its file without the ending, or `model`.
     pub name: String,
@@ -162,7 +161,7 @@ pub struct Model {
     pub constants: Option<String>,
 }
 
-/// A program that is not a model, with everything that is wrong with it.
+/// A program that is not a model, with all its errors.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{rendered}")]
 pub struct SourceError {
@@ -181,7 +180,7 @@ pub enum ModelFileError {
         source: std::io::Error,
     },
     #[error(
-        "`{}` is by its name a table and not a model; nothing of it is shown. Were the model and the data given in the wrong order?",
+        "`{}` is by its name a table and not a model; its contents are not shown. Were the model and the data given in the wrong order?",
         path.display()
     )]
     Table { path: PathBuf },
@@ -189,8 +188,8 @@ pub enum ModelFileError {
     Source(#[from] SourceError),
 }
 
-/// Text that has passed the checker, or all that is wrong with it. `name` stands for the
-/// text in messages. Nothing is shown of a text that is no program: it may be data.
+/// Text that has passed the checker, or all its errors. `name` stands for the text in messages. A
+/// text that is not a program is not shown: it may be data.
 pub(crate) fn checked_source(source: &str, name: &str) -> Result<Checked, SourceError> {
     if let Some(refusal) = not_a_program(source) {
         return Err(SourceError::new(vec![refusal], "", name));
@@ -208,7 +207,7 @@ pub(crate) fn checked_source(source: &str, name: &str) -> Result<Checked, Source
     }
 }
 
-/// The text of a model's file, and what it is called in messages.
+/// The text of a model's file, and its name in messages.
 pub(crate) fn source_of(path: &Path) -> Result<(String, String), ModelFileError> {
     // No model has such a name, whatever the first words of the table are.
     const TABLES: [&str; 5] = ["csv", "tsv", "tab", "gz", "json"];
@@ -240,7 +239,7 @@ impl SourceError {
 impl Model {
     /// Parses, checks and binds a program.
     ///
-    /// Errors: all of the program's, rendered with its source lines.
+    /// Errors: all errors of the program, rendered with its source lines.
     pub fn from_source(source: &str, constants: &Constants) -> Result<Model, SourceError> {
         Model::named(source, "model", constants)
     }
@@ -264,7 +263,7 @@ impl Model {
         Ok(model.from(source, Path::new(name)))
     }
 
-    /// The same with the program that it was bound from.
+    /// The same with the program from which it was bound.
     pub(crate) fn from(self, source: &str, path: &Path) -> Model {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy());
         Model {
@@ -318,8 +317,8 @@ impl Model {
         } = tracer;
         let prior = graphs.sum(&prior);
         let (mut likelihood, record_constant) = split_likelihood(&mut graphs, &likelihood_terms);
-        // Where a parameter led to `reject` there is no density, and nothing of
-        // what was computed on the way matters.
+        // Where a parameter led to `reject` there is no density, and nothing computed on the way
+        // matters.
         let nowhere = Scalar::number(f64::NEG_INFINITY);
         let prior = graphs.select(state.rejected, nowhere, prior);
         likelihood = graphs.select(state.rejected, Scalar::number(0.0), likelihood);
@@ -363,8 +362,7 @@ impl Model {
         columns
     }
 
-    /// Private nodes that the likelihood (and its constant part) reads, in an
-    /// order in which each stands after its operands.
+    /// Private nodes that the likelihood (and its constant part) reads, each after its operands.
     #[doc(hidden)]
     pub fn needed_private_nodes(&self, roots: &[Scalar]) -> Vec<PrivateId> {
         let graph = &self.graphs.private;
@@ -401,7 +399,7 @@ impl Model {
         &self.likelihood_terms
     }
 
-    /// The columns that private nodes are computed from, in declaration order.
+    /// The columns from which private nodes are computed, in declaration order.
     pub(crate) fn columns_under(&self, roots: &[Scalar]) -> Vec<(usize, PrivateId)> {
         let mut columns: Vec<_> = self
             .needed_private_nodes(roots)
@@ -459,8 +457,8 @@ fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {
     Ok(outputs)
 }
 
-/// Separates what the parameters change from what they do not: the latter
-/// cancels in every ratio and has no gradient.
+/// Separates the part that depends on parameters from the rest, which cancels in every ratio and
+/// has no gradient.
 fn split_likelihood(graphs: &mut Graphs, terms: &[Scalar]) -> (Scalar, Scalar) {
     let mut changing = Vec::new();
     let mut fixed = Vec::new();

@@ -1,11 +1,10 @@
 //! The private half of a bound model: one number per record and node.
 //!
 //! Nodes of stage `Record` are computed once, when the data is loaded; nodes of
-//! stage `Likelihood` at every density evaluation. The place where parameters
-//! enter is kept narrow on purpose (ARCHITECTURE.md, "The interface"): a
-//! scalar shared by all records, a linear predictor, or an element of a vector
-//! picked by a record's index. Through these three, one record's gradient is
-//! known from one number per place.
+//! stage `Likelihood` at every density evaluation. The place where parameters enter is narrow by
+//! design (ARCHITECTURE.md, "The interface"): a scalar shared by all records, a linear predictor,
+//! or an element of a vector picked by a record's index. With these three, one number per place
+//! determines a record's gradient.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -99,7 +98,7 @@ impl PrivateGraph {
         &self.nodes[id.0 as usize]
     }
 
-    /// What a node was noted to be, and of which arguments.
+    /// The form that was noted for a node, and its arguments.
     pub fn form(&self, id: PrivateId) -> Option<(Form, &[Scalar])> {
         let (form, arguments) = self.forms.get(&id)?;
         Some((*form, arguments))
@@ -282,8 +281,7 @@ impl Graphs {
         self.push_private(PrivateOp::Binary(op, a, b))
     }
 
-    /// `a` as the sum of something and a linear predictor, if `a op b` may go on
-    /// adding to the latter.
+    /// `a` as the sum of something and a linear predictor, if `a op b` can be added to the latter.
     fn last_predictor(&self, op: Binary, a: Scalar) -> Option<(Scalar, Scalar)> {
         let (Binary::Add | Binary::Subtract, Scalar::Private(id)) = (op, a) else {
             return None;
@@ -361,7 +359,7 @@ impl Graphs {
         }
     }
 
-    /// The scalar as terms of a sum: every scalar but an opaque likelihood one.
+    /// The scalar as terms of a sum: any scalar except an opaque one of the likelihood.
     fn terms(&self, scalar: Scalar) -> Option<Vec<Term>> {
         self.linear_terms(scalar)
             .or_else(|| self.single_term(scalar).map(|t| vec![t]))
@@ -408,7 +406,7 @@ impl Graphs {
     /// Splits a sum into its addends; `false` marks a subtracted one.
     pub fn addends(&mut self, scalar: Scalar) -> Vec<(Scalar, bool)> {
         let mut out = Vec::new();
-        // Those still to be split, the next one last.
+        // The scalars still to be split, the next one last.
         let mut rest = vec![(scalar, true)];
         while let Some((scalar, positive)) = rest.pop() {
             let Scalar::Private(id) = scalar else {
@@ -498,8 +496,8 @@ impl Algebra for Graphs {
 
     fn note(&mut self, value: Scalar, form: Form, arguments: &[Scalar]) {
         let Scalar::Private(id) = value else { return };
-        // Arguments stand before what is made of them. One that came back
-        // simplified to an argument, or to what that is made of, has nothing to say.
+        // Arguments come before the node made from them. A result that was simplified to an
+        // argument, or to an operand of one, has no form.
         let before = arguments.iter().all(|a| match a {
             Scalar::Private(argument) => *argument < id,
             Scalar::Number(_) | Scalar::Public(..) => true,
@@ -653,8 +651,8 @@ mod tests {
         assert!(g.has_parameter(residual));
     }
 
-    /// Of public scalars a function of whole vectors is a single node, of
-    /// constants a number, of private ones it is written out.
+    /// A function of whole vectors is a single node for public scalars, a number for constants, and
+    /// written out for private scalars.
     #[test]
     fn functions_of_vectors_are_one_node_where_they_can_be() {
         let (mut g, alpha, beta, x, y) = setup();

@@ -82,7 +82,7 @@ impl Binary {
         }
     }
 
-    /// Whether the result is piecewise constant, so that nothing flows back.
+    /// Whether the result is piecewise constant, so that it has no derivative.
     pub fn is_step(self) -> bool {
         matches!(
             self,
@@ -128,7 +128,7 @@ pub struct PublicNode {
     pub length: usize,
 }
 
-/// Nodes in an order in which every node stands after its operands.
+/// Nodes in an order in which every node comes after its operands.
 #[derive(Debug, Clone, Default)]
 pub struct PublicGraph {
     nodes: Vec<PublicNode>,
@@ -240,9 +240,9 @@ impl PublicGraph {
             self.constant_values(a),
             self.constant_values(b),
         ) {
-            let at = |v: &[f64], i: usize| v[i % v.len()];
+            let element = |v: &[f64], i: usize| v[i % v.len()];
             let values: Vec<f64> = (0..length)
-                .map(|i| at(if at(&c, i) != 0.0 { &x } else { &y }, i))
+                .map(|i| element(if element(&c, i) != 0.0 { &x } else { &y }, i))
                 .collect();
             return self.constants(&values);
         }
@@ -286,7 +286,7 @@ impl PublicGraph {
 
     pub fn kernel(&mut self, kernel: Kernel, left: PublicId, right: Option<PublicId>) -> PublicId {
         let length = kernel.output_length(self.length(left));
-        // Next to an empty operand the other does not count.
+        // The length of the other operand does not matter if one is empty.
         let empty = self.length(left) == 0 || right.is_some_and(|r| self.length(r) == 0);
         let known = |graph: &Self, id: PublicId| match graph.constant_values(id) {
             None if empty => Some(vec![0.0; graph.length(id)]),

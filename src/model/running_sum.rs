@@ -28,7 +28,7 @@ impl Segments {
 
     /// The sum from the start of its segment up to each element, in as many
     /// steps as the longest segment has binary digits (Hillis and Steele 1986).
-    /// Nothing is multiplied: an infinity stays in its segment.
+    /// There are no products, so that an infinity stays in its segment.
     pub fn sums(&self, g: &mut PublicGraph, v: PublicId) -> PublicId {
         let mut sums = v;
         let mut step = 1;

@@ -25,12 +25,12 @@ use super::value::{Data, Shape, Value};
 use crate::check::{Checked, Expr, Index, Role, Stack, Statement, StatementKind, Type, VariableId};
 use crate::syntax::{BinaryOperator, Span};
 
-/// More rounds of loops and calls of functions than this are refused rather than
-/// left to fill the memory.
+/// The most rounds of loops and calls of functions; a program with more is refused before it fills
+/// the memory.
 const MAX_STEPS: usize = 10_000_000;
 
-/// Likewise containers with more elements, and programs with more operations
-/// (each is some 200 bytes while the model is bound).
+/// Likewise the most elements of a container, and the most operations of a program (each takes
+/// about 200 bytes while the model is bound).
 const MAX_ELEMENTS: usize = 10_000_000;
 const MAX_OPERATIONS: usize = 2_000_000;
 
@@ -44,14 +44,14 @@ pub(super) struct Tracer<'a> {
     pub likelihood: Vec<Scalar>,
     /// The statements that add to it, each with all terms that it added.
     pub likelihood_statements: Vec<LikelihoodStatement>,
-    /// What log densities were asked of, where it is private.
+    /// The private variates of log densities.
     pub variates: Vec<Scalar>,
-    /// What each record column may hold, for indices, and what it is called.
+    /// The values that each record column may hold, for indices, and its name.
     pub columns: Vec<Interval>,
     pub column_names: Vec<String>,
-    /// What `print` said.
+    /// The output of `print`.
     pub printed: Vec<String>,
-    /// Where random numbers come from; none while the density is traced.
+    /// The source of random numbers; none while the density is traced.
     pub random: Option<ChaCha8Rng>,
     steps: usize,
     /// Conditions on parameters around this place.
@@ -65,8 +65,7 @@ pub(super) struct Tracer<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct LikelihoodStatement {
     pub span: Span,
-    /// What it adds; `false` marks a term that a condition on parameters may leave
-    /// out.
+    /// The terms that it adds; `false` marks one that a condition on parameters may leave out.
     pub terms: Vec<(Scalar, bool)>,
 }
 
@@ -120,7 +119,7 @@ impl<'a> Tracer<'a> {
                     },
                 };
                 self.state.variables[variable.0] = Some(value);
-                // At once, so that its bounds count for indices further down.
+                // Immediately, so that its bounds are known for later indices.
                 if given && self.checked.variable(*variable).role == Role::TransformedRecord {
                     self.keep_promise(*variable)?;
                 }
@@ -232,7 +231,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Counts a round of a loop or a call, so that what never ends is refused.
+    /// Counts a round of a loop or a call, so that a program that never ends is refused.
     fn count_step(&mut self, span: Span, what: &str) -> Traced<()> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
@@ -277,9 +276,9 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// `private` is the stage of the statement: it alone says whether the term
-    /// counts once, or once per record. `for (x in [1, age]) target += b * x;`
-    /// counts both of its terms once per record.
+    /// `private` is the stage of the statement, which alone determines whether the term counts once
+    /// or once per record. `for (x in [1, age]) target += b * x;` counts both of its terms once per
+    /// record.
     fn add_to_target(&mut self, span: Span, private: bool, value: &Value) {
         if private {
             let elements = value.elements(&self.graphs);
@@ -336,7 +335,7 @@ impl<'a> Tracer<'a> {
         let data = if indices.is_empty() {
             new.data
         } else {
-            // In place, unless the elements are another variable's, too.
+            // In place, unless another variable shares the elements.
             self.state.variables[variable.0] = None;
             let mut elements = old.elements(&self.graphs);
             let shape = old.shape.clone();

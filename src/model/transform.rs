@@ -25,14 +25,14 @@ use super::public::{PublicGraph, PublicId};
 use super::value::Shape;
 use crate::check::Joint;
 
-/// How one parameter's elements come from unconstrained ones `u`.
+/// How the elements of a parameter are computed from unconstrained ones `u`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transform {
     /// x = u
     Identity,
     Bounds(Bounds),
     Affine(Affine),
-    /// Of every element of an array, as many as there are.
+    /// The joint constraint on each block of an array.
     Joint(Joint, Blocks),
 }
 
@@ -149,7 +149,7 @@ impl Transform {
                         Joint::Ordered => ordered::unconstrain(block, false, &mut free),
                         Joint::PositiveOrdered => ordered::unconstrain(block, true, &mut free),
                         Joint::Simplex => simplex::unconstrain(block, &mut free),
-                        // Stan's choice among the many.
+                        // Stan's choice among many possible ones.
                         Joint::UnitVector => free.extend_from_slice(block),
                         Joint::SumToZero => sum_to_zero::unconstrain(block, &mut free),
                         Joint::CholeskyFactorCorr => {

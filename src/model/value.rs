@@ -113,7 +113,7 @@ pub struct Value {
 pub enum Data {
     /// A whole public vector.
     Public(PublicId),
-    /// Shared, so that reading a variable costs nothing.
+    /// Shared, so that reading a variable is free.
     Elements(Rc<Vec<Scalar>>),
 }
 

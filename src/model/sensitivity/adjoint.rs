@@ -1,4 +1,4 @@
-//! Adjoints as ranges, and what pulls them back through one operation.
+//! Adjoints as ranges, and how they are pulled back through one operation.
 
 use super::range::{Range, root_up};
 use super::slope;
@@ -6,11 +6,10 @@ use crate::function::{Form, Unary};
 use crate::model::Binary;
 
 /// The derivative of the result with respect to a node; that times the node's own
-/// value, which is the derivative with respect to its logarithm; and that times what
-/// the value lacks to one. Each may be bounded where the others are not. `log(sigma)`
-/// has the slope 1/sigma in sigma, but 1 in log sigma, whatever sigma is; through
-/// `sigma = exp(u)` the second is what is wanted. Likewise the third for a chance
-/// that comes from `inv_logit`.
+/// value, which is the derivative with respect to its logarithm; and the derivative times one minus
+/// the value. Each may be bounded where the others are not. `log(sigma)` has the slope 1/sigma in
+/// sigma, but 1 in log sigma, whatever sigma is; through `sigma = exp(u)` the second is the one
+/// needed. Likewise the third for a probability that comes from `inv_logit`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjoint {
     pub plain: Range,
@@ -34,7 +33,7 @@ impl Adjoint {
         }
     }
 
-    /// The same, narrowed by what is known of the derivative times the value.
+    /// The same, narrowed by the known range of the derivative times the value.
     fn with_scaled(self, scaled: Range) -> Adjoint {
         Adjoint {
             scaled: self.scaled.both(scaled),
@@ -77,7 +76,7 @@ impl Adjoint {
         }
     }
 
-    /// Each of the three narrowed by what the others say, for these values.
+    /// Each of the three narrowed by the others, for these values.
     pub fn settled(self, value: Range) -> Adjoint {
         let mut plain = self.plain;
         let lack = Range::ONE.subtract(value);
@@ -156,7 +155,7 @@ pub fn through_binary(op: Binary, a: Range, b: Range, y: Range, of: Adjoint) -> 
     match op {
         Binary::Add => {
             let [left, right] = [Adjoint::of(plain, a), Adjoint::of(plain, b)];
-            // Both of one sign: each is a share of the sum.
+            // Both have one sign: each is a share of the sum.
             let (positive, negative) =
                 (a.low >= 0.0 && b.low >= 0.0, a.high <= 0.0 && b.high <= 0.0);
             if !(positive || negative) {
@@ -170,7 +169,7 @@ pub fn through_binary(op: Binary, a: Range, b: Range, y: Range, of: Adjoint) -> 
         }
         Binary::Subtract => {
             let right = Adjoint::of(plain.negate(), b);
-            // y = 1 - b lacks b to one.
+            // y = 1 - b, so that 1 - y = b.
             let right = if a == Range::ONE {
                 right.with_scaled(rest.negate()).with_rest(scaled.negate())
             } else {
@@ -283,8 +282,8 @@ pub fn binary_value(op: Binary, a: Range, b: Range) -> Range {
     }
 }
 
-/// What a condition says of one of the numbers that it compares: the range of
-/// `branch` where the condition has this outcome. `x < 1 ? 1 : x` is at least 1.
+/// The range of `branch`, one of the numbers that a condition compares, where the condition has
+/// this outcome. `x < 1 ? 1 : x` is at least 1.
 pub fn under<T: PartialEq>(
     comparison: Option<(Binary, [T; 2])>,
     holds: bool,
@@ -304,7 +303,7 @@ pub fn under<T: PartialEq>(
     if *branch == large {
         narrowed.low = narrowed.low.max(of(&small).low);
     }
-    // Never taken: whatever.
+    // Never taken: any range will do.
     if narrowed.is_empty() { range } else { narrowed }
 }
 
@@ -326,7 +325,7 @@ fn power(a: Range, exponent: f64) -> Range {
 }
 
 /// Through a noted form, to each argument; `None` where its premises do not hold.
-/// Counts are data, to which nothing flows back.
+/// Counts are data, which have no adjoint.
 pub fn through_form(form: Form, arguments: &[Range], of: Adjoint) -> Option<Vec<Adjoint>> {
     let plain = of.plain;
     Some(match (form, arguments) {

@@ -1,8 +1,8 @@
-//! Why there is no bound, and what would give one.
+//! The reason why there is no bound, and declarations that would give one.
 //!
 //! Declarations are tried: with every column and every parameter bounded there is a
-//! bound, or a rule is missing. Then one bound after the other is taken away again;
-//! what cannot be is what is needed.
+//! bound, or a rule is missing. Then one bound after the other is removed again; those that cannot
+//! be removed are needed.
 
 use std::fmt;
 
@@ -15,9 +15,9 @@ use super::slope;
 /// Why there is no bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Missing {
-    /// Declarations that would together give one; none where none would.
+    /// Declarations that would together give one; empty if there are none.
     pub needs: Vec<Need>,
-    /// Functions of which no bounded slope is known, where no declaration helps.
+    /// Functions without a known bounded slope, where no declaration helps.
     pub unknown: Vec<String>,
 }
 
@@ -28,9 +28,9 @@ pub struct Need {
     pub name: String,
     pub lower: bool,
     pub upper: bool,
-    /// The constraint that it has in place of bounds, as for `ordered`.
+    /// The constraint that it has instead of bounds, such as `ordered`.
     constraint: Option<String>,
-    /// Which bounds it has already, too far out.
+    /// Which bounds it already has, too far out.
     declared: (bool, bool),
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Missing {
         if self.needs.is_empty() {
             return match self.unknown.as_slice() {
                 [] => write!(f, "no bounds of columns and parameters would give one"),
-                names => write!(f, "no bounded slope is known of {}", names.join(", ")),
+                names => write!(f, "no bounded slope is known for {}", names.join(", ")),
             };
         }
         for (k, need) in self.needs.iter().enumerate() {
@@ -89,7 +89,7 @@ impl fmt::Display for Need {
     }
 }
 
-/// One end of what a column or a parameter's coordinates may be.
+/// One end of the range of a column or of a parameter's coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Side {
     of: Source,
@@ -107,14 +107,14 @@ enum Source {
 /// kept while a bound is tried.
 const REACH: f64 = 0.25;
 
-/// Why the problem's bound is infinite.
+/// The reason why the problem's bound is infinite.
 pub fn missing(model: &Model, problem: &Problem<'_>) -> Missing {
     let coordinates = || {
         problem
             .parameters()
             .map(|(offset, length)| Source::Coordinates(offset, length))
     };
-    // Whole numbers between bounds are as far from trouble as they can be.
+    // Whole numbers between bounds are never near a singularity.
     let columns = || {
         problem.columns().filter_map(|c| {
             let column = &model.columns[c];
@@ -123,7 +123,7 @@ pub fn missing(model: &Model, problem: &Problem<'_>) -> Missing {
         })
     };
     let side = |is_lower: bool| move |of: Source| Side { of, is_lower };
-    // What is taken away first is asked for last.
+    // The bounds that are removed first are asked for last.
     let mut sides: Vec<Side> = coordinates()
         .map(side(false))
         .chain(coordinates().map(side(true)))
@@ -186,7 +186,7 @@ fn set(range: &mut Range, is_lower: bool, end: f64) {
     }
 }
 
-/// An end moved inward, or put near to the other, or to zero.
+/// An end moved inward, or placed near the other end, or near zero.
 fn inward(Range { low, high }: Range, is_lower: bool) -> f64 {
     let step = REACH * (high - low).min(1.0);
     match (low.is_finite(), high.is_finite(), is_lower) {

@@ -38,33 +38,32 @@ use range::Range;
 use search::{Effort, largest_norm};
 
 /// Rounding of the vault's arithmetic stays below this share: floating-point
-/// gradients are off by some 1e-13 of themselves, log-ratios by that and a lattice
-/// step of 2^-44 nats.
+/// gradients have relative errors of about 1e-13, log-ratios that and a lattice step of 2^-44 nats.
 const ROOM_FOR_ROUNDING: f64 = 1.0 / (1u64 << 20) as f64;
 
-/// A bound on one record's gradient norm, and what it is made of.
+/// A bound on one record's gradient norm, and its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
     /// The gradient's norm on the unconstrained scale is never above this, nor the
     /// slope of the log-ratio, nats per unit of distance.
     pub norm: f64,
-    /// Each parameter's part of the gradient: the norm it may have where the bound of
-    /// the whole is largest.
+    /// Each parameter's part of the gradient: the norm that it may have where the whole bound is
+    /// largest.
     pub parts: Vec<(String, f64)>,
-    /// What is known of the functions in it.
+    /// Known facts about the functions in it.
     pub facts: Vec<&'static str>,
-    /// Columns and parameters whose declared bounds it rests on.
+    /// Columns and parameters on whose declared bounds it depends.
     pub rests_on: Vec<String>,
 }
 
 impl Bound {
-    /// As a clip bound: with room for the rounding of what is clipped.
+    /// The bound as a clip bound, with room for rounding of the clipped gradients.
     pub fn clip(&self) -> f64 {
         (self.norm * (1.0 + ROOM_FOR_ROUNDING)).next_up()
     }
 }
 
-/// The bound of one statement, or of the whole, or why there is none.
+/// The bound of one statement, or of the whole, or the reason why there is none.
 pub type Derived = Result<Bound, Missing>;
 
 /// A statement that adds to each record's log-likelihood.
@@ -74,12 +73,12 @@ pub struct StatementSensitivity {
     pub derived: Derived,
 }
 
-/// What [`Model::sensitivity`] finds.
+/// The result of [`Model::sensitivity`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sensitivity {
     pub statements: Vec<StatementSensitivity>,
-    /// Of a whole record: at most the sum over statements, and less where they
-    /// cannot all be largest at once.
+    /// The bound of a whole record: at most the sum over statements, and less where they cannot all
+    /// be largest at once.
     pub record: Derived,
 }
 
@@ -95,7 +94,7 @@ impl Model {
             })
             .collect();
         let record = match statements.as_slice() {
-            // One statement is the whole, unless conditions surround it.
+            // A single statement is the whole, unless conditions surround it.
             [only] => only.derived.clone(),
             _ => self.record_sensitivity(),
         };
@@ -181,7 +180,7 @@ impl Model {
     }
 }
 
-/// What users should know of the functions in a bound.
+/// Facts for users about the functions in a bound.
 fn facts(problem: &Problem<'_>) -> Vec<&'static str> {
     let (forms, functions) = problem.facts();
     let of_forms = forms.into_iter().map(|form| match form {

@@ -9,7 +9,7 @@ use super::slope;
 use crate::function::{Form, Unary};
 use crate::model::{Binary, Graphs, PrivateId, PrivateOp, PublicId, Scalar, operands};
 
-/// What records and parameters may be, and what follows from it is asked.
+/// A set of records and parameters for which a bound is computed.
 #[derive(Debug, Clone)]
 pub struct Cell {
     /// The record's columns.
@@ -23,13 +23,12 @@ pub struct Cell {
 /// A sum of terms of one record's log-likelihood.
 pub struct Problem<'a> {
     graphs: &'a Graphs,
-    /// Each with whether it is surely in the sum.
+    /// Each term, and whether it is always in the sum.
     terms: Vec<(Scalar, bool)>,
     /// Private nodes, operands first.
     order: Vec<PrivateId>,
     public: PublicHalf<'a>,
-    /// Linear predictors and lookups: where parameters enter, and what a cell may
-    /// narrow.
+    /// Linear predictors and lookups, where parameters enter; a cell may narrow them.
     pub places: Vec<PrivateId>,
     /// The distinct indices of lookups.
     indices: Vec<Vec<(u32, PrivateId)>>,
@@ -48,7 +47,7 @@ pub struct Norm {
 /// The conditions under which an adjoint counts, outermost first.
 type Path = Vec<(Scalar, bool)>;
 
-/// More conditions around a node than these are not told apart.
+/// Further conditions around a node are not distinguished.
 const LONGEST_PATH: usize = 6;
 
 type Paths = Vec<(Path, Adjoint)>;
@@ -118,12 +117,12 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// About how many numbers an evaluation makes.
+    /// About how many numbers an evaluation computes.
     pub fn size(&self) -> usize {
         self.order.len() + self.public.size()
     }
 
-    /// The record's columns that matter.
+    /// The record's columns that have an effect.
     pub fn columns(&self) -> impl Iterator<Item = usize> + '_ {
         self.order
             .iter()
@@ -133,12 +132,12 @@ impl<'a> Problem<'a> {
             })
     }
 
-    /// The parameters that matter: `(offset, length)` of their coordinates.
+    /// The parameters that have an effect: `(offset, length)` of their coordinates.
     pub fn parameters(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.public.leaves()
     }
 
-    /// Forms that were noted, and functions whose slopes are bounded by nature.
+    /// Forms that were noted, and functions whose slopes are bounded everywhere.
     pub fn facts(&self) -> (Vec<Form>, Vec<Unary>) {
         let graph = &self.graphs.private;
         let (mut forms, mut functions) = (Vec::new(), Vec::new());
@@ -202,16 +201,16 @@ impl<'a> Problem<'a> {
         let mut values = vec![Range::ALL; graph.nodes().len()];
         let mut place = 0;
         for &id in &self.order {
-            let of = |scalar: Scalar| self.lookup(scalar, public, &values);
+            let range_of = |scalar: Scalar| self.lookup(scalar, public, &values);
             let found = match &graph.node(id).op {
                 PrivateOp::Column(c) => cell.columns[*c as usize],
-                PrivateOp::Unary(f, a) => slope::value(*f, of(*a)),
-                PrivateOp::Binary(op, a, b) => binary_value(*op, of(*a), of(*b)),
+                PrivateOp::Unary(f, a) => slope::value(*f, range_of(*a)),
+                PrivateOp::Binary(op, a, b) => binary_value(*op, range_of(*a), range_of(*b)),
                 PrivateOp::Select(c, a, b) => {
                     let compared = || self.comparison(*c);
-                    let then = || under(compared(), true, a, |&s| of(s));
-                    let otherwise = || under(compared(), false, b, |&s| of(s));
-                    match truth(of(*c)) {
+                    let then = || under(compared(), true, a, |&s| range_of(s));
+                    let otherwise = || under(compared(), false, b, |&s| range_of(s));
+                    match truth(range_of(*c)) {
                         Some(true) => then(),
                         Some(false) => otherwise(),
                         None => then().hull(otherwise()),
@@ -220,10 +219,10 @@ impl<'a> Problem<'a> {
                 PrivateOp::Linear(terms) => terms.iter().fold(Range::ZERO, |sum, term| {
                     let mut product = Range::constant(term.scale.value());
                     if let Some((node, i)) = term.parameter {
-                        product = product.multiply(of(Scalar::Public(node, i)));
+                        product = product.multiply(range_of(Scalar::Public(node, i)));
                     }
                     if let Some(column) = term.column {
-                        product = product.multiply(of(Scalar::Private(column)));
+                        product = product.multiply(range_of(Scalar::Private(column)));
                     }
                     sum.add(product)
                 }),
@@ -248,7 +247,7 @@ impl<'a> Problem<'a> {
         Some(values)
     }
 
-    /// From the terms back to the places where parameters enter.
+    /// Pulls adjoints back from the terms to the places where parameters enter.
     fn sweep(&self, public: &Values, values: &[Range], to_public: &mut [VectorAdjoint]) {
         let graph = &self.graphs.private;
         let mut adjoints: Vec<Paths> = vec![Vec::new(); graph.nodes().len()];
@@ -278,7 +277,7 @@ impl<'a> Problem<'a> {
             if paths.is_empty() {
                 continue;
             }
-            let of = |scalar: Scalar| self.lookup(scalar, public, values);
+            let range_of = |scalar: Scalar| self.lookup(scalar, public, values);
             let y = values[id.0 as usize];
             let node = graph.node(id);
             if let PrivateOp::Linear(_) | PrivateOp::Gather { .. } = node.op {
@@ -288,7 +287,7 @@ impl<'a> Problem<'a> {
             for (path, a) in &paths {
                 let a = a.settled(y);
                 if let Some((form, arguments)) = graph.form(id) {
-                    let ranges: Vec<Range> = arguments.iter().map(|&x| of(x)).collect();
+                    let ranges: Vec<Range> = arguments.iter().map(|&x| range_of(x)).collect();
                     if let Some(to) = through_form(form, &ranges, a) {
                         for (&argument, a) in arguments.iter().zip(to) {
                             send(&mut adjoints, argument, path, a);
@@ -298,22 +297,27 @@ impl<'a> Problem<'a> {
                 }
                 match &node.op {
                     PrivateOp::Unary(f, x) => {
-                        send(&mut adjoints, *x, path, through_unary(*f, of(*x), y, a));
+                        send(
+                            &mut adjoints,
+                            *x,
+                            path,
+                            through_unary(*f, range_of(*x), y, a),
+                        );
                     }
                     PrivateOp::Binary(op, left, right) => {
-                        let [l, r] = through_binary(*op, of(*left), of(*right), y, a);
+                        let [l, r] = through_binary(*op, range_of(*left), range_of(*right), y, a);
                         send(&mut adjoints, *left, path, l);
                         send(&mut adjoints, *right, path, r);
                     }
                     PrivateOp::Select(c, left, right) => {
-                        let known = truth(of(*c));
+                        let known = truth(range_of(*c));
                         for (branch, holds) in [(*left, true), (*right, false)] {
                             match known {
                                 Some(known) if known == holds => {
                                     send(&mut adjoints, branch, path, a);
                                 }
                                 Some(_) => {}
-                                // Decided further out.
+                                // Decided by an outer condition.
                                 None if path.contains(&(*c, holds)) => {
                                     send(&mut adjoints, branch, path, a);
                                 }
@@ -342,7 +346,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// From a linear predictor or a lookup into the public half.
+    /// Pulls an adjoint from a linear predictor or a lookup into the public half.
     fn enter(
         &self,
         id: PrivateId,
@@ -391,8 +395,8 @@ fn add(paths: &mut Paths, path: &Path, a: Adjoint) {
     }
 }
 
-/// The whole adjoint: what counts always, and for each condition either what
-/// counts where it holds, or what counts where it does not.
+/// The whole adjoint: the unconditional part, and for each condition either the part where it holds
+/// or the part where it does not.
 fn total(paths: &[(Path, Adjoint)], depth: usize) -> Adjoint {
     let always = paths.iter().filter(|(path, _)| path.len() == depth);
     let mut sum = always.fold(Adjoint::ZERO, |sum, (_, a)| sum.add(*a));

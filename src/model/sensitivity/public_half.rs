@@ -1,9 +1,9 @@
 //! Ranges and adjoints of the public graph.
 //!
 //! A record that picks one element of a vector, as in `alpha[county]`, sends an
-//! adjoint to that element alone. Such a *hot* adjoint is kept apart from the
-//! dense ones: one range that holds for whichever element it is. Otherwise the
-//! bound would grow with the root of the vector's length.
+//! adjoint to that element alone. Such a *hot* adjoint is kept separately from the dense ones: one
+//! range that holds for any element. Otherwise the bound would grow with the root of the vector's
+//! length.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,20 @@ use super::slope;
 use crate::function::{Form, Kernel};
 use crate::model::{PublicGraph, PublicId, PublicOp};
 
-/// Which lookup a hot adjoint comes from. Two with the same index and the same offset
-/// pick the same element, two with different offsets different ones; of others nothing
-/// is known.
+/// The lookup from which a hot adjoint comes. Two with the same index and the same offset pick the
+/// same element, two with different offsets different ones; otherwise either is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lookup {
     pub index: usize,
-    /// `None` where elements were rearranged since: then adjoints are symmetric round
-    /// zero, so that a sum of them is one of their sizes.
+    /// `None` where elements were rearranged since: then adjoints are symmetric around zero, so
+    /// that their sum is bounded by the sum of their sizes.
     pub offset: Option<u32>,
 }
 
-/// What flows back to one public vector.
+/// The adjoint of one public vector.
 #[derive(Debug, Clone, Default)]
 pub struct VectorAdjoint {
-    /// Per element, or empty.
+    /// By element, or empty.
     dense: Vec<Adjoint>,
     hot: BTreeMap<Lookup, Adjoint>,
 }
@@ -41,7 +40,7 @@ impl VectorAdjoint {
         self.dense[element] = self.dense[element].add(adjoint);
     }
 
-    /// To one element of a vector of this length, nobody knows which.
+    /// Adds an adjoint of an unknown element of a vector of this length.
     pub fn add_hot(&mut self, length: usize, lookup: Lookup, adjoint: Adjoint) {
         if adjoint.is_zero() {
             return;
@@ -80,8 +79,8 @@ impl VectorAdjoint {
     }
 }
 
-/// Public nodes that are needed, operands first, and whatever depends on no cell
-/// computed once.
+/// Public nodes that are needed, operands first; the values that depend on no cell are computed
+/// once.
 pub struct PublicHalf<'a> {
     graph: &'a PublicGraph,
     needed: Vec<PublicId>,
@@ -109,7 +108,7 @@ impl<'a> PublicHalf<'a> {
         PublicHalf { graph, needed }
     }
 
-    /// How many numbers an evaluation makes.
+    /// How many numbers an evaluation computes.
     pub fn size(&self) -> usize {
         self.needed.iter().map(|&id| self.graph.length(id)).sum()
     }
@@ -132,8 +131,8 @@ impl<'a> PublicHalf<'a> {
         let mut values: Values = vec![Vec::new(); self.graph.nodes().len()];
         for &id in &self.needed {
             let node = self.graph.node(id);
-            let of = |id: PublicId| &values[id.0 as usize];
-            let at = |v: &Vec<Range>, i: usize| v[i % v.len()];
+            let values_of = |id: PublicId| &values[id.0 as usize];
+            let element = |v: &Vec<Range>, i: usize| v[i % v.len()];
             let length = node.length;
             let found: Vec<Range> = match &node.op {
                 PublicOp::Constant(bits) => {
@@ -142,9 +141,13 @@ impl<'a> PublicHalf<'a> {
                 PublicOp::Unconstrained { offset, length } => {
                     theta[*offset as usize..(*offset + *length) as usize].to_vec()
                 }
-                PublicOp::Unary(f, a) => of(*a).iter().map(|&x| slope::value(*f, x)).collect(),
+                PublicOp::Unary(f, a) => {
+                    values_of(*a).iter().map(|&x| slope::value(*f, x)).collect()
+                }
                 PublicOp::Binary(op, a, b) => (0..length)
-                    .map(|i| binary_value(*op, at(of(*a), i), at(of(*b), i)))
+                    .map(|i| {
+                        binary_value(*op, element(values_of(*a), i), element(values_of(*b), i))
+                    })
                     .collect(),
                 PublicOp::Select(c, a, b) => (0..length)
                     .map(|i| {
@@ -152,9 +155,10 @@ impl<'a> PublicHalf<'a> {
                             PublicOp::Binary(op, left, right) => Some((op, [left, right])),
                             _ => None,
                         };
-                        let then = || under(compared(), true, a, |&n| at(of(n), i));
-                        let otherwise = || under(compared(), false, b, |&n| at(of(n), i));
-                        match truth(at(of(*c), i)) {
+                        let then = || under(compared(), true, a, |&n| element(values_of(n), i));
+                        let otherwise =
+                            || under(compared(), false, b, |&n| element(values_of(n), i));
+                        match truth(element(values_of(*c), i)) {
                             Some(true) => then(),
                             Some(false) => otherwise(),
                             None => then().hull(otherwise()),
@@ -162,28 +166,28 @@ impl<'a> PublicHalf<'a> {
                     })
                     .collect(),
                 PublicOp::Sum(a) => {
-                    vec![of(*a).iter().fold(Range::ZERO, |sum, &x| sum.add(x))]
+                    vec![values_of(*a).iter().fold(Range::ZERO, |sum, &x| sum.add(x))]
                 }
-                PublicOp::Take(a, positions) => {
-                    positions.iter().map(|&p| of(*a)[p as usize]).collect()
-                }
+                PublicOp::Take(a, positions) => positions
+                    .iter()
+                    .map(|&p| values_of(*a)[p as usize])
+                    .collect(),
                 PublicOp::Concatenate(parts) => {
-                    parts.iter().flat_map(|&p| of(p)).copied().collect()
+                    parts.iter().flat_map(|&p| values_of(p)).copied().collect()
                 }
                 PublicOp::Kernel {
                     kernel,
                     left,
                     right,
-                } => kernel_values(*kernel, of(*left), right.map(of), length),
+                } => kernel_values(*kernel, values_of(*left), right.map(values_of), length),
             };
             values[id.0 as usize] = found;
         }
         values
     }
 
-    /// Pulls what flows back to public vectors through to the unconstrained
-    /// parameters. Gives, per parameter's offset, an upper bound of the sum of
-    /// squares of its part of the gradient.
+    /// Pulls the adjoints of public vectors back to the unconstrained parameters. Returns, by
+    /// parameter's offset, an upper bound of the sum of squares of its part of the gradient.
     pub fn squares(&self, values: &Values, adjoints: &mut [VectorAdjoint]) -> Vec<(usize, f64)> {
         let mut squares = Vec::new();
         for &id in self.needed.iter().rev() {
@@ -206,9 +210,9 @@ impl<'a> PublicHalf<'a> {
                     right,
                 } => {
                     let dense = spread(own, y.len());
-                    let of = |id: PublicId| values[id.0 as usize].as_slice();
+                    let values_of = |id: PublicId| values[id.0 as usize].as_slice();
                     let (to_left, to_right) =
-                        through_kernel(*kernel, of(*left), right.map(of), y, &dense);
+                        through_kernel(*kernel, values_of(*left), right.map(values_of), y, &dense);
                     self.add_all(adjoints, *left, &to_left);
                     if let Some(right) = right {
                         self.add_all(adjoints, *right, &to_right);
@@ -245,7 +249,7 @@ impl<'a> PublicHalf<'a> {
             }
         }
         for (&lookup, &hot) in &own.hot {
-            // What each operand gets, whichever element it is.
+            // The adjoint of each operand, for any element.
             let mut to: BTreeMap<PublicId, Adjoint> = BTreeMap::new();
             for i in 0..node.length {
                 let hot = hot.settled(values[id.0 as usize][i]);
@@ -256,20 +260,21 @@ impl<'a> PublicHalf<'a> {
                 }
             }
             let several = matches!(node.op, PublicOp::Concatenate(_));
-            // Elsewhere in the operand: two that were one element may be two there,
-            // and the other way round.
+            // The position in the operand differs: equal elements may come from different ones
+            // there, and vice versa.
             let moved = several || matches!(node.op, PublicOp::Take(..));
-            let lookup = match moved {
-                true => Lookup {
+            let lookup = if moved {
+                Lookup {
                     offset: None,
                     ..lookup
-                },
-                false => lookup,
+                }
+            } else {
+                lookup
             };
             for (operand, a) in to {
                 // It may have been an element of another part.
                 let a = if several { a.hull(Adjoint::ZERO) } else { a };
-                // Those of different elements must not cancel when they are added.
+                // Adjoints of different elements must not cancel when they are added.
                 let a = if moved { a.hull(a.negate()) } else { a };
                 let length = self.graph.length(operand);
                 adjoints[operand.0 as usize].add_hot(length, lookup, a);
@@ -277,7 +282,7 @@ impl<'a> PublicHalf<'a> {
         }
     }
 
-    /// Where the adjoint of element `i` goes: operand, its element, adjoint.
+    /// The targets of the adjoint of element `i`: operand, its element, adjoint.
     fn element(
         &self,
         id: PublicId,
@@ -285,15 +290,15 @@ impl<'a> PublicHalf<'a> {
         i: usize,
         a: Adjoint,
     ) -> Vec<(PublicId, usize, Adjoint)> {
-        let of = |id: PublicId| &values[id.0 as usize];
+        let values_of = |id: PublicId| &values[id.0 as usize];
         let place = |id: PublicId| i % self.graph.length(id);
-        let value = |id: PublicId| of(id)[place(id)];
-        let y = of(id)[i];
+        let value = |id: PublicId| values_of(id)[place(id)];
+        let y = values_of(id)[i];
         match &self.graph.node(id).op {
             PublicOp::Unary(f, x) => vec![(*x, i, through_unary(*f, value(*x), y, a))],
             PublicOp::Binary(op, left, right) => {
                 let [l, r] = through_binary(*op, value(*left), value(*right), y, a);
-                // A square, say: both at once.
+                // A square, for example: both at once.
                 if left == right {
                     return vec![(*left, place(*left), l.add(r))];
                 }
@@ -309,7 +314,7 @@ impl<'a> PublicHalf<'a> {
                 }
             },
             PublicOp::Sum(x) => {
-                let elements = of(*x).iter().enumerate();
+                let elements = values_of(*x).iter().enumerate();
                 elements
                     .map(|(k, &v)| (*x, k, Adjoint::of(a.plain, v)))
                     .collect()
@@ -342,7 +347,7 @@ pub fn truth(condition: Range) -> Option<bool> {
     }
 }
 
-/// All of it as a dense one: any element may be the hot one.
+/// The whole adjoint as a dense one: any element may be the hot one.
 fn spread(own: VectorAdjoint, length: usize) -> Vec<Adjoint> {
     let mut dense = own.dense;
     dense.resize(length, Adjoint::ZERO);
@@ -373,7 +378,7 @@ fn kernel_values(
 ) -> Vec<Range> {
     match (kernel, right) {
         (Kernel::LogSumExp, _) => {
-            // It rises in every element.
+            // It is increasing in every element.
             let end = |at: fn(&Range) -> f64| {
                 let x: Vec<f64> = left.iter().map(at).collect();
                 let mut out = [0.0];
@@ -413,7 +418,7 @@ fn kernel_values(
     }
 }
 
-/// To the left and to the right operand. Kernels without a rule: anything.
+/// The adjoints of the left and the right operand; unbounded for kernels without a rule.
 fn through_kernel(
     kernel: Kernel,
     left: &[Range],
@@ -427,7 +432,7 @@ fn through_kernel(
             through_form(Form::LogSumExp, left, a[0]).unwrap_or_else(|| unknown(left)),
             Vec::new(),
         ),
-        // y_k (a_k - sum of a_j y_j), the sum being a mean of the a.
+        // y_k (a_k - sum of a_j y_j), where the sum is a mean of the a.
         (Kernel::Softmax, _) => {
             let mean = a.iter().fold(a[0].plain, |hull, a| hull.hull(a.plain));
             let each = a.iter().zip(y).zip(left);
@@ -466,11 +471,11 @@ fn through_kernel(
                     }
                 }
             }
-            let of = |to: Vec<Range>, values: &[Range]| {
+            let adjoints = |to: Vec<Range>, values: &[Range]| {
                 let each = to.into_iter().zip(values);
                 each.map(|(a, &v)| Adjoint::of(a, v)).collect()
             };
-            (of(to_left, left), of(to_right, right))
+            (adjoints(to_left, left), adjoints(to_right, right))
         }
         _ => (unknown(left), right.map(unknown).unwrap_or_default()),
     }

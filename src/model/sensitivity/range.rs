@@ -10,16 +10,16 @@
 //! Moore, Kearfott and Cloud 2009, *Introduction to Interval Analysis*, chapters 2
 //! and 5; Ogita, Rump and Oishi 2005, "Accurate sum and dot product" (`TwoSum`).
 
-/// All numbers from `low` to `high`, ends included. An infinite end says that
-/// there is no bound: the numbers themselves are finite.
+/// All numbers from `low` to `high`, ends included. An infinite end means that there is no bound:
+/// the numbers themselves are finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
     pub low: f64,
     pub high: f64,
 }
 
-/// What a function of the mathematics library may be off, relatively: the best
-/// are within 2^-52, and the hand-written ones are tested to 1e-14.
+/// A bound on the relative error of a function of the mathematics library: the best are within
+/// 2^-52, and the hand-written ones are tested to 1e-14.
 const LIBRARY_ERROR: f64 = 1.0 / (1u64 << 46) as f64;
 
 impl Range {
@@ -42,7 +42,7 @@ impl Range {
         }
     }
 
-    /// From `low` to `high`; everything where either is not a number.
+    /// From `low` to `high`; all numbers where either is not a number.
     pub fn new(low: f64, high: f64) -> Range {
         if low.is_nan() || high.is_nan() {
             return Range::ALL;
@@ -94,8 +94,8 @@ impl Range {
         }
     }
 
-    /// Two bounds on one number. Where they exclude each other, which real numbers
-    /// do not but undefined branches may, the first is kept.
+    /// Two bounds on one number. Where they exclude each other, which is possible in undefined
+    /// branches only, the first is kept.
     pub fn both(self, other: Range) -> Range {
         let both = self.intersection(other);
         if both.is_empty() { self } else { both }
@@ -124,7 +124,7 @@ impl Range {
         let mut high = f64::NEG_INFINITY;
         for x in [self.low, self.high] {
             for y in [other.low, other.high] {
-                // Nothing times whatever is nothing: the numbers are finite.
+                // Zero times an end is zero: the numbers are finite.
                 let product = if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
                 let exact = x == 0.0
                     || y == 0.0
@@ -142,19 +142,19 @@ impl Range {
         Range::new(low, high)
     }
 
-    /// `1 / self`; everything where zero lies inside.
+    /// `1 / self`; all numbers where zero lies inside.
     pub fn inverse(self) -> Range {
         if self.low < 0.0 && self.high > 0.0 || self.is_zero() {
             return Range::ALL;
         }
-        let at = |end: f64, one_sided: f64| match end {
+        let inverse_of = |end: f64, one_sided: f64| match end {
             0.0 => one_sided,
             end if end.is_infinite() => 0.0,
             end => 1.0 / end,
         };
         let (low, high) = (
-            at(self.high, f64::NEG_INFINITY),
-            at(self.low, f64::INFINITY),
+            inverse_of(self.high, f64::NEG_INFINITY),
+            inverse_of(self.low, f64::INFINITY),
         );
         let exact =
             |x: f64, inverse: f64| x == 0.0 || x.is_infinite() || inverse.mul_add(x, -1.0) == 0.0;
@@ -193,14 +193,14 @@ impl Range {
         }
     }
 
-    /// Rounded outward by what a library function may be off.
+    /// Rounded outward by the error of a library function.
     pub fn outward(self) -> Range {
         let step = |x: f64| x.abs() * LIBRARY_ERROR + f64::MIN_POSITIVE;
         let ends = Range {
             low: self.low - step(self.low),
             high: self.high + step(self.high),
         };
-        // An infinity less an infinity is not a number: it stays.
+        // Infinity minus infinity is not a number: the infinite end stays.
         Range {
             low: if ends.low.is_nan() {
                 self.low
@@ -215,17 +215,17 @@ impl Range {
         }
     }
 
-    /// Of a library function that does not decrease.
+    /// The values of a non-decreasing library function.
     pub fn increasing(self, f: impl Fn(f64) -> f64) -> Range {
         Range::new(f(self.low), f(self.high)).outward()
     }
 
-    /// Of a library function that does not increase.
+    /// The values of a non-increasing library function.
     pub fn decreasing(self, f: impl Fn(f64) -> f64) -> Range {
         Range::new(f(self.high), f(self.low)).outward()
     }
 
-    /// Of a function that rises up to zero and falls from there.
+    /// The values of a function that increases up to zero and then decreases.
     pub fn bell(self, f: impl Fn(f64) -> f64) -> Range {
         let (low, high) = (f(self.low), f(self.high));
         if low.is_nan() || high.is_nan() {

@@ -2,8 +2,8 @@
 //!
 //! The bound of one cell is loose where a quantity occurs twice. Halves of a cell
 //! have tighter bounds, and the larger of the two bounds the whole; so the cell with
-//! the largest bound is halved again and again. However few halvings there are, what
-//! comes out is a bound.
+//! the largest bound is halved again and again. However few halvings there are, the result is a
+//! bound.
 //!
 //! # Reference
 //!
@@ -12,7 +12,7 @@
 use super::private_half::{Cell, Norm, Problem};
 use super::range::Range;
 
-/// How far to look.
+/// The effort of a search.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
     /// Evaluations of cells.
@@ -27,13 +27,13 @@ impl Effort {
         }
     }
 
-    /// To see whether there is a bound at all.
+    /// Enough to see whether there is a bound at all.
     pub fn little() -> Effort {
         Effort { evaluations: 60 }
     }
 }
 
-/// What a cell can be halved in.
+/// A variable in which a cell can be halved.
 #[derive(Debug, Clone, Copy)]
 enum Variable {
     Column { index: usize, whole: bool },
@@ -44,7 +44,7 @@ enum Variable {
 /// More variables than this are not tried.
 const MOST_VARIABLES: usize = 24;
 
-/// Halvings in a row that may leave the bound as it is, for each variable.
+/// Halvings in a row that may fail to lower the bound, for each variable.
 const PATIENCE: usize = 2;
 
 /// Less than this share is no progress.
@@ -61,7 +61,7 @@ struct Open {
 
 impl Open {
     fn new((mut cell, norm): (Cell, Norm), stuck: usize, halved: Vec<u32>) -> Open {
-        // Halves of what the place can be, not of everything.
+        // Halves of the place's range in this cell, not of all numbers.
         cell.places.clone_from(&norm.places);
         Open {
             cell,
@@ -73,7 +73,7 @@ impl Open {
 }
 
 /// An upper bound of the gradient's norm over the whole cell, with its parts where it
-/// is largest. `whole` says of each column whether it holds whole numbers only.
+/// is largest. `whole` says for each column whether it holds only whole numbers.
 pub fn largest_norm(problem: &Problem<'_>, whole: &[bool], all: Cell, effort: Effort) -> Norm {
     let nothing = Norm {
         norm: 0.0,
@@ -111,7 +111,7 @@ fn variables(problem: &Problem<'_>, whole: &[bool]) -> Vec<Variable> {
         index,
         whole: whole[index],
     });
-    // Elements of a long vector are looked up, each alike.
+    // Elements of a long vector are looked up and equivalent.
     let coordinates = problem
         .parameters()
         .filter(|&(_, length)| length <= MOST_VARIABLES)
@@ -123,8 +123,8 @@ fn variables(problem: &Problem<'_>, whole: &[bool]) -> Vec<Variable> {
         .collect()
 }
 
-/// The halves in the variable in which they are best; where none is any better than
-/// the whole, in the one that has been halved least.
+/// The halves in the variable in which they are best; where none is better than the whole, in the
+/// variable that has been halved least.
 fn halve(
     problem: &Problem<'_>,
     variables: &[Variable],
@@ -134,7 +134,7 @@ fn halve(
     let bound = parent.norm.norm;
     let mut best: Option<Halves> = None;
     for (k, &variable) in variables.iter().enumerate() {
-        // Where nothing is finite yet, there is no telling which is best.
+        // While all bounds are infinite, they cannot be compared.
         let least = |k: usize| parent.halved.iter().all(|&h| parent.halved[k] <= h);
         if *left == 0 || !bound.is_finite() && best.is_some() && !least(k) {
             continue;
@@ -150,7 +150,7 @@ fn halve(
                 Some((cell, norm))
             })
             .collect();
-        // A half lies within the whole, whatever rounding made of it.
+        // A half lies within the whole, so its bound is at most that of the whole despite rounding.
         let norms = || halves.iter().map(|h| h.1.norm.min(bound));
         let found = Halves {
             variable: k,

@@ -1,13 +1,13 @@
-//! What is known of each scalar function: its range, and that of its derivative.
+//! The known ranges of each scalar function and of its derivative.
 //!
-//! This is the place for a new function's rule. Without one nothing is known: a
-//! bound through it does not exist, and `dpm check` says so.
+//! This is the place for a new function's rule. Without a rule there is no bound through the
+//! function, and `dpm check` says so.
 
 use super::range::Range;
 use crate::function::Unary;
 
-/// The values of the function on a range. Everything where part of the range lies
-/// outside its domain: what comes of that is no number.
+/// The values of the function on a range. All numbers where part of the range lies outside its
+/// domain, where the value is not a number.
 pub fn value(function: Unary, x: Range) -> Range {
     let f = function.definition().value;
     let positive = x.low >= 0.0;
@@ -70,7 +70,7 @@ pub fn value(function: Unary, x: Range) -> Range {
     }
 }
 
-/// The derivatives of the function on a range, `y` being its values there.
+/// The derivatives of the function on a range, where it has the values `y`.
 pub fn derivative(function: Unary, x: Range, y: Range) -> Range {
     let range = rule(function, x, y);
     #[cfg(test)]
@@ -105,8 +105,8 @@ fn rule(function: Unary, x: Range, y: Range) -> Range {
             .multiply(Range::point(std::f64::consts::LOG10_E).outward()),
         Unary::Log1p => x.add(Range::ONE).inverse(),
         Unary::Log1m => x.subtract(Range::ONE).inverse(),
-        // The slopes of the logarithms of a logistic distribution function and of
-        // its complement are chances.
+        // The slopes of the logarithms of a logistic distribution function and of its complement
+        // are probabilities.
         Unary::Log1pExp => x.increasing(d).at_least(0.0).at_most(1.0),
         Unary::LogInvLogit => x.decreasing(d).at_least(0.0).at_most(1.0),
         Unary::Log1mInvLogit => x.decreasing(d).at_least(-1.0).at_most(0.0),
@@ -159,7 +159,7 @@ fn rule(function: Unary, x: Range, y: Range) -> Range {
     }
 }
 
-/// `x f'(x)` where that is known better than as a product.
+/// `x f'(x)` where a tighter range than the product is known.
 pub fn scaled_derivative(function: Unary, x: Range) -> Option<Range> {
     match function {
         Unary::Log => Some(Range::ONE),
@@ -168,10 +168,10 @@ pub fn scaled_derivative(function: Unary, x: Range) -> Option<Range> {
     }
 }
 
-/// `x / (x + rest)` for `x + rest >= 0` and `rest >= 0`: it does not fall with x, nor
-/// rise with the rest where x is positive.
+/// `x / (x + rest)` for `x + rest >= 0` and `rest >= 0`: non-decreasing in x, and non-increasing in
+/// the rest where x is positive.
 pub fn share(x: Range, rest: Range) -> Range {
-    let at = |x: f64, rest: f64, none: f64| {
+    let share_at = |x: f64, rest: f64, none: f64| {
         if x == f64::INFINITY {
             return if rest == f64::INFINITY { none } else { 1.0 };
         }
@@ -185,7 +185,7 @@ pub fn share(x: Range, rest: Range) -> Range {
     };
     let low = if x.low >= 0.0 { rest.high } else { rest.low };
     let high = if x.high >= 0.0 { rest.low } else { rest.high };
-    let share = Range::new(at(x.low, low, 0.0), at(x.high, high, 1.0));
+    let share = Range::new(share_at(x.low, low, 0.0), share_at(x.high, high, 1.0));
     share.outward().at_most(1.0).both(if x.low >= 0.0 {
         Range::UNIT
     } else {

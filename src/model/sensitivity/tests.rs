@@ -1,4 +1,4 @@
-//! Rules against values and derivatives, and that a wrong rule would be seen.
+//! Rules compared with values and derivatives, and a check that a wrong rule would be detected.
 
 use std::cell::Cell as Slot;
 
@@ -9,7 +9,7 @@ use crate::function::Unary;
 use crate::model::{Constants, Model};
 
 thread_local! {
-    /// The function whose derivatives are taken for half of what they are.
+    /// The function whose derivatives are wrongly halved.
     static MISTAKE: Slot<Option<Unary>> = const { Slot::new(None) };
 }
 
@@ -92,7 +92,7 @@ fn ranges_of_functions_hold_values_and_derivatives() {
             }
         }
     }
-    // The table is there.
+    // Most functions have rules.
     assert!(ruled > 400 * 30, "{ruled}");
 }
 
@@ -152,8 +152,8 @@ fn longest(density: &Density) -> f64 {
     longest
 }
 
-/// With the derivatives of one function taken for half of what they are, gradients
-/// longer than the bound are found; with the right ones, none.
+/// With the derivatives of one function halved, gradients longer than the bound are found; with the
+/// right ones, none.
 #[test]
 fn halved_derivatives_are_caught() {
     let cases = [
@@ -213,7 +213,7 @@ fn halved_derivatives_are_caught() {
     }
 }
 
-/// What `dpm check` and the samplers take.
+/// The time of `dpm check` and of the samplers.
 #[test]
 fn clip_bounds_have_room_for_rounding() {
     let model = model(

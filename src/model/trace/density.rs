@@ -58,7 +58,7 @@ impl Tracer<'_> {
         self.scalar_terms(&statements, &values, &Density { family, ends })
     }
 
-    /// Whether the probability of a count between these ends can be had.
+    /// Whether the probability of a count between these ends can be computed.
     fn counts_are_summed(&self, family: usize, low: Option<f64>, high: Option<f64>) -> bool {
         let arguments = vec![f64::NAN; FAMILIES[family].arguments().len()];
         let ends = (low.unwrap_or(0.0), high);
@@ -165,10 +165,10 @@ impl Tracer<'_> {
         self.public_sum(node, statements.count)
     }
 
-    /// The sum of a term over so many statements.
+    /// The sum of a term over this many statements.
     fn public_sum(&mut self, node: PublicId, count: usize) -> Value {
         let graph = &mut self.graphs.public;
-        // Nothing depends on the statement: the same term so many times.
+        // The term does not depend on the statement: it is repeated.
         let node = if graph.length(node) < count {
             let times = graph.constant(count as f64);
             graph.multiply(node, times)
@@ -179,7 +179,7 @@ impl Tracer<'_> {
         Value::scalar(Type::REAL, self.graphs.only_element(sum))
     }
 
-    /// A record's category must be one of those that there are: it is looked up.
+    /// A record's category must exist, since it is looked up.
     fn check_categories(
         &self,
         family: usize,
@@ -246,8 +246,8 @@ impl Tracer<'_> {
         }
     }
 
-    /// Sorts out which values stand for one and which for many statements, and
-    /// checks that sizes agree.
+    /// Determines which values belong to one statement and which to many, and checks that sizes
+    /// agree.
     fn statements_of(&self, span: Span, family: usize, values: &[Value]) -> Traced<Statements> {
         let definition = FAMILIES[family];
         let kinds = std::iter::once(definition.variate())
@@ -285,7 +285,7 @@ impl Tracer<'_> {
 
 /// A term of a family of numbers, in any algebra.
 trait ScalarTerm {
-    /// From the variate, the arguments and whatever else was given.
+    /// The term for the variate, the arguments and any further values.
     fn of<A: Algebra>(&self, algebra: &mut A, given: &[A::Scalar]) -> A::Scalar;
 }
 
@@ -297,7 +297,7 @@ struct Density {
 
 /// The ends of a truncation.
 enum Ends {
-    /// Come after the arguments, where they are there.
+    /// Values that follow the arguments, if present.
     Given { lower: bool, upper: bool },
     /// Numbers, of a count.
     Counts(Option<f64>, Option<f64>),
@@ -357,7 +357,7 @@ impl ScalarTerm for Probability {
     }
 }
 
-/// The statements that one vectorised statement stands for.
+/// The single statements in one vectorised statement.
 struct Statements {
     given: Vec<Given>,
     count: usize,
@@ -377,7 +377,7 @@ struct Given {
     elements: Vec<Scalar>,
     rows: usize,
     columns: usize,
-    /// For how many statements it stands; `None` if for any number.
+    /// The number of statements; `None` if any.
     many: Option<usize>,
 }
 
@@ -389,12 +389,12 @@ impl Given {
             Some(StandsFor::Many) => Some(sizes[0]),
             _ => None,
         };
-        let one = |sizes: &[usize]| match *sizes {
+        let rows_and_columns = |sizes: &[usize]| match *sizes {
             [] => (1, 1),
             [n] => (n, 1),
             [rows, columns, ..] => (rows, columns),
         };
-        // A matrix of predictors lies column by column: its rows are gathered.
+        // A matrix of predictors is stored column by column: its rows are gathered.
         if many.is_some() && value.shape.ty == Type::MATRIX {
             let (rows, columns) = (sizes[0], sizes[1]);
             return Given {
@@ -407,7 +407,7 @@ impl Given {
                 many,
             };
         }
-        let (rows, columns) = one(&sizes[usize::from(many.is_some())..]);
+        let (rows, columns) = rows_and_columns(&sizes[usize::from(many.is_some())..]);
         Given {
             kind,
             elements,

@@ -70,7 +70,7 @@ impl Tracer<'_> {
             }
             elements.extend(drawn.into_iter().map(Scalar::number));
         }
-        // Of no draws, the sizes of one are not known.
+        // Without draws, the sizes of one are not known.
         sizes.resize(ty.dimensions(), 0);
         Ok(Value {
             shape: Shape { ty, sizes },

@@ -67,7 +67,7 @@ impl Tracer<'_> {
                 Ok(self.unary(Unary::Not, &inner, e.ty))
             }
             ExprKind::Binary { .. } => {
-                // Down the left side in a loop: a sum may have many terms.
+                // The left operands in a loop, as a sum may have many terms.
                 let mut first = e;
                 let mut rest = Vec::new();
                 while let ExprKind::Binary {

@@ -1,10 +1,9 @@
-//! Control flow: what is decided by constants is decided here and now; what is
-//! decided by a parameter is traced both ways, and the outcomes are merged.
+//! Control flow: conditions on constants are decided here; conditions on a parameter are traced
+//! both ways, and the outcomes are merged.
 //!
-//! A way out of a loop or function under a condition on a parameter is a flag, 0
-//! or 1, and what follows is traced under the condition that no flag is up. No
-//! derivative flows through a branch that is not taken, see
-//! [`crate::function::Algebra::select`].
+//! An exit from a loop or function under a condition on a parameter is a flag, 0 or 1, and the
+//! statements after it are traced under the condition that no flag is set. No derivative flows
+//! through a branch that is not taken, see [`crate::function::Algebra::select`].
 
 use std::rc::Rc;
 
@@ -18,18 +17,18 @@ use crate::distribution::Algebra;
 use crate::function::Unary;
 use crate::syntax::Span;
 
-/// What two branches may leave different.
+/// The state that two branches may leave different.
 #[derive(Clone)]
 pub struct State {
     pub variables: Vec<Option<Value>>,
     pub ways_out: WaysOut,
-    /// What the function being traced returns.
+    /// The return value of the function being traced.
     pub result: Option<Value>,
     /// 1 where `reject` was reached.
     pub rejected: Scalar,
 }
 
-/// Flags, 0 or 1: what the statements before this one have left.
+/// Flags, 0 or 1: the exits taken by the statements before this one.
 #[derive(Clone, Copy)]
 pub struct WaysOut {
     pub function: Scalar,
@@ -77,7 +76,7 @@ impl Tracer<'_> {
                     self.statement(&statements[next])?;
                     next += 1;
                 }
-                // Up to the next way out, under one condition.
+                // Up to the next exit, under one condition.
                 Reached::Where(live) => self.guarded(statements[next].span, live, |tracer| {
                     while next < statements.len() && matches!(tracer.reached(), Reached::Yes) {
                         tracer.statement(&statements[next])?;
@@ -171,7 +170,7 @@ impl Tracer<'_> {
         body: &Statement,
     ) -> Traced<()> {
         let enter = |tracer: &mut Self, ()| {
-            // Once the loop is surely left, its condition is not asked again.
+            // Once the loop is certainly left, its condition is not evaluated again.
             if matches!(tracer.reached(), Reached::No) {
                 return Ok(false);
             }
@@ -260,7 +259,7 @@ impl Tracer<'_> {
         nested(&value.shape.sizes, &strides, 0, &number)
     }
 
-    /// Traces `body` under a condition: nothing that it does counts elsewhere.
+    /// Traces `body` under a condition: it has no effect elsewhere.
     fn guarded(
         &mut self,
         span: Span,
@@ -278,7 +277,7 @@ impl Tracer<'_> {
         )
     }
 
-    /// Traces both branches of a condition on parameters, and merges what they did.
+    /// Traces both branches of a condition on parameters, and merges their effects.
     fn branch(
         &mut self,
         span: Span,
@@ -314,8 +313,8 @@ impl Tracer<'_> {
         let g = &mut self.graphs;
         let state = &mut self.state;
         for (then, otherwise) in then.variables.into_iter().zip(&mut state.variables) {
-            // One that only one branch knows, or knows with other sizes, was
-            // declared in it and is out of scope.
+            // A variable that only one branch has, or has with other sizes, was declared in it and
+            // is out of scope.
             match (then, &*otherwise) {
                 (Some(a), Some(b)) if a.shape.sizes == b.shape.sizes => {
                     *otherwise = Some(g.select_values(condition, &a, b));
@@ -395,7 +394,7 @@ impl Graphs {
         let differing: Vec<usize> = (0..merged.len()).filter(|&i| x[i] != y[i]).collect();
         let private = |&i: &usize| x[i].is_private() || y[i].is_private();
         if differing.len() > 1 && !differing.iter().any(private) {
-            // As one vector: a node each would be many.
+            // As one vector, since one node each would be too many.
             let pick = |from: &[Scalar]| differing.iter().map(|&i| from[i]).collect::<Vec<_>>();
             let (x, y) = (self.assemble(&pick(&x)), self.assemble(&pick(&y)));
             let condition = self.assemble(&[condition]);
@@ -427,7 +426,7 @@ fn nested(
     format!("[{}]", parts.join(", "))
 }
 
-/// A number that nothing has given a value.
+/// A number without an assigned value.
 pub(super) fn undefined(ty: Type) -> Value {
     Value {
         shape: Shape::scalar(ty),

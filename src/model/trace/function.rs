@@ -1,7 +1,7 @@
 //! Calls of built-in functions.
 //!
-//! A function of public values becomes nodes of whole vectors; of private ones,
-//! the same written out in scalars. Each group of the catalogue has its file.
+//! A function of public values becomes nodes of whole vectors; a function of private values is
+//! written out in scalars. Each group of the catalogue has its own file.
 
 mod arrange;
 mod covariance;
@@ -63,7 +63,7 @@ impl Tracer<'_> {
         self.public_value(node, shape)
     }
 
-    /// A public vector as a value; a number where there is but one.
+    /// A public vector as a value; a number where it has only one element.
     fn public_value(&self, node: PublicId, shape: Shape) -> Value {
         let data = if shape.sizes.is_empty() {
             Data::of(vec![self.graphs.only_element(node)])
@@ -93,7 +93,7 @@ impl Tracer<'_> {
         Data::Public(self.graphs.public.take(with_zero, &positions))
     }
 
-    /// Refuses to write out so many operations per record.
+    /// Refuses to write out too many operations per record.
     fn check_unrolled(&self, span: Span, operations: usize) -> Traced<()> {
         let so_far = self.graphs.private.nodes().len();
         if so_far.saturating_add(operations) <= MAX_OPERATIONS {
@@ -107,7 +107,7 @@ impl Tracer<'_> {
         ))
     }
 
-    /// A number that is known: a size, a position, a probability.
+    /// A known number: a size, a position, a probability.
     fn known(&self, span: Span, value: &Value) -> Traced<f64> {
         match value.only(&self.graphs).as_number() {
             Some(number) => Ok(number),

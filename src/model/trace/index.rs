@@ -1,5 +1,5 @@
-//! Indices: the storage positions that constant ones pick, and a lookup per
-//! record for those read off the record.
+//! Indices: the storage positions that constant ones pick, and a lookup per record for those that
+//! come from the record.
 
 use super::super::BindError;
 use super::super::interval::{Interval, columns_of, interval};
@@ -139,7 +139,7 @@ impl Tracer<'_> {
         Ok((result, places))
     }
 
-    /// What an int, or each of an array of them, picks along a dimension.
+    /// The elements that an int, or each of an array of ints, picks along a dimension.
     fn picks(&mut self, e: &Expr, size: usize) -> Traced<Vec<Pick>> {
         let value = self.expression(e)?;
         let elements = value.elements(&self.graphs);
@@ -224,8 +224,8 @@ impl Tracer<'_> {
             .all(|m| !self.graphs.private.node(m.id).has_parameter)
     }
 
-    /// An element picked per record from a container that is itself private, or
-    /// by an index that follows a parameter: one `cond ? a : b` per candidate.
+    /// An element picked per record from a container that is itself private, or by an index that
+    /// depends on a parameter: one `cond ? a : b` per candidate.
     fn choose(
         &mut self,
         span: Span,
@@ -247,10 +247,10 @@ impl Tracer<'_> {
         let Some((first, rest)) = moves.split_first() else {
             return Ok(elements[offset]);
         };
-        let at = |k: usize| offset + (k - 1) * first.stride;
-        let mut chosen = self.choose(span, elements, at(first.high), rest)?;
+        let position = |k: usize| offset + (k - 1) * first.stride;
+        let mut chosen = self.choose(span, elements, position(first.high), rest)?;
         for k in (first.low..first.high).rev() {
-            let value = self.choose(span, elements, at(k), rest)?;
+            let value = self.choose(span, elements, position(k), rest)?;
             let number = self.graphs.constant(k as f64);
             let here = self.graphs.equal(Scalar::Private(first.id), number);
             chosen = self.graphs.select(here, value, chosen);
@@ -259,15 +259,15 @@ impl Tracer<'_> {
     }
 }
 
-/// More private elements than this are not searched for one of them.
+/// The most private elements among which one can be picked.
 const MOST_CANDIDATES: usize = 64;
 
-/// What one index picks along its dimension.
+/// The element that an index picks along its dimension.
 #[derive(Debug, Clone, Copy)]
 enum Pick {
     /// A position, counted from 0.
     Fixed(usize),
-    /// The element whose number, counted from 1, the record says.
+    /// The element whose number, counted from 1, is given by the record.
     Moving {
         id: PrivateId,
         low: usize,
@@ -275,7 +275,7 @@ enum Pick {
     },
 }
 
-/// Where an element is: a position, and steps that the record decides.
+/// The place of an element: a position, and steps that depend on the record.
 #[derive(Debug, Clone, Default)]
 struct Place {
     offset: usize,

@@ -8,11 +8,10 @@ use super::{Traced, Tracer};
 use crate::check::{Expr, FunctionId};
 use crate::syntax::Span;
 
-/// Calls inside one another; a function that calls itself more often is taken for
-/// one that never ends.
+/// The deepest nesting of calls; a function that calls itself more often is assumed never to end.
 const MAX_CALLS: usize = 1000;
 
-/// How many calls a message shows on the way to a mistake in a body.
+/// How many of the calls that led to an error a message shows.
 const CALLS_SHOWN: usize = 4;
 
 impl Tracer<'_> {
@@ -39,7 +38,7 @@ impl Tracer<'_> {
         for argument in arguments {
             values.push(self.expression(argument)?);
         }
-        // A function that calls itself has its variables once for each call.
+        // A recursive function has its own variables for each call.
         let variables = &mut self.state.variables;
         let outer: Vec<Option<Value>> = function
             .variables
@@ -80,7 +79,7 @@ impl Tracer<'_> {
                 },
                 data: value.data,
             })),
-            // Only where a parameter decides that `reject` is reached instead.
+            // Only if a parameter determines that `reject` is reached instead.
             (Some(ty), None) if ty.dimensions() == 0 => Ok(Some(undefined(ty))),
             (Some(_), None) => Err(BindError::new(
                 span,

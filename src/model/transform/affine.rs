@@ -21,8 +21,8 @@ impl Affine {
         let mut log_jacobian = Vec::new();
         if let Some(multiplier) = self.multiplier {
             value = g.multiply(multiplier, value);
-            // One that a parameter gives may turn out not to be positive: such a
-            // point has no density.
+            // A multiplier that depends on parameters may not be positive: such a point has no
+            // density.
             let zero = g.constant(0.0);
             let positive = g.less(zero, multiplier);
             let one = g.constant(1.0);

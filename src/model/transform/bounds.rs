@@ -1,4 +1,4 @@
-//! `<lower=a, upper=b>`: every element apart.
+//! `<lower=a, upper=b>`: each element separately.
 
 use super::super::constraint::element_name;
 use super::super::public::{Binary, PublicGraph, PublicId};
@@ -7,8 +7,7 @@ use super::super::value::Shape;
 use super::Constrained;
 use crate::function::{Algebra, Unary};
 
-/// Bounds of length 1, or of the parameter's. An infinite one is none, as in
-/// Stan, when it is a constant.
+/// Bounds of length 1, or of the parameter's. A constant infinite bound is no bound, as in Stan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     pub lower: Option<PublicId>,
@@ -20,7 +19,7 @@ impl Bounds {
         let length = g.length(u);
         let lower = present(g, self.lower, f64::NEG_INFINITY, length);
         let upper = present(g, self.upper, f64::INFINITY, length);
-        // Elements that are bounded on the same sides make one vector.
+        // Elements that are bounded on the same sides form one vector.
         let mut parts = Vec::new();
         let mut order = Vec::new();
         let mut log_jacobian = Vec::new();
@@ -60,7 +59,7 @@ impl Bounds {
 fn present(g: &PublicGraph, bound: Option<PublicId>, none: f64, length: usize) -> Vec<bool> {
     match bound.map(|id| g.constant_values(id)) {
         None => vec![false; length],
-        // A function of parameters: taken for finite.
+        // A function of parameters: assumed to be finite.
         Some(None) => vec![true; length],
         Some(Some(values)) => (0..length)
             .map(|i| values[i % values.len()] != none)
@@ -92,7 +91,7 @@ fn constrain_alike(
         // x = a + (b - a) inv_logit(u), log Jacobian
         // log(b - a) + log inv_logit(u) + log inv_logit(-u)
         (Some(a), Some(b)) => {
-            // Bounds that parameters give may cross: no density there.
+            // Bounds that depend on parameters may cross, where there is no density.
             let ordered = g.less(a, b);
             let (zero, one) = (g.constant(0.0), g.constant(1.0));
             let never = g.constant(f64::NEG_INFINITY);
@@ -112,7 +111,7 @@ fn constrain_alike(
     }
 }
 
-/// The inverse, with bounds as numbers: none, one for all, or one each.
+/// The inverse, with bounds as numbers: none, one for all, or one for each element.
 pub(super) fn unconstrain(
     name: &str,
     values: &[f64],
@@ -120,7 +119,7 @@ pub(super) fn unconstrain(
     upper: &[f64],
     shape: &Shape,
 ) -> Result<Vec<f64>, String> {
-    let at = |bounds: &[f64], i: usize, none: f64| match bounds.len() {
+    let bound = |bounds: &[f64], i: usize, none: f64| match bounds.len() {
         0 => none,
         n => bounds[i % n],
     };
@@ -128,8 +127,8 @@ pub(super) fn unconstrain(
         .iter()
         .enumerate()
         .map(|(i, &x)| {
-            let a = at(lower, i, f64::NEG_INFINITY);
-            let b = at(upper, i, f64::INFINITY);
+            let a = bound(lower, i, f64::NEG_INFINITY);
+            let b = bound(upper, i, f64::INFINITY);
             let (u, wanted) = match (a == f64::NEG_INFINITY, b == f64::INFINITY) {
                 (true, true) => (x, "finite".to_string()),
                 (false, true) => ((x - a).ln(), format!("above {a}")),

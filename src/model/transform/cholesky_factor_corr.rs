@@ -8,9 +8,9 @@
 //! L_ij = z_ij sqrt((1 - z_i1^2) ... (1 - z_i,j-1^2)),   L_ii = sqrt((1 - z_i1^2) ... (1 - z_i,i-1^2))
 //! ```
 //!
-//! and the log Jacobian is the sum of log(1 - z_ij^2), of tanh, and of half the
-//! logarithm of what L_ij takes the root of. log(1 - tanh(u)^2) is written
-//! log 4 + log inv_logit(2u) + log inv_logit(-2u): no cancellation.
+//! and the log Jacobian is the sum of log(1 - z_ij^2), of tanh, and of half the logarithm of the
+//! argument of the root in L_ij. log(1 - tanh(u)^2) is written log 4 + log inv_logit(2u) + log
+//! inv_logit(-2u): no cancellation.
 
 use super::super::public::{PublicGraph, PublicId};
 use super::super::running_sum::{Segments, take};
@@ -38,7 +38,7 @@ pub(super) struct Factor {
     pub value: PublicId,
     /// log(1 - z^2), row by row.
     pub log_rest: PublicId,
-    /// The logarithm of what each L_ij takes the root of.
+    /// The logarithm of the argument of the root in each L_ij.
     pub log_left: PublicId,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn factor(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Factor
     }
 }
 
-/// The rows' numbers of a factor: u_ij = asinh(L_ij / what is left after it).
+/// The unconstrained numbers of a factor, by rows: u_ij = asinh(L_ij / what is left after it).
 pub(super) fn unconstrain(l: &[f64], size: usize, free: &mut Vec<f64>) {
     for row in 1..size {
         let start = free.len();

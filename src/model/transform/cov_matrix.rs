@@ -14,7 +14,7 @@ use crate::function::{Algebra, Kernel};
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {
     let size = blocks.rows;
     let l = cholesky_factor_cov::factor(g, u, blocks);
-    // Squares of what exp gives must be finite, too.
+    // Squares of the results of exp must be finite, too.
     let largest = g.constant(f64::MAX.sqrt() / (size as f64));
     let l = g.binary(Binary::Minimum, l, largest);
     let diagonal = take(g, u, &cholesky_factor_cov::diagonal(blocks));

@@ -1,7 +1,7 @@
 //! `simplex[K]`: stick breaking.
 //!
-//! Of what is left of a stick of length 1, element k takes the share
-//! z_k = inv_logit(u_k - log(K - k)), so that u = 0 breaks it evenly:
+//! Element k takes, of the rest of a stick of length 1, the share z_k = inv_logit(u_k - log(K -
+//! k)), so that u = 0 breaks it evenly:
 //!
 //! ```text
 //! x_k = z_k (1 - z_1) ... (1 - z_{k-1}),   x_K = (1 - z_1) ... (1 - z_{K-1})

@@ -104,7 +104,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// A matrix with this diagonal; a number stands for one in every place.
+    /// A matrix with this diagonal; a number is repeated in every place.
     pub(super) fn diagonal_matrix(&mut self, x: &Value, n: usize) -> Value {
         let single = x.shape.sizes.is_empty();
         let positions: Vec<Option<usize>> = (0..n * n)

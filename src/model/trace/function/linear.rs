@@ -1,4 +1,4 @@
-//! Matrix products, decompositions, and what is solved with them.
+//! Matrix products, decompositions, and the solution of linear systems.
 
 use super::super::super::private::{Graphs, Scalar};
 use super::super::super::public::Binary;
@@ -281,7 +281,7 @@ impl Tracer<'_> {
         written_out: impl Fn(&mut Graphs, usize, &[Scalar]) -> Scalar,
     ) -> Traced<Value> {
         if n == 0 {
-            // The product of no pivots, and the sum of no logarithms.
+            // The empty product of pivots, and the empty sum of logarithms.
             let value = f64::from(matches!(kernel, Kernel::Determinant { .. }));
             return Ok(Value::number(Type::REAL, value));
         }
@@ -323,8 +323,8 @@ impl Tracer<'_> {
         self.defined(span, factor, "this matrix is not positive definite")
     }
 
-    /// A constant result must be finite; what depends on parameters may fail at
-    /// some of their values.
+    /// A constant result must be finite; one that depends on parameters may fail at some of their
+    /// values.
     fn defined(&self, span: Span, value: Value, otherwise: &str) -> Traced<Value> {
         match self.known_values(span, &value) {
             Ok(values) if values.iter().any(|v| !v.is_finite()) => {

@@ -43,7 +43,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Of the elements of a container.
+    /// The log-sum-exp of the elements of a container.
     pub(super) fn log_sum_exp(&mut self, a: &Value) -> Value {
         if !a.is_private() {
             return self.kernel(Kernel::LogSumExp, a, None, Shape::scalar(Type::REAL));

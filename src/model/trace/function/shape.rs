@@ -11,7 +11,7 @@ use crate::function::Unary;
 use crate::function::catalogue::{Conversion, Making, Sizes};
 use crate::syntax::Span;
 
-/// What a function of sizes says; the value is a constant.
+/// The value of a function of sizes, a constant.
 pub(super) fn sizes_of(function: Sizes, x: &Value) -> Value {
     let int = |n: usize| Value::number(Type::INT, n as f64);
     let Shape { ty, sizes } = &x.shape;
@@ -241,7 +241,7 @@ impl Tracer<'_> {
         let length = x.shape.length();
         let in_matrix = function == Making::RepMatrix;
         let positions: Vec<usize> = if in_matrix && x.shape.ty == Type::ROW_VECTOR {
-            // So many rows: stored column by column.
+            // The same row repeated: stored column by column.
             (0..length).flat_map(|j| vec![j; copies]).collect()
         } else {
             (0..copies).flat_map(|_| 0..length).collect()
