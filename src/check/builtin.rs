@@ -1,12 +1,11 @@
-//! Built-in functions: which meaning of a name the arguments choose, and the
-//! type and stage it gives.
+//! Built-in functions: the meaning of a name that the arguments select, and its type and stage.
 
 use super::scope::Checker;
 use super::typed::*;
 use crate::function::{Builtin, Function, Pattern, Signature, Stages, overloads};
 use crate::syntax::{Diagnostic, Ident, Span};
 
-/// Longer lists of signatures are left to the reference.
+/// The most signatures shown; for longer lists see the reference.
 const SHOWN_SIGNATURES: usize = 3;
 
 /// A way to call a function.
@@ -53,7 +52,7 @@ impl Checker {
             }
         }
         let stage = match function.stages {
-            // A size is public, whatever it is the size of.
+            // A size is always public.
             Stages::Shape => Stage::Constant,
             _ => arguments
                 .iter()
@@ -107,8 +106,8 @@ impl Checker {
         self.report(diagnostic);
     }
 
-    /// No signature fits: what the first argument that spoils the best of them
-    /// should have been.
+    /// The error where no signature fits: the type that the first wrong argument of the best one
+    /// should have.
     fn no_signature(
         &mut self,
         name: &Ident,

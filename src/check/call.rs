@@ -1,4 +1,4 @@
-//! Calls: what functions and distributions accept, and what they give.
+//! Calls: the arguments and results of functions and distributions.
 
 use super::habits;
 use super::scope::Checker;

@@ -1,5 +1,4 @@
-//! What stands in `<...>` of a declaration, and the types that are constraints
-//! by themselves.
+//! The constraints in `<...>` of a declaration, and the types that are constraints by themselves.
 
 use super::scope::Checker;
 use super::typed::*;
@@ -44,8 +43,7 @@ impl Checker {
         }
     }
 
-    /// Whether these constraints may stand together, on this type, in this
-    /// block.
+    /// Whether these constraints are allowed together, on this type, in this block.
     fn constraints_fit(
         &mut self,
         ty: &SizedType,
@@ -132,8 +130,7 @@ impl Checker {
         }
     }
 
-    /// One value in `<...>`: a public number, or a container that gives every
-    /// element its own.
+    /// One value in `<...>`: a public number, or a container with one for every element.
     fn bound(
         &mut self,
         role: Role,

@@ -272,7 +272,7 @@ impl Checker {
             return None;
         }
         let mut fits = true;
-        let mut one = |checker: &mut Self, what: String, value: &Expr, kind: Kind| {
+        let mut check = |checker: &mut Self, what: String, value: &Expr, kind: Kind| {
             if stands_for(kind, value.ty).is_none() {
                 let (words, label) = wanted_kind(kind);
                 let message = format!("{what} of `{}` must be {words}", definition.name());
@@ -280,24 +280,23 @@ impl Checker {
                 fits = false;
             }
         };
-        one(self, "the variate".into(), variate, definition.variate());
+        check(self, "the variate".into(), variate, definition.variate());
         for (argument, wanted) in arguments.iter().zip(signature) {
-            one(self, format!("`{}`", wanted.name), argument, wanted.kind);
+            check(self, format!("`{}`", wanted.name), argument, wanted.kind);
         }
         fits.then_some(())
     }
 }
 
-/// Whether a value stands for one value of a kind or for as many as it has
-/// elements (or rows).
+/// Whether a value is one value of a kind, or as many as it has elements (or rows).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StandsFor {
     One,
     Many,
 }
 
-/// What a value of this type stands for where a distribution wants this kind;
-/// `None` where it does not fit.
+/// How a value of this type is read where a distribution expects this kind; `None` where it does
+/// not fit.
 pub fn stands_for(kind: Kind, ty: Type) -> Option<StandsFor> {
     use StandsFor::*;
     match (kind, ty.base, ty.array) {

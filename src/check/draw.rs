@@ -67,7 +67,7 @@ impl Checker {
             .fold(Stage::Constant, |s, e| s.join(e.stage));
         fits.then_some(Expr {
             kind: ExprKind::Draw { family, arguments },
-            // Given containers, it draws an array: as many as they have elements.
+            // Given containers, it draws an array of as many values as they have elements.
             ty: Type {
                 array: one.array + usize::from(many),
                 ..one

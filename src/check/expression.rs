@@ -41,7 +41,7 @@ impl Checker {
             syntax::ExprKind::Index { base, indices } => self.index(span, base, indices),
             syntax::ExprKind::Unary { operator, operand } => self.unary(span, *operator, operand),
             syntax::ExprKind::Binary { .. } => {
-                // Down the left side in a loop: a sum may have many terms.
+                // The left operands in a loop, as a sum may have many terms.
                 let mut first = e;
                 let mut rest = Vec::new();
                 while let syntax::ExprKind::Binary {
@@ -157,7 +157,7 @@ impl Checker {
                 let declared = variable.span;
                 return self.record_in_generated(ident, role, declared);
             }
-            // The block is run draw by draw: a parameter is a number there.
+            // The block is run draw by draw, so that a parameter is a number there.
             stage = Stage::Constant;
         }
         Some(Expr {
@@ -386,9 +386,10 @@ impl Checker {
             },
         )
         .label(format!("stage {}", e.stage.name()));
-        let source = match e.stage.is_private() {
-            true => self.private_source(e),
-            false => self.parameter_source(e),
+        let source = if e.stage.is_private() {
+            self.private_source(e)
+        } else {
+            self.parameter_source(e)
         };
         if let Some((span, text)) = source {
             diagnostic = diagnostic.note(span, text);
@@ -403,7 +404,7 @@ impl Checker {
     }
 }
 
-/// What to write when an operator does not apply to these types.
+/// The advice when an operator does not apply to these types.
 fn combination_help(left: Type, right: Type) -> Option<&'static str> {
     let is = |a, b| (left, right) == (a, b) || (left, right) == (b, a);
     if is(Type::VECTOR, Type::ROW_VECTOR) {

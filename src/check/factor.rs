@@ -1,16 +1,14 @@
 //! `factor("north", "south") region;`: a record column of words, read as an int
 //! 1..K.
 //!
-//! The levels stand in the model, since levels read off the data would tell which
-//! of them occur.
+//! The levels are in the model, since levels read from the data would reveal which of them occur.
 
 use super::scope::Checker;
 use super::typed::*;
 use crate::syntax::{Diagnostic, SizedType, Span};
 
 impl Checker {
-    /// The bounds of a factor, 1 and K; reports what is wrong with its levels and
-    /// its place.
+    /// The bounds of a factor, 1 and K; reports errors in its levels and its place.
     pub(super) fn factor_bounds(&mut self, ty: &SizedType, role: Role) -> [Option<Expr>; 2] {
         let count = ty.levels.len();
         if role != Role::Record {

@@ -1,25 +1,25 @@
-//! Control flow: loops, conditions, and the ways out of them.
+//! Control flow: loops, conditions, and exits from them.
 //!
-//! A condition may depend on a parameter. Then so does what is assigned under it:
-//! after `if (sigma > 1) k = 2;` the variable `k` is of stage Parameter. The same
-//! holds for what follows a `break` or `return` under such a condition, and in
-//! a loop for what stands before it, too, since the loop comes round again.
+//! A condition may depend on a parameter. Then so does every value assigned under it: after
+//! `if (sigma > 1) k = 2;` the variable `k` is of stage Parameter. The same holds for statements
+//! after a `break` or `return` under such a condition, and in a loop also for those before it,
+//! since the loop is repeated.
 
 use super::scope::Checker;
 use super::typed::*;
 use crate::syntax::{self, Diagnostic, Ident, Span, StatementKind as Syntax};
 
-/// Where in the flow of control a statement stands.
+/// The place of a statement in the flow of control.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// Stages of the conditions around, and of those under which an earlier
-    /// statement may have left; outermost first.
+    /// Stages of the surrounding conditions, and of those under which an earlier statement may have
+    /// left; outermost first.
     path: Vec<Stage>,
-    /// Under what conditions the innermost loop may have been left.
+    /// The stage of the conditions under which the innermost loop may have been left.
     left_loop: Stage,
     /// The same for the function.
     left_function: Stage,
-    /// Places of the loops around, and the length of the path there.
+    /// Places of the surrounding loops, and the length of the path there.
     loops: Vec<(Span, usize)>,
 }
 
@@ -28,8 +28,8 @@ impl Flow {
         self.path.len()
     }
 
-    /// The stage of what decides whether this place is reached, given that the
-    /// place at `depth` was.
+    /// The stage of the conditions that decide whether this place is reached, given that the place
+    /// at `depth` was.
     pub fn since(&self, depth: usize) -> Stage {
         self.path
             .iter()
@@ -39,7 +39,7 @@ impl Flow {
 }
 
 impl Checker {
-    /// Statements in order; one with an error is left out.
+    /// Statements in order; those with an error are left out.
     pub fn statement_list(&mut self, statements: &[syntax::Statement]) -> Vec<Statement> {
         statements
             .iter()
@@ -110,7 +110,7 @@ impl Checker {
                 })
             }
             Syntax::While { condition, body } => {
-                // What the body assigns decides whether it is run again.
+                // Assignments in the body determine whether it is run again.
                 let condition = self.expression(condition);
                 if let Some(c) = &condition {
                     if c.ty != Type::INT {
@@ -213,7 +213,7 @@ impl Checker {
         })
     }
 
-    /// What stands from here on is reached only if nothing left before.
+    /// The rest is reached only if no earlier statement left.
     fn after_leaving(&mut self) {
         let left = self.flow.left_loop.join(self.flow.left_function);
         if left != Stage::Constant {

@@ -1,10 +1,9 @@
 //! User-defined functions: their signatures, and their bodies, checked for the
 //! stages of the arguments that they are called with.
 //!
-//! A body is checked once with constants for arguments, which finds what is wrong
-//! with it whatever it is called with, and once more for each other combination
-//! of stages that some call gives it. What is wrong only then is said at the place
-//! in the body, with a note at the call.
+//! A body is checked once with constants for arguments, which finds the errors of every call, and
+//! once more for each other combination of stages in some call. An error that occurs only then is
+//! reported at its place in the body, with a note at the call.
 
 use std::rc::Rc;
 
@@ -13,16 +12,16 @@ use super::scope::Checker;
 use super::typed::*;
 use crate::syntax::{self, Diagnostic, Ident, Span, UnsizedBase, UnsizedType};
 
-/// More instances than this, beside one for each definition, are refused: a function
-/// of n arguments may have 4^n.
+/// The most instances, in addition to one for each definition: a function of n arguments may have
+/// 4^n.
 const MAX_INSTANCES: usize = 4096;
 
 const TOO_MANY: &str = "E0150";
 
-/// How many calls a note shows on the way to a mistake in a body.
+/// How many of the calls that led to an error in a body a note shows.
 const CALLS_SHOWN: usize = 4;
 
-/// What the ending of a function's name makes of it.
+/// The kind of a function, by the ending of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
@@ -119,7 +118,7 @@ impl Instance {
 /// The first call that asked for an instance.
 pub(super) struct FirstCall {
     span: Span,
-    /// The instance whose body the call stands in.
+    /// The instance whose body contains the call.
     within: Option<FunctionId>,
     /// The arguments that are not constants, in words.
     stages: String,
@@ -135,8 +134,7 @@ pub(super) struct Body {
 }
 
 impl Checker {
-    /// Checks every definition for what is wrong with it whatever its arguments
-    /// are.
+    /// Checks every definition for errors that do not depend on the stages of its arguments.
     pub fn functions(&mut self) {
         let definitions = Rc::clone(&self.definitions);
         self.checked.signatures = definitions.iter().map(Definition::signature).collect();
@@ -300,7 +298,7 @@ impl Checker {
         Some((id, self.checked.function(id).stage))
     }
 
-    /// The instance of a definition for these stages; made where there is none.
+    /// The instance of a definition for these stages; created if there is none.
     fn instance(
         &mut self,
         definition: usize,
@@ -342,8 +340,8 @@ impl Checker {
         self.first_calls.push(call);
         self.instance_list.push(Rc::clone(&instance));
         self.instances.insert(instance, id);
-        // Where it is called, so that what it returns is known there at once; or
-        // after the program has been walked, where that would be too deep.
+        // Checked at the call, so that the stage of its result is known there at once; or after the
+        // walk of the program, where that would be too deep.
         if self.stack.is_half_used_up() {
             self.pending.push(id);
         } else {
@@ -392,7 +390,7 @@ impl Checker {
         }
     }
 
-    /// Steps into a body: of what is outside, it sees the functions only.
+    /// Enters a body, which sees nothing but the functions of the outside.
     fn leave_for_body(&mut self, body: Body) -> Outside {
         Outside {
             scopes: std::mem::replace(&mut self.scopes, vec![Default::default()]),
@@ -411,7 +409,7 @@ impl Checker {
         std::mem::replace(&mut self.body, outside.body)
     }
 
-    /// Records what `return` gives in the body being checked.
+    /// Records the stage of a returned value in the body being checked.
     pub fn raise_result(&mut self, stage: Stage) {
         let Some(body) = &self.body else { return };
         let definition = &self.definitions[body.instance.definition];
@@ -422,14 +420,13 @@ impl Checker {
         function.stage = function.stage.join(stage);
     }
 
-    /// `diagnostic`, when it concerns the body being checked for other stages
-    /// than constants, with the calls that led there; `None` when it has been said
-    /// of the body in general.
+    /// `diagnostic`, with the calls that led there if the body is being checked for stages other
+    /// than constants; `None` if it was reported for the body in general.
     pub fn with_calls(&self, mut diagnostic: Diagnostic) -> Option<Diagnostic> {
         let Some(body) = self.body.as_ref().filter(|b| !b.instance.is_generic()) else {
             return Some(diagnostic);
         };
-        // Too many combinations: it is no one call that led there.
+        // Too many combinations: no single call led there.
         if diagnostic.code == TOO_MANY {
             return Some(diagnostic);
         }
@@ -457,7 +454,7 @@ impl Checker {
         Some(diagnostic)
     }
 
-    /// Random numbers are drawn where a program is run for its numbers.
+    /// Random numbers are drawn only where a program is run on numbers.
     pub fn only_where_random(&mut self, name: &Ident) -> Option<()> {
         let allowed = match &self.body {
             Some(body) => body.kind == Kind::Random,
@@ -516,7 +513,7 @@ impl Checker {
     }
 }
 
-/// What the checker comes back to after a body.
+/// The state to which the checker returns after a body.
 struct Outside {
     scopes: Vec<super::scope::Scope>,
     block: Role,

@@ -1,11 +1,11 @@
-//! What people write out of the habit of another language, and what to write
-//! here: Stan's way to speak of all rows, names that R, Python and old Stan have.
+//! Common habits from other languages, and the form to use here: Stan's way to refer to all rows,
+//! names from R, Python and old Stan.
 
 use crate::distribution::{self, FAMILIES, Family};
 use crate::function;
 use crate::syntax::{self, Diagnostic, ExprKind, Span};
 
-/// For a name that nothing has.
+/// Advice for an undefined name.
 pub(super) fn name(written: &str) -> Option<&'static str> {
     Some(match written {
         "N" | "n" | "N_obs" | "n_obs" | "Nobs" | "nobs" | "num_obs" => {
@@ -37,7 +37,7 @@ pub(super) fn equals_for_tilde(target: &syntax::Expr, value: &syntax::Expr) -> O
     )
 }
 
-/// For a function that nobody has defined.
+/// Advice for an undefined function.
 pub(super) fn called(written: &str) -> Option<String> {
     if let Some(family) = written.strip_suffix("_log").and_then(known) {
         let density = format!("{}_{}", family.name(), family.density_suffix());
@@ -72,7 +72,7 @@ pub(super) fn called(written: &str) -> Option<String> {
     )
 }
 
-/// For a distribution that there is not.
+/// Advice for a distribution that does not exist.
 pub(super) fn family(written: &str) -> Option<String> {
     for ending in ["_lpdf", "_lpmf", "_lupdf", "_lupmf", "_log", "_rng"] {
         if let Some(family) = written.strip_suffix(ending).and_then(known) {
@@ -123,7 +123,7 @@ fn known(name: &str) -> Option<&'static Family> {
 mod tests {
     use super::*;
 
-    /// What is advised is there.
+    /// All functions that are advised exist.
     #[test]
     fn advice_names_what_there_is() {
         for written in [

@@ -1,4 +1,4 @@
-//! Indices: what may be one, and the type that remains after indexing.
+//! Indices: the expressions that may be one, and the type that remains after indexing.
 
 use super::scope::Checker;
 use super::typed::*;
@@ -88,9 +88,9 @@ impl Checker {
         }
     }
 
-    /// A record column that is an index must have bounds. Whether they keep the
-    /// index inside its container is known with the sizes, when the model is
-    /// bound; so it is for an index that is computed.
+    /// A record column that is an index must have bounds. Whether they keep the index inside its
+    /// container is known with the sizes, when the model is bound; the same holds for a computed
+    /// index.
     fn record_index(&mut self, base: &Expr, index: &Index) -> Option<()> {
         let (Index::Single(e) | Index::Many(e)) = index else {
             return Some(());
@@ -176,7 +176,7 @@ impl Checker {
     }
 }
 
-/// The stage of what an index is computed from.
+/// The stage of the values from which an index is computed.
 pub(super) fn index_stage(index: &Index) -> Stage {
     match index {
         Index::Single(e) | Index::Many(e) => e.stage,

@@ -1,12 +1,11 @@
-//! A parameter for every record: what Stan writes `vector[N] z` and `z[n]`. It
-//! has no place here, and is told apart by its name, since the number of
-//! records has none.
+//! A parameter for every record, in Stan `vector[N] z` and `z[n]`. It is not allowed here, and is
+//! recognised by its name, since the number of records has none.
 
 use super::scope::Checker;
 use super::typed::*;
 use crate::syntax::{self, Diagnostic, Span};
 
-/// What Stan programs call the number of their rows.
+/// Names of the number of rows in Stan programs.
 const NUMBERS_OF_RECORDS: &[&str] = &[
     "n",
     "n_obs",
@@ -22,7 +21,7 @@ const NUMBERS_OF_RECORDS: &[&str] = &[
     "n_units",
 ];
 
-/// What data files call the number of a row.
+/// Names of the number of a row in data files.
 const NUMBERS_OF_A_RECORD: &[&str] = &[
     "n",
     "i",
@@ -48,8 +47,7 @@ fn is_one_of(name: &str, list: &[&str]) -> bool {
 }
 
 impl Checker {
-    /// `vector[N] z;` where no constant is called `N`. Says so, and whether it
-    /// did.
+    /// `vector[N] z;` where no constant is called `N`. Reports it, and returns whether it did.
     pub(super) fn sized_by_records(&mut self, role: Role, size: &syntax::Expr) -> bool {
         let syntax::ExprKind::Variable(name) = &size.kind else {
             return false;

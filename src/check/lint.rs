@@ -1,6 +1,6 @@
-//! Warnings about programs that are right but perhaps not meant so, after
-//! Stan's pedantic mode: unused names, parameters with no prior, with several,
-//! with constraints that their distributions contradict.
+//! Warnings about programs that are valid but perhaps not intended, after Stan's pedantic mode:
+//! unused names, parameters with no prior, with several, with constraints that their distributions
+//! contradict.
 
 mod factors;
 mod prior;
@@ -14,8 +14,7 @@ use super::typed::*;
 use crate::syntax::{Diagnostic, Span};
 use factors::Factors;
 
-/// Everything there is to remark about a program without errors, in the order
-/// of the source.
+/// All warnings about a program without errors, in the order of the source.
 pub(super) fn lints(checked: &Checked) -> Vec<Diagnostic> {
     let factors = Factors::of(checked);
     let mut found = Vec::new();
@@ -26,7 +25,7 @@ pub(super) fn lints(checked: &Checked) -> Vec<Diagnostic> {
     found
 }
 
-/// What the program declares and never reads.
+/// Variables that the program declares and never reads.
 fn unused(checked: &Checked, factors: &Factors, found: &mut Vec<Diagnostic>) {
     let mut warn = |code, span: Span, message: String, help: &str| {
         found.push(

@@ -39,7 +39,7 @@ use crate::syntax::{Block, BlockKind, Diagnostic, Program, Severity};
 use function::Definition;
 use scope::{Checker, Known};
 
-/// What the checker understood, and everything it has to say about it.
+/// The result of the checker: the typed program and all diagnostics.
 pub struct CheckResult {
     /// Present when there is no error among the diagnostics.
     pub checked: Option<Checked>,
@@ -48,10 +48,10 @@ pub struct CheckResult {
 
 /// Checks a program.
 ///
-/// Stages of local variables depend on every assignment to them, also on later
-/// ones in a loop, and those of functions on what they return, also to themselves.
-/// So the program is walked until the stages no longer change. Each can only
-/// rise, so that this ends; most programs take two or three walks.
+/// Stages of local variables depend on every assignment to them, even later ones in a loop, and
+/// those of functions on their results, even in recursion. So the program is walked until the
+/// stages no longer change. Each can only rise, so that this ends; most programs take two or three
+/// walks.
 pub fn check(program: &Program) -> CheckResult {
     on_deep_stack(|| walk_until_settled(program))
 }
@@ -70,7 +70,7 @@ fn walk_until_settled(program: &Program) -> CheckResult {
                 checked.variables[id.0].stage = Stage::Parameter;
             }
             let failed = diagnostics.iter().any(|d| d.severity == Severity::Error);
-            // Of half a program it cannot be said what is never used.
+            // In an incomplete program, unused names cannot be determined.
             if !failed && program.whole {
                 diagnostics.extend(lint::lints(&checked));
             }

@@ -45,8 +45,8 @@ pub(super) fn binary_type(operator: BinaryOperator, left: Type, right: Type) -> 
     }
 }
 
-/// The type of a function of two numbers applied element by element: one side
-/// may be a number, and the result is real.
+/// The type of a function of two numbers applied element by element: one side may be a number, and
+/// the result is real.
 pub(super) fn elementwise_real(left: Type, right: Type) -> Option<Type> {
     elementwise(left.real(), right.real(), Type::REAL)
 }

@@ -15,12 +15,11 @@ pub(super) type Scope = HashMap<String, VariableId>;
 /// A place in the source; in a function, for the arguments of one instance.
 pub(super) type Place = (Option<Rc<Instance>>, Span);
 
-/// Stages found by the walks so far: of variables by the place of their
-/// declaration (an error may leave one out, so that its number is not the same),
-/// of functions' results, and of the ways out of loops.
+/// Stages found by the walks so far: of variables by the place of their declaration (an error may
+/// drop one, which changes the numbers), of functions' results, and of the exits from loops.
 pub(super) type Known = HashMap<Place, Stage>;
 
-/// Which block is being checked; it decides what may be named and done.
+/// The state of a walk. The block being checked decides what may be named and done.
 pub(super) struct Checker {
     pub checked: Checked,
     pub diagnostics: Vec<Diagnostic>,
@@ -31,13 +30,13 @@ pub(super) struct Checker {
     /// The block whose statements are being checked.
     pub block: Role,
     pub in_model: bool,
-    /// Whatever the blocks declare, also those that are not yet walked.
+    /// All declarations of the blocks, including those not yet walked.
     declared_somewhere: HashMap<String, (Role, Span)>,
-    /// Names of which something has been said already.
+    /// Names that have been reported already.
     unread: HashSet<String>,
-    /// Where in the flow of control the walk stands.
+    /// The place of the walk in the flow of control.
     pub flow: Flow,
-    /// By variable, how many conditions stood around its declaration.
+    /// By variable, the number of conditions around its declaration.
     declared_at: Vec<usize>,
     pub definitions: Rc<Vec<Definition>>,
     pub instances: HashMap<Rc<Instance>, FunctionId>,
@@ -152,8 +151,8 @@ impl Checker {
         self.known.get(place).copied().unwrap_or_default()
     }
 
-    /// Raises what is known of a place to include `stage`; a change asks for
-    /// another walk, since earlier uses may have seen the lower one.
+    /// Raises the known stage of a place to include `stage`; a change requires another walk, since
+    /// earlier uses may have seen the lower one.
     pub fn rise(&mut self, place: Place, stage: Stage) {
         let known = self.known.entry(place).or_default();
         let joined = known.join(stage);
@@ -176,13 +175,13 @@ impl Checker {
         }
     }
 
-    /// Whether some block declares the name, if not before this place.
+    /// Whether some block declares the name, even if after this place.
     pub fn is_declared_somewhere(&self, name: &str) -> bool {
         self.declared_somewhere.contains_key(name)
     }
 
-    /// Whether the parser has said something of this name, so that it is not
-    /// known, and no news.
+    /// Whether the parser has reported this name, so that it is unknown here and need not be
+    /// reported again.
     pub fn is_unread(&self, name: &str) -> bool {
         self.unread.contains(name) || name.ends_with("__")
     }
@@ -214,7 +213,7 @@ impl Checker {
         self.report(diagnostic);
     }
 
-    /// A name that some block declares, but not before this place.
+    /// The error for a name that some block declares, but not before this place.
     fn not_known_yet(&mut self, ident: &Ident, role: Role, declared: Span) {
         let name = &ident.name;
         if self.body.is_some() {
@@ -292,8 +291,7 @@ impl Checker {
 }
 
 impl Checker {
-    /// Likewise for a local variable that depends on a parameter; a parameter itself
-    /// needs no words.
+    /// Likewise for a local variable that depends on a parameter; a parameter itself needs no note.
     pub fn parameter_source(&self, expression: &Expr) -> Option<(Span, String)> {
         let id = find_variable(expression, &|id| {
             let variable = self.checked.variable(id);
@@ -310,7 +308,7 @@ impl Checker {
     }
 }
 
-/// What the blocks declare, apart from local variables.
+/// The declarations of the blocks, except local variables.
 fn declarations(program: &Program) -> HashMap<String, (Role, Span)> {
     let mut found = HashMap::new();
     for block in &program.blocks {
@@ -361,7 +359,7 @@ pub(super) fn find_variable(
         }),
         ExprKind::Negate(e) | ExprKind::Not(e) | ExprKind::Transpose(e) => find_variable(e, wanted),
         ExprKind::Binary { .. } => {
-            // Down the left side in a loop: a sum may have many terms.
+            // The left operands in a loop, as a sum may have many terms.
             let mut leftmost = expression;
             let mut rest = Vec::new();
             while let ExprKind::Binary { left, right, .. } = &leftmost.kind {

@@ -1,5 +1,5 @@
-//! The thread's stack: what recurses as a program's own functions do asks how
-//! much of it is in use before it goes deeper.
+//! The thread's stack: code that recurses as a program's own functions do asks how much of it is in
+//! use before it goes deeper.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
@@ -10,12 +10,11 @@ pub struct Stack {
     start: usize,
 }
 
-/// What may be used of a stack of unknown size: threads have 2 MiB unless told
-/// otherwise.
+/// The usable part of a stack of unknown size: threads have 2 MiB by default.
 const ORDINARY: usize = 1024 * 1024;
 
-/// What may be used of a stack made by [`on_deep_stack`], and its size: beside
-/// what is measured, one function's body may be nested.
+/// The usable part of a stack made by [`on_deep_stack`], and its size: the rest is for the nesting
+/// of one function's body, which is not measured.
 const DEEP: usize = 60 * 1024 * 1024;
 const DEEP_STACK: usize = 64 * 1024 * 1024;
 
@@ -24,7 +23,7 @@ thread_local! {
 }
 
 impl Stack {
-    /// The place where the caller stands.
+    /// The place of the caller.
     #[inline(never)]
     pub fn here() -> Stack {
         let mark = 0u8;
@@ -38,12 +37,12 @@ impl Stack {
         Stack::here().start.abs_diff(self.start)
     }
 
-    /// Whether it is time to go on with something nearer.
+    /// Whether it is time to postpone deeper work.
     pub fn is_half_used_up(self) -> bool {
         self.used() > LIMIT.get() / 2
     }
 
-    /// Whether one call more would be too deep.
+    /// Whether one more call would be too deep.
     pub fn is_used_up(self) -> bool {
         self.used() > LIMIT.get()
     }
@@ -69,7 +68,7 @@ pub fn on_deep_stack<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     match outcome {
         Some(Ok(Some(result))) => result,
         Some(Err(panic)) => std::panic::resume_unwind(panic),
-        // No thread to be had: the stack that there is has to do.
+        // No thread could be started: the present stack has to be enough.
         Some(Ok(None)) | None => match take() {
             Some(work) => work(),
             None => unreachable!("the work is taken once"),

@@ -1,4 +1,4 @@
-//! Statements and blocks: what may be declared, assigned and sampled where.
+//! Statements and blocks: where variables may be declared, assigned and sampled.
 
 use super::function::Kind;
 use super::habits;
@@ -50,8 +50,8 @@ impl Checker {
         }
     }
 
-    /// The columns of a draw are as many for every draw, so the sizes of what is
-    /// written out know constants only. Those of local variables may differ.
+    /// Every draw has the same columns, so the sizes of variables in the output may depend on
+    /// constants only. Those of local variables may differ.
     fn sizes_before_draws(&mut self, id: VariableId) {
         for size in self.checked.variable(id).sizes.clone() {
             let draws = |id: VariableId| {
@@ -246,7 +246,7 @@ impl Checker {
         Some(())
     }
 
-    /// Refuses a private value where everything is public.
+    /// Refuses a private value where all values are public.
     pub(super) fn only_public(&mut self, value: &Expr, block_name: &str) -> Option<()> {
         if value.stage.is_private() {
             let mut diagnostic = Diagnostic::error(

@@ -1,8 +1,8 @@
-//! The typed tree: what the checker understood of a program.
+//! The typed tree: a program as the checker understood it.
 //!
 //! Every name is resolved, every expression has a [`Type`] and a [`Stage`].
-//! Sizes are still expressions of constants; they get numbers when the model is
-//! bound to its constants.
+//! Sizes are still expressions of constants; they become numbers when the model is bound to its
+//! constants.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::function::Builtin;
 pub use crate::function::{Base, Type};
 use crate::syntax::{BinaryOperator, Span};
 
-/// The privacy type and the evaluation plan in one: what a value depends on.
+/// The privacy type and the evaluation plan in one: the inputs on which a value depends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
     /// Literals and constants: evaluated once.
@@ -99,7 +99,7 @@ impl Role {
 #[derive(Debug, Clone)]
 pub struct Variable {
     pub name: String,
-    /// Where the name stands in its declaration.
+    /// The place of the name in its declaration.
     pub span: Span,
     pub role: Role,
     pub ty: Type,
@@ -112,12 +112,12 @@ pub struct Variable {
     pub structure: Structure,
 }
 
-/// What a declared type demands of its values, beside `lower` and `upper`.
+/// The constraint of a declared type in addition to `lower` and `upper`.
 #[derive(Debug, Clone, Default)]
 pub enum Structure {
     #[default]
     Free,
-    /// `<offset=a, multiplier=b>`: no demand, but a scale for the sampler.
+    /// `<offset=a, multiplier=b>`: not a constraint, but a scale for the sampler.
     Affine {
         offset: Option<Expr>,
         multiplier: Option<Expr>,
@@ -313,7 +313,7 @@ pub enum StatementKind {
     Return(Option<Expr>),
     Print(Vec<Printed>),
     Reject(Vec<Printed>),
-    /// A call of a user-defined function that gives no value.
+    /// A call of a user-defined function that returns no value.
     Call {
         function: FunctionId,
         arguments: Vec<Expr>,
@@ -321,7 +321,7 @@ pub enum StatementKind {
     Block(Vec<Statement>),
 }
 
-/// What stands between the parentheses of `print` and `reject`.
+/// An argument of `print` or `reject`.
 #[derive(Debug, Clone)]
 pub enum Printed {
     Text(String),
@@ -338,12 +338,12 @@ pub struct Function {
     pub variables: Vec<VariableId>,
     /// `None` for `void`.
     pub returns: Option<Type>,
-    /// The stage of what it returns.
+    /// The stage of its result.
     pub stage: Stage,
     pub body: Vec<Statement>,
 }
 
-/// How a user-defined function reads in the source.
+/// The signature of a user-defined function in the source.
 #[derive(Debug, Clone)]
 pub struct FunctionSignature {
     pub name: String,
@@ -351,7 +351,7 @@ pub struct FunctionSignature {
     pub arguments: Vec<(String, Type)>,
 }
 
-/// A program whose names, types and stages are right.
+/// A program whose names, types and stages are correct.
 #[derive(Debug, Clone, Default)]
 pub struct Checked {
     pub variables: Vec<Variable>,

@@ -1,5 +1,5 @@
-//! Calls of user-defined functions: which definition is meant, and whether it may
-//! be called here and so.
+//! Calls of user-defined functions: which definition is meant, and whether it may be called here
+//! and in this form.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ impl Checker {
         self.definitions.iter().any(|d| d.name() == wanted)
     }
 
-    /// A call that stands in an expression.
+    /// A call in an expression.
     pub fn user_call(
         &mut self,
         span: Span,
@@ -136,8 +136,7 @@ impl Checker {
         })
     }
 
-    /// The definition that takes these arguments, with as few ints taken for
-    /// reals as can be.
+    /// The definition that takes these arguments with the fewest ints used as reals.
     fn resolve(
         &mut self,
         name: &Ident,
@@ -265,7 +264,7 @@ fn joined(arguments: &[Expr]) -> Stage {
         .fold(Stage::Constant, |s, e| s.join(e.stage))
 }
 
-/// How many ints would be taken for reals; `None` when the types do not fit.
+/// How many ints would be used as reals; `None` when the types do not fit.
 fn promotions(wanted: &[Type], arguments: &[Expr]) -> Option<usize> {
     if wanted.len() != arguments.len() {
         return None;

@@ -1,5 +1,5 @@
-//! The density as a graph: which parameters each of its terms depends on,
-//! through however many variables in between.
+//! The density as a graph: the parameters on which each of its terms depends, directly or through
+//! other variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,26 +10,26 @@ use super::variables_in;
 pub(super) struct Factor<'a> {
     /// The parameters that it depends on.
     pub parameters: BTreeSet<VariableId>,
-    /// Those of what is left of `~`, or of the bar.
+    /// The parameters in each expression on the left of `~`, or of the bar.
     pub variates: Vec<BTreeSet<VariableId>>,
-    /// Whether it is a part of the likelihood.
+    /// Whether it is part of the likelihood.
     pub private: bool,
     /// The sampling statement: family, variate, arguments.
     pub sampling: Option<(usize, &'a Expr, &'a [Expr])>,
-    /// Whether it stands in a branch.
+    /// Whether it is in a branch.
     pub conditional: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Factors<'a> {
     pub all: Vec<Factor<'a>>,
-    /// What each variable is computed from, directly.
+    /// The variables from which each variable is directly computed.
     sources: BTreeMap<VariableId, BTreeSet<VariableId>>,
     /// Named in the bounds of a parameter, on which its Jacobian depends.
     in_bounds: BTreeSet<VariableId>,
     /// Named in some expression.
     read: BTreeSet<VariableId>,
-    /// What decides whether the statements of this place run.
+    /// The variables that decide whether the statements at this place run.
     context: Vec<BTreeSet<VariableId>>,
     branches: usize,
 }
@@ -62,7 +62,7 @@ impl<'a> Factors<'a> {
         ] {
             factors.statements(block);
         }
-        // Generated quantities and functions read, but have no terms here.
+        // Generated quantities and functions read variables, but have no terms here.
         let terms = factors.all.len();
         factors.statements(&checked.generated_statements);
         for function in &checked.functions {
@@ -239,7 +239,7 @@ impl<'a> Factors<'a> {
         });
     }
 
-    /// Replaces every variable by the parameters that it is computed from.
+    /// Replaces every variable by the parameters from which it is computed.
     fn finish(&mut self, checked: &Checked) {
         let sources = &self.sources;
         let parameters = |found: &mut BTreeSet<VariableId>| {

@@ -32,9 +32,8 @@ pub(super) fn lint(checked: &Checked, factors: &Factors, found: &mut Vec<Diagnos
     }
 }
 
-/// Whether some term is a prior of the parameter: it says something of the
-/// parameter alone, or of it and others that no record informs except through
-/// it.
+/// Whether some term is a prior of the parameter: it involves the parameter alone, or it and others
+/// that records inform only through it.
 fn has_prior(factors: &Factors, id: VariableId) -> bool {
     let of_others = |f: &Factor| {
         f.parameters
@@ -82,8 +81,8 @@ fn is_bounded(variable: &Variable) -> bool {
     }
 }
 
-/// A whole parameter that is sampled twice. Statements about single elements,
-/// and those of which a condition picks one, are taken for meant.
+/// A whole parameter that is sampled twice. Statements about single elements, and those of which a
+/// condition selects one, are assumed to be intended.
 fn several(checked: &Checked, factors: &Factors, id: VariableId, found: &mut Vec<Diagnostic>) {
     let statements: Vec<&Expr> = factors
         .all

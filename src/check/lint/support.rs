@@ -72,7 +72,7 @@ fn contradiction(variable: &Variable, support: Domain, arguments: &[Expr]) -> Op
         Domain::Between(a, b) => {
             let ends = (number(arguments.get(a)?), number(arguments.get(b)?));
             let (Some(low), Some(high)) = ends else {
-                // Ends that are computed: two bounds are taken for those.
+                // Computed ends: two bounds are assumed to be the same.
                 return wants(
                     variable.lower.is_some() && variable.upper.is_some(),
                     "with these ends as `lower` and `upper`",
@@ -112,7 +112,7 @@ fn contradiction(variable: &Variable, support: Domain, arguments: &[Expr]) -> Op
     }
 }
 
-/// A bound that is computed is taken for good.
+/// A computed bound is assumed to be correct.
 fn is_from(variable: &Variable, end: f64) -> bool {
     let bound = variable.lower.as_ref();
     bound.is_some_and(|b| number(b).is_none_or(|b| b >= end))
@@ -133,8 +133,8 @@ fn number(e: &Expr) -> Option<f64> {
     }
 }
 
-/// `real<lower=0, upper=10> x` with a distribution that goes on beyond, as
-/// Stan's pedantic mode has it; probabilities and correlations are natural ends.
+/// `real<lower=0, upper=10> x` with a distribution that extends beyond, as in Stan's pedantic mode;
+/// the ends of probabilities and correlations are natural.
 fn hard_interval(
     checked: &Checked,
     factors: &Factors,
