@@ -50,7 +50,7 @@ impl Builder<'_> {
             _ => words::block_kind(&name),
         };
         let Some(kind) = kind else {
-            // An unknown block has been reported; what it holds is not known.
+            // An unknown block has been reported; its contents are not known.
             let held = &self.draft().text()[pair.as_span().start()..pair.as_span().end()];
             program.unread.extend(super::unread::names(held));
             return;
@@ -73,7 +73,7 @@ impl Builder<'_> {
         }
         let earlier = program.blocks.iter_mut().find(|block| block.kind == kind);
         match earlier.filter(|_| is_again) {
-            // What stands in the second is used all the same.
+            // The contents of the second are used nevertheless.
             Some(block) => block.statements.extend(statements),
             None => program.blocks.push(Block {
                 kind,
@@ -84,7 +84,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether a block of this kind was there before.
+    /// Whether there was an earlier block of this kind.
     fn check_order(&mut self, kind: BlockKind, keyword: Span, seen: &[(BlockKind, Span)]) -> bool {
         let name = kind.keyword();
         if let Some((_, first)) = seen.iter().find(|(earlier, _)| *earlier == kind) {

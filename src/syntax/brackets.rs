@@ -6,8 +6,8 @@ use super::tokens::{Problem, Token, TokenKind};
 use super::tree::Span;
 use super::words;
 
-/// Brackets, blocks and unbraced bodies inside one another; what is deeper than
-/// this is refused, since every reader of the tree recurses into it.
+/// The deepest nesting of brackets, blocks and unbraced bodies; a deeper program is refused, since
+/// every reader of the tree recurses into it.
 pub(super) const DEEPEST: usize = 100;
 
 /// For each token: its partner if it is a bracket, and the brace of the
@@ -106,13 +106,13 @@ impl Brackets {
         self.partner.get(token).copied().flatten()
     }
 
-    /// The tokens of the statement around a token, first and last, without the
-    /// braces of the block it stands in. Outside of blocks: from the end of the
-    /// last block to the end of the next, or to a `;`.
+    /// The tokens of the statement around a token, first and last, without the braces of the block
+    /// around it. Outside of blocks: from the end of the last block to the end of the next, or to a
+    /// `;`.
     pub(super) fn statement(&self, tokens: &[Token<'_>], index: usize) -> Option<(usize, usize)> {
         let last = tokens.len().checked_sub(1)?;
         let index = index.min(last);
-        // A closing brace of a block is the end of what stands before it.
+        // A closing brace of a block ends the statement before it.
         let closes = tokens[index].is("}") && self.block_opened_by(tokens, index).is_some();
         let block = self.block[index];
         let floor = match (closes, block) {
@@ -182,7 +182,7 @@ impl Brackets {
         self.opens_block(tokens, open).then_some(open)
     }
 
-    /// Whether the token stands outside of all blocks.
+    /// Whether the token is outside all blocks.
     pub(super) fn is_outside(&self, token: usize) -> bool {
         let closes = self.opener_of(token) < token;
         !closes && self.block.get(token).is_none_or(Option::is_none)
@@ -204,8 +204,8 @@ fn opens_block(tokens: &[Token<'_>], index: usize, innermost: Option<Open>) -> b
     may_open && innermost.is_none_or(|open| open.is_block)
 }
 
-/// `;` and the brace of a block cannot stand inside the innermost bracket,
-/// except for the semicolons of C's `for`, which have a message of their own.
+/// `;` and the brace of a block are not allowed inside the innermost bracket, except for the
+/// semicolons of C's `for`, which have a message of their own.
 fn unfinished(tokens: &[Token<'_>], open: Open, token: &Token<'_>) -> bool {
     let opener = &tokens[open.token];
     let c_for = opener.is("(")
@@ -323,9 +323,9 @@ fn never_closed(tokens: &[Token<'_>], before: usize, open: Option<Open>) -> Box<
     })
 }
 
-/// Blocks stand at the outside: a block's keyword and brace where one is still
-/// open means that a brace is missing before it. And a block's keyword without
-/// a brace, at the outside, lacks the brace.
+/// Blocks are at the top level: a block's keyword and brace where one is still open means that a
+/// brace is missing before it. And a block's keyword at the top level without a brace lacks that
+/// brace.
 fn missing_brace_before(
     tokens: &[Token<'_>],
     index: usize,
@@ -379,7 +379,7 @@ fn block_keyword(tokens: &[Token<'_>], index: usize) -> Option<usize> {
             .map(|token| token.text)
     };
     let first = word(index)?;
-    // The second word of `transformed parameters` is no block of its own.
+    // The second word of `transformed parameters` is not a block of its own.
     if matches!(
         index.checked_sub(1).and_then(word),
         Some("transformed" | "generated")

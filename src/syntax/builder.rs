@@ -1,4 +1,4 @@
-//! What the tree builders share: spans in the source, and children without marks.
+//! Helpers of the tree builders: spans in the source, and children without marks.
 
 use pest::iterators::{Pair, Pairs};
 
@@ -8,12 +8,11 @@ use super::parse::Rule;
 use super::tokens::Token;
 use super::tree::{Ident, Span, StringLiteral};
 
-/// Turns what the grammar read into the tree, and collects what it accepted only
-/// to be refused here. The methods stand with the parts of the tree they build.
+/// Turns the parse of the grammar into the tree, and collects the forms that the grammar accepts
+/// only to be refused here. The methods are in the files of the parts of the tree that they build.
 ///
-/// A method gives `None` where the grammar promises a child and there is none,
-/// which would be a mistake in this crate; the statement is then left out with
-/// a message that says so.
+/// A method returns `None` where the grammar promises a child and there is none, which would be a
+/// bug in this crate; the statement is then dropped with a message that says so.
 pub(super) struct Builder<'a> {
     draft: &'a Draft,
     tokens: &'a [Token<'a>],
@@ -32,8 +31,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Where it stands in the source, from its first word to its last: pest's own
-    /// spans take in the blanks and comments that follow.
+    /// Its place in the source, from its first word to its last: pest's own spans include the
+    /// blanks and comments that follow.
     pub(super) fn span(&self, pair: &Pair<'_, Rule>) -> Span {
         let written = pair.as_span();
         let inside = self

@@ -49,7 +49,7 @@ impl Builder<'_> {
         for child in parts(pair) {
             match child.as_rule() {
                 Rule::identifier => name = Some(self.ident(&child)),
-                // `vector x[3]`: the type has them.
+                // `vector x[3]`: the type has taken them.
                 Rule::old_sizes if self.is_size_of(&child, &ty) => {}
                 Rule::old_sizes => {
                     let span = self.span(&child);
@@ -83,8 +83,8 @@ impl Builder<'_> {
         first.is_some_and(|size| written.start < size.span.start && size.span.end < written.end)
     }
 
-    /// `after_name` are the sizes behind the first declared name, where there are
-    /// any: they are the type's own if it has none and needs them.
+    /// `after_name` are the sizes behind the first declared name, where there are any: they become
+    /// the type's own if it has none and needs them.
     fn sized_type(
         &mut self,
         pair: Pair<'_, Rule>,
@@ -155,7 +155,7 @@ impl Builder<'_> {
         Some(())
     }
 
-    /// Every type has the sizes it needs after this: one mistake, one message.
+    /// After this, every type has the sizes that it needs, so that one mistake causes one message.
     fn count_sizes(&mut self, ty: &mut SizedType, keyword: Span, written: Option<(Span, String)>) {
         let name = ty.base.keyword();
         let (least, most) = size_count(ty.base);
@@ -193,12 +193,13 @@ impl Builder<'_> {
                 "write `{example}`, or `array[...] {example}` for an array"
             )),
         };
-        let diagnostic = match diagnostic.message.contains("and 1 are") {
-            true => Diagnostic {
+        let diagnostic = if diagnostic.message.contains("and 1 are") {
+            Diagnostic {
                 message: diagnostic.message.replace("and 1 are", "and one is"),
                 ..diagnostic
-            },
-            false => diagnostic,
+            }
+        } else {
+            diagnostic
         };
         self.diagnostics.push(diagnostic);
         if most == 0 {

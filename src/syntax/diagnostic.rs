@@ -1,4 +1,4 @@
-//! What is wrong with a program, where, and what to write instead.
+//! Messages about errors in a program, with their places and what to write instead.
 
 use super::tree::Span;
 
@@ -8,7 +8,7 @@ pub enum Severity {
     Warning,
 }
 
-/// One message about one place in the source, with second places as notes.
+/// One message about one place in the source, with further places as notes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable name of the kind of mistake, e.g. `S002`.
@@ -17,11 +17,11 @@ pub struct Diagnostic {
     pub message: String,
     /// The words at fault; empty for "something is missing here".
     pub span: Span,
-    /// What stands beside the caret; may be empty.
+    /// The text next to the caret; may be empty.
     pub label: String,
-    /// Second places in the source that the message speaks of.
+    /// Further places in the source that the message mentions.
     pub notes: Vec<(Span, String)>,
-    /// What to write instead.
+    /// Advice on what to write instead.
     pub help: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Diagnostic {
 }
 
 /// Line and column of a byte offset, both counted from one, columns in
-/// characters. An offset past the end stands at the end.
+/// characters. An offset past the end counts as the end.
 pub fn line_column(source: &str, offset: usize) -> (usize, usize) {
     let before = &source[..source.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

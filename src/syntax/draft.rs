@@ -1,16 +1,16 @@
 //! The working copy of a source while it is being repaired.
 //!
-//! A parser that stops at the first mistake reports one. Ours mends the mistake
-//! in a draft (puts in the missing `;`, blanks the statement that cannot be
-//! read) and parses again. The draft remembers what it put in, so that every
-//! place in it can be given as a place in the source.
+//! A parser that stops at the first mistake reports only one. This parser repairs the mistake in a
+//! draft (inserts the missing `;`, or blanks the statement that cannot be read) and parses again.
+//! The draft records its insertions, so that every place in it can be translated to a place in the
+//! source.
 
 use super::tree::Span;
 
 /// A change to the draft; offsets are the draft's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Edit {
-    /// Put this mark in at the offset.
+    /// Insert this mark at the offset.
     Insert(usize, &'static str),
     /// Write spaces over the span; line breaks stay.
     Blank(Span),

@@ -1,4 +1,4 @@
-//! What the grammar expected, in words of the language.
+//! The expectations of the grammar, in words of the language.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use super::parse::Rule;
 pub(super) fn in_words(expected: &HashSet<Rule>) -> String {
     let after_operand = expected.contains(&Rule::add);
     let operand = wants_operand(expected);
-    // After an operand `(`, `[`, `?` and `'` go without saying, and so do the
-    // brackets with which an expression may begin.
+    // After an operand `(`, `[`, `?` and `'` need no mention, nor do the brackets with which an
+    // expression may begin.
     let goes_without_saying = |rule: &Rule| match rule {
         Rule::open_paren | Rule::open_bracket => after_operand || operand,
         Rule::question | Rule::indexing => after_operand,
@@ -173,8 +173,7 @@ mod tests {
         assert_eq!(in_words(&HashSet::from([Rule::colon])), "`:`");
     }
 
-    /// Silent rules are never reported, and the end of the file is found rather
-    /// than expected.
+    /// Silent rules are never reported, and the end of the file is found, not expected.
     #[test]
     fn every_rule_has_a_name_for_readers() {
         let grammar = include_str!("../../grammar/dpm.pest");

@@ -1,9 +1,9 @@
-//! What a reader should be told when the grammar cannot read on.
+//! Explanations for readers when the grammar cannot continue.
 //!
-//! Pest says which rules it expected at the farthest place it reached. Whoever
-//! wrote the program wants to hear which of the few dozen usual slips it was.
-//! Each slip is one method of [`Scene`] that knows its own when it sees it; they
-//! are asked in turn, and when none does, the message is "expected ..., found ...".
+//! Pest says which rules it expected at the farthest place it reached. The author of the program
+//! wants to know which of a few dozen common mistakes it was. Each is recognised by one method of
+//! [`Scene`]; they are tried in turn, and if none matches, the message is "expected ..., found
+//! ...".
 
 mod declaration;
 mod expression;
@@ -23,8 +23,8 @@ use super::tokens::{Problem, Token, TokenKind};
 use super::tree::Span;
 use super::words;
 
-/// The mistake, how to mend it, and the statement it is in (all places in the
-/// draft); or a mistake that cannot be mended.
+/// The mistake, its repair, and the statement that contains it (all places in the draft); or a
+/// mistake that cannot be repaired.
 pub(super) fn explain(
     error: &Error<Rule>,
     text: &str,
@@ -49,13 +49,13 @@ pub(super) fn explain(
     let (first, last) = match extent {
         Some(extent) => extent,
         None if tokens.is_empty() => (0, 0),
-        // Nothing before a closing brace: the block goes as a whole.
+        // Nothing before a closing brace: the whole block is blanked.
         None => brackets
             .partner(index)
             .map_or((index, index), |open| (open.min(index), open.max(index))),
     };
-    let at = |place: usize| tokens.get(place).map(|token| token.span);
-    let within = match (at(first), at(last)) {
+    let span_of = |place: usize| tokens.get(place).map(|token| token.span);
+    let within = match (span_of(first), span_of(last)) {
         (Some(first), Some(last)) => first.to(last),
         _ => Span::new(text.len(), text.len()),
     };
@@ -74,7 +74,7 @@ pub(super) fn explain(
     }
 }
 
-/// The place where reading stopped, and what is around it.
+/// The place where reading stopped, and its surroundings.
 struct Scene<'a> {
     text: &'a str,
     tokens: &'a [Token<'a>],
@@ -89,7 +89,7 @@ struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     fn problem(&self) -> Problem {
-        // The more particular first.
+        // The more specific ones first.
         let slips: [fn(&Self) -> Option<Problem>; 41] = [
             Self::outside_of_blocks,
             Self::function_outside,
@@ -151,7 +151,7 @@ impl<'a> Scene<'a> {
         self.nth_before(1)
     }
 
-    /// The text from its beginning of the statement.
+    /// The token at this position in the statement.
     fn nth_of_statement(&self, count: usize) -> Option<&'a Token<'a>> {
         self.tokens.get(self.first + count)
     }
@@ -194,7 +194,7 @@ impl<'a> Scene<'a> {
             })
     }
 
-    /// Right after the token before.
+    /// The place right after the token before.
     fn gap(&self) -> Span {
         let end = self.previous().map_or(0, |token| token.span.end);
         Span::new(end, end)
@@ -226,7 +226,7 @@ impl<'a> Scene<'a> {
         Problem::new(diagnostic, edits)
     }
 
-    /// Something is put in, and reading goes on.
+    /// A mark is inserted, and reading continues.
     fn insert(&self, diagnostic: Diagnostic, mark: &'static str) -> Problem {
         Problem::new(diagnostic, vec![Edit::Insert(self.gap().end, mark)])
     }

@@ -10,8 +10,8 @@ use super::diagnostic::Diagnostic;
 use super::parse::Rule;
 use super::tree::{BinaryOperator, Expr, ExprKind, IndexExpr, Span, UnaryOperator};
 
-/// Operators that may stand above one another in one expression: readers of the
-/// tree recurse into it, and `1 + 1 + ...` is as deep as it is long.
+/// The most operators above one another in one expression: readers of the tree recurse into it, and
+/// `1 + 1 + ...` is as deep as it is long.
 const TALLEST: usize = 400;
 
 /// From the loosest to the tightest, as in stanc3's `parser.mly`: `\` and `%/%`
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Lisp, so that precedence is seen.
+    /// In Lisp notation, to show precedence.
     fn shape(expr: &Expr) -> String {
         let all = |list: &[Expr]| list.iter().map(shape).collect::<Vec<_>>().join(" ");
         let some = |e: &Option<Expr>| e.as_ref().map(shape).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! The formatter: a program in the one form that all programs have.
+//! The formatter: a program in its canonical form.
 //!
-//! `source` gives the words and marks with the comments between them, `layout`
-//! and `expression` walk the tree and say where lines may break, in the
-//! documents of `document`, and `print` breaks them where they must. Words and
-//! marks are those of the source, so numbers, texts and brackets stay as written.
+//! `source` supplies the words and marks with the comments between them, `layout` and `expression`
+//! walk the tree and mark where lines may break, in the documents of `document`, and `print` breaks
+//! them where necessary. Words and marks are those of the source, so numbers, texts and brackets
+//! stay as written.
 
 mod document;
 mod expression;
@@ -17,20 +17,19 @@ use super::tree::Span;
 use layout::Layout;
 use source::{Comment, Source};
 
-/// Lines are broken to stay within this, in characters. Comments and words that
-/// cannot be broken may be longer.
+/// The largest width of a line, in characters. Comments and words that cannot be broken may be
+/// longer.
 pub const LINE_WIDTH: usize = 100;
 
-/// The program as `dpm fmt` writes it; or what is wrong with it, since a program
-/// that cannot be read cannot be laid out.
+/// The program as `dpm fmt` writes it; or its errors, since a program that cannot be read cannot be
+/// formatted.
 ///
-/// The result means the same: its tree differs from that of `source` in nothing
-/// but places, and all comments are there in their order. To format it again
-/// changes nothing.
+/// The result means the same: its tree differs from that of `source` only in places, and all
+/// comments are present in their order. Formatting it again changes nothing.
 ///
 /// # Errors
 ///
-/// Everything that [`parse`](super::parse()) has to say, when there is anything.
+/// All diagnostics of [`parse`](super::parse()), if there are any.
 pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
     let parsed = parse(source);
     let program = match parsed.program {
@@ -46,23 +45,24 @@ pub fn format(source: &str) -> Result<String, Vec<Diagnostic>> {
         return Err(vec![lost(source)]);
     }
     if text.len() > LARGEST {
-        // Nested as deeply as it may be, all over, it would be mostly indent.
+        // A program nested as deeply as allowed throughout would be mostly indentation.
         return Err(vec![too_large(source, text.len())]);
     }
     if source.starts_with('\u{FEFF}') {
         text.insert(0, '\u{FEFF}');
     }
-    // The line ends of the first line are those of the file.
+    // The line ending of the first line is used for the whole file.
     let windows = source
         .find('\n')
         .is_some_and(|end| source[..end].ends_with('\r'));
-    Ok(match windows {
-        true => text.replace('\n', "\r\n"),
-        false => text,
+    Ok(if windows {
+        text.replace('\n', "\r\n")
+    } else {
+        text
     })
 }
 
-/// A formatter must never damage a program, so its work is looked over.
+/// A formatter must never damage a program, so its result is checked.
 fn same_words(before: &Source<'_>, after: &Source<'_>) -> bool {
     let comments = |source: &Source<'_>| -> Vec<String> {
         source

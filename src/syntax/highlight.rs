@@ -1,10 +1,10 @@
-//! What the pieces of a program's text are, for whoever shows it in colours.
+//! The kinds of the pieces of a program's text, for display in colours.
 
 use super::tokens::{TokenKind, tokens};
 use super::tree::Span;
 use super::words::{is_reserved, is_type};
 
-/// What a piece of a program is.
+/// The kind of a piece of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece {
     Comment,
@@ -14,11 +14,11 @@ pub enum Piece {
     Function,
     Number,
     Text,
-    /// Marks, other names, space, and what the language does not know.
+    /// Marks, other names, space, and anything unknown to the language.
     Plain,
 }
 
-/// The whole text in pieces, in order. Any text will do: what is no program is plain.
+/// The whole text in pieces, in order. Any text is allowed: text that is not a program is plain.
 pub fn pieces(source: &str) -> Vec<(Piece, Span)> {
     let (tokens, _) = tokens(source);
     let mut found = Vec::new();
@@ -47,7 +47,7 @@ pub fn pieces(source: &str) -> Vec<(Piece, Span)> {
     found
 }
 
-/// What stands between tokens: space, comments, and what is neither.
+/// The text between tokens: space, comments, and anything else.
 fn gap(source: &str, span: Span, found: &mut Vec<(Piece, Span)>) {
     let mut at = span.start;
     while at < span.end {

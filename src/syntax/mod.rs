@@ -1,17 +1,15 @@
 //! Text to syntax tree.
 //!
-//! [`parse`] reads a whole program, says everything that is wrong with it, and
-//! gives the tree of what it understood, so that the checker can go on. Every
-//! node knows its [`Span`]. [`render`] shows diagnostics as a compiler does.
+//! [`parse`] reads a whole program, reports all its errors, and returns the tree of the parts that
+//! it understood, so that the checker can continue. Every node knows its [`Span`]. [`render`] shows
+//! diagnostics as a compiler does.
 //!
 //! How it works, in the order of the files: [`tree`] is the result.
-//! `grammar/dpm.pest` reads; `expression`, `declaration`, `statement` and `block`
-//! turn what it read into the tree. When it cannot read on, `tokens` and
-//! `brackets` know the surroundings, `explain` says what is wrong and how to
-//! mend it in the `draft`, and `parse` tries again with the mended draft. `format`
-//! writes a program that was read in the one form that all have, and `highlight` tells
-//! its words apart for whoever shows them. `opening` tells programs from data that were given
-//! in the place of one.
+//! `grammar/dpm.pest` reads; `expression`, `declaration`, `statement` and `block` turn its parse
+//! into the tree. When it cannot continue, `tokens` and `brackets` know the surroundings, `explain`
+//! says what is wrong and how to repair it in the `draft`, and `parse` tries again with the
+//! repaired draft. `format` writes a program in its canonical form, and `highlight` classifies its
+//! words for display. `opening` distinguishes programs from data that were given in place of one.
 
 mod block;
 mod brackets;

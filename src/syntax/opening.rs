@@ -1,28 +1,29 @@
-//! Whether a text begins as a program does, before a line of it is shown.
+//! Whether a text begins like a program, before a line of it is shown.
 //!
-//! Whoever exchanges the model and the data gives a private table in place of a program, and
-//! messages about programs show their lines. So a text that is no program is refused without one.
+//! A user who swaps the model and the data gives a private table in place of a program, and
+//! messages about programs show their lines. So a text that is not a program is refused without
+//! showing any.
 
 use super::diagnostic::Diagnostic;
 use super::tokens::{Token, TokenKind, first_tokens};
 use super::tree::Span;
 use super::words;
 
-/// What to say of a text that does not begin with a block; `None` of one that does, or that holds
-/// nothing.
+/// The diagnostic for a text that does not begin with a block; `None` for one that does, or that is
+/// empty.
 ///
-/// The diagnostic holds nothing of the text, and is to be shown without it: its place is that of
-/// an empty source. A block's name may be misspelt, or its brace missing; whatever stands behind
-/// it is taken for a program.
+/// The diagnostic contains nothing of the text, and is to be shown without it: its place is that of
+/// an empty source. A block's name may be misspelt, or its brace missing; the text after it is
+/// assumed to be a program.
 pub fn not_a_program(source: &str) -> Option<Diagnostic> {
-    // Two words, a brace, and what shows that a brace is missing.
+    // Two words, a brace, and the tokens that show that a brace is missing.
     let (tokens, problems) = first_tokens(source, 5);
     let end = match block_head(&tokens) {
         Some(end) => end,
         None if tokens.is_empty() && problems.is_empty() => return None,
         None => 0,
     };
-    // Lines that begin with `#` are comments elsewhere, and are explained.
+    // Lines that begin with `#` are comments in other languages, and have their own message.
     let is_foreign_comment = |span: Span| source[span.start..].starts_with('#');
     let strange = |span: Span| span.start < end && !is_foreign_comment(span);
     if end > 0 && !problems.iter().any(|p| strange(p.diagnostic.span)) {
@@ -40,7 +41,7 @@ pub fn not_a_program(source: &str) -> Option<Diagnostic> {
     )
 }
 
-/// The end of what shows that a program begins, if it does.
+/// The end of the tokens that show the beginning of a program, if they do.
 fn block_head(tokens: &[Token]) -> Option<usize> {
     (1..=2).find_map(|count| {
         let (name, rest) = tokens.split_at_checked(count)?;

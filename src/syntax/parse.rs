@@ -1,4 +1,4 @@
-//! The parser: read, explain what cannot be read, mend it, read again.
+//! The parser: read, explain what cannot be read, repair it, read again.
 
 use pest::Parser;
 
@@ -11,11 +11,11 @@ use super::tokens::{Problem, tokens};
 use super::tree::{Program, Span};
 use super::unread;
 
-/// What is left of a source after parsing.
+/// The result of parsing a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// The program without the parts that could not be read; `None` when too
-    /// little is left to go on with.
+    /// The program without the parts that could not be read; `None` when too little is left to
+    /// continue.
     pub program: Option<Program>,
     /// In the order of the source.
     pub diagnostics: Vec<Diagnostic>,
@@ -24,8 +24,7 @@ pub struct Parsed {
 /// Reads a `.dpm` program and reports every mistake in its form.
 ///
 /// A source without diagnostics parses completely. With diagnostics, the program
-/// lacks the statements that could not be read, and the others are where they
-/// were.
+/// lacks the statements that could not be read, and the others keep their places.
 pub fn parse(source: &str) -> Parsed {
     if source.len() > LARGEST {
         return Parsed {
@@ -35,7 +34,7 @@ pub fn parse(source: &str) -> Parsed {
     }
     let mut draft = Draft::new(source);
     let mut diagnostics = Vec::new();
-    // Places in the source whose statements have been complained about.
+    // Places in the source whose statements have been reported.
     let mut spoiled: Vec<usize> = Vec::new();
     let mut program = None;
     let mut rest_is_cut = false;
@@ -64,7 +63,7 @@ pub fn parse(source: &str) -> Parsed {
                     });
                     let diagnostic = in_source(problem.diagnostic, &draft);
                     rest_is_cut |= problem.cuts_rest;
-                    // What we opened ourselves, or cut off, is not missed.
+                    // A bracket that we inserted, or cut off, is not reported.
                     let ours = diagnostic
                         .notes
                         .iter()
@@ -100,11 +99,11 @@ pub fn parse(source: &str) -> Parsed {
     }
 }
 
-/// More mistakes than this are not looked for: the file is hardly dpm.
+/// The most mistakes that are searched for: a file with more is hardly dpm.
 const MOST_REPAIRS: usize = 50;
 
-/// A program is read again after each repair, and takes memory of a hundred times
-/// its size, so that more bytes than these are refused.
+/// The largest program, in bytes: it is read again after each repair, and takes a hundred times its
+/// size in memory.
 pub(super) const LARGEST: usize = 1_000_000;
 
 fn too_large(source: &str) -> Diagnostic {
@@ -132,7 +131,7 @@ enum Reading {
         /// The statement that cannot be read, if it is one.
         within: Option<Span>,
     },
-    /// Nothing can be mended.
+    /// Nothing can be repaired.
     Stopped(Diagnostic),
 }
 
@@ -225,7 +224,7 @@ mod tests {
             .iter()
             .map(|statement| &source[statement.span.range()])
             .collect();
-        // The semicolon that was put in takes no room.
+        // The inserted semicolon takes no space.
         assert_eq!(written, ["a = 1", "c = 3;"]);
         assert_eq!(program.span.range(), 0..source.len());
     }

@@ -8,8 +8,7 @@ use super::diagnostic::{Diagnostic, Severity, line_column};
 use super::tree::Span;
 
 /// The diagnostics, by their place in the source and each once, in the manner of
-/// rustc; empty when there are none. After the first two hundred, only how many
-/// more there are.
+/// rustc; empty when there are none. After the first two hundred, only the number of the rest.
 ///
 /// `source` must be the text that was parsed; spans that do not fit into it are
 /// moved to its end.
@@ -42,14 +41,14 @@ pub fn render(diagnostics: &[Diagnostic], source: &str, file_name: &str, color: 
     reports.join("\n")
 }
 
-/// Diagnostics that are shown of one source: nobody reads more.
+/// The most diagnostics shown for one source: nobody reads more.
 const MOST: usize = 200;
 
-/// Bytes between the first and the last line of what is shown as it is written.
+/// The most bytes between the first and the last line of a source that is shown unchanged.
 const WHOLE: usize = 100_000;
 
-/// Bytes of a line that is shown as it is written, and of one that is cut, on
-/// both sides of the words at fault.
+/// The most bytes of a line that is shown unchanged, and of one that is cut, on both sides of the
+/// words at fault.
 const LONG_LINE: usize = 5_000;
 const AROUND: usize = 100;
 
@@ -98,9 +97,10 @@ fn one(diagnostic: &Diagnostic, source: &str, file_name: &str, renderer: &Render
         .annotations(
             notes.map(|(span, text)| AnnotationKind::Context.span(moved(span)).label(*text)),
         );
-    group = group.element(match is_whole {
-        true => snippet.path(file_name),
-        false => snippet,
+    group = group.element(if is_whole {
+        snippet.path(file_name)
+    } else {
+        snippet
     });
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help.as_str()));
@@ -110,12 +110,13 @@ fn one(diagnostic: &Diagnostic, source: &str, file_name: &str, renderer: &Render
     text
 }
 
-/// The lines that the span touches. The end of a file that ends with a line break
-/// stands on its last line.
+/// The lines that the span touches. The end of a file that ends with a line break belongs to its
+/// last line.
 fn lines_of(span: &Range<usize>, source: &str) -> Range<usize> {
-    let first = match span.start == source.len() {
-        true => source.strip_suffix('\n').unwrap_or(source).len(),
-        false => span.start,
+    let first = if span.start == source.len() {
+        source.strip_suffix('\n').unwrap_or(source).len()
+    } else {
+        span.start
     };
     let start = source[..first].rfind('\n').map_or(0, |end| end + 1);
     let end = source[span.end..].find('\n');

@@ -173,7 +173,7 @@ impl Builder<'_> {
         Some(Truncation { lower, upper, span })
     }
 
-    /// A call stands alone as a statement; anything else that does is a mistake.
+    /// A call may be a statement by itself; any other expression is a mistake.
     fn lone_expression(&mut self, expr: Expr) -> StatementKind {
         let at = expr.span;
         let diagnostic = match expr.kind {

@@ -4,8 +4,7 @@
 ///
 /// Letters missing, added, replaced or swapped each count one; up to a third of
 /// the word may differ (at least one letter, at most three), so that `x` is
-/// never taken for `y`. Case differences count nothing. The first of equally
-/// near candidates wins.
+/// never taken for `y`. Case differences do not count. The first of equally near candidates wins.
 pub fn did_you_mean<'a, I, S>(word: &str, candidates: I) -> Option<&'a str>
 where
     I: IntoIterator<Item = &'a S>,

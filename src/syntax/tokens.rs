@@ -1,8 +1,8 @@
-//! Words and marks of a source, and what is not one of them.
+//! Words and marks of a source, and everything else in it.
 //!
-//! The grammar reads the program. This list exists for messages: it says what
-//! stands before and after the place where the grammar gave up, which brackets
-//! belong together, and where a statement begins and ends.
+//! The grammar reads the program. This list exists for messages: it shows the tokens before and
+//! after the place where the grammar gave up, which brackets belong together, and where a statement
+//! begins and ends.
 
 use super::diagnostic::Diagnostic;
 use super::draft::Edit;
@@ -29,15 +29,16 @@ impl Token<'_> {
     }
 }
 
-/// Something that is no token, and how to read on.
+/// Text that is not a token, and how to continue.
 pub(super) struct Problem {
     pub(super) diagnostic: Diagnostic,
     pub(super) edits: Vec<Edit>,
-    /// The statement around it cannot be mended: say nothing more about it.
+    /// Whether the statement around it cannot be repaired, so that nothing more is reported about
+    /// it.
     pub(super) spoils_statement: bool,
-    /// Something that was opened is not closed before the file ends.
+    /// Whether something that was opened is not closed before the end of the file.
     pub(super) at_end: bool,
-    /// The rest of the file was taken out: what it would have closed is not missed.
+    /// Whether the rest of the file was removed, so that a missing closing mark is not reported.
     pub(super) cuts_rest: bool,
 }
 
@@ -60,12 +61,12 @@ impl Problem {
     }
 }
 
-/// All tokens, comments left out, and all that is not a token.
+/// All tokens without comments, and all problems.
 pub(super) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<Problem>) {
     first_tokens(text, usize::MAX)
 }
 
-/// The first `most` tokens, and all that is not a token before them.
+/// The first `most` tokens, and the problems before them.
 pub(super) fn first_tokens(text: &str, most: usize) -> (Vec<Token<'_>>, Vec<Problem>) {
     let mut scan = Scan {
         text,
@@ -79,7 +80,7 @@ pub(super) fn first_tokens(text: &str, most: usize) -> (Vec<Token<'_>>, Vec<Prob
     (scan.tokens, scan.problems)
 }
 
-/// The length of the mark with which the text begins: the longest there is.
+/// The length of the longest mark with which the text begins.
 fn mark_length(rest: &[u8]) -> Option<usize> {
     let second = rest.get(1).copied().unwrap_or(0);
     let third = rest.get(2).copied().unwrap_or(0);
@@ -236,7 +237,7 @@ impl<'a> Scan<'a> {
         let length = if first == '&' {
             1
         } else {
-            // A run of the same stranger is one mistake.
+            // A run of the same unknown character is one mistake.
             rest.chars()
                 .take_while(|&c| c == first)
                 .map(char::len_utf8)
@@ -279,8 +280,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What a character that the language does not have stands for: a mark to put in
-/// its place (`true`), or advice.
+/// The meaning of a character that is not in the language: a mark to replace it (`true`), or
+/// advice.
 fn meant(character: char) -> Option<(&'static str, bool)> {
     Some(match character {
         '\u{2212}' | '\u{2013}' | '\u{2014}' => ("-", true),

@@ -1,4 +1,4 @@
-//! The syntax tree: what was written, with the place where it was written.
+//! The syntax tree: the program as written, with the places in the source.
 //!
 //! Nothing is resolved here: names are text, sizes are expressions, and a
 //! program that parses may still be wrong in every other way. [`crate::check`]
@@ -31,24 +31,24 @@ impl Span {
     }
 }
 
-/// A name and where it stands.
+/// A name and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ident {
     pub name: String,
     pub span: Span,
 }
 
-/// A whole `.dpm` file. Blocks stand in the order of [`BlockKind`].
+/// A whole `.dpm` file. Blocks are in the order of [`BlockKind`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
     pub functions: Vec<Function>,
     /// The span of the `functions { ... }` block, where there is one.
     pub functions_span: Option<Span>,
     pub blocks: Vec<Block>,
-    /// Names in declarations that could not be read: they are there, and nothing
-    /// more is known of them.
+    /// Names in declarations that could not be read: they are declared, but nothing more is known
+    /// about them.
     pub unread: Vec<String>,
-    /// Whether nothing of the source is missing here.
+    /// Whether the whole source is in the tree.
     pub whole: bool,
     /// The span of the whole file.
     pub span: Span,
@@ -68,7 +68,7 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    /// Every kind, in the order in which the language wants them.
+    /// Every kind, in the order that the language requires.
     pub const ALL: [BlockKind; 9] = [
         BlockKind::Functions,
         BlockKind::Constants,
@@ -344,8 +344,8 @@ pub enum ExprKind {
     Real(f64),
     String(String),
     Variable(String),
-    /// `name(arguments)`; `conditioned` when the first is divided from the
-    /// others by a bar, as in `normal_lpdf(y | mu, sigma)`.
+    /// `name(arguments)`; `conditioned` when the first is separated from the others by a bar, as in
+    /// `normal_lpdf(y | mu, sigma)`.
     Call {
         name: Ident,
         arguments: Vec<Expr>,

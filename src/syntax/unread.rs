@@ -1,8 +1,7 @@
-//! Names in what could not be read.
+//! Names in text that could not be read.
 //!
-//! A declaration that is given up takes its name with it, and every use of the
-//! name would be one more message about nothing new. So the names are kept, and
-//! the checker is silent about them.
+//! When a declaration is dropped, every use of its name would cause one more message about the same
+//! error. So the names are kept, and the checker does not report them.
 
 use super::tokens::{TokenKind, tokens};
 use super::words;

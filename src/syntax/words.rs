@@ -3,7 +3,7 @@
 use super::suggestion::did_you_mean;
 use super::tree::{BaseType, BlockKind};
 
-/// Words that cannot be names. The grammar's `reserved` says the same.
+/// Words that cannot be names, as in the grammar's `reserved`.
 pub(super) const RESERVED: [&str; 35] = [
     "functions",
     "constants",
@@ -82,7 +82,7 @@ pub(super) fn block_kind(words: &[&str]) -> Option<BlockKind> {
         .find(|kind| kind.keyword() == joined)
 }
 
-/// The keyword of the block that is meant by a name that dpm does not have.
+/// The keyword of the block that an unknown name stands for.
 pub(super) fn meant_keyword(written: &str) -> Option<&'static str> {
     let keywords = BlockKind::ALL.map(BlockKind::keyword);
     let spaced = written.replace('_', " ");

@@ -16,7 +16,7 @@ impl Scene<'_> {
         if !is_outside {
             return None;
         }
-        // `model` and a brace are seen to by the brackets: this is something else.
+        // `model` and a brace are handled by the brackets: this is something else.
         let first = self.nth_of_statement(0)?;
         let diagnostic = if first.kind == TokenKind::Word && first.is("functions") {
             return None;
@@ -219,8 +219,8 @@ impl Scene<'_> {
         Some(self.give_up(diagnostic.help("write `factor(\"low\", \"high\") x;`")))
     }
 
-    /// Bounds that do not stand between `<` and `>` right after the name of the
-    /// type: `real x<lower=0>`, `vector[2]<lower=0> x`, `real[lower=0] x`.
+    /// Bounds that are not between `<` and `>` right after the name of the type: `real x<lower=0>`,
+    /// `vector[2]<lower=0> x`, `real[lower=0] x`.
     pub(super) fn bounds_out_of_place(&self) -> Option<Problem> {
         let first = self.nth_of_statement(0)?;
         if first.kind != TokenKind::Word || !words::is_type(first.text) {

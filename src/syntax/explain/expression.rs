@@ -115,10 +115,12 @@ impl Scene<'_> {
         let is_condition = self
             .nth_of_statement(0)
             .is_some_and(|first| matches!(first.text, "if" | "while"));
-        let help = match self.expects(Rule::close_paren) {
-            true if is_condition => "write `==` to compare",
-            true => "arguments have no names: write their values, in their order (`==` compares)",
-            false => "write `==` to compare; one statement assigns once",
+        let help = if !self.expects(Rule::close_paren) {
+            "write `==` to compare; one statement assigns once"
+        } else if is_condition {
+            "write `==` to compare"
+        } else {
+            "arguments have no names: write their values, in their order (`==` compares)"
         };
         Some(
             self.give_up(

@@ -8,7 +8,7 @@ use super::super::tree::Span;
 use super::super::words;
 use super::Scene;
 
-/// What those hear who write `y ~ 1 + x`.
+/// The advice for `y ~ 1 + x`.
 const FORMULA: &str = "there are no formulas: a distribution of what is left of `~` stands right of it, as in `y ~ normal(alpha + beta * x, sigma);`";
 
 impl Scene<'_> {
@@ -258,9 +258,10 @@ impl Scene<'_> {
             let is_formula = self
                 .token()
                 .is_some_and(|token| token.kind == TokenKind::Number || token.is("("));
-            let help = match is_formula {
-                true => FORMULA,
-                false => "as in `y ~ normal(mu, sigma);`",
+            let help = if is_formula {
+                FORMULA
+            } else {
+                "as in `y ~ normal(mu, sigma);`"
             };
             return Some(
                 self.give_up(

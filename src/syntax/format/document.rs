@@ -18,12 +18,12 @@ pub(super) enum Document<'a> {
     Blank,
     Comment(Comment<'a>),
     Sequence(Vec<Document<'a>>),
-    /// Lines that begin inside stand one step further to the right.
+    /// Lines that begin inside are indented by one more step.
     Indent(Box<Document<'a>>),
-    /// On one line where it fits; otherwise all its own lines are broken.
+    /// On one line if it fits; otherwise all its own lines are broken.
     Group {
         content: Box<Document<'a>>,
-        /// Something inside cannot stand on one line.
+        /// Whether something inside does not fit on one line.
         breaks: bool,
     },
 }
@@ -41,7 +41,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// A group that stands on one line but for what is inside its brackets.
+    /// A group that is on one line except for the contents of its brackets.
     pub(super) fn chain(parts: Vec<Document<'a>>) -> Self {
         let content = Document::Sequence(parts);
         Document::Group {

@@ -79,7 +79,7 @@ impl<'a> Layout<'a> {
         conditioned: bool,
     ) {
         if let ([only], false) = (arguments, conditioned) {
-            // Nothing follows that it could be taken for, so it need not stand back.
+            // Nothing that it could be confused with follows, so it need not be indented.
             return self.list(
                 parts,
                 ["(", ")"],
@@ -96,9 +96,10 @@ impl<'a> Layout<'a> {
             );
         }
         let (true, Some((variate, others))) = (conditioned, arguments.split_first()) else {
-            let style = match arguments.len() > 4 {
-                true => style(arguments),
-                false => Style::Each,
+            let style = if arguments.len() > 4 {
+                style(arguments)
+            } else {
+                Style::Each
             };
             return self.list(parts, ["(", ")"], arguments, style, Self::expression);
         };
@@ -152,8 +153,8 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Operands with operators of one precedence between them, as one list: the
-    /// first operand, and what follows it.
+    /// Operands with operators of one precedence between them, as one list: the first operand, and
+    /// the rest.
     fn chain(&mut self, expr: &Expr, operator: BinaryOperator) -> (Document<'a>, Parts<'a>) {
         let mut operands = Vec::new();
         let mut first = expr;
@@ -176,9 +177,10 @@ impl<'a> Layout<'a> {
         self.expression(&mut chain, first);
         let mut rest = Vec::new();
         for (operator, operand) in operands.into_iter().rev() {
-            match is_power(operator) {
-                true => self.space(&mut rest),
-                false => self.line(&mut rest),
+            if is_power(operator) {
+                self.space(&mut rest)
+            } else {
+                self.line(&mut rest)
             }
             self.word(&mut rest, operator.symbol());
             self.space(&mut rest);
@@ -188,7 +190,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Numbers and names fill lines; anything longer stands on a line of its own.
+/// Numbers and names fill lines; anything longer is on a line of its own.
 fn style(items: &[Expr]) -> Style {
     let short = |item: &Expr| match &item.kind {
         ExprKind::Unary { operand, .. } => {
@@ -199,9 +201,10 @@ fn style(items: &[Expr]) -> Style {
             ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Variable(_)
         ),
     };
-    match items.iter().all(short) {
-        true => Style::Filled,
-        false => Style::Each,
+    if items.iter().all(short) {
+        Style::Filled
+    } else {
+        Style::Each
     }
 }
 

@@ -7,28 +7,28 @@ use super::super::tree::{
 use super::document::Document;
 use super::source::{Comment, Position, Source};
 
-/// Walks the tree and the words of its source at the same pace: the tree says
-/// what belongs together, the source what is written.
+/// Walks the tree and the words of its source at the same pace: the tree says which words belong
+/// together, the source how they are written.
 ///
-/// A word that is not where the tree has it would be a mistake in this crate; it
-/// is remembered, and [`program`](Layout::program) then gives `None`.
+/// A word that is not where the tree has it would be a bug in this crate; it is recorded, and
+/// [`program`](Layout::program) then returns `None`.
 pub(super) struct Layout<'a> {
     source: &'a Source<'a>,
     /// The token to be written next.
     next: usize,
-    /// How many of the comments before it are written.
+    /// How many of the comments before it have been written.
     written: usize,
     lost: bool,
 }
 
 pub(super) type Parts<'a> = Vec<Document<'a>>;
 
-/// How the elements of a list stand on lines of their own.
+/// How the elements of a list are arranged on lines of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// One on each line.
     Each,
-    /// As many on a line as it holds.
+    /// As many on a line as fit.
     Filled,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Layout<'a> {
         self.word(parts, "}");
     }
 
-    /// Begins a line, after an empty one if there is one in the source.
+    /// Begins a line, after an empty one if the source has one.
     fn first_on_a_line(&mut self, parts: &mut Parts<'a>, first: bool) {
         let comments = self.comments();
         let newlines = comments.first().map_or(self.newlines(), |c| c.newlines);
@@ -322,8 +322,8 @@ impl<'a> Layout<'a> {
         self.word(parts, ")");
     }
 
-    /// What a loop or a condition governs. A body without braces stays on its
-    /// line or on the next, as written.
+    /// The body of a loop or a condition. Without braces it stays on its line or on the next, as
+    /// written.
     fn body(&mut self, parts: &mut Parts<'a>, body: &Statement) {
         if self.peek("{") || self.peek("profile") {
             self.joint(parts);
@@ -366,8 +366,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// A blank before what cannot begin a line; but a line of its own when a
-    /// comment forces it.
+    /// A blank before a token that cannot begin a line; or a line break when a comment forces it.
     fn joint(&mut self, parts: &mut Parts<'a>) {
         let forced = |comment: &Comment<'_>| comment.is_line() || !stands_inside(comment);
         if !self.comments().iter().any(forced) {
@@ -512,7 +511,7 @@ impl<'a> Layout<'a> {
         self.word(parts, close);
     }
 
-    /// What stands between brackets, with the comments before the closing one.
+    /// The contents of brackets, with the comments before the closing one.
     pub(super) fn closed(&mut self, mut inner: Parts<'a>) -> Document<'a> {
         self.trailing(&mut inner);
         if self
@@ -533,13 +532,13 @@ impl<'a> Layout<'a> {
         token.is_some_and(|token| token.is(text))
     }
 
-    /// The next token, which is this.
+    /// Writes the next token, which must be this.
     pub(super) fn word(&mut self, parts: &mut Parts<'a>, text: &str) {
         self.lost |= !self.peek(text);
         self.any(parts);
     }
 
-    /// The next token with the comments before it.
+    /// Writes the next token with the comments before it.
     pub(super) fn any(&mut self, parts: &mut Parts<'a>) {
         self.trailing(parts);
         self.leading(parts);
@@ -566,7 +565,7 @@ impl<'a> Layout<'a> {
         parts.push(Document::Soft);
     }
 
-    /// The comments before the next token that are not written yet.
+    /// The comments before the next token that have not been written yet.
     fn comments(&self) -> &'a [Comment<'a>] {
         let place = self.source.places.get(self.next);
         place
@@ -582,9 +581,8 @@ impl<'a> Layout<'a> {
             .map_or(0, |place| place.newlines)
     }
 
-    /// Comments that belong to the line of the token before. Whoever writes a
-    /// blank or a line break calls this first, so that such a comment stands
-    /// outside of what it follows.
+    /// Comments that belong to the line of the token before. Call this before a blank or a line
+    /// break is written, so that such a comment is outside the document that it follows.
     fn trailing(&mut self, parts: &mut Parts<'a>) {
         while let Some(comment) = self.comments().first() {
             match comment.position {
@@ -596,8 +594,8 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Before a brace that stands on a line of its own, comments on the line of
-    /// the statement before it belong to that.
+    /// Before a brace on a line of its own, comments on the line of the statement before it belong
+    /// to that statement.
     fn trailing_before_brace(&mut self, parts: &mut Parts<'a>) {
         while self.comments().first().is_some_and(|c| c.newlines == 0) {
             self.write_comment(parts, Position::Trailing);
@@ -621,7 +619,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// A comment that can stand in the middle of a line.
+/// Whether a comment can be in the middle of a line.
 fn stands_inside(comment: &Comment<'_>) -> bool {
     comment.position == Position::Inline
         && !comment.text.contains(['\n', '\r'])
@@ -629,13 +627,14 @@ fn stands_inside(comment: &Comment<'_>) -> bool {
 }
 
 fn line_break<'a>(newlines: usize, first: bool) -> Document<'a> {
-    match newlines > 1 && !first {
-        true => Document::Blank,
-        false => Document::Hard,
+    if newlines > 1 && !first {
+        Document::Blank
+    } else {
+        Document::Hard
     }
 }
 
-/// Holds no other statement.
+/// Whether it contains no other statement.
 fn is_simple(statement: &Statement) -> bool {
     !matches!(
         statement.kind,

@@ -37,11 +37,11 @@ enum Mode {
     Broken,
 }
 
-/// What was written last, when it was a comment.
+/// The kind of comment that was written last, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
-    /// The same line goes on.
+    /// The same line continues.
     Inline,
     /// Nothing more fits on the line.
     WholeLine,
@@ -54,13 +54,13 @@ struct Printer {
     line_start: usize,
     /// Characters on the current line.
     column: usize,
-    /// Of the part of the document that is being printed.
+    /// The indent of the part of the document that is being printed.
     indent: usize,
-    /// Of the current line.
+    /// The indent of the current line.
     line_indent: usize,
-    /// Whether anything, its indent included, stands on the current line.
+    /// Whether anything, including the indent, is on the current line.
     begun: bool,
-    /// Nothing but comments stands on the current line.
+    /// Whether the current line has only comments.
     only_comments: bool,
     comment: Before,
     /// Number of the current line, from zero.
@@ -106,8 +106,7 @@ impl Printer {
         }
     }
 
-    /// Whether the content, and what follows it up to the next place where the
-    /// line may be broken, stays within the line.
+    /// Whether the content, and the rest up to the next possible line break, fits on the line.
     fn fits(&self, content: &Document<'_>, rest: &[(usize, Mode, &Document<'_>)]) -> bool {
         let column = if self.begun {
             self.column
@@ -130,10 +129,10 @@ impl Printer {
             let width = match document {
                 Document::Text(text) => text.chars().count(),
                 Document::Comment(comment) => match comment.position {
-                    // Comments at the ends of lines may be as long as they are.
+                    // Comments at the ends of lines may have any length.
                     _ if comment.is_line() => return true,
                     Position::OwnLine => return true,
-                    // Up to its first line break, where there is one.
+                    // Up to its first line break, if it has one.
                     _ => match lines(comment.text).next().unwrap_or_default() {
                         all if all.len() == comment.text.len() => 1 + all.chars().count(),
                         first => return first.chars().count() < left,
@@ -179,8 +178,8 @@ impl Printer {
         }
     }
 
-    /// After a comment that takes the rest of its line, begins the next: below
-    /// the comment if that stands alone, else further in, as what goes on.
+    /// After a comment that takes the rest of its line, begins the next line: below the comment if
+    /// that is alone, otherwise indented as a continuation.
     fn make_room(&mut self) {
         if self.comment == Before::WholeLine {
             let indent = if self.only_comments {
@@ -268,7 +267,7 @@ impl Printer {
         self.line_indent = indent;
     }
 
-    /// Nothing stands before the first line, and no blanks at the end of any.
+    /// There is nothing before the first line, and no line ends with blanks.
     fn end_line(&mut self) {
         self.comment = Before::Nothing;
         self.only_comments = true;
@@ -285,8 +284,8 @@ impl Printer {
 }
 
 /// The lines of a comment that moves from one column to another. The lines after
-/// the first move with it; those of a comment with a star before each line stand
-/// below its star.
+/// the first move with it; those of a comment with a star before each line are placed below its
+/// star.
 fn shifted(text: &str, (from, to): (usize, usize)) -> Vec<String> {
     let stars = lines(text)
         .skip(1)

@@ -1,11 +1,11 @@
-//! Words and marks with what stands between them: comments and line breaks.
+//! Words and marks, and the comments and line breaks between them.
 
 use super::super::tokens::{Token, tokens};
 
-/// A source in pieces: nothing but blanks is left out.
+/// A source in pieces: only blanks are left out.
 pub(super) struct Source<'a> {
     pub(super) tokens: Vec<Token<'a>>,
-    /// What stands before each token, and at last before the end of the file.
+    /// The place before each token, and last the one before the end of the file.
     pub(super) places: Vec<Place<'a>>,
 }
 
@@ -21,9 +21,9 @@ pub(super) struct Comment<'a> {
     pub(super) text: &'a str,
     /// The column in the source where it begins, in characters from zero.
     pub(super) column: usize,
-    /// Line breaks between what stands before and the comment.
+    /// Line breaks between the previous token or comment and this comment.
     pub(super) newlines: usize,
-    /// Where it goes relative to the tokens around it.
+    /// Its position relative to the tokens around it.
     pub(super) position: Position,
 }
 
@@ -52,7 +52,7 @@ impl Comment<'_> {
     }
 }
 
-/// The lines of a text, whichever way they end.
+/// The lines of a text, with any line endings.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n')
         .map(|line| line.strip_suffix('\r').unwrap_or(line))
@@ -60,7 +60,7 @@ pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl<'a> Source<'a> {
-    /// Reads a source whose words and marks are all of the language.
+    /// Reads a source in which all words and marks belong to the language.
     pub(super) fn read(text: &'a str) -> Source<'a> {
         let (tokens, _) = tokens(text);
         let mut places = Vec::with_capacity(tokens.len() + 1);
@@ -78,16 +78,17 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What stands in `text[start..end]`, between two tokens.
+/// The place `text[start..end]` between two tokens.
 fn place<'a>(text: &'a str, start: usize, end: usize, columns: &mut Columns<'a>) -> Place<'a> {
     let mut found = Place::default();
     let mut at = start;
     while at < end {
         let rest = &text[at..end];
         if rest.starts_with("//") || rest.starts_with("/*") {
-            let length = match rest.starts_with("//") {
-                true => rest.find(['\n', '\r']),
-                false => rest[2..].find("*/").map(|end| end + 4),
+            let length = if rest.starts_with("//") {
+                rest.find(['\n', '\r'])
+            } else {
+                rest[2..].find("*/").map(|end| end + 4)
             };
             let comment = &rest[..length.unwrap_or(rest.len())];
             found.comments.push(Comment {
@@ -114,7 +115,7 @@ fn position(place: &mut Place<'_>, first: bool, last: bool) {
         Some(&newlines) => newlines,
         None => place.newlines + usize::from(last),
     };
-    // Those on the line of the token before, if that line ends with them.
+    // The comments on the line of the token before, if that line ends with them.
     let mut trailing = breaks.iter().take_while(|&&newlines| newlines == 0).count();
     if first || trailing > 0 && after(trailing - 1) == 0 {
         trailing = 0;
@@ -144,7 +145,7 @@ fn position(place: &mut Place<'_>, first: bool, last: bool) {
     }
 }
 
-/// The columns of places that are asked for from the first to the last.
+/// The columns of places, which must be queried in ascending order.
 struct Columns<'a> {
     text: &'a str,
     at: usize,

@@ -4,7 +4,7 @@ fn formatted(source: &str) -> String {
     format(source).unwrap_or_else(|said| panic!("{said:?}\n{source}"))
 }
 
-/// `source` becomes `expected`, and that stays.
+/// `source` becomes `expected`, which stays unchanged.
 fn becomes(source: &str, expected: &str) {
     assert_eq!(formatted(source), expected, "of {source}");
     assert_eq!(formatted(expected), expected);
@@ -83,7 +83,7 @@ fn long_lines_are_broken_where_they_belong_together() {
         &format!("y = {x} + {x} * {x} - {x} / {x};"),
         &format!("y = {x}\n  + {x} * {x}\n  - {x} / {x};"),
     );
-    // A lone argument does not stand further back.
+    // A single argument is not indented further.
     statements(
         &format!("y = f({x} + {x} * {x} - {x} / {x});"),
         &format!("y = f(\n  {x}\n  + {x} * {x}\n  - {x} / {x}\n);"),
@@ -119,7 +119,7 @@ fn numbers_fill_lines() {
 
 #[test]
 fn no_line_is_longer_than_it_need_be() {
-    // Each of these lines fits exactly, and with one more letter does not.
+    // Each of these lines fits exactly, but not with one more letter.
     for (before, after) in [
         ("x = f(", ", b);"),
         ("y ~ f(", ", b);"),
