@@ -80,16 +80,16 @@ pub trait Algebra {
         self.subtract(top, bottom)
     }
 
-    /// The number itself, where it is known already.
+    /// The number itself, if it is already known.
     fn known(&self, _a: Self::Scalar) -> Option<f64> {
         None
     }
 
-    /// Says that `value` is this form of `arguments`, for whoever bounds derivatives.
+    /// Notes that `value` is this form of `arguments`, for bounds on derivatives.
     fn note(&mut self, _value: Self::Scalar, _form: Form, _arguments: &[Self::Scalar]) {}
 
-    /// The element of this part of a table at `index`, which is 1, 2, ...; the
-    /// part's first element where there is no such one.
+    /// The element of this part of a table at `index`, which is 1, 2, ...; the part's first element
+    /// if there is no such index.
     fn pick(
         &mut self,
         table: &[Self::Scalar],
@@ -117,7 +117,7 @@ pub trait Algebra {
         }
     }
 
-    /// `log(sum(exp(x)))`; of nothing, minus infinity.
+    /// `log(sum(exp(x)))`; minus infinity without elements.
     fn log_sum_exp(&mut self, x: &[Self::Scalar]) -> Self::Scalar
     where
         Self: Sized,
@@ -126,7 +126,7 @@ pub trait Algebra {
     }
 
     /// The lower Cholesky factor of an `n` by `n` matrix, both column by column;
-    /// not a number where there is none. Reads the lower triangle.
+    /// NaN where there is none. Reads the lower triangle.
     fn cholesky(&mut self, n: usize, matrix: &[Self::Scalar]) -> Vec<Self::Scalar>
     where
         Self: Sized,

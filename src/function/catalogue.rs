@@ -9,20 +9,18 @@ use std::sync::LazyLock;
 use super::Unary;
 use super::signature::*;
 
-/// At which stages a function may be used.
+/// The stages at which a function may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stages {
     All,
     /// Constants and records: it has no derivative.
     WithoutParameters,
     Constants,
-    /// Reads the sizes of its arguments only, so that its value is a constant
-    /// whatever they depend on.
+    /// Reads only the sizes of its arguments, so that its value is a constant even if they are not.
     Shape,
 }
 
-/// One meaning of a name. A name may have several, told apart by their
-/// arguments.
+/// One meaning of a name. A name may have several, distinguished by their arguments.
 #[derive(Debug, Clone)]
 pub struct Function {
     pub name: &'static str,
@@ -48,7 +46,7 @@ macro_rules! functions {
             pub enum $group { $(#[doc = $documentation] $variant),* }
         )*
 
-        /// What a name of the language's library stands for.
+        /// The meaning of a name of the language's library.
         #[derive(Debug, Clone, Copy, PartialEq)]
         pub enum Builtin {
             Unary(Unary),
@@ -129,7 +127,7 @@ functions! {
         LogMultivariateGamma "lmgamma" (n, x) All "Logarithm of the multivariate gamma function of dimension n."
             (SIZE, REAL) -> REAL;
     }
-    /// Functions whose value alone is known, not their derivatives.
+    /// Functions without a known derivative.
     Special "Special functions of constants" {
         LowerGamma "gamma_p" (a, x) Constants "Regularised lower incomplete gamma function P(a, x)."
             (EACH, EACH) -> EACH;
@@ -363,7 +361,7 @@ functions! {
         Trace "trace" (x) All "Sum of the diagonal."
             (MATRIX) -> REAL;
     }
-    /// Decompositions, and what is solved with them.
+    /// Decompositions, and the solution of linear systems.
     Linear "Linear algebra" {
         Cholesky "cholesky_decompose" (a) All "The lower triangular L with L * L' = a, of a symmetric positive definite matrix; its lower triangle is read."
             (MATRIX) -> MATRIX;
@@ -511,12 +509,12 @@ static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
     functions
 });
 
-/// Every function; the meanings of one name need not stand together.
+/// Every function; the meanings of one name need not be adjacent.
 pub fn functions() -> &'static [Function] {
     &FUNCTIONS
 }
 
-/// The other names of functions, each with the one it stands for.
+/// The other names of functions, each with the name of the same function.
 pub fn synonyms() -> &'static [(&'static str, &'static str)] {
     SYNONYMS
 }

@@ -4,8 +4,7 @@ use super::catalogue::Elementwise;
 use super::{Algebra, Unary, unrolled};
 
 impl Elementwise {
-    /// The value, in any arithmetic. `arguments` are as many as the function
-    /// takes.
+    /// The value, in any arithmetic. The number of `arguments` is the one that the function takes.
     pub fn compose<A: Algebra>(self, a: &mut A, arguments: &[A::Scalar]) -> A::Scalar {
         let argument = |k: usize| arguments[k.min(arguments.len() - 1)];
         let (x, y) = (argument(0), argument(1));
@@ -15,7 +14,7 @@ impl Elementwise {
                 let difference = a.subtract(y, x);
                 let rest = a.unary(Unary::Log1mExp, difference);
                 let value = a.add(x, rest);
-                // log(exp(x) - 0), also where x is minus infinity itself.
+                // log(exp(x) - 0), even where x is minus infinity.
                 let nothing = a.constant(f64::NEG_INFINITY);
                 let none = a.equal(y, nothing);
                 a.select(none, x, value)

@@ -1,8 +1,8 @@
-//! Forms whose derivatives are known better than their parts tell.
+//! Forms with tighter bounds on their derivatives than their parts give.
 
 /// A function of several numbers that [`Algebra::note`](super::Algebra::note)
-/// recognises. A bound on its derivatives that is put together from bounds of its
-/// parts would be far too wide: the parts cancel.
+/// recognises. A bound on its derivatives from bounds on its parts would be far too wide: the parts
+/// cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     /// `log(sum(exp(x)))` of all arguments.

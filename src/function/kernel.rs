@@ -1,16 +1,15 @@
-//! Functions of whole vectors and matrices, with what pulls an adjoint back
-//! through them.
+//! Functions of whole vectors and matrices, and how an adjoint is pulled back through them.
 //!
-//! A kernel is one operation where the same in scalars would be hundreds. Numbers
-//! only: matrices lie column by column. No kernel fails: a matrix that is not
-//! positive definite, or is singular, gives what is not a number.
+//! A kernel is one operation where scalars would need hundreds. It works on plain numbers; matrices
+//! are stored column by column. No kernel fails: a matrix that is not positive definite, or is
+//! singular, gives NaN.
 
 use super::linear::{self, Lower};
 
 /// A function of one or two vectors that is differentiated as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kernel {
-    /// `log(sum(exp(x)))`; of nothing, minus infinity.
+    /// `log(sum(exp(x)))`; minus infinity without elements.
     LogSumExp,
     Softmax,
     Minimum,
@@ -30,7 +29,7 @@ pub enum Kernel {
         size: u32,
     },
     /// `left^-1 * right`, or with the transpose of `left`, which is lower
-    /// triangular (what stands above is not read).
+    /// triangular (the entries above the diagonal are not read).
     SolveLower {
         size: u32,
         columns: u32,
@@ -118,9 +117,8 @@ impl Kernel {
         }
     }
 
-    /// `into += adjoint * derivative` for each operand that is wanted. Where the
-    /// adjoint is zero, so is what it sends back, whatever stands there: a branch
-    /// not taken may hold an infinity.
+    /// `into += adjoint * derivative` for each requested operand. Where the adjoint is zero,
+    /// nothing is added, whatever the value: a branch not taken may be infinite.
     pub fn pull_back(
         self,
         left: &[f64],
@@ -198,7 +196,7 @@ impl Kernel {
                 let mut share = vec![0.0; x.len()];
                 softmax(x, &mut share);
                 for (d, s) in into.iter_mut().zip(share) {
-                    // Minus infinity everywhere: nothing moves it.
+                    // Minus infinity everywhere: the derivative is zero.
                     *d += if out[0] == f64::NEG_INFINITY {
                         0.0
                     } else {
@@ -227,7 +225,7 @@ impl Kernel {
                 }
             }
             Kernel::Product => {
-                // Products of what stands before and after: no division by zero.
+                // Products of the elements before and after: no division by zero.
                 let mut after = vec![1.0; x.len() + 1];
                 for k in (0..x.len()).rev() {
                     after[k] = after[k + 1] * x[k];
@@ -280,7 +278,7 @@ fn add(into: Option<&mut [f64]>, pulled: &[f64]) {
     }
 }
 
-/// The first position that no other beats; one that is not a number beats all.
+/// The first best position; NaN beats all other numbers.
 fn extreme(x: &[f64], better: impl Fn(f64, f64) -> bool) -> Option<usize> {
     let mut best = None;
     for (k, &v) in x.iter().enumerate() {
@@ -293,7 +291,7 @@ fn extreme(x: &[f64], better: impl Fn(f64, f64) -> bool) -> Option<usize> {
     best
 }
 
-/// The largest apart, and the rest relative to it.
+/// The largest separately, and the rest relative to it.
 fn log_sum_exp(x: &[f64]) -> f64 {
     let Some(largest) = extreme(x, |a, b| a > b) else {
         return f64::NEG_INFINITY;

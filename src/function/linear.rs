@@ -1,4 +1,4 @@
-//! Dense linear algebra on numbers, matrices held column by column.
+//! Dense linear algebra on numbers, with matrices stored column by column.
 
 /// `left * right` of sizes `[rows, inner, columns]`.
 pub fn product([rows, inner, columns]: [usize; 3], left: &[f64], right: &[f64], out: &mut [f64]) {
@@ -51,29 +51,31 @@ pub fn product_pull_right(
     }
 }
 
-/// The lower Cholesky factor, zero above the diagonal; not a number where the
-/// matrix is not positive definite. Reads the lower triangle.
+/// The lower Cholesky factor, zero above the diagonal; NaN where the matrix is not positive
+/// definite. Reads the lower triangle.
 pub fn cholesky(n: usize, matrix: &[f64], out: &mut [f64]) {
     out.fill(0.0);
     for j in 0..n {
         for i in j..n {
             let dot: f64 = (0..j).map(|k| out[i + k * n] * out[j + k * n]).sum();
             let rest = matrix[i + j * n] - dot;
-            out[i + j * n] = match i == j {
-                true if rest > 0.0 => rest.sqrt(),
-                true => f64::NAN,
-                false => rest / out[j + j * n],
+            out[i + j * n] = if i != j {
+                rest / out[j + j * n]
+            } else if rest > 0.0 {
+                rest.sqrt()
+            } else {
+                f64::NAN
             };
         }
     }
-    // One entry undefined, all of them: also those before the failing column.
+    // If one entry is undefined, all are, including those before the failing column.
     if (0..n).any(|j| out[j + j * n].is_nan()) {
         out.fill(f64::NAN);
     }
 }
 
-/// Adds what the adjoint of the factor sends back to the lower triangle of the
-/// matrix: S. P. Smith (1995), *Differentiation of the Cholesky algorithm*.
+/// Pulls the adjoint of the factor back to the lower triangle of the matrix: S. P. Smith (1995),
+/// *Differentiation of the Cholesky algorithm*.
 pub fn cholesky_pull_back(n: usize, factor: &[f64], adjoint: &[f64], into: &mut [f64]) {
     let mut f = adjoint.to_vec();
     for i in (0..n).rev() {
@@ -133,7 +135,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// `P A = L U`, by elimination with the largest of each column as pivot.
+/// `P A = L U`, by elimination with the largest element of each column as pivot.
 pub struct Factors {
     n: usize,
     /// `L` below the diagonal (of ones), `U` on it and above.
@@ -237,8 +239,8 @@ impl Factors {
     }
 }
 
-/// The derivative of the determinant by each entry. Through the inverse, or, of
-/// a singular matrix, minor by minor.
+/// The derivative of the determinant by each entry. Through the inverse, or, for a singular matrix,
+/// minor by minor.
 pub fn cofactors(n: usize, matrix: &[f64]) -> Vec<f64> {
     let factors = Factors::new(n, matrix);
     let determinant = factors.determinant();

@@ -1,10 +1,10 @@
 //! The built-in functions of the language: names, signatures, values and
 //! derivatives.
 //!
-//! This room knows numbers and types only. The checker asks [`catalogue`] for
-//! signatures, the model builds expression graphs from its entries, the density
-//! evaluates them and their derivatives over blocks of rows. A scalar function is
-//! added by one entry in [`unary`]; any other by one entry in [`catalogue`].
+//! This module deals only with numbers and types. The checker asks [`catalogue`] for signatures,
+//! the model builds expression graphs from its entries, the density evaluates them and their
+//! derivatives over blocks of rows. A scalar function is added by one entry in [`unary`]; any other
+//! by one entry in [`catalogue`].
 
 mod algebra;
 pub mod catalogue;

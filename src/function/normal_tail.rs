@@ -27,8 +27,8 @@ fn mills_ratio(x: f64) -> f64 {
     }
 }
 
-/// `1/(x + 2/(x + 3/(x + ...)))`: what Laplace's continued fraction (Abramowitz
-/// and Stegun 26.2.14) adds to x in one over Mills' ratio.
+/// `1/(x + 2/(x + 3/(x + ...)))`: the difference between one over Mills' ratio and x, by Laplace's
+/// continued fraction (Abramowitz and Stegun 26.2.14).
 fn mills_fraction(x: f64) -> f64 {
     (1..40).rev().fold(0.0, |rest, k| f64::from(k) / (x + rest))
 }
@@ -56,8 +56,8 @@ pub fn log_phi_derivative(x: f64) -> f64 {
     }
 }
 
-/// `log(Phi(x)/phi(x))`: what [`log_phi`] is above the log density, so that the
-/// two large squares need not be subtracted.
+/// `log(Phi(x)/phi(x))`: the difference between [`log_phi`] and the log density, without a
+/// subtraction of two large squares.
 pub fn log_phi_over_density(x: f64) -> f64 {
     if x < 0.0 {
         mills_ratio(-x).ln()

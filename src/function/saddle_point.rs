@@ -1,10 +1,10 @@
-//! What the saddle-point form of a density is made of.
+//! The parts of the saddle-point form of a density.
 //!
 //! Loader (2000), *Fast and accurate computation of binomial probabilities*:
 //! the logarithms of gamma functions and powers in a density of a count (or of a
-//! gamma, beta, ...) are each many times larger than what is left of them. With
-//! Stirling's formula for the former, what remains is a sum of deviances, none of
-//! which is negative, and of Stirling's errors, which are small.
+//! gamma, beta, ...) are each many times larger than their sum. With Stirling's formula for the
+//! former, what remains is a sum of deviances, none of which is negative, and of Stirling's errors,
+//! which are small.
 
 use super::HALF_LOG_TWO_PI;
 use super::special::digamma;
@@ -24,7 +24,7 @@ pub fn log1p_minus(x: f64) -> f64 {
     w * (2.0 * w * w * atanh_series(w * w, 14) - x)
 }
 
-/// `1/3 + w2/5 + w2^2/7 + ...`, so many terms: `(atanh(w)/w - 1)/w2`.
+/// `1/3 + w2/5 + w2^2/7 + ...` with this many terms: `(atanh(w)/w - 1)/w2`.
 fn atanh_series(w2: f64, terms: u32) -> f64 {
     (0..terms)
         .rev()

@@ -1,4 +1,4 @@
-//! The modified Bessel function I0 as the von Mises density wants it.
+//! The modified Bessel function I0 in the form needed by the von Mises density.
 
 use std::f64::consts::PI;
 
@@ -39,8 +39,8 @@ fn power_series(x: f64, n: u32) -> f64 {
     sum
 }
 
-/// `sqrt(2 pi x) exp(-x)` times I0(x), and times I0(x) - I1(x), the difference
-/// taken term by term (Abramowitz and Stegun 9.7.1).
+/// `sqrt(2 pi x) exp(-x)` times I0(x), and times I0(x) - I1(x), where the difference is computed
+/// term by term (Abramowitz and Stegun 9.7.1).
 fn asymptotic_difference(x: f64) -> (f64, f64) {
     let (mut i0, mut less_i1) = (1.0, 0.0);
     let (mut of_i0, mut of_i1) = (1.0, 1.0);

@@ -1,18 +1,17 @@
-//! What a built-in function accepts, and the type it gives.
+//! The argument types that a built-in function accepts, and its result type.
 
 use std::fmt;
 
 use super::types::{Base, Type};
 
-/// What may stand in one place of a signature.
+/// The types allowed at one place of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// This type; an `int` also where a `real` is wanted.
     Only(Type),
-    /// Any type, the same wherever the signature says so, inside so many array
-    /// dimensions.
+    /// Any type, the same at all such places of the signature, inside this many array dimensions.
     Same(usize),
-    /// The type of the `Same` before, ints made real.
+    /// The type of the previous `Same`, with reals instead of ints.
     SameReal,
     /// Numbers, applied element by element: all containers among the arguments
     /// are of one type, which is the result's.
@@ -51,7 +50,7 @@ pub struct Signature {
     pub result: Pattern,
 }
 
-/// What a signature has learnt from the arguments before.
+/// The types inferred from the previous arguments.
 #[derive(Default)]
 struct Known {
     same: Option<Type>,
@@ -60,7 +59,7 @@ struct Known {
 
 impl Signature {
     /// The type of a call with arguments of these types, or the position of the
-    /// first that does not fit. The numbers of arguments agree.
+    /// first that does not fit. The number of arguments must be right.
     pub fn result(&self, arguments: &[Type]) -> Result<Type, usize> {
         let mut known = Known::default();
         for (k, (pattern, &ty)) in self.arguments.iter().zip(arguments).enumerate() {
@@ -81,8 +80,8 @@ impl Signature {
         })
     }
 
-    /// What this signature wants in place `k`, in words, after arguments of
-    /// these types.
+    /// A description of the type that this signature expects at place `k`, after arguments of these
+    /// types.
     pub fn wanted(&self, k: usize, arguments: &[Type]) -> String {
         let mut known = Known::default();
         for (pattern, &ty) in self.arguments.iter().zip(arguments).take(k) {

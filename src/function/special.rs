@@ -36,9 +36,8 @@ pub fn inv_logit(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// `exp(x)`, kept positive and finite: what a lower bound of zero promises, also
-/// where `exp` itself under- or overflows. Densities at 0 and at infinity need
-/// not be numbers.
+/// `exp(x)`, kept positive and finite, as a lower bound of zero promises, even where `exp` itself
+/// under- or overflows. Densities at 0 and at infinity need not be numbers.
 pub fn positive_exp(x: f64) -> f64 {
     x.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
 }
@@ -56,18 +55,18 @@ pub fn inside(y: f64, low: f64, high: f64, derivative: f64) -> f64 {
     if low < y && y < high { derivative } else { 0.0 }
 }
 
-/// Derivative of [`inv_logit`], also where the function itself rounds to 1.
+/// Derivative of [`inv_logit`], even where the function itself rounds to 1.
 pub fn inv_logit_derivative(x: f64) -> f64 {
     let e = (-x.abs()).exp();
     e / ((1.0 + e) * (1.0 + e))
 }
 
-/// `1 / sqrt(2)` to twice the digits of an f64: what the first part misses.
+/// The low part of `1 / sqrt(2)`, for twice the digits of an f64.
 const FRAC_1_SQRT_2_REST: f64 = -4.833_646_656_726_456e-17;
 
 /// Standard normal distribution function, through `erfc` so that the lower
 /// tail keeps its relative accuracy. There the rounding of `x / sqrt(2)` alone
-/// would cost as many ulps as `x` squared; its first-order effect is taken out.
+/// would cost as many ulps as `x` squared; its first-order effect is removed.
 pub fn normal_cdf(x: f64) -> f64 {
     let z = -x * FRAC_1_SQRT_2;
     let value = 0.5 * libm::erfc(z);
@@ -78,7 +77,7 @@ pub fn normal_cdf(x: f64) -> f64 {
     value - missed * (-z * z).exp() / PI.sqrt()
 }
 
-/// Standard normal density; the rounding of `x * x` is taken out as above.
+/// Standard normal density; the effect of rounding `x * x` is removed as above.
 pub fn normal_density(x: f64) -> f64 {
     let square = x * x;
     let value = (-0.5 * square).exp() / (2.0 * PI).sqrt();
@@ -88,7 +87,7 @@ pub fn normal_density(x: f64) -> f64 {
     value * (1.0 - 0.5 * x.mul_add(x, -square))
 }
 
-/// `exp(-x * x)`, the rounding of `x * x` taken out.
+/// `exp(-x * x)`, without the effect of rounding `x * x`.
 pub fn exp_minus_square(x: f64) -> f64 {
     let square = x * x;
     let value = (-square).exp();

@@ -26,7 +26,7 @@ impl Type {
     pub const ROW_VECTOR: Type = Type::scalar(Base::RowVector);
     pub const MATRIX: Type = Type::scalar(Base::Matrix);
 
-    /// The base type itself, in no array.
+    /// The base type itself, without arrays.
     pub const fn scalar(base: Base) -> Type {
         Type { base, array: 0 }
     }
@@ -46,7 +46,7 @@ impl Type {
         self.array == 0 && matches!(self.base, Base::Int | Base::Real)
     }
 
-    /// The same container, of reals where it is of ints.
+    /// The same container, with reals instead of ints.
     pub fn real(self) -> Type {
         Type {
             base: match self.base {
@@ -57,8 +57,8 @@ impl Type {
         }
     }
 
-    /// Whether a value of type `other` may stand where this type is wanted:
-    /// the same type, or an `int` for a `real`.
+    /// Whether a value of type `other` may be used where this type is expected: the same type, or
+    /// an `int` for a `real`.
     pub fn accepts(self, other: Type) -> bool {
         self == other
             || (self.base == Base::Real && other.base == Base::Int && self.array == other.array)

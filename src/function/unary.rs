@@ -5,8 +5,8 @@
 
 use super::{normal_tail, saddle_point, scaled_bessel, special};
 
-/// What the derivative of a function is computed from. Whatever is not named
-/// here need not be kept (or even computed) for the reverse sweep.
+/// The values from which the derivative of a function is computed. Others need not be kept (or even
+/// computed) for the reverse sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DerivativeUses {
     Nothing,
@@ -17,7 +17,7 @@ pub enum DerivativeUses {
 /// `(input, output, adjoint, into)`, all of one length.
 pub type PullBack = fn(&[f64], &[f64], &[f64], &mut [f64]);
 
-/// Everything the other rooms want to know about a scalar function.
+/// All that other modules need to know about a scalar function.
 pub struct UnaryDefinition {
     /// The name under which a model calls it; empty for operators.
     pub name: &'static str,
@@ -56,8 +56,8 @@ macro_rules! unary_functions {
                             for (((d, &a), &x), &y) in
                                 into.iter_mut().zip(adjoint).zip(input).zip(output)
                             {
-                                // A branch not taken sends back zero, also where
-                                // its derivative is infinite.
+                                // A branch not taken sends back zero, even where its derivative is
+                                // infinite.
                                 *d += if a == 0.0 { 0.0 } else { a * derivative(x, y) };
                             }
                         }

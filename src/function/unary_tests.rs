@@ -21,7 +21,7 @@ fn functions_with_fixtures_match_mpmath() {
         let definition = function.definition();
         let ours = (definition.value)(x);
         let slope = (definition.derivative)(x, ours);
-        // Relative, or what a unit in the argument's last place changes.
+        // Relative, or the effect of one unit in the argument's last place.
         let ulp = 2.0 * f64::EPSILON * x.abs();
         let allowed = 3e-14 * value.abs() + ulp * derivative.abs();
         assert!(

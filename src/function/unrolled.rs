@@ -1,11 +1,11 @@
 //! Functions of small vectors and matrices written out in scalars, for values
-//! that differ from record to record. Matrices lie column by column.
+//! that differ from record to record. Matrices are stored column by column.
 
 use super::{Algebra, Unary};
 
-/// `log(sum(exp(x)))`, to a rounding of the largest entry or of 1: for log
-/// densities nothing more is needed. An entry of minus infinity counts nothing and sends
-/// nothing back; where all are, so is the result, and nothing moves it.
+/// `log(sum(exp(x)))`, to a rounding of the largest entry or of 1: more is not needed for log
+/// densities. An entry of minus infinity adds nothing and has derivative zero; where all are, so is
+/// the result, with derivative zero.
 pub fn log_sum_exp<A: Algebra>(a: &mut A, x: &[A::Scalar]) -> A::Scalar {
     let never = a.constant(f64::NEG_INFINITY);
     if let [x, y] = *x {
@@ -38,7 +38,7 @@ pub fn log_sum_exp<A: Algebra>(a: &mut A, x: &[A::Scalar]) -> A::Scalar {
 }
 
 /// `log(exp(x) + exp(y))`: the larger one plus log1p(exp(smaller - larger)).
-/// Exact gradients also where the two are equal, and no infinity minus infinity.
+/// Its gradients are exact even where the two are equal, and there is no infinity minus infinity.
 pub fn log_add_exp<A: Algebra>(a: &mut A, x: A::Scalar, y: A::Scalar) -> A::Scalar {
     let y_less_x = a.subtract(y, x);
     let x_less_y = a.subtract(x, y);
@@ -119,8 +119,8 @@ fn less_products<A: Algebra>(
     rest
 }
 
-/// The lower Cholesky factor; not a number where the matrix is not positive
-/// definite. Reads the lower triangle.
+/// The lower Cholesky factor; NaN where the matrix is not positive definite. Reads the lower
+/// triangle.
 pub fn cholesky<A: Algebra>(a: &mut A, n: usize, matrix: &[A::Scalar]) -> Vec<A::Scalar> {
     let zero = a.constant(0.0);
     let undefined = a.constant(f64::NAN);
@@ -169,7 +169,7 @@ pub fn solve_lower<A: Algebra>(
     x
 }
 
-/// A matrix and right-hand sides, brought to upper triangular form.
+/// A matrix and right-hand sides, reduced to upper triangular form.
 struct Eliminated<S> {
     upper: Vec<S>,
     right: Vec<S>,
@@ -294,7 +294,7 @@ mod tests {
     const GENERAL: [f64; 9] = [0.0, 1.3, -0.5, 2.0, -0.4, 0.7, 0.6, 1.7, 2.0];
     const RIGHT: [f64; 6] = [1.0, -2.0, 0.3, 0.9, 0.1, -0.8];
 
-    /// What is written out in scalars is what the kernels compute.
+    /// The functions written out in scalars agree with the kernels.
     #[test]
     fn scalars_agree_with_the_kernels() {
         let kernel = |k: Kernel, left: &[f64], right: &[f64]| {

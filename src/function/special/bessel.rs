@@ -82,7 +82,7 @@ pub fn modified_bessel_second_kind(v: f64, x: f64) -> f64 {
         return f64::NAN;
     }
     let n = v.abs();
-    // exp(-x) taken out, so that a large x does not underflow early.
+    // With exp(-x) factored out, so that a large x does not underflow early.
     let step = 0.05;
     let (mut k0, mut k1) = (0.5, 0.5);
     for i in 1..2000 {

@@ -107,8 +107,8 @@ const FAR_TAIL: Ratio = (
 mod tests {
     use super::*;
 
-    /// A wrong digit in a coefficient shows: each branch is met, on both sides.
-    /// The values are mpmath's, 50 digits, of the double nearest to each p.
+    /// A wrong digit in a coefficient would show: each branch is tested, on both sides. The values
+    /// are mpmath's, 50 digits, of the double nearest to each p.
     #[test]
     fn equals_mpmath() {
         for (p, z) in MPMATH {

@@ -37,7 +37,7 @@ const NODES: [(f64, f64); 5] = [
 ];
 
 fn integral(h: f64, a: f64) -> f64 {
-    // The integrand lives within a few times 1/h.
+    // The integrand is negligible beyond a few times 1/h.
     let upper = if h > 0.0 { a.min(9.0 / h) } else { a };
     let pieces = 8;
     let half = 0.5 * upper / f64::from(pieces);
