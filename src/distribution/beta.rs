@@ -28,9 +28,8 @@ pub(super) fn log_density<'a, A: Algebra>(
     log_density_by_total(y, alpha, beta, alpha + beta)
 }
 
-/// The log density, `total` being alpha + beta: with A for it,
-/// alpha beta/(A y (1 - y)) times the binomial probability of alpha successes in
-/// A trials at chance y.
+/// The log density, where `total` is alpha + beta: with A for it, alpha beta/(A y (1 - y)) times
+/// the binomial probability of alpha successes in A trials at chance y.
 pub(super) fn log_density_by_total<'a, A: Algebra>(
     y: Quantity<'a, A>,
     alpha: Quantity<'a, A>,

@@ -28,7 +28,7 @@ pub(super) fn log_density<'a, A: Algebra>(
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
     let [mu, kappa] = numbers(arguments);
-    // A mean of 0 or 1 leaves nothing to draw.
+    // With a mean of 0 or 1 there is nothing to draw.
     if mu == 0.0 || mu == 1.0 {
         return Ok(vec![mu]);
     }

@@ -34,7 +34,7 @@ pub(super) fn log_density<'a, A: Algebra>(
         failures.at_least(1.0),
         trials.at_least(1.0),
     );
-    // theta less y/N, from the end that is nearer.
+    // theta - y/N, computed from the nearer end.
     let apart = failures.less(y).choose(failures / n - rest, theta - y / n);
     let successes = Outcome {
         times: some,

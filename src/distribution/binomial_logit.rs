@@ -34,7 +34,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     let y = trials.less(y).choose(trials, y);
     let failures = trials - y;
     let n = trials.at_least(1.0);
-    // The rarer outcome: so often, and at these log-odds.
+    // The rarer outcome: its count and its log-odds.
     let successes_rarer = failures.less(y).equals(0.0);
     let rarer = successes_rarer.choose(y, failures);
     let sign = successes_rarer.choose(y.constant(1.0), y.constant(-1.0));
@@ -46,8 +46,8 @@ pub(super) fn log_density<'a, A: Algebra>(
         .above(0.5)
         .choose(((rarer - others) / others).ln_1p(), odds.ln());
     let off = log_odds - observed;
-    // The odds ratio less one, times the part: both forms are exact where this
-    // is one, and each fails far on its own side.
+    // The odds ratio less one, times the part: both forms are exact where this is one, and each
+    // fails far out on one side.
     let weighted = part * off.apply(Unary::Expm1);
     let near = n * weighted.ln_1p_minus() + rarer * off.exp_m1_minus();
     let entropy = -part * observed - rest.ln();

@@ -45,7 +45,7 @@ pub(super) fn log_ccdf<'a, A: Algebra>(
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
     let [mu, sigma] = numbers(arguments);
-    // From the median outwards, so that both tails are drawn to the end.
+    // From the median outwards, so that both tails are covered completely.
     let tail = 1.0 / (0.5 * PI * open_unit(rng)).tan();
     let sign = if open_unit(rng) < 0.5 { -1.0 } else { 1.0 };
     Ok(vec![mu + sign * sigma * tail])

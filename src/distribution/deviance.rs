@@ -2,17 +2,16 @@
 //! probabilities*).
 //!
 //! The log densities of counts, and of gamma, beta, Dirichlet and t variates,
-//! are differences of logarithms of gamma functions that are each far larger
-//! than what is left: at counts of 1e9 seven digits are lost. Written as
-//! Stirling's errors and deviances they lose none.
+//! are differences of logarithms of gamma functions that are each far larger than the result: at
+//! counts of 1e9 seven digits are lost. Written as Stirling's errors and deviances they lose none.
 
 use super::quantity::Quantity;
 use crate::function::{Algebra, Form, HALF_LOG_TWO_PI};
 
 type Q<'a, A> = Quantity<'a, A>;
 
-/// `rate - x + x log(x/rate)`, `log_ratio` being log(rate/x). Never negative; zero
-/// where the two are equal, and not a difference of large numbers near there.
+/// `rate - x + x log(x/rate)`, where `log_ratio` is log(rate/x). Never negative; zero where the two
+/// are equal, and not a difference of large numbers near there.
 pub(super) fn poisson_deviance<'a, A: Algebra>(
     x: Q<'a, A>,
     rate: Q<'a, A>,
@@ -23,8 +22,8 @@ pub(super) fn poisson_deviance<'a, A: Algebra>(
     off.abs().below(0.5).choose(near, rate - x - x * log_ratio)
 }
 
-/// One of the two outcomes of a binomial probability: how often it came, and the
-/// ratio of what was expected to that, less one and as a logarithm.
+/// One of the two outcomes of a binomial probability: its count, and the ratio of the expected
+/// count to that, minus one and as a logarithm.
 pub(super) struct Outcome<'a, A: Algebra> {
     pub times: Q<'a, A>,
     pub off: Q<'a, A>,
@@ -37,8 +36,8 @@ pub(super) fn minus_deviance<'a, A: Algebra>(
     one: &Outcome<'a, A>,
     other: &Outcome<'a, A>,
 ) -> Q<'a, A> {
-    // Where both are far off, the logarithms themselves. Else less the `off`,
-    // which cancel in the sum and hide what is left where they are small.
+    // Where both are far off, the logarithms themselves. Otherwise minus the `off`, which cancel in
+    // the sum and would hide the rest where they are small.
     let far = |o: &Outcome<'a, A>| o.off.abs().above(0.5);
     let small = |o: &Outcome<'a, A>| o.off.below(-0.5);
     let plain = |o: &Outcome<'a, A>| o.times * small(o).choose(o.log_ratio, o.off.ln_1p());
@@ -47,14 +46,12 @@ pub(super) fn minus_deviance<'a, A: Algebra>(
     (far(one) * far(other)).choose(plain(one) + plain(other), less(one) + less(other))
 }
 
-/// `log(x^x exp(-x) / Gamma(x + 1))` of x > 0: what a Poisson log density is at
-/// its own mean.
+/// `log(x^x exp(-x) / Gamma(x + 1))` of x > 0: a Poisson log density at its own mean.
 pub(super) fn log_poisson_at_mean<A: Algebra>(x: Q<'_, A>) -> Q<'_, A> {
     -x.stirling_error() - 0.5 * x.ln() - HALF_LOG_TWO_PI
 }
 
-/// The log density of a Poisson count, by its rate. For a count of zero the rate
-/// alone is left.
+/// The log density of a Poisson count, by its rate. For a count of zero only the rate is left.
 pub(super) fn log_poisson<'a, A: Algebra>(y: Q<'a, A>, rate: Q<'a, A>) -> Q<'a, A> {
     let none = y.below(1.0);
     let count = y.at_least(1.0);
@@ -65,8 +62,8 @@ pub(super) fn log_poisson<'a, A: Algebra>(y: Q<'a, A>, rate: Q<'a, A>) -> Q<'a, 
     log_poisson_at_mean(count).unless(none, 0.0) - deviance
 }
 
-/// The log of a binomial coefficient times `p^y (1 - p)^m`, p being y/(y + m): what
-/// a binomial log density is at its own mean. Zero where y or m is.
+/// The log of a binomial coefficient times `p^y (1 - p)^m`, where p is y/(y + m): a binomial log
+/// density at its own mean. Zero where y or m is.
 pub(super) fn log_binomial_at_mean<'a, A: Algebra>(y: Q<'a, A>, m: Q<'a, A>) -> Q<'a, A> {
     let (some, others) = (y.at_least(1.0), m.at_least(1.0));
     let trials = some + others;
@@ -80,8 +77,7 @@ pub(super) fn log_binomial_at_mean<'a, A: Algebra>(y: Q<'a, A>, m: Q<'a, A>) -> 
 
 /// `lgamma(x + h) - lgamma(x)` for h >= 0.
 ///
-/// With Stirling's formula for both, and `log(1 + h/x)` taken apart where it is
-/// small.
+/// With Stirling's formula for both, and `log(1 + h/x)` split where it is small.
 pub(super) fn log_gamma_ratio<'a, A: Algebra>(x: Q<'a, A>, h: Q<'a, A>) -> Q<'a, A> {
     let part = h / x;
     let end = x + h;
@@ -91,8 +87,7 @@ pub(super) fn log_gamma_ratio<'a, A: Algebra>(x: Q<'a, A>, h: Q<'a, A>) -> Q<'a,
 }
 
 /// The log density at y = 0 of a family that behaves as `y^(shape - 1)` there, with
-/// this value where the shape is 1. Zero where y is below: that is for the support
-/// to say.
+/// this value where the shape is 1. Zero where y is below: the support handles that.
 pub(super) fn at_zero<'a, A: Algebra>(y: Q<'a, A>, shape: Q<'a, A>, value: Q<'a, A>) -> Q<'a, A> {
     value
         .unless(shape.above(1.0), f64::NEG_INFINITY)

@@ -24,8 +24,8 @@ pub(super) static FAMILY: Family = Family {
     draw,
 };
 
-/// Gamma variates given their sum. On the simplex derivatives agree along it: the
-/// density is that of y/sum(y), but for the product of the y below it.
+/// Gamma variates given their sum. On the simplex derivatives agree along it: the density is that
+/// of y/sum(y), except for the product of the y below it.
 pub(super) fn log_density<'a, A: Algebra>(
     y: Container<'_, Quantity<'a, A>>,
     [alpha]: [Container<'_, Quantity<'a, A>>; 1],

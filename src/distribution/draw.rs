@@ -1,4 +1,4 @@
-//! Draws: what every family's `draw` shares.
+//! Draws: the code shared by every family's `draw`.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Binomial, Distribution, Gamma, Poisson, StandardNormal};
@@ -9,7 +9,7 @@ use super::family::{Argument, Container, Domain, Family, Kind};
 /// the elements of a vector, array or matrix (column by column).
 pub(super) type Draw = fn(&mut dyn Rng, &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError>;
 
-/// Why nothing can be drawn.
+/// The reason why nothing can be drawn.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum DrawError {
     #[error("`{argument}` of `{family}` is {found}, but {wanted}")]
@@ -114,13 +114,13 @@ pub fn named_sizes<S>(kind: Kind, value: &Container<'_, S>) -> Vec<(&'static str
     }
 }
 
-/// What is wrong with an argument's value, if anything.
+/// A description of what is wrong with an argument's value, if anything.
 fn outside(
     domain: Domain,
     value: &Container<'_, f64>,
     arguments: &[Container<'_, f64>],
 ) -> Option<String> {
-    let of = |at: usize| arguments[at].elements[0];
+    let argument = |at: usize| arguments[at].elements[0];
     let each = |fits: &dyn Fn(f64) -> bool| {
         value
             .elements
@@ -134,12 +134,12 @@ fn outside(
         Domain::Positive => each(&|x| x > 0.0 && x.is_finite()),
         Domain::NonNegative => each(&|x| x >= 0.0 && x.is_finite()),
         Domain::Unit => each(&|x| (0.0..=1.0).contains(&x)),
-        Domain::Above(at) => each(&|x| x > of(at) && x.is_finite()),
-        Domain::From(at) => each(&|x| x >= of(at) && x.is_finite()),
-        Domain::Between(low, high) => each(&|x| (of(low)..=of(high)).contains(&x)),
+        Domain::Above(at) => each(&|x| x > argument(at) && x.is_finite()),
+        Domain::From(at) => each(&|x| x >= argument(at) && x.is_finite()),
+        Domain::Between(low, high) => each(&|x| (argument(low)..=argument(high)).contains(&x)),
         Domain::Binary => each(&|x| x == 0.0 || x == 1.0),
         Domain::Counts => each(&|x| x >= 0.0 && whole(x)),
-        Domain::CountsTo(at) => each(&|x| (0.0..=of(at)).contains(&x) && whole(x)),
+        Domain::CountsTo(at) => each(&|x| (0.0..=argument(at)).contains(&x) && whole(x)),
         Domain::Categories(..) => each(&|x| x >= 1.0 && whole(x)),
         Domain::Simplex => {
             let sum: f64 = value.elements.iter().sum();
@@ -195,7 +195,7 @@ pub(super) fn numbers<const N: usize>(arguments: &[Container<'_, f64>]) -> [f64;
 
 /// A number strictly between 0 and 1.
 pub(super) fn open_unit(rng: &mut dyn Rng) -> f64 {
-    // 52 random bits and a half: neither end is ever drawn.
+    // 52 random bits plus a half, so that neither end is ever drawn.
     ((rng.random::<u64>() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
 }
 
@@ -203,9 +203,9 @@ pub(super) fn standard_normal(rng: &mut dyn Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// The logarithm of a Gamma(shape, 1) draw, which for small shapes is far below
-/// what an f64 can hold: for shape < 1, G(shape) = G(shape + 1) U^(1/shape)
-/// (Marsaglia and Tsang 2000, section 6).
+/// The logarithm of a Gamma(shape, 1) draw, since for small shapes the draw is far below the range
+/// of an f64: for shape < 1, G(shape) = G(shape + 1) U^(1/shape) (Marsaglia and Tsang 2000, section
+/// 6).
 pub(super) fn log_gamma(rng: &mut dyn Rng, shape: f64) -> f64 {
     let (above_one, rest) = if shape < 1.0 {
         (shape + 1.0, open_unit(rng).ln() / shape)
@@ -218,7 +218,7 @@ pub(super) fn log_gamma(rng: &mut dyn Rng, shape: f64) -> f64 {
     }
 }
 
-/// A Beta(alpha, beta) draw and its complement, both exact in their tails.
+/// A Beta(alpha, beta) draw and its complement, both accurate in their tails.
 pub(super) fn beta(rng: &mut dyn Rng, alpha: f64, beta: f64) -> (f64, f64) {
     let log_odds = log_gamma(rng, alpha) - log_gamma(rng, beta);
     let inv_logit = crate::function::special::inv_logit;
@@ -249,7 +249,7 @@ pub(super) fn poisson(
     }
 }
 
-/// A Binomial draw; `failure` is one minus `success`, where one minus is not
+/// A Binomial draw; `failure` is one minus `success`, given separately since the subtraction is not
 /// exact. The rarer of the two is counted.
 pub(super) fn binomial(
     rng: &mut dyn Rng,
@@ -275,5 +275,5 @@ pub(super) fn linear_predictor(arguments: &[Container<'_, f64>]) -> f64 {
     arguments[1].number() + products.map(|(x, b)| x * b).sum::<f64>()
 }
 
-/// More rows than any correlation matrix that fits the memory.
+/// More rows than any correlation matrix that fits into memory.
 pub(super) const LARGEST_MATRIX: f64 = 3000.0;

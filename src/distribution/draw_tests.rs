@@ -1,7 +1,7 @@
-//! Draws against the densities, which the fixtures hold fast.
+//! Draws compared with the densities, which are checked by the fixtures.
 //!
-//! Every test has its seed; a wrong sampler, not chance, fails it. At these
-//! thresholds chance would in fewer than one of 1e7 runs of the whole file.
+//! Every test has its seed; a wrong sampler, not chance, fails it. At these thresholds chance would
+//! fail fewer than one of 1e7 runs of the whole file.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -57,9 +57,9 @@ fn of_numbers(name: &str, given: &Given, seed: u64) -> Vec<f64> {
     draws(name, given, seed).into_iter().map(|d| d[0]).collect()
 }
 
-/// Pearson's statistic of counts against probabilities, the last cell being the
-/// rest of both; fails beyond the 1e-9 quantile (Wilson and Hilferty 1931). A cell
-/// of probability 0.05 that is off by a tenth is found.
+/// Pearson's statistic of counts against probabilities, where the last cell is the rest of both;
+/// fails beyond the 1e-9 quantile (Wilson and Hilferty 1931). A cell of probability 0.05 that is
+/// off by a tenth is found.
 fn fits(what: &str, counts: &[usize], probabilities: &[f64]) {
     let inside: f64 = probabilities.iter().sum();
     let counted: usize = counts.iter().sum();
@@ -70,7 +70,7 @@ fn fits(what: &str, counts: &[usize], probabilities: &[f64]) {
     let cell = |observed: usize, p: f64| {
         let expected = p * DRAWS as f64;
         let square = (observed as f64 - expected).powi(2);
-        // A rest of almost nothing may hold almost nothing.
+        // An almost empty rest may have almost no counts.
         square / expected.max(1.0)
     };
     let statistic: f64 = counts
@@ -142,8 +142,8 @@ fn counts_fit(what: &str, drawn: &[f64], mass: &dyn Fn(f64) -> f64) {
     fits(what, &counts, &probabilities);
 }
 
-/// Arguments for every family whose draws are numbers: ordinary ones, and those
-/// at which samplers go wrong.
+/// Arguments for every family whose draws are numbers: ordinary ones, and those for which samplers
+/// tend to fail.
 fn arguments_of(name: &str) -> Vec<Given> {
     let several = |list: &[&[f64]]| list.iter().map(|values| numbers(values)).collect();
     match name {
@@ -279,8 +279,8 @@ fn draws_of_vectors_follow_their_margins() {
     }
 }
 
-/// Every correlation of an LKJ matrix of size K is on -1..1 what a
-/// beta(eta + K/2 - 1, eta + K/2 - 1) is on 0..1.
+/// Every correlation of an LKJ matrix of size K has on -1..1 the distribution that beta(eta + K/2 -
+/// 1, eta + K/2 - 1) has on 0..1.
 #[test]
 fn correlations_follow_their_margins() {
     let given = numbers(&[4.0, 1.5]);
@@ -307,7 +307,7 @@ fn correlations_follow_their_margins() {
 }
 
 /// At the arguments of the fixtures, the extreme ones among them, draws are
-/// finite and where the density is not zero; or too large, which is said.
+/// finite and where the density is not zero; or too large, which is an error.
 #[test]
 fn extreme_arguments_give_draws_or_a_reason() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);

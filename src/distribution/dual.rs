@@ -28,8 +28,8 @@ impl Dual {
     }
 }
 
-/// Forward-mode differentiation. As in the graphs, what has no derivative takes
-/// none from a branch that is not taken, also where that would be infinite.
+/// Forward-mode differentiation. As in the graphs, a branch that is not taken has no derivative,
+/// even where it would be infinite.
 pub struct Duals;
 
 impl Duals {

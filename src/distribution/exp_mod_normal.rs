@@ -51,9 +51,9 @@ pub(super) fn log_ccdf<'a, A: Algebra>(
     larger + (-(normal - kernel).abs()).ln_1p_exp()
 }
 
-/// `-z b + b^2/2 + log Phi(z - b)`, z = d/sigma and b = lambda sigma. Below b it is
-/// the normal log density of z and what `log Phi(z - b)` is above the log density of
-/// z - b: the squares cancel by hand.
+/// `-z b + b^2/2 + log Phi(z - b)`, z = d/sigma and b = lambda sigma. Below b it is the normal log
+/// density of z plus the difference between `log Phi(z - b)` and the log density of z - b: the
+/// squares are cancelled by hand.
 fn log_kernel<'a, A: Algebra>(
     d: Quantity<'a, A>,
     sigma: Quantity<'a, A>,

@@ -1,12 +1,11 @@
-//! What every family says about itself: names, kinds of value, domains.
+//! The description of every family: names, kinds of value, domains.
 
 use std::fmt;
 
 use super::draw::Draw;
 
 /// The kind of a variate or argument. The letters in `Vector("K")` and the like
-/// name sizes: where two stand for the same size, they must agree, and `K` is at least
-/// one.
+/// name sizes: where two name the same size, they must agree, and `K` is at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One integer; an array of them stands for as many statements.
@@ -77,7 +76,7 @@ pub enum Domain {
     CountsTo(usize),
     /// 1, 2, ... up to a size of that name, plus a number.
     Categories(&'static str, usize),
-    /// Not negative, adding up to one.
+    /// Not negative, with sum one.
     Simplex,
     /// Increasing.
     Ordered,
@@ -97,7 +96,7 @@ pub struct Argument {
     pub name: &'static str,
     pub kind: Kind,
     pub domain: Domain,
-    /// What it is called, e.g. "inverse scale".
+    /// Its meaning, e.g. "inverse scale".
     pub meaning: &'static str,
 }
 
@@ -129,7 +128,7 @@ pub struct Family {
     pub(super) variate: Kind,
     pub(super) support: Domain,
     pub(super) arguments: &'static [Argument],
-    /// Where `_rng` takes other arguments than the density.
+    /// The arguments of `_rng`, where they differ from those of the density.
     pub(super) draw_arguments: Option<&'static [Argument]>,
     pub(super) draw: Draw,
 }
@@ -173,7 +172,7 @@ impl Family {
         self.draw_arguments.unwrap_or(self.arguments)
     }
 
-    /// What an argument may be, in words, e.g. "sigma > 0 (scale)".
+    /// The domain of an argument in words, e.g. "sigma > 0 (scale)".
     pub fn domain_in_words(&self, argument: &Argument) -> String {
         let words = self.words(argument.name, argument.domain);
         format!("{words} ({})", argument.meaning)
@@ -188,7 +187,7 @@ impl Family {
         }
     }
 
-    /// As it is called: `normal(real mu, real sigma)`.
+    /// Its signature: `normal(real mu, real sigma)`.
     pub fn signature(&self) -> String {
         let arguments: Vec<_> = self
             .arguments
@@ -229,8 +228,8 @@ impl Family {
     }
 }
 
-/// The elements of one value: a number is 1 by 1, a vector K by 1, and a matrix
-/// lies column by column.
+/// The elements of one value: a number is 1 by 1, a vector K by 1, and a matrix is stored column by
+/// column.
 #[derive(Debug, Clone, Copy)]
 pub struct Container<'a, S> {
     pub elements: &'a [S],

@@ -1,5 +1,5 @@
-//! Every family against mpmath: values and derivatives at ordinary points and in
-//! the extreme tails (tests/fixtures/distributions/make.py).
+//! Every family compared with mpmath: values and derivatives at ordinary points and in the extreme
+//! tails (tests/fixtures/distributions/make.py).
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use super::*;
 
 /// A relative error of this size, or ...
 const RELATIVE: f64 = 1e-12;
-/// ... what so many units in the last places of the arguments change. A density
-/// whose logarithm is the difference of 1e8 and 1e8 cannot do better: its
-/// arguments do not say more. A derivative may also be off by what the value is,
-/// over a relative change of its argument.
+/// ... the effect of this many units in the last places of the arguments. A density whose logarithm
+/// is the difference of 1e8 and 1e8 cannot be more accurate: its arguments carry no more
+/// information. A derivative may also be off by the error of the value over a relative change of
+/// its argument.
 const UNITS: f64 = 8.0;
 
 /// One line of densities.json or tails.json.
@@ -121,7 +121,7 @@ fn all_match(rows: Vec<Row>, relative: f64) {
         let plain = evaluate(&mut Numbers, &row, &row.given);
         let mut check = |what: String, ours: f64, theirs: f64, conditioning: f64| {
             let allowed = relative * theirs.abs() + UNITS * f64::EPSILON * conditioning;
-            // Also where ours is not a number.
+            // This also covers NaN.
             let agrees = ours == theirs || (ours - theirs).abs() <= allowed;
             if !agrees {
                 wrong.push(format!(
@@ -170,7 +170,7 @@ fn every_family_has_fixtures() {
     }
 }
 
-/// Values outside of a domain, in place of an element of it.
+/// Values outside a domain, in place of an element of it.
 fn outside(domain: Domain, row: &Row) -> Vec<f64> {
     let of = |at: usize| row.given[at + 1].0[0];
     let size = |letter: &str| {
@@ -192,7 +192,7 @@ fn outside(domain: Domain, row: &Row) -> Vec<f64> {
         Domain::CountsTo(at) => vec![-1.0, of(at) + 1.0, of(at) + 1e6],
         Domain::Categories(letter, more) => vec![0.0, -3.0, (size(letter) + more + 1) as f64],
         Domain::Simplex => vec![-0.5, 7.0],
-        // Of every number, and of matrices, one element says nothing.
+        // For all real numbers, and for matrices, one element cannot be outside.
         _ => Vec::new(),
     }
 }
@@ -221,7 +221,7 @@ fn outside_their_domain_arguments_have_no_density() {
     for row in density_rows() {
         let family = FAMILIES[row.family];
         for (k, argument) in family.arguments.iter().enumerate() {
-            // How many trials there were is checked with the counts.
+            // The number of trials is checked with the counts.
             if argument.kind == Kind::Int {
                 continue;
             }

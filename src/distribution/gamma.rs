@@ -36,8 +36,8 @@ pub(super) fn log_density<'a, A: Algebra>(
         + beta.domain_positive()
 }
 
-/// The log density of log y, where `y beta` is this and its logarithm that: alpha
-/// times a Poisson probability of alpha at that rate.
+/// The log density of log y, from `y beta` and its logarithm: alpha times a Poisson probability of
+/// alpha at that rate.
 pub(super) fn kernel<'a, A: Algebra>(
     alpha: Quantity<'a, A>,
     rate: Quantity<'a, A>,

@@ -76,7 +76,7 @@ use quantity::Quantity;
 use rand::Rng;
 use std::cell::RefCell;
 
-/// Which side of a point.
+/// A side of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tail {
     /// At or below it: `_lcdf`.
@@ -92,9 +92,9 @@ macro_rules! families {
 
         static HAS_CDF: &[bool] = &[$(has_cdf!($($cdf)?)),*];
 
-        /// The log density (nats), normalised: minus infinity outside the
-        /// support, NaN for arguments outside their domain. Variate and
-        /// arguments are one value each. `family` is an index into [`FAMILIES`].
+        /// The log density (nats), normalised: minus infinity outside the support, NaN for
+        /// arguments outside their domain. Variate and arguments are one value each. `family` is an
+        /// index into [`FAMILIES`].
         pub fn log_density<A: Algebra>(
             family: usize,
             algebra: &mut A,
@@ -286,7 +286,7 @@ pub fn lookup(name: &str) -> Option<usize> {
     FAMILIES.iter().position(|f| f.name == name)
 }
 
-/// The functions that a family gives to expressions.
+/// The functions that a family provides for expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// `_lpdf`, `_lpmf`, and Stan's unnormalised `_lupdf`, `_lupmf`, which are the
@@ -312,7 +312,7 @@ const ENDINGS: &[(&str, Function, Option<bool>)] = &[
     ("_rng", Function::Draw, None),
 ];
 
-/// What a name such as `normal_lpdf` stands for.
+/// The meaning of a name such as `normal_lpdf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilyFunction {
     pub family: usize,

@@ -44,8 +44,8 @@ pub(super) fn log_density_by_logs<'a, A: Algebra>(
     let total = count + phi;
     let (spread, over) = (1.0 + mu / phi, count / phi);
     let log_over = over.ln_1p();
-    // phi trials of y + phi failed: their ratio to what was expected, and that
-    // of the y others.
+    // phi trials of y + phi failed: the ratio of the expected number to that, and the same for the
+    // y others.
     let log_failures = log_over - log_spread;
     let failures = Outcome {
         times: phi,

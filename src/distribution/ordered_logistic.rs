@@ -22,7 +22,7 @@ pub(super) static FAMILY: Family = Family {
 };
 
 /// With a = eta - c[y - 1] and b = eta - c[y], `inv_logit(a) - inv_logit(b)` is
-/// `inv_logit(a) inv_logit(-b) (1 - exp(b - a))`: no difference of near numbers, and
+/// `inv_logit(a) inv_logit(-b) (1 - exp(b - a))`: no difference of close numbers, and a factor of
 /// one where a cutpoint is missing at either end.
 pub(super) fn log_density<'a, A: Algebra>(
     y: Container<'_, Quantity<'a, A>>,
@@ -32,7 +32,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     let cutpoints = padded(eta, c.elements);
     let last = c.elements.len() + 1;
     let (low, high) = (y.pick(&cutpoints, 0..last), y.pick(&cutpoints, 1..last + 1));
-    // The last factor is of the two cutpoints alone.
+    // The last factor depends only on the two cutpoints.
     let gaps: Vec<_> = cutpoints
         .windows(2)
         .map(|c| (c[0] - c[1]).ln_1m_exp())
@@ -56,7 +56,7 @@ pub(super) fn padded<'a, A: Algebra>(
     padded
 }
 
-/// The category in which `eta` and a noise fall.
+/// The category into which the sum of `eta` and a noise falls.
 pub(super) fn draw_by_latent(
     arguments: &[Container<'_, f64>],
     noise: f64,

@@ -1,4 +1,4 @@
-//! Numbers with which densities are written as they stand in a book.
+//! Numbers with operators, so that densities are written as in a textbook.
 
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Range, Sub};
@@ -35,12 +35,12 @@ impl<'a, A: Algebra> Quantity<'a, A> {
         self.with(|a| a.constant(value))
     }
 
-    /// The number itself, where it is known already.
+    /// The number itself, if it is already known.
     pub fn known(self) -> Option<f64> {
         self.algebra.borrow().known(self.scalar)
     }
 
-    /// The same number, with a note of what it is; see [`Algebra::note`].
+    /// The same number, with a note of its form; see [`Algebra::note`].
     pub fn noted<const N: usize>(self, form: Form, arguments: [Self; N]) -> Self {
         let arguments = arguments.map(|a| a.scalar);
         self.algebra
@@ -87,7 +87,7 @@ impl<'a, A: Algebra> Quantity<'a, A> {
         self.apply(Unary::Expm1Minus)
     }
 
-    /// What Stirling's formula for `lgamma(x + 1)` leaves out.
+    /// The error of Stirling's formula for `lgamma(x + 1)`.
     pub fn stirling_error(self) -> Self {
         self.apply(Unary::StirlingError)
     }
@@ -160,8 +160,8 @@ impl<'a, A: Algebra> Quantity<'a, A> {
         self.with(|a| a.log_sum_exp(&scalars(x)))
     }
 
-    /// The lower Cholesky factor of a matrix, column by column; read from its
-    /// lower triangle, and not a number unless positive definite.
+    /// The lower Cholesky factor of a matrix, column by column; read from its lower triangle, and
+    /// NaN unless positive definite.
     pub fn cholesky(self, matrix: Container<'_, Self>) -> Vec<Self> {
         let n = matrix.rows;
         self.all(|a| a.cholesky(n, &scalars(matrix.elements)))
@@ -182,8 +182,8 @@ impl<'a, A: Algebra> Quantity<'a, A> {
     }
 
     /// Zero where it is at or above the limit, else minus infinity. Support
-    /// checks are *added* to a log density, so that those that concern only the
-    /// record stand apart from the terms that change with the parameters.
+    /// checks are *added* to a log density, so that those that concern only the record stay
+    /// separate from the terms that change with the parameters.
     pub fn support_from(self, limit: Self) -> Self {
         self.less(limit)
             .choose(self.constant(f64::NEG_INFINITY), self.constant(0.0))

@@ -23,8 +23,8 @@ pub(super) static FAMILY: Family = Family {
 
 /// With x = nu/2, `lgamma(x + 1/2) - lgamma(x) - log(2 pi x)/2` is
 /// `x (log1p(1/(2x)) - 1/(2x)) - log(2 pi)/2` and the difference of two Stirling
-/// errors. Where z^2 < nu the kernel is written as z^2/2 and what the logarithm
-/// leaves, so that its derivative in nu survives as nu grows.
+/// errors. Where z^2 < nu the kernel is written as z^2/2 and the rest of the logarithm, so that its
+/// derivative in nu survives as nu grows.
 pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [nu, mu, sigma]: [Quantity<'a, A>; 3],
@@ -47,7 +47,7 @@ pub(super) fn log_density<'a, A: Algebra>(
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {
     let [nu, mu, sigma] = numbers(arguments);
-    // Normal / sqrt(chi-square / nu), the root taken of the logarithm.
+    // Normal / sqrt(chi-square / nu), with the root computed from the logarithm.
     let log_scale = 0.5 * ((0.5 * nu).ln() - draw::log_gamma(rng, 0.5 * nu));
     Ok(vec![mu + sigma * standard_normal(rng) * log_scale.exp()])
 }

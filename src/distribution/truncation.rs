@@ -6,8 +6,8 @@ use super::quantity::Quantity;
 use super::{Algebra, Container, Domain, FAMILIES, Tail, log_density, log_tail};
 use crate::function::Unary;
 
-/// What truncation adds to a log density: minus infinity outside the ends, which
-/// are included, and minus the log probability of lying between them.
+/// The term that truncation adds to a log density: minus infinity outside the ends, which are
+/// included, and minus the log probability between them.
 ///
 /// Only for families with [`super::has_cdf`].
 pub fn log_truncation<A: Algebra>(
@@ -17,7 +17,7 @@ pub fn log_truncation<A: Algebra>(
     arguments: &[A::Scalar],
     (lower, upper): (Option<A::Scalar>, Option<A::Scalar>),
 ) -> A::Scalar {
-    // What lies below the lower end: of a count, all up to the one before it.
+    // The part below the lower end: for a count, all values up to the one before it.
     let below = lower.map(|lower| {
         let step = f64::from(FAMILIES[family].variate.is_int());
         let step = algebra.constant(step);
@@ -34,8 +34,8 @@ pub fn log_truncation<A: Algebra>(
     let y = quantity(variate);
     let inside = match (up_to.map(quantity), after.map(quantity), both) {
         (Some(up_to), Some(after), Some((before, beyond))) => {
-            // Each a difference of probabilities of the same tail: that of the
-            // tail in which the ends lie does not cancel.
+            // Each is a difference of probabilities of one tail: the one for the tail in which the
+            // ends lie does not cancel.
             let lower_tail = up_to + (quantity(before) - up_to).ln_1m_exp();
             let upper_tail = after + (quantity(beyond) - after).ln_1m_exp();
             up_to.less(after).choose(lower_tail, upper_tail)
@@ -58,15 +58,15 @@ pub fn sums_masses(family: usize) -> bool {
     counts && FAMILIES[family].is_scalar()
 }
 
-/// Sums of more masses than this are refused.
+/// The most masses in a sum.
 pub const MOST_MASSES: f64 = 1000.0;
 
 /// The log probability of a count from `low` to `high`, ends included, as the sum of
-/// its masses, none of which is negative; without a `high`, of one that is not
-/// zero, `low` being 1, or of any.
+/// its masses, none of which is negative; without a `high`, that of a count above zero (`low` is
+/// 1), or of any count.
 ///
-/// `None` where that would be the complement of a sum, which cancels, or where
-/// there are more than [`MOST_MASSES`].
+/// `None` where it would be the complement of a sum, which cancels, or where there are more than
+/// [`MOST_MASSES`].
 pub fn log_probability_of_counts<A: Algebra>(
     family: usize,
     algebra: &mut A,
@@ -81,7 +81,7 @@ pub fn log_probability_of_counts<A: Algebra>(
     let low = low.ceil().max(0.0);
     match high.map(f64::floor) {
         None if low == 0.0 => Some(algebra.constant(0.0)),
-        // Exact however rare a count above zero is.
+        // Accurate even if a count above zero is rare.
         None if low == 1.0 => {
             let nothing = log_mass(algebra, 0.0);
             Some(algebra.unary(Unary::Log1mExp, nothing))
@@ -96,7 +96,7 @@ pub fn log_probability_of_counts<A: Algebra>(
     }
 }
 
-/// What truncation of a count at known ends adds to its log density, likewise.
+/// The term that truncation of a count at known ends adds to its log density, likewise.
 pub fn log_count_truncation<A: Algebra>(
     family: usize,
     algebra: &mut A,
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn counts_are_summed() {
-        // All counts of a binomial are sure; none is not.
+        // The whole range of a binomial has probability one; a count above zero has less.
         let sure = of_counts("binomial", (0.0, Some(20.0)), &[20.0, 0.3]);
         assert!(sure.is_some_and(|p| p.abs() < 1e-14), "{sure:?}");
         let rest = of_counts("binomial", (3.0, Some(20.0)), &[20.0, 0.3]);
@@ -178,7 +178,7 @@ mod tests {
         let rare = of_counts("neg_binomial_2", (1.0, None), &[1e-30, 2.0]).expect("a mass");
         assert!((rare - 1e-30f64.ln()).abs() < 1e-13);
         assert_eq!(of_counts("poisson", (0.0, None), &[3.0]), Some(0.0));
-        // What would cancel, or take too long, is not done.
+        // Sums that would cancel, or take too long, are refused.
         assert_eq!(of_counts("poisson", (2.0, None), &[3.0]), None);
         assert_eq!(of_counts("poisson", (0.0, Some(1e9)), &[3.0]), None);
     }

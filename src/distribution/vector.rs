@@ -1,10 +1,10 @@
-//! What is checked of vectors and matrices that are given to a density.
+//! Checks of the vectors and matrices that are arguments of a density.
 
 use super::family::Container;
 use super::quantity::Quantity;
 use crate::function::Algebra;
 
-/// Sums and matrices that are given may be off by so much, as in Stan.
+/// The tolerance for sums and matrices in arguments, as in Stan.
 const TOLERANCE: f64 = 1e-8;
 
 /// 1 where the sum is 1.

@@ -21,8 +21,8 @@ pub(super) static FAMILY: Family = Family {
     draw,
 };
 
-/// `cos d = 1 - 2 sin(d/2)^2`: at a large kappa both the cosine and the Bessel
-/// function are taken less their largest part.
+/// `cos d = 1 - 2 sin(d/2)^2`: for a large kappa the largest parts of the cosine and of the Bessel
+/// function are subtracted from both.
 pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [mu, kappa]: [Quantity<'a, A>; 2],
