@@ -1,4 +1,4 @@
-//! Stored draws and the values arviz and numpy give for them; see
+//! Stored draws and the values that arviz and numpy compute for them; see
 //! `tests/fixtures/diagnostics/make_diagnostics.py`.
 
 use std::collections::HashMap;

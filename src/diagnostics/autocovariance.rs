@@ -4,20 +4,20 @@ use std::f64::consts::TAU;
 
 use super::moments::mean_of;
 
-/// Lags below this are summed directly: a well-mixed chain needs only a few. The first
-/// lag past it makes one transform, which then gives all the others.
+/// Lags below this are summed directly: a well-mixed chain needs only a few. The first lag past it
+/// causes one transform, which then gives all the others.
 const DIRECT_LAGS: usize = 64;
 
 /// Mean over chains of the biased autocovariance
 /// γ(t) = (1/n) Σᵢ (xᵢ - x̄)(xᵢ₊ₜ - x̄), each chain about its own mean.
 pub(super) struct MeanAutocovariance {
     centred: Vec<Vec<f64>>,
-    /// γ at every lag below n; empty until a far lag is asked for.
+    /// γ at every lag below n; empty until a far lag is needed.
     transformed: Vec<f64>,
 }
 
 impl MeanAutocovariance {
-    /// Of chains of equal length.
+    /// The autocovariances of chains of equal length.
     pub(super) fn of(chains: &[Vec<f64>]) -> Self {
         let centre = |chain: &Vec<f64>| {
             let mean = mean_of(chain);
@@ -83,8 +83,8 @@ struct Complex {
 }
 
 /// In-place radix-2 transform X_k = Σ_j x_j exp(-2πi jk/N), for N a power of two
-/// (Cooley and Tukey 1965), each root of unity computed afresh so that errors stay
-/// near rounding.
+/// (Cooley and Tukey 1965), with each root of unity computed directly so that errors stay near
+/// rounding.
 fn fourier_transform(x: &mut [Complex]) {
     let size = x.len();
     if size < 2 {
@@ -131,8 +131,8 @@ fn fourier_transform(x: &mut [Complex]) {
 mod tests {
     use super::*;
 
-    /// The switch from sums to the transform must not show, for even and odd
-    /// numbers of chains and lengths that are no power of two.
+    /// Sums and the transform must agree, for even and odd numbers of chains and lengths that are
+    /// not a power of two.
     #[test]
     fn transform_and_sum_agree_at_every_lag() {
         for (chains, n) in [(1, 3), (2, 64), (3, 101), (4, 250)] {

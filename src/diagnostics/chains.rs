@@ -1,10 +1,10 @@
-//! What can be said of a set of chains before any statistic is computed.
+//! Properties of a set of chains that are checked before any statistic is computed.
 
 /// The chains split in half, 2 × chains of `draws / 2` each, or `None` where no
 /// diagnostic is defined: fewer than `min_chains` chains or four draws, chains of
 /// unequal length, or a draw that is not finite.
 ///
-/// Of an odd number of draws the middle one is left out, as arviz and posterior do.
+/// The middle one of an odd number of draws is left out, as in arviz and posterior.
 pub(super) fn split_if_defined<C: AsRef<[f64]>>(
     chains: &[C],
     min_chains: usize,
@@ -40,7 +40,7 @@ pub(super) fn pooled<C: AsRef<[f64]>>(chains: &[C]) -> Vec<f64> {
     chains.iter().flat_map(|c| c.as_ref()).copied().collect()
 }
 
-/// Each draw replaced by `f` of it; the shape stays.
+/// Each draw replaced by `f` of it, in the same shape.
 pub(super) fn map_draws<C: AsRef<[f64]>>(chains: &[C], f: impl Fn(f64) -> f64) -> Vec<Vec<f64>> {
     let map_chain = |chain: &C| chain.as_ref().iter().map(|&x| f(x)).collect();
     chains.iter().map(map_chain).collect()

@@ -1,4 +1,4 @@
-//! A run's draws held against reference draws of the same parameters.
+//! A run's draws compared with reference draws of the same parameters.
 
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ impl Scales {
         Scales((0..dimension).map(of_column).filter(has_spread).collect())
     }
 
-    /// No coordinates at all give points of dimension 0, of which the MMD is undefined.
+    /// Without coordinates the points have dimension 0, and the MMD is undefined.
     fn standardise<P: AsRef<[f64]>>(&self, points: &[P]) -> Vec<Vec<f64>> {
         let of_point = |point: &P| {
             let scaled =
@@ -158,12 +158,12 @@ mod tests {
         assert!(json["parameters"][1]["mean_error"].is_null());
     }
 
-    /// The units of a parameter, and where its zero is, do not matter to the standardised
-    /// MMD, and do to the other; a parameter without spread has no part in it.
+    /// The unit and the origin of a parameter do not affect the standardised MMD, but affect the
+    /// other; a parameter without spread has no effect.
     #[test]
     fn the_standardised_mmd_has_no_units() {
         let wave = |i: u32, seed: u32| f64::from((i * 7919 + seed) % 1009) / 1009.0;
-        // The run differs in `a`, and in the units of `b` that is next to nothing.
+        // The run differs in `a`, which is negligible in the units of `b`.
         let points = |seed, scale: f64, offset: f64, apart| -> Vec<[f64; 3]> {
             let a = |i: u32| wave(i * 17, seed) + apart;
             let b = |i: u32| scale * wave(i * 31, seed) + offset;

@@ -5,8 +5,8 @@ use super::chains::{is_defined, map_draws, pooled, split, split_if_defined};
 use super::moments::{mean_of, quantile_of, variance_of};
 use super::rank::rank_normalised;
 
-/// ESS of the rank-normalised split chains, in draws: how well the centre of the
-/// distribution is known, also where it has no mean (Vehtari et al. 2021, section 4.1).
+/// ESS of the rank-normalised split chains, in draws: how well the centre of the distribution is
+/// known, even where it has no mean (Vehtari et al. 2021, section 4.1).
 pub fn ess_bulk<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     split_if_defined(chains, 1).map_or(f64::NAN, |halves| {
         effective_sample_size(&rank_normalised(&halves))
@@ -20,7 +20,7 @@ pub fn ess_tail<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     if high < low { high } else { low }
 }
 
-/// ESS of the mean, in draws: of the split chains as they are.
+/// ESS of the mean, in draws: that of the unmodified split chains.
 pub fn ess_mean<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     split_if_defined(chains, 1).map_or(f64::NAN, |halves| effective_sample_size(&halves))
 }
@@ -40,8 +40,8 @@ pub fn ess_quantile<C: AsRef<[f64]>>(chains: &[C], probability: f64) -> f64 {
 /// the autocorrelations of all chains combined (Vehtari et al. 2021, eqs. 10-13; Geyer
 /// 1992, section 3.3).
 ///
-/// The order of the steps, including what becomes of the last even lag, is that of Stan,
-/// posterior and arviz. At most S log10 S, where antithetic chains would give more.
+/// The order of the steps, including the treatment of the last even lag, is that of Stan, posterior
+/// and arviz. At most S log10 S, where antithetic chains would give more.
 fn effective_sample_size(chains: &[Vec<f64>]) -> f64 {
     let n = chains.first().map_or(0, Vec::len);
     if n < 2 {
@@ -75,7 +75,7 @@ fn effective_sample_size(chains: &[Vec<f64>]) -> f64 {
         rho.push(if kept { odd } else { 0.0 });
         next += 2;
     }
-    // The last pair ends the sum: of it only the even lag counts, once, where positive.
+    // The last pair ends the sum: only its even lag counts, once, where positive.
     let last = next - 2;
     if even > 0.0 {
         rho[last] = even;

@@ -1,4 +1,4 @@
-//! Monte Carlo standard errors: how far a summary may be from that of the same chains run on.
+//! Monte Carlo standard errors: how far a summary may be from that of the same chains run for ever.
 
 use super::chains::{is_defined, map_draws};
 use super::ess::ess_mean;
@@ -11,7 +11,7 @@ pub fn mcse_mean<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
 
 /// Standard error of the standard deviation, in the parameter's units, by the delta
 /// method from the variance of the squared deviations and their ESS (Kenney and Keeping
-/// 1951, p. 141, as posterior and arviz compute it). NaN of a constant.
+/// 1951, p. 141, as posterior and arviz compute it). NaN for a constant.
 pub fn mcse_sd<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     if !is_defined(chains, 1) {
         return f64::NAN;

@@ -10,11 +10,10 @@ const PAIRS: usize = 500;
 
 /// MMD of two samples, kernel width [`median_distance`] with this seed.
 ///
-/// Points are rows, all of the same dimension. As Räisä, Koskela and Honkela (2021),
-/// section 5, use it; see [`mmd_with_width`] for the estimate. Identical
-/// distributions give about the same small positive number whatever they are, set by the sample
-/// sizes, so it is a figure to compare with that of exact draws, not with zero.
-/// Time grows as the square of the number of points.
+/// Points are rows, all of the same dimension. As used by Räisä, Koskela and Honkela (2021),
+/// section 5; see [`mmd_with_width`] for the estimate. Any two identical distributions give about
+/// the same small positive number, determined by the sample sizes, so compare the result with that
+/// of exact draws, not with zero. Time grows as the square of the number of points.
 pub fn mmd<P: AsRef<[f64]>, Q: AsRef<[f64]>>(x: &[P], y: &[Q], seed: u64) -> f64 {
     mmd_with_width(x, y, median_distance(x, y, seed))
 }
@@ -77,7 +76,7 @@ fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// The dimension all points share, if there are points in both samples and they do.
+/// The dimension of all points, if both samples have points and all have the same.
 fn dimension<P: AsRef<[f64]>, Q: AsRef<[f64]>>(x: &[P], y: &[Q]) -> Option<usize> {
     let dimension = x.first()?.as_ref().len();
     y.first()?;

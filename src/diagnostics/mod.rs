@@ -1,8 +1,7 @@
 //! Convergence diagnostics, summaries and comparisons of draws.
 //!
 //! Everything here is a function of draws that have already been released (or
-//! that are marked not private): nothing in this room reads rows, so nothing in
-//! it costs privacy.
+//! that are marked not private): nothing in this module reads rows, so nothing in it costs privacy.
 //!
 //! Draws of one scalar quantity are given as chains × draws: a slice of chains of
 //! equal length, `&[Vec<f64>]` or `&[&[f64]]`. The definitions are those of

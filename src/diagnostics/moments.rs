@@ -2,18 +2,18 @@
 
 use super::chains::pooled;
 
-/// Mean of all draws; NaN of none.
+/// Mean of all draws; NaN without draws.
 pub fn mean<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     mean_of(&pooled(chains))
 }
 
-/// Standard deviation of all draws, divisor n - 1; NaN of fewer than two.
+/// Standard deviation of all draws, divisor n - 1; NaN for fewer than two.
 pub fn sd<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     variance_of(&pooled(chains)).sqrt()
 }
 
 /// Median absolute deviation from the median, times 1.4826 so that it estimates the
-/// standard deviation of a normal, as R's `mad` and Stan's summary have it.
+/// standard deviation of a normal, as in R's `mad` and Stan's summary.
 pub fn mad<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     const NORMAL_CONSISTENCY: f64 = 1.4826;
     let draws = pooled(chains);
@@ -25,13 +25,13 @@ pub fn mad<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
 /// The quantile of all draws at `probability` in [0, 1], linear between order
 /// statistics (type 7 of Hyndman and Fan 1996, the default of R and numpy).
 ///
-/// NaN of no draws, of any draw that is NaN, or outside [0, 1].
+/// NaN without draws, with any draw that is NaN, or outside [0, 1].
 pub fn quantile<C: AsRef<[f64]>>(chains: &[C], probability: f64) -> f64 {
     quantile_of(&pooled(chains), probability)
 }
 
-/// Mean in two passes: the second takes out the rounding of the first, so that the
-/// mean of a constant is that constant and its variance zero.
+/// Mean in two passes: the second removes the rounding of the first, so that the mean of a constant
+/// is that constant and its variance zero.
 pub(super) fn mean_of(draws: &[f64]) -> f64 {
     let n = draws.len() as f64;
     let first = draws.iter().sum::<f64>() / n;
@@ -41,7 +41,7 @@ pub(super) fn mean_of(draws: &[f64]) -> f64 {
     first + draws.iter().map(|x| x - first).sum::<f64>() / n
 }
 
-/// Variance with divisor n - 1; NaN of fewer than two draws.
+/// Variance with divisor n - 1; NaN for fewer than two draws.
 pub(super) fn variance_of(draws: &[f64]) -> f64 {
     if draws.len() < 2 {
         return f64::NAN;

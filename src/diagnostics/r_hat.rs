@@ -19,7 +19,7 @@ pub fn r_hat<C: AsRef<[f64]>>(chains: &[C]) -> f64 {
     let folded = map_draws(chains, |x| (x - median).abs());
     let bulk = scale_reduction(&rank_normalised(&split(chains)));
     let tail = scale_reduction(&rank_normalised(&split(&folded)));
-    // The folded one alone is undefined where all draws lie equally far from the median.
+    // Only the folded one is undefined where all draws are equally far from the median.
     if tail > bulk { tail } else { bulk }
 }
 

@@ -15,8 +15,8 @@ pub struct Summary {
     pub rows: Vec<ParameterSummary>,
 }
 
-/// Figures for one parameter, in its own units but for the sample sizes (in draws) and
-/// R-hat. NaN where undefined; see the module's documentation.
+/// Figures for one parameter, in its own units except for the sample sizes (in draws) and R-hat.
+/// NaN where undefined; see the module's documentation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ParameterSummary {
     /// In bracket form, `m[2,1]`.
@@ -56,7 +56,8 @@ const COLUMNS: [&str; 10] = [
 ];
 
 impl Summary {
-    /// Of chains × draws × parameters, with a name for each parameter in either spelling.
+    /// The summary of chains × draws × parameters, with a name for each parameter in either
+    /// spelling.
     ///
     /// # Errors
     ///
@@ -77,8 +78,8 @@ impl Summary {
         })
     }
 
-    /// A table for people: aligned columns, digits as far as the posterior's spread and the
-    /// simulation error make them mean something. Ends in a newline.
+    /// A table for people: aligned columns, with the digits that are meaningful given the
+    /// posterior's spread and the simulation error. Ends in a newline.
     pub fn to_table(&self) -> String {
         let header = std::iter::once("parameter").chain(COLUMNS);
         let mut lines: Vec<Vec<String>> = vec![header.map(str::to_owned).collect()];
@@ -131,7 +132,7 @@ impl Summary {
 }
 
 impl ParameterSummary {
-    /// Of one parameter's draws, chains × draws; the name in either spelling.
+    /// The row of one parameter's draws, chains × draws; the name in either spelling.
     pub fn of<C: AsRef<[f64]>>(name: &str, chains: &[C]) -> Self {
         Self {
             parameter: bracket_name(name),
@@ -164,10 +165,10 @@ impl ParameterSummary {
         ]
     }
 
-    /// Name and figures with the digits that mean something, in the order of the columns.
+    /// Name and figures with their meaningful digits, in the order of the columns.
     pub fn table_cells(&self) -> Vec<String> {
-        // Three digits of the spread say all there is to say about a location; mad is the spread
-        // of the bulk, which a few far draws do not hide.
+        // Three digits of the spread are enough for a location; mad is the spread of the bulk,
+        // which is robust against a few outliers.
         let spread = [self.mad, self.sd]
             .into_iter()
             .find(|&s| s > 0.0)
@@ -217,7 +218,7 @@ fn decimals(x: f64, significant: i32) -> i32 {
     significant - 1 - x.abs().log10().floor() as i32
 }
 
-/// `x` with so many decimals, or in powers of ten where that would be a long row of zeros.
+/// `x` with this many decimals, or in powers of ten where that would be a long row of zeros.
 fn fixed(x: f64, decimals: i32) -> String {
     const MOST_DECIMALS: i32 = 7;
     const LARGEST: f64 = 1e9;
@@ -239,7 +240,7 @@ fn fixed(x: f64, decimals: i32) -> String {
     }
 }
 
-/// A CSV field, in quotation marks where a comma or quotation mark asks for them.
+/// A CSV field, in quotation marks if it contains a comma or a quotation mark.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

@@ -8,9 +8,9 @@ use crate::diagnostics::{ess_bulk, ess_tail, r_hat};
 
 /// Vehtari et al. (2021), section 4: draws are used only where R-hat is below it.
 pub(super) const R_HAT: f64 = 1.01;
-/// Above it chains plainly disagree. 1.05 stands between Vehtari et al.'s bound and the
-/// 1.1 of Gelman et al. (2013, *Bayesian Data Analysis*, section 11.4), for chains so
-/// short that R-hat itself varies by a few hundredths.
+/// Above it chains clearly disagree. 1.05 is between Vehtari et al.'s bound and the 1.1 of Gelman
+/// et al. (2013, *Bayesian Data Analysis*, section 11.4), for chains so short that R-hat itself
+/// varies by a few hundredths.
 pub(super) const R_HAT_NEARLY: f64 = 1.05;
 /// Per chain; Vehtari et al. (2021), section 4: 400 for four chains, so that the estimates
 /// behind R-hat and ESS can be relied on.
@@ -21,23 +21,23 @@ pub(super) const ESS_NEARLY: f64 = 10.0;
 /// Below it no half of a chain has a variance.
 const LEAST_DRAWS: usize = 4;
 
-/// Whether chains describe the distribution that they are to describe.
+/// Whether chains describe their target distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     Converged,
     NearlyConverged,
     NotConverged,
-    /// There is too little to tell by.
+    /// There is too little evidence.
     Unknown,
-    /// There are no chains: draws are independent ones of what was fitted.
+    /// There are no chains: draws are independent ones of a fitted distribution.
     Fitted,
-    /// What chains say does not matter: the search before them has not found the posterior, or
-    /// nothing but the prior.
+    /// The chains do not matter: the search before them has not found the posterior, or only the
+    /// prior.
     SearchFailed,
 }
 
-/// The worst figure over all columns and whose it is.
+/// The worst figure over all columns and its column.
 struct Worst<'a> {
     value: f64,
     name: &'a str,
@@ -95,15 +95,16 @@ pub(super) fn verdict(view: &View, doubtful: bool) -> (Grade, Verdict) {
     (grade, figures.verdict(view, grade))
 }
 
-/// Draws that no chain has made.
+/// The verdict on draws that come from no chain.
 fn of_a_gaussian(noise: f64, doubtful: bool) -> Verdict {
     let sentence = format!(
-        "There are no chains to converge: the budget was too small for them, and the draws are independent ones from a Gaussian that was fitted to the posterior. They are made wider by the noise in its centre, {} posterior standard deviations; how well it fits beside that, R-hat and ESS do not say.",
+        "There are no chains to converge: the budget was too small for them, and the draws are independent ones from a Gaussian that was fitted to the posterior. They are made wider by the noise in its centre, {} posterior standard deviations; apart from that, R-hat and ESS do not show how well it fits.",
         figure(noise)
     );
-    let usable = match doubtful {
-        true => "",
-        false => "; intervals can be used as they are, where the posterior is not far from normal",
+    let usable = if doubtful {
+        ""
+    } else {
+        "; intervals can be used as they are, where the posterior is not far from normal"
     };
     Verdict::new(Kind::Convergence, Severity::Warning, sentence).advise(format!(
         "more records, more epsilon or --temperature would make chains possible{usable}"
@@ -111,7 +112,7 @@ fn of_a_gaussian(noise: f64, doubtful: bool) -> Verdict {
 }
 
 struct Figures<'a> {
-    /// None of a single chain.
+    /// None for a single chain.
     r_hat: Option<Worst<'a>>,
     bulk: Worst<'a>,
     tail: Worst<'a>,

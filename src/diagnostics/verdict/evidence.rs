@@ -1,10 +1,10 @@
-//! What a diagnosis is made from.
+//! The evidence for a diagnosis.
 
 use crate::diagnostics::bracket_name;
 use crate::sampler::NoiseScales;
 
-/// One chain's kept iterations of the sampling phase. Of the sampler's columns, those it
-/// does not have are empty.
+/// One chain's kept iterations of the sampling phase. Columns that the sampler does not have are
+/// empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChainRecord {
     /// Draws × parameters.
@@ -20,7 +20,7 @@ pub struct ChainRecord {
     pub tree_depth: Vec<f64>,
 }
 
-/// What of a run's settings is needed to understand its draws. All of it is public.
+/// The settings of a run that are needed to understand its draws. All of them are public.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunFacts {
     /// Whether noise was added for privacy, so that there is a budget.
@@ -31,19 +31,19 @@ pub struct RunFacts {
     pub adapts_step: bool,
     /// Whether distances are those of the unconstrained scale.
     pub unit_metric: bool,
-    /// Of a private run.
+    /// The noise of a private run.
     pub noise: NoiseScales,
     /// Steps of a trajectory of fixed length.
     pub leapfrog_steps: Option<u64>,
     /// Most doublings of a trajectory.
     pub max_depth: Option<u32>,
-    /// What planning warned of, in its words.
+    /// The warnings of the plan, in its words.
     pub plan_warnings: Vec<String>,
-    /// Whether a clip bound may have changed what is sampled.
+    /// Whether a clip bound may have changed the target.
     pub may_clip: bool,
-    /// Of a sampler that searches for the posterior before its chains look at the records.
+    /// The search of a sampler that searches for the posterior before its chains read the records.
     pub search: Option<SearchFacts>,
-    /// Of a sampler that releases the likelihood, and draws from it at no cost.
+    /// The likelihood of a sampler that releases it, and draws from it at no cost.
     pub likelihood: Option<LikelihoodFacts>,
     /// How many records the tempered likelihood counts for.
     pub tempered: Option<f64>,
@@ -52,17 +52,17 @@ pub struct RunFacts {
 /// How a search for the posterior ended; all of it follows from released values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchFacts {
-    /// Length of the last Newton step that the noise did not make, in posterior standard
+    /// Length of the last Newton step beyond the part due to noise, in posterior standard
     /// deviations, the root mean square over coordinates; the largest number where there was none.
     pub last_step: f64,
     /// Whether that step was longer than a step may be.
     pub cut: bool,
     /// The largest share of noise in an eigenvalue of the information, 0 to 1.
     pub unknown: f64,
-    /// Whether the records' gradients were seen above the noise.
+    /// Whether the records' gradients were visible above the noise.
     pub seen: bool,
-    /// Where draws are independent ones of a Gaussian that was fitted: standard deviation of the
-    /// noise in its centre, in posterior standard deviations.
+    /// Where draws are independent ones of a fitted Gaussian: standard deviation of the noise in
+    /// its centre, in posterior standard deviations.
     pub centre_sd: Option<f64>,
 }
 
@@ -76,33 +76,33 @@ pub struct LikelihoodFacts {
     pub last_step: f64,
     /// Whether that step was longer than a step may be.
     pub cut: bool,
-    /// Of the last rounds, the mean square of what they saw, in units of what was expected.
+    /// The mean squares seen in the last rounds, in units of the expected ones.
     pub surprise: Vec<f64>,
-    /// The share of directions whose information the noise could have made.
+    /// The share of directions whose information could be noise.
     pub unknown: f64,
     /// The share of the squares of gradients' lengths that was not seen and is not in the law's
     /// tails.
     pub untold: f64,
-    /// Whether the lengths of what is clipped were seen above the noise.
+    /// Whether the lengths of the clipped vectors were visible above the noise.
     pub seen: bool,
-    /// Whether the information is that of a law that the model gives the outcomes, or public.
+    /// Whether the information is that of the model's law of the outcomes, or public.
     pub has_law: bool,
     /// Standard deviation of the noise in the centre, in posterior standard deviations.
     pub centre_sd: f64,
-    /// What the fresh look at the centre said; none where an interruption has lost it.
+    /// The result of the fresh look at the centre; none where an interruption has lost it.
     pub certificate: Option<Certificate>,
 }
 
 /// A fresh look at the centre.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certificate {
-    /// How probable what it saw is where all that is claimed holds.
+    /// The probability of its result if all claims hold.
     pub p: f64,
     /// Standard deviation of its noise, in posterior standard deviations.
     pub noise: f64,
 }
 
-/// What the prior says of a column.
+/// The range of a column under the prior.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriorRange {
     /// From the 5% to the 95% quantile.
@@ -118,7 +118,7 @@ pub struct Evidence {
     pub names: Vec<String>,
     pub chains: Vec<ChainRecord>,
     pub facts: RunFacts,
-    /// One for each column, as far as it is known; may be empty.
+    /// One for each column, where it is known; may be empty.
     pub priors: Vec<Option<PriorRange>>,
 }
 
@@ -158,7 +158,7 @@ impl Column {
 pub(super) struct View<'a> {
     pub chains: &'a [ChainRecord],
     pub facts: &'a RunFacts,
-    /// Columns of finite draws that are not all the same: what can converge.
+    /// Columns of finite draws that are not all the same, which can converge.
     pub moving: Vec<Column>,
     pub constant: Vec<Column>,
     pub not_finite: Vec<Column>,
@@ -198,26 +198,26 @@ impl View<'_> {
         view
     }
 
-    /// Of draws that no chain has made: the noise in the centre of the Gaussian that they are
-    /// independent draws of, in posterior standard deviations.
+    /// For draws that come from no chain: the noise in the centre of the Gaussian from which they
+    /// are independent draws, in posterior standard deviations.
     pub fn gaussian(&self) -> Option<f64> {
         self.facts.search.as_ref()?.centre_sd
     }
 
-    /// Whether each draw is paid for.
+    /// Whether each draw costs privacy.
     pub fn draws_cost(&self) -> bool {
         self.facts.has_budget && self.facts.likelihood.is_none()
     }
 
-    /// Draws of each chain, where all have as many.
+    /// Draws of each chain, where all have the same number.
     pub fn draws_per_chain(&self) -> Option<usize> {
         let first = self.chains.first()?.draws.len();
         let same = self.chains.iter().all(|c| c.draws.len() == first);
         same.then_some(first)
     }
 
-    /// Mean acceptance over all iterations; none where samplers accept everything, or say
-    /// nothing.
+    /// Mean acceptance over all iterations; none where samplers accept everything, or do not report
+    /// it.
     pub fn acceptance(&self) -> Option<f64> {
         if !self.facts.tests_proposals {
             return None;

@@ -1,4 +1,4 @@
-//! What Hamiltonian trajectories say of the posterior's shape, as in Stan.
+//! The evidence of Hamiltonian trajectories about the posterior's shape, as in Stan.
 
 use super::evidence::{ChainRecord, View};
 use super::{Kind, Severity, Verdict, chains_by_number, figure, percent};
@@ -13,8 +13,8 @@ pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
     rules.into_iter().flatten().collect()
 }
 
-/// Any at all, as Stan warns: where integration fails, the posterior is cut off (Betancourt
-/// 2017, "A conceptual introduction to Hamiltonian Monte Carlo").
+/// Any divergence is reported, as in Stan: where integration fails, the posterior is cut off
+/// (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo").
 fn divergences(view: &View) -> Option<Verdict> {
     let all = view.chains.iter().flat_map(|c| &c.divergent);
     let count = all.filter(|&&d| d != 0.0).count();
@@ -66,7 +66,7 @@ pub(super) fn e_bfmi(chain: &ChainRecord) -> f64 {
     changes / spread
 }
 
-/// Any at all, as Stan tells: it costs efficiency, not exactness.
+/// Any trajectory at the limit is reported, as in Stan: it costs efficiency, not exactness.
 fn tree_depth(view: &View) -> Option<Verdict> {
     let most = f64::from(view.facts.max_depth?);
     let depths = || view.chains.iter().flat_map(|c| &c.tree_depth);

@@ -1,26 +1,26 @@
-//! Whether the likelihood that `dp-laplace` released is to be believed.
+//! Whether the likelihood that `dp-laplace` released can be trusted.
 //!
-//! Its rounds check each other, and a certificate checks them all; what none of them could see is
-//! said too. The thresholds are ours.
+//! Its rounds check each other, and a certificate checks them all; the limits of all these checks
+//! are reported too. The thresholds are ours.
 
 use super::evidence::{LikelihoodFacts, View};
 use super::{Kind, Severity, Verdict, figure, percent, prior, some_of};
 
-/// Probability of what the certificate saw, where all that is claimed holds.
+/// The probability of the certificate's result if all claims hold.
 pub(super) const CERTIFICATE: f64 = 0.001;
 /// Standard deviations of posterior and noise together, the root mean square over directions. A
-/// normal likelihood is only claimed near where it was looked at.
+/// normal likelihood is claimed only near the places where it was evaluated.
 pub(super) const LAST_STEP: f64 = 2.0;
-/// Mean square of what a round saw, in units of what was expected.
+/// The mean square seen in a round, in units of the expected one.
 pub(super) const SURPRISE: f64 = 3.0;
-/// Share of directions whose information the noise could have made, beside which a mean beyond the
-/// prior is not believed.
+/// The share of directions whose information could be noise above which a mean beyond the prior is
+/// not trusted.
 pub(super) const UNKNOWN: f64 = 0.3;
 /// Share of the squares of gradients' lengths that was not seen, where single outcomes pull without
 /// bound. On 21 tables from their models it was at most 0.08; on three with a heavy tail it was more
 /// in none of six runs at epsilon 0.3, two of six at 1, and four of six at 3.
 pub(super) const UNTOLD: f64 = 0.1;
-/// Noise in the centre, in posterior standard deviations, from which it is most of the width.
+/// The noise in the centre, in posterior standard deviations, above which it is most of the width.
 pub(super) const NOISE: f64 = 1.0;
 
 const HELP: &str = "more records, a larger epsilon or fewer parameters; priors that know the scale of the outcome, or a start near the posterior (--init), from public knowledge. Another run spends an epsilon of its own";
@@ -54,9 +54,10 @@ fn on_its_way(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     } else {
         format!(
             "The search for the posterior had not arrived: its last step {}was {} of its own standard deviations long, where at most {LAST_STEP} are expected of one that has. The posterior may be far outside these intervals.",
-            match likelihood.cut {
-                true => "was cut short, and ",
-                false => "",
+            if likelihood.cut {
+                "was cut short, and "
+            } else {
+                ""
             },
             figure(step),
         )
@@ -71,22 +72,23 @@ fn certificate(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         return Some(Verdict::new(Kind::Certificate, Severity::Warning, sentence));
     };
     let (p, noise) = (certificate.p, certificate.noise);
-    let (severity, sentence) = match p >= CERTIFICATE {
-        true => (
+    let (severity, sentence) = if p >= CERTIFICATE {
+        (
             Severity::Good,
             format!(
                 "The certificate, a fresh look at the centre of the likelihood that has its own part of the budget, agrees with the answer (p = {}). Its noise is {} posterior standard deviations: it would not have seen errors much smaller than that.",
                 figure(p),
                 figure(noise),
             ),
-        ),
-        false => (
+        )
+    } else {
+        (
             Severity::Problem,
             format!(
                 "The certificate contradicts the answer: what a fresh look at the centre of the likelihood saw has probability {} where all that is claimed holds, and at least {CERTIFICATE} is wanted. The centre is off, or the model does not describe the records that were clipped.",
                 figure(p),
             ),
-        ),
+        )
     };
     let verdict = Verdict::new(Kind::Certificate, severity, sentence).measured(p, CERTIFICATE);
     Some(match severity {
@@ -131,33 +133,35 @@ fn unseen(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     if likelihood.seen {
         return None;
     }
-    Some(match likelihood.has_law {
-        true => Verdict::new(
+    Some(if likelihood.has_law {
+        Verdict::new(
             Kind::GradientsUnseen,
             Severity::Warning,
             "How much single records count could not be seen above the noise, so that the last clip bounds are guesses: intervals may be wider than they need to be.".to_owned(),
         )
-        .advise(HELP),
-        false => Verdict::new(
+        .advise(HELP)
+    } else {
+        Verdict::new(
             Kind::GradientsUnseen,
             Severity::Problem,
             "The records' gradients or their information never rose above the noise, and the model gives no law of the outcomes by which they would be known: nothing shows that the search found the posterior.".to_owned(),
         )
-        .advise(format!("{LAW}; {HELP}")),
+        .advise(format!("{LAW}; {HELP}"))
     })
 }
 
-/// Directions in which the information could be noise, and the parameters that they are about.
+/// Directions in which the information could be noise, and the parameters concerned.
 fn width(likelihood: &LikelihoodFacts, view: &View) -> Option<Verdict> {
     let unknown = likelihood.unknown;
     if unknown <= 0.0 {
         return None;
     }
-    // Draws that are the prior's are no harm, but they have to be the prior's.
+    // Draws that follow the prior do no harm, but they do have to follow it.
     let strayed = unknown > UNKNOWN && prior::is_beyond(view);
-    let severity = match strayed || !likelihood.has_law {
-        true => Severity::Problem,
-        false => Severity::Warning,
+    let severity = if strayed || !likelihood.has_law {
+        Severity::Problem
+    } else {
+        Severity::Warning
     };
     let count = (unknown * likelihood.coordinates as f64).round();
     let widths = prior::by_width(view);

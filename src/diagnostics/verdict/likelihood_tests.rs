@@ -1,4 +1,4 @@
-//! Rules about likelihoods that were released, and what is said of draws from them.
+//! Rules about released likelihoods, and the verdicts on draws from them.
 
 use super::tests::{
     CHAINS, DRAWS, accept, change, correlate, found, good, kinds, normals, of_kind,
@@ -54,7 +54,7 @@ fn rounds_that_agree_can_be_used() {
     );
 }
 
-// If it failed: an answer that its own releases speak against would be used.
+// If it failed: an answer that its own releases contradict would be used.
 #[test]
 fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
     let with = |change: &dyn Fn(&mut LikelihoodFacts)| {
@@ -137,7 +137,7 @@ fn a_certificate_that_was_lost_and_lengths_that_were_not_seen_ask_for_care() {
     }
 }
 
-/// Of [`good`] draws, standard normals, the first beside a prior N(0, scale²).
+/// [`good`] draws, standard normals, the first with a prior N(0, scale²).
 fn beside_prior(scale: f64, likelihood: LikelihoodFacts) -> Evidence {
     let range = |sd: f64| PriorRange {
         central_90: [-1.6449 * sd, 1.6449 * sd],
@@ -148,7 +148,8 @@ fn beside_prior(scale: f64, likelihood: LikelihoodFacts) -> Evidence {
     evidence
 }
 
-// If it failed: a reader would take the prior's width of a parameter for what the records say.
+// If it failed: a reader would mistake the prior's width of a parameter for information from the
+// records.
 #[test]
 fn parameters_that_the_records_did_not_tell_are_named() {
     let unknown = |unknown: f64| LikelihoodFacts {
@@ -170,21 +171,22 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     assert!((percent - 100.0).abs() < 8.0, "{}", verdict.sentence);
     // Once.
     assert!(found(&evidence, Kind::PriorWidth).is_none());
-    // As many as there are directions, also where a prior is wider.
+    // As many as there are directions, even where a prior is wider.
     let two = of_kind(&beside_prior(5.0, unknown(0.25)), Kind::WidthUnknown);
     assert_eq!(two.parameters, ["alpha", "beta[1]"]);
     assert!(two.sentence.contains("width: alpha (20 %), beta[1] ("));
-    // Priors that depend on each other are not known.
+    // The ranges of priors that depend on each other are not known.
     let mut none = evidence.clone();
     none.priors.clear();
     let verdict = of_kind(&none, Kind::WidthUnknown);
     assert!(verdict.parameters.is_empty() && !verdict.sentence.contains("Widest"));
-    // Known directions whose width is the prior's all the same: that is what the records say.
+    // Known directions that are nevertheless as wide as the prior: that is the information of the
+    // records.
     let told = beside_prior(1.0, agreed());
     assert_eq!(diagnose(&told).decision, Decision::Use);
     assert_eq!(of_kind(&told, Kind::PriorWidth).parameters, ["alpha"]);
-    // And where that is so of all parameters, they are no more than the prior's; without a law they
-    // need not be that.
+    // And if that holds for all parameters, the draws are only the prior's; without a law they need
+    // not even be that.
     let mut nothing = beside_prior(1.0, unknown(0.125));
     nothing.priors[1] = nothing.priors[0];
     assert_eq!(diagnose(&nothing).decision, Decision::UseWithCare);
@@ -193,7 +195,7 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     assert_eq!(diagnose(&nothing).decision, Decision::DoNotUse);
 }
 
-// If it failed: draws that lie where neither records nor prior put them would be used.
+// If it failed: draws at places supported by neither records nor prior would be used.
 #[test]
 fn means_beyond_the_prior_are_not_believed_where_little_is_known() {
     let beyond = |unknown: f64| {
@@ -241,7 +243,7 @@ fn wide_intervals_are_told_and_can_be_used() {
     assert_eq!(diagnose(&noise(20.0)).decision, Decision::Use);
 }
 
-/// Advice and words for chains that pay for each iteration, or that are no chains.
+/// Advice and words for chains that pay for each iteration, or for draws without chains.
 const OTHERS: [&str; 14] = [
     "travel",
     "clipped posterior",
@@ -259,8 +261,8 @@ const OTHERS: [&str; 14] = [
     "which does",
 ];
 
-// If it failed: a user would be sent after settings that dp-laplace has not, or be told that
-// draws cost what they do not.
+// If it failed: a user would be referred to settings that dp-laplace does not have, or be told a
+// cost of draws that does not exist.
 #[test]
 fn trajectories_are_judged_as_of_nuts_and_draws_cost_nothing() {
     let mut stuck = from(agreed());

@@ -1,4 +1,4 @@
-//! What no diagnostic of draws can show.
+//! The limits that no diagnostic of draws can show.
 
 use super::evidence::View;
 use super::{Kind, Severity, Verdict};
@@ -13,7 +13,7 @@ fn note(kind: Kind, sentence: String) -> Verdict {
 }
 
 fn approximate(view: &View) -> Option<Verdict> {
-    // Draws from a Gaussian are spoken of as such.
+    // Draws from a Gaussian have their own verdict.
     if view.facts.tests_proposals || view.gaussian().is_some() {
         return None;
     }

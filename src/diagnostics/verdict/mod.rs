@@ -1,9 +1,9 @@
 //! How a run went, in sentences.
 //!
-//! A [`Diagnosis`] is a function of draws, of what samplers say of their iterations, and
-//! of the run's settings: released values and public ones, so that it costs no privacy.
-//! Each rule is a function in a file of this folder. Its threshold is a constant with its
-//! source beside it; `docs/diagnostics.md` explains them all.
+//! A [`Diagnosis`] is a function of draws, of the samplers' statistics of their iterations, and of
+//! the run's settings: released values and public ones, so that it costs no privacy. Each rule is a
+//! function in a file of this folder. Its threshold is a constant with its source in the comment;
+//! `docs/diagnostics.md` explains them all.
 
 mod convergence;
 mod evidence;
@@ -36,9 +36,9 @@ pub use evidence::{
 pub enum Severity {
     /// The draws do not describe the posterior.
     Problem,
-    /// They may not, or less well than their number suggests.
+    /// The draws may not describe the posterior, or less well than their number suggests.
     Warning,
-    /// What their reader should know.
+    /// Something that a reader of the draws should know.
     Note,
     /// Nothing is wrong.
     Good,
@@ -55,7 +55,7 @@ impl Severity {
     }
 }
 
-/// What a reader is to do with the draws; it follows from the worst verdict.
+/// The advice to a reader of the draws; it follows from the worst verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
@@ -84,7 +84,7 @@ impl Decision {
     }
 }
 
-/// Which rule speaks.
+/// The rule of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -117,17 +117,17 @@ pub enum Kind {
     Tempered,
 }
 
-/// One thing that can be said of a run.
+/// One statement about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     pub kind: Kind,
     pub severity: Severity,
     pub sentence: String,
-    /// What would help.
+    /// Advice on what would help.
     pub advice: Option<String>,
     /// The parameters (bracket form) it is about, the worst first; empty for all.
     pub parameters: Vec<String>,
-    /// The figure behind it and where the rule begins to speak, in the rule's own unit.
+    /// The figure behind it and the threshold of the rule, in the rule's own unit.
     pub value: Option<f64>,
     pub threshold: Option<f64>,
 }
@@ -165,12 +165,12 @@ impl Verdict {
     }
 }
 
-/// All that can be said of a run.
+/// All statements about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
     pub decision: Decision,
     pub convergence: Grade,
-    /// The worst first; among equals, what decides before what explains it.
+    /// The worst first; among equals, the deciding ones before the explaining ones.
     pub verdicts: Vec<Verdict>,
 }
 
@@ -185,17 +185,14 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let doubtful = worst.is_some_and(|worst| worst <= Severity::Warning);
     let (grade, convergence) = convergence::verdict(&view, doubtful);
     let mut verdicts = Vec::new();
-    match failed {
-        false => {
-            verdicts.push(convergence);
-            verdicts.extend(beforehand);
-        }
-        // That chains agree, or that there are none, is no news then.
-        true => {
-            let praise = |v: &Verdict| v.severity == Severity::Good;
-            verdicts.extend(beforehand.into_iter().filter(|v| !praise(v)));
-            verdicts.extend((convergence.severity == Severity::Problem).then_some(convergence));
-        }
+    if failed {
+        // Then agreement of the chains, or their absence, is of no interest.
+        let praise = |v: &Verdict| v.severity == Severity::Good;
+        verdicts.extend(beforehand.into_iter().filter(|v| !praise(v)));
+        verdicts.extend((convergence.severity == Severity::Problem).then_some(convergence));
+    } else {
+        verdicts.push(convergence);
+        verdicts.extend(beforehand);
     }
     verdicts.extend(values::verdicts(&view, grade));
     verdicts.extend(motion::verdicts(&view, grade));
@@ -206,16 +203,13 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     verdicts.sort_by_key(|v| v.severity);
     Diagnosis {
         decision: Decision::of(&verdicts),
-        convergence: match failed {
-            true => Grade::SearchFailed,
-            false => grade,
-        },
+        convergence: if failed { Grade::SearchFailed } else { grade },
         verdicts,
     }
 }
 
 impl Diagnosis {
-    /// Why the decision is as it is: the worst problem or warning, or else that chains have
+    /// The reason for the decision: the worst problem or warning, or else that chains have
     /// converged. Every diagnosis has one.
     pub fn headline(&self) -> &str {
         self.headline_and_rest().0.map_or("", |v| &v.sentence)
@@ -246,7 +240,7 @@ impl Diagnosis {
         json!({ "decision": self.decision, "verdicts": said.collect::<Vec<_>>() })
     }
 
-    /// All of it for people, with what would help under each sentence. Ends in a newline.
+    /// The whole diagnosis for people, with advice under each sentence. Ends in a newline.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n", self.decision.sentence());
         for verdict in &self.verdicts {
@@ -281,7 +275,7 @@ fn chains_by_number(which: &[usize], of: usize) -> String {
     }
 }
 
-/// Up to three names, and how many more there are.
+/// Up to three names, and the number of the others.
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
@@ -292,7 +286,7 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-/// A figure with two significant digits, or more where it is a large one.
+/// A figure with two significant digits, or more if it is large.
 fn figure(x: f64) -> String {
     if x.is_infinite() {
         return "infinite".to_owned();

@@ -12,24 +12,24 @@ pub(super) const LOW_ACCEPTANCE: f64 = 0.05;
 /// Mean acceptance, where chains have not converged. By the same limit a random walk that
 /// accepts 95 % has one hundredth of its efficiency left.
 pub(super) const SMALL_STEPS: f64 = 0.95;
-/// The step after warm-up, in units of the one it began with. Ours: dual averaging that has
-/// gone down a thousandfold has not found any step with the acceptance it aims at.
+/// The step after warm-up, in units of the first one. Ours: dual averaging that has decreased it a
+/// thousandfold has found no step with the target acceptance.
 pub(super) const STEP_COLLAPSED: f64 = 1e-3;
-/// Distance of a chain's two halves in standard errors. Geweke (1992) compares means of an
-/// early and a late part so, with 2 for one quantity; ours is larger since there are many, and
+/// Distance of a chain's two halves in standard errors. Geweke (1992) compares means of an early
+/// and a late part in this way, with 2 for one quantity; ours is larger since there are many, and
 /// since errors of few effective draws are underestimated.
 pub(super) const DRIFT_ERRORS: f64 = 4.0;
-/// And in standard deviations of the second half, so that a long run is not blamed for what
-/// does not matter.
+/// And in standard deviations of the second half, so that a long run is not blamed for an
+/// unimportant drift.
 pub(super) const DRIFT_DEVIATIONS: f64 = 1.0;
 /// Distance of a chain's first quarter from its last, in standard deviations within
 /// quarters, where the quarters' means go one way. Ours. On autoregressions with correlation 0.9
 /// to 0.99 and 2 to 50 effective draws per chain, one parameter of stationary chains is called
-/// drifting by this rule in at most 2 % of runs, and by both in 1 to 3 %, but in 10 % where a
-/// chain has no more than two or three effective draws; a straight line over five times the
-/// noise is found in nine runs of ten.
+/// drifting by this rule in at most 2 % of runs, and by both rules in 1 to 3 %, but in 10 % where a
+/// chain has no more than two or three effective draws; a straight line over five times the noise
+/// is detected in nine runs of ten.
 pub(super) const TREND: f64 = 3.0;
-/// Draws of a half, at least.
+/// The fewest draws of a half.
 const LEAST_HALF: usize = 10;
 
 pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
@@ -43,7 +43,7 @@ pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
     rules.into_iter().flatten().collect()
 }
 
-/// Chains of which every draw is the same point.
+/// Chains in which every draw is the same point.
 fn never_moved(view: &View) -> Option<Verdict> {
     let of = view.chains.len();
     let first = view.chains.get(*view.stuck.first()?)?;
@@ -69,7 +69,7 @@ fn step_collapsed(view: &View) -> Option<Verdict> {
     let facts = view.facts;
     let first = facts.noise.first_step_size?;
     let step = view.step_size()?;
-    // A metric that is learnt has its scales in the step.
+    // With a learnt metric, the step includes its scales.
     if !facts.adapts_step || !facts.unit_metric || step >= STEP_COLLAPSED * first {
         return None;
     }
@@ -121,7 +121,7 @@ fn small_steps(view: &View, grade: Grade) -> Option<Verdict> {
         return None;
     }
     let sentence = format!(
-        "Nearly every proposal is accepted ({}), while the chains get nowhere: the steps are small beside the posterior.",
+        "Nearly every proposal is accepted ({}), while the chains get nowhere: the steps are small compared with the posterior.",
         percent(acceptance)
     );
     let advice = if view.draws_cost() {
@@ -136,8 +136,8 @@ fn small_steps(view: &View, grade: Grade) -> Option<Verdict> {
     )
 }
 
-/// Whether in at least half of the chains a parameter's draws are on their way: a start that
-/// is left, or a steady trend. One chain apart from others is R-hat's business.
+/// Whether in at least half of the chains a parameter's draws are still moving: away from the
+/// start, or with a steady trend. A single chain apart from others is left to R-hat.
 fn drift(view: &View, grade: Grade) -> Option<Verdict> {
     if grade == Grade::Converged || view.gaussian().is_some() {
         return None;
@@ -179,9 +179,8 @@ fn drift(view: &View, grade: Grade) -> Option<Verdict> {
     )
 }
 
-/// How far a chain's halves lie apart, in standard deviations of the second, where that is
-/// too far. If the first were like the second, their means would differ by about
-/// sd sqrt(2 / ESS).
+/// The distance of a chain's halves, in standard deviations of the second, where it is too large.
+/// If the first were like the second, their means would differ by about sd sqrt(2 / ESS).
 fn shift(chain: &[f64]) -> Option<f64> {
     let half = chain.len() / 2;
     if half < LEAST_HALF {
@@ -195,7 +194,7 @@ fn shift(chain: &[f64]) -> Option<f64> {
     (spread > 0.0 && (leaves_start || trend(chain) > TREND)).then_some(shift)
 }
 
-/// How far the last quarter's mean lies from the first's, in standard deviations within
+/// The distance of the last quarter's mean from the first's, in standard deviations within
 /// quarters; 0 where the means in between turn back.
 fn trend(chain: &[f64]) -> f64 {
     let quarter = chain.len() / 4;

@@ -1,33 +1,32 @@
-//! Whether the noise that pays for privacy is what the draws are made of.
+//! Whether the draws are mostly the noise that pays for privacy.
 //!
-//! Of a test with penalty (`privacy::penalty`), the log acceptance ratio at stationarity is
-//! about N(-(v + s²)/2, v + s²), with s the noise's standard deviation and v what the
-//! exact ratio would have of its own; the mean follows from the variance, since the
-//! ratio's exponential has mean 1. Of such a ratio a share 2 Φ(-sqrt(v + s²)/2) is accepted
-//! (Roberts, Gelman and Gilks 1997 for s = 0; Ceperley and Dewing 1999 for the penalty). So
-//! the acceptance that was seen gives v + s², the settings give s, and what is left is what
-//! would have been accepted without noise.
+//! In a test with penalty (`privacy::penalty`), the log acceptance ratio at stationarity is about
+//! N(-(v + s²)/2, v + s²), with s the noise's standard deviation and v the variance of the exact
+//! ratio; the mean follows from the variance, since the ratio's exponential has mean 1. With such a
+//! ratio a share 2 Φ(-sqrt(v + s²)/2) is accepted (Roberts, Gelman and Gilks 1997 for s = 0;
+//! Ceperley and Dewing 1999 for the penalty). So the observed acceptance gives v + s², the settings
+//! give s, and the difference gives the acceptance without noise.
 
 use super::convergence::Grade;
 use super::evidence::View;
 use super::{Kind, Severity, Verdict, figure, percent};
 use crate::function::special::normal_quantile;
 
-/// Nats: above it no more than 32 % can be accepted, whatever the data. `dpm plan` warns from
-/// there on as well. Doucet, Pitt, Deligiannidis and Kohn (2015) find chains best with 1.0
-/// to 1.7 where less noise costs more computing, as here it costs more budget.
+/// Nats: above it no more than 32 % can be accepted, whatever the data. `dpm plan` warns above it
+/// as well. Doucet, Pitt, Deligiannidis and Kohn (2015) find chains best with 1.0 to 1.7 where less
+/// noise costs more computing; here it costs more budget.
 pub(super) const TEST_NOISE: f64 = 2.0;
 /// The share of acceptance that noise may take. Ours.
 pub(super) const LOST_TO_NOISE: f64 = 0.5;
 /// The share of the variance of the test's log ratio that is noise, where chains have not
-/// converged: above one half it is the noise that turns proposals down, and so that decides how
-/// long steps can be.
+/// converged: above one half, the noise causes most rejections, and so determines how long steps
+/// can be.
 pub(super) const NOISE_SHARE: f64 = 0.5;
-/// How many times warm-up made the step smaller on its account. Ours: a random walk of steps a
-/// hundred times shorter needs ten thousand times the iterations.
+/// The factor by which warm-up made the step smaller because of the noise. Ours: a random walk of
+/// steps a hundred times shorter needs ten thousand times the iterations.
 pub(super) const SHRUNK: f64 = 100.0;
-/// What the noise of gradients does to each momentum over a trajectory, in units of the
-/// momentum's own standard deviation: at 1 they change it as much as drawing it did.
+/// The effect of gradient noise on each momentum over a trajectory, in units of the momentum's own
+/// standard deviation: at 1 it changes the momentum as much as drawing it anew.
 pub(super) const GRADIENT_NOISE: f64 = 1.0;
 
 pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
@@ -93,7 +92,7 @@ fn test_noise(view: &View, grade: Grade) -> Option<Verdict> {
     )
 }
 
-/// Noise that is bearable because steps were made so short.
+/// Noise that is bearable only because steps were made so short.
 fn limiting_noise(view: &View, noise: f64, acceptance: f64) -> Option<Verdict> {
     let share = noise * noise / variance_at(acceptance);
     if share.is_nan() || share <= NOISE_SHARE {
@@ -101,9 +100,10 @@ fn limiting_noise(view: &View, noise: f64, acceptance: f64) -> Option<Verdict> {
     }
     let step = view.step_size()?;
     let first = view.facts.noise.first_step_size.unwrap_or(step);
-    let shrunk = match view.facts.adapts_step {
-        true => first / step,
-        false => 1.0,
+    let shrunk = if view.facts.adapts_step {
+        first / step
+    } else {
+        1.0
     };
     let behind = format!(
         "{} of the variance of the acceptance test is noise (standard deviation {} nats)",
@@ -150,8 +150,8 @@ fn gradient_noise(view: &View) -> Option<Verdict> {
     )
 }
 
-/// What planning said of samplers that never reject, whose noise nothing in the draws
-/// shows; for the others the rules above say it of the steps as they were in the end.
+/// The warnings of the plan for samplers that never reject, whose noise does not show in the draws;
+/// for the others, the rules above apply to the final steps.
 fn planned(view: &View) -> Vec<Verdict> {
     if view.facts.tests_proposals {
         return Vec::new();

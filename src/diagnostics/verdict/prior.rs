@@ -1,17 +1,18 @@
-//! The draws beside the prior, as far as it is known.
+//! The draws compared with the prior, where it is known.
 
 use super::evidence::{Column, PriorRange, View};
 use super::{Kind, Severity, Verdict, counted, figure, percent, some_of};
 use crate::diagnostics::{mean, quantile};
 
 /// Width of the draws' central 90%, in that of the prior's. Ours: of 100 independent draws of the
-/// prior the ratio has a standard error of 0.1, and where the records take a tenth off the width
-/// they have said less than a quarter of what the prior says.
+/// prior the ratio has a standard error of 0.1, and records that reduce the width by a tenth carry
+/// less than a quarter of the prior's information.
 pub(super) const PRIOR_WIDTH: f64 = 0.9;
 
-/// How far outside of the prior's central 99.9% a mean of a private run may lie, in widths of that: 1
-/// is ten standard deviations of a normal prior from its middle, where the search begins. Ours: with
-/// records 50 of them away, it found a lesser mode between the two, where nothing else was wrong.
+/// How far outside the prior's central 99.9% a mean of a private run may be, in widths of that
+/// range: 1 is ten standard deviations of a normal prior from its middle, where the search begins.
+/// Ours: with records 50 of them away, the search found a lesser mode in between, and nothing else
+/// was wrong.
 pub(super) const FAR: f64 = 1.0;
 
 pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
@@ -54,17 +55,17 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     let wide = known.iter().filter(wide);
     let names: Vec<String> = wide.map(|(column, _)| column.name.clone()).collect();
     let all = names.len() == view.moving.len();
-    // Of directions that are unknown it is said there.
+    // The verdict on unknown directions reports it there.
     let is_said =
         (view.facts.likelihood.as_ref()).is_some_and(|likelihood| likelihood.unknown > 0.0);
     if names.is_empty() || (is_said && !all) {
         return None;
     }
     let narrowest = known.iter().map(share).fold(f64::INFINITY, f64::min);
-    let verdict = match all {
-        true => Verdict::new(
+    let verdict = if all {
+        Verdict::new(
             Kind::PriorWidth,
-            // Of a likelihood by a law it is known where it says nothing.
+            // For a likelihood by a law it is known where it is uninformative.
             match &view.facts.likelihood {
                 Some(likelihood) if likelihood.has_law => Severity::Warning,
                 _ => Severity::Problem,
@@ -73,8 +74,9 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
                 "All parameters are as wide as their priors (at least {} of the width): the run has learnt next to nothing from the records.",
                 percent(narrowest)
             ),
-        ),
-        false => Verdict::new(
+        )
+    } else {
+        Verdict::new(
             Kind::PriorWidth,
             Severity::Note,
             format!(
@@ -85,7 +87,7 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
                 },
                 if names.len() == 1 { "it" } else { "them" },
             ),
-        ),
+        )
     };
     Some(
         verdict
@@ -98,19 +100,19 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     )
 }
 
-/// Whether a mean lies outside of the prior's central 99.9%.
+/// Whether a mean is outside the prior's central 99.9%.
 pub(super) fn is_beyond(view: &View) -> bool {
     known(view).iter().any(|known| by_how_much(known) > 0.0)
 }
 
-/// How far a mean is outside of the prior's central 99.9%, in widths of that.
+/// How far a mean is outside the prior's central 99.9%, in widths of that range.
 fn by_how_much((column, prior): &(&Column, &PriorRange)) -> f64 {
     let [low, high] = prior.central_999;
     let mean = mean(&column.chains);
     (low - mean).max(mean - high) / (high - low)
 }
 
-/// Means outside of the prior's central 99.9%.
+/// Means outside the prior's central 99.9%.
 fn beyond(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
     let mut far: Vec<_> = (known.iter())
         .map(|known| (by_how_much(known), known))
@@ -122,9 +124,10 @@ fn beyond(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
         .collect();
     far.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (by, mean, name, [low, high]) = far.first()?;
-    let severity = match view.facts.has_budget && *by > FAR {
-        true => Severity::Problem,
-        false => Severity::Warning,
+    let severity = if view.facts.has_budget && *by > FAR {
+        Severity::Problem
+    } else {
+        Severity::Warning
     };
     let sentence = format!(
         "The mean of {name}, {}, lies outside the central 99.9 % of its prior, {} to {}{}: the prior contradicts the records, or the draws are not of the posterior{}.",

@@ -1,25 +1,25 @@
 //! Whether the search that precedes the chains of `dp-langevin` has found the posterior.
 //!
-//! Beyond its Newton steps such a search sees nothing of how well it went: a last step that is
-//! long says that it was still on its way, a short one not that it has arrived.
+//! Only its Newton steps show how well such a search went: a long last step means that it had not
+//! arrived, but a short one does not mean that it had.
 
 use super::evidence::{SearchFacts, View};
 use super::{Kind, Severity, Verdict, figure};
 
 /// Standard deviations of the draws, the root mean square over coordinates. Ours. Noise makes up to
-/// 1.9 of it in good runs (wells at epsilon 3), which is why it is held against the draws, which are
-/// widened by as much, and not against the posterior alone. That was chosen on 75 runs, which are
-/// no measure of it; docs/diagnostics.md has others.
+/// 1.9 of it in good runs (wells at epsilon 3), which is why it is compared with the draws, which
+/// are widened by as much, and not with the posterior alone. The threshold was chosen on 75 runs,
+/// which therefore do not measure it; docs/diagnostics.md has others.
 pub(super) const LAST_STEP: f64 = 2.0;
-/// Share of noise in the information about the direction that is known least: all of it. About half
-/// of the runs with it are good all the same, and cannot be told from the others by what is
-/// released: cps1988 at epsilon 1 is, wells often is not.
+/// Share of noise in the information about the least known direction: all of it. About half of the
+/// runs with it are good nevertheless, and cannot be distinguished from the others by their
+/// releases: cps1988 at epsilon 1 is good, wells often is not.
 pub(super) const UNKNOWN: f64 = 1.0;
 /// Noise in a Gaussian's centre, in posterior standard deviations: with more of it than this, the
 /// draws' spread is mostly the noise's.
 pub(super) const CENTRE_NOISE: f64 = 1.0;
-/// The same, from where draws are wider by less than the noise in their centre: the sampler widens
-/// them by at most this much.
+/// The same, above which draws are widened by less than the noise in their centre: the sampler
+/// widens them by at most this much.
 pub(super) const MOST_CENTRE_NOISE: f64 = 10.0;
 
 const HELP: &str = "more records or a larger epsilon; --temperature, which asks less of both; a start near the posterior (--init), from public knowledge; columns and parameters of size one; priors that know the scale of the outcome; fewer parameters. Another run spends an epsilon of its own";
@@ -58,10 +58,7 @@ fn on_its_way(search: &SearchFacts) -> Option<Verdict> {
         format!(
             "The search for the posterior had not arrived. Its last step was {} of the draws' standard deviations long{}, where at most {LAST_STEP} are expected of one that has; the posterior may be far outside these intervals.",
             figure(step),
-            match search.cut {
-                true => " and was cut short",
-                false => "",
-            },
+            if search.cut { " and was cut short" } else { "" },
         )
     };
     let verdict = Verdict::new(Kind::SearchNotArrived, Severity::Problem, sentence);

@@ -1,5 +1,5 @@
-//! Each rule speaks where it should, and is silent of good draws. Draws are made with fixed
-//! seeds; thresholds are several standard errors away from what is asked.
+//! Each rule applies where it should, and not to good draws. Draws have fixed seeds; thresholds are
+//! several standard errors away from the tested values.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -44,7 +44,7 @@ pub(super) fn normals(chains: usize, draws: usize) -> Evidence {
     }
 }
 
-/// Of every draw of every chain: (chain, draw, values).
+/// Changes every draw of every chain: (chain, draw, values).
 pub(super) fn change(evidence: &mut Evidence, f: impl Fn(usize, usize, &mut Vec<f64>)) {
     for (c, chain) in evidence.chains.iter_mut().enumerate() {
         for (i, draw) in chain.draws.iter_mut().enumerate() {
@@ -138,7 +138,7 @@ fn convergence_is_graded() {
     assert!(not.sentence.contains("do not describe the posterior yet"));
     assert!(not.value.unwrap() > 1.1 && not.threshold == Some(1.01));
 
-    // R-hat alone does not do it: ten chains' worth of correlated draws have too small an ESS.
+    // R-hat alone is not enough: ten chains' worth of correlated draws have too small an ESS.
     let mut slow = normals(CHAINS, 2000);
     correlate(&mut slow, 0.95);
     let slow_verdict = of_kind(&slow, Kind::Convergence);
@@ -213,7 +213,7 @@ fn a_run_with_no_accepted_proposal_is_diagnosed() {
     assert!(
         text.contains("All chains never moved: of the proposals behind 1000 draws each not one")
     );
-    // Neither constant parameters nor low acceptance are news then.
+    // Then neither constant parameters nor low acceptance are reported.
     assert_eq!(kinds(&diagnosis), [Kind::Convergence, Kind::NeverMoved]);
 }
 
@@ -276,8 +276,8 @@ fn acceptance_has_two_ends() {
     accept(&mut slow, 0.98);
     let verdict = of_kind(&slow, Kind::SmallSteps);
     assert!(verdict.sentence.contains("(98 %)"));
-    // Not where chains move well, nor of trajectories that end by themselves, nor where
-    // nothing is tested.
+    // Not where chains move well, nor for trajectories that end by themselves, nor where nothing is
+    // tested.
     accept(&mut evidence, 0.98);
     assert!(found(&evidence, Kind::SmallSteps).is_none());
     let mut open = slow.clone();
@@ -329,7 +329,7 @@ fn drifting_chains_are_found() {
             verdict.sentence
         );
         assert_eq!(verdict.parameters, ["beta[1]"]);
-        // One chain of four is apart, which R-hat says, and not all on their way.
+        // One chain of four is apart, which R-hat shows, but they are not all drifting.
         let mut one = normals(CHAINS, 200);
         change(&mut one, |c, i, x| {
             if c == 0 {
@@ -378,9 +378,9 @@ fn noise_that_rejects_is_told_from_steps_that_are_too_long() {
     // A step that is too long loses more than its noise of 0.5 nats does.
     assert!(found(&noisy(0.5, 0.1), Kind::TestNoise).is_none());
     assert!(found(&noisy(1.0, acceptance_at(1.0)), Kind::TestNoise).is_none());
-    // Nothing at all accepted, with little noise: it is not the noise.
+    // Nothing accepted, with little noise: the noise is not the reason.
     assert!(found(&noisy(0.5, 0.0), Kind::TestNoise).is_none());
-    // Under a metric distances are in other units.
+    // With a metric, distances are in other units.
     let mut other = noisy(3.0, 0.1);
     other.facts.unit_metric = false;
     assert!(found(&other, Kind::TestNoise).is_none());
@@ -417,7 +417,7 @@ fn noise_that_makes_steps_short_is_told() {
     assert_eq!(of_kind(&given, Kind::TestNoise).severity, Severity::Warning);
     // The posterior's own curvature: 0.8² of 1.82 is 35 %.
     assert!(found(&slow(0.8, 0.5, 20.0), Kind::TestNoise).is_none());
-    // And where chains have converged all the same, nobody minds.
+    // And where chains have converged nevertheless, there is no verdict.
     assert!(found(&noisy(1.2, 0.5), Kind::TestNoise).is_none());
 }
 
@@ -596,7 +596,7 @@ fn after(search: SearchFacts) -> Evidence {
     evidence
 }
 
-// If it failed: draws that no chain has made would be called converged.
+// If it failed: draws that come from no chain would be called converged.
 #[test]
 fn a_fitted_gaussian_is_not_said_to_have_converged() {
     assert_eq!(diagnose(&good()).convergence, Grade::Converged);
@@ -612,7 +612,7 @@ fn a_fitted_gaussian_is_not_said_to_have_converged() {
     let text = diagnosis.to_text();
     assert!(!text.contains("have converged") && text.contains(AS_THEY_ARE));
     assert_eq!(diagnosis.decision, Decision::UseWithCare);
-    // Few independent draws are no short chains.
+    // Few independent draws are not short chains.
     let mut few = normals(CHAINS, 50);
     few.facts = evidence.facts;
     assert!(found(&few, Kind::FewDraws).is_none() && found(&few, Kind::Drift).is_none());
@@ -620,8 +620,7 @@ fn a_fitted_gaussian_is_not_said_to_have_converged() {
 
 const AS_THEY_ARE: &str = "intervals can be used as they are";
 
-// If it failed: an answer that the program knows to be off would be praised, or a good one
-// condemned.
+// If it failed: an answer known to be wrong would be praised, or a good one condemned.
 #[test]
 fn a_search_that_failed_decides_whatever_the_draws_look_like() {
     let chains = after(arrived());
@@ -691,7 +690,7 @@ fn a_search_that_failed_decides_whatever_the_draws_look_like() {
             assert!(found(&evidence, Kind::Convergence).is_none());
         }
     }
-    // What is wrong with the chains as well is said beside it.
+    // Problems of the chains are reported in addition.
     let mut apart = after(SearchFacts {
         last_step: 21.0,
         ..arrived()
@@ -703,7 +702,7 @@ fn a_search_that_failed_decides_whatever_the_draws_look_like() {
     );
 }
 
-/// A step is held against the draws, which are wider than the posterior by the centre's noise.
+/// A step is compared with the draws, which are wider than the posterior by the centre's noise.
 #[test]
 fn noise_in_the_centre_is_a_note_while_the_draws_include_it() {
     let of = |last_step: f64, noise: f64| {
@@ -730,7 +729,7 @@ fn noise_in_the_centre_is_a_note_while_the_draws_include_it() {
     assert_eq!(diagnose(&lost).convergence, Grade::SearchFailed);
 }
 
-/// Of [`good`] draws, standard normals, beside priors N(0, scale²) and N(shift, 100²).
+/// [`good`] draws, standard normals, with priors N(0, scale²) and N(shift, 100²).
 fn beside_priors(scale: f64, shift: f64) -> Evidence {
     let range = |centre: f64, sd: f64| PriorRange {
         central_90: [centre - 1.6449 * sd, centre + 1.6449 * sd],
@@ -762,8 +761,8 @@ fn draws_are_held_against_the_prior() {
     let warned = of_kind(&open, Kind::BeyondPrior);
     assert_eq!(warned.severity, Severity::Warning);
 
-    // One parameter as wide as its prior is a note, both are an answer that says nothing; in 4,000
-    // draws the ratio of widths has a standard error of 0.02.
+    // One parameter as wide as its prior is a note, both are an answer without information; in
+    // 4,000 draws the ratio of widths has a standard error of 0.02.
     let one = beside_priors(1.0, 0.0);
     let verdict = of_kind(&one, Kind::PriorWidth);
     assert_eq!(verdict.severity, Severity::Note);
@@ -779,7 +778,7 @@ fn draws_are_held_against_the_prior() {
             .headline()
             .contains("as wide as their priors")
     );
-    // Without privacy a posterior that is the prior is what the data say.
+    // Without privacy, a posterior that equals the prior is the result of the data.
     both.facts.has_budget = false;
     assert!(found(&both, Kind::PriorWidth).is_none());
 }

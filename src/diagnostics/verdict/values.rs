@@ -1,4 +1,4 @@
-//! What the columns of draws hold.
+//! The values in the columns of draws.
 
 use super::convergence::{ESS, Grade};
 use super::evidence::{Column, View};
@@ -65,8 +65,8 @@ fn few_draws(view: &View, grade: Grade) -> Option<Verdict> {
     )
 }
 
-/// Columns that are one number in all chains while others move, as the 1s and 0s of a
-/// Cholesky factor are.
+/// Columns that are one number in all chains while others move, such as the 1s and 0s of a Cholesky
+/// factor.
 fn constant(view: &View) -> Option<Verdict> {
     if view.constant.is_empty() || view.stuck.len() == view.chains.len() {
         return None;
