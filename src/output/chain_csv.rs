@@ -34,6 +34,6 @@ pub(crate) fn chain_csv(
     }
     let [warmup, sampling] = chain.seconds.unwrap_or_default();
     let bytes = writer.finish(Timing { warmup, sampling })?;
-    // All of it was text.
+    // All of it is text.
     Ok((String::from_utf8_lossy(&bytes).into_owned(), kept))
 }

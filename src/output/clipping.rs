@@ -1,4 +1,4 @@
-//! What a report says of clip bounds.
+//! The clip bounds in a report.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClipReport {
     pub bound: f64,
-    /// What no record exceeds, derived from the model and its declared bounds.
+    /// A bound that no record exceeds, derived from the model and its declared bounds.
     pub derived: Option<f64>,
 }
 
@@ -31,12 +31,12 @@ pub struct Clipping {
     pub gradient: Option<ClipReport>,
     /// Per unit of distance.
     pub log_ratio: Option<ClipReport>,
-    /// Of bounds that are learnt from releases, what the sampler says of them.
+    /// The sampler's description of bounds that are learnt from releases.
     pub learnt: Option<&'static str>,
 }
 
 impl Clipping {
-    /// Whether nothing of what the run asks is ever clipped.
+    /// Whether nothing in the run's releases is ever clipped.
     pub fn never_activates(&self) -> bool {
         let mut used = self.gradient.iter().chain(&self.log_ratio).peekable();
         used.peek().is_some() && used.all(|c| c.never_activates())

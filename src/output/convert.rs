@@ -1,7 +1,7 @@
 //! Runs in the formats of other programs.
 //!
-//! Each says what the draws promise: a file that has left its run's directory is still known
-//! to be private, or not to be.
+//! Each states the promise about the draws: a file outside its run's directory still says whether
+//! it is private.
 
 use std::fs;
 use std::io::{self, Write};
@@ -28,12 +28,12 @@ pub enum ConvertError {
 
 impl Run {
     /// Writes the draws as Parquet: columns `chain` and `draw`, which count from 0, and one for
-    /// each parameter (`beta[1]`). What the run promises stands in the file's metadata, under
+    /// each parameter (`beta[1]`). The promise of the run is in the file's metadata, under
     /// `privacy_statement` and `privacy_report`.
     ///
     /// # Errors
     ///
-    /// Something is there and not to be replaced; it cannot be written.
+    /// The path exists and may not be replaced, or cannot be written.
     pub fn write_parquet(&self, path: &Path, overwrite: bool) -> Result<(), ConvertError> {
         let (chains, draws): (Vec<i32>, Vec<i32>) = self.places().unzip();
         let rows = chains.len();
@@ -59,8 +59,8 @@ impl Run {
     }
 
     /// Writes the draws as a Zarr folder in the layout of arviz's InferenceData: the groups
-    /// `posterior` and `sample_stats`, with what the run promises among their attributes.
-    /// There are no `observed_data`, which are private.
+    /// `posterior` and `sample_stats`, with the promise of the run among their attributes. There
+    /// are no `observed_data`, which are private.
     ///
     /// # Errors
     ///
@@ -77,16 +77,18 @@ impl Run {
     ///
     /// As of [`write_parquet`](Run::write_parquet).
     pub fn write_csv(&self, path: &Path, overwrite: bool) -> Result<(), ConvertError> {
-        let (title, mark) = match self.is_private() {
-            true => ("\n", "\n"),
-            false => (",privacy\n", ",NOT_PRIVATE\n"),
+        let (title, mark) = if self.is_private() {
+            ("\n", "\n")
+        } else {
+            (",privacy\n", ",NOT_PRIVATE\n")
         };
         let mut text = String::from("chain,draw");
         for name in self.draws().names() {
             text.push(',');
-            match name.contains(',') {
-                true => text.push_str(&format!("\"{name}\"")),
-                false => text.push_str(name),
+            if name.contains(',') {
+                text.push_str(&format!("\"{name}\""))
+            } else {
+                text.push_str(name)
             }
         }
         text.push_str(title);
@@ -134,7 +136,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> ConvertError {
     }
 }
 
-/// Under a temporary name first, so that a reader sees all of it or nothing.
+/// Under a temporary name first, so that a reader sees either all of it or nothing.
 fn write_file(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), ConvertError> {
     if path.is_dir() {
         return Err(ConvertError::NotOurs(path.to_path_buf()));
@@ -153,9 +155,10 @@ fn write_file(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), ConvertE
         .and_then(|()| file.as_file().sync_all())
         .map_err(&fail)?;
     super::generated_csv::make_readable(file.path());
-    let outcome = match overwrite {
-        true => file.persist(path),
-        false => file.persist_noclobber(path),
+    let outcome = if overwrite {
+        file.persist(path)
+    } else {
+        file.persist_noclobber(path)
     };
     outcome.map(drop).map_err(|error| fail(error.error))
 }
@@ -165,7 +168,7 @@ fn write_folder(path: &Path, files: &[zarr::File], overwrite: bool) -> Result<()
     if stands && !overwrite {
         return Err(ConvertError::Exists(path.to_path_buf()));
     }
-    // Only what such a command wrote is ever removed.
+    // Only the output of such a command is ever removed.
     let is_empty = || fs::read_dir(path).is_ok_and(|mut inside| inside.next().is_none());
     if stands && !path.join("posterior/.zgroup").is_file() && !is_empty() {
         return Err(ConvertError::NotOurs(path.to_path_buf()));
@@ -179,7 +182,7 @@ fn write_folder(path: &Path, files: &[zarr::File], overwrite: bool) -> Result<()
     }
     RunDirectory::make_readable(temporary.path());
     if stands {
-        // The old one, now under the temporary name, goes with it.
+        // The old folder, now under the temporary name, is removed with it.
         replace(temporary.path(), path).map_err(&fail)?;
         remove_quietly(temporary.path());
     } else {

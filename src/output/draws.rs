@@ -1,9 +1,8 @@
-//! Draws that have been released, and whose they are.
+//! Released draws and their parameters.
 
 use crate::diagnostics::{Summary, SummaryError, dot_name};
 
-/// Released draws: chains × draws × parameters. Whatever is computed from them costs no
-/// privacy.
+/// Released draws: chains × draws × parameters. Computing anything from them costs no privacy.
 ///
 /// ```
 /// use dpm::Draws;
@@ -22,7 +21,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Of names in either spelling (`m[2,1]`, `m.2.1`) and chains × draws × names.
+    /// Draws from names in either spelling (`m[2,1]`, `m.2.1`) and values, chains × draws × names.
     ///
     /// # Errors
     ///
@@ -72,7 +71,7 @@ impl Draws {
 
     /// Mean, spread, quantiles, sample sizes and R-hat of every parameter.
     pub fn summary(&self) -> Summary {
-        // That the widths fit was seen to in the beginning.
+        // The widths were checked at construction.
         Summary::of_draws(&self.names, &self.chains).unwrap_or(Summary { rows: Vec::new() })
     }
 }

@@ -8,7 +8,7 @@ use crate::diagnostics::{bracket_name, dot_name};
 
 use super::stan_csv::{ReadStanCsvError, parse_stan_csv};
 
-/// Draws and whose they are.
+/// Draws and their parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DrawsTable {
     /// In bracket form; columns of a sampler, whose names end in `__`, are left out.
@@ -25,7 +25,7 @@ pub enum ReadDrawsError {
     #[error("{}{}: {kind}", path.display(), line.map_or(String::new(), |l| format!(", line {l}")))]
     Table {
         path: PathBuf,
-        /// From 1; none where the trouble is with the file as a whole.
+        /// Counted from 1; none for an error in the file as a whole.
         line: Option<u64>,
         kind: ReadDrawsErrorKind,
     },
@@ -33,7 +33,7 @@ pub enum ReadDrawsError {
     Stan(#[from] ReadStanCsvError),
 }
 
-/// What is wrong with it.
+/// The kind of error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadDrawsErrorKind {
@@ -45,7 +45,7 @@ pub enum ReadDrawsErrorKind {
     Csv(String),
     #[error("{found} values, expected {expected}, one for each column")]
     Width { found: usize, expected: usize },
-    /// Columns count from 1. What stands there is not told: the file may be private data.
+    /// Columns are counted from 1. The value is not shown: the file may be private data.
     #[error(
         "what column {column} holds is not a number: expected a line of parameter names, and a line of numbers for each draw"
     )]
@@ -60,7 +60,7 @@ pub enum ReadDrawsErrorKind {
 ///
 /// # Errors
 ///
-/// A file that cannot be opened or is no such table; the error names file and line.
+/// A file that cannot be opened or is not such a table; the error names file and line.
 pub fn read_draws_csv(path: impl AsRef<Path>) -> Result<DrawsTable, ReadDrawsError> {
     let path = path.as_ref();
     let text = read(path).map_err(|error| ReadDrawsError::Table {

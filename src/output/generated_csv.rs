@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::stan_csv::push_number;
 
-/// The text of one chain's file. `keys` stand above the names, as `# key = value`.
+/// The text of one chain's file. `keys` are written above the names, as `# key = value`.
 pub fn generated_csv(keys: &[(String, String)], names: &[String], rows: &[Vec<f64>]) -> String {
     let mut text = String::new();
     for (key, value) in keys {
@@ -54,8 +54,8 @@ pub fn check_files(
     }
 }
 
-/// Puts files into `folder`, which is made where it is missing: all are written
-/// under temporary names first, and renamed when all are complete.
+/// Puts files into `folder`, which is created if it is missing: all are written under temporary
+/// names first, and renamed when all are complete.
 pub fn write_files(
     folder: &Path,
     files: &[(String, String)],
@@ -92,7 +92,7 @@ pub fn write_files(
     Ok(())
 }
 
-/// Temporary files are their owner's alone; these are for others, too.
+/// Temporary files are readable by their owner only; these are for others, too.
 #[cfg(unix)]
 pub(super) fn make_readable(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -118,7 +118,7 @@ mod tests {
         };
         write_files(&place, &files("1"), false).unwrap();
         std::fs::remove_file(place.join("a.csv")).unwrap();
-        // One of the two is in the way: the other is not written either.
+        // One of the two exists already: the other is not written either.
         let refused = write_files(&place, &files("2"), false).unwrap_err();
         assert!(refused.to_string().contains("b.csv` exists already"));
         assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);

@@ -1,4 +1,4 @@
-//! Parquet files of numbers: just as much of the format as a table of draws needs.
+//! Parquet files of numbers: only as much of the format as a table of draws needs.
 //!
 //! One row group, every column required and without nesting, values PLAIN and not compressed,
 //! in data pages of the first version; the metadata in Thrift's compact protocol. Every reader
@@ -56,7 +56,7 @@ impl Values {
     }
 }
 
-/// Where a column stands in the file.
+/// The place of a column in the file.
 struct Chunk {
     start: usize,
     length: usize,
@@ -179,7 +179,7 @@ impl Struct {
         }
     }
 
-    /// Numbers rise by less than 16 from field to field.
+    /// Field numbers increase by less than 16 from one field to the next.
     fn field(&mut self, number: u8, kind: u8) {
         self.bytes.push((number - self.last) << 4 | kind);
         self.last = number;

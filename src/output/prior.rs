@@ -1,4 +1,4 @@
-//! What the prior says of a run's columns, by the copy of the model that the run keeps.
+//! The prior of a run's columns, from the copy of the model that the run keeps.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ pub(crate) const MODEL: &str = "model.dpm";
 pub(crate) const CONSTANTS: &str = "model.constants.json";
 
 const SEED: u64 = 1;
-/// Draws that show what a prior looks like.
+/// The number of draws that show the shape of a prior.
 const SHOWN: usize = 500;
-/// Draws for ranges: of the lowest and the highest strata of probability 1/4000 each, the second
-/// is still outside of the central 99.9%.
+/// Draws for ranges: of the lowest and the highest strata of probability 1/4000 each, the second is
+/// still outside the central 99.9%.
 const FOR_RANGES: usize = 4000;
 /// With more columns than this the draws for ranges take seconds, and are not made.
 const MOST_COLUMNS: usize = 1000;
@@ -45,9 +45,8 @@ pub(crate) fn prior_draws(
     })
 }
 
-/// Ranges of the prior for each of the columns (bracket form) of the run in this directory, as far
-/// as they are known: nothing without the model, or of parameters whose priors depend on each
-/// other.
+/// Ranges of the prior for each of the columns (bracket form) of the run in this directory, where
+/// known: none without the model, or for parameters whose priors depend on each other.
 pub(super) fn prior_ranges(directory: &Path, names: &[String]) -> Vec<Option<PriorRange>> {
     let Ok(source) = std::fs::read_to_string(directory.join(MODEL)) else {
         return Vec::new();
@@ -81,7 +80,7 @@ pub(crate) fn prior_ranges_of(density: &Density) -> Vec<Option<PriorRange>> {
     ranges
 }
 
-/// None of draws that are no numbers, or all the same.
+/// None for draws that are not numbers, or all the same.
 fn range(mut draws: Vec<f64>) -> Option<PriorRange> {
     draws.sort_by(f64::total_cmp);
     let last = draws.len().checked_sub(1)?;
@@ -97,9 +96,10 @@ fn range(mut draws: Vec<f64>) -> Option<PriorRange> {
 
 fn density(source: &str, constants: Option<&str>) -> Result<Density, String> {
     let parsed = parse(source);
-    let checked = match parsed.diagnostics.iter().any(Diagnostic::is_error) {
-        true => None,
-        false => parsed.program.as_ref().and_then(|p| check(p).checked),
+    let checked = if parsed.diagnostics.iter().any(Diagnostic::is_error) {
+        None
+    } else {
+        parsed.program.as_ref().and_then(|p| check(p).checked)
     };
     let checked = checked.ok_or(format!("{MODEL} is not a program"))?;
     let constants = match constants {
@@ -110,7 +110,7 @@ fn density(source: &str, constants: Option<&str>) -> Result<Density, String> {
     Ok(Density::new(model))
 }
 
-/// What there is for each of the names, of values by output.
+/// The value for each of the names, from values by output.
 fn by_name<T: Clone + Default>(density: &Density, values: Vec<T>, names: &[String]) -> Vec<T> {
     let outputs: Vec<String> = density.output_names().map(bracket_name).collect();
     let of_name = |name: &String| {

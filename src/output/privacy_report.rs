@@ -1,4 +1,4 @@
-//! `privacy.json`: what a run promises, for machines and for officers.
+//! `privacy.json`: the promise of a run, for programs and for privacy officers.
 
 use std::path::Path;
 
@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use super::clipping::Clipping;
 use crate::accounting::{EntryHash, EntryRef, Event, Guarantee, Relation, Reservation};
 
-/// What a report calls the unit of privacy when each record is one.
+/// The name of the unit of privacy in a report when each record is one.
 pub const RECORD: &str = "record";
 
-/// Where a run was charged: enough to find the entry, and to see later that the ledger
-/// still has it.
+/// The charge of a run: enough to find the entry, and to check later that the ledger still has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunLedger {
     /// The name of the file, without its folders.
@@ -21,15 +20,15 @@ pub struct RunLedger {
     /// Number and hash of the entry that charged the run.
     pub entry: u64,
     pub hash: EntryHash,
-    /// The entry that says how it ended or was interrupted; none before, and where it could
-    /// not be written.
+    /// The entry that says how it ended or was interrupted; none before that, or if it could not be
+    /// written.
     #[serde(flatten)]
     pub last: Option<LastEntry>,
     /// The budget of all runs together.
     pub epsilon: f64,
     pub delta: f64,
-    /// Upper bound on the epsilon of all runs charged up to and with this one, at the
-    /// ledger's delta.
+    /// Upper bound on the epsilon of all runs charged up to and including this one, at the ledger's
+    /// delta.
     pub epsilon_spent: f64,
     pub accountant: String,
 }
@@ -42,7 +41,7 @@ pub struct LastEntry {
 }
 
 impl RunLedger {
-    /// Of a run that was charged to the ledger at `path`, and whose end it does not know.
+    /// The charge of a run to the ledger at `path`, before the run has ended.
     pub fn new(path: &Path, reservation: &Reservation) -> RunLedger {
         let terms = reservation.terms();
         let name = path.file_name().map(|name| name.to_string_lossy());
@@ -68,7 +67,7 @@ impl RunLedger {
         }
     }
 
-    /// Takes down the entry that says how the run ended.
+    /// Records the entry that says how the run ended.
     pub fn ended(&mut self, at: EntryRef) {
         self.last = Some(LastEntry {
             last_entry: at.entry,
@@ -76,7 +75,7 @@ impl RunLedger {
         });
     }
 
-    /// The last entry about it, if it was taken down.
+    /// The last entry about it, if one was recorded.
     pub fn last(&self) -> Option<EntryRef> {
         self.last.map(|last| EntryRef {
             entry: last.last_entry,
@@ -85,28 +84,28 @@ impl RunLedger {
     }
 }
 
-/// What the report says about a private run.
+/// The contents of the report on a private run.
 #[derive(Debug, Clone)]
 pub struct PrivateRun<'a> {
-    /// The budget that was asked for.
+    /// The requested budget.
     pub epsilon: f64,
     pub delta: f64,
     /// Upper bound on the epsilon of the schedule that was charged, at `delta`.
     pub epsilon_spent: f64,
     pub relation: Relation,
-    /// The column whose values tell units apart; `None` where each record is one.
+    /// The column whose values identify units; `None` where each record is one.
     pub unit: Option<&'a str>,
-    /// What the schedule costs, and by what proof.
+    /// The cost of the schedule, and its proof.
     pub guarantee: &'a Guarantee,
     /// The schedule that was charged.
     pub events: &'a [Event],
     /// How many of each event's releases took place.
     pub released: &'a [u64],
-    /// The ledger that the run was charged to.
+    /// The ledger to which the run was charged.
     pub ledger: Option<&'a RunLedger>,
     /// False when the noise came from `--insecure-noise-seed`.
     pub secure_noise: bool,
-    /// Whether it was interrupted and can be gone on with.
+    /// Whether it was interrupted and can be resumed.
     pub unfinished: bool,
     /// Iterations of all chains that were made and lost in interruptions.
     pub lost_iterations: u64,
@@ -139,7 +138,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
     let mut not_protected = vec![
         "what errors about unreadable rows reveal while the data is loaded",
         "timing and other side channels of the computer the run is on",
-        "whoever can read that computer's memory or the data itself",
+        "anyone who can read that computer's memory or the data itself",
         match run.unit {
             None => "groups of several records of one person: the unit is one record",
             Some(_) => {
@@ -212,7 +211,7 @@ pub fn private_report(run: &PrivateRun) -> Value {
     })
 }
 
-/// What the promise hides of one record, or of all records of one unit.
+/// The facts about one record, or about all records of one unit, that the promise hides.
 fn hidden(relation: Relation, of_unit: bool) -> &'static str {
     match (relation, of_unit) {
         (Relation::Substitute, false) => {

@@ -14,8 +14,7 @@ use crate::diagnostics::{
 };
 use crate::sampler::{self, DEFAULT_MAX_DEPTH, Kind};
 
-/// A run of `dpm sample`, or what [`Fit::save`](crate::Fit::save) wrote, read back from its
-/// directory.
+/// A run of `dpm sample` or [`Fit::save`](crate::Fit::save), read back from its directory.
 ///
 /// ```no_run
 /// let run = dpm::Run::open("adult_income-run")?;
@@ -37,7 +36,7 @@ pub struct Run {
 #[non_exhaustive]
 pub enum RunError {
     #[error(
-        "`{place}` holds a run that is not finished, and no draws yet: go on with it by `dpm sample --resume {place}`", place = place.display()
+        "`{place}` holds a run that is not finished, and no draws yet: resume it with `dpm sample --resume {place}`", place = place.display()
     )]
     NoDrawsYet { place: PathBuf },
     #[error("`{}` holds no chain-1.csv: expected the directory of a run of `dpm sample`", .0.display())]
@@ -49,7 +48,7 @@ pub enum RunError {
     )]
     OtherParameters { place: PathBuf, chain: usize },
     #[error(
-        "{0} has changed since the run began: a run goes on with what it was charged for. Put it back as it was, or begin another run"
+        "{0} has changed since the run began: a run is resumed with exactly what it was charged for. Restore it, or begin another run"
     )]
     Changed(String),
     #[error(transparent)]
@@ -90,7 +89,7 @@ impl Run {
         })
     }
 
-    /// Where it stands.
+    /// The directory of the run.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -100,7 +99,7 @@ impl Run {
         &self.draws
     }
 
-    /// The chains' files: all columns, the sampler's among them, and what stands above them.
+    /// The chains' files: all columns, including the sampler's, and the header.
     pub fn chains(&self) -> &[StanCsv] {
         &self.chains
     }
@@ -110,27 +109,26 @@ impl Run {
         &self.config
     }
 
-    /// `privacy.json`: what the run promises; null where there is none.
+    /// `privacy.json`: the promise of the run; null where there is none.
     pub fn report(&self) -> &Value {
         &self.report
     }
 
-    /// Whether the draws are differentially private. A file that says nothing is not taken
-    /// for one of a run without privacy.
+    /// Whether the draws are differentially private. A file that does not say counts as private.
     pub fn is_private(&self) -> bool {
         self.chains.iter().all(is_private)
     }
 
-    /// What the run promises, in a sentence.
+    /// The promise of the run, in a sentence.
     pub fn statement(&self) -> &str {
         match self.report["statement"].as_str() {
             Some(statement) => statement,
-            None if self.is_private() => "Nothing is known of the privacy of these draws.",
+            None if self.is_private() => "Nothing is known about the privacy of these draws.",
             None => "NOT PRIVATE: these draws come from a run without privacy.",
         }
     }
 
-    /// Whether it was interrupted and can be gone on with.
+    /// Whether it was interrupted and can be resumed.
     pub fn is_unfinished(&self) -> bool {
         is_unfinished(&self.place)
     }
@@ -145,7 +143,7 @@ impl Run {
         diagnose(&self.evidence())
     }
 
-    /// What the diagnosis is made from.
+    /// The evidence for the diagnosis.
     pub fn evidence(&self) -> Evidence {
         evidence(
             &self.place,
@@ -170,11 +168,12 @@ pub(crate) fn read_chains(run: &Path) -> Result<Vec<StanCsv>, RunError> {
     if !chains.is_empty() {
         return Ok(chains);
     }
-    Err(match is_unfinished(run) {
-        true => RunError::NoDrawsYet {
+    Err(if is_unfinished(run) {
+        RunError::NoDrawsYet {
             place: run.to_path_buf(),
-        },
-        false => RunError::NoChains(run.to_path_buf()),
+        }
+    } else {
+        RunError::NoChains(run.to_path_buf())
     })
 }
 
@@ -190,13 +189,12 @@ pub(crate) fn parameters(run: &Path, chains: &[StanCsv]) -> Result<Vec<String>, 
     }
 }
 
-/// Whether the draws came from a private run; a file that says nothing is not
-/// taken for a run without privacy.
+/// Whether the draws came from a private run; a file that does not say counts as private.
 pub(crate) fn is_private(chain: &StanCsv) -> bool {
     chain.key("privacy_private") != Some("false")
 }
 
-/// A file that is not there is null.
+/// A missing file is null.
 pub(crate) fn read_json(path: &Path) -> Result<Value, RunError> {
     if !path.exists() {
         return Ok(Value::Null);
@@ -211,7 +209,7 @@ pub(crate) fn read_json(path: &Path) -> Result<Value, RunError> {
     })
 }
 
-/// What a run's files say of how it went.
+/// The evidence in a run's files for its diagnosis.
 pub(crate) fn evidence(
     place: &Path,
     names: Vec<String>,
@@ -248,7 +246,7 @@ fn record(file: &StanCsv) -> ChainRecord {
     }
 }
 
-/// What a run's settings and report say that its draws are to be understood with.
+/// The facts in a run's settings and report that are needed to understand its draws.
 pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> RunFacts {
     let own = sampler::OWN.name;
     let kind = match algorithm {
@@ -267,7 +265,7 @@ pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> 
         has_budget: matches!(kind, Some(Kind::Private(_))),
         tests_proposals,
         adapts_step: tests_proposals && config["step_size"].is_null(),
-        // Draws from a released likelihood have its metric.
+        // Draws from a released likelihood use its metric.
         unit_metric: likelihood.is_none() && config["metric"].as_str().is_none_or(|m| m == "unit"),
         noise: serde_json::from_value(config["noise"].clone()).unwrap_or_default(),
         leapfrog_steps: config["leapfrog_steps"].as_u64(),
@@ -283,12 +281,13 @@ pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> 
     }
 }
 
-/// Whether `start` is of a sampler that releases the likelihood.
+/// Whether `start` comes from a sampler that releases the likelihood.
 fn is_of_likelihood(start: &Value) -> bool {
     start["information"].is_string()
 }
 
-/// How the search went that `config.json` has as `start`. What is missing there was no number.
+/// The outcome of the search, recorded in `config.json` as `start`. Missing values were not
+/// numbers.
 fn search(start: &Value) -> Option<SearchFacts> {
     (start.is_object() && !is_of_likelihood(start)).then(|| SearchFacts {
         last_step: start["last_step"].as_f64().unwrap_or(f64::MAX),
@@ -300,23 +299,23 @@ fn search(start: &Value) -> Option<SearchFacts> {
     })
 }
 
-/// How the likelihood was learnt that `config.json` has as `start`. What is missing there was no
-/// number.
+/// How the likelihood was learnt, recorded in `config.json` as `start`. Missing values were not
+/// numbers.
 fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
     let number = |value: &Value, otherwise: f64| value.as_f64().unwrap_or(otherwise);
-    let of = |key: &str, otherwise: f64| number(&start[key], otherwise);
+    let figure = |key: &str, otherwise: f64| number(&start[key], otherwise);
     let surprises = start["surprise"].as_array().into_iter().flatten();
     let certificate = &start["certificate"];
     is_of_likelihood(start).then(|| LikelihoodFacts {
         coordinates: start["coordinates"].as_u64().unwrap_or(0),
-        last_step: of("last_step", f64::MAX),
+        last_step: figure("last_step", f64::MAX),
         cut: start["cut"] == Value::Bool(true),
         surprise: surprises.map(|s| number(s, f64::MAX)).collect(),
-        unknown: of("unknown", 1.0),
-        untold: of("untold", 1.0),
+        unknown: figure("unknown", 1.0),
+        untold: figure("untold", 1.0),
         seen: start["seen"] == Value::Bool(true),
         has_law: start["information"] != "second derivatives",
-        centre_sd: of("centre_sd", f64::INFINITY),
+        centre_sd: figure("centre_sd", f64::INFINITY),
         certificate: certificate.is_object().then(|| Certificate {
             p: number(&certificate["p"], 0.0),
             noise: number(&certificate["noise"], f64::INFINITY),

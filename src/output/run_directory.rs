@@ -1,5 +1,5 @@
-//! A run's directory: written under a temporary name beside its place, and
-//! renamed when it is complete.
+//! A run's directory: written under a temporary name next to its place, and renamed when it is
+//! complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use super::unfinished::{Unfinished, is_under_way, is_unfinished};
 use crate::accounting::sync_folder;
 
-/// A directory in the making. Dropped without [`RunDirectory::publish`], it
-/// leaves nothing behind.
+/// A directory under construction. If it is dropped without [`RunDirectory::publish`], it leaves
+/// nothing behind.
 #[derive(Debug)]
 pub struct RunDirectory {
     temporary: tempfile::TempDir,
     place: PathBuf,
-    /// Whether it takes the place of the state of its own run.
+    /// Whether it replaces the state of its own run.
     of_unfinished: bool,
 }
 
@@ -27,7 +27,7 @@ pub enum RunDirectoryError {
     #[error("`{0}` exists and is not the directory of a run; it is left alone")]
     NotARun(PathBuf),
     #[error(
-        "`{0}` holds a run that is not finished: go on with it by `dpm sample --resume {0}`, choose another place with --out, or give --overwrite to give it up"
+        "`{0}` holds a run that is not finished: resume it with `dpm sample --resume {0}`, choose another place with --out, or give --overwrite to discard it"
     )]
     Unfinished(PathBuf),
     #[error("`{0}` holds a run that is under way; choose another place with --out")]
@@ -41,7 +41,7 @@ pub enum RunDirectoryError {
 }
 
 impl RunDirectory {
-    /// Whether a run may and can be written there; asked before anything is charged.
+    /// Whether a run may and can be written there; checked before anything is charged.
     pub fn check(place: &Path, overwrite: bool) -> Result<(), RunDirectoryError> {
         if place.symlink_metadata().is_err() {
             return try_to_write(place);
@@ -51,12 +51,13 @@ impl RunDirectory {
             return Err(RunDirectoryError::UnderWay(place.to_path_buf()));
         }
         if !overwrite {
-            return Err(match unfinished {
-                true => RunDirectoryError::Unfinished(place.to_path_buf()),
-                false => RunDirectoryError::Exists(place.to_path_buf()),
+            return Err(if unfinished {
+                RunDirectoryError::Unfinished(place.to_path_buf())
+            } else {
+                RunDirectoryError::Exists(place.to_path_buf())
             });
         }
-        // Only what this program wrote is ever removed.
+        // Only the output of this program is ever removed.
         let is_run = unfinished || place.is_dir() && place.join("privacy.json").exists();
         let is_empty = fs::read_dir(place).is_ok_and(|mut d| d.next().is_none());
         if is_run || is_empty {
@@ -66,13 +67,13 @@ impl RunDirectory {
         }
     }
 
-    /// Starts a directory that will stand at `place`.
+    /// Starts a directory that will be moved to `place`.
     pub fn create(place: &Path, overwrite: bool) -> Result<RunDirectory, RunDirectoryError> {
         RunDirectory::check(place, overwrite)?;
         RunDirectory::begin(place, false)
     }
 
-    /// Starts a directory that will take the place of an unfinished run's state.
+    /// Starts a directory that will replace an unfinished run's state.
     pub fn of_unfinished(unfinished: &Unfinished) -> Result<RunDirectory, RunDirectoryError> {
         RunDirectory::begin(unfinished.place(), true)
     }
@@ -90,7 +91,7 @@ impl RunDirectory {
         })
     }
 
-    /// A folder in the making from where a rename reaches `place`.
+    /// A temporary folder from which a rename to `place` is possible.
     pub(super) fn temporary_beside(place: &Path) -> io::Result<tempfile::TempDir> {
         let parent = match place.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -102,7 +103,7 @@ impl RunDirectory {
             .tempdir_in(parent)
     }
 
-    /// Where to write meanwhile.
+    /// The path to which to write meanwhile.
     pub fn path(&self) -> &Path {
         self.temporary.path()
     }
@@ -118,7 +119,7 @@ impl RunDirectory {
         write().map_err(|source| RunDirectoryError::Write { path, source })
     }
 
-    /// Puts the directory in its place, in one step where the system can.
+    /// Moves the directory to its place, atomically where the system supports it.
     pub fn publish(self, overwrite: bool) -> Result<PathBuf, RunDirectoryError> {
         let stands = self.of_unfinished && is_unfinished(&self.place);
         if !stands {
@@ -131,7 +132,7 @@ impl RunDirectory {
         let temporary = self.temporary.path();
         RunDirectory::make_readable(temporary);
         if self.place.exists() {
-            // The old one, now under the temporary name, goes with it.
+            // The old directory, now under the temporary name, is removed with it.
             replace(temporary, &self.place).map_err(fail)?;
             remove_quietly(temporary);
         } else {
@@ -143,8 +144,8 @@ impl RunDirectory {
         Ok(self.place)
     }
 
-    /// Temporary directories are closed to others; a run is as open as the files that
-    /// the user makes elsewhere.
+    /// Temporary directories are closed to others; a run has the same permissions as other files of
+    /// the user.
     pub(super) fn make_readable(path: &Path) {
         #[cfg(unix)]
         {
@@ -156,9 +157,8 @@ impl RunDirectory {
     }
 }
 
-/// Exchanges two directories, so that at no moment there is none at `place`. Where the
-/// system or the file system cannot, the old one steps aside first, so that a failure loses
-/// neither.
+/// Exchanges two directories, so that there is always one at `place`. Where the system or the file
+/// system does not support this, the old one is moved aside first, so that a failure loses neither.
 pub(super) fn replace(fresh: &Path, place: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     {
@@ -176,13 +176,12 @@ pub(super) fn replace(fresh: &Path, place: &Path) -> io::Result<()> {
     fs::rename(&aside, fresh)
 }
 
-/// Removes a folder of ours; what is left of it does no harm.
+/// Removes a folder of this program; remains of it do no harm.
 pub(super) fn remove_quietly(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Makes a directory where `place` or its first missing parent would stand, and
-/// takes it away again.
+/// Creates a directory at `place` or its first missing parent, and removes it again.
 fn try_to_write(place: &Path) -> Result<(), RunDirectoryError> {
     let parent = place
         .ancestors()

@@ -1,7 +1,7 @@
 //! Stan CSV: one chain's draws as CmdStan writes them, for arviz, cmdstanpy and cmdstanr.
 //!
-//! What the readers require, beyond a header line and rows of numbers (arviz 0.23,
-//! cmdstanpy 1.3, cmdstanr):
+//! The requirements of the readers, beyond a header line and rows of numbers (arviz 0.23, cmdstanpy
+//! 1.3, cmdstanr):
 //!
 //! - `# key = value` lines with values of a single token; `method = sample`, `model`, `id`,
 //!   `num_samples`, `num_warmup`, `thin`, `save_warmup`, `algorithm` among them.
@@ -12,8 +12,8 @@
 //!   warm-up draws are written, so ours is: `algorithm = fixed_param`. The key `dpm_algorithm` is
 //!   the algorithm.
 //! - cmdstanpy refuses `num_warmup = 0`. A run without warm-up is therefore written as
-//!   `num_warmup = 1`, `save_warmup = 0`: one iteration that no row stands for, so that no reader
-//!   drops or miscounts a draw. The key `dpm_num_warmup` is the true number either way.
+//!   `num_warmup = 1`, `save_warmup = 0`: one iteration without a row, so that no reader drops or
+//!   miscounts a draw. The key `dpm_num_warmup` is the true number either way.
 
 mod header;
 mod read;
@@ -35,7 +35,7 @@ pub struct Timing {
     pub sampling: f64,
 }
 
-/// Why a chain cannot be written.
+/// The reason why a chain cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteStanCsvError {
@@ -75,8 +75,8 @@ pub enum WriteStanCsvError {
 
 /// Writes one chain: all its sampling draws, then [`Self::finish`].
 ///
-/// It is handed the draws that are kept ([`StanCsvHeader::keeps`]) and checks in the end that
-/// they were as many as the header says.
+/// It is given the draws that are kept ([`StanCsvHeader::keeps`]) and checks at the end that their
+/// number is that in the header.
 pub struct StanCsvWriter<W: Write> {
     out: W,
     header: StanCsvHeader,
@@ -94,7 +94,7 @@ impl<W: Write> StanCsvWriter<W> {
     ///
     /// # Errors
     ///
-    /// A header or a name that readers would not take, or the writer's own error.
+    /// A header or a name that readers would not accept, or the writer's own error.
     pub fn new(
         mut out: W,
         header: StanCsvHeader,
@@ -165,7 +165,7 @@ impl<W: Write> StanCsvWriter<W> {
         Ok(())
     }
 
-    /// Writes the timing lines and hands the writer back, flushed.
+    /// Writes the timing lines and returns the writer, flushed.
     ///
     /// # Errors
     ///

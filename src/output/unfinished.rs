@@ -1,22 +1,22 @@
 //! `RUN/unfinished`: the state of a run that is under way, or was cut short.
 //!
 //! ```text
-//! RUN/unfinished/run.json       what the run is: its settings, its model, its charge
+//! RUN/unfinished/run.json       the run: its settings, its model, its charge
 //! RUN/unfinished/chain-1.even   checkpoints of a chain, numbers 0, 2, 4, ...
 //! RUN/unfinished/chain-1.odd    numbers 1, 3, 5, ...
 //! RUN/unfinished/chain-1.draws  its draws so far, a line each
-//! RUN/unfinished/chain-N.*      of what is learnt before the chains begin, where that is: N
+//! RUN/unfinished/chain-N.*      for learning before the chains begin, if any: N
 //!                               is one more than there are chains
-//! RUN/unfinished/lock           held while a process is at it
+//! RUN/unfinished/lock           held while a process runs it
 //! ```
 //!
-//! `run.json` is replaced as a whole: written under another name, brought to the disk,
-//! renamed. A chain's checkpoint takes the place of the one before the last, with a hash, so
-//! that a write that was cut short leaves the last one and shows; that is as safe as a
-//! rename and takes a tenth of its time, and there are many of them. Draws are added at the
-//! end and are on the disk before the checkpoint that counts them; what stands after those
-//! is half of a write and is cut off. So whatever moment a kill, a power cut or a full disk
-//! chooses, there is a state to go on from, and it grants every iteration that has begun.
+//! `run.json` is replaced as a whole: written under another name, flushed to the disk, renamed. A
+//! chain's checkpoint replaces the one before the last, with a hash, so that a write that was cut
+//! short is detected and leaves the last one; that is as safe as a rename in a tenth of the time,
+//! and there are many checkpoints. Draws are added at the end and are on the disk before the
+//! checkpoint that counts them; anything after those is an incomplete write and is cut off. So at
+//! whatever moment a kill, a power cut or a full disk occurs, there is a state from which to
+//! resume, and it grants every iteration that has begun.
 //!
 //! Nothing here is private: see [`Checkpoint`] for the chains; the rest are settings.
 
@@ -38,19 +38,19 @@ const FOLDER: &str = "unfinished";
 const LOCK: &str = "lock";
 const RUN: &str = "run.json";
 
-/// The form of these files; another one is not read.
+/// The format of these files; no other is read.
 const FORMAT: u32 = 3;
 
-/// What a run is, fixed when it begins but for its charge. Nothing in it is secret: it is
-/// part of what an interrupted run publishes.
+/// The description of a run, fixed when it begins except for its charge. Nothing in it is secret:
+/// an interrupted run publishes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outset {
     format: u32,
     version: String,
-    /// The analysis, as what began it reads it back.
+    /// The analysis, in the format of the code that began it.
     pub analysis: Value,
-    /// What the program that began it wants to know when it is resumed.
+    /// Data that the program that began the run needs to resume it.
     pub command: Value,
     /// The text of the model and of its constants.
     pub model: String,
@@ -60,18 +60,18 @@ pub struct Outset {
     /// The schedule that was charged.
     pub events: Value,
     pub chains: u64,
-    /// Whether something is learnt before the chains begin, which is kept as one more chain.
+    /// Whether there is learning before the chains begin, which is kept as one more chain.
     #[serde(default)]
     pub learns: bool,
-    /// What the run's charge will be found by until `ledger` names it.
+    /// The token that identifies the run's charge until `ledger` names it.
     pub token: Option<String>,
     pub ledger: Option<RunLedger>,
-    /// How often the run was gone on with.
+    /// How often the run was resumed.
     pub resumed: u64,
 }
 
 impl Outset {
-    /// Of a run that was neither charged nor gone on with.
+    /// The description of a run that was neither charged nor resumed.
     pub fn new(analysis: Value, command: Value, model: String) -> Outset {
         Outset {
             format: FORMAT,
@@ -92,7 +92,7 @@ impl Outset {
 }
 
 impl Outset {
-    /// What is kept in files of its own: the chains, and what is learnt before them.
+    /// The number of courses with files of their own: the chains, and the learning before them.
     pub fn courses(&self) -> u64 {
         self.chains + u64::from(self.learns)
     }
@@ -109,7 +109,7 @@ pub struct Unfinished {
 #[derive(Debug, thiserror::Error)]
 pub enum UnfinishedError {
     #[error(
-        "`{0}` holds no run that could be gone on with: it has no folder `{FOLDER}`. A run that ended needs none, and of a run without privacy nothing is kept"
+        "`{0}` holds no run that could be gone on with: it has no folder `{FOLDER}`. A run that has ended needs none, and a run without privacy keeps none"
     )]
     None(PathBuf),
     #[error("the run in `{0}` is under way in another process")]
@@ -117,11 +117,11 @@ pub enum UnfinishedError {
     #[error("cannot read `{path}`: {source}")]
     Read { path: PathBuf, source: io::Error },
     #[error(
-        "`{path}` is not as dpm writes it ({why}). The run cannot be gone on with; what was charged for it stays charged"
+        "`{path}` is not as dpm writes it ({why}). The run cannot be resumed; what was charged for it stays charged"
     )]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "the run was begun by dpm {0}, and this is dpm {version}: go on with the version that began it",
+        "the run was begun by dpm {0}, and this is dpm {version}: resume it with the version that began it",
         version = env!("CARGO_PKG_VERSION")
     )]
     Version(String),
@@ -152,14 +152,15 @@ struct State {
 }
 
 impl Unfinished {
-    /// Begins a run at `place`, which [`RunDirectory::check`] has allowed. An older run
-    /// there stays until the new one has something to show; an unfinished one is given up.
+    /// Begins a run at `place`, which [`RunDirectory::check`] has allowed. An older run there stays
+    /// until the new one has results; an unfinished one is discarded.
     pub fn create(place: &Path, outset: &Outset) -> Result<Unfinished, RunDirectoryError> {
-        let run = match place.is_dir() {
-            true => tempfile::Builder::new()
+        let run = if place.is_dir() {
+            tempfile::Builder::new()
                 .prefix(".dpm-run-")
-                .tempdir_in(place),
-            false => RunDirectory::temporary_beside(place),
+                .tempdir_in(place)
+        } else {
+            RunDirectory::temporary_beside(place)
         };
         let fail = |source| RunDirectoryError::Write {
             path: place.to_path_buf(),
@@ -210,11 +211,11 @@ impl Unfinished {
         })
     }
 
-    /// Opens a run to go on with it.
+    /// Opens a run to resume it.
     ///
     /// # Errors
     ///
-    /// There is none; another process is at it; its files are not as they were written.
+    /// There is none; another process is running it; its files were changed.
     pub fn open(place: &Path) -> Result<(Unfinished, Outset, Vec<Option<Begun>>), UnfinishedError> {
         if !is_unfinished(place) {
             return Err(UnfinishedError::None(place.to_path_buf()));
@@ -259,26 +260,25 @@ impl Unfinished {
         Ok((unfinished, outset, begun))
     }
 
-    /// Where the run stands.
+    /// The directory of the run.
     pub fn place(&self) -> &Path {
         &self.place
     }
 
-    /// Replaces what is known of the run as a whole.
+    /// Replaces the whole description of the run.
     pub fn note(&self, outset: &Outset) -> Result<(), RunDirectoryError> {
         let path = self.folder().join(RUN);
         write_json(&path, outset).map_err(|source| RunDirectoryError::Write { path, source })
     }
 
-    /// Takes the state away, and the directory if nothing else is in it: nothing was
-    /// released.
+    /// Removes the state, and the directory if nothing else is in it: nothing was released.
     pub fn discard(&self) {
         remove_quietly(&self.folder());
-        // Stays if it holds an older run.
+        // The directory stays if it holds an older run.
         let _ = fs::remove_dir(&self.place);
     }
 
-    /// Puts the state into a directory that is to take this one's place.
+    /// Copies the state into a directory that is to replace this one.
     pub fn copy_into(&self, run: &RunDirectory) -> Result<(), RunDirectoryError> {
         let folder = run.path().join(FOLDER);
         let copy = || -> io::Result<()> {
@@ -289,7 +289,7 @@ impl Unfinished {
                 if entry.file_name() == LOCK {
                     continue;
                 }
-                // The files are not written to any more; a link needs no room.
+                // The files are no longer written to; a link needs no space.
                 fs::hard_link(entry.path(), &to).or_else(|_| {
                     fs::copy(entry.path(), &to)?;
                     File::open(&to)?.sync_all()
@@ -344,7 +344,7 @@ pub fn is_unfinished(place: &Path) -> bool {
     place.join(FOLDER).join(RUN).is_file()
 }
 
-/// Whether a process is at the unfinished run of a directory.
+/// Whether a process is running the unfinished run of a directory.
 pub(super) fn is_under_way(place: &Path) -> bool {
     let lock = File::open(place.join(FOLDER).join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
@@ -374,7 +374,7 @@ fn open_chain(
     let (mut draws, mut slots) = open_files(folder, chain).map_err(fail)?;
     let even = read_from(&mut slots[0]).map_err(fail)?;
     let odd = read_from(&mut slots[1]).map_err(fail)?;
-    // The first checkpoint, of number 0, may be half of a write; then nothing has begun.
+    // The first checkpoint, number 0, may be incomplete; then nothing has begun.
     if matches!(
         (&even, &odd),
         (Slot::Torn, Slot::Torn) | (Slot::Empty, Slot::Torn)
@@ -432,7 +432,7 @@ fn read_from(file: &mut File) -> io::Result<Slot<State>> {
     Ok(read_slot(&bytes))
 }
 
-/// For reading and writing; made if it is not there.
+/// Opens a file for reading and writing, and creates it if it is missing.
 fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)

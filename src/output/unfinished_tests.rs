@@ -47,7 +47,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// Other tests of this process start programs, which hold copies of its locks for the moment
-/// between fork and exec: a lock that was let go is waited for.
+/// between fork and exec: so a test waits for a lock that was released.
 fn settled<T, E: std::fmt::Display>(act: impl Fn() -> Result<T, E>) -> Result<T, E> {
     for _ in 0..5000 {
         match act() {
@@ -91,7 +91,7 @@ fn what_was_kept_is_what_is_read() {
     assert_eq!(first.last.position, 1 << 65);
     let values: Vec<f64> = first.draws.iter().map(|d| d.values[0]).collect();
     assert_eq!(values, [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0, 4.0 / 3.0]);
-    // And goes on from there.
+    // And continues from there.
     run.keep(0, &checkpoint(6, 1)).unwrap();
     drop(run);
     let (_, _, begun) = open_again(&place).unwrap();
@@ -152,9 +152,10 @@ fn whatever_a_kill_leaves_the_last_checkpoint_counts() {
             let (_, _, begun) = open_again(&place).unwrap();
             let whole = two_lines(&torn) == two_lines(new);
             counted += usize::from(whole);
-            let expected = match whole {
-                true => Some((number as u64, number as u64)),
-                false => expected,
+            let expected = if whole {
+                Some((number as u64, number as u64))
+            } else {
+                expected
             };
             assert_eq!(last(begun[0].as_ref()), expected, "{number} {length}");
         }
@@ -257,14 +258,14 @@ fn an_older_run_stays_until_there_is_a_new_one() {
     drop(run);
     assert_eq!(names(&place), ["privacy.json"]);
     drop(settled(|| Unfinished::create(&place, &outset())).unwrap());
-    // Given up for another.
+    // Discarded for another run.
     let mut other = outset();
     other.model = "other".into();
     let run = settled(|| Unfinished::create(&place, &other)).unwrap();
     run.keep(1, &checkpoint(2, 2)).unwrap();
     assert_eq!(names(&place), ["privacy.json", FOLDER]);
 
-    // What there is so far, and its state.
+    // The results so far, and the state.
     let partial = RunDirectory::of_unfinished(&run).unwrap();
     partial.write("privacy.json", "partial").unwrap();
     run.copy_into(&partial).unwrap();

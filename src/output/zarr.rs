@@ -5,8 +5,8 @@
 //! one chunk of little-endian numbers in C order, not compressed. xarray finds the names of an
 //! array's dimensions in `_ARRAY_DIMENSIONS`.
 //!
-//! Groups: `posterior`, and `sample_stats` of what the sampler says of itself under arviz's
-//! names. There is no `observed_data`: the data are private.
+//! Groups: `posterior`, and `sample_stats` with the sampler's statistics under arviz's names. There
+//! is no `observed_data`: the data are private.
 //!
 //! Reference: Zarr storage specification version 2; xarray's "Zarr encoding specification";
 //! arviz's "InferenceData schema specification".
@@ -29,7 +29,7 @@ const STATISTICS: [(&str, &str); 5] = [
     ("divergent", "diverging"),
 ];
 
-/// All files of a run's folder. `attributes` stand on the root and on each group.
+/// All files of a run's folder. `attributes` are set on the root and on each group.
 pub(super) fn folder(run: &Run, attributes: &Map<String, Value>) -> Vec<File> {
     let mut zarr = Zarr::default();
     zarr.group("", attributes);
@@ -65,7 +65,7 @@ pub(super) fn folder(run: &Run, attributes: &Map<String, Value>) -> Vec<File> {
     zarr.finish()
 }
 
-/// A variable and where its elements stand among the columns, the last index fastest.
+/// A variable and the places of its elements among the columns, the last index fastest.
 struct Variable {
     name: String,
     sizes: Vec<usize>,
@@ -75,8 +75,8 @@ struct Variable {
 /// The indices of an element, and its column.
 type Element = (Vec<usize>, usize);
 
-/// Puts elements together: `m[1,1]`, `m[2,1]`, ... are one variable `m`. Names that do not
-/// fill a whole container stand for themselves.
+/// Groups elements: `m[1,1]`, `m[2,1]`, ... are one variable `m`. Names that do not fill a whole
+/// container are variables of their own.
 fn variables(names: &[String]) -> Vec<Variable> {
     let mut found: Vec<(&str, Vec<Element>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -127,7 +127,7 @@ fn container(elements: &[Element]) -> Option<Vec<usize>> {
     if total != Some(elements.len()) {
         return None;
     }
-    // As many as there should be, each different and none beyond the last in any direction.
+    // The right number, each different and none beyond the last in any direction.
     let fits = |(index, _): &Element| {
         index.len() == last.len() && index.iter().zip(last).all(|(i, size)| i <= size)
     };
@@ -135,11 +135,11 @@ fn container(elements: &[Element]) -> Option<Vec<usize>> {
     (different && elements.iter().all(fits)).then(|| last.clone())
 }
 
-/// The folder in the making.
+/// The folder under construction.
 #[derive(Default)]
 struct Zarr {
     files: Vec<File>,
-    /// Of `.zmetadata`.
+    /// The contents of `.zmetadata`.
     metadata: Map<String, Value>,
 }
 
@@ -213,7 +213,7 @@ impl Zarr {
         dimensions: &[String],
         bytes: Vec<u8>,
     ) {
-        // A chunk has no empty side, also of an array that has one.
+        // A chunk has no empty side, even if its array has one.
         let chunks: Vec<usize> = shape.iter().map(|&size| size.max(1)).collect();
         let header = json!({
             "zarr_format": 2,

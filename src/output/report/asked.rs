@@ -1,4 +1,4 @@
-//! What was asked: the program and the settings.
+//! The request: the program and the settings.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::syntax::{Piece, pieces};
 /// Longer values of constants are cut: they are data, and the file has them.
 const MOST_CONSTANTS: usize = 2000;
 
-/// Settings that an officer or a statistician asks for first, and what they are called.
+/// Settings that a privacy officer or a statistician asks for first, and their names.
 const FIRST: [(&str, &str); 17] = [
     ("algorithm", "Sampler"),
     ("data", "Data"),
@@ -58,7 +58,7 @@ pub(super) fn asked(h: &mut Html, view: &View) {
         for (key, name) in FIRST {
             if let Some(value) = shown(&config[key]) {
                 let value = match key {
-                    // Folders are the curator's own affair.
+                    // Folders are the curator's private information.
                     "data" => value
                         .rsplit(['/', '\\'])
                         .next()
@@ -111,12 +111,12 @@ fn setting(h: &mut Html, name: &str, value: &str) {
     });
 }
 
-/// A number without a fraction that it does not have.
+/// A whole number without a fraction.
 fn plain(value: &str) -> String {
     value.strip_suffix(".0").unwrap_or(value).to_owned()
 }
 
-/// `None` of what was not set.
+/// `None` for a setting that was not set.
 fn shown(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

@@ -1,25 +1,25 @@
 //! Scales, ticks and their labels.
 
-/// A straight map from values to places on a drawing.
+/// A linear map from values to places on a drawing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scale {
     pub low: f64,
     pub high: f64,
-    /// Where `low` and `high` come to stand.
+    /// The places of `low` and `high`.
     pub from: f64,
     pub to: f64,
 }
 
 impl Scale {
-    /// Ends that are no numbers, or the wrong way round, become some that are.
+    /// Ends that are not numbers, or in the wrong order, are replaced.
     pub fn new([low, high]: [f64; 2], [from, to]: [f64; 2]) -> Scale {
-        let (low, high) = match low.is_finite() && high.is_finite() && low < high {
-            true => (low, high),
-            false if low.is_finite() => {
-                let half = (low.abs() * 0.05).max(0.5);
-                (low - half, low + half)
-            }
-            false => (0.0, 1.0),
+        let (low, high) = if low.is_finite() && high.is_finite() && low < high {
+            (low, high)
+        } else if low.is_finite() {
+            let half = (low.abs() * 0.05).max(0.5);
+            (low - half, low + half)
+        } else {
+            (0.0, 1.0)
         };
         Scale {
             low,
@@ -29,7 +29,7 @@ impl Scale {
         }
     }
 
-    /// The place of a value; NaN of NaN.
+    /// The place of a value; NaN for NaN.
     pub fn at(&self, value: f64) -> f64 {
         // Halves, so that ends far apart do not overflow.
         let share = (value * 0.5 - self.low * 0.5) / (self.high * 0.5 - self.low * 0.5);
@@ -53,8 +53,8 @@ pub(super) struct Tick {
     pub label: String,
 }
 
-/// So many round numbers, or one more at most, between two ends: 1, 2 or 5 times a power of
-/// ten apart.
+/// Round numbers between two ends, at most one more than `most`, that are 1, 2 or 5 times a power
+/// of ten apart.
 fn ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
     let width = high - low;
     if !(width > 0.0 && width.is_finite()) || most == 0 {
@@ -82,7 +82,7 @@ fn ticks(low: f64, high: f64, most: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// A number with the decimals that its neighbours at distance `step` call for.
+/// A number with the decimals that its distance `step` from its neighbours requires.
 fn label(value: f64, step: f64) -> String {
     let value = if value.abs() < step * 1e-6 {
         0.0
@@ -118,9 +118,10 @@ pub(super) fn short(x: f64) -> String {
 }
 
 fn without_zeros(number: &str) -> &str {
-    match number.contains('.') {
-        true => number.trim_end_matches('0').trim_end_matches('.'),
-        false => number,
+    if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
     }
 }
 
@@ -147,7 +148,7 @@ pub(super) fn superscript(number: i32) -> String {
         .collect()
 }
 
-/// A probability as per cent, with the digits that still say something near 0 and 100.
+/// A probability as per cent, with enough digits near 0 and 100.
 pub(super) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let far = percent.min(100.0 - percent).abs();
@@ -159,7 +160,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A number of things, with thin spaces between thousands.
+/// A count, with thin spaces between thousands.
 pub(super) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();

@@ -10,10 +10,10 @@ use crate::diagnostics::Severity;
 
 const OPEN_PLOTS: usize = 8;
 const MOST_PLOTS: usize = 120;
-/// Points of a trace that stands open; of one that is folded away.
+/// Points of a trace that is shown, and of one that is folded away.
 const POINTS: [usize; 2] = [400, 160];
 const BINS: usize = 20;
-/// Chains of one drawing.
+/// The most chains in one drawing.
 const MOST_CHAINS: usize = 32;
 
 pub(super) fn verdicts(h: &mut Html, view: &View) {
@@ -85,7 +85,7 @@ pub(super) fn traces(h: &mut Html, view: &View) {
         .collect();
     let many = order.len() > OPEN_PLOTS;
     if many {
-        // The worst first, and among equals as declared; one without R-hat is the worst.
+        // The worst first, equal ones in the order of declaration; one without R-hat is the worst.
         let r_hat = |i: &usize| view.summary.rows[*i].r_hat;
         let key = |i: &usize| {
             if r_hat(i).is_nan() {
@@ -117,9 +117,10 @@ pub(super) fn traces(h: &mut Html, view: &View) {
             if many { " The parameters that agree least come first." } else { "" }),
     );
     let shown = order.len().min(MOST_PLOTS);
-    let open = match shown <= OPEN_PLOTS + 2 {
-        true => shown,
-        false => OPEN_PLOTS,
+    let open = if shown <= OPEN_PLOTS + 2 {
+        shown
+    } else {
+        OPEN_PLOTS
     };
     let grid = |h: &mut Html, part: &[usize], points: usize| {
         h.within("div", &[("class", &"grid two")], |h| {
@@ -167,13 +168,15 @@ fn trace_figure(h: &mut Html, column: &Column, r_hat: f64, ess: f64, points: usi
     let longest = chains.iter().map(Vec::len).max().unwrap_or(0);
     let [low, high] = quantiles(&column.finite(), [0.0, 1.0]);
     let size = [400.0, TOP + row * chains.len() as f64 + 20.0];
-    let agreement = match r_hat.is_nan() {
-        true => String::new(),
-        false => format!("R-hat {r_hat:.3}, "),
+    let agreement = if r_hat.is_nan() {
+        String::new()
+    } else {
+        format!("R-hat {r_hat:.3}, ")
     };
-    let ess = match ess.is_nan() {
-        true => "no effective sample size".to_owned(),
-        false => format!("bulk ESS {ess:.0}"),
+    let ess = if ess.is_nan() {
+        "no effective sample size".to_owned()
+    } else {
+        format!("bulk ESS {ess:.0}")
     };
     let says = format!(
         "Trace and rank plots of {}: {} chain{} of {longest} draws between {} and {}; {agreement}{ess}.",
@@ -223,7 +226,7 @@ fn trace_figure(h: &mut Html, column: &Column, r_hat: f64, ess: f64, points: usi
     });
 }
 
-/// Round numbers left of a trace, and lines across it.
+/// Round numbers to the left of a trace, and lines across it.
 fn levels(h: &mut Html, scale: &Scale, row: f64) {
     let most = if row > 80.0 { 4 } else { 2 };
     let mut last = f64::INFINITY;
@@ -238,7 +241,7 @@ fn levels(h: &mut Html, scale: &Scale, row: f64) {
     }
 }
 
-/// Every so many draws, so that a drawing of a long chain stays small.
+/// Only some of the draws, evenly spaced, so that a drawing of a long chain stays small.
 fn trace(h: &mut Html, draws: &[f64], longest: usize, scale: &Scale, points: usize) {
     let along = Scale::new(
         [0.0, longest.max(2) as f64 - 1.0],

@@ -1,4 +1,4 @@
-//! A run's draws by parameter, and curves and ranks made of them.
+//! A run's draws by parameter, and their curves and ranks.
 
 use crate::diagnostics::quantile;
 
@@ -31,14 +31,14 @@ impl Column<'_> {
         first.is_some_and(|first| draws.all(|x| x == first))
     }
 
-    /// Whether there is anything to draw a distribution of.
+    /// Whether there is a distribution to draw.
     pub fn varies(&self) -> bool {
         let finite = self.finite();
         let first = finite.first().copied();
         first.is_some_and(|first| finite.iter().any(|&x| x != first))
     }
 
-    /// What keeps it from being drawn, in words.
+    /// The reason why it cannot be drawn.
     pub fn trouble(&self) -> Option<String> {
         match (self.not_finite(), self.is_constant()) {
             (0, true) => Some("all draws are one number".to_owned()),
@@ -57,11 +57,11 @@ pub(super) fn quantiles<const N: usize>(draws: &[f64], probabilities: [f64; N]) 
 }
 
 /// A kernel density estimate between two ends, at evenly spaced points: a normal kernel
-/// with the bandwidth of Silverman (1986, equation 3.31). Draws are reflected at an end where
-/// so many lie that it must be a bound, so that the estimate does not sink there.
+/// with the bandwidth of Silverman (1986, equation 3.31). Draws are reflected at an end near which
+/// so many lie that it must be a bound, so that the estimate does not fall there.
 pub(super) fn density(draws: &[f64], [low, high]: [f64; 2], points: usize) -> Vec<(f64, f64)> {
     const BINS: usize = 512;
-    /// Of normal draws, a hundredth at most lies within a bandwidth of the last.
+    /// At most a hundredth of normal draws lies within a bandwidth of the last one.
     const AT_A_BOUND: f64 = 0.03;
     let n = draws.len() as f64;
     let [q25, q75, least, most] = quantiles(draws, [0.25, 0.75, 0.0, 1.0]);
@@ -84,7 +84,7 @@ pub(super) fn density(draws: &[f64], [low, high]: [f64; 2], points: usize) -> Ve
         near as f64 > AT_A_BOUND * n && n > 50.0
     };
     let (below, above) = (crowded(least), crowded(most));
-    // What is far outside adds nothing to see.
+    // Draws far outside add nothing visible.
     let (from, to) = (low - 4.0 * bandwidth, high + 4.0 * bandwidth);
     let size = (to - from) / BINS as f64;
     let mut bins = [0.0; BINS];
@@ -120,8 +120,8 @@ pub(super) fn density(draws: &[f64], [low, high]: [f64; 2], points: usize) -> Ve
 }
 
 /// For each chain, how many of its draws fall into each of `bins` groups of equal size of
-/// the pooled draws in order (Vehtari et al. 2021, section 4.2). Draws that are equal share
-/// their average rank; what is no number has none.
+/// the pooled draws in order (Vehtari et al. 2021, section 4.2). Equal draws share their average
+/// rank; NaN has none.
 pub(super) fn rank_counts(chains: &[Vec<f64>], bins: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<(f64, usize)> = chains
         .iter()
@@ -144,8 +144,8 @@ pub(super) fn rank_counts(chains: &[Vec<f64>], bins: usize) -> Vec<Vec<usize>> {
     counts
 }
 
-/// Pearson's correlation of the ranks of two parameters (Spearman's): a few far draws do
-/// not make it. NaN where one does not vary.
+/// Pearson's correlation of the ranks of two parameters (Spearman's): it is robust against a few
+/// outliers. NaN where one does not vary.
 pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len() as f64;
     let middle = (n - 1.0) / 2.0;
@@ -158,7 +158,7 @@ pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     both / (first * second).sqrt()
 }
 
-/// Ranks from 0, equal draws sharing their average.
+/// Ranks from 0; equal draws share their average.
 pub(super) fn ranks(draws: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..draws.len()).collect();
     order.sort_unstable_by(|&a, &b| draws[a].total_cmp(&draws[b]));

@@ -1,25 +1,24 @@
-//! What a run's releases amount to, from its `privacy.json`: the curve of epsilon and
-//! delta, what whoever attacks it could do at best, and each mechanism's share.
+//! The guarantee of a run's releases, from its `privacy.json`: the curve of epsilon and delta, the
+//! best that an attacker could do, and each mechanism's share.
 
 use serde_json::Value;
 
 use crate::accounting::{Accountant, Event, Query, Real, Relation, account, rdp_curve};
 
-/// Where the curve is taken of releases that all read all rows, which is quick: half
-/// decades of delta.
+/// Points of the curve where all releases read all rows, which is quick: half decades of delta.
 const MANY_DELTAS: usize = 25;
-/// And where a curve's point takes longer.
+/// Points of the curve where each takes longer.
 const FEW_DELTAS: usize = 8;
 /// The smallest delta shown.
 const LOWEST: f64 = 1e-12;
 
-/// What a run guarantees.
+/// The guarantee of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Guarantee {
     pub events: Vec<Event>,
-    /// Epsilon at delta, both upper bounds, delta falling.
+    /// Epsilon at delta, both upper bounds, in order of decreasing delta.
     pub curve: Vec<Point>,
-    /// Each event's share of the whole, summing to 1.
+    /// Each event's share of the whole; they sum to 1.
     pub shares: Vec<f64>,
 }
 
@@ -51,9 +50,9 @@ impl Guarantee {
         })
     }
 
-    /// The most that a test detects, of all tests that raise so many false alarms. Each
-    /// point of the curve bounds it twice (Kairouz, Oh and Viswanath 2015, theorem 2.1;
-    /// Wasserman and Zhou 2010): by e^epsilon alarm + delta, and the same of errors.
+    /// The most that any test with this rate of false alarms detects. Each point of the curve
+    /// bounds it twice (Kairouz, Oh and Viswanath 2015, theorem 2.1; Wasserman and Zhou 2010): by
+    /// e^epsilon alarm + delta, and likewise for errors.
     pub fn detection(&self, alarm: f64) -> f64 {
         let bounds = self.curve.iter().flat_map(|p| {
             [
@@ -70,9 +69,10 @@ impl Guarantee {
         let bounds = self.curve.iter().map(|p| {
             // Of e^epsilon a + delta and the mirrored line, at their crossing.
             let odds = p.epsilon.exp();
-            match odds.is_finite() {
-                true => (odds - 1.0 + 2.0 * p.delta) / (odds + 1.0),
-                false => 1.0,
+            if odds.is_finite() {
+                (odds - 1.0 + 2.0 * p.delta) / (odds + 1.0)
+            } else {
+                1.0
             }
         });
         0.5 + 0.5 * bounds.fold(1.0, f64::min).clamp(0.0, 1.0)
@@ -110,7 +110,7 @@ fn curve(events: &[Event], relation: Relation, own: Option<f64>) -> Vec<Point> {
     });
     let mut falling: Vec<Point> = Vec::new();
     for point in points {
-        // Of several deltas that cost no epsilon, the least.
+        // The smallest of several deltas that cost no epsilon.
         falling.pop_if(|last| last.epsilon == point.epsilon);
         if falling.last().is_none_or(|last| point.delta < last.delta) {
             falling.push(point);
@@ -119,8 +119,8 @@ fn curve(events: &[Event], relation: Relation, own: Option<f64>) -> Vec<Point> {
     falling
 }
 
-/// Where delta is large, points by epsilon, from total variation on: there the curve is that of
-/// attacks with false alarms in more than a few cases.
+/// Where delta is large, points by epsilon, from total variation on: that part of the curve belongs
+/// to attacks with more than a few false alarms.
 fn beginning(events: &[Event], relation: Relation, found: &[Point]) -> Vec<Point> {
     let last = found.iter().filter(|p| p.delta <= 1e-3).map(|p| p.epsilon);
     let end = last.fold(f64::INFINITY, f64::min).min(100.0);
@@ -137,7 +137,7 @@ fn beginning(events: &[Event], relation: Relation, found: &[Point]) -> Vec<Point
 }
 
 /// Shares of the Rényi divergence at the order that is best for all events together (Mironov
-/// 2017), which is what adds up; where all releases read all rows, the shares of mu.
+/// 2017), which is additive; where all releases read all rows, the shares of mu.
 fn shares(events: &[Event], relation: Relation) -> Vec<f64> {
     let order = Accountant::Rdp
         .account(
@@ -150,16 +150,17 @@ fn shares(events: &[Event], relation: Relation) -> Vec<f64> {
         .ok()
         .and_then(|found| found.order)
         .unwrap_or(2);
-    let of = |event: &Event| {
+    let divergence_of = |event: &Event| {
         let curve = rdp_curve(std::slice::from_ref(event), relation, &[order]).ok()?;
         curve.first().map(|at| at.tightened.to_f64())
     };
-    let parts: Option<Vec<f64>> = events.iter().map(of).collect();
+    let parts: Option<Vec<f64>> = events.iter().map(divergence_of).collect();
     let parts = parts.unwrap_or_default();
     let total: f64 = parts.iter().sum();
-    match total.is_finite() && total > 0.0 {
-        true => parts.iter().map(|part| part / total).collect(),
-        false => Vec::new(),
+    if total.is_finite() && total > 0.0 {
+        parts.iter().map(|part| part / total).collect()
+    } else {
+        Vec::new()
     }
 }
 

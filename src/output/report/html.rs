@@ -1,12 +1,12 @@
-//! Markup, written so that nothing that comes from a file can become part of it.
+//! Markup, written so that no text from a file can become part of it.
 //!
-//! Tags and names of attributes are literals of this program; every text and every value
-//! of an attribute is escaped on its way in. There is no way to add markup as text.
+//! Tags and names of attributes are literals of this program; every text and every value of an
+//! attribute is escaped when it is added. There is no way to add markup as text.
 
 use std::fmt::{self, Display, Write};
 
-/// HTML, or SVG inside of it, in the making. Elements are well-formed: what is opened is
-/// closed, in order.
+/// HTML, or SVG inside it, under construction. Elements are well-formed: they are closed in the
+/// reverse order of their opening.
 #[derive(Debug, Default)]
 pub(super) struct Html {
     text: String,
@@ -24,7 +24,7 @@ impl Html {
         self.text
     }
 
-    /// An element around what `content` writes.
+    /// An element around the output of `content`.
     pub fn within(
         &mut self,
         tag: &'static str,
@@ -39,7 +39,7 @@ impl Html {
         self.text.push('>');
     }
 
-    /// An element with nothing but text.
+    /// An element with only text.
     pub fn element(&mut self, tag: &'static str, attributes: &[Attribute], text: impl Display) {
         self.within(tag, attributes, |h| h.text(text));
     }
@@ -65,7 +65,7 @@ impl Html {
         }
     }
 
-    /// A line feed between elements, for those who read the source.
+    /// A line feed between elements, for readers of the source.
     pub fn line(&mut self) {
         self.text.push('\n');
     }
@@ -90,8 +90,8 @@ impl Html {
     }
 }
 
-/// Writes text so that it is text, between tags and between quotation marks. Characters
-/// that no page may hold become the one that stands for them.
+/// Escapes text, for use between tags and between quotation marks. Characters that are not allowed
+/// in a page become the replacement character.
 struct Escaped<'a>(&'a mut String);
 
 impl Write for Escaped<'_> {
@@ -112,8 +112,8 @@ impl Write for Escaped<'_> {
     }
 }
 
-/// Marks that turn the direction of text round, with which a program could show another
-/// text than it holds (CVE-2021-42574), and what XML has no place for.
+/// Marks that reverse the direction of text, with which a program could show other text than it
+/// contains (CVE-2021-42574), and characters not allowed in XML.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FFFE}' | '\u{FFFF}')
 }

@@ -7,8 +7,8 @@ use super::plot::{Place, bottom_axis, circle, decoration, line};
 
 const SIZE: [f64; 2] = [240.0, 30.0];
 const ENDS: [f64; 2] = [10.0, 230.0];
-/// Parameters share an axis as long as the widest range is not so many times the width of
-/// a typical interval, so that each can still be read.
+/// Parameters share an axis as long as the widest range is at most this many times the width of a
+/// typical interval, so that each can still be read.
 const READABLE: f64 = 25.0;
 
 /// The middle half and nine tenths of some draws.
@@ -22,7 +22,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// `None` of no finite draws.
+    /// `None` without finite draws.
     pub fn of(draws: &[f64]) -> Option<Interval> {
         let [q5, q25, q50, q75, q95] = quantiles(draws, [0.05, 0.25, 0.5, 0.75, 0.95]);
         let interval = Interval {
@@ -46,8 +46,8 @@ pub(super) struct Group {
     pub scale: Scale,
 }
 
-/// Columns in their order, in runs that can share an axis: all of them if their intervals
-/// are of like size, else those of one container.
+/// Columns in their order, in runs that can share an axis: all of them if their intervals have
+/// similar sizes, otherwise those of one container.
 pub(super) fn groups(columns: &[Column]) -> Vec<Group> {
     let all: Vec<usize> = (0..columns.len()).collect();
     if shares_an_axis(columns, &all) {
@@ -90,20 +90,25 @@ fn group(columns: &[Column], part: Vec<usize>) -> Group {
     }
 }
 
-/// The bar of one parameter, beside the numbers that say the same.
+/// The bar of one parameter, next to the same numbers.
 pub(super) fn bar(h: &mut Html, interval: Option<&Interval>, scale: &Scale) {
     decoration(h, SIZE, |h| {
         zero_line(h, scale);
         if let Some(interval) = interval {
-            let at = |x: f64| scale.held(x);
-            line(h, "thin", [at(interval.q5), 15.0], [at(interval.q95), 15.0]);
+            let place_of = |x: f64| scale.held(x);
+            line(
+                h,
+                "thin",
+                [place_of(interval.q5), 15.0],
+                [place_of(interval.q95), 15.0],
+            );
             line(
                 h,
                 "thick",
-                [at(interval.q25), 15.0],
-                [at(interval.q75), 15.0],
+                [place_of(interval.q25), 15.0],
+                [place_of(interval.q75), 15.0],
             );
-            circle(h, "dot", [at(interval.q50), 15.0], 4.0);
+            circle(h, "dot", [place_of(interval.q50), 15.0], 4.0);
         }
     });
 }
@@ -114,19 +119,24 @@ pub(super) fn pair_of_bars(h: &mut Html, prior: &Interval, posterior: &Interval)
     let scale = Scale::new(ends, ENDS);
     decoration(h, SIZE, |h| {
         zero_line(h, &scale);
-        let at = |x: f64| scale.held(x);
-        line(h, "prior-bar", [at(prior.q5), 10.0], [at(prior.q95), 10.0]);
+        let place_of = |x: f64| scale.held(x);
+        line(
+            h,
+            "prior-bar",
+            [place_of(prior.q5), 10.0],
+            [place_of(prior.q95), 10.0],
+        );
         line(
             h,
             "thin",
-            [at(posterior.q5), 20.0],
-            [at(posterior.q95), 20.0],
+            [place_of(posterior.q5), 20.0],
+            [place_of(posterior.q95), 20.0],
         );
         line(
             h,
             "thick",
-            [at(posterior.q25), 20.0],
-            [at(posterior.q75), 20.0],
+            [place_of(posterior.q25), 20.0],
+            [place_of(posterior.q75), 20.0],
         );
     });
 }

@@ -6,7 +6,7 @@ use super::axis::{percent, short};
 use super::html::Html;
 use super::posterior::{folded, scrolling_table};
 
-/// `start`: what `config.json` has of the rounds.
+/// `start`: the rounds as recorded in `config.json`.
 pub(super) fn likelihood(h: &mut Html, start: &Value) {
     let count = |key: &str| start[key].as_u64().unwrap_or(0);
     let rounds = count("rounds");

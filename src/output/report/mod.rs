@@ -1,8 +1,8 @@
 //! The report of a run: one HTML file that needs nothing else.
 //!
 //! It is made from a run's files, all of which are released or public, so that it costs no
-//! privacy and can be read by whoever may read the run. There are no scripts and no
-//! requests; a content security policy in the page says so to the browser.
+//! privacy and can be read by anyone who may read the run. There are no scripts and no requests; a
+//! content security policy in the page says so to the browser.
 
 mod asked;
 mod axis;
@@ -26,12 +26,12 @@ use crate::diagnostics::{Diagnosis, Summary};
 use columns::Column;
 use guarantee::Guarantee;
 
-/// What a report is made of.
+/// The material of a report.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What the run is called: the name of its directory.
+    /// The name of the run: that of its directory.
     pub name: String,
-    /// The program, where the run has kept it.
+    /// The program, if the run has kept it.
     pub model: Option<String>,
     /// The JSON text of its constants, where there are any.
     pub constants: Option<String>,
@@ -55,7 +55,7 @@ pub struct Report {
 pub enum ReportPrior {
     /// For each column of the draws; empty where its prior is flat or was not drawn.
     Drawn(Vec<Vec<f64>>),
-    /// Why there are none, in words.
+    /// The reason why there are none.
     None(String),
 }
 
@@ -81,7 +81,7 @@ struct View<'a> {
     report: &'a Report,
     columns: Vec<Column<'a>>,
     summary: Summary,
-    /// Of a run under a guarantee.
+    /// The guarantee of the run, if it has one.
     guarantee: Option<Guarantee>,
     private: bool,
     unfinished: bool,
@@ -114,10 +114,11 @@ impl View<'_> {
                     .collect(),
             },
             columns,
-            // Of noise from a seed there are events, and no guarantee.
-            guarantee: match private {
-                true => Guarantee::of(&report.privacy),
-                false => None,
+            // A run with noise from a seed has events, but no guarantee.
+            guarantee: if private {
+                Guarantee::of(&report.privacy)
+            } else {
+                None
             },
             private,
             unfinished: report.privacy["unfinished"] == Value::Bool(true),
@@ -125,12 +126,12 @@ impl View<'_> {
         }
     }
 
-    /// Whether draws are independent ones of a fitted Gaussian: there are no chains, then.
+    /// Whether draws are independent ones of a fitted Gaussian, so that there are no chains.
     fn independent(&self) -> bool {
         self.report.config["start"]["gaussian"] == Value::Bool(true)
     }
 
-    /// How the likelihood was learnt that draws were made from, where it was released.
+    /// How the likelihood of the draws was learnt, where it was released.
     fn likelihood(&self) -> Option<&Value> {
         let start = &self.report.config["start"];
         start["information"].is_string().then_some(start)
@@ -148,7 +149,7 @@ impl View<'_> {
         lengths.min().unwrap_or(0)
     }
 
-    /// What one unit of privacy is, in words.
+    /// A description of one unit of privacy.
     fn unit(&self) -> String {
         match self.report.privacy["unit_column"].as_str() {
             None => "record".to_owned(),
@@ -156,7 +157,7 @@ impl View<'_> {
         }
     }
 
-    /// Prior draws of a column, as far as there are any.
+    /// Prior draws of a column, if there are any.
     fn prior(&self, index: usize) -> Option<&[f64]> {
         match &self.report.prior {
             ReportPrior::Drawn(draws) => draws

@@ -1,4 +1,4 @@
-//! The page around the sections: what a reader sees first, and where they sign.
+//! The page around the sections: the overview at the top, and the place for a signature.
 
 use super::axis::{count, short};
 use super::html::Html;
@@ -133,9 +133,10 @@ fn section(h: &mut Html, number: usize, id: &str, name: &str, content: impl FnOn
 
 fn header(h: &mut Html, view: &View, title: &str) {
     h.within("header", &[("class", &"top")], |h| {
-        let kind = match view.private {
-            true => "Differentially private posterior \u{b7} report",
-            false => "Posterior without privacy \u{b7} report",
+        let kind = if view.private {
+            "Differentially private posterior \u{b7} report"
+        } else {
+            "Posterior without privacy \u{b7} report"
         };
         h.element("p", &[("class", &"kicker")], kind);
         h.element("h1", &[], title);
@@ -164,7 +165,7 @@ fn version<'a>(view: &View<'a>) -> &'a str {
     version.unwrap_or("of unknown version")
 }
 
-/// What nobody may overlook.
+/// The warnings that must not be overlooked.
 fn bands(h: &mut Html, view: &View) {
     let mut band = |class: &'static str, head: &str, says: &str| {
         h.within("p", &[("class", &class), ("role", &"note")], |h| {
@@ -183,7 +184,7 @@ fn bands(h: &mut Html, view: &View) {
         band(
             "band warning",
             "UNFINISHED",
-            "The run was interrupted. These are the draws so far; the whole schedule is charged all the same, and `dpm sample --resume` goes on with it.",
+            "The run was interrupted. These are the draws so far; the whole schedule is charged all the same, and `dpm sample --resume` resumes it.",
         );
     }
     let Some(diagnosis) = &view.report.diagnosis else {
@@ -352,7 +353,7 @@ fn contents(h: &mut Html) {
 }
 
 fn files(h: &mut Html, view: &View) {
-    h.element("p", &[], "This report was made from the files below. Whoever has them can check with sha256sum that they are the same, and make the report again with dpm report.");
+    h.element("p", &[], "This report was made from the files below. Anyone who has them can check with sha256sum that they are the same, and create the report again with dpm report.");
     scrolling_table(h, "files", "Files of the run, with their SHA-256", |h| {
         h.within("thead", &[], |h| {
             h.within("tr", &[], |h| {
@@ -382,7 +383,7 @@ fn decision(h: &mut Html, view: &View) {
         );
         return;
     }
-    h.element("p", &[], "For whoever decides whether the draws may be published. No program can answer these questions:");
+    h.element("p", &[], "For the person who decides whether the draws may be published. No program can answer these questions:");
     h.within("ul", &[("class", &"checklist")], |h| {
         for item in [
             "The bounds of columns, the levels of factors, the constants and the priors were chosen without looking at these data.",

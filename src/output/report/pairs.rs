@@ -7,11 +7,11 @@ use super::html::Html;
 use super::plot::{Path, line, plot, rectangle, text};
 
 const MOST_PAIRS: usize = 6;
-/// Below it two parameters are hardly worth a drawing.
+/// The least correlation of two parameters that are worth a drawing.
 const LEAST: f64 = 0.3;
-/// Draws of a drawing, of all chains together.
+/// The draws in a drawing, from all chains together.
 const POINTS: usize = 400;
-/// Columns among which pairs are looked for: the work grows with their square.
+/// The most columns among which pairs are searched for: the work grows with their square.
 const MOST_COLUMNS: usize = 150;
 
 struct Pair {
@@ -48,7 +48,7 @@ pub(super) fn pairs(h: &mut Html, view: &View) {
 
 /// The pairs of columns with the largest rank correlations, the largest first.
 fn strongest(view: &View) -> Vec<Pair> {
-    // Every so many draws: a rank correlation of 2,000 is known to 0.02.
+    // The draws used for a rank correlation: with 2,000 it is known to 0.02.
     const ENOUGH: usize = 2000;
     let ranked: Vec<(usize, Vec<f64>)> = view
         .columns

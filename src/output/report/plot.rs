@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 use super::axis::Scale;
 use super::html::Html;
 
-/// A drawing of that size; its text alternative says what a reader would see.
+/// A drawing of that size; its text alternative describes what a reader would see.
 pub(super) fn plot(
     h: &mut Html,
     [width, height]: [f64; 2],
@@ -20,7 +20,7 @@ pub(super) fn plot(
     );
 }
 
-/// A drawing beside words that say the same.
+/// A drawing next to text with the same content.
 pub(super) fn decoration(h: &mut Html, [width, height]: [f64; 2], draw: impl FnOnce(&mut Html)) {
     let view = format!("0 0 {} {}", Place(width), Place(height));
     h.within("svg", &[("viewBox", &view), ("aria-hidden", &"true")], draw);
@@ -44,7 +44,7 @@ impl Display for Place {
     }
 }
 
-/// A line through points. At what is no number it breaks off.
+/// A line through points, interrupted where a point is not a number.
 #[derive(Debug, Default)]
 pub(super) struct Path {
     text: String,
@@ -78,7 +78,7 @@ impl Path {
         }
     }
 
-    /// A bar that stands on `base`.
+    /// A bar from `base` up.
     pub fn bar(&mut self, [left, right]: [f64; 2], top: f64, base: f64) {
         let _ = write!(
             self.text,
@@ -162,7 +162,7 @@ pub(super) fn bottom_axis(h: &mut Html, scale: &Scale, y: f64, most: usize) {
     }
 }
 
-/// Lines across at round numbers, which stand left of them.
+/// Lines across at round numbers, with the numbers to their left.
 pub(super) fn left_axis(h: &mut Html, scale: &Scale, [left, right]: [f64; 2], most: usize) {
     for tick in scale.ticks(most) {
         let y = scale.at(tick.value);

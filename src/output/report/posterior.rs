@@ -1,4 +1,4 @@
-//! What the draws say: the table of intervals, densities, and the prior beside them.
+//! The results of the draws: the table of intervals, densities, and the prior for comparison.
 
 use super::axis::{Scale, percent, short};
 use super::columns::{Column, density, quantiles};
@@ -7,14 +7,14 @@ use super::intervals::{self, Interval};
 use super::plot::{Path, bottom_axis, circle, line, plot, text};
 use super::{ReportPrior, View};
 
-/// Rows of a table that stand open, and at most.
+/// Rows of a table that are shown, and the most in all.
 const OPEN_ROWS: usize = 25;
 const MOST_ROWS: usize = 400;
 /// The same of densities.
 const OPEN_PLOTS: usize = 12;
 const MOST_PLOTS: usize = 120;
 
-/// Vehtari et al. (2021): what is wanted of R-hat, and where chains plainly disagree.
+/// Vehtari et al. (2021): the R-hat to reach, and the one above which chains clearly disagree.
 const R_HAT: [f64; 2] = [1.01, 1.05];
 
 pub(super) fn posterior(h: &mut Html, view: &View) {
@@ -134,9 +134,10 @@ fn row(h: &mut Html, view: &View, index: usize, scale: &Scale) {
             _ if r_hat > R_HAT[0] => "fair",
             _ => "",
         };
-        let cell = match r_hat.is_nan() {
-            true => "\u{2013}".to_owned(),
-            false => cells.get(10).cloned().unwrap_or_default(),
+        let cell = if r_hat.is_nan() {
+            "\u{2013}".to_owned()
+        } else {
+            cells.get(10).cloned().unwrap_or_default()
         };
         h.element("td", &[("class", &class)], cell);
     });
@@ -276,20 +277,20 @@ fn density_figure(h: &mut Html, column: &Column, prior: Option<&[f64]>) {
             if let Some(curve) = &prior_curve {
                 Path::through(curve.iter().map(place)).draw(h, "prior");
             }
-            let at = |x: f64| scale.held(x);
+            let place_of = |x: f64| scale.held(x);
             line(
                 h,
                 "thin",
-                [at(interval.q5), BASE + 9.0],
-                [at(interval.q95), BASE + 9.0],
+                [place_of(interval.q5), BASE + 9.0],
+                [place_of(interval.q95), BASE + 9.0],
             );
             line(
                 h,
                 "thick",
-                [at(interval.q25), BASE + 9.0],
-                [at(interval.q75), BASE + 9.0],
+                [place_of(interval.q25), BASE + 9.0],
+                [place_of(interval.q75), BASE + 9.0],
             );
-            circle(h, "dot", [at(interval.q50), BASE + 9.0], 4.0);
+            circle(h, "dot", [place_of(interval.q50), BASE + 9.0], 4.0);
             bottom_axis(h, &scale, BASE + 19.0, 5);
             let lost = column.not_finite();
             if lost > 0 {
@@ -304,7 +305,7 @@ fn density_figure(h: &mut Html, column: &Column, prior: Option<&[f64]>) {
     });
 }
 
-/// What of the axis is shown: nearly all draws, and of the prior what lies close by.
+/// The part of the axis that is shown: nearly all draws, and the nearby part of the prior.
 fn window(draws: &[f64], posterior: &Interval, prior: Option<&Interval>) -> [f64; 2] {
     let [low, high, least, most] = quantiles(draws, [0.002, 0.998, 0.0, 1.0]);
     let width = (high - low).max(posterior.width());

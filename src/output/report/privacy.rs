@@ -1,4 +1,4 @@
-//! The promise: in plain words, as curves, release by release; and what it leaves out.
+//! The promise: in plain words, as curves, release by release; and its limits.
 
 use serde_json::Value;
 
@@ -92,7 +92,7 @@ fn promise(h: &mut Html, view: &View) {
             ),
         );
     }
-    h.element("p", &[], "This covers everything the run wrote: all draws of all chains, the steps before them, and this report, whatever anybody knows besides or does with it later. It is no promise that nothing is learnt about people in general: if the draws show that a group of people differs from another, that is learnt about each member of it, whether or not they are in the table.");
+    h.element("p", &[], "This covers everything the run wrote: all draws of all chains, the steps before them, and this report, whatever else anybody knows or does with it later. It is no promise that nothing is learnt about people in general: if the draws show that a group of people differs from another, that is learnt about each member of it, whether or not they are in the table.");
 }
 
 fn curves(h: &mut Html, view: &View, guarantee: &Guarantee) {
@@ -164,9 +164,10 @@ fn epsilon_delta(h: &mut Html, guarantee: &Guarantee, own: Option<Point>) {
                 line(h, "mark", [ACROSS[0], y], [x, y]);
                 circle(h, "spot", [x, y], 4.5);
                 let label = format!("epsilon {}, delta {}", short(own.epsilon), short(own.delta));
-                match x > (ACROSS[0] + ACROSS[1]) / 2.0 {
-                    true => text(h, "e rust-text", [x - 9.0, y + 16.0], label),
-                    false => text(h, "rust-text", [x + 9.0, y - 7.0], label),
+                if x > (ACROSS[0] + ACROSS[1]) / 2.0 {
+                    text(h, "e rust-text", [x - 9.0, y + 16.0], label)
+                } else {
+                    text(h, "rust-text", [x + 9.0, y - 7.0], label)
                 }
             }
         });
@@ -307,18 +308,15 @@ fn releases(h: &mut Html, view: &View, guarantee: &Guarantee) {
         .events
         .iter()
         .all(|e| matches!(e, crate::accounting::Event::Gaussian(_)));
-    let how = match all_rows {
-        true => {
-            "Shares are of the sum of sensitivity\u{b2} / (2 noise\u{b2}), which adds up exactly."
-        }
-        false => {
-            "Shares are of the R\u{e9}nyi divergence at the order that is best for the whole run, which adds up."
-        }
+    let how = if all_rows {
+        "Shares are of the sum of sensitivity\u{b2} / (2 noise\u{b2}), which adds up exactly."
+    } else {
+        "Shares are of the R\u{e9}nyi divergence at the order that is best for the whole run, which adds up."
     };
     h.element("p", &[("class", &"note")], format!("{how} \u{201c}Planned\u{201d} is what was charged, before a row was read; a run may make fewer releases and is charged for all."));
 }
 
-/// What a release is, in words for people who have not seen its name.
+/// A description of a release for readers who do not know its name.
 fn named(what: &str) -> String {
     match what {
         "gradient" => "gradient: which way the parameters should move".to_owned(),
@@ -393,7 +391,7 @@ fn small_print(h: &mut Html, view: &View) {
     });
 }
 
-/// What has to be public, and what is not protected.
+/// The facts that have to be public, and those that are not protected.
 pub(super) fn limits(h: &mut Html, view: &View) {
     let list = |h: &mut Html, key: &str| {
         h.within("ul", &[], |h| {

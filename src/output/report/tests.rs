@@ -1,4 +1,4 @@
-//! Reports of runs as they should not be, and of many sizes.
+//! Reports of malformed runs, and of runs of many sizes.
 
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn judge(report: &mut Report) {
     }));
 }
 
-/// Panics where tags do not match, or drawings hold what are no numbers.
+/// Panics if tags do not match, or drawings contain values that are not numbers.
 fn well_formed(html: &str) {
     let (head, rest) = html.split_once("<style>").expect("a style sheet");
     let (_, body) = rest.split_once("</style>").expect("its end");
@@ -202,7 +202,7 @@ fn draws_from_a_released_likelihood_are_told_as_such() {
     ] {
         assert!(html.contains(expected), "{expected}");
     }
-    // Numbers that are none, as of a run whose rounds were lost.
+    // Missing numbers, as in a run whose rounds were lost.
     report.config["start"] = json!({ "information": "second derivatives", "certificate": null });
     let html = report.to_html();
     well_formed(&html);
@@ -225,8 +225,8 @@ fn extreme_numbers_are_drawn_without_complaint() {
     well_formed(&report.to_html());
 }
 
-// Wrong here: whoever sends a run to an officer could run a script in their browser, or hide
-// what the model is.
+// Wrong here: the sender of a run could run a script in a privacy officer's browser, or hide what
+// the model is.
 #[test]
 fn hostile_text_stays_text() {
     const HOSTILE: &str = "</code></pre><script>alert(1)</script><img src=http://x/ onerror=\"alert(1)\"> \u{202e}&lt;&#x27;'\" -->";

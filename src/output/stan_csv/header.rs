@@ -1,8 +1,8 @@
-//! The lines above the draws: what a run was, as keys and values.
+//! The lines above the draws: a description of the run, as keys and values.
 
 use super::WriteStanCsvError;
 
-/// What stands above the draws.
+/// The header above the draws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StanCsvHeader {
     /// The model's name without folder or extension; written as `NAME_model`, whitespace
@@ -14,7 +14,7 @@ pub struct StanCsvHeader {
     pub num_samples: usize,
     /// Warm-up iterations before thinning; may be zero, see the module's documentation.
     pub num_warmup: usize,
-    /// One of so many iterations is written; at least 1.
+    /// One in `thin` iterations is written; at least 1.
     pub thin: usize,
     /// The sampler's own name, such as `dp-hmc`.
     pub algorithm: String,

@@ -1,4 +1,4 @@
-//! Reading Stan CSV files back, ours or CmdStan's.
+//! Reading Stan CSV files of dpm or CmdStan.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostics::bracket_name;
 
-/// One chain as its file has it.
+/// One chain as in its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StanCsv {
     /// `# key = value` lines in file order, above and below the draws.
@@ -24,12 +24,12 @@ pub struct StanCsv {
 #[error("{}{}: {kind}", path.display(), line.map_or(String::new(), |l| format!(", line {l}")))]
 pub struct ReadStanCsvError {
     pub path: PathBuf,
-    /// From 1; none where the trouble is with the file as a whole.
+    /// Counted from 1; none for an error in the file as a whole.
     pub line: Option<usize>,
     pub kind: ReadStanCsvErrorKind,
 }
 
-/// What is wrong with it.
+/// The kind of error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadStanCsvErrorKind {
@@ -53,12 +53,12 @@ pub enum ReadStanCsvErrorKind {
 
 /// Reads one chain.
 ///
-/// Where the header has `num_samples`, the number of draws must be what it announces. A
-/// value in parentheses that CmdStan adds, `(Default)`, is dropped.
+/// Where the header has `num_samples`, the number of draws must agree with it. A value in
+/// parentheses that CmdStan adds, `(Default)`, is dropped.
 ///
 /// # Errors
 ///
-/// A file that cannot be opened or is no complete Stan CSV file; the error names file and line.
+/// A file that cannot be opened or is not a complete Stan CSV file; the error names file and line.
 pub fn read_stan_csv(path: impl AsRef<Path>) -> Result<StanCsv, ReadStanCsvError> {
     let path = path.as_ref();
     match File::open(path) {
@@ -71,7 +71,7 @@ pub fn read_stan_csv(path: impl AsRef<Path>) -> Result<StanCsv, ReadStanCsvError
     }
 }
 
-/// As [`read_stan_csv`], of a file that has been opened (and unpacked) already.
+/// As [`read_stan_csv`], for a file that has been opened (and unpacked) already.
 pub(crate) fn parse_stan_csv(
     path: &Path,
     input: impl BufRead,
@@ -118,7 +118,7 @@ impl StanCsv {
     }
 }
 
-/// Line number and what is wrong there.
+/// Line number and error.
 type Located = (Option<usize>, ReadStanCsvErrorKind);
 
 fn parse(input: impl BufRead) -> Result<StanCsv, Located> {
