@@ -1,13 +1,13 @@
-//! The short form of tuning by simulation, which every run with a sampler that learns begins with:
-//! on records that are made up from the model. It asks nothing about the data but their number, where
-//! that is public, and so costs no privacy.
+//! The short form of tuning by simulation, with which every run of a sampler that learns begins: on
+//! records simulated from the model. It uses nothing of the data except their number, where that is
+//! public, and so costs no privacy.
 
 use super::simulation::{Made, Prediction, Simulation};
 use crate::density::Density;
 use crate::model::Model;
 use crate::sampler::{Form, Plan, PlanError, PlanRequest, SampleError};
 
-/// Of the simulated records: the same plan each time.
+/// The seed of the simulated records: the plan is the same each time.
 const SEED: u64 = 1;
 /// Draws of the prior at which records are simulated.
 const POINTS: usize = 5;
@@ -28,8 +28,8 @@ pub fn short_simulation(model: &Model) -> Result<Simulation, SampleError> {
     Simulation::from_prior(model, POINTS, &made)
 }
 
-/// What a plan of a sampler whose chains travel amounts to on made-up records; none of other samplers, where
-/// the number of records is private, or where no records can be made up.
+/// The prediction for the plan of a sampler whose chains travel, on simulated records; none for
+/// other samplers, where the number of records is private, or where no records can be simulated.
 pub fn foresee(model: &Model, plan: &Plan) -> Option<Prediction> {
     let n = plan.request.records?;
     let travels = plan.request.algorithm.travels();
@@ -37,7 +37,7 @@ pub fn foresee(model: &Model, plan: &Plan) -> Option<Prediction> {
     Some(simulation.predict(plan, n))
 }
 
-/// The request with what is known of the model, for samplers whose plan depends on it.
+/// The request with the facts about the model, for samplers whose plan depends on them.
 ///
 /// # Errors
 ///
@@ -47,9 +47,10 @@ pub fn for_model(request: PlanRequest, model: &Model) -> Result<PlanRequest, Pla
         return Ok(request);
     }
     let density = Density::new(model.clone());
-    let form = match request.shared_units {
-        true => Form::of_units(&density),
-        false => Form::of(&density),
+    let form = if request.shared_units {
+        Form::of_units(&density)
+    } else {
+        Form::of(&density)
     };
     Ok(PlanRequest {
         form: Some(form.map_err(|error| PlanError::Settings(error.to_string()))?),
@@ -57,8 +58,8 @@ pub fn for_model(request: PlanRequest, model: &Model) -> Result<PlanRequest, Pla
     })
 }
 
-/// The plan of a request, whose gradients from one draw to the next are chosen by what is
-/// foreseen; as asked for where nothing is.
+/// The plan of a request, with the number of gradients from one draw to the next chosen by the
+/// prediction; as requested where there is none.
 ///
 /// # Errors
 ///

@@ -1,8 +1,7 @@
-//! What can be known of a run before the data is there, from records made up from the
-//! model.
+//! Predictions about a run before there is data, from records simulated from the model.
 //!
 //! Parameters come from the prior, or are a public guess; records are drawn from the model
-//! at them. Nothing here has seen a row, so nothing here costs privacy.
+//! at them. No code here reads private rows, so it costs no privacy.
 
 mod foresight;
 mod oracle;
@@ -14,7 +13,7 @@ pub use foresight::{for_model, foresee, short_simulation, tuned_plan};
 pub use search::{Effort, Free, Tuned, tune};
 pub use simulation::{Made, Prediction, Simulation};
 
-/// Why nothing could be tuned.
+/// The reason why nothing could be tuned.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
     #[error(

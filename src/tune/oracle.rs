@@ -1,4 +1,4 @@
-//! The answers that a vault would give if its records were those simulated.
+//! The answers that a vault with the simulated records would give.
 
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
@@ -11,13 +11,13 @@ use crate::sampler::{Oracle, Plan, PlannedLine, Ratio, SampleError, Scale};
 
 /// Answers of a plan on simulated records, each of which stands for many.
 ///
-/// Noise is Gaussian and sums are floats: nobody is to be protected here. What batches
-/// leave out is a Gaussian of the same variance in each coordinate.
+/// Noise is Gaussian and sums are floats: nobody needs protection here. The part that batches leave
+/// out is a Gaussian of the same variance in each coordinate.
 pub(super) struct SimulatedOracle<'a> {
     pub density: &'a Density,
     pub scene: &'a Scene,
     pub plan: &'a Plan,
-    /// How many records one of the scene stands for.
+    /// The number of records that one record of the scene stands for.
     pub weight: f64,
     pub rng: ChaCha8Rng,
 }

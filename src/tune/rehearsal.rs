@@ -1,4 +1,4 @@
-//! Runs of a plan on simulated records, beside what they should give.
+//! Runs of a plan on simulated records, compared with the exact posterior.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,23 +21,23 @@ const EXACT: u64 = 250;
 const MAX_DEPTH: u64 = 7;
 /// Chains that are rehearsed, of those planned.
 const CHAINS: u64 = 2;
-/// Draws that are compared, of each of the two.
+/// The draws compared, from each of the two.
 const COMPARED: usize = 400;
 
-/// How good draws are that a plan gives; each figure is the mean over the simulated points.
+/// The quality of the draws of a plan; each figure is the mean over the simulated points.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rehearsed {
     /// MMD to the posterior, after scaling each parameter by its posterior mean and sd.
     pub mmd: f64,
-    /// How far means are off, in posterior sds, averaged over parameters.
+    /// The error of means, in posterior sds, averaged over parameters.
     pub mean_error: f64,
     /// Share of proposals that were accepted.
     pub acceptance: f64,
 }
 
 impl Rehearsed {
-    /// What is to be small. Where draws and posterior do not overlap, MMD is the same
-    /// however far away they are, and the distance decides.
+    /// The score, which should be small. Where draws and posterior do not overlap, MMD is the same
+    /// at any distance, and the distance decides.
     pub(super) fn score(&self) -> f64 {
         let score = self.mmd + 0.05 * self.mean_error.ln_1p();
         if score.is_nan() { f64::INFINITY } else { score }
@@ -47,12 +47,13 @@ impl Rehearsed {
 /// The posterior of a scene.
 pub(super) struct Target {
     draws: Vec<Vec<f64>>,
-    /// Of each output: mean and standard deviation; none of one that does not vary.
+    /// Mean and standard deviation of each output; none for one that does not vary.
     moments: Vec<Option<(f64, f64)>>,
 }
 
 impl Target {
-    /// By NUTS, with each record counting `weight` times, to the power `temperature`.
+    /// Samples the posterior by NUTS, with each record counting `weight` times, to the power
+    /// `temperature`.
     pub fn new(
         simulation: &Simulation,
         scene: &Scene,
@@ -77,7 +78,7 @@ impl Target {
             initial: Initial::Points(vec![scene.theta.clone()]),
             seed: 1,
         };
-        // The records were simulated in memory: there is nobody behind them.
+        // The records were simulated in memory and belong to nobody.
         let permission = NotPrivate::acknowledged();
         let chains = sample_without_privacy(&vault, &run, permission, &())?;
         let draws: Vec<Vec<f64>> = chains
@@ -157,7 +158,7 @@ pub(super) fn rehearse(
     })
 }
 
-/// Uniform on (-2, 2), as a run starts that is given no initial values.
+/// Uniform on (-2, 2), as for a run without given initial values.
 fn start(density: &Density, rng: &mut ChaCha8Rng) -> Result<Vec<f64>, SampleError> {
     for _ in 0..100 {
         let point: Vec<f64> = (0..density.dimension())
@@ -195,8 +196,8 @@ mod tests {
 
     // If it failed: settings would be tuned for another posterior than the run's. Oracle: the
     // tempered posterior by hand, each record counting 20 times, clipped at a bound that none
-    // reaches. Six standard errors of 4000 draws (false alarm 2e-9); the smallest of what
-    // could be wrong, the prior left out, is more than ten.
+    // reaches. Six standard errors of 4000 draws (false alarm 2e-9); the smallest possible mistake,
+    // leaving out the prior, is more than ten.
     #[test]
     fn answers_are_the_tempered_posteriors_with_the_plans_noise() {
         let simulation = simulation(vec![vec![0.2]]);

@@ -20,12 +20,12 @@ const LEAPFROG_STEPS: [u64; 7] = [1, 2, 3, 5, 8, 12, 20];
 const ITERATIONS: [f64; 2] = [40.0, 2000.0];
 /// Gradients and log-ratios of a chain that a rehearsal may take: about a second of work.
 const MOST_WORK: u64 = 3000;
-/// What is worse than the best by this factor at one point is not tried at the others.
+/// Settings that are worse than the best by this factor at one point are not tried at the others.
 const HOPELESS: f64 = 1.5;
 /// After this share of the tries, the best is varied.
 const EXPLORING: f64 = 0.6;
 
-/// What the user has left open.
+/// The settings that the user has left open.
 #[derive(Debug, Clone)]
 pub struct Free {
     pub settings: Vec<Setting>,
@@ -42,7 +42,7 @@ const SEARCHED: [Setting; 5] = [
 ];
 
 impl Free {
-    /// What a sampler has and is not given.
+    /// The settings that a sampler has and that are not given.
     pub fn of(given: &Settings, algorithm: &Algorithm, iterations: bool) -> Free {
         let multipliers = [Setting::tau_gradient, Setting::tau_log_ratio];
         let from_budget = !multipliers.iter().any(|tau| given.has(*tau));
@@ -62,7 +62,7 @@ impl Free {
     }
 }
 
-/// What is tuned for, and how hard.
+/// The target of the tuning, and the effort.
 #[derive(Debug, Clone)]
 pub struct Effort {
     /// n: how many records the run will have.
@@ -84,7 +84,7 @@ pub struct Tuned {
     pub tried: usize,
 }
 
-/// One point of the search, on scales on which steps mean the same everywhere.
+/// One point of the search, on scales on which steps have the same meaning everywhere.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     /// Position in [`CLIPPED`].
@@ -127,11 +127,11 @@ impl Point {
     }
 }
 
-/// Tries settings on `simulation` and gives the best: random ones first, then variations of
-/// the best. The same seed gives the same.
+/// Tries settings on `simulation` and returns the best: random ones first, then variations of the
+/// best. The same seed gives the same result.
 ///
-/// `request` has the user's settings, and the budget. `progress` is told how many of how
-/// many are done, and the best MMD.
+/// `request` has the user's settings, and the budget. `progress` receives the number done, the
+/// total, and the best MMD.
 ///
 /// # Errors
 ///
@@ -226,20 +226,21 @@ fn check(request: &PlanRequest) -> Result<(), TuneError> {
         Question::LogRatio => line.subsampling == Subsampling::All,
         Question::Barker | Question::Learnt(_) => false,
     };
-    match sampler.lines(request, 1)?.iter().all(whole) {
-        true => Ok(()),
-        false => Err(TuneError::NotTuned(name)),
+    if sampler.lines(request, 1)?.iter().all(whole) {
+        Ok(())
+    } else {
+        Err(TuneError::NotTuned(name))
     }
 }
 
 fn mean(rehearsals: &[Rehearsed]) -> Rehearsed {
-    let of = |figure: fn(&Rehearsed) -> f64| {
+    let mean_of = |figure: fn(&Rehearsed) -> f64| {
         rehearsals.iter().map(figure).sum::<f64>() / rehearsals.len() as f64
     };
     Rehearsed {
-        mmd: of(|r| r.mmd),
-        mean_error: of(|r| r.mean_error),
-        acceptance: of(|r| r.acceptance),
+        mmd: mean_of(|r| r.mmd),
+        mean_error: mean_of(|r| r.mean_error),
+        acceptance: mean_of(|r| r.acceptance),
     }
 }
 
@@ -278,9 +279,10 @@ impl Search<'_> {
             let [low, high] = ITERATIONS.map(f64::ln);
             let wanted = (low + point.length * (high - low)).exp() as u64;
             let steps = Setting::leapfrog_steps;
-            let work = match request.algorithm.settings.contains(&steps) {
-                true => request.leapfrog_steps() + 1,
-                false => 1,
+            let work = if request.algorithm.settings.contains(&steps) {
+                request.leapfrog_steps() + 1
+            } else {
+                1
             };
             request.iterations = Iterations::Fixed(wanted.min(MOST_WORK / work).max(2));
         }
@@ -295,12 +297,12 @@ impl Search<'_> {
             .filter(|bound| *bound > 0.0)
             .collect();
         let bound = median(bounds).unwrap_or(otherwise);
-        // Two digits are as good as ten, and can be read.
+        // Two digits are as good as ten, and easier to read.
         round_up(bound)
     }
 
-    /// About where a good step is: the narrowest posterior sd, or what the sampler makes
-    /// of the clip bound.
+    /// A rough guess of a good step: the narrowest posterior sd, or the sampler's guess from the
+    /// clip bound.
     fn first_step(&self, request: &PlanRequest) -> f64 {
         let Kind::Private(sampler) = request.algorithm.kind else {
             return 1.0;
@@ -323,7 +325,7 @@ impl Search<'_> {
     }
 }
 
-/// To the nearest number of so many significant digits, which is what is shown of it.
+/// Rounds to this many significant digits, as shown to users.
 fn to_digits(x: f64, digits: usize) -> f64 {
     format!("{x:.*e}", digits - 1).parse().unwrap_or(x)
 }
@@ -341,9 +343,9 @@ mod tests {
     use crate::model::{Constants, Model};
     use crate::tune::Made;
 
-    // If it failed: tuning would not be worth its while, or would overrule its user. The
-    // default step is hundreds of posterior sds long here, and the default clip bound 30
-    // times what any record reaches.
+    // If it failed: tuning would not be worthwhile, or would overrule the user. The default step is
+    // hundreds of posterior sds long here, and the default clip bound 30 times what any record
+    // reaches.
     #[test]
     fn tuning_beats_the_defaults_and_keeps_what_is_given() {
         let model = Model::from_source(

@@ -16,16 +16,16 @@ use crate::sampler::{
 pub struct Simulation {
     pub(super) density: Density,
     pub(super) scenes: Vec<Scene>,
-    /// Unconstrained coordinates without a proper prior: a standard normal took its place.
+    /// Unconstrained coordinates without a proper prior, for which a standard normal was used.
     pub stand_ins: Vec<usize>,
 }
 
-/// How records are made up. The same seed gives the same.
+/// How records are simulated. The same seed gives the same records.
 #[derive(Debug, Clone)]
 pub struct Made {
-    /// So many at each point.
+    /// The number at each point.
     pub records: usize,
-    /// Where covariates come from, if not from between their bounds.
+    /// The source of covariates, if not uniform between their bounds.
     pub public: Option<PublicSample>,
     pub seed: u64,
 }
@@ -37,42 +37,42 @@ pub(super) struct Scene {
     pub records: usize,
     /// Declared columns, in declaration order.
     pub raw: Vec<Vec<f64>>,
-    /// What the density reads of them.
+    /// The columns that the density reads.
     columns: Vec<Vec<f64>>,
-    /// Of one record after the other, at `theta`; only records where it is finite.
+    /// The gradients of the records at `theta`; only of records where they are finite.
     gradients: Vec<Vec<f64>>,
 }
 
-/// What noise and clipping of a plan amount to. Each figure is the median over the points.
+/// The predicted noise and clipping of a plan. Each figure is the median over the points.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// Points of the prior.
     pub points: usize,
     /// Records simulated at each.
     pub records: usize,
-    /// By how much a coordinate of the (clipped) gradient over all records varies across the
-    /// posterior: the root mean square over coordinates of `sqrt(T n F_jj)`, with F the
-    /// Fisher information of one record.
+    /// How much a coordinate of the (clipped) gradient over all records varies across the
+    /// posterior: the root mean square over coordinates of `sqrt(T n F_jj)`, with F the Fisher
+    /// information of one record.
     pub gradient_sd: Option<f64>,
     /// The standard deviation of a gradient's noise over `gradient_sd`; of a batch's, scaled
     /// up to all records.
     pub noise_to_gradient: Option<f64>,
-    /// The same of what a batch differs from all records by.
+    /// The same for the difference between a batch and all records.
     pub batch_to_gradient: Option<f64>,
     /// Share of records whose gradient is longer than its clip bound.
     pub clipped_gradients: Option<f64>,
     /// Share of records whose log-ratio is clipped, for proposals of the typical length in
     /// random directions.
     pub clipped_log_ratios: Option<f64>,
-    /// Of a sampler that learns its coordinates: for how long a chain travels, in units of what
-    /// it takes to forget where it was.
+    /// For a sampler that learns its coordinates: how long a chain travels, in units of the time
+    /// that it takes to forget its position.
     pub travel: Option<f64>,
-    /// Of such a sampler: how many gradients there should be from one draw to the next.
+    /// For such a sampler: the best number of gradients from one draw to the next.
     pub gradients_per_draw: Option<u64>,
 }
 
 impl Simulation {
-    /// Simulates records at so many draws from the prior of `model`.
+    /// Simulates records at this many draws from the prior of `model`.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl Simulation {
         }
     }
 
-    /// What the noise and the clip bounds of `plan` amount to for `n` records.
+    /// The predicted noise and clipping of `plan` for `n` records.
     pub fn predict(&self, plan: &Plan, n: u64) -> Prediction {
         let over_points = |of: &dyn Fn(&Scene) -> Option<f64>| {
             median(self.scenes.iter().filter_map(of).collect())
@@ -126,7 +126,7 @@ impl Simulation {
         let travels = request.algorithm.travels();
         let lengths = |scene: &Scene| travels.then(|| scene.whitened_lengths())?;
         let gradient_sd = |scene: &Scene| {
-            // In coordinates that nobody knows yet.
+            // In coordinates that are not known yet.
             if learns {
                 return None;
             }
@@ -215,8 +215,8 @@ impl Scene {
             .collect()
     }
 
-    /// The Fisher information of one record, averaged over coordinates, as far as clipped
-    /// gradients know it.
+    /// The Fisher information of one record, averaged over coordinates, as far as clipped gradients
+    /// show it.
     fn information(&self, clip: f64) -> Option<f64> {
         let d = self.theta.len();
         let squares = self.gradients.iter().map(|g| norm(g).min(clip).powi(2));
@@ -225,7 +225,7 @@ impl Scene {
     }
 
     /// Lengths of the gradients in coordinates in which their products are the identity on
-    /// average; none where there are too few gradients to know these.
+    /// average; none where there are too few gradients to estimate these.
     fn whitened_lengths(&self) -> Option<Vec<f64>> {
         let (d, count) = (self.theta.len(), self.gradients.len());
         if count <= 2 * d {
@@ -313,10 +313,10 @@ mod tests {
         Simulation::from_prior(&model.unwrap(), 5, &MADE).unwrap()
     }
 
-    // If it failed: the plan would call noise small or large that is not. Oracle: for
-    // y ~ normal(mu, 2), mu ~ normal(5, 1e-3), a record's gradient is z / 2 with z standard
-    // normal, whatever mu: F = 1/4, and |z / 2| > 1 for 4.55% of the records. A median of five
-    // shares of 200 records: 5 standard errors of one of them, false alarm 1e-6.
+    // If it failed: the plan would wrongly call noise small or large. Oracle: for y ~ normal(mu,
+    // 2), mu ~ normal(5, 1e-3), a record's gradient is z / 2 with z standard normal, whatever mu: F
+    // = 1/4, and |z / 2| > 1 for 4.55% of the records. A median of five shares of 200 records: 5
+    // standard errors of one of them, false alarm 1e-6.
     #[test]
     fn figures_are_those_of_the_model() {
         let simulation = normal_mean();
