@@ -144,7 +144,7 @@ pub struct Model {
     /// The part of one record's log-likelihood that no parameter changes.
     #[doc(hidden)]
     pub record_constant: Scalar,
-    /// Terms of one record's log-likelihood, all of them, as statements added them.
+    /// All terms of one record's log-likelihood, as statements added them.
     likelihood_terms: Vec<Scalar>,
     likelihood_statements: Vec<LikelihoodStatement>,
     /// Constants in the file that the model does not declare.
@@ -393,7 +393,7 @@ impl Model {
         }
     }
 
-    /// Terms of one record's log-likelihood, all of them, as statements added them.
+    /// All terms of one record's log-likelihood, as statements added them.
     #[doc(hidden)]
     pub fn likelihood_terms(&self) -> &[Scalar] {
         &self.likelihood_terms

@@ -174,7 +174,7 @@ fn write_folder(path: &Path, files: &[zarr::File], overwrite: bool) -> Result<()
         return Err(ConvertError::NotOurs(path.to_path_buf()));
     }
     let fail = failed(path);
-    let temporary = RunDirectory::temporary_beside(path).map_err(&fail)?;
+    let temporary = RunDirectory::temporary_next_to(path).map_err(&fail)?;
     for (name, bytes) in files {
         let place = temporary.path().join(name);
         fs::create_dir_all(parent(&place)).map_err(&fail)?;

@@ -80,7 +80,7 @@ impl RunDirectory {
 
     fn begin(place: &Path, of_unfinished: bool) -> Result<RunDirectory, RunDirectoryError> {
         let temporary =
-            RunDirectory::temporary_beside(place).map_err(|source| RunDirectoryError::Write {
+            RunDirectory::temporary_next_to(place).map_err(|source| RunDirectoryError::Write {
                 path: place.to_path_buf(),
                 source,
             })?;
@@ -92,7 +92,7 @@ impl RunDirectory {
     }
 
     /// A temporary folder from which a rename to `place` is possible.
-    pub(super) fn temporary_beside(place: &Path) -> io::Result<tempfile::TempDir> {
+    pub(super) fn temporary_next_to(place: &Path) -> io::Result<tempfile::TempDir> {
         let parent = match place.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),

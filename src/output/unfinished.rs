@@ -160,7 +160,7 @@ impl Unfinished {
                 .prefix(".dpm-run-")
                 .tempdir_in(place)
         } else {
-            RunDirectory::temporary_beside(place)
+            RunDirectory::temporary_next_to(place)
         };
         let fail = |source| RunDirectoryError::Write {
             path: place.to_path_buf(),
