@@ -47,7 +47,7 @@ pub enum LedgerError {
     HeadWithoutLedger { head: PathBuf, ledger: PathBuf },
     #[error("the ledger `{}` does not hold: {damage}", path.display())]
     Damaged { path: PathBuf, damage: Damage },
-    #[error("the ledger `{}` is in use by another run; waited {} seconds for it. Try again later", path.display(), waited.as_secs())]
+    #[error("the ledger `{}` is in use by another run and stayed so for {} seconds; try again later", path.display(), waited.as_secs())]
     InUse { path: PathBuf, waited: Duration },
     #[error("cannot read the ledger `{}`: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
