@@ -117,7 +117,7 @@ impl<'a> OpenJob<'a> {
             "seed": self.run.seed,
             "unit": self.unit.as_deref().unwrap_or(crate::output::RECORD),
         });
-        add_settings(&mut config, settings);
+        add_settings(&mut config, &request.settled());
         RunFiles::new(Parts {
             density: self.vault.density(),
             algorithm: request.algorithm,

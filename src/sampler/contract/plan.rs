@@ -222,12 +222,7 @@ impl Plan {
     pub fn settings(&self) -> Settings {
         let request = &self.request;
         let subsampling = || self.lines.iter().map(|line| line.line.subsampling);
-        let clip = |bound: f64| Some(Clip::At(bound));
         let found = Settings {
-            leapfrog_steps: Some(request.leapfrog_steps()),
-            clip_gradient: clip(request.clip_gradient()),
-            clip_log_ratio: clip(request.clip_log_ratio()),
-            noise_split: request.noise_from_budget().then(|| request.noise_split()),
             batch_rate: subsampling().find_map(|batch| match batch {
                 Subsampling::Poisson(rate) => Some(rate.rate()),
                 Subsampling::All | Subsampling::FixedSize(_) => None,
@@ -236,10 +231,7 @@ impl Plan {
                 Subsampling::FixedSize(size) => Some(size),
                 Subsampling::All | Subsampling::Poisson(_) => None,
             }),
-            noise_estimate: Some(request.noise_estimate()),
-            start_share: Some(request.start_share()),
-            gradients_per_draw: Some(request.gradients_per_draw()),
-            ..request.settings.clone()
+            ..request.settled()
         };
         Settings {
             step_size: self.step_size().filter(|step| step.is_finite()),

@@ -71,6 +71,19 @@ impl PlanRequest {
         }
     }
 
+    /// The sampler's settings, with the defaults of those that were left open and have one.
+    pub fn settled(&self) -> Settings {
+        let settings = Settings {
+            leapfrog_steps: Some(self.leapfrog_steps()),
+            noise_split: self.noise_from_budget().then(|| self.noise_split()),
+            noise_estimate: Some(self.noise_estimate()),
+            start_share: Some(self.start_share()),
+            gradients_per_draw: Some(self.gradients_per_draw()),
+            ..self.settings.clone()
+        };
+        settings.of(self.algorithm)
+    }
+
     /// L
     pub fn leapfrog_steps(&self) -> u64 {
         self.settings
