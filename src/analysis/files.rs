@@ -215,8 +215,9 @@ impl RunFiles {
         if self.num_samples > 0 {
             directory.write("summary.csv", &self.summary_csv())?;
         }
-        let mut config = self.config.clone();
+        let mut config = json!({});
         merge(&mut config, origin.clone());
+        merge(&mut config, self.config.clone());
         directory.write("config.json", &pretty(&config))?;
         let [_, source] = &self.model;
         if !source.is_empty() {

@@ -68,7 +68,7 @@ pub(super) struct RunSettings {
     /// Iterations per chain after warm-up [default: 500 private, 1000 not private]
     #[arg(long, allow_negative_numbers = true, value_name = "N", help_heading = headings::CHAINS)]
     pub num_samples: Option<u64>,
-    /// Iterations per chain that are discarded [default: as many as --num-samples]
+    /// Iterations per chain that are discarded [default: as many as --num-samples; half as many for dp-laplace, a tenth for dp-langevin]
     #[arg(long, allow_negative_numbers = true, value_name = "N", help_heading = headings::CHAINS)]
     pub num_warmup: Option<u64>,
     /// Iterations per chain in all, or `max`: as many as the budget allows, half of them warm-up unless --num-warmup says otherwise
