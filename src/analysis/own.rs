@@ -93,7 +93,7 @@ impl Questions {
         self
     }
 
-    /// Number of chains, which share the budget. [1]
+    /// Number of chains, which share the budget. Default: 1.
     pub fn chains(mut self, chains: u64) -> Questions {
         self.analysis = self.analysis.chains(chains);
         self

@@ -96,28 +96,28 @@ impl Analysis {
         }
     }
 
-    /// The sampler, by its name. [`dp-laplace`, which needs no settings; `dp-langevin` or `dp-hmc`
-    /// where settings of theirs are given]
+    /// The sampler, by its name. Default: `dp-laplace`, which needs no settings; `dp-langevin` or
+    /// `dp-hmc` where settings of theirs are given.
     pub fn algorithm(mut self, name: impl Into<String>) -> Analysis {
         self.algorithm = Some(name.into());
         self
     }
 
-    /// The settings of the sampler. [those that it finds by itself]
+    /// The settings of the sampler. Default: those that it finds by itself.
     pub fn settings(mut self, settings: Settings) -> Analysis {
         self.settings = settings;
         self
     }
 
-    /// Number of chains, which share the budget. [4]
+    /// Number of chains, which share the budget. Default: 4.
     pub fn chains(mut self, chains: u64) -> Analysis {
         self.chains = chains;
         self
     }
 
     /// Iterations of each chain: those that come first and are discarded, and those that are
-    /// kept. [500 are kept; as many, or half as many where something is learnt before, or a tenth
-    /// for `dp-langevin`, come first]
+    /// kept. Default: 500 are kept; as many come first, half as many for `dp-laplace`, and a tenth
+    /// for `dp-langevin`.
     pub fn iterations(mut self, warmup: u64, samples: u64) -> Analysis {
         self.lengths = AskedLengths {
             num_warmup: Some(warmup),
@@ -139,7 +139,7 @@ impl Analysis {
         self
     }
 
-    /// Keeps every n-th iteration. [1]
+    /// Keeps every n-th iteration. Default: 1.
     pub fn thin(mut self, thin: u64) -> Analysis {
         self.thin = thin;
         self
@@ -152,14 +152,15 @@ impl Analysis {
         self
     }
 
-    /// Fixes the public randomness: momenta, initial values. Never that of the noise. [1]
+    /// Fixes the public randomness: momenta, initial values. Never that of the noise. Default: 1.
     pub fn seed(mut self, seed: u64) -> Analysis {
         self.seed = seed;
         self
     }
 
     /// Starts all chains at these values of the parameters, as in `{"mu": 0, "beta": [1, 2]}`,
-    /// or each chain at its own object of a list. They must not come from the data. [random]
+    /// or each chain at its own object of a list. They must not come from the data. Default:
+    /// random points.
     pub fn start_at(mut self, values: Value) -> Analysis {
         self.start = Some(values);
         self
