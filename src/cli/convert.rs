@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
 use super::{Common, say_always};
-use crate::output::Run;
+use crate::output::{ConvertError, Run};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -63,7 +63,16 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Format::Parquet => run.write_parquet(&place, arguments.overwrite),
         Format::Csv => run.write_csv(&place, arguments.overwrite),
     }
-    .map_err(Failure::run)?;
+    .map_err(|error| {
+        let advice = match error {
+            ConvertError::Exists(_) => {
+                Some("Choose another place with -o, or give --overwrite to replace it".to_owned())
+            }
+            ConvertError::Write { .. } => Some("Choose another place with -o".to_owned()),
+            ConvertError::NotOurs(_) => None,
+        };
+        Failure::run(error).and_maybe(advice)
+    })?;
     if !run.is_private() {
         say_always("NOT PRIVATE: these draws come from a run without privacy");
     }

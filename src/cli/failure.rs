@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use super::ledger::how_to_resume;
 use super::run_settings::in_flags;
-use crate::analysis::Error;
-use crate::output::UnfinishedError;
+use crate::analysis::{Error, SaveError};
+use crate::output::{RunDirectoryError, UnfinishedError};
 use crate::sampler::SampleError;
 
 /// Why a command stopped.
@@ -46,6 +46,14 @@ impl Failure {
     pub fn and(mut self, more: impl Display) -> Self {
         self.message = format!("{}. {more}", self.message.trim_end().trim_end_matches('.'));
         self
+    }
+
+    /// The same failure with a sentence more, where there is one.
+    pub fn and_maybe(self, more: Option<String>) -> Self {
+        match more {
+            Some(more) => self.and(more),
+            None => self,
+        }
     }
 
     /// Bad input whose message is a rendered diagnostic.
@@ -113,10 +121,32 @@ impl From<Error> for Failure {
                 Failure::input(in_flags(&error.to_string()))
             }
             Error::Sample(error) => Failure::run(in_flags(&error.to_string())),
-            Error::Unfinished(UnfinishedError::Read { .. } | UnfinishedError::Directory(_))
+            Error::Save(SaveError::Directory(error))
+            | Error::Unfinished(UnfinishedError::Directory(error)) => {
+                let advice = place_advice(&error);
+                Failure::run(error).and_maybe(advice)
+            }
+            Error::Unfinished(UnfinishedError::Read { .. })
             | Error::Save(_)
             | Error::Randomness(_) => Failure::run(error),
             error => Failure::input(error),
         }
     }
+}
+
+/// What to do about a directory that cannot be written.
+pub(super) fn place_advice(error: &RunDirectoryError) -> Option<String> {
+    Some(match error {
+        RunDirectoryError::NotARun(_) => return None,
+        RunDirectoryError::Exists(_) => {
+            "Choose another place with --out, or give --overwrite to replace it".to_owned()
+        }
+        RunDirectoryError::Unfinished(place) => format!(
+            "{}, choose another place with --out, or give --overwrite to discard it",
+            how_to_resume(place)
+        ),
+        RunDirectoryError::UnderWay(_) | RunDirectoryError::Write { .. } => {
+            "Choose another place with --out".to_owned()
+        }
+    })
 }

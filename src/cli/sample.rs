@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::data_file::DataSettings;
 use super::diagnose;
-use super::failure::Failure;
+use super::failure::{Failure, place_advice};
 use super::headings;
 use super::initial::start_of;
 use super::ledger;
@@ -346,7 +346,10 @@ impl SampleCommand<'_> {
                 ];
                 saved.check_model(&model, [&names[0], &names[1]])?;
             }
-            None => RunDirectory::check(&self.place, self.overwrite).map_err(Failure::input)?,
+            None => RunDirectory::check(&self.place, self.overwrite).map_err(|error| {
+                let advice = place_advice(&error);
+                Failure::input(error).and_maybe(advice)
+            })?,
         }
         let session = sources.ledger.as_ref().map(Session::open).transpose()?;
         set_threads(sources.threads)?;
@@ -499,7 +502,7 @@ impl SampleCommand<'_> {
                 !self.sources.no_report,
                 &origin,
             )
-            .map_err(Failure::run)?;
+            .map_err(Error::from)?;
         self.say_written(&files, &written);
         say_always("NOT PRIVATE: do not publish these draws");
         if files.is_unfinished() {

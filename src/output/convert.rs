@@ -18,11 +18,11 @@ use super::{parquet, zarr};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    #[error("`{}` exists already: choose another place with -o, or give --overwrite to replace it", .0.display())]
+    #[error("`{}` exists already", .0.display())]
     Exists(PathBuf),
     #[error("`{}` exists and is not a folder of draws; it is left alone", .0.display())]
     NotOurs(PathBuf),
-    #[error("cannot write `{}`: {source}; choose another place with -o", path.display())]
+    #[error("cannot write `{}`: {source}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 

@@ -20,19 +20,15 @@ pub struct RunDirectory {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirectoryError {
-    #[error(
-        "`{0}` exists already: choose another place with --out, or give --overwrite to replace it"
-    )]
+    #[error("`{0}` exists already")]
     Exists(PathBuf),
     #[error("`{0}` exists and is not the directory of a run; it is left alone")]
     NotARun(PathBuf),
-    #[error(
-        "`{0}` holds a run that is not finished: resume it with `dpm sample --resume {0}`, choose another place with --out, or give --overwrite to discard it"
-    )]
+    #[error("`{0}` holds a run that is not finished")]
     Unfinished(PathBuf),
-    #[error("`{0}` holds a run that is under way; choose another place with --out")]
+    #[error("`{0}` holds a run that is under way")]
     UnderWay(PathBuf),
-    #[error("cannot write `{path}`: {source}; choose another place with --out")]
+    #[error("cannot write `{path}`: {source}")]
     Write {
         path: PathBuf,
         #[source]
