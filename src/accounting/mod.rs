@@ -47,7 +47,7 @@ pub use ledger::{
     Reservation, RunRecord, Session, Settlement, Statement, StoredEventError, Tally, Terms,
     TermsError, random_id,
 };
-pub(crate) use ledger::{Slot, read_slot, slot_bytes, sync_folder};
+pub(crate) use ledger::{Slot, read_slot, slot_bytes, sync_folder, try_for_a_moment};
 pub use measure::Measure;
 pub use pld::PldDetails;
 pub use rdp::{RdpValue, rdp_curve};

@@ -31,7 +31,7 @@ use serde_json::Value;
 
 use super::privacy_report::RunLedger;
 use super::run_directory::{RunDirectory, RunDirectoryError, remove_quietly};
-use crate::accounting::{Slot, read_slot, slot_bytes, sync_folder};
+use crate::accounting::{Slot, read_slot, slot_bytes, sync_folder, try_for_a_moment};
 use crate::sampler::{Checkpoint, Draw, Keeper, SavedChain};
 
 const FOLDER: &str = "unfinished";
@@ -228,7 +228,7 @@ impl Unfinished {
             path: lock_path.clone(),
             source,
         })?;
-        match lock.try_lock() {
+        match try_for_a_moment(|| lock.try_lock()) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(UnfinishedError::UnderWay(place.to_path_buf()));
@@ -349,7 +349,10 @@ pub fn is_unfinished(place: &Path) -> bool {
 /// Whether a process is running the unfinished run of a directory.
 pub(super) fn is_under_way(place: &Path) -> bool {
     let lock = File::open(place.join(FOLDER).join(LOCK));
-    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    lock.is_ok_and(|lock| {
+        let tried = try_for_a_moment(|| lock.try_lock_shared());
+        matches!(tried, Err(TryLockError::WouldBlock))
+    })
 }
 
 /// The files of a chain, counted from 1: its draws, and the slots of its checkpoints.

@@ -603,7 +603,7 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
     assert!(
         verified
             .out
-            .contains("3 runs are under way, or were cut short"),
+            .contains("3 runs are under way, or were interrupted"),
         "{}",
         verified.out
     );

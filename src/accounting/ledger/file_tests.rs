@@ -228,3 +228,19 @@ fn a_ledger_that_stays_locked_is_given_up() {
     other.unlock().unwrap();
     place.run(10).unwrap();
 }
+
+// If it failed: a run would be refused because, at that moment, the program was starting another.
+#[test]
+fn a_lock_that_is_held_for_a_moment_is_waited_for() {
+    let tries = std::cell::Cell::new(0);
+    let taken = try_for_a_moment(|| {
+        tries.set(tries.get() + 1);
+        match tries.get() {
+            3 => Ok(()),
+            _ => Err(TryLockError::WouldBlock),
+        }
+    });
+    assert!(taken.is_ok() && tries.get() == 3);
+    let never = try_for_a_moment(|| Err(TryLockError::WouldBlock));
+    assert!(matches!(never, Err(TryLockError::WouldBlock)));
+}

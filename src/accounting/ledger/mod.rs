@@ -39,6 +39,7 @@ pub use books::{EntryRef, RunRecord, Tally};
 pub use entry::Outcome;
 pub use error::{Damage, LedgerError};
 pub use evidence::Evidence;
+pub(crate) use file::try_for_a_moment;
 pub use hash::{EntryHash, NotAHash};
 pub(crate) use head::sync_folder;
 pub use session::{Request, Reservation, Session, Settlement, Statement};

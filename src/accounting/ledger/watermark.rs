@@ -29,7 +29,7 @@ use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
 
 use super::error::LedgerError;
-use super::file::{Identity, identity};
+use super::file::{Identity, identity, try_for_a_moment};
 use super::head::{sync_folder, with_suffix};
 use super::slot::{Slot, read_slot, slot_bytes};
 
@@ -186,7 +186,7 @@ impl HeldWatermark {
             }
             opened => opened.map_err(failing(&path))?,
         };
-        match file.try_lock() {
+        match try_for_a_moment(|| file.try_lock()) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LedgerError::UnderWay { entry }),
             Err(TryLockError::Error(source)) => return Err(failing(&path)(source)),
