@@ -371,12 +371,12 @@ pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
     }
 }
 
-/// Tries to take a lock, for a fifth of a second. When a program that embeds this library starts
+/// Tries to take a lock, for a second. When a program that embeds this library starts
 /// another, the child holds a copy of every lock of the program until it executes.
 pub(crate) fn try_for_a_moment(
     lock: impl Fn() -> Result<(), TryLockError>,
 ) -> Result<(), TryLockError> {
-    for _ in 0..20 {
+    for _ in 0..100 {
         match lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
             other => return other,
