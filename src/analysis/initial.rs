@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::density::Density;
-use crate::model::numbers;
+use crate::model::{Parameter, numbers};
 
 /// The unconstrained coordinates of a JSON object of parameter values, either
 /// nested (`"beta": [1, 2]`) or by element (`"beta[1]": 1`). Other names are
@@ -19,16 +19,11 @@ pub(crate) fn unconstrained_point(density: &Density, point: &Value) -> Result<Ve
         let shape = &parameter.shape;
         let elements = match params.get(&parameter.name) {
             Some(json) => numbers(json, shape).map_err(|e| format!("`{}`: {e}", parameter.name))?,
-            None => shape
-                .indices()
+            None => element_names(parameter)
                 .iter()
-                .map(|index| {
-                    let list: Vec<String> = index.iter().map(ToString::to_string).collect();
-                    let name = format!("{}[{}]", parameter.name, list.join(","));
-                    params
-                        .get(&name)
-                        .and_then(Value::as_f64)
-                        .ok_or(format!("the parameter `{}` has no value", parameter.name))
+                .map(|name| {
+                    let value = params.get(name).and_then(Value::as_f64);
+                    value.ok_or(format!("the parameter `{}` has no value", parameter.name))
                 })
                 .collect::<Result<Vec<_>, _>>()?,
         };
@@ -40,4 +35,14 @@ pub(crate) fn unconstrained_point(density: &Density, point: &Value) -> Result<Ve
             .and_then(|v| v.get(i).copied())
             .ok_or_else(|| format!("the parameter `{name}` has no value"))
     })
+}
+
+/// `beta[1]`, `beta[2]`, ...: the names of a parameter's elements.
+pub(super) fn element_names(parameter: &Parameter) -> Vec<String> {
+    let indices = parameter.shape.indices();
+    let name = |index: &Vec<usize>| {
+        let list: Vec<String> = index.iter().map(ToString::to_string).collect();
+        format!("{}[{}]", parameter.name, list.join(","))
+    };
+    indices.iter().map(name).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::error::Error;
 use super::fit::Fit;
-use super::initial::unconstrained_point;
+use super::initial::{element_names, unconstrained_point};
 use super::lengths::{AskedIterations, AskedLengths};
 use super::prepare::{Design, Prepared, Promise};
 use super::run::{self, Charge, Job, PerIteration};
@@ -272,11 +272,6 @@ impl Analysis {
     }
 
     fn job<'a>(&'a self, vault: &'a Vault, session: &'a Session) -> Result<Job<'a>, Error> {
-        if self.insecure_noise_seed.is_some() && session.path()?.is_some() {
-            return Err(Error::Settings(
-                "noise from `insecure_noise_seed` is not private, so there is no charge that could cover it: leave it out, or use a session in memory".into(),
-            ));
-        }
         Ok(Job {
             analysis: self,
             vault,
@@ -371,18 +366,21 @@ impl Analysis {
 
     /// The same with the values of the model's parameters alone in where chains begin.
     pub(super) fn started_in(mut self, model: &Model) -> Analysis {
-        let is_parameter = |key: &str| {
-            let name = key.split('[').next().unwrap_or(key);
-            model.parameters.iter().any(|p| p.name == name)
-        };
         let only = |point: &Value| {
-            let params = point.get("params").unwrap_or(point).as_object();
-            let params = params.into_iter().flatten();
-            let own = params.filter(|(key, _)| is_parameter(key));
-            Value::Object(
-                own.map(|(key, value)| (key.clone(), value.clone()))
-                    .collect(),
-            )
+            let given = |name: &String| {
+                Some((
+                    name.clone(),
+                    point.get("params").unwrap_or(point).get(name)?.clone(),
+                ))
+            };
+            let own = model.parameters.iter().flat_map(|parameter| {
+                // As `unconstrained_point` reads them.
+                match given(&parameter.name) {
+                    Some(whole) => vec![whole],
+                    None => element_names(parameter).iter().filter_map(given).collect(),
+                }
+            });
+            Value::Object(own.collect())
         };
         self.start = self.start.map(|start| match start {
             Value::Array(points) => points.iter().map(only).collect(),

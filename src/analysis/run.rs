@@ -62,6 +62,13 @@ pub(crate) trait Watch {
 pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> Result<Ran, Error> {
     let analysis = job.analysis;
     let plan = &job.prepared.plan;
+    if let (Some(_), Charge::Session(session)) = (analysis.noise_seed(), job.charge)
+        && session.path()?.is_some()
+    {
+        return Err(Error::Settings(
+            "noise from `insecure_noise_seed` is not private, so there is no charge that could cover it: leave it out, or use no ledger".into(),
+        ));
+    }
     let is_new = saved.as_ref().is_none_or(|saved| !saved.is_resumed);
     let mut settings = PrivateSettings {
         num_warmup: job.prepared.lengths.num_warmup,

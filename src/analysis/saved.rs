@@ -81,7 +81,14 @@ impl SavedRun {
     ///
     /// Its file does not say.
     pub fn analysis(&self) -> Result<Analysis, Error> {
-        serde_json::from_value(self.run_state.analysis.clone()).map_err(|_| self.unknown())
+        let analysis: Result<Analysis, _> = serde_json::from_value(self.run_state.analysis.clone());
+        let analysis = analysis.map_err(|_| self.unknown())?;
+        // Nothing is kept of other runs, so that somebody has changed the file.
+        if analysis.sampler()?.is_private() {
+            Ok(analysis)
+        } else {
+            Err(self.unknown())
+        }
     }
 
     /// The notes of its program; null where the library began it.
@@ -91,10 +98,14 @@ impl SavedRun {
 
     /// It does not say how it was begun.
     pub fn unknown(&self) -> Error {
-        Error::Settings(format!(
-            "`{}` does not say how the run was begun, so that it cannot be resumed",
-            self.store.place().display()
-        ))
+        let place = self.store.place().display();
+        Error::Settings(if self.run_state.command.is_null() {
+            format!(
+                "the run in `{place}` was begun by a program that embeds dpm, which alone can resume it"
+            )
+        } else {
+            format!("`{place}` does not say how the run was begun, so that it cannot be resumed")
+        })
     }
 
     /// Whether model and constants, which are called so, are still those of the run.

@@ -458,3 +458,28 @@ fn what_is_no_program_is_refused_and_not_shown() {
         assert!(!holds.contains(&true), "{said}");
     }
 }
+
+// If it failed: a file of data that was given as starting values would be published with the state of
+// an interrupted run.
+#[test]
+fn of_starting_values_only_the_model_s_parameters_are_kept() {
+    let place = tempfile::tempdir().unwrap();
+    let ledger = place.path().join("ledger");
+    let session = Session::create(&ledger, &Terms::of_records(2.0, 1e-6).unwrap()).unwrap();
+    let start = json!({ "params": { "mu": 0.25, "mu[1]": 424_242, "y": [424_242] }, "z": 424_242 });
+    let run = place.path().join("run");
+    let stopped = short(1.0)
+        .start_at(start)
+        .sample_at(&run, &vault(), &session, |progress| {
+            match progress.iteration < 5 {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+    assert!(stopped.unwrap().is_interrupted());
+    let state = std::fs::read_to_string(run.join("unfinished/run.json")).unwrap();
+    assert!(
+        state.contains("\"mu\":0.25") && !state.contains("424242"),
+        "{state}"
+    );
+}

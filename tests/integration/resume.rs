@@ -578,6 +578,24 @@ fn what_does_not_fit_a_run_is_refused() {
     assert_ne!(more, state);
     place.write("m-run/unfinished/run.json", more);
     place.fails(RESUME, 2, &["another plan than the one it was charged for"]);
+    // Noise that whoever changed the file knows, or none at all.
+    for (from, to, words) in [
+        (
+            "\"insecure_noise_seed\":null",
+            "\"insecure_noise_seed\":7",
+            "no charge that could cover it",
+        ),
+        (
+            "\"algorithm\":\"dp-hmc\"",
+            "\"algorithm\":\"hmc\"",
+            "does not say how the run was begun",
+        ),
+    ] {
+        let changed = state.replacen(from, to, 1);
+        assert_ne!(changed, state);
+        place.write("m-run/unfinished/run.json", changed);
+        place.fails(RESUME, 2, &[words]);
+    }
     place.write("m-run/unfinished/run.json", &state);
     // The ledger put back to before the run.
     let other = Place::new();
