@@ -40,6 +40,9 @@ const MET: f64 = 0.2;
 const STRETCH: f64 = 10.0;
 /// The number of steps to the point at which clipped gradients are balanced.
 const BALANCING: usize = 20;
+/// Simulated records are like the real ones if the information of all is at most this many times as
+/// large in one direction of a frame as in another: the real ones have about as much in each.
+const LIKE: f64 = 100.0;
 /// No direction keeps less of its slope than this share of the mean over directions.
 const LEAST_KEPT: f64 = 0.2;
 
@@ -92,9 +95,20 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// Whether all values of the outcomes are nodes.
-    pub fn is_enumerated(&self) -> bool {
-        !self.law.is_costly()
+    /// Whether the law can tell directions apart: all values of the outcomes are nodes, and the
+    /// simulated records are like the real ones. Where a column is declared much wider than its values
+    /// are, a few simulated records have all the information, and lose it with any step.
+    pub fn tells_directions(&self, m: usize) -> bool {
+        if self.law.is_costly() {
+            return false;
+        }
+        let Some(score) = self.score(&vec![0.0; m]) else {
+            return false;
+        };
+        let (information, _) = score.slope.eigen();
+        let least = information.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = information.iter().copied().fold(0.0, f64::max);
+        most <= LIKE * least
     }
 
     /// The step that replaces a long Newton step with this covariance, from a slope whose noise has
@@ -362,6 +376,29 @@ mod tests {
             assert!((found[0] - 1.0).abs() < 0.05, "{s}: {found:?}");
             assert!((found[1] / times - 1.0).abs() < 0.1, "{s}: {found:?}");
         }
+    }
+
+    // The frame is that of a column whose values are about 1. If it failed: a column with wide bounds
+    // would double the noise, since the law would find that any step loses most information.
+    #[test]
+    fn bounds_much_wider_than_the_values_tell_no_directions() {
+        let binary = "int<lower=0, upper=1> y";
+        let tells = |bound: usize, outcome: &str, law: &str| {
+            let source = format!(
+                "record {{ real<lower=-{bound}, upper={bound}> x; {outcome}; }}
+                 parameters {{ real a; real b; }}
+                 model {{ a ~ normal(0, 2); b ~ normal(0, 2); y ~ {law}; }}"
+            );
+            with(&source, &[0.0; 2], |r| r.tells_directions(2))
+        };
+        assert!(tells(3, binary, "bernoulli_logit(a + b * x)"));
+        assert!(!tells(50, binary, "bernoulli_logit(a + b * x)"));
+        // Values of a continuous outcome are not nodes.
+        assert!(!tells(
+            3,
+            "real<lower=-9, upper=9> y",
+            "normal(a + b * x, 1)"
+        ));
     }
 
     // Half of all records have the one outcome, one in fifty the other, whose gradients are long

@@ -379,7 +379,7 @@ impl Search {
             .map(|law| Response::new(form, density, law, &frame, effective));
         // Only for outcomes that are enumerated: with others, such as Student t, searches that use
         // it are lost more often.
-        let by_direction = response.as_ref().filter(|r| r.is_enumerated());
+        let by_direction = response.as_ref().filter(|r| r.tells_directions(m));
         let kept = by_direction
             .and_then(|response| response.efficiency(clip, efficiency, m))
             .unwrap_or_else(|| Matrix::identity(m).scaled(efficiency));
