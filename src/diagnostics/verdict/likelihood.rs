@@ -13,6 +13,10 @@ pub(super) const CERTIFICATE: f64 = 0.001;
 pub(super) const LAST_STEP: f64 = 2.0;
 /// The mean square seen in a round, in units of the expected one.
 pub(super) const SURPRISE: f64 = 3.0;
+/// The same where lengths or widths could not be seen, and the noise that is allowed for hides more.
+/// Of 224 such runs of `reproduce calibration`, on tables that do not contradict the prior, none was
+/// between 1.9 and 3.
+pub(super) const SURPRISE_UNSEEN: f64 = 2.0;
 /// The share of directions whose information could be noise above which a mean beyond the prior is
 /// not trusted.
 pub(super) const UNKNOWN: f64 = 0.3;
@@ -99,17 +103,22 @@ fn certificate(likelihood: &LikelihoodFacts) -> Option<Verdict> {
 
 fn contradiction(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     let surprise = likelihood.surprise.iter().copied().fold(0.0, f64::max);
-    if surprise <= SURPRISE {
+    let most = if likelihood.seen && likelihood.unknown <= UNKNOWN {
+        SURPRISE
+    } else {
+        SURPRISE_UNSEEN
+    };
+    if surprise <= most {
         return None;
     }
     let sentence = format!(
-        "The last rounds contradict each other: one of them saw gradients with {} times the mean square that the rounds before it and the noise leave room for, where at most {SURPRISE} is expected. The likelihood is not near normal there, or the centre is off.",
+        "The last rounds contradict each other: one of them saw gradients with {} times the mean square that the rounds before it and the noise leave room for, where at most {most} is expected. The likelihood is not near normal there, or the centre is off.",
         figure(surprise),
     );
     Some(
         Verdict::new(Kind::Contradiction, Severity::Problem, sentence)
             .advise(FIT)
-            .measured(surprise, SURPRISE),
+            .measured(surprise, most),
     )
 }
 

@@ -85,6 +85,16 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
         ),
         (surprise(3.1, 1.0), Kind::Contradiction, "3.1 times"),
         (surprise(1.0, 31.0), Kind::Contradiction, "31 times"),
+        (
+            with(&|l| (l.seen, l.surprise) = (false, vec![1.0, 2.1])),
+            Kind::Contradiction,
+            "2.1 times",
+        ),
+        (
+            with(&|l| (l.unknown, l.surprise) = (0.5, vec![2.1, 1.0])),
+            Kind::Contradiction,
+            "at most 2 is expected",
+        ),
         (with(&|l| l.untold = 0.25), Kind::HiddenTails, "25 %"),
         (
             with(&|l| (l.has_law, l.seen) = (false, false)),
