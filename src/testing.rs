@@ -35,6 +35,47 @@ pub mod privacy {
         NotPrivate, PenaltyPlan, PenaltyScale, PrivateRng, Rows, Subsampling,
     };
 
+    use crate::Vault;
+    use crate::density::{Frame, Law};
+    use crate::privacy::{Expected, Look, Statistic};
+
+    /// The sum of the records' clipped gradients at the centre of a frame, in its coordinates, as
+    /// released but without noise.
+    pub fn clipped_gradients(
+        vault: &Vault,
+        frame: &Frame,
+        scale: &GradientScale,
+        permission: NotPrivate,
+    ) -> Vec<f64> {
+        let density = vault.density();
+        let sight = density.sight(&density.parameters(), frame.centre(), frame);
+        let look = Look::new(sight, Statistic::Gradient);
+        vault.clipped_statistic(&look, scale, permission)
+    }
+
+    /// Calls `then` with the function that sums the clipped information in each record, by the law
+    /// of its outcomes, likewise.
+    pub fn with_clipped_information(
+        vault: &Vault,
+        frame: &Frame,
+        clip: f64,
+        permission: NotPrivate,
+        then: impl FnOnce(&dyn Fn() -> Vec<f64>),
+    ) {
+        let density = vault.density();
+        let law = Law::of(density, frame.centre(), 1).expect("outcomes have a law");
+        let (space, centre) = (density.parameters(), frame.centre());
+        let expected = Expected::by_law(&law, &space, centre, frame);
+        let statistic = Statistic::Information;
+        let look = Look {
+            expected: Some(&expected),
+            ..Look::new(density.sight(&space, centre, frame), statistic)
+        };
+        let scale = statistic.scale(clip, 2, 10.0, frame.coordinates());
+        let scale = scale.expect("a usable clip bound");
+        then(&|| vault.clipped_statistic(&look, &scale, permission));
+    }
+
     pub mod penalty {
         pub use crate::privacy::penalty::{J, LATTICE_RATIO};
     }

@@ -15,6 +15,9 @@ mod distribution;
 #[path = "../../src/function/mod.rs"]
 mod function;
 #[allow(dead_code, unused_imports)]
+#[path = "../../src/linear/mod.rs"]
+mod linear;
+#[allow(dead_code, unused_imports)]
 #[path = "../../src/model/mod.rs"]
 mod model;
 #[allow(dead_code, unused_imports)]

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use rand::{Rng, RngExt};
 
 use crate::function::special::normal_cdf;
+use crate::function::{exp, sinh};
+use crate::linear::vectorised;
 
 /// Cells of a grid.
 pub(super) const CELLS: usize = 48;
@@ -44,6 +46,9 @@ pub(super) struct Grid {
     about: f64,
     scale: f64,
     edges: [f64; CELLS + 1],
+    /// The middles of cells and their widths, in values of the column.
+    middles: [f64; CELLS],
+    widths: [f64; CELLS],
     log_density: [f64; CELLS],
     /// The variate of the density at each cell.
     variate: [f64; CELLS],
@@ -68,12 +73,15 @@ impl Grid {
             about: 0.0,
             scale: 1.0,
             edges: std::array::from_fn(|k| low + width * k as f64),
+            middles: [0.0; CELLS],
+            widths: [0.0; CELLS],
             log_density: [f64::NEG_INFINITY; CELLS],
             variate: [0.0; CELLS],
             whole: false,
             done: false,
         };
         grid.give_each_int_its_cell();
+        grid.find_values();
         grid
     }
 
@@ -89,6 +97,20 @@ impl Grid {
         }
     }
 
+    /// Middles and widths, from the edges.
+    fn find_values(&mut self) {
+        let mut at_edges = self.edges;
+        self.middles = std::array::from_fn(|k| 0.5 * self.edges[k] + 0.5 * self.edges[k + 1]);
+        if self.curved {
+            put_on_curve(self.about, self.scale, &mut at_edges);
+            put_on_curve(self.about, self.scale, &mut self.middles);
+        }
+        self.widths = std::array::from_fn(|k| at_edges[k + 1] - at_edges[k]);
+        if self.is_int {
+            self.middles = self.middles.map(f64::floor);
+        }
+    }
+
     /// From the scale of the edges to that of the column.
     fn value(&self, at: f64) -> f64 {
         let value = self.scale_to_value(at);
@@ -97,7 +119,7 @@ impl Grid {
 
     /// The value at which a cell's density is taken.
     pub fn middle(&self, cell: usize) -> f64 {
-        self.value(0.5 * self.edges[cell] + 0.5 * self.edges[cell + 1])
+        self.middles[cell]
     }
 
     pub fn put(&mut self, cell: usize, log_density: f64, variate: f64) {
@@ -114,8 +136,7 @@ impl Grid {
 
     /// The size of a cell on the scale of the variate.
     fn size(&self, cell: usize) -> f64 {
-        let edge = |k: usize| self.scale_to_value(self.edges[k]);
-        let width = edge(cell + 1) - edge(cell);
+        let width = self.widths[cell];
         let (before, after) = (cell.saturating_sub(1), (cell + 1).min(CELLS - 1));
         let run = self.middle(after) - self.middle(before);
         if self.is_int || run <= 0.0 {
@@ -131,7 +152,7 @@ impl Grid {
             .iter()
             .copied()
             .fold(f64::NEG_INFINITY, f64::max);
-        let mass = |k: usize| (self.log_density[k] - peak).exp() * self.size(k);
+        let mass = |k: usize| exp(self.log_density[k] - peak) * self.size(k);
         let masses: [f64; CELLS] = std::array::from_fn(mass);
         let total: f64 = masses.iter().sum();
         (total > 0.0 && total.is_finite()).then(|| masses.map(|m| m / total))
@@ -177,6 +198,7 @@ impl Grid {
         self.edges[0] = old[first];
         self.edges[CELLS] = old[last + 1];
         self.give_each_int_its_cell();
+        self.find_values();
         true
     }
 
@@ -230,6 +252,7 @@ impl Grid {
             }
             self.whole = true;
         }
+        self.find_values();
         self.done = false;
         true
     }
@@ -252,7 +275,7 @@ impl Grid {
 
     fn scale_to_value(&self, at: f64) -> f64 {
         if self.curved {
-            self.about + self.scale * at.sinh()
+            self.about + self.scale * sinh(at)
         } else {
             at
         }
@@ -308,7 +331,7 @@ impl Grid {
             };
             let squares = width(k).powi(2) - f64::from(self.whole);
             let bent = 1.0 + (bend * squares / 24.0).clamp(-0.3, 0.3);
-            masses[k] = (log_density[k] - peak).exp() * width(k) * spread * bent;
+            masses[k] = exp(log_density[k] - peak) * width(k) * spread * bent;
         }
         let total: f64 = masses.iter().sum();
         if !(total > 0.0 && total.is_finite()) {
@@ -344,6 +367,15 @@ impl Grid {
         let cell = chosen.unwrap_or(CELLS - 1);
         let (from, to) = (self.edges[cell], self.edges[cell + 1]);
         self.value(from + rng.random::<f64>() * (to - from))
+    }
+}
+
+vectorised! {
+    /// Places on the scale of asinh become `about + scale sinh(place)`.
+    fn put_on_curve(about: f64, scale: f64, places: &mut [f64]) {
+        for place in places {
+            *place = about + scale * sinh(*place);
+        }
     }
 }
 

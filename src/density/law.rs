@@ -31,6 +31,8 @@ use super::scale::Scale;
 use super::simulate::{Simulator, steps};
 use super::support::{Support, supports};
 use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch, Sight, Space};
+use crate::function::{exp, ln};
+use crate::linear::vectorised;
 use crate::model::{Model, PrivateOp, Scalar};
 
 /// By how much the log of an integral may move with the parameters. The integral on a grid is
@@ -121,6 +123,7 @@ struct Work {
     program: Scratch,
     grids: Vec<Grid>,
     trial: Vec<f64>,
+    log_densities: Vec<f64>,
     /// Log densities at atoms, `[atom][BLOCK]`.
     atoms: Vec<f64>,
     /// The log density of each record, where it is the same everywhere.
@@ -354,9 +357,19 @@ impl<'a> Law<'a> {
             let each = self
                 .program
                 .gradients(&block, rows, jacobian, &mut work.program);
-            gradients.copy_from_slice(each);
             let own_probabilities = &mut own_probabilities[..rows];
             own_probabilities.copy_from_slice(&probabilities[j * BLOCK..][..rows]);
+            if are_all_possible(own_probabilities, each) {
+                visit(
+                    j,
+                    Node {
+                        probabilities: own_probabilities,
+                        gradients: each,
+                    },
+                );
+                continue;
+            }
+            gradients.copy_from_slice(each);
             for (i, p) in own_probabilities.iter_mut().enumerate() {
                 let places = || (i..gradients.len()).step_by(BLOCK);
                 if *p == 0.0 || places().any(|at| !gradients[at].is_finite()) {
@@ -475,6 +488,21 @@ impl<'a> Law<'a> {
                     base[self.steps[other].position] =
                         &before[(other * count + group[0]) * BLOCK..][..rows];
                 }
+                if let (Design::Product(_), None) = (&self.design, step.support.range) {
+                    self.log_densities_at_atoms(step, &base, rows, work);
+                    let atoms = &step.support.atoms;
+                    let shares = &mut work.atoms[..atoms.len() * BLOCK];
+                    shares_of(shares);
+                    for &j in &group {
+                        let at = self.digit(j, k);
+                        own[j * BLOCK..][..rows].fill(atoms[at]);
+                        let probabilities = &mut probabilities[j * BLOCK..][..rows];
+                        for (p, share) in probabilities.iter_mut().zip(&shares[at * BLOCK..]) {
+                            *p *= share;
+                        }
+                    }
+                    continue;
+                }
                 let mut nodes = Nodes {
                     values: [0.0; NODES],
                     weights: [0.0; NODES],
@@ -572,6 +600,7 @@ impl<'a> Law<'a> {
             program: self.program.scratch(z, coordinates),
             grids: vec![Grid::over(false, None, None); rows],
             trial: vec![0.0; BLOCK],
+            log_densities: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],
             flat: vec![None; rows],
         }
@@ -591,19 +620,15 @@ impl<'a> Law<'a> {
             range,
             scale,
         } = &step.support;
+        self.log_densities_at_atoms(step, base, rows, work);
         let Work {
             program,
             grids,
             trial,
+            log_densities,
             atoms: at_atoms,
             flat,
         } = work;
-        for (value, log_densities) in atoms.iter().zip(at_atoms.chunks_mut(BLOCK)) {
-            trial.fill(*value);
-            self.evaluate(step, base, &trial[..rows], program, |i, log_density| {
-                log_densities[i] = log_density;
-            });
-        }
         if let Some([lower, upper]) = *range {
             let grids = &mut grids[..rows];
             grids.fill(Grid::over(step.is_int, lower, upper));
@@ -618,16 +643,18 @@ impl<'a> Law<'a> {
                             *value = value.next_up();
                         }
                     }
-                    self.evaluate(step, base, &trial[..rows], program, |i, log_density| {
-                        let middle = grids[i].middle(cell);
-                        let log_density = if (low..=high).contains(&middle) && scale.reaches(middle)
-                        {
+                    let log_densities = &mut log_densities[..rows];
+                    self.evaluate(step, base, &trial[..rows], program, log_densities);
+                    for (grid, &log_density) in grids.iter_mut().zip(&*log_densities) {
+                        let middle = grid.middle(cell);
+                        let is_in = (low..=high).contains(&middle) && scale.reaches(middle);
+                        let log_density = if is_in {
                             log_density
                         } else {
                             f64::NEG_INFINITY
                         };
-                        grids[i].put(cell, log_density, middle);
-                    });
+                        grid.put(cell, log_density, middle);
+                    }
                 }
             };
             for round in 1.. {
@@ -678,22 +705,41 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// The log density of an outcome at the values of `trial`, one for each record.
+    /// The log densities of an outcome at its atoms, `[atom][BLOCK]`, in the work's `atoms`.
+    fn log_densities_at_atoms(&self, step: &Step, base: &[&[f64]], rows: usize, work: &mut Work) {
+        let Work {
+            program,
+            trial,
+            atoms,
+            ..
+        } = work;
+        let of_atoms = step.support.atoms.iter().zip(atoms.chunks_exact_mut(BLOCK));
+        for (value, log_densities) in of_atoms {
+            trial.fill(*value);
+            let log_densities = &mut log_densities[..rows];
+            self.evaluate(step, base, &trial[..rows], program, log_densities);
+        }
+    }
+
+    /// The log densities of an outcome at the values of `trial`, one for each record.
     fn evaluate(
         &self,
         step: &Step,
         base: &[&[f64]],
         trial: &[f64],
         program: &mut Scratch,
-        mut each: impl FnMut(usize, f64),
+        log_densities: &mut [f64],
     ) {
         let rows = trial.len();
         let mut block = base.to_vec();
         block[step.position] = trial;
         self.program.forward(&block, rows, program);
-        for i in 0..rows {
-            let output_of = |root| self.program.output(root, &block, rows, program)[i];
-            each(i, step.terms.iter().map(|&t| output_of(t)).sum());
+        log_densities.fill(0.0);
+        for &term in &step.terms {
+            let of_term = self.program.output(term, &block, rows, program);
+            for (sum, x) in log_densities.iter_mut().zip(of_term) {
+                *sum += x;
+            }
         }
     }
 
@@ -796,27 +842,27 @@ impl<'a> Conditional<'a> {
         cells: Option<Cells<'a>>,
         is_int: bool,
     ) -> Result<Self, Lost> {
-        let mut weights = [f64::NEG_INFINITY; NODES];
-        for (weight, log_density) in weights.iter_mut().zip(log_densities) {
+        let mut weights = [0.0; NODES];
+        let own = &mut weights[..atoms.len()];
+        for (weight, log_density) in own.iter_mut().zip(log_densities) {
             // No mass where the density is not a number.
             *weight = log_density.max(f64::NEG_INFINITY);
         }
         let rest = cells.as_ref().map_or(f64::NEG_INFINITY, |c| c.log_mass);
-        let peak = weights.iter().copied().fold(rest, f64::max);
-        let total: f64 = weights
-            .iter()
-            .chain([&rest])
-            .map(|w| (w - peak).exp())
-            .sum();
-        let log_mass = peak + total.ln();
-        let share = |log: f64| (log - log_mass).exp();
+        let peak = own.iter().copied().fold(rest, f64::max);
+        let total: f64 = own.iter().chain([&rest]).map(|w| exp(w - peak)).sum();
+        let log_mass = peak + ln(total);
+        let share = |log: f64| exp(log - log_mass);
+        for weight in &mut *own {
+            *weight = share(*weight);
+        }
         if !log_mass.is_finite() {
             return Err(Lost::Nowhere);
         }
         Ok(Conditional {
             atoms,
             scale,
-            weights: weights.map(share),
+            weights,
             rest: share(rest),
             cells,
             is_int,
@@ -855,6 +901,50 @@ impl<'a> Conditional<'a> {
             }
             None => self.atoms.last().copied().unwrap_or(0.0),
         }
+    }
+}
+
+vectorised! {
+    /// The shares of atoms in the mass of each record, of their log densities, `[atom][BLOCK]`; all
+    /// 0 where there is no mass.
+    fn shares_of(log_densities: &mut [f64]) {
+        let mut peaks = [f64::NEG_INFINITY; BLOCK];
+        for column in log_densities.chunks_exact(BLOCK) {
+            for (peak, &l) in peaks.iter_mut().zip(column) {
+                *peak = if l > *peak { l } else { *peak };
+            }
+        }
+        let mut totals = [0.0; BLOCK];
+        for column in log_densities.chunks_exact_mut(BLOCK) {
+            for ((l, peak), total) in column.iter_mut().zip(&peaks).zip(&mut totals) {
+                // No mass where the density is not a number.
+                let mass = if *l <= *peak { exp(*l - peak) } else { 0.0 };
+                *l = if mass >= 0.0 { mass } else { 0.0 };
+                *total += *l;
+            }
+        }
+        for column in log_densities.chunks_exact_mut(BLOCK) {
+            for ((mass, total), peak) in column.iter_mut().zip(&totals).zip(&peaks) {
+                let share = *mass / total;
+                *mass = if *total > 0.0 && peak.is_finite() { share } else { 0.0 };
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Whether all probabilities are above 0, and the gradients of these records are numbers.
+    fn are_all_possible(probabilities: &[f64], gradients: &[f64]) -> bool {
+        let mut all = true;
+        for &p in probabilities {
+            all &= p > 0.0;
+        }
+        for column in gradients.chunks_exact(BLOCK) {
+            for g in &column[..probabilities.len()] {
+                all &= g.is_finite();
+            }
+        }
+        all
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log density and its gradient.
 //!
-//! The parameter part (transforms, priors, hierarchical structure) is a burn
-//! autodiff graph, evaluated once per density evaluation. The record part takes the interface
+//! The parameter part (transforms, priors, hierarchical structure) is evaluated once per density
+//! evaluation: as a program at one point, on burn at many. The record part takes the interface
 //! values that the parameter part computes and a block of records (see [`RowProgram`]). This module
 //! only computes; it holds no rows and releases nothing.
 
@@ -14,6 +14,7 @@ mod law;
 mod law_tests;
 mod nodes;
 mod program;
+mod public;
 mod scale;
 mod sight;
 mod simulate;
@@ -26,13 +27,16 @@ pub(crate) use curvature::curvature_at;
 pub use frame::Frame;
 pub(crate) use law::Located;
 pub use law::{Law, LawScratch, Node};
-pub use program::{BLOCK, Jacobian, RowProgram, Scratch};
+pub use program::{BLOCK, Jacobian, Picked, RowProgram, Scratch, Sparse};
 pub use sight::{Sight, Space};
 pub use simulate::{PublicSample, Simulator};
+
+use std::borrow::Cow;
 
 use burn::tensor::{Device, Tensor};
 
 use crate::model::{Model, Parameter, PrivateId, PrivateOp, PublicId, PublicOp, Scalar};
+use public::{PublicProgram, PublicValues};
 use tensor::{Functions, PublicTensors, evaluate_private, evaluate_public, needed, numbers};
 
 /// A model that is ready to be evaluated.
@@ -42,6 +46,9 @@ pub struct Density {
     /// likelihood, last) out; runs once, when the data is loaded.
     loading: RowProgram,
     rows: RowProgram,
+    public: PublicProgram,
+    /// The nodes of the log density, and of the interface.
+    order: Vec<usize>,
     outputs: Vec<(String, usize, usize)>,
 }
 
@@ -49,6 +56,29 @@ pub struct Density {
 #[derive(Debug, Clone)]
 pub struct Interface {
     pub z: Vec<f64>,
+}
+
+/// The public half at one point.
+pub(crate) struct Evaluated<'a> {
+    density: &'a Density,
+    values: PublicValues<'a>,
+}
+
+impl Evaluated<'_> {
+    /// The interface.
+    pub fn z(&self) -> Vec<f64> {
+        let vectors = self.density.rows.interface();
+        vectors
+            .flat_map(|id| self.values.get(id))
+            .copied()
+            .collect()
+    }
+
+    /// [`Density::pull_back`] with an adjoint that is not empty.
+    pub fn pull_back(&self, adjoint: &[f64]) -> (f64, Vec<f64>) {
+        let vectors = self.density.rows.interface();
+        self.density.pulled_back(&self.values, vectors, adjoint)
+    }
 }
 
 impl Density {
@@ -68,7 +98,12 @@ impl Density {
             matches!(graph.node(id).op, PrivateOp::Column(_))
         });
         let outputs = model.output_columns();
+        let public = PublicProgram::new(&model.graphs.public);
+        let roots = [model.prior, model.jacobian].into_iter();
+        let order = public.order(&model.graphs.public, roots.chain(rows.interface()));
         Density {
+            public,
+            order,
             model,
             loading,
             rows,
@@ -222,76 +257,40 @@ impl Density {
     fn jacobian_of(&self, vectors: impl Iterator<Item = PublicId>, theta: &[f64]) -> Jacobian {
         let graph = &self.model.graphs.public;
         let dimension = self.dimension();
+        let vectors: Vec<PublicId> = vectors.collect();
+        let values = self.public_values(vectors.iter().copied(), theta);
         let mut rows = Vec::new();
-        // Coordinates that are parameters themselves need no computation; the
-        // others get one batch row each, so that one backward pass gives all.
-        let mut computed: Vec<(PublicId, usize)> = Vec::new();
         for id in vectors {
-            let length = graph.length(id);
-            match graph.node(id).op {
-                PublicOp::Unconstrained { offset, .. } => {
-                    rows.extend((0..length).map(|i| vec![(offset as usize + i, 1.0)]));
-                }
-                _ => {
-                    computed.push((id, rows.len()));
-                    rows.extend(vec![Vec::new(); length]);
-                }
+            // Coordinates that are parameters themselves need no computation.
+            if let PublicOp::Unconstrained { offset, .. } = graph.node(id).op {
+                rows.extend((0..graph.length(id)).map(|i| vec![(offset as usize + i, 1.0)]));
+                continue;
+            }
+            for gradient in values.jacobian(id, dimension) {
+                let derivatives = gradient.into_iter().enumerate();
+                rows.push(derivatives.filter(|&(_, w)| w != 0.0).collect());
             }
         }
-        let batch: usize = computed.iter().map(|&(id, _)| graph.length(id)).sum();
-        if batch > 0 {
-            let roots: Vec<PublicId> = computed.iter().map(|c| c.0).collect();
-            let device = Device::flex().autodiff();
-            let leaf =
-                tensor::tensor(theta.repeat(batch), [batch, dimension], &device).require_grad();
-            let values = evaluate_public(graph, &needed(graph, &roots), &leaf, Functions::Table);
-            let mut loss: Option<Tensor<1>> = None;
-            let mut first = 0;
-            for &(id, _) in &computed {
-                let length = graph.length(id);
-                let mut identity = vec![0.0; length * length];
-                for i in 0..length {
-                    identity[i * length + i] = 1.0;
-                }
-                let own = values
-                    .get(id)
-                    .expand([batch, length])
-                    .narrow(0, first, length);
-                let picked = (own * tensor::tensor(identity, [length, length], &device)).sum();
-                loss = Some(match loss {
-                    Some(sum) => sum + picked,
-                    None => picked,
-                });
-                first += length;
-            }
-            let gradient = backward(loss, &leaf);
-            let mut first = 0;
-            for &(id, start) in &computed {
-                for i in 0..graph.length(id) {
-                    let row = &gradient[(first + i) * dimension..(first + i + 1) * dimension];
-                    rows[start + i] = row
-                        .iter()
-                        .enumerate()
-                        .filter(|(_, w)| **w != 0.0)
-                        .map(|(j, &w)| (j, w))
-                        .collect();
-                }
-                first += graph.length(id);
-            }
-        }
-        Jacobian { dimension, rows }
+        Jacobian::new(dimension, rows)
     }
 
     /// Log prior plus log Jacobian, and the gradient of
     /// `log prior + log Jacobian + sum_k adjoint[k] * z[k]` on the unconstrained
     /// scale; `adjoint` is the gradient with respect to the interface, or empty.
     pub fn pull_back(&self, theta: &[f64], adjoint: &[f64]) -> (f64, Vec<f64>) {
-        let interface: Vec<PublicId> = if adjoint.is_empty() {
-            Vec::new()
-        } else {
-            self.rows.interface().collect()
-        };
-        self.pull_back_vectors(theta, &interface, adjoint)
+        if adjoint.is_empty() {
+            return self.pull_back_vectors(theta, &[], &[]);
+        }
+        self.evaluated(theta).pull_back(adjoint)
+    }
+
+    /// The log prior and the interface at a point.
+    pub(crate) fn evaluated(&self, theta: &[f64]) -> Evaluated<'_> {
+        let graph = &self.model.graphs.public;
+        Evaluated {
+            density: self,
+            values: self.public.at(graph, Cow::Borrowed(&self.order), theta),
+        }
     }
 
     /// The same, with any public vectors, one after the other, in place of the interface.
@@ -301,26 +300,30 @@ impl Density {
         vectors: &[PublicId],
         adjoint: &[f64],
     ) -> (f64, Vec<f64>) {
+        let density = [self.model.prior, self.model.jacobian].into_iter();
+        let values = self.public_values(density.chain(vectors.iter().copied()), theta);
+        self.pulled_back(&values, vectors.iter().copied(), adjoint)
+    }
+
+    /// The same, from values that have been computed.
+    fn pulled_back(
+        &self,
+        values: &PublicValues,
+        vectors: impl Iterator<Item = PublicId>,
+        adjoint: &[f64],
+    ) -> (f64, Vec<f64>) {
         let graph = &self.model.graphs.public;
-        let mut roots = vec![self.model.prior, self.model.jacobian];
-        roots.extend(vectors);
-        let device = Device::flex().autodiff();
-        let leaf = tensor::tensor(theta.to_vec(), [1, self.dimension()], &device).require_grad();
-        let values = evaluate_public(graph, &needed(graph, &roots), &leaf, Functions::Table);
-        let density = values.get(roots[0]).sum() + values.get(roots[1]).sum();
-        let log_prior = numbers(density.clone())[0];
-        let mut loss = density;
-        let mut start = 0;
-        for &id in &roots[2..] {
-            let length = graph.length(id);
-            if length == 0 {
-                continue;
-            }
-            let weights = adjoint[start..start + length].to_vec();
-            loss = loss + (values.get(id) * tensor::tensor(weights, [1, length], &device)).sum();
-            start += length;
-        }
-        (log_prior, backward(Some(loss), &leaf))
+        let density = [self.model.prior, self.model.jacobian];
+        let log_prior = density.map(|id| values.get(id)[0]).iter().sum();
+        let mut rest = adjoint;
+        let of_vectors = vectors.map(|id| {
+            let (own, next) = rest.split_at(graph.length(id));
+            rest = next;
+            (id, own)
+        });
+        let of_density = density.into_iter().map(|id| (id, &[1.0][..]));
+        let gradient = values.gradient(of_density.chain(of_vectors), self.dimension());
+        (log_prior, gradient)
     }
 
     /// The output columns at a point, in the order of
@@ -358,25 +361,20 @@ impl Density {
         Ok(theta)
     }
 
-    /// Values of public nodes, on the plain device: a graph without a backward pass is never freed,
-    /// so graphs would accumulate.
+    /// Values of public nodes.
     fn values(&self, theta: &[f64], roots: &[PublicId]) -> Vec<Vec<f64>> {
+        let values = self.public_values(roots.iter().copied(), theta);
+        roots.iter().map(|&id| values.get(id).to_vec()).collect()
+    }
+
+    fn public_values(
+        &self,
+        roots: impl Iterator<Item = PublicId>,
+        theta: &[f64],
+    ) -> PublicValues<'_> {
         let graph = &self.model.graphs.public;
-        if roots.is_empty() {
-            return Vec::new();
-        }
-        let leaf = tensor::tensor(theta.to_vec(), [1, theta.len()], &Device::flex());
-        let values = evaluate_public(graph, &needed(graph, roots), &leaf, Functions::Table);
-        roots
-            .iter()
-            .map(|&id| {
-                if graph.length(id) == 0 {
-                    Vec::new()
-                } else {
-                    numbers(values.get(id))
-                }
-            })
-            .collect()
+        let order = self.public.order(graph, roots);
+        self.public.at(graph, Cow::Owned(order), theta)
     }
 
     /// Every record's log-likelihood and gradient by an independent path: the parameters tiled to

@@ -9,8 +9,12 @@
 
 mod binary;
 mod compile;
+mod products;
 
 pub(super) use binary::{binary_values, pull_back_left, pull_back_right};
+
+use binary::{select, select_pull_back};
+use products::{Terms, add_index, add_scaled, dot, pick};
 
 use super::frame::Frame;
 use crate::function::Unary;
@@ -86,9 +90,59 @@ pub struct Jacobian {
     pub dimension: usize,
     /// One list of `(coordinate, derivative)` per interface place.
     pub rows: Vec<Vec<(usize, f64)>>,
+    /// `[coordinate][place]`, where there are few zeros.
+    dense: Vec<f64>,
+}
+
+/// A Jacobian in two parts, where records pick places that have coordinates of their own, such as
+/// the intercepts of groups: each record's gradient is 0 for most of these.
+#[derive(Debug)]
+pub struct Sparse {
+    /// The derivatives by the coordinates that are nobody's own.
+    common: Jacobian,
+    /// These coordinates.
+    coordinates: Vec<usize>,
+    /// The coordinate that is a place's own, and its derivative.
+    own: Vec<Option<(usize, f64)>>,
+}
+
+/// One coordinate of each record's gradient, and the derivative by it.
+#[derive(Debug, Clone)]
+pub struct Picked {
+    pub coordinates: [usize; BLOCK],
+    pub derivatives: [f64; BLOCK],
+}
+
+/// The fewest coordinates of their own for which two parts are quicker than one.
+const SPARSE: usize = 16;
+
+impl Sparse {
+    /// The coordinates that are nobody's own.
+    pub fn coordinates(&self) -> &[usize] {
+        &self.coordinates
+    }
 }
 
 impl Jacobian {
+    pub fn new(dimension: usize, rows: Vec<Vec<(usize, f64)>>) -> Jacobian {
+        let places = rows.len();
+        let entries: usize = rows.iter().map(Vec::len).sum();
+        let mut dense = Vec::new();
+        if 2 * entries > dimension * places {
+            dense.resize(dimension * places, 0.0);
+            for (place, row) in rows.iter().enumerate() {
+                for &(j, w) in row {
+                    dense[j * places + place] += w;
+                }
+            }
+        }
+        Jacobian {
+            dimension,
+            rows,
+            dense,
+        }
+    }
+
     /// dz/du of the frame's coordinates u.
     pub fn in_frame(&self, frame: &Frame) -> Jacobian {
         let row = |row: &Vec<(usize, f64)>| {
@@ -96,12 +150,10 @@ impl Jacobian {
             for &(j, w) in row {
                 dense[j] = w;
             }
-            frame.pull_back(&dense).into_iter().enumerate().collect()
+            let pulled = frame.pull_back(&dense).into_iter().enumerate();
+            pulled.filter(|&(_, w)| w != 0.0).collect()
         };
-        Jacobian {
-            dimension: frame.coordinates(),
-            rows: self.rows.iter().map(row).collect(),
-        }
+        Jacobian::new(frame.coordinates(), self.rows.iter().map(row).collect())
     }
 
     /// Whether each place is a coordinate, or a constant.
@@ -111,12 +163,27 @@ impl Jacobian {
             .all(|row| matches!(row[..], [] | [(_, 1.0)]))
     }
 
+    /// Adds the gradients of records whose place has the adjoint that is given.
+    fn add_picked(&self, places: &[usize], adjoint: &[f64], gradients: &mut [f64]) {
+        if !self.dense.is_empty() {
+            let of_coordinates = self.dense.chunks_exact(self.rows.len());
+            for (table, into) in of_coordinates.zip(gradients.chunks_exact_mut(BLOCK)) {
+                for ((g, &place), r) in into.iter_mut().zip(places).zip(adjoint) {
+                    *g += table[place] * r;
+                }
+            }
+            return;
+        }
+        for (i, (&place, r)) in places.iter().zip(adjoint).enumerate() {
+            for &(j, w) in &self.rows[place] {
+                gradients[j * BLOCK + i] += w * r;
+            }
+        }
+    }
+
     /// The Jacobian for coordinates that are the `q` places of the interface themselves.
     pub fn identity(q: usize) -> Jacobian {
-        Jacobian {
-            dimension: q,
-            rows: (0..q).map(|k| vec![(k, 1.0)]).collect(),
-        }
+        Jacobian::new(q, (0..q).map(|k| vec![(k, 1.0)]).collect())
     }
 }
 
@@ -130,7 +197,6 @@ pub struct Scratch {
     offsets: Vec<f64>,
     z: Vec<f64>,
     gradients: Vec<f64>,
-    temporary: Vec<f64>,
 }
 
 impl RowProgram {
@@ -180,16 +246,24 @@ impl RowProgram {
             adjoints: vec![0.0; self.registers * BLOCK],
             coefficients: Vec::new(),
             offsets: Vec::new(),
-            z: z.to_vec(),
+            z: vec![0.0; z.len()],
             gradients: vec![0.0; dimension * BLOCK],
-            temporary: vec![0.0; BLOCK],
         };
         for &(register, value) in &self.fixed {
             scratch.values[register * BLOCK..(register + 1) * BLOCK].fill(value);
         }
+        self.set_interface(&mut scratch, z);
+        scratch
+    }
+
+    /// Makes working memory of this program that for other interface values.
+    pub fn set_interface(&self, scratch: &mut Scratch, z: &[f64]) {
+        scratch.z.copy_from_slice(z);
         for &(register, place) in &self.shared {
             scratch.values[register * BLOCK..(register + 1) * BLOCK].fill(z[place]);
         }
+        scratch.coefficients.clear();
+        scratch.offsets.clear();
         for instruction in &self.instructions {
             if let Operation::Linear(terms) = &instruction.operation {
                 let mut offset = 0.0;
@@ -203,7 +277,6 @@ impl RowProgram {
                 scratch.offsets.push(offset);
             }
         }
-        scratch
     }
 
     /// Computes every root for `rows` records; `columns` are in the order of
@@ -234,58 +307,152 @@ impl RowProgram {
         scratch: &'a mut Scratch,
     ) -> &'a [f64] {
         self.sweep(columns, rows, scratch, true);
-        self.reverse(columns, rows, scratch);
-        scratch.gradients.fill(0.0);
+        self.reverse(columns, rows, None, scratch);
+        self.pulled_back(columns, rows, jacobian, scratch)
+    }
+
+    /// The two parts of a Jacobian; none where one is better.
+    pub fn sparse(&self, jacobian: &Jacobian) -> Option<Sparse> {
+        let mut looked_up = vec![false; jacobian.rows.len()];
+        let mut seen_otherwise = looked_up.clone();
+        for &(_, place) in &self.shared {
+            seen_otherwise[place] = true;
+        }
+        for instruction in &self.instructions {
+            match &instruction.operation {
+                Operation::Gather {
+                    table,
+                    length,
+                    constants: None,
+                    ..
+                } => looked_up[*table..table + length].fill(true),
+                Operation::Linear(terms) => {
+                    for place in terms.iter().filter_map(|t| t.place) {
+                        seen_otherwise[place] = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut places_of = vec![0; jacobian.dimension];
+        for &(j, _) in jacobian.rows.iter().flatten() {
+            places_of[j] += 1;
+        }
+        let own = |(place, row): (usize, &Vec<(usize, f64)>)| {
+            let is_picked_only = looked_up[place] && !seen_otherwise[place];
+            let mut of_place = row.iter().filter(|(j, _)| places_of[*j] == 1);
+            of_place.next().copied().filter(|_| is_picked_only)
+        };
+        let own: Vec<_> = jacobian.rows.iter().enumerate().map(own).collect();
+        let mut is_own = vec![false; jacobian.dimension];
+        for (j, _) in own.iter().flatten() {
+            is_own[*j] = true;
+        }
+        let coordinates: Vec<usize> = (0..jacobian.dimension).filter(|&j| !is_own[j]).collect();
+        if own.iter().flatten().count() < coordinates.len().max(SPARSE) {
+            return None;
+        }
+        let position = |j: usize| coordinates.binary_search(&j).ok();
+        let row = |row: &Vec<(usize, f64)>| {
+            let common = row.iter().filter_map(|&(j, w)| Some((position(j)?, w)));
+            common.collect()
+        };
+        let rows = jacobian.rows.iter().map(row).collect();
+        Some(Sparse {
+            common: Jacobian::new(coordinates.len(), rows),
+            coordinates,
+            own,
+        })
+    }
+
+    /// [`RowProgram::gradients`] in two parts: the coordinates that are nobody's own, and for each
+    /// place that a record picks, its own. No coordinate is picked twice by a record, but with a
+    /// derivative of zero.
+    pub fn gradients_in_parts<'a>(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        sparse: &Sparse,
+        scratch: &'a mut Scratch,
+        picked: &mut Vec<Picked>,
+    ) -> &'a [f64] {
+        self.sweep(columns, rows, scratch, true);
+        self.reverse(columns, rows, None, scratch);
+        picked.clear();
+        for instruction in &self.instructions {
+            let Operation::Gather {
+                constants: None, ..
+            } = &instruction.operation
+            else {
+                continue;
+            };
+            let mut places = [0; BLOCK];
+            gather_places(
+                &instruction.operation,
+                columns,
+                &scratch.values,
+                &mut places[..rows],
+            );
+            let adjoint = &scratch.adjoints[instruction.register * BLOCK..];
+            let mut own = Picked {
+                coordinates: [0; BLOCK],
+                derivatives: [0.0; BLOCK],
+            };
+            for i in 0..rows {
+                let Some((j, w)) = sparse.own[places[i]] else {
+                    continue;
+                };
+                (own.coordinates[i], own.derivatives[i]) = (j, w * adjoint[i]);
+                for earlier in picked.iter_mut() {
+                    if earlier.coordinates[i] == j {
+                        earlier.derivatives[i] += std::mem::take(&mut own.derivatives[i]);
+                    }
+                }
+            }
+            picked.push(own);
+        }
+        self.pulled_back(columns, rows, &sparse.common, scratch)
+    }
+
+    /// Every record's gradient, from the adjoints of a reverse sweep.
+    fn pulled_back<'a>(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        jacobian: &Jacobian,
+        scratch: &'a mut Scratch,
+    ) -> &'a [f64] {
         let Scratch {
             values,
             adjoints,
             gradients,
             ..
         } = scratch;
+        let gradients = &mut gradients[..jacobian.dimension * BLOCK];
+        gradients.fill(0.0);
         let adjoint = |register: usize| &adjoints[register * BLOCK..register * BLOCK + rows];
         for &(register, place) in &self.shared {
             for &(j, w) in &jacobian.rows[place] {
                 let into = &mut gradients[j * BLOCK..j * BLOCK + rows];
-                for (g, r) in into.iter_mut().zip(adjoint(register)) {
-                    *g += w * r;
-                }
+                add_scaled(w, adjoint(register), None, into);
             }
         }
         for instruction in &self.instructions {
             let r = adjoint(instruction.register);
             match &instruction.operation {
                 Operation::Linear(terms) => {
-                    for term in terms {
-                        let Some(place) = term.place else { continue };
-                        for &(j, w) in &jacobian.rows[place] {
-                            let s = term.scale * w;
-                            let into = &mut gradients[j * BLOCK..j * BLOCK + rows];
-                            match term.column {
-                                Some(source) => {
-                                    let x = read(source, columns, values, rows);
-                                    // A branch that is not taken may have any value.
-                                    for ((g, r), x) in into.iter_mut().zip(r).zip(x) {
-                                        *g += if *r == 0.0 { 0.0 } else { s * r * x };
-                                    }
-                                }
-                                None => {
-                                    for (g, r) in into.iter_mut().zip(r) {
-                                        *g += s * r;
-                                    }
-                                }
-                            }
-                        }
-                    }
+                    let column = |term: &LinearTerm| {
+                        (term.column).map(|source| read(source, columns, values, rows))
+                    };
+                    add_linear(terms, jacobian, column, r, gradients);
                 }
                 Operation::Gather {
                     constants: None, ..
                 } => {
-                    for (i, r) in r.iter().enumerate() {
-                        let place = gather_place(&instruction.operation, i, columns, values, rows);
-                        for &(j, w) in &jacobian.rows[place] {
-                            gradients[j * BLOCK + i] += w * r;
-                        }
-                    }
+                    let mut places = [0; BLOCK];
+                    let places = &mut places[..rows];
+                    gather_places(&instruction.operation, columns, values, places);
+                    jacobian.add_picked(places, r, gradients);
                 }
                 _ => {}
             }
@@ -303,22 +470,13 @@ impl RowProgram {
         into: &mut [f64],
     ) {
         let rows = counts.len();
-        self.reverse(columns, rows, scratch);
+        self.reverse(columns, rows, Some(counts), scratch);
         let Scratch {
             values, adjoints, ..
         } = scratch;
-        // Records that do not count may have adjoints that are not numbers.
-        for register in 0..self.registers {
-            let adjoint = &mut adjoints[register * BLOCK..register * BLOCK + rows];
-            for (a, &keep) in adjoint.iter_mut().zip(counts) {
-                if !keep {
-                    *a = 0.0;
-                }
-            }
-        }
         let adjoint = |register: usize| &adjoints[register * BLOCK..register * BLOCK + rows];
         for &(register, place) in &self.shared {
-            into[place] += adjoint(register).iter().sum::<f64>();
+            into[place] += dot(adjoint(register), None);
         }
         for instruction in &self.instructions {
             let r = adjoint(instruction.register);
@@ -326,22 +484,17 @@ impl RowProgram {
                 Operation::Linear(terms) => {
                     for term in terms {
                         let Some(place) = term.place else { continue };
-                        let sum: f64 = match term.column {
-                            None => r.iter().sum(),
-                            Some(source) => read(source, columns, values, rows)
-                                .iter()
-                                .zip(r)
-                                .map(|(x, r)| if *r == 0.0 { 0.0 } else { x * r })
-                                .sum(),
-                        };
-                        into[place] += term.scale * sum;
+                        let column = term.column.map(|s| read(s, columns, values, rows));
+                        into[place] += term.scale * dot(r, column);
                     }
                 }
                 Operation::Gather {
                     constants: None, ..
                 } => {
-                    for (i, r) in r.iter().enumerate() {
-                        let place = gather_place(&instruction.operation, i, columns, values, rows);
+                    let mut places = [0; BLOCK];
+                    let places = &mut places[..rows];
+                    gather_places(&instruction.operation, columns, values, places);
+                    for (&place, r) in places.iter().zip(r) {
                         into[place] += r;
                     }
                 }
@@ -357,29 +510,24 @@ impl RowProgram {
             coefficients,
             offsets,
             z,
-            temporary,
             ..
         } = scratch;
         for instruction in &self.instructions {
             let skip = for_gradient && !instruction.value_needed_for_gradient;
+            let start = instruction.register * BLOCK;
+            // An instruction's register comes after those that it reads.
+            let (before, after) = values.split_at_mut(start);
+            let out = &mut after[..rows];
             if let Operation::Linear(terms) = &instruction.operation {
                 let with_columns = terms.iter().filter(|t| t.column.is_some()).count();
                 if !skip {
-                    let offset = offsets[linear];
-                    temporary[..rows].fill(offset);
-                    for (term, &c) in terms
-                        .iter()
-                        .filter(|t| t.column.is_some())
-                        .zip(&coefficients[coefficient..])
-                    {
-                        let Some(source) = term.column else { continue };
-                        let x = read(source, columns, values, rows);
-                        for (t, x) in temporary.iter_mut().zip(x) {
-                            *t += c * x;
-                        }
-                    }
-                    let start = instruction.register * BLOCK;
-                    values[start..start + rows].copy_from_slice(&temporary[..rows]);
+                    let sources = terms.iter().filter_map(|t| t.column);
+                    let sum = Terms {
+                        columns: sources.map(|s| read(s, columns, before, rows)).collect(),
+                        constant: &offsets[linear..linear + 1],
+                        weights: &coefficients[coefficient..coefficient + with_columns],
+                    };
+                    sum.sum(out);
                 }
                 coefficient += with_columns;
                 linear += 1;
@@ -388,10 +536,6 @@ impl RowProgram {
             if skip {
                 continue;
             }
-            let start = instruction.register * BLOCK;
-            // An instruction's register comes after those that it reads.
-            let (before, after) = values.split_at_mut(start);
-            let out = &mut after[..rows];
             match &instruction.operation {
                 Operation::Unary(f, a) => {
                     (f.definition().map)(read(*a, columns, before, rows), out)
@@ -408,19 +552,20 @@ impl RowProgram {
                         read(*a, columns, before, rows),
                         read(*b, columns, before, rows),
                     );
-                    for (i, o) in out.iter_mut().enumerate() {
-                        *o = if c[i] != 0.0 { a[i] } else { b[i] };
-                    }
+                    select(c, a, b, out);
                 }
                 Operation::Gather {
                     constants, table, ..
                 } => {
-                    for (i, o) in out.iter_mut().enumerate() {
-                        let place = gather_place(&instruction.operation, i, columns, before, rows);
-                        *o = match constants {
-                            Some(values) => values[place - table],
-                            None => z[place],
-                        };
+                    let mut places = [0; BLOCK];
+                    let places = &mut places[..rows];
+                    gather_places(&instruction.operation, columns, before, places);
+                    let (from, first) = match constants {
+                        Some(values) => (values, *table),
+                        None => (&*z, 0),
+                    };
+                    for (o, place) in out.iter_mut().zip(places) {
+                        *o = from[*place - first];
                     }
                 }
                 Operation::Linear(_) => {}
@@ -428,16 +573,33 @@ impl RowProgram {
         }
     }
 
-    /// Adjoints of all registers, for an adjoint of one at the first root.
-    fn reverse(&self, columns: &[&[f64]], rows: usize, scratch: &mut Scratch) {
+    /// Adjoints of all registers, for an adjoint of one at the first root; of zero for records that
+    /// do not count.
+    fn reverse(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        counts: Option<&[bool]>,
+        scratch: &mut Scratch,
+    ) {
         let Scratch {
             values, adjoints, ..
         } = scratch;
-        adjoints.fill(0.0);
+        for adjoints in adjoints.chunks_exact_mut(BLOCK) {
+            adjoints[..rows].fill(0.0);
+        }
         let Some(Source::Register(root)) = self.outputs.first().copied() else {
             return;
         };
-        adjoints[root * BLOCK..root * BLOCK + rows].fill(1.0);
+        let seeds = &mut adjoints[root * BLOCK..root * BLOCK + rows];
+        match counts {
+            None => seeds.fill(1.0),
+            Some(counts) => {
+                for (seed, &counts) in seeds.iter_mut().zip(counts) {
+                    *seed = f64::from(u8::from(counts));
+                }
+            }
+        }
         for instruction in self.instructions.iter().rev() {
             if !self.differentiable[instruction.register] {
                 continue;
@@ -479,11 +641,8 @@ impl RowProgram {
                     let c = read(*c, columns, values, rows);
                     for (source, wanted) in [(*a, true), (*b, false)] {
                         if let Some(into) = differentiable(source) {
-                            for i in 0..rows {
-                                if (c[i] != 0.0) == wanted {
-                                    before[into + i] += adjoint[i];
-                                }
-                            }
+                            let into = &mut before[into..into + rows];
+                            select_pull_back(c, wanted, adjoint, into);
                         }
                     }
                 }
@@ -501,15 +660,56 @@ fn read<'a>(source: Source, columns: &[&'a [f64]], values: &'a [f64], rows: usiz
     }
 }
 
-/// The interface place (or table position) that record `i` picks. An index that
-/// is not a number, as in a record with missing values, picks the first.
-fn gather_place(
-    operation: &Operation,
-    i: usize,
-    columns: &[&[f64]],
-    values: &[f64],
-    rows: usize,
-) -> usize {
+/// Adds to each record's gradient what its linear predictor contributes, whose adjoint is given.
+fn add_linear<'a>(
+    terms: &[LinearTerm],
+    jacobian: &Jacobian,
+    column: impl Fn(&LinearTerm) -> Option<&'a [f64]>,
+    adjoint: &[f64],
+    gradients: &mut [f64],
+) {
+    let d = jacobian.dimension;
+    let places = || {
+        terms
+            .iter()
+            .filter_map(|t| Some((t, &jacobian.rows[t.place?])))
+    };
+    let entries: usize = places().map(|(_, row)| row.len()).sum();
+    if 2 * entries <= d * places().count() {
+        for (term, row) in places() {
+            for &(j, w) in row {
+                let into = &mut gradients[j * BLOCK..j * BLOCK + adjoint.len()];
+                add_scaled(term.scale * w, adjoint, column(term), into);
+            }
+        }
+        return;
+    }
+    let (mut constant, mut weights) = (vec![0.0; d], Vec::with_capacity(d * terms.len()));
+    let mut columns = Vec::with_capacity(terms.len());
+    for (term, row) in places() {
+        let into = match column(term) {
+            Some(column) => {
+                columns.push(column);
+                weights.resize(columns.len() * d, 0.0);
+                &mut weights[(columns.len() - 1) * d..]
+            }
+            None => &mut constant[..],
+        };
+        for &(j, w) in row {
+            into[j] += term.scale * w;
+        }
+    }
+    let sum = Terms {
+        columns,
+        constant: &constant,
+        weights: &weights,
+    };
+    sum.add_times(adjoint, d, gradients);
+}
+
+/// The interface places (or table positions) that records pick. An index that is not a number, as
+/// in a record with missing values, picks the first.
+fn gather_places(operation: &Operation, columns: &[&[f64]], values: &[f64], places: &mut [usize]) {
     let Operation::Gather {
         table,
         length,
@@ -518,12 +718,13 @@ fn gather_place(
         ..
     } = operation
     else {
-        return 0;
+        return;
     };
-    let mut position = *offset;
+    let mut positions = [*offset as f64; BLOCK];
+    let positions = &mut positions[..places.len()];
     for &(stride, source) in strides {
-        let index = read(source, columns, values, rows)[i];
-        position += stride * (index.max(1.0) as usize - 1);
+        let indices = read(source, columns, values, places.len());
+        add_index(stride as f64, indices, positions);
     }
-    table + position.min(length - 1)
+    pick(positions, *table, *length, places);
 }

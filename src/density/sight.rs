@@ -172,10 +172,7 @@ impl Density {
                 }));
             }
         }
-        let jacobian = Jacobian {
-            dimension: point.len(),
-            rows,
-        };
+        let jacobian = Jacobian::new(point.len(), rows);
         Sight {
             z,
             jacobian: jacobian.in_frame(frame),

@@ -1,10 +1,9 @@
 //! The graphs on burn tensors.
 //!
-//! The public half runs here in production: once per density evaluation, as a
-//! batch of one row, or of as many rows as there are interface places when the
-//! Jacobian of the interface is wanted. With the private half it is also the slow, independent path
-//! with which tests compare the row-block program: the parameters tiled to one row per record, so
-//! that one backward pass gives every record's own gradient.
+//! The public half runs here for many points at once, a row of a batch for each. With the private
+//! half it is also the slow, independent path with which tests compare what runs in production
+//! (`public.rs`, `program.rs`): the parameters tiled to one row per record, so that one backward
+//! pass gives every record's own gradient.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData, activation};
 
@@ -52,27 +51,9 @@ pub(super) fn needed(graph: &PublicGraph, roots: &[PublicId]) -> Vec<bool> {
         needed[root.0 as usize] = true;
     }
     for i in (0..needed.len()).rev() {
-        if !needed[i] {
-            continue;
-        }
-        let mut need = |id: PublicId| needed[id.0 as usize] = true;
-        match &graph.nodes()[i].op {
-            PublicOp::Constant(_) | PublicOp::Unconstrained { .. } => {}
-            PublicOp::Unary(_, a) | PublicOp::Sum(a) | PublicOp::Take(a, _) => need(*a),
-            PublicOp::Binary(_, a, b) => {
-                need(*a);
-                need(*b);
-            }
-            PublicOp::Select(c, a, b) => {
-                need(*c);
-                need(*a);
-                need(*b);
-            }
-            PublicOp::Concatenate(parts) => parts.iter().for_each(|&p| need(p)),
-            PublicOp::Kernel { left, right, .. } => {
-                need(*left);
-                right.iter().for_each(|&r| need(r));
-            }
+        if needed[i] {
+            let op = &graph.nodes()[i].op;
+            op.for_operands(|id| needed[id.0 as usize] = true);
         }
     }
     needed

@@ -9,6 +9,7 @@
 mod algebra;
 pub mod catalogue;
 mod composed;
+mod elementary;
 mod form;
 mod kernel;
 pub mod linear;
@@ -26,6 +27,7 @@ pub mod unrolled;
 pub use algebra::{Algebra, Numbers, pick_by_comparison};
 pub use catalogue::{Builtin, Function, Stages, lookup, names, overloads};
 pub use composed::root;
+pub(crate) use elementary::{exp, ln, sinh};
 pub use form::Form;
 pub use kernel::Kernel;
 pub use signature::{Pattern, Signature};

@@ -7,24 +7,24 @@
 //! which are small.
 
 use super::HALF_LOG_TWO_PI;
+use super::elementary::{exp_m1, ln_1p};
 use super::special::digamma;
 
 /// `log(1 + x) - x`, without cancellation near zero.
 ///
 /// With w = x/(2 + x), log(1 + x) = 2 atanh w and 2 w - x = -x w, so the
 /// difference is w (2 w^2 (1/3 + w^2/5 + ...) - x).
+#[inline(always)]
 pub fn log1p_minus(x: f64) -> f64 {
-    if x == f64::INFINITY {
-        return -x;
-    }
-    if x.abs() > 0.35 {
-        return x.ln_1p() - x;
-    }
+    let far = ln_1p(x) - x;
+    let far = if x == f64::INFINITY { -x } else { far };
     let w = x / (2.0 + x);
-    w * (2.0 * w * w * atanh_series(w * w, 14) - x)
+    let near = w * (2.0 * w * w * atanh_series(w * w, 14) - x);
+    if x.abs() > 0.35 { far } else { near }
 }
 
 /// `1/3 + w2/5 + w2^2/7 + ...` with this many terms: `(atanh(w)/w - 1)/w2`.
+#[inline(always)]
 fn atanh_series(w2: f64, terms: u32) -> f64 {
     (0..terms)
         .rev()
@@ -32,17 +32,15 @@ fn atanh_series(w2: f64, terms: u32) -> f64 {
 }
 
 /// `exp(x) - 1 - x`, without cancellation near zero: the Taylor series there.
+#[inline(always)]
 pub fn expm1_minus(x: f64) -> f64 {
-    if x == f64::INFINITY {
-        return x;
-    }
-    if x.abs() > 0.5 {
-        return x.exp_m1() - x;
-    }
+    let far = exp_m1(x) - x;
+    let far = if x == f64::INFINITY { x } else { far };
     let series = (3..18)
         .rev()
-        .fold(1.0, |sum, k| 1.0 + sum * x / f64::from(k));
-    0.5 * x * x * series
+        .fold(1.0, |sum, k| 1.0 + sum * x * (1.0 / f64::from(k)));
+    let near = 0.5 * x * x * series;
+    if x.abs() > 0.5 { far } else { near }
 }
 
 /// From here on the asymptotic series are exact to rounding.

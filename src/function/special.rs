@@ -14,12 +14,15 @@ pub use owens_t::owens_t;
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
+use super::elementary::{exp, ln_1p};
+
 /// `log(1 + exp(x))` without overflow.
 ///
 /// Mächler (2012), *Accurately computing log(1 - exp(-|a|))*: `exp(x)` alone is
 /// exact to rounding below -37, and `x` alone above 34.
+#[inline(always)]
 pub fn log1p_exp(x: f64) -> f64 {
-    if x > 34.0 { x } else { x.exp().ln_1p() }
+    if x > 34.0 { x } else { ln_1p(exp(x)) }
 }
 
 /// `log(1 - exp(x))` for `x < 0`; NaN for `x > 0` (Mächler 2012, as above).
@@ -32,17 +35,20 @@ pub fn log1m_exp(x: f64) -> f64 {
 }
 
 /// `1 / (1 + exp(-x))`; relative error of a few ulp in both tails.
+#[inline(always)]
 pub fn inv_logit(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + exp(-x))
 }
 
 /// `exp(x)`, kept positive and finite, as a lower bound of zero promises, even where `exp` itself
 /// under- or overflows. Densities at 0 and at infinity need not be numbers.
+#[inline(always)]
 pub fn positive_exp(x: f64) -> f64 {
-    x.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
+    exp(x).clamp(f64::MIN_POSITIVE, f64::MAX)
 }
 
 /// [`inv_logit`], kept above 0 and below 1, likewise.
+#[inline(always)]
 pub fn open_inv_logit(x: f64) -> f64 {
     inv_logit(x).clamp(f64::MIN_POSITIVE, BELOW_ONE)
 }
@@ -51,13 +57,15 @@ pub fn open_inv_logit(x: f64) -> f64 {
 pub const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
 /// `derivative`, or 0 where the value `y` has been moved to the end of its range.
+#[inline(always)]
 pub fn inside(y: f64, low: f64, high: f64, derivative: f64) -> f64 {
     if low < y && y < high { derivative } else { 0.0 }
 }
 
 /// Derivative of [`inv_logit`], even where the function itself rounds to 1.
+#[inline(always)]
 pub fn inv_logit_derivative(x: f64) -> f64 {
-    let e = (-x.abs()).exp();
+    let e = exp(-x.abs());
     e / ((1.0 + e) * (1.0 + e))
 }
 

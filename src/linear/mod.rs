@@ -1,12 +1,14 @@
-//! Small dense matrices, for tens of rows.
+//! Small dense matrices, for tens of rows, and loops over long vectors.
 
 mod eigen;
+mod lanes;
 
 use std::ops::{Add, Index, IndexMut, Mul, Sub};
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use eigen::eigen;
+pub(crate) use lanes::vectorised;
 
 /// Entries by rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

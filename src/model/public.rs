@@ -122,6 +122,30 @@ pub enum PublicOp {
     },
 }
 
+impl PublicOp {
+    /// Calls `each` with the nodes that it reads.
+    pub fn for_operands(&self, mut each: impl FnMut(PublicId)) {
+        match self {
+            PublicOp::Constant(_) | PublicOp::Unconstrained { .. } => {}
+            PublicOp::Unary(_, a) | PublicOp::Sum(a) | PublicOp::Take(a, _) => each(*a),
+            PublicOp::Binary(_, a, b) => {
+                each(*a);
+                each(*b);
+            }
+            PublicOp::Select(c, a, b) => {
+                each(*c);
+                each(*a);
+                each(*b);
+            }
+            PublicOp::Concatenate(parts) => parts.iter().for_each(|&p| each(p)),
+            PublicOp::Kernel { left, right, .. } => {
+                each(*left);
+                right.iter().for_each(|&r| each(r));
+            }
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct PublicNode {
     pub op: PublicOp,

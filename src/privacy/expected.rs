@@ -12,11 +12,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::statistic::{Look, Statistic, triangle};
+use super::gradient::Gradients;
+use super::statistic::{Look, Statistic, triangle, triangle_weight};
 use crate::density::{
-    BLOCK, Density, Frame, Jacobian, Law, LawScratch, Located, RowProgram, Scratch, Sight, Space,
+    BLOCK, Density, Frame, Jacobian, Law, LawScratch, Located, Picked, RowProgram, Scratch, Sight,
+    Space, Sparse,
 };
-use crate::linear::eigen;
+use crate::linear::{eigen, vectorised};
 
 /// Blocks whose nodes are kept: at most 128 MiB, of an outcome.
 const MOST_BLOCKS: usize = 2048;
@@ -139,6 +141,7 @@ pub(crate) struct Reader<'a> {
     source: Source<'a>,
     found: Option<&'a Found>,
     d: usize,
+    picked: Vec<Picked>,
     /// `[node][BLOCK]`
     weights: Vec<f64>,
     /// `[node][coordinate][BLOCK]`
@@ -211,6 +214,7 @@ impl<'a> Reader<'a> {
             source,
             found,
             d,
+            picked: Vec::new(),
             weights: vec![0.0; nodes * BLOCK],
             vectors: vec![0.0; nodes * d * BLOCK],
             out: vec![0.0; look.summed_coordinates() * BLOCK],
@@ -229,20 +233,20 @@ impl<'a> Reader<'a> {
             }
             Statistic::Information | Statistic::InformationLengths => {
                 self.expect(columns, rows, start);
-                self.products(rows);
+                self.products();
                 &self.out
             }
             Statistic::Slope => {
                 self.expect(columns, rows, start);
-                let balance = self.balance(rows);
-                self.centre_vectors(&balance, rows);
-                self.weigh_by_clipping(rows);
-                self.products(rows);
+                let balance = self.balance();
+                subtract(&balance, &mut self.vectors);
+                clip_weights(&self.vectors, None, self.look.inner_clip, &mut self.weights);
+                self.products();
                 &self.out
             }
             Statistic::Centred if matches!(self.source, Source::Law { .. }) => {
                 self.expect(columns, rows, start);
-                let balance = self.balance(rows);
+                let balance = self.balance();
                 #[cfg(test)]
                 let balance = crate::planted::centres(balance);
                 let gradients = self
@@ -256,6 +260,21 @@ impl<'a> Reader<'a> {
             _ => self
                 .program
                 .gradients(columns, rows, jacobian, &mut self.scratch),
+        }
+    }
+
+    /// The gradients of rows, in parts.
+    pub fn parts<'r>(
+        &'r mut self,
+        columns: &[&[f64]],
+        rows: usize,
+        sparse: &'r Sparse,
+    ) -> Gradients<'r> {
+        let (scratch, picked) = (&mut self.scratch, &mut self.picked);
+        Gradients {
+            common: (self.program).gradients_in_parts(columns, rows, sparse, scratch, picked),
+            coordinates: Some(sparse.coordinates()),
+            picked,
         }
     }
 
@@ -289,106 +308,41 @@ impl<'a> Reader<'a> {
         });
         // The mean, which quadrature leaves slightly off zero.
         let mut mean = vec![0.0; d * BLOCK];
-        for (weights, vectors) in weights.chunks(BLOCK).zip(vectors.chunks(d * BLOCK)) {
-            for (mean, vector) in mean.chunks_mut(BLOCK).zip(vectors.chunks(BLOCK)) {
-                for i in 0..rows {
-                    mean[i] += weights[i] * vector[i];
-                }
-            }
-        }
-        for vectors in vectors.chunks_mut(d * BLOCK) {
-            for (v, m) in vectors.iter_mut().zip(&mean) {
-                *v -= m;
-            }
-        }
+        add_mean(weights, vectors, &mut mean);
+        subtract(&mean, vectors);
     }
 
     /// The vector a of each record for which sum_j w_j clip(v_j - a) is approximately zero: where
     /// clipped gradients are balanced by the model's own law. None without a law.
-    fn balance(&self, rows: usize) -> Vec<f64> {
+    fn balance(&self) -> Vec<f64> {
         let d = self.d;
         let mut balance = vec![0.0; d * BLOCK];
         if !matches!(self.source, Source::Law { .. }) {
             return balance;
         }
+        let mut kept = self.weights.clone();
         for _ in 0..BALANCING {
-            let mut next = balance.clone();
-            let mut squares = [0.0; BLOCK];
-            for (weights, vectors) in self
-                .weights
-                .chunks(BLOCK)
-                .zip(self.vectors.chunks(d * BLOCK))
-            {
-                squares.fill(0.0);
-                for (vector, balance) in vectors.chunks(BLOCK).zip(balance.chunks(BLOCK)) {
-                    for i in 0..rows {
-                        squares[i] += (vector[i] - balance[i]).powi(2);
-                    }
-                }
-                for i in 0..rows {
-                    squares[i] = weights[i] * self.kept(squares[i].sqrt());
-                }
-                let each = vectors.chunks(BLOCK).zip(balance.chunks(BLOCK));
-                for ((vector, balance), next) in each.zip(next.chunks_mut(BLOCK)) {
-                    for i in 0..rows {
-                        next[i] += squares[i] * (vector[i] - balance[i]);
-                    }
-                }
-            }
-            balance = next;
+            kept.copy_from_slice(&self.weights);
+            clip_weights(
+                &self.vectors,
+                Some(&balance),
+                self.look.inner_clip,
+                &mut kept,
+            );
+            let mut step = vec![0.0; d * BLOCK];
+            add_mean(&kept, &self.vectors, &mut step);
+            // The mean of v - a is that of v less the weights times a.
+            advance(&kept, &step, &mut balance);
         }
         balance
-    }
-
-    /// The share of a vector of this length that clipping leaves.
-    fn kept(&self, length: f64) -> f64 {
-        if length > self.look.inner_clip {
-            self.look.inner_clip / length
-        } else {
-            1.0
-        }
-    }
-
-    fn centre_vectors(&mut self, balance: &[f64], rows: usize) {
-        for vectors in self.vectors.chunks_mut(self.d * BLOCK) {
-            for (vector, balance) in vectors.chunks_mut(BLOCK).zip(balance.chunks(BLOCK)) {
-                for i in 0..rows {
-                    vector[i] -= balance[i];
-                }
-            }
-        }
-    }
-
-    fn weigh_by_clipping(&mut self, rows: usize) {
-        for j in 0..self.weights.len() / BLOCK {
-            let vectors = &self.vectors[j * self.d * BLOCK..][..self.d * BLOCK];
-            for i in 0..rows {
-                let square: f64 = vectors.chunks(BLOCK).map(|v| v[i] * v[i]).sum();
-                let kept = self.kept(square.sqrt());
-                self.weights[j * BLOCK + i] *= kept;
-            }
-        }
     }
 
     /// sum_j w_j v_j v_j', as a triangle.
     ///
     /// Whatever the floats are, it is positive semidefinite except for the rounding of the sum:
     /// weights that are negative or NaN count as zero.
-    fn products(&mut self, rows: usize) {
-        let d = self.d;
-        self.out.fill(0.0);
-        for (weights, vectors) in self
-            .weights
-            .chunks(BLOCK)
-            .zip(self.vectors.chunks(d * BLOCK))
-        {
-            for ((j, k, factor), out) in triangle(d).zip(self.out.chunks_mut(BLOCK)) {
-                let (a, b) = (&vectors[j * BLOCK..][..rows], &vectors[k * BLOCK..][..rows]);
-                for i in 0..rows {
-                    out[i] += factor * (weights[i].max(0.0) * (a[i] * b[i]));
-                }
-            }
-        }
+    fn products(&mut self) {
+        weighted_products(&self.weights, &self.vectors, self.d, &mut self.out);
     }
 
     /// Minus the second derivatives of each record: as a triangle in `out`, or as weights and
@@ -436,6 +390,124 @@ impl<'a> Reader<'a> {
                 self.weights[k * BLOCK + i] = value.max(0.0);
                 for j in 0..d {
                     self.vectors[(k * d + j) * BLOCK + i] = axes[j * d + k];
+                }
+            }
+        }
+    }
+}
+
+// Blocks of vectors are `[node][coordinate][BLOCK]`, weights `[node][BLOCK]`.
+
+vectorised! {
+    /// Adds the weighted sum of each record's vectors.
+    fn add_mean(weights: &[f64], vectors: &[f64], mean: &mut [f64]) {
+        let nodes = weights.chunks_exact(BLOCK).zip(vectors.chunks_exact(mean.len()));
+        for (weights, vectors) in nodes {
+            let each = mean.chunks_exact_mut(BLOCK).zip(vectors.chunks_exact(BLOCK));
+            for (mean, vector) in each {
+                for ((mean, w), v) in mean.iter_mut().zip(weights).zip(vector) {
+                    *mean += w * v;
+                }
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Subtracts a vector of each record from all of its vectors.
+    fn subtract(centre: &[f64], vectors: &mut [f64]) {
+        for vectors in vectors.chunks_exact_mut(centre.len()) {
+            for (v, c) in vectors.iter_mut().zip(centre) {
+                *v -= c;
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Multiplies weights by the share of a vector, less the centre, that clipping leaves.
+    fn clip_weights(vectors: &[f64], centre: Option<&[f64]>, clip: f64, weights: &mut [f64]) {
+        let length = vectors.len() / weights.len() * BLOCK;
+        for (weights, vectors) in
+            weights.chunks_exact_mut(BLOCK).zip(vectors.chunks_exact(length))
+        {
+            let mut squares = [0.0; BLOCK];
+            match centre {
+                Some(centre) => {
+                    let each = vectors.chunks_exact(BLOCK).zip(centre.chunks_exact(BLOCK));
+                    for (vector, centre) in each {
+                        for ((s, v), c) in squares.iter_mut().zip(vector).zip(centre) {
+                            *s += (v - c) * (v - c);
+                        }
+                    }
+                }
+                None => {
+                    for vector in vectors.chunks_exact(BLOCK) {
+                        for (s, v) in squares.iter_mut().zip(vector) {
+                            *s += v * v;
+                        }
+                    }
+                }
+            }
+            for (w, square) in weights.iter_mut().zip(&squares) {
+                let length = square.sqrt();
+                *w *= if length > clip { clip / length } else { 1.0 };
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// `balance += step - balance * sum_j weights[j]`
+    fn advance(weights: &[f64], step: &[f64], balance: &mut [f64]) {
+        let mut totals = [0.0; BLOCK];
+        for weights in weights.chunks_exact(BLOCK) {
+            for (total, w) in totals.iter_mut().zip(weights) {
+                *total += w;
+            }
+        }
+        for (balance, step) in balance.chunks_exact_mut(BLOCK).zip(step.chunks_exact(BLOCK)) {
+            for ((b, s), total) in balance.iter_mut().zip(step).zip(&totals) {
+                *b += s - *b * total;
+            }
+        }
+    }
+}
+
+/// Records that are computed together.
+const ROWS: usize = 16;
+
+vectorised! {
+    /// sum_j w_j v_j v_j', as a triangle of `d` rows; weights that are negative or NaN count as
+    /// zero.
+    fn weighted_products(weights: &[f64], vectors: &[f64], d: usize, out: &mut [f64]) {
+        let nodes = weights.len() / BLOCK;
+        let mut weighted = vec![[0.0; ROWS]; nodes];
+        for start in (0..BLOCK).step_by(ROWS) {
+            let mut at = start;
+            for j in 0..d {
+                for (node, weighted) in weighted.iter_mut().enumerate() {
+                    let weights = &weights[node * BLOCK + start..][..ROWS];
+                    let vector = &vectors[(node * d + j) * BLOCK + start..][..ROWS];
+                    for r in 0..ROWS {
+                        let weight = if weights[r] > 0.0 { weights[r] } else { 0.0 };
+                        weighted[r] = weight * vector[r];
+                    }
+                }
+                for k in j..d {
+                    let mut sums = [0.0; ROWS];
+                    for (node, weighted) in weighted.iter().enumerate() {
+                        let vector = &vectors[(node * d + k) * BLOCK + start..][..ROWS];
+                        for r in 0..ROWS {
+                            sums[r] += weighted[r] * vector[r];
+                        }
+                    }
+                    let factor = triangle_weight(j, k);
+                    let out = &mut out[at..at + ROWS];
+                    for r in 0..ROWS {
+                        out[r] = factor * sums[r];
+                    }
+                    at += BLOCK;
                 }
             }
         }

@@ -1,7 +1,11 @@
 //! Per-record gradients: clipped, put on a lattice, checked as integers, summed.
 
+// The compiler makes vector instructions of loops over indices, and not of their iterators.
+#![expect(clippy::needless_range_loop)]
+
 use super::noise::DiscreteGaussian;
-use crate::density::BLOCK;
+use crate::density::{BLOCK, Picked};
+use crate::linear::vectorised;
 
 /// The noise parameter in lattice units: the lattice is made so that sigma is
 /// this many of its steps.
@@ -15,6 +19,53 @@ const MAX_BOUND: i64 = 1 << 51;
 /// length. Those of triangles of up to [`MOST_COORDINATES`] are nearer: docs/proofs.md, section 5.
 const ROUNDED: f64 = 1.0 / (1u64 << 30) as f64;
 const MOST_COORDINATES: usize = 1 << 27;
+
+/// Records that are computed together, and the parts in which their integers are summed.
+const ROWS: usize = 32;
+const LANES: usize = 8;
+
+/// Added to an integer below 2^51, it moves the integer to the lowest bits.
+const ROUNDING: f64 = 1.5 * (1u64 << 52) as f64;
+
+/// The gradients of a block of records.
+#[derive(Clone, Copy)]
+pub(super) struct Gradients<'a> {
+    /// Coordinate `j` of record `i` at `j * BLOCK + i`, of all coordinates or of those that are
+    /// named.
+    pub common: &'a [f64],
+    pub coordinates: Option<&'a [usize]>,
+    /// Others, different ones for each record. A record may have one twice where one derivative is
+    /// 0.
+    pub picked: &'a [Picked],
+}
+
+impl<'a> Gradients<'a> {
+    /// All coordinates of all records.
+    pub fn whole(gradients: &'a [f64]) -> Gradients<'a> {
+        Gradients {
+            common: gradients,
+            coordinates: None,
+            picked: &[],
+        }
+    }
+
+    fn coordinate(&self, j: usize) -> usize {
+        self.coordinates.map_or(j, |coordinates| coordinates[j])
+    }
+
+    /// The coordinates of a record, and its derivatives.
+    fn of(self, i: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let common = self.common.chunks_exact(BLOCK).enumerate();
+        let common = common.map(move |(j, column)| (self.coordinate(j), column[i]));
+        common.chain((self.picked.iter()).map(move |p| (p.coordinates[i], p.derivatives[i])))
+    }
+}
+
+/// Working memory of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    totals: Vec<[i64; LANES]>,
+}
 
 /// The settings of all gradient releases of a run.
 #[derive(Debug, Clone, Copy)]
@@ -180,120 +231,203 @@ impl GradientScale {
 
     /// Adds the clipped integer gradients of a block of records to `sum`.
     ///
-    /// `gradients`: coordinate `j` of record `i` at `j * BLOCK + i`; records for
-    /// which `counts` is false add nothing. `integers` is working memory of the
-    /// same size.
+    /// Records for which `counts` is false add nothing. `memory` is working memory.
     ///
     /// # Sensitivity
     ///
     /// Whatever the floats are (NaN, infinite, huge), each record adds an
-    /// integer vector whose squares sum to at most B^2; this is checked on the
-    /// integers themselves before they are added. Proof: docs/proofs.md, section 4.
+    /// integer vector whose squares sum to at most B^2. It is computed as floats that are integers,
+    /// whose squares prove that, or else checked on the integers themselves. Proof:
+    /// docs/proofs.md, section 4.
     pub(super) fn add_clipped(
         &self,
-        gradients: &[f64],
+        gradients: Gradients,
         counts: &[bool],
-        integers: &mut [i64],
+        memory: &mut Memory,
         sum: &mut [i128],
     ) {
-        let rows = counts.len();
-        let mut squares = [0.0; BLOCK];
-        for column in gradients.chunks_exact(BLOCK) {
-            for (s, g) in squares[..rows].iter_mut().zip(column) {
-                *s += g * g;
+        let Memory { totals } = memory;
+        totals.resize(gradients.common.len() / BLOCK, [0; LANES]);
+        let mut factors = self.factors(gradients, counts, sum.len());
+        // A float sum of d squares is off by less than (d + 2) epsilon of itself.
+        let bound = self.bound as f64;
+        let surely = bound * bound * (1.0 - (sum.len() as f64 + 8.0) * f64::EPSILON);
+        let mut lengths = add_integers(gradients.common, &factors, totals);
+        for picked in gradients.picked {
+            add_squares_of_integers(&picked.derivatives, &factors, &mut lengths);
+        }
+        let is_sure = |length: f64| length <= surely;
+        if !lengths.iter().copied().all(is_sure) {
+            for (i, factor) in factors.iter_mut().enumerate() {
+                if !is_sure(lengths[i]) {
+                    let checked = self.shrunk(gradients.of(i).map(|g| g.1), std::mem::take(factor));
+                    for ((j, _), q) in gradients.of(i).zip(checked) {
+                        sum[j] += i128::from(q);
+                    }
+                }
+            }
+            add_integers(gradients.common, &factors, totals);
+        }
+        for (j, lanes) in totals.iter().enumerate() {
+            // At most 256 integers of at most 2^51.
+            sum[gradients.coordinate(j)] += i128::from(lanes.iter().sum::<i64>());
+        }
+        for picked in gradients.picked {
+            for i in 0..counts.len() {
+                if factors[i] != 0.0 {
+                    let q = (picked.derivatives[i] * factors[i]) as i64;
+                    sum[picked.coordinates[i]] += i128::from(q);
+                }
             }
         }
+    }
+
+    /// Lattice units per unit of gradient, times the factor that clips each vector; 0 for a record
+    /// that does not count, and for a vector that is not finite.
+    fn factors(&self, gradients: Gradients, counts: &[bool], dimension: usize) -> [f64; BLOCK] {
+        let mut squares = squares(gradients.common);
+        for picked in gradients.picked {
+            for (square, g) in squares.iter_mut().zip(&picked.derivatives) {
+                *square += g * g;
+            }
+        }
+        // Shorter than the bound by more than all roundings, so that `add_integers` proves it.
+        let bound = self.bound as f64 * (1.0 - (dimension as f64 + 16.0) * f64::EPSILON);
         let mut factors = [0.0; BLOCK];
-        for i in 0..rows {
-            if counts[i] {
-                factors[i] = self.factor(squares[i], || {
-                    gradients.chunks_exact(BLOCK).map(move |c| c[i])
-                });
+        for (factor, &counts) in factors.iter_mut().zip(counts) {
+            *factor = f64::from(u8::from(counts));
+        }
+        let is_regular = find_factors(&squares, bound, 1.0 / self.gamma, &mut factors);
+        if !is_regular {
+            for i in 0..counts.len() {
+                if counts[i] && !squares[i].is_finite() {
+                    factors[i] = irregular(bound, || gradients.of(i).map(|g| g.1));
+                }
             }
         }
-        let mut lengths = [0.0; BLOCK];
-        for (from, to) in gradients
-            .chunks_exact(BLOCK)
-            .zip(integers.chunks_exact_mut(BLOCK))
-        {
-            for i in 0..rows {
-                // Truncation toward zero. NaN becomes 0.
-                let integer = (from[i] * factors[i]) as i64;
-                to[i] = integer;
-                let float = integer as f64;
-                lengths[i] += float * float;
-            }
-        }
-        // A float sum of d squares is off by less than (d + 2) epsilon of itself; cases that it
-        // cannot decide are decided in integers.
-        let dimension = gradients.len() / BLOCK;
-        let surely =
-            self.bound as f64 * self.bound as f64 * (1.0 - (dimension as f64 + 8.0) * f64::EPSILON);
-        for i in 0..rows {
-            if lengths[i] > surely || lengths[i].is_nan() {
-                self.shrink(gradients, factors[i], i, integers);
-            }
-        }
-        for (column, total) in integers.chunks_exact(BLOCK).zip(sum) {
-            // At most 256 integers below 2^52.
-            let block: i64 = column[..rows].iter().sum();
-            *total += i128::from(block);
-        }
+        factors
     }
 
-    /// Lattice units per unit of gradient, times the factor that clips a vector
-    /// with this sum of squares; 0 for a vector that is not finite.
-    fn factor<I: Iterator<Item = f64>>(&self, square: f64, vector: impl Fn() -> I) -> f64 {
-        if square <= self.clip * self.clip {
-            return 1.0 / self.gamma;
-        }
-        if square.is_finite() {
-            return self.clip / square.sqrt() / self.gamma;
-        }
-        // The square overflowed or is not a number: scale by the largest first.
-        let mut largest = 0.0f64;
-        for g in vector() {
-            if !g.is_finite() {
-                return 0.0;
-            }
-            largest = largest.max(g.abs());
-        }
-        let scaled: f64 = vector().map(|g| (g / largest) * (g / largest)).sum();
-        self.clip / scaled.sqrt() / largest / self.gamma
-    }
-
-    /// Makes record `i`'s integers smaller until their squares sum to at most
-    /// B^2, exactly.
-    fn shrink(&self, gradients: &[f64], factor: f64, i: usize, integers: &mut [i64]) {
+    /// A record's integers, made smaller until their squares sum to at most B^2, exactly.
+    fn shrunk(&self, vector: impl Iterator<Item = f64>, mut factor: f64) -> Vec<i64> {
+        let vector: Vec<f64> = vector.collect();
         let limit = u128::from(self.bound.unsigned_abs()).pow(2);
         let fits = |integers: &[i64]| {
-            integers
-                .chunks_exact(BLOCK)
-                .try_fold(0u128, |sum, c| {
-                    let q = u128::from(c[i].unsigned_abs());
-                    sum.checked_add(q.checked_mul(q)?)
-                })
-                .is_some_and(|sum| sum <= limit)
+            let add = |sum: u128, q: &i64| {
+                let q = u128::from(q.unsigned_abs());
+                sum.checked_add(q.checked_mul(q)?)
+            };
+            integers.iter().try_fold(0, add).is_some_and(|s| s <= limit)
         };
-        let mut factor = factor;
         for _ in 0..64 {
-            if fits(integers) {
-                return;
+            // Truncation toward zero. NaN becomes 0.
+            let integers: Vec<i64> = vector.iter().map(|g| (g * factor) as i64).collect();
+            if fits(&integers) {
+                return integers;
             }
             factor *= 1.0 - 1e-9;
-            for (from, to) in gradients
-                .chunks_exact(BLOCK)
-                .zip(integers.chunks_exact_mut(BLOCK))
-            {
-                to[i] = (from[i] * factor) as i64;
+        }
+        // A record that cannot be bounded adds nothing.
+        vec![0; vector.len()]
+    }
+}
+
+/// The factor of a vector whose sum of squares is not a finite number.
+fn irregular<I: Iterator<Item = f64>>(bound: f64, vector: impl Fn() -> I) -> f64 {
+    let mut largest = 0.0f64;
+    for g in vector() {
+        if !g.is_finite() {
+            return 0.0;
+        }
+        largest = largest.max(g.abs());
+    }
+    let scaled: f64 = vector().map(|g| (g / largest) * (g / largest)).sum();
+    bound / scaled.sqrt() / largest
+}
+
+vectorised! {
+    /// The sum of the squares of each record's vector.
+    fn squares(gradients: &[f64]) -> [f64; BLOCK] {
+        let mut all = [0.0; BLOCK];
+        for (start, squares) in all.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+            for column in gradients.chunks_exact(BLOCK) {
+                let column = &column.as_chunks::<ROWS>().0[start];
+                for r in 0..ROWS {
+                    squares[r] += column[r] * column[r];
+                }
             }
         }
-        // Never observed; a record that cannot be bounded adds nothing.
-        if !fits(integers) {
-            for column in integers.chunks_exact_mut(BLOCK) {
-                column[i] = 0;
+        all
+    }
+}
+
+vectorised! {
+    /// Sets factors that are 1 to those that make vectors `bound` long, but to `whole` at most;
+    /// whether all of these vectors have a finite sum of squares.
+    fn find_factors(
+        squares: &[f64; BLOCK],
+        bound: f64,
+        whole: f64,
+        factors: &mut [f64; BLOCK],
+    ) -> bool {
+        let mut is_regular = true;
+        for (factor, square) in factors.iter_mut().zip(squares) {
+            let kept = bound / square.sqrt();
+            let clipped = if kept < whole { kept } else { whole };
+            is_regular &= square.is_finite() | (*factor == 0.0);
+            *factor = if *factor == 0.0 { 0.0 } else { clipped };
+        }
+        is_regular
+    }
+}
+
+vectorised! {
+    /// Adds the squares of the integers that one coordinate of each record becomes.
+    fn add_squares_of_integers(
+        derivatives: &[f64; BLOCK],
+        factors: &[f64; BLOCK],
+        lengths: &mut [f64; BLOCK],
+    ) {
+        for r in 0..BLOCK {
+            let product = (derivatives[r] * factors[r]).trunc();
+            let float = if factors[r] == 0.0 { 0.0 } else { product };
+            lengths[r] += float * float;
+        }
+    }
+}
+
+vectorised! {
+    /// Sets `totals` to the sums over the records of a block of their integers, gradients times
+    /// factors truncated toward zero, in any number of parts; the sums of squares of each record's
+    /// integers.
+    ///
+    /// The totals are right where the sums of squares are at most 2^102.
+    fn add_integers(
+        gradients: &[f64],
+        factors: &[f64; BLOCK],
+        totals: &mut [[i64; LANES]],
+    ) -> [f64; BLOCK] {
+        let mut all = [0.0; BLOCK];
+        totals.fill([0; LANES]);
+        let factors = factors.as_chunks::<ROWS>().0;
+        for (start, lengths) in all.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+            for (column, totals) in gradients.chunks_exact(BLOCK).zip(&mut *totals) {
+                let column = &column.as_chunks::<ROWS>().0[start];
+                for part in 0..ROWS / LANES {
+                    for lane in 0..LANES {
+                        let r = part * LANES + lane;
+                        let product = (column[r] * factors[start][r]).trunc();
+                        let float = if factors[start][r] == 0.0 { 0.0 } else { product };
+                        lengths[r] += float * float;
+                        // Below 2^51, the lowest bits of this sum are the integer.
+                        let bits = (float + ROUNDING).to_bits();
+                        let integer = bits.wrapping_sub(ROUNDING.to_bits()) as i64;
+                        totals[lane] = totals[lane].wrapping_add(integer);
+                    }
+                }
             }
         }
+        all
     }
 }
 
@@ -306,9 +440,9 @@ mod tests {
         for (j, &g) in vector.iter().enumerate() {
             gradients[j * BLOCK] = g;
         }
-        let mut integers = vec![0; gradients.len()];
         let mut sum = vec![0; vector.len()];
-        scale.add_clipped(&gradients, &[true], &mut integers, &mut sum);
+        let gradients = Gradients::whole(&gradients);
+        scale.add_clipped(gradients, &[true], &mut Memory::default(), &mut sum);
         sum
     }
 

@@ -2,7 +2,8 @@
 
 use super::expected::Expected;
 use super::gradient::{GradientScale, ScaleError, half_distance};
-use crate::density::{BLOCK, Density, Sight};
+use crate::density::{BLOCK, Density, Sight, Sparse};
+use crate::linear::vectorised;
 
 /// A vector computed from one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +155,13 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// The parts in which gradients are quicker to sum, if this is their sum.
+    pub(super) fn sparse(&self, density: &Density) -> Option<Sparse> {
+        let is_gradient = self.statistic == Statistic::Gradient && self.centre.is_none();
+        let sparse = || density.row_program().sparse(&self.sight.jacobian);
+        is_gradient.then(sparse).flatten()
+    }
+
     fn bins(&self) -> Bins {
         match self.statistic {
             Statistic::GradientLengths => Bins::GRADIENT,
@@ -174,20 +182,22 @@ impl<'a> Look<'a> {
             return summed;
         }
         let d = summed.len() / BLOCK;
-        let centre = |j: usize| self.centre.map_or(0.0, |c| c[j]);
-        let shifted = |j: usize, i: usize| summed[j * BLOCK + i] - centre(j);
+        let none = vec![0.0; d];
+        let centre = self.centre.unwrap_or(&none);
         match self.statistic {
             Statistic::Squares => {
-                for j in 0..d {
-                    for i in 0..rows {
-                        memory[j * BLOCK + i] = shifted(j, i).powi(2);
-                    }
+                shift(summed, centre, memory);
+                for x in &mut memory[..d * BLOCK] {
+                    *x *= *x;
                 }
             }
             Statistic::Products => {
-                for (at, (j, k, weight)) in triangle(d).enumerate() {
+                let mut shifted = vec![0.0; d * BLOCK];
+                shift(summed, centre, &mut shifted);
+                for ((j, k, weight), out) in triangle(d).zip(memory.chunks_exact_mut(BLOCK)) {
+                    let (a, b) = (&shifted[j * BLOCK..], &shifted[k * BLOCK..]);
                     for i in 0..rows {
-                        memory[at * BLOCK + i] = weight * shifted(j, i) * shifted(k, i);
+                        out[i] = weight * a[i] * b[i];
                     }
                 }
             }
@@ -197,35 +207,56 @@ impl<'a> Look<'a> {
             | Statistic::CurvatureLengths => {
                 memory.fill(0.0);
                 let bins = self.bins();
-                for i in 0..rows {
-                    let square: f64 = (0..d).map(|j| shifted(j, i).powi(2)).sum();
+                for (i, square) in squares(summed, centre)[..rows].iter().enumerate() {
                     if let Some(bin) = bins.of(square.sqrt() / self.unit) {
                         memory[bin * BLOCK + i] = 1.0;
                     }
                 }
             }
-            _ => {
-                for j in 0..d {
-                    for i in 0..rows {
-                        memory[j * BLOCK + i] = shifted(j, i);
-                    }
-                }
-            }
+            _ => shift(summed, centre, memory),
         }
         memory
     }
 }
 
+vectorised! {
+    /// Vectors less a centre.
+    fn shift(vectors: &[f64], centre: &[f64], out: &mut [f64]) {
+        let columns = vectors.chunks_exact(BLOCK).zip(centre);
+        for ((column, c), out) in columns.zip(out.chunks_exact_mut(BLOCK)) {
+            for (out, x) in out.iter_mut().zip(column) {
+                *out = x - c;
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// The squared distance of each record's vector from a centre.
+    fn squares(vectors: &[f64], centre: &[f64]) -> [f64; BLOCK] {
+        let mut squares = [0.0; BLOCK];
+        for (column, c) in vectors.chunks_exact(BLOCK).zip(centre) {
+            for (s, x) in squares.iter_mut().zip(column) {
+                *s += (x - c) * (x - c);
+            }
+        }
+        squares
+    }
+}
+
 /// Row, column and weight of each entry of an upper triangle, by rows.
 pub(super) fn triangle(d: usize) -> impl Iterator<Item = (usize, usize, f64)> {
-    let weight = |j, k| {
-        if j == k {
-            1.0
-        } else {
-            std::f64::consts::SQRT_2
-        }
-    };
-    (0..d).flat_map(move |j| (j..d).map(move |k| (j, k, weight(j, k))))
+    (0..d).flat_map(move |j| (j..d).map(move |k| (j, k, triangle_weight(j, k))))
+}
+
+/// The weight of an entry of a triangle.
+#[inline(always)]
+pub(super) fn triangle_weight(j: usize, k: usize) -> f64 {
+    if j == k {
+        1.0
+    } else {
+        std::f64::consts::SQRT_2
+    }
 }
 
 impl Statistic {

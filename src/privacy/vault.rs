@@ -72,6 +72,7 @@ impl Vault {
                 counts,
                 units,
                 found: Default::default(),
+                idle: Default::default(),
             },
             n: rows.n(),
             constant: constant.value(),
@@ -152,8 +153,13 @@ impl Vault {
     /// Log-likelihood (nats, with all constants) and its gradient with respect
     /// to the interface, both exact.
     #[doc(hidden)]
-    pub fn exact(&self, theta: &[f64], _: NotPrivate) -> (f64, Vec<f64>) {
-        let (log_likelihood, gradient) = self.table.exact(&self.density, theta);
+    pub fn exact(&self, theta: &[f64], permission: NotPrivate) -> (f64, Vec<f64>) {
+        self.exact_at(&self.density.interface(theta).z, permission)
+    }
+
+    /// The same where the interface is `z`.
+    pub(crate) fn exact_at(&self, z: &[f64], _: NotPrivate) -> (f64, Vec<f64>) {
+        let (log_likelihood, gradient) = self.table.exact(&self.density, z);
         let mut total = CompensatedSum::default();
         total.add(self.constant);
         total.add(log_likelihood);

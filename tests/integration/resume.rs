@@ -16,7 +16,7 @@ const SAMPLES: u64 = 60;
 const RUN: &str = "sample m.dpm d.csv --algorithm dp-hmc --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --ledger l";
 const LEARNING: &str = "sample m.dpm d.csv --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 60 --num-samples 60 --ledger l";
 /// A run that is still going whenever it is looked at.
-const LONG: &str = "sample m.dpm d.csv --algorithm dp-hmc --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 2000 --num-samples 20000 --ledger l";
+const LONG: &str = "sample m.dpm d.csv --algorithm dp-hmc --epsilon 1 --delta 1e-6 --chains 2 --num-warmup 2000 --num-samples 100000 --ledger l";
 const RESUME: &str = "sample --resume m-run";
 
 /// A folder with a model, 300 rows and a ledger.
@@ -824,12 +824,12 @@ fn kill_and_go_on(run: &str, kills: u32, of_each: u32, seed: u64) {
         "{killed} kills of {runs} runs: {uncharged} before the charge, {resumed} times gone on with, {lost} iterations lost"
     );
     // Random moments may all come before the first release, or after the last: one does not.
-    let long = run.replace("--num-samples 60", "--num-samples 5000");
+    let long = run.replace("--num-samples 60", "--num-samples 20000");
     let place = Place::new();
     kill(place.start_and_wait(&format!("{long} --quiet"), "m-run"));
     place.check(cost_of(&long));
     place.succeeds(&format!("{RESUME} --quiet"));
-    place.check_finished(cost_of(&long), 5000);
+    place.check_finished(cost_of(&long), 20000);
     assert!(place.report("m-run")["lost_iterations"].as_u64() > Some(0));
 }
 

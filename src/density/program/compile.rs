@@ -67,6 +67,8 @@ impl RowProgram {
                 needed[r] = true;
             }
         };
+        let is_differentiable =
+            |source: Source| matches!(source, Source::Register(r) if self.differentiable[r]);
         for instruction in &self.instructions {
             let own = Source::Register(instruction.register);
             match &instruction.operation {
@@ -77,7 +79,21 @@ impl RowProgram {
                 },
                 Operation::Binary(op, a, b) => match op {
                     Binary::Add | Binary::Subtract => {}
-                    Binary::Divide | Binary::Power => {
+                    Binary::Multiply => {
+                        if is_differentiable(*b) {
+                            need(*a);
+                        }
+                        if is_differentiable(*a) {
+                            need(*b);
+                        }
+                    }
+                    Binary::Divide => {
+                        need(*b);
+                        if is_differentiable(*b) {
+                            need(own);
+                        }
+                    }
+                    Binary::Power => {
                         need(*a);
                         need(*b);
                         need(own);

@@ -99,6 +99,17 @@ impl Vault {
         Ok(self.released(&sum, times.get(), &noise, scale))
     }
 
+    /// The sum that [`Vault::noisy_statistic`] adds noise to.
+    pub(crate) fn clipped_statistic(
+        &self,
+        look: &Look,
+        scale: &GradientScale,
+        _: NotPrivate,
+    ) -> Vec<f64> {
+        let sum = self.table.clipped_sum(&self.density, look, scale);
+        sum.iter().map(|&units| scale.real(units)).collect()
+    }
+
     /// Charges a release and draws its noise, in lattice units.
     fn charged_noise(
         &self,
@@ -207,8 +218,9 @@ impl Vault {
         _: NotPrivate,
         rng: &mut PrivateRng,
     ) -> Vec<f64> {
+        let z = self.density.interface(theta).z;
         let (_, adjoint) =
-            self.over_batch(subsampling, rng, |batch| batch.exact(&self.density, theta));
+            self.over_batch(subsampling, rng, |batch| batch.exact(&self.density, &z));
         let (_, posterior) = self.density.pull_back(theta, &adjoint);
         let (_, prior) = self.density.pull_back(theta, &[]);
         posterior.iter().zip(prior).map(|(p, q)| p - q).collect()

@@ -1,11 +1,14 @@
 //! Private rows, and integer sums over them: the whole table, or a batch gathered
 //! from it.
 
+use std::sync::Mutex;
+
 use rayon::prelude::*;
 
-use crate::density::{BLOCK, Density};
+use crate::density::{BLOCK, Density, RowProgram, Scratch};
+use crate::linear::vectorised;
 use crate::privacy::expected::{Found, Reader};
-use crate::privacy::gradient::GradientScale;
+use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::penalty::quantise;
 use crate::privacy::statistic::Look;
 use crate::privacy::subsampling::Batch;
@@ -25,6 +28,30 @@ pub(super) struct Table {
     /// Where rows share units, the end of each unit's rows; all of them count.
     pub units: Option<Vec<usize>>,
     pub found: Found,
+    pub idle: Idle,
+}
+
+/// Working memory that is not in use.
+#[derive(Default)]
+pub(super) struct Idle(Mutex<Vec<Scratch>>);
+
+impl Idle {
+    fn take(&self, program: &RowProgram, z: &[f64]) -> Scratch {
+        let idle = self.0.lock().ok().and_then(|mut all| all.pop());
+        match idle {
+            Some(mut scratch) => {
+                program.set_interface(&mut scratch, z);
+                scratch
+            }
+            None => program.scratch(z, 0),
+        }
+    }
+
+    fn put(&self, scratch: Scratch) {
+        if let Ok(mut all) = self.0.lock() {
+            all.push(scratch);
+        }
+    }
 }
 
 impl Table {
@@ -55,6 +82,7 @@ impl Table {
             counts: rows.iter().map(|&row| self.counts[row]).collect(),
             units,
             found: Found::default(),
+            idle: Idle::default(),
         }
     }
 
@@ -80,16 +108,22 @@ impl Table {
         if let Some(ends) = &self.units {
             return self.unit_sum(density, look, scale, ends, add);
         }
+        let sparse = look.sparse(density);
         let part = |blocks: Vec<usize>| {
             let mut reader = Reader::new(density, look, false, Some(&self.found));
             let mut vectors = look.working_memory();
-            let mut integers = vec![0; coordinates * BLOCK];
+            let mut memory = Memory::default();
             let mut sum = vec![0; coordinates];
             for start in blocks {
                 let (columns, counts) = self.block(start);
-                let rows = reader.rows(&columns, counts.len(), start);
-                let vectors = look.vectors(rows, counts.len(), &mut vectors);
-                scale.add_clipped(vectors, counts, &mut integers, &mut sum);
+                let gradients = match &sparse {
+                    Some(sparse) => reader.parts(&columns, counts.len(), sparse),
+                    None => {
+                        let rows = reader.rows(&columns, counts.len(), start);
+                        Gradients::whole(look.vectors(rows, counts.len(), &mut vectors))
+                    }
+                };
+                scale.add_clipped(gradients, counts, &mut memory, &mut sum);
             }
             sum
         };
@@ -147,25 +181,21 @@ impl Table {
         merged(self.tasks(), part, merge).unwrap_or_default()
     }
 
-    /// The log-likelihood (nats) and its gradient with respect to the interface, exact.
-    pub fn exact(&self, density: &Density, theta: &[f64]) -> (f64, Vec<f64>) {
+    /// The log-likelihood (nats) and its gradient with respect to the interface `z`, exact.
+    pub fn exact(&self, density: &Density, z: &[f64]) -> (f64, Vec<f64>) {
         let program = density.row_program();
-        let z = density.interface(theta).z;
         let part = |blocks: Vec<usize>| {
-            let mut scratch = program.scratch(&z, 0);
+            let mut scratch = self.idle.take(program, z);
             let mut gradient = vec![0.0; z.len()];
             let mut total = CompensatedSum::default();
             for start in blocks {
                 let (columns, counts) = self.block(start);
                 program.forward(&columns, counts.len(), &mut scratch);
                 let terms = program.output(0, &columns, counts.len(), &scratch);
-                for (&term, &keep) in terms.iter().zip(counts) {
-                    if keep {
-                        total.add(term);
-                    }
-                }
+                total.add_all(terms, counts);
                 program.add_interface_gradient(&columns, counts, &mut scratch, &mut gradient);
             }
+            self.idle.put(scratch);
             (total, gradient)
         };
         let merge = |(mut total, mut gradient): (CompensatedSum, Vec<f64>),
@@ -231,6 +261,18 @@ impl CompensatedSum {
         self.sum = next;
     }
 
+    /// Adds the terms that count.
+    fn add_all(&mut self, terms: &[f64], counts: &[bool]) {
+        let (sums, lost) = sums_by_lanes(terms, counts);
+        for (sum, lost) in sums.into_iter().zip(lost) {
+            self.add(sum);
+            // An infinite sum has no rounding to compensate.
+            if sum.is_finite() {
+                self.lost += lost;
+            }
+        }
+    }
+
     pub fn value(self) -> f64 {
         // An infinite sum has no rounding to compensate.
         if self.sum.is_finite() {
@@ -238,5 +280,31 @@ impl CompensatedSum {
         } else {
             self.sum
         }
+    }
+}
+
+/// Terms that are added together.
+const LANES: usize = 16;
+
+vectorised! {
+    /// The sums of the terms that count, in parts, and what rounding has taken from each (Knuth
+    /// 1969).
+    fn sums_by_lanes(terms: &[f64], counts: &[bool]) -> ([f64; LANES], [f64; LANES]) {
+        let (mut sums, mut lost) = ([0.0; LANES], [0.0; LANES]);
+        for start in (0..terms.len()).step_by(LANES) {
+            let mut tile = [0.0; LANES];
+            let lanes = terms[start..].iter().zip(&counts[start..]);
+            for (term, (&own, &counts)) in tile.iter_mut().zip(lanes) {
+                *term = if counts { own } else { 0.0 };
+            }
+            for lane in 0..LANES {
+                let (before, term) = (sums[lane], tile[lane]);
+                let sum: f64 = before + term;
+                let kept = sum - before;
+                lost[lane] += (before - (sum - kept)) + (term - kept);
+                sums[lane] = sum;
+            }
+        }
+        (sums, lost)
     }
 }

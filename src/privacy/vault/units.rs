@@ -21,7 +21,7 @@ use std::ops::Range;
 use super::table::{BLOCKS_PER_TASK, Table, merged};
 use crate::density::{BLOCK, Density};
 use crate::privacy::expected::Reader;
-use crate::privacy::gradient::GradientScale;
+use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::penalty::{quantise, within_lattice};
 use crate::privacy::rows::Units;
 use crate::privacy::statistic::Look;
@@ -150,7 +150,7 @@ struct Lanes<'a> {
     /// The rounding errors of the additions.
     lost: Vec<f64>,
     vectors: Vec<f64>,
-    integers: Vec<i64>,
+    memory: Memory,
     total: Vec<i128>,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Lanes<'a> {
             sums: vec![0.0; look.summed_coordinates() * BLOCK],
             lost: vec![0.0; look.summed_coordinates() * BLOCK],
             vectors: look.working_memory(),
-            integers: vec![0; look.coordinates() * BLOCK],
+            memory: Memory::default(),
             total: vec![0; look.coordinates()],
         }
     }
@@ -192,9 +192,9 @@ impl<'a> Lanes<'a> {
         }
         let vectors = self.look.vectors(&self.sums, self.used, &mut self.vectors);
         self.scale.add_clipped(
-            vectors,
+            Gradients::whole(vectors),
             &ALL[..self.used],
-            &mut self.integers,
+            &mut self.memory,
             &mut self.total,
         );
         self.sums.fill(0.0);

@@ -19,11 +19,12 @@ impl ExactOracle<'_> {
     /// Log posterior density (unconstrained scale, nats, normalised except for the
     /// evidence) and its gradient.
     pub fn log_density(&self, theta: &[f64]) -> (f64, Vec<f64>) {
-        let (log_likelihood, mut adjoint) = self.vault.exact(theta, self.permission);
+        let evaluated = self.density().evaluated(theta);
+        let (log_likelihood, mut adjoint) = self.vault.exact_at(&evaluated.z(), self.permission);
         for a in &mut adjoint {
             *a *= self.temperature;
         }
-        let (log_prior, gradient) = self.density().pull_back(theta, &adjoint);
+        let (log_prior, gradient) = evaluated.pull_back(&adjoint);
         (log_prior + self.temperature * log_likelihood, gradient)
     }
 }
