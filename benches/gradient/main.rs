@@ -97,7 +97,7 @@ impl Case {
         let model = self.model();
         let rows = Rows::from_columns(&model.columns, self.columns.clone(), OnBadRows::Error);
         let rows = rows.unwrap_or_else(|e| panic!("the data fit: {e}"));
-        Vault::new(Density::new(model), rows)
+        Vault::new(Density::new(model), rows).unwrap()
     }
 
     fn frame(&self, axes: Option<&[f64]>) -> Frame {
@@ -433,7 +433,7 @@ fn units(case: &Case, rows_of_unit: usize) {
     let rows = Rows::from_columns(&model.columns, case.columns.clone(), OnBadRows::Error)
         .and_then(|rows| rows.by_unit(&keys))
         .unwrap_or_else(|e| panic!("the data fit: {e}"));
-    let by_unit = Vault::new(Density::new(model), rows);
+    let by_unit = Vault::new(Density::new(model), rows).unwrap();
     let frame = case.frame(None);
     let scale = GradientScale::new(3.0, 2, 10.0).expect("a usable clip bound");
     let mut times = [Vec::new(), Vec::new()];

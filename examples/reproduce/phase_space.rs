@@ -219,7 +219,7 @@ fn oscillator() -> Result<Vault, Box<dyn Error>> {
         .map(|z| (z - mean) * (n / variance).sqrt())
         .collect();
     let rows = Rows::from_columns(&model.columns, vec![("y".into(), y)], OnBadRows::Error)?;
-    Ok(Vault::new(Density::new(model), rows))
+    Ok(Vault::new(Density::new(model), rows)?)
 }
 
 struct Cloud {

@@ -238,7 +238,7 @@ impl Posterior {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let start_sd = posterior.start_sd.unwrap_or(exact.mean_sd);
         Ok(Problem {
-            vault: Vault::new(Density::new(model), rows),
+            vault: Vault::new(Density::new(model), rows)?,
             reference: (0..REFERENCE_DRAWS)
                 .map(|_| (exact.draw)(&mut rng))
                 .collect(),

@@ -103,7 +103,7 @@ fn vault(houses: &[&House], prior: Prior) -> Result<Vault, Box<dyn Error>> {
         ("log_uppm_s".into(), column(|h| h.x[2])),
     ];
     let rows = Rows::from_columns(&model.columns, columns, OnBadRows::Error)?;
-    Ok(Vault::new(Density::new(model), rows))
+    Ok(Vault::new(Density::new(model), rows)?)
 }
 
 type Draws = Vec<Vec<f64>>;

@@ -102,7 +102,7 @@ impl Survey {
             .collect::<Result<_, _>>()?;
         let (truth, start_sds) = moments(&free);
         Ok(Problem {
-            vault: Vault::new(density, rows),
+            vault: Vault::new(density, rows)?,
             n,
             mean: moments(&reference).0,
             reference,

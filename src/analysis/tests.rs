@@ -327,7 +327,8 @@ fn budgets_of_units_and_of_records_are_not_mixed_up() {
     let nameless = Vault::new(
         Density::new(model()),
         rows.unwrap_or_else(|e| panic!("{e}")),
-    );
+    )
+    .unwrap();
     assert!(short(1.0).sample(&nameless, &of("record")).is_err());
     assert!(short(1.0).sample(&nameless, &of("person")).is_ok());
 }

@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let model = file.bind(arguments.constants.as_deref(), common)?;
     let points = read_points(&arguments.points)?;
     let rows = arguments.reading.load(&arguments.data, &model.columns)?;
-    let vault = Vault::new(Density::new(model), rows);
+    let vault = Vault::new(Density::new(model), rows).map_err(Failure::input)?;
     say_always("NOT PRIVATE: these values depend exactly on the data");
     let mut answers = Vec::new();
     for (i, point) in points.iter().enumerate() {

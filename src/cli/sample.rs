@@ -354,7 +354,7 @@ impl SampleCommand<'_> {
         let session = sources.ledger.as_ref().map(Session::open).transpose()?;
         set_threads(sources.threads)?;
         let rows = sources.reading.load(&sources.data, &model.columns)?;
-        let vault = Vault::new(Density::new(model), rows);
+        let vault = Vault::new(Density::new(model), rows).map_err(Failure::input)?;
         let algorithm = self.analysis.sampler()?;
         let n_is_private = algorithm.is_private() && !sources.relation.n_is_public();
         if vault.n() == 0 && !n_is_private {

@@ -951,8 +951,13 @@ vectorised! {
 impl Density {
     /// The columns that a law reads, in the order of [`Law::columns`], from the declared ones.
     pub(crate) fn columns_of_law(&self, raw: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        let sources = compiled(&self.model).1;
-        sources.into_iter().map(|c| raw[c].clone()).collect()
+        let sources = self.places_of_law().into_iter();
+        sources.map(|c| raw[c].clone()).collect()
+    }
+
+    /// The places of these columns in the declaration.
+    pub(crate) fn places_of_law(&self) -> Vec<usize> {
+        compiled(&self.model).1
     }
 }
 

@@ -81,6 +81,40 @@ impl Evaluated<'_> {
     }
 }
 
+/// Computes what depends only on records, a block of them at a time.
+pub(crate) struct Loading<'a> {
+    program: &'a RowProgram,
+    scratch: Scratch,
+    /// The raw columns that are read.
+    sources: Vec<usize>,
+}
+
+impl Loading<'_> {
+    pub fn new(density: &Density) -> Loading<'_> {
+        let program = &density.loading;
+        let source = |&id: &PrivateId| match density.model.graphs.private.node(id).op {
+            PrivateOp::Column(c) => c as usize,
+            _ => unreachable!("only raw columns are passed in"),
+        };
+        Loading {
+            program,
+            scratch: program.scratch(&[], 0),
+            sources: program.columns().iter().map(source).collect(),
+        }
+    }
+
+    /// Calls `take` with each column of the row program, by its place there, and last with the
+    /// constant parts of the log-likelihoods. `raw`: the declared columns of at most [`BLOCK`]
+    /// records.
+    pub fn load(&mut self, raw: &[&[f64]], rows: usize, mut take: impl FnMut(usize, &[f64])) {
+        let block: Vec<&[f64]> = self.sources.iter().map(|&c| raw[c]).collect();
+        self.program.forward(&block, rows, &mut self.scratch);
+        for root in 0..self.program.outputs() {
+            take(root, self.program.output(root, &block, rows, &self.scratch));
+        }
+    }
+}
+
 impl Density {
     pub fn new(model: Model) -> Density {
         let order = model.needed_private_nodes(&[model.likelihood]);
@@ -135,33 +169,26 @@ impl Density {
     ///
     /// `raw` holds the declared columns, `[columns][n]`, in declaration order.
     pub fn load_columns(&self, raw: &[Vec<f64>], n: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
-        let wanted = self.rows.columns().len() + 1;
-        let mut derived = vec![Vec::with_capacity(n); wanted];
-        let mut scratch = self.loading.scratch(&[], 0);
-        let sources: Vec<usize> = self
-            .loading
-            .columns()
-            .iter()
-            .map(|&id| match self.model.graphs.private.node(id).op {
-                PrivateOp::Column(c) => c as usize,
-                _ => unreachable!("only raw columns are passed in"),
-            })
-            .collect();
-        let mut start = 0;
-        while start < n {
+        let mut derived = vec![Vec::with_capacity(n); self.rows.columns().len() + 1];
+        let mut loading = Loading::new(self);
+        for start in (0..n).step_by(BLOCK) {
             let rows = BLOCK.min(n - start);
-            let block: Vec<&[f64]> = sources
-                .iter()
-                .map(|&c| &raw[c][start..start + rows])
-                .collect();
-            self.loading.forward(&block, rows, &mut scratch);
-            for (root, column) in derived.iter_mut().enumerate() {
-                column.extend_from_slice(self.loading.output(root, &block, rows, &scratch));
-            }
-            start += rows;
+            let block: Vec<&[f64]> = raw.iter().map(|c| &c[start..start + rows]).collect();
+            loading.load(&block, rows, |k, values| {
+                derived[k].extend_from_slice(values)
+            });
         }
         let constant = derived.pop().unwrap_or_default();
         (derived, constant)
+    }
+
+    /// The columns of the row program: those that are raw by their place in the declaration.
+    pub(crate) fn raw_columns(&self) -> Vec<Option<usize>> {
+        let raw = |&id: &PrivateId| match self.model.graphs.private.node(id).op {
+            PrivateOp::Column(c) => Some(c as usize),
+            _ => None,
+        };
+        self.rows.columns().iter().map(raw).collect()
     }
 
     /// Every record's gradient of its log-likelihood, one after the other, `dimension`

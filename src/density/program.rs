@@ -285,6 +285,11 @@ impl RowProgram {
         self.sweep(columns, rows, scratch, false);
     }
 
+    /// The number of roots.
+    pub fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
     /// The values of a root after a forward sweep.
     pub fn output<'a>(
         &self,

@@ -8,6 +8,7 @@ use super::load::{
     read_csv, without_zero_fraction,
 };
 use super::rows::{BadCell, Cell, Domain, Rows, RowsBuilder, is_missing};
+use super::store::Spilling;
 use super::vault::Vault;
 use crate::density::Density;
 use crate::model::{Model, RecordColumn};
@@ -268,7 +269,7 @@ impl PrivateData {
     /// No message contains a value.
     pub fn bind(&self, model: &Model) -> Result<Vault, LoadError> {
         let rows = self.rows(&model.columns)?;
-        let vault = Vault::new(Density::new(model.clone()), rows);
+        let vault = Vault::new(Density::new(model.clone()), rows)?;
         Ok(vault.with_unit(self.unit.clone()))
     }
 
@@ -303,7 +304,7 @@ impl PrivateData {
             None => None,
         };
         let n = common_length(given)?;
-        let mut rows = RowsBuilder::new(columns, self.on_bad_rows);
+        let mut rows = RowsBuilder::new(columns, self.on_bad_rows, Spilling::never());
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut keys = Vec::new();
         for i in 0..n {
@@ -334,7 +335,7 @@ impl PrivateData {
                 keys.push(*numbers.entry(key).or_insert(next));
             }
         }
-        let rows = rows.finish();
+        let rows = rows.finish().map_err(LoadErrorKind::NoRoom)?;
         match &self.unit {
             None => Ok(rows),
             Some(_) => rows.by_unit(&keys),

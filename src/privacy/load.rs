@@ -26,6 +26,7 @@ pub(super) use header::{dotted, header_names};
 pub use survey::{ColumnSurvey, Places, Survey, survey_csv};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
+use super::store::Spilling;
 use crate::model::RecordColumn;
 use std::path::Path;
 pub(super) use table::{EXPECTED_UNIT, without_zero_fraction};
@@ -93,7 +94,7 @@ pub fn read_csv(
     reading: &Reading,
 ) -> Result<Rows, LoadError> {
     let mut table = Table::open(path, columns, reading)?;
-    let mut rows = RowsBuilder::new(columns, reading.on_bad_rows);
+    let mut rows = RowsBuilder::new(columns, reading.on_bad_rows, Spilling::never());
     let mut owners = Owners::default();
     let mut keys = Vec::new();
     while table.advance()? {
@@ -123,7 +124,7 @@ pub fn read_csv(
         }
         keys.extend(owner.flatten());
     }
-    let rows = rows.finish();
+    let rows = rows.finish().map_err(LoadErrorKind::NoRoom)?;
     match reading.unit {
         None => Ok(rows),
         Some(_) => rows.by_unit(&keys),

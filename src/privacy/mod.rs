@@ -23,6 +23,7 @@ pub mod penalty;
 mod randomness;
 mod rows;
 mod statistic;
+mod store;
 mod subsampling;
 mod vault;
 

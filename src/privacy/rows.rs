@@ -19,17 +19,30 @@ mod unit;
 pub(super) use domain::{Cell, Domain, is_missing};
 pub(super) use unit::Units;
 
+use std::io;
+
 use super::load::OnBadRows;
+use super::store::{Spilling, Store, StoreBuilder};
 use crate::model::RecordColumn;
 
 /// The rows of one private table. See the module's notes on who may read them.
 pub struct Rows {
-    /// Per declared column, in declaration order, its value in each row.
-    columns: Vec<Vec<f64>>,
+    /// The declared columns, in declaration order.
+    store: Store,
     /// Per row: whether a value that the model uses is missing.
     missing: Vec<bool>,
     /// How rows share units; `None` where each row is a unit.
     units: Option<Units>,
+    /// Where more columns may go.
+    spilling: Spilling,
+}
+
+/// The parts of [`Rows`], for the vault.
+pub(super) struct Parts {
+    pub store: Store,
+    pub missing: Vec<bool>,
+    pub units: Option<Units>,
+    pub spilling: Spilling,
 }
 
 impl Rows {
@@ -40,17 +53,30 @@ impl Rows {
         units.map_or(self.missing.len(), |units| units.count)
     }
 
+    pub(super) fn into_parts(self) -> Parts {
+        Parts {
+            store: self.store,
+            missing: self.missing,
+            units: self.units,
+            spilling: self.spilling,
+        }
+    }
+
+    /// Per declared column, in declaration order, its value in each row.
+    pub(super) fn columns(&self) -> Vec<Vec<f64>> {
+        (0..self.store.columns())
+            .map(|c| self.store.column(c))
+            .collect()
+    }
+
     /// How rows share units; `None` where each row is a unit.
+    #[cfg(test)]
     pub(super) fn units(&self) -> Option<&Units> {
         self.units.as_ref()
     }
 
-    /// Per declared column, in declaration order, its value in each row.
-    pub(super) fn columns(&self) -> &[Vec<f64>] {
-        &self.columns
-    }
-
     /// Per row, whether it is masked: it adds nothing to any sum.
+    #[cfg(test)]
     pub(super) fn missing(&self) -> &[bool] {
         &self.missing
     }
@@ -66,12 +92,16 @@ pub(super) struct RowsBuilder {
     domains: Vec<(usize, Domain)>,
     placeholders: Vec<f64>,
     row: Vec<f64>,
-    columns: Vec<Vec<f64>>,
+    store: StoreBuilder,
     missing: Vec<bool>,
 }
 
 impl RowsBuilder {
-    pub(super) fn new(columns: &[RecordColumn], on_bad_rows: OnBadRows) -> RowsBuilder {
+    pub(super) fn new(
+        columns: &[RecordColumn],
+        on_bad_rows: OnBadRows,
+        spilling: Spilling,
+    ) -> RowsBuilder {
         let placeholders: Vec<f64> = columns
             .iter()
             .map(|column| Domain::new(column).placeholder())
@@ -86,7 +116,7 @@ impl RowsBuilder {
                 .collect(),
             row: placeholders.clone(),
             placeholders,
-            columns: vec![Vec::new(); columns.len()],
+            store: StoreBuilder::new(columns.len(), spilling),
             missing: Vec::new(),
         }
     }
@@ -116,12 +146,17 @@ impl RowsBuilder {
         self.add(true);
     }
 
-    pub(super) fn finish(self) -> Rows {
-        Rows {
-            columns: self.columns,
+    /// # Errors
+    ///
+    /// There is no room for the rows.
+    pub(super) fn finish(self) -> io::Result<Rows> {
+        let (store, spilling) = self.store.finish()?;
+        Ok(Rows {
+            store,
             missing: self.missing,
             units: None,
-        }
+            spilling,
+        })
     }
 
     fn add(&mut self, missing: bool) {
@@ -130,9 +165,7 @@ impl RowsBuilder {
         } else {
             &self.row
         };
-        for (column, &value) in self.columns.iter_mut().zip(row) {
-            column.push(value);
-        }
+        self.store.push(row);
         self.missing.push(missing);
     }
 }

@@ -75,14 +75,14 @@ impl Grouped {
             .rows(&density)
             .by_unit(&self.keys)
             .unwrap_or_else(|e| panic!("{e}"));
-        Vault::new(density, rows)
+        Vault::new(density, rows).unwrap()
     }
 
     /// The mutant: every row is a unit of its own.
     fn vault_by_row(&self, source: &str) -> Vault {
         let density = density(source);
         let rows = self.rows(&density);
-        Vault::new(density, rows)
+        Vault::new(density, rows).unwrap()
     }
 }
 

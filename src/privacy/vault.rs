@@ -10,13 +10,15 @@ pub use charge::{Charge, ReleaseError};
 use charge::Mechanism;
 use table::{CompensatedSum, Table};
 
+use super::load::{LoadError, LoadErrorKind};
 use super::noisy::Noisy;
 use super::not_private::NotPrivate;
 use super::penalty::PenaltyQuery;
 use super::randomness::PrivateRng;
-use super::rows::Rows;
+use super::rows::{Parts, Rows};
+use super::store::{Columns, StoreBuilder};
 use super::subsampling::Subsampling;
-use crate::density::Density;
+use crate::density::{BLOCK, Density, Loading};
 use crate::model::Model;
 
 /// The private data, behind a single interface.
@@ -45,27 +47,74 @@ pub struct LogRatio {
 
 impl Vault {
     /// Loads the rows. Everything that depends only on the record is computed here, once.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for what is computed.
     #[doc(hidden)]
-    pub fn new(density: Density, rows: Rows) -> Vault {
-        let missing = rows.missing();
-        let (mut columns, constants) = density.load_columns(rows.columns(), missing.len());
-        columns.extend(density.columns_of_law(rows.columns()));
-        let mut counts = Vec::with_capacity(missing.len());
+    pub fn new(density: Density, rows: Rows) -> Result<Vault, LoadError> {
+        let n = rows.n();
+        let Parts {
+            store,
+            missing: mut counts,
+            units,
+            spilling,
+        } = rows.into_parts();
+        let of_program = density.raw_columns();
+        let computed = of_program.iter().filter(|column| column.is_none()).count();
+        let mut derived = StoreBuilder::new(computed, spilling);
         let mut constant = CompensatedSum::default();
-        for (&missing, &c) in missing.iter().zip(&constants) {
-            // A record outside the support has likelihood zero everywhere: its
-            // ratio and its gradient are zero.
-            counts.push(!missing && c.is_finite());
-            if !missing {
-                constant.add(c);
-            }
+        let mut loading = Loading::new(&density);
+        let all: Vec<(usize, usize)> = (0..store.columns()).map(|c| (0, c)).collect();
+        let raw = Columns::new(vec![store], &all);
+        let mut window = raw.window();
+        let mut values = vec![Vec::with_capacity(BLOCK); computed];
+        for start in (0..counts.len()).step_by(BLOCK) {
+            let counts = &mut counts[start..];
+            let rows = BLOCK.min(counts.len());
+            values.iter_mut().for_each(Vec::clear);
+            let mut next = values.iter_mut();
+            loading.load(&window.rows(start..start + rows), rows, |k, column| {
+                match of_program.get(k) {
+                    Some(Some(_)) => {}
+                    Some(None) => {
+                        if let Some(values) = next.next() {
+                            values.extend_from_slice(column);
+                        }
+                    }
+                    None => {
+                        for (counts, &c) in counts.iter_mut().zip(column) {
+                            // A record outside the support has likelihood zero everywhere: its
+                            // ratio and its gradient are zero.
+                            let missing = std::mem::replace(counts, !*counts && c.is_finite());
+                            if !missing {
+                                constant.add(c);
+                            }
+                        }
+                    }
+                }
+            });
+            derived.push_block(rows, values.iter().map(Vec::as_slice));
         }
-        let units = rows.units().map(|units| {
-            let ends = units::keep(units, &counts, &mut columns);
+        drop(window);
+        let (derived, _) = derived.finish().map_err(LoadErrorKind::NoRoom)?;
+        let mut places = 0..;
+        let of_program = of_program.into_iter().map(|column| match column {
+            Some(column) => (0, column),
+            None => (1, places.next().unwrap_or_default()),
+        });
+        let of_law = density
+            .places_of_law()
+            .into_iter()
+            .map(|column| (0, column));
+        let order: Vec<(usize, usize)> = of_program.chain(of_law).collect();
+        let mut columns = raw.with(derived, &order);
+        let units = units.map(|units| {
+            let ends = units::keep(&units, &counts, &mut columns);
             counts = vec![true; ends.last().copied().unwrap_or(0)];
             ends
         });
-        Vault {
+        Ok(Vault {
             density,
             table: Table {
                 columns,
@@ -74,10 +123,10 @@ impl Vault {
                 found: Default::default(),
                 idle: Default::default(),
             },
-            n: rows.n(),
+            n,
             constant: constant.value(),
             unit: None,
-        }
+        })
     }
 
     pub(super) fn with_unit(self, unit: Option<String>) -> Vault {
@@ -113,6 +162,17 @@ impl Vault {
         self.n
     }
 
+    /// # Errors
+    ///
+    /// Rows could not be read back from the file that they were put into: what was computed since
+    /// is not to be used.
+    pub(crate) fn intact(&self) -> Result<(), ReleaseError> {
+        match self.table.columns.failure() {
+            None => Ok(()),
+            Some(reason) => Err(ReleaseError::Rows(reason.to_string())),
+        }
+    }
+
     /// The sum of the records' clipped log-likelihood ratios between two
     /// points, plus noise. Where rows share units, a record here is a unit, whose
     /// log-likelihood is the sum over its rows.
@@ -144,6 +204,7 @@ impl Vault {
         #[cfg(test)]
         let noise = crate::planted::noise(vec![noise], query.noise(), rng)[0];
         let sum = self.clipped_log_ratio_sum(from, to, temperature, query);
+        self.intact()?;
         Ok(Noisy::new(LogRatio {
             penalised: query.penalised_ratio(sum, noise),
             sigma: query.sigma(),

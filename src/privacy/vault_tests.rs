@@ -105,7 +105,7 @@ pub(super) fn vault(source: &str, data: &[Vec<f64>]) -> Vault {
         .map(|((name, ..), values)| (name, values.clone()))
         .collect();
     let rows = Rows::from_columns(&density.model().columns, named, OnBadRows::Error);
-    Vault::new(density, rows.unwrap_or_else(|e| panic!("{e}")))
+    Vault::new(density, rows.unwrap_or_else(|e| panic!("{e}"))).unwrap()
 }
 
 pub(super) fn point(rng: &mut Lcg, dimension: usize) -> Vec<f64> {
@@ -480,7 +480,7 @@ fn gradients_in_parts_are_those_of_whole_vectors() {
     let names = ["y", "g", "h"].map(str::to_owned);
     let named = names.into_iter().zip(columns).collect();
     let rows = Rows::from_columns(&density.model().columns, named, OnBadRows::Error).unwrap();
-    let vault = Vault::new(density, rows);
+    let vault = Vault::new(density, rows).unwrap();
     let scale = GradientScale::new(clip, 2, 10.0).unwrap();
     let found = vault.clipped_statistic(&look, &scale, NotPrivate::acknowledged());
     for (found, expected) in found.iter().zip(expected) {

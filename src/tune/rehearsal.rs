@@ -64,7 +64,7 @@ impl Target {
         let columns = model.columns.iter().zip(&scene.raw);
         let columns = columns.map(|(c, values)| (c.name.clone(), values.clone()));
         let rows = Rows::from_columns(&model.columns, columns.collect(), OnBadRows::Skip)?;
-        let vault = Vault::new(Density::new(model.clone()), rows);
+        let vault = Vault::new(Density::new(model.clone()), rows)?;
         let nuts = lookup("nuts").ok_or(TuneError::NotTuned("nuts"))?;
         let run = NonPrivateRun {
             request: PlanRequest {

@@ -839,7 +839,7 @@ fn a_child_that_tells_of_its_releases() {
         ),
     ];
     let rows = Rows::from_columns(&model.columns, columns, OnBadRows::Error).unwrap();
-    let vault = Vault::new(Density::new(model), rows);
+    let vault = Vault::new(Density::new(model), rows).unwrap();
     let plan = Plan::new(PlanRequest {
         chains: 2,
         iterations: Iterations::Fixed(40),

@@ -189,6 +189,10 @@ pub enum LoadErrorKind {
         batch: usize,
     },
 
+    /// More than may be in memory, and no file for the rest, or none that can be written.
+    #[error("there is no room for the rows: {0}")]
+    NoRoom(std::io::Error),
+
     #[error("{}", bad_row(origin, *position, column.as_deref(), expected))]
     BadRow {
         origin: Origin,

@@ -2,6 +2,7 @@
 
 use super::Rows;
 use crate::privacy::load::{LoadError, LoadErrorKind};
+use crate::privacy::store::{Spilling, StoreBuilder};
 use std::cmp::Ordering;
 
 /// How rows are grouped into units: a unit's rows are contiguous.
@@ -34,12 +35,19 @@ impl Rows {
             }
             .into());
         }
+        let columns = self.columns();
+        let compare = |a: usize, b: usize| {
+            (columns.iter())
+                .map(|column| column[a].total_cmp(&column[b]))
+                .find(|order| order.is_ne())
+                .unwrap_or(Ordering::Equal)
+        };
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by(|&a, &b| {
             keys[a]
                 .cmp(&keys[b])
                 .then_with(|| self.missing[a].cmp(&self.missing[b]))
-                .then_with(|| self.compare(a, b))
+                .then_with(|| compare(a, b))
         });
         let mut units = Units {
             count: 0,
@@ -55,24 +63,19 @@ impl Rows {
             }
         }
         order.retain(|&row| !self.missing[row]);
-        let columns = self
-            .columns
-            .iter()
-            .map(|column| order.iter().map(|&row| column[row]).collect())
-            .collect();
+        let mut store = StoreBuilder::new(columns.len(), Spilling::never());
+        let mut row = Vec::with_capacity(columns.len());
+        for &number in &order {
+            row.clear();
+            row.extend(columns.iter().map(|column| column[number]));
+            store.push(&row);
+        }
+        let (store, spilling) = store.finish().map_err(LoadErrorKind::NoRoom)?;
         Ok(Rows {
-            columns,
+            store,
             missing: vec![false; kept],
             units: Some(units),
+            spilling,
         })
-    }
-
-    /// The order of two rows by their values.
-    fn compare(&self, a: usize, b: usize) -> Ordering {
-        self.columns
-            .iter()
-            .map(|column| column[a].total_cmp(&column[b]))
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal)
     }
 }

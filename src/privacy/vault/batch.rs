@@ -66,6 +66,7 @@ impl Vault {
         let sum = self.over_batch(subsampling, rng, |batch| {
             batch.clipped_sum(&self.density, look, scale)
         });
+        self.intact()?;
         Ok(self.released(&sum, 1, &noise, scale))
     }
 
@@ -96,6 +97,7 @@ impl Vault {
         let sum = self.over_batch(Subsampling::All, rng, |batch| {
             batch.clipped_sum(&self.density, look, scale)
         });
+        self.intact()?;
         Ok(self.released(&sum, times.get(), &noise, scale))
     }
 
@@ -180,6 +182,7 @@ impl Vault {
         let sum = self.over_batch(query.subsampling(), rng, |batch| {
             self.batch_penalty_sum(batch, [from, to], query)
         });
+        self.intact()?;
         Ok(Noisy::new(LogRatio {
             penalised: query.penalised(sum, noise),
             sigma: query.sigma(),
@@ -205,6 +208,7 @@ impl Vault {
         let moments = self.over_batch(Subsampling::FixedSize(scale.size()), rng, |batch| {
             self.barker_moments(batch, [from, to], scale)
         });
+        self.intact()?;
         let (mean, sigma) = scale.release(&moments);
         let noise = DiscreteGaussian::new(sigma)?.sample(rng);
         Ok(Noisy::new(scale.real(mean + i128::from(noise))))

@@ -47,6 +47,10 @@ pub enum ReleaseError {
     NoSuchLine { line: usize, lines: usize },
     #[error(transparent)]
     Noise(#[from] NoiseError),
+    #[error(
+        "the rows can no longer be read from the file beside memory that they were put into: {0}; look after the disk, then go on with `--resume`"
+    )]
+    Rows(String),
 }
 
 /// A sum and its noise, in lattice units.

@@ -11,17 +11,18 @@ use crate::privacy::expected::{Found, Reader};
 use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::penalty::quantise;
 use crate::privacy::statistic::Look;
+use crate::privacy::store::{Columns, SEGMENT};
 use crate::privacy::subsampling::Batch;
 
-/// Blocks per unit of parallel work. Fixed, so that float sums of the
+/// Blocks per unit of parallel work: those of a stored segment. Fixed, so that float sums of the
 /// non-private path do not depend on the number of threads either.
-pub(super) const BLOCKS_PER_TASK: usize = 16;
+pub(super) const BLOCKS_PER_TASK: usize = SEGMENT / BLOCK;
 
 /// The columns that the row program and the law of the outcomes read, and which rows belong
 /// together.
 pub(super) struct Table {
-    /// `[columns][rows]`: those of the row program, then those of the law.
-    pub columns: Vec<Vec<f64>>,
+    /// Those of the row program, then those of the law.
+    pub columns: Columns,
     /// Which records have a likelihood: false for missing values and for
     /// records that are impossible under every parameter.
     pub counts: Vec<bool>,
@@ -74,11 +75,7 @@ impl Table {
             }
         };
         Table {
-            columns: self
-                .columns
-                .iter()
-                .map(|column| rows.iter().map(|&row| column[row]).collect())
-                .collect(),
+            columns: self.columns.gathered(rows.iter().copied()),
             counts: rows.iter().map(|&row| self.counts[row]).collect(),
             units,
             found: Found::default(),
@@ -110,12 +107,14 @@ impl Table {
         }
         let sparse = look.sparse(density);
         let part = |blocks: Vec<usize>| {
+            let mut window = self.columns.window();
             let mut reader = Reader::new(density, look, false, Some(&self.found));
             let mut vectors = look.working_memory();
             let mut memory = Memory::default();
             let mut sum = vec![0; coordinates];
             for start in blocks {
-                let (columns, counts) = self.block(start);
+                let counts = self.counts_of_block(start);
+                let columns = window.rows(start..start + counts.len());
                 let gradients = match &sparse {
                     Some(sparse) => reader.parts(&columns, counts.len(), sparse),
                     None => {
@@ -156,11 +155,13 @@ impl Table {
         }
         let program = density.row_program();
         let part = |blocks: Vec<usize>| {
+            let mut window = self.columns.window();
             let mut at_from = program.scratch(&z_from, 0);
             let mut at_to = program.scratch(&z_to, 0);
             let mut sum = S::default();
             for start in blocks {
-                let (columns, counts) = self.block(start);
+                let counts = self.counts_of_block(start);
+                let columns = window.rows(start..start + counts.len());
                 let rows = counts.len();
                 program.forward(&columns, rows, &mut at_from);
                 program.forward(&columns, rows, &mut at_to);
@@ -185,11 +186,13 @@ impl Table {
     pub fn exact(&self, density: &Density, z: &[f64]) -> (f64, Vec<f64>) {
         let program = density.row_program();
         let part = |blocks: Vec<usize>| {
+            let mut window = self.columns.window();
             let mut scratch = self.idle.take(program, z);
             let mut gradient = vec![0.0; z.len()];
             let mut total = CompensatedSum::default();
             for start in blocks {
-                let (columns, counts) = self.block(start);
+                let counts = self.counts_of_block(start);
+                let columns = window.rows(start..start + counts.len());
                 program.forward(&columns, counts.len(), &mut scratch);
                 let terms = program.output(0, &columns, counts.len(), &scratch);
                 total.add_all(terms, counts);
@@ -221,10 +224,8 @@ impl Table {
             .collect()
     }
 
-    fn block(&self, start: usize) -> (Vec<&[f64]>, &[bool]) {
-        let end = (start + BLOCK).min(self.counts.len());
-        let columns = self.columns.iter().map(|c| &c[start..end]).collect();
-        (columns, &self.counts[start..end])
+    fn counts_of_block(&self, start: usize) -> &[bool] {
+        &self.counts[start..(start + BLOCK).min(self.counts.len())]
     }
 }
 

@@ -25,11 +25,12 @@ use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::penalty::{quantise, within_lattice};
 use crate::privacy::rows::Units;
 use crate::privacy::statistic::Look;
+use crate::privacy::store::Columns;
 
 const ALL: [bool; BLOCK] = [true; BLOCK];
 
 /// Drops rows for which `counts` is false. Units that lose all their rows are still counted.
-pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut [Vec<f64>]) -> Vec<usize> {
+pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut Columns) -> Vec<usize> {
     let mut ends = Vec::with_capacity(units.ends.len());
     let (mut start, mut kept) = (0, 0);
     for &end in &units.ends {
@@ -40,12 +41,9 @@ pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut [Vec<f64>]) -> 
         }
         start = end;
     }
-    for column in columns {
-        let mut row = 0;
-        column.retain(|_| {
-            row += 1;
-            counts[row - 1]
-        });
+    if counts.contains(&false) {
+        let rows: Vec<usize> = (0..counts.len()).filter(|&row| counts[row]).collect();
+        *columns = columns.gathered(rows.into_iter());
     }
     ends
 }
@@ -61,13 +59,14 @@ impl Table {
         add: impl Fn(Vec<i128>, Vec<i128>) -> Vec<i128>,
     ) -> Vec<i128> {
         let part = |units: Range<usize>| {
+            let mut window = self.columns.window();
             let mut reader = Reader::new(density, look, true, Some(&self.found));
             let mut lanes = Lanes::new(look, scale);
             let rows = rows_of(&units, ends);
             let mut unit = units.start;
             for start in rows.clone().step_by(BLOCK) {
                 let count = BLOCK.min(rows.end - start);
-                let columns = self.columns_of(start..start + count);
+                let columns = window.rows(start..start + count);
                 let of_rows = reader.rows(&columns, count, start);
                 let mut row = 0;
                 while row < count {
@@ -106,6 +105,7 @@ impl Table {
     ) -> S {
         let program = density.row_program();
         let part = |units: Range<usize>| {
+            let mut window = self.columns.window();
             let mut at_from = program.scratch(z_from, 0);
             let mut at_to = program.scratch(z_to, 0);
             let rows = rows_of(&units, ends);
@@ -114,7 +114,7 @@ impl Table {
             let mut sum = S::default();
             for start in rows.clone().step_by(BLOCK) {
                 let count = BLOCK.min(rows.end - start);
-                let columns = self.columns_of(start..start + count);
+                let columns = window.rows(start..start + count);
                 program.forward(&columns, count, &mut at_from);
                 program.forward(&columns, count, &mut at_to);
                 let current = program.output(0, &columns, count, &at_from);
@@ -132,10 +132,6 @@ impl Table {
             sum
         };
         merged(tasks(ends), part, merge).unwrap_or_default()
-    }
-
-    fn columns_of(&self, rows: Range<usize>) -> Vec<&[f64]> {
-        self.columns.iter().map(|c| &c[rows.clone()]).collect()
     }
 }
 

@@ -590,7 +590,7 @@ fn draws_ask_and_lose_nothing(plan: &Plan) {
         vec![("y".into(), ys)],
         OnBadRows::Error,
     );
-    let vault = Vault::new(density, rows.unwrap());
+    let vault = Vault::new(density, rows.unwrap()).unwrap();
     let settings = PrivateSettings::new(0, 1, PrivateRng::from_insecure_seed(1));
     let keeper = Last {
         kept: Mutex::new(vec![None; 3]),

@@ -238,7 +238,8 @@ mod tests {
         .unwrap();
         let y = (0..200).map(|i| f64::from(i % 11) / 5.0 - 1.0).collect();
         let rows = Rows::from_columns(&model.columns, vec![("y".into(), y)], OnBadRows::Error);
-        let vault = Vault::new(Density::new(model), rows.unwrap_or_else(|e| panic!("{e}")));
+        let vault =
+            Vault::new(Density::new(model), rows.unwrap_or_else(|e| panic!("{e}"))).unwrap();
         let (clip, tau, temperature) = (40.0, 0.001, 0.25);
         // No budget has room for so little noise: settle the lines of an affordable
         // plan anew.

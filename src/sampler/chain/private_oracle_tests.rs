@@ -22,7 +22,7 @@ fn vault() -> Vault {
         vec![("y".into(), ys().collect())],
         OnBadRows::Error,
     );
-    Vault::new(Density::new(model), rows.unwrap())
+    Vault::new(Density::new(model), rows.unwrap()).unwrap()
 }
 
 fn ys() -> impl Iterator<Item = f64> {

@@ -32,7 +32,7 @@ fn vault(prior: &str) -> Vault {
         .collect();
     let columns = vec![("x".into(), x), ("y".into(), y)];
     let rows = Rows::from_columns(&model.columns, columns, OnBadRows::Error).unwrap();
-    Vault::new(Density::new(model), rows)
+    Vault::new(Density::new(model), rows).unwrap()
 }
 
 /// Irrational rotations, between -1 and 1: as good as random, and the same everywhere.
@@ -180,7 +180,7 @@ fn a_curved_posterior_does_not_throw_the_search_off() {
     let sd = 20.0 / n.sqrt();
     let columns = vec![("x".into(), x), ("y".into(), y)];
     let rows = Rows::from_columns(&model.columns, columns, OnBadRows::Error).unwrap();
-    let vault = Vault::new(Density::new(model), rows);
+    let vault = Vault::new(Density::new(model), rows).unwrap();
     for seed in 1..=8 {
         let (start, _) = learnt_with(&vault, &plan(Relation::Substitute, 3.0, 1.0), seed);
         let centre = start.frame().centre();

@@ -40,7 +40,7 @@ fn errors(source: &str, truth: &[(&str, f64)], n: usize, epsilon: f64, seed: u64
     };
     let plan = Plan::new(request).unwrap();
     let settings = PrivateSettings::new(0, seed, PrivateRng::from_insecure_seed(seed));
-    let vault = Vault::new(density, rows);
+    let vault = Vault::new(density, rows).unwrap();
     let meter = Meter::new(plan.events.clone());
     let chains = sample_privately(&vault, &plan, &meter, &settings, &()).unwrap();
     let draws: Vec<_> = chains.iter().flat_map(|chain| &chain.draws).collect();

@@ -21,7 +21,7 @@ fn vault() -> Vault {
         })
         .collect();
     let rows = Rows::from_columns(&model.columns, vec![("y".into(), y)], OnBadRows::Error);
-    Vault::new(Density::new(model), rows.unwrap())
+    Vault::new(Density::new(model), rows.unwrap()).unwrap()
 }
 
 /// Mean and variance of the draws.

@@ -166,7 +166,7 @@ mod tests {
         let ys: Vec<f64> = (0..100).map(|i| f64::from(i % 10) / 5.0).collect();
         let columns = vec![("y".into(), ys.clone())];
         let rows = Rows::from_columns(&model.columns, columns, OnBadRows::Error).unwrap();
-        let vault = Vault::new(Density::new(model), rows);
+        let vault = Vault::new(Density::new(model), rows).unwrap();
         let request = PlanRequest {
             algorithm: lookup("naive-sghmc").unwrap(),
             records: Some(100),

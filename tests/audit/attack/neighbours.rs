@@ -121,7 +121,7 @@ impl Table {
             None => rows,
             Some(units) => rows.by_unit(units).unwrap_or_else(|e| panic!("{e}")),
         };
-        Vault::new(Density::new(model.clone()), rows)
+        Vault::new(Density::new(model.clone()), rows).unwrap()
     }
 }
 

@@ -1,0 +1,624 @@
+//! Columns of numbers by segments of rows, each in the narrowest type that holds its values
+//! exactly, in memory or in a file.
+//!
+//! # Privacy
+//!
+//! The types, and so the sizes, depend on the values. They are used to read the values and for
+//! nothing else.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use crate::linear::vectorised;
+
+/// Rows that are stored, and read from a file, together.
+pub(super) const SEGMENT: usize = 4096;
+
+/// How much of a table is kept in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spilling {
+    /// The bytes of columns beyond which the rest goes into a file.
+    pub memory: u64,
+    /// The folder of that file; `None` where no file may be made.
+    pub folder: Option<PathBuf>,
+}
+
+impl Spilling {
+    /// All in memory.
+    pub fn never() -> Spilling {
+        Spilling {
+            memory: u64::MAX,
+            folder: None,
+        }
+    }
+}
+
+/// The columns of a table. Not `Debug`: it holds private values.
+pub(super) struct Store {
+    columns: usize,
+    rows: usize,
+    segments: Vec<Segment>,
+    spill: Option<Spill>,
+}
+
+/// A file for the segments that are not kept in memory: it has no name, so that it is gone when
+/// the program is.
+struct Spill {
+    file: File,
+    end: u64,
+    /// Why values read from here are not to be used.
+    failed: OnceLock<io::Error>,
+}
+
+struct Segment {
+    pieces: Vec<Piece>,
+    words: Words,
+}
+
+enum Words {
+    Memory(Box<[u64]>),
+    /// Their place in the file, in bytes, and their number.
+    File {
+        at: u64,
+        length: usize,
+    },
+}
+
+/// The values of a column in a segment.
+#[derive(Clone, Copy)]
+struct Piece {
+    stored: Stored,
+    /// The first of its words.
+    start: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Stored {
+    Constant(f64),
+    I8,
+    I16,
+    I32,
+    F32,
+    F64,
+}
+
+/// The words of a segment that were read last from a file.
+#[derive(Default)]
+pub(super) struct Buffer {
+    segment: Option<usize>,
+    words: Vec<u64>,
+}
+
+/// Whether all values are the same number, to the bit, in another type.
+macro_rules! fits {
+    ($values:expr, $kind:ty) => {
+        $values
+            .iter()
+            .all(|&x| f64::from(x as $kind).to_bits() == x.to_bits())
+    };
+}
+
+impl Stored {
+    fn narrowest(values: &[f64]) -> Stored {
+        let first = values.first().copied().unwrap_or_default();
+        if values.iter().all(|x| x.to_bits() == first.to_bits()) {
+            Stored::Constant(first)
+        } else if fits!(values, i8) {
+            Stored::I8
+        } else if fits!(values, i16) {
+            Stored::I16
+        } else if fits!(values, i32) {
+            Stored::I32
+        } else if fits!(values, f32) {
+            Stored::F32
+        } else {
+            Stored::F64
+        }
+    }
+
+    /// Bytes of a value.
+    fn size(self) -> usize {
+        match self {
+            Stored::Constant(_) => 0,
+            Stored::I8 => 1,
+            Stored::I16 => 2,
+            Stored::I32 | Stored::F32 => 4,
+            Stored::F64 => 8,
+        }
+    }
+
+    fn write(self, values: &[f64], words: &mut Vec<u64>) {
+        let start = words.len();
+        words.resize(start + (values.len() * self.size()).div_ceil(8), 0);
+        let words = &mut words[start..];
+        macro_rules! write_as {
+            ($kind:ty) => {
+                for (to, &x) in bytemuck::cast_slice_mut::<u64, $kind>(words)
+                    .iter_mut()
+                    .zip(values)
+                {
+                    *to = x as $kind;
+                }
+            };
+        }
+        match self {
+            Stored::Constant(_) => {}
+            Stored::I8 => write_as!(i8),
+            Stored::I16 => write_as!(i16),
+            Stored::I32 => write_as!(i32),
+            Stored::F32 => write_as!(f32),
+            Stored::F64 => write_as!(f64),
+        }
+    }
+
+    /// The values of some rows of the segment.
+    fn read(self, words: &[u64], rows: Range<usize>, out: &mut [f64]) {
+        match self {
+            Stored::Constant(x) => out.fill(x),
+            Stored::I8 => widen_i8(&bytemuck::cast_slice(words)[rows], out),
+            Stored::I16 => widen_i16(&bytemuck::cast_slice(words)[rows], out),
+            Stored::I32 => widen_i32(&bytemuck::cast_slice(words)[rows], out),
+            Stored::F32 => widen_f32(&bytemuck::cast_slice(words)[rows], out),
+            Stored::F64 => out.copy_from_slice(&bytemuck::cast_slice(words)[rows]),
+        }
+    }
+}
+
+macro_rules! widen {
+    ($name:ident, $kind:ty) => {
+        vectorised! {
+            fn $name(values: &[$kind], out: &mut [f64]) {
+                for (to, &x) in out.iter_mut().zip(values) {
+                    *to = f64::from(x);
+                }
+            }
+        }
+    };
+}
+
+widen!(widen_i8, i8);
+widen!(widen_i16, i16);
+widen!(widen_i32, i32);
+widen!(widen_f32, f32);
+
+impl Store {
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Values of a column as they are stored, where that is as `f64` in memory and in one segment.
+    fn plain(&self, column: usize, rows: &Range<usize>) -> Option<&[f64]> {
+        let number = rows.start / SEGMENT;
+        let start = number * SEGMENT;
+        if rows.end > start + SEGMENT {
+            return None;
+        }
+        let segment = self.segments.get(number)?;
+        let piece = segment.pieces[column];
+        match (&segment.words, piece.stored) {
+            (Words::Memory(words), Stored::F64) => {
+                let values: &[f64] = bytemuck::cast_slice(&words[piece.start..]);
+                values.get(rows.start - start..rows.end - start)
+            }
+            _ => None,
+        }
+    }
+
+    /// Copies values of a column.
+    fn read(&self, column: usize, rows: Range<usize>, buffer: &mut Buffer, mut out: &mut [f64]) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let number = row / SEGMENT;
+            let start = number * SEGMENT;
+            let end = rows.end.min(start + SEGMENT);
+            let segment = &self.segments[number];
+            let words = match &segment.words {
+                Words::Memory(words) => words,
+                Words::File { at, length } => self.load(number, *at, *length, buffer),
+            };
+            let piece = segment.pieces[column];
+            let (now, rest) = out.split_at_mut(end - row);
+            (piece.stored).read(&words[piece.start..], row - start..end - start, now);
+            (out, row) = (rest, end);
+        }
+    }
+
+    fn load<'b>(&self, number: usize, at: u64, length: usize, buffer: &'b mut Buffer) -> &'b [u64] {
+        if buffer.segment != Some(number) {
+            buffer.segment = Some(number);
+            buffer.words.resize(length, 0);
+            let bytes = bytemuck::cast_slice_mut(&mut buffer.words);
+            if let Some(spill) = &self.spill
+                && let Err(error) = spill.file.read_exact_at(bytes, at)
+            {
+                // The first is kept.
+                let _ = spill.failed.set(error);
+            }
+        }
+        &buffer.words
+    }
+
+    /// Why what was read from the file is not to be used.
+    pub fn failure(&self) -> Option<&io::Error> {
+        self.spill.as_ref()?.failed.get()
+    }
+
+    /// All values of a column.
+    pub fn column(&self, column: usize) -> Vec<f64> {
+        let mut values = vec![0.0; self.rows];
+        self.read(column, 0..self.rows, &mut Buffer::default(), &mut values);
+        values
+    }
+}
+
+/// Stores rows, one after the other.
+pub(super) struct StoreBuilder {
+    store: Store,
+    spilling: Spilling,
+    /// Bytes that are in memory.
+    used: u64,
+    /// Whether types are chosen by the values.
+    narrow: bool,
+    /// The rows of the next segment, by columns.
+    pending: Vec<Vec<f64>>,
+    failed: Option<io::Error>,
+}
+
+impl StoreBuilder {
+    pub fn new(columns: usize, spilling: Spilling) -> StoreBuilder {
+        StoreBuilder {
+            store: Store {
+                columns,
+                rows: 0,
+                segments: Vec::new(),
+                spill: None,
+            },
+            spilling,
+            used: 0,
+            narrow: true,
+            pending: vec![Vec::with_capacity(SEGMENT); columns],
+            failed: None,
+        }
+    }
+
+    /// For a few rows that are read once: all values as `f64`.
+    pub fn plain(columns: usize) -> StoreBuilder {
+        StoreBuilder {
+            narrow: false,
+            ..StoreBuilder::new(columns, Spilling::never())
+        }
+    }
+
+    /// Adds a row with these values, one for each column.
+    pub fn push(&mut self, row: &[f64]) {
+        for (column, &value) in self.pending.iter_mut().zip(row) {
+            column.push(value);
+        }
+        self.added(1);
+    }
+
+    /// Adds rows of which each column is given; all blocks but the last are of the same length, by
+    /// which a segment can be divided.
+    pub fn push_block<'a>(&mut self, rows: usize, columns: impl IntoIterator<Item = &'a [f64]>) {
+        for (column, values) in self.pending.iter_mut().zip(columns) {
+            column.extend_from_slice(values);
+        }
+        self.added(rows);
+    }
+
+    fn added(&mut self, rows: usize) {
+        self.store.rows += rows;
+        if self.store.rows.is_multiple_of(SEGMENT) {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut words = Vec::new();
+        let pieces = (self.pending.iter_mut())
+            .map(|values| {
+                let stored = match self.narrow {
+                    true => Stored::narrowest(values),
+                    false => Stored::F64,
+                };
+                let start = words.len();
+                stored.write(values, &mut words);
+                values.clear();
+                Piece { stored, start }
+            })
+            .collect();
+        let words = match self.place(words) {
+            Ok(words) => words,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                Words::Memory(Box::default())
+            }
+        };
+        self.store.segments.push(Segment { pieces, words });
+    }
+
+    fn place(&mut self, words: Vec<u64>) -> io::Result<Words> {
+        let bytes = 8 * words.len() as u64;
+        if self.used + bytes <= self.spilling.memory {
+            self.used += bytes;
+            return Ok(Words::Memory(words.into_boxed_slice()));
+        }
+        let spill = match &mut self.store.spill {
+            Some(spill) => spill,
+            none => {
+                let folder = self
+                    .spilling
+                    .folder
+                    .as_ref()
+                    .ok_or(ErrorKind::OutOfMemory)?;
+                none.insert(Spill {
+                    file: tempfile::tempfile_in(folder)?,
+                    end: 0,
+                    failed: OnceLock::new(),
+                })
+            }
+        };
+        let at = spill.end;
+        spill.file.write_all_at(bytemuck::cast_slice(&words), at)?;
+        spill.end += bytes;
+        Ok(Words::File {
+            at,
+            length: words.len(),
+        })
+    }
+
+    /// The store, and what remains of the memory.
+    ///
+    /// # Errors
+    ///
+    /// More memory is needed than there may be, and no file may be made or it cannot be written.
+    pub fn finish(mut self) -> io::Result<(Store, Spilling)> {
+        if !self.store.rows.is_multiple_of(SEGMENT) {
+            self.flush();
+        }
+        match self.failed {
+            Some(error) => Err(error),
+            None => {
+                let memory = self.spilling.memory.saturating_sub(self.used);
+                Ok((
+                    self.store,
+                    Spilling {
+                        memory,
+                        ..self.spilling
+                    },
+                ))
+            }
+        }
+    }
+}
+
+/// Columns of several stores with as many rows each, in an order in which they are asked for.
+pub(super) struct Columns {
+    stores: Vec<Store>,
+    /// Stores and their columns, each once.
+    places: Vec<(usize, usize)>,
+    /// For each column of the view, the index of its place.
+    order: Vec<usize>,
+}
+
+impl Columns {
+    /// `order`: the store and the column of each.
+    pub fn new(stores: Vec<Store>, order: &[(usize, usize)]) -> Columns {
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        let order = order.iter().map(|place| {
+            let known = places.iter().position(|other| other == place);
+            known.unwrap_or_else(|| {
+                places.push(*place);
+                places.len() - 1
+            })
+        });
+        let order = order.collect();
+        Columns {
+            stores,
+            places,
+            order,
+        }
+    }
+
+    /// The same and another store, in another order.
+    pub fn with(mut self, store: Store, order: &[(usize, usize)]) -> Columns {
+        self.stores.push(store);
+        Columns::new(self.stores, order)
+    }
+
+    /// What a thread reads rows through.
+    pub fn window(&self) -> Window<'_> {
+        Window {
+            columns: self,
+            buffers: self.stores.iter().map(|_| Buffer::default()).collect(),
+            values: Vec::new(),
+        }
+    }
+
+    /// A view of the rows that `kept` names, in its order.
+    pub fn gathered(&self, kept: impl ExactSizeIterator<Item = usize> + Clone) -> Columns {
+        let mut window = self.window();
+        let mut builder = StoreBuilder::plain(self.places.len());
+        let mut row = vec![0.0; self.places.len()];
+        for number in kept {
+            for (value, &(store, column)) in row.iter_mut().zip(&self.places) {
+                let buffer = &mut window.buffers[store];
+                let value = std::slice::from_mut(value);
+                self.stores[store].read(column, number..number + 1, buffer, value);
+            }
+            builder.push(&row);
+        }
+        let stores = builder.finish().map(|(store, _)| store);
+        Columns {
+            // All in memory, it does not fail.
+            stores: stores.into_iter().collect(),
+            places: (0..self.places.len()).map(|column| (0, column)).collect(),
+            order: self.order.clone(),
+        }
+    }
+
+    /// Why what was read is not to be used.
+    pub fn failure(&self) -> Option<&io::Error> {
+        self.stores.iter().find_map(Store::failure)
+    }
+}
+
+/// Rows of columns, a few at a time.
+pub(super) struct Window<'a> {
+    columns: &'a Columns,
+    buffers: Vec<Buffer>,
+    /// `[place][row]`
+    values: Vec<f64>,
+}
+
+impl Window<'_> {
+    /// The columns of some rows.
+    pub fn rows(&mut self, rows: Range<usize>) -> Vec<&[f64]> {
+        let Columns {
+            stores,
+            places,
+            order,
+        } = self.columns;
+        let count = rows.len();
+        self.values.resize(places.len() * count, 0.0);
+        let all = places
+            .iter()
+            .zip(self.values.chunks_exact_mut(count.max(1)));
+        for (&(store, column), values) in all {
+            if stores[store].plain(column, &rows).is_none() {
+                stores[store].read(column, rows.clone(), &mut self.buffers[store], values);
+            }
+        }
+        let values = &self.values;
+        let place = |&k: &usize| {
+            let (store, column) = places[k];
+            let plain = stores[store].plain(column, &rows);
+            plain.unwrap_or(&values[k * count..][..count])
+        };
+        order.iter().map(place).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(columns: &[Vec<f64>], spilling: Spilling) -> Store {
+        let mut builder = StoreBuilder::new(columns.len(), spilling);
+        for i in 0..columns[0].len() {
+            let row: Vec<f64> = columns.iter().map(|c| c[i]).collect();
+            builder.push(&row);
+        }
+        builder.finish().unwrap().0
+    }
+
+    fn bits(values: &[f64]) -> Vec<u64> {
+        values.iter().map(|x| x.to_bits()).collect()
+    }
+
+    /// Columns of each type, with what no narrower one holds.
+    fn columns(rows: usize) -> Vec<Vec<f64>> {
+        let column = |f: &dyn Fn(usize) -> f64| (0..rows).map(f).collect::<Vec<f64>>();
+        vec![
+            column(&|_| 3.25),
+            column(&|i| (i % 2) as f64),
+            column(&|i| i as f64 - 2000.0),
+            column(&|i| i as f64 * 1e4),
+            column(&|i| i as f64 * 0.25),
+            column(&|i| i as f64 * 0.1),
+            column(&|i| [-0.0, 0.0][i % 2]),
+            column(&|i| [f64::NAN, f64::INFINITY, 5e-324, -129.0, 1e300][i % 5]),
+            column(&|i| if i == rows - 1 { 1e-3 } else { 1.0 }),
+        ]
+    }
+
+    fn in_file(memory: u64) -> Spilling {
+        Spilling {
+            memory,
+            folder: Some(std::env::temp_dir()),
+        }
+    }
+
+    // Wrong here: a likelihood of other values than those of the file.
+    #[test]
+    fn every_value_comes_back_to_the_bit_from_memory_and_file() {
+        for rows in [1, 255, SEGMENT - 1, SEGMENT, SEGMENT + 1, 2 * SEGMENT + 300] {
+            let given = columns(rows);
+            for spilling in [Spilling::never(), in_file(0), in_file(100_000)] {
+                let store = built(&given, spilling);
+                for (c, values) in given.iter().enumerate() {
+                    assert_eq!(bits(&store.column(c)), bits(values), "{rows}, {c}");
+                }
+                let order = [(0, 5), (0, 1), (0, 5), (0, 7)];
+                let columns = Columns::new(vec![store], &order);
+                let mut window = columns.window();
+                let ends = [0, 1, rows / 2, rows.saturating_sub(200), rows];
+                for range in ends.windows(2).map(|ends| ends[0]..ends[1].max(ends[0])) {
+                    let found = window.rows(range.clone());
+                    for (found, (_, c)) in found.iter().zip(order) {
+                        assert_eq!(bits(found), bits(&given[c][range.clone()]));
+                    }
+                }
+                let kept: Vec<usize> = (0..rows).filter(|row| row % 7 == 3).collect();
+                let gathered = columns.gathered(kept.iter().copied());
+                let found = gathered.window().rows(0..kept.len().min(SEGMENT)).concat();
+                let of_column = |c: usize| kept.iter().map(move |&row| (c, row));
+                let wanted = order.iter().flat_map(|&(_, c)| of_column(c).take(SEGMENT));
+                let wanted: Vec<f64> = wanted.map(|(c, row)| given[c][row]).collect();
+                assert_eq!(bits(&found), bits(&wanted));
+            }
+        }
+    }
+
+    #[test]
+    fn types_are_the_narrowest() {
+        let given = columns(SEGMENT);
+        let sizes = given.iter().map(|values| Stored::narrowest(values).size());
+        assert_eq!(sizes.collect::<Vec<_>>(), [0, 1, 2, 4, 4, 8, 4, 8, 8]);
+        let store = built(&given, Spilling::never());
+        let words = |segment: &Segment| match &segment.words {
+            Words::Memory(words) => words.len(),
+            Words::File { length, .. } => *length,
+        };
+        let bytes: usize = store
+            .segments
+            .iter()
+            .map(|segment| 8 * words(segment))
+            .sum();
+        assert_eq!(bytes, (1 + 2 + 3 * 4 + 3 * 8) * SEGMENT);
+    }
+
+    #[test]
+    fn what_has_no_room_is_refused() {
+        let refused = |folder: Option<PathBuf>| {
+            let mut builder = StoreBuilder::new(
+                1,
+                Spilling {
+                    memory: 100,
+                    folder,
+                },
+            );
+            for i in 0..2 * SEGMENT {
+                builder.push(&[i as f64]);
+            }
+            builder.finish().is_err()
+        };
+        assert!(refused(None));
+        assert!(refused(Some(PathBuf::from("/no/such/folder"))));
+        assert!(!refused(Some(std::env::temp_dir())));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_a_failure_and_no_panic() {
+        let store = built(&columns(SEGMENT), in_file(0));
+        let spill = store.spill.as_ref().unwrap();
+        spill.file.set_len(100).unwrap();
+        assert!(store.failure().is_none());
+        store.column(2);
+        assert!(store.failure().is_some());
+    }
+}
