@@ -59,6 +59,14 @@ fn main() {
     }
     heading("log-ratios", &["by hand"]);
     log_ratios(&logistic(10));
+    heading("two threads", &["one"]);
+    for d in [10, 100] {
+        threads(&logistic(d));
+    }
+    heading("prior and its gradient, no rows", &[]);
+    for case in [logistic(10), groups()] {
+        without_rows(&case);
+    }
     heading("units of several rows", &["by row"]);
     for d in [10, 100] {
         for rows_of_unit in [5, 1000] {
@@ -423,6 +431,45 @@ fn log_ratios(case: &Case) {
     }
     let [ours, hand] = times.map(median);
     report("logistic, d = 10", ours, &[Some(hand)]);
+}
+
+/// The sum of clipped gradients on two threads and on one.
+fn threads(case: &Case) {
+    let vault = case.vault();
+    let frame = case.frame(None);
+    let scale = GradientScale::new(3.0, 2, 10.0).expect("a usable clip bound");
+    let pool = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build().expect("threads can be started")
+    };
+    let pools = [pool(2), pool(1)];
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..REPEATS {
+        for (times, pool) in times.iter_mut().zip(&pools) {
+            let permission = NotPrivate::acknowledged();
+            times.push(seconds(|| {
+                pool.install(|| clipped_gradients(&vault, &frame, &scale, permission))
+            }));
+        }
+    }
+    let [two, one] = times.map(median);
+    report(case.name, two, &[Some(one)]);
+}
+
+/// What a gradient costs besides its rows.
+fn without_rows(case: &Case) {
+    const CALLS: u32 = 1000;
+    let density = Density::new(case.model());
+    let mut times = Vec::new();
+    for _ in 0..REPEATS {
+        let all = seconds(|| {
+            for _ in 0..CALLS {
+                black_box(density.pull_back(black_box(&case.theta), &[]));
+            }
+        });
+        times.push(all / f64::from(CALLS));
+    }
+    report(case.name, median(times), &[]);
 }
 
 /// The same records, clipped one by one and as units of several rows.
