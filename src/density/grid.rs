@@ -1,11 +1,14 @@
 //! A density of one variable, on a grid that is refined several times where the mass is.
 
+// The compiler makes vector instructions of loops over indices, and not of their iterators.
+#![expect(clippy::needless_range_loop)]
+
 use std::sync::LazyLock;
 
 use rand::{Rng, RngExt};
 
 use crate::function::special::normal_cdf;
-use crate::function::{exp, sinh};
+use crate::function::{asinh, exp, exp_m1, ln, ln_1p, sinh};
 use crate::linear::vectorised;
 
 /// Cells of a grid.
@@ -218,7 +221,8 @@ impl Grid {
             return false;
         };
         let (start, end) = (self.edges[0], self.edges[CELLS]);
-        let mut edges = TAILS.map(|tails| cells.quantile(tails));
+        let mut edges = [0.0; CELLS + 1];
+        cells.find_quantiles(&*TAILS, &mut edges);
         if !last {
             for k in 0..OUTER {
                 let share = k as f64 / OUTER as f64;
@@ -226,17 +230,19 @@ impl Grid {
                 edges[CELLS - k] = end + share * (edges[CELLS - OUTER] - end);
             }
         }
-        let values = edges.map(|at| self.scale_to_value(at));
+        let mut values = edges;
+        if self.curved {
+            put_on_curve(self.about, self.scale, &mut values);
+        }
         // About zero the scale of asinh has a trough, in which a wide peak would not fit; about the
         // middle it is even there, and like that of the logarithm in the tails.
         let [low, middle, high] = [1, 2, 3].map(|k| values[k * CELLS / 4]);
         self.curved = high > low && !(self.is_int && last);
         (self.about, self.scale) = (middle, high - low);
-        self.edges = if self.curved {
-            values.map(|v| ((v - middle) / (high - low)).asinh())
-        } else {
-            values
-        };
+        self.edges = values;
+        if self.curved {
+            take_off_curve(middle, high - low, &mut self.edges);
+        }
         if self.is_int && last {
             let ints = self.edges.map(f64::floor);
             let (low, high) = (ints[0], self.edges[CELLS].ceil());
@@ -286,14 +292,8 @@ impl Grid {
         let width = |k: usize| self.edges[k + 1] - self.edges[k];
         let centre = |k: usize| 0.5 * self.edges[k] + 0.5 * self.edges[k + 1];
         // On the scale of the edges.
-        let log_density: [f64; CELLS] = std::array::from_fn(|k| {
-            let relative = self.size(k) / width(k);
-            if relative > 0.0 && relative.is_finite() {
-                self.log_density[k] + relative.ln()
-            } else {
-                f64::NEG_INFINITY
-            }
-        });
+        let mut log_density = std::array::from_fn(|k| self.size(k) / width(k));
+        find_log_densities(&self.log_density, &mut log_density);
         let peak = log_density
             .iter()
             .copied()
@@ -314,24 +314,19 @@ impl Grid {
                 slopes[k] = slope.clamp(-steepest, steepest);
             }
         }
-        for k in (0..CELLS).filter(|&k| known(k)) {
-            let half = 0.5 * slopes[k] * width(k);
-            let spread = if half.abs() < 1e-6 {
-                1.0
-            } else if self.whole {
-                half.sinh() / (width(k) * (0.5 * slopes[k]).sinh())
-            } else {
-                half.sinh() / half
-            };
-            // The contribution of the second derivative, where both neighbours are known.
-            let bend = if k > 0 && k + 1 < CELLS && known(k - 1) && known(k + 1) {
-                (slopes[k + 1] - slopes[k - 1]) / (centre(k + 1) - centre(k - 1))
-            } else {
-                0.0
-            };
-            let squares = width(k).powi(2) - f64::from(self.whole);
-            let bent = 1.0 + (bend * squares / 24.0).clamp(-0.3, 0.3);
-            masses[k] = exp(log_density[k] - peak) * width(k) * spread * bent;
+        let widths = std::array::from_fn(width);
+        if self.whole {
+            find_masses_of_ints(&log_density, peak, &slopes, &widths, &mut masses);
+        } else {
+            find_masses(&log_density, peak, &slopes, &widths, &mut masses);
+        }
+        // The contribution of the second derivative, where both neighbours are known.
+        for k in 1..CELLS - 1 {
+            if known(k - 1) && known(k) && known(k + 1) {
+                let bend = (slopes[k + 1] - slopes[k - 1]) / (centre(k + 1) - centre(k - 1));
+                let squares = widths[k] * widths[k] - f64::from(self.whole);
+                masses[k] *= 1.0 + (bend * squares / 24.0).clamp(-0.3, 0.3);
+            }
         }
         let total: f64 = masses.iter().sum();
         if !(total > 0.0 && total.is_finite()) {
@@ -379,6 +374,77 @@ vectorised! {
     }
 }
 
+vectorised! {
+    /// The reverse of [`put_on_curve`].
+    fn take_off_curve(about: f64, scale: f64, values: &mut [f64]) {
+        for value in values {
+            *value = asinh((*value - about) / scale);
+        }
+    }
+}
+
+vectorised! {
+    /// Adds the logarithms of the `relative` sizes of cells; they become the log densities.
+    fn find_log_densities(log_density: &[f64; CELLS], relative: &mut [f64; CELLS]) {
+        for k in 0..CELLS {
+            let size = relative[k];
+            let sum = log_density[k] + ln(size);
+            let is_known = (size > 0.0) & (size < f64::INFINITY);
+            relative[k] = if is_known { sum } else { f64::NEG_INFINITY };
+        }
+    }
+}
+
+vectorised! {
+    /// Masses of cells in which the log density has these slopes, relative to that of `peak`.
+    fn find_masses(
+        log_density: &[f64; CELLS],
+        peak: f64,
+        slopes: &[f64; CELLS],
+        widths: &[f64; CELLS],
+        masses: &mut [f64; CELLS],
+    ) {
+        for k in 0..CELLS {
+            let half = 0.5 * slopes[k] * widths[k];
+            let spread = sinh(half) / half;
+            let spread = if half.abs() < 1e-6 { 1.0 } else { spread };
+            masses[k] = exp(log_density[k] - peak) * widths[k] * spread;
+        }
+    }
+}
+
+vectorised! {
+    /// The same of cells that consist of whole ints, which are summed.
+    fn find_masses_of_ints(
+        log_density: &[f64; CELLS],
+        peak: f64,
+        slopes: &[f64; CELLS],
+        widths: &[f64; CELLS],
+        masses: &mut [f64; CELLS],
+    ) {
+        for k in 0..CELLS {
+            let half = 0.5 * slopes[k] * widths[k];
+            let spread = sinh(half) / sinh(0.5 * slopes[k]);
+            let spread = if half.abs() < 1e-6 { widths[k] } else { spread };
+            masses[k] = exp(log_density[k] - peak) * spread;
+        }
+    }
+}
+
+vectorised! {
+    /// From shares of the masses of cells to the places where these end, by the beginnings, widths
+    /// and slopes of the log density of the cells.
+    fn move_along(from: &[f64], widths: &[f64], slopes: &[f64], shares: &mut [f64]) {
+        for k in 0..shares.len() {
+            let rise = slopes[k] * widths[k];
+            let straight = shares[k] * widths[k];
+            let bent = ln_1p(shares[k] * exp_m1(rise)) / slopes[k];
+            let within = if rise.abs() < 1e-6 { straight } else { bent };
+            shares[k] = from[k] + within;
+        }
+    }
+}
+
 /// The distribution on a grid.
 pub(super) struct Cells<'a> {
     grid: &'a Grid,
@@ -399,31 +465,49 @@ pub(super) fn tails(score: f64) -> [f64; 2] {
 }
 
 impl Cells<'_> {
-    /// The place that has these masses below and above it, on the scale of the edges. The mass of
-    /// the nearer tail is used, so that no digits are lost in a difference.
-    fn quantile(&self, [below, above]: [f64; 2]) -> f64 {
-        let (cell, share) = if below < above {
-            let k = self.below[1..].partition_point(|&b| b < below);
-            let k = k.min(CELLS - 1);
-            (k, (below - self.below[k]) / self.masses[k])
-        } else {
-            let k = self.above.partition_point(|&a| a >= above);
-            let k = k.clamp(1, CELLS) - 1;
-            (k, 1.0 - (above - self.above[k + 1]) / self.masses[k])
-        };
-        let share = if share.is_nan() { 0.5 } else { share };
-        let share = share.clamp(0.0, 1.0);
-        let (from, to) = (self.grid.edges[cell], self.grid.edges[cell + 1]);
-        let rise = self.slopes[cell] * (to - from);
-        if rise.abs() < 1e-6 {
-            return from + share * (to - from);
+    /// The places that have these masses below and above them, on the scale of the edges. The mass
+    /// of the nearer tail is used, so that no digits are lost in a difference.
+    /// At most one more than there are cells.
+    fn find_quantiles(&self, tails: &[[f64; 2]], places: &mut [f64]) {
+        let [mut from, mut widths, mut slopes] = [[0.0; CELLS + 1]; 3];
+        for (k, [below, above]) in tails.iter().copied().enumerate() {
+            let (cell, share) = if below < above {
+                let cell = self.below[1..].partition_point(|&b| b < below);
+                let cell = cell.min(CELLS - 1);
+                (cell, (below - self.below[cell]) / self.masses[cell])
+            } else {
+                let cell = self.above.partition_point(|&a| a >= above);
+                let cell = cell.clamp(1, CELLS) - 1;
+                (
+                    cell,
+                    1.0 - (above - self.above[cell + 1]) / self.masses[cell],
+                )
+            };
+            let share = if share.is_nan() { 0.5 } else { share };
+            places[k] = share.clamp(0.0, 1.0);
+            from[k] = self.grid.edges[cell];
+            widths[k] = self.grid.edges[cell + 1] - self.grid.edges[cell];
+            slopes[k] = self.slopes[cell];
         }
-        from + (share * rise.exp_m1()).ln_1p() / self.slopes[cell]
+        move_along(&from, &widths, &slopes, places);
+    }
+
+    /// The values that have these masses below and above them.
+    pub fn find_values(&self, tails: &[[f64; 2]], values: &mut [f64]) {
+        self.find_quantiles(tails, values);
+        if self.grid.curved {
+            put_on_curve(self.grid.about, self.grid.scale, values);
+        }
+        if self.grid.is_int {
+            values.iter_mut().for_each(|value| *value = value.floor());
+        }
     }
 
     /// The value that has these masses below and above it.
     pub fn value(&self, tails: [f64; 2]) -> f64 {
-        self.grid.value(self.quantile(tails))
+        let mut value = [0.0];
+        self.find_values(&[tails], &mut value);
+        value[0]
     }
 
     /// The ints that stand for the cells, where the variable is one.

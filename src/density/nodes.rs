@@ -60,9 +60,9 @@ impl Rule {
         match cells.ints() {
             Some(ints) => self.of_ints(ints, share, into),
             None => {
-                for (k, (tails, weight)) in self.tails.iter().zip(&self.weights).enumerate() {
-                    into.0[k] = cells.value(*tails);
-                    into.1[k] = share * weight;
+                cells.find_values(&self.tails, &mut into.0[..self.tails.len()]);
+                for (own, weight) in into.1.iter_mut().zip(&self.weights) {
+                    *own = share * weight;
                 }
             }
         }

@@ -70,6 +70,20 @@ pub fn sinh(x: f64) -> f64 {
     if x < 0.0 { -size } else { size }
 }
 
+/// Inverse hyperbolic sine, within 4 ulp.
+#[inline(always)]
+pub fn asinh(x: f64) -> f64 {
+    let size = x.abs();
+    // Beyond, the square may overflow, and x is to its root as good as 2 x.
+    let is_far = size > 1e100;
+    let near = if is_far { 1.0 } else { size };
+    let square = near * near;
+    let near = ln_1p(near + square / (1.0 + (1.0 + square).sqrt()));
+    let far = ln(size) + std::f64::consts::LN_2;
+    let size = if is_far { far } else { near };
+    if x < 0.0 { -size } else { size }
+}
+
 /// `(exp(r) - 1 - r) / r^2` for |r| <= ln(2)/2.
 #[inline(always)]
 fn exponential_rest(r: f64) -> f64 {
@@ -235,6 +249,13 @@ mod tests {
         within(2.0, exp_m1, f64::exp_m1, grid(-50.0, 50.0));
         within(4.0, sinh, f64::sinh, grid(-1.0, 1.0));
         within(4.0, sinh, f64::sinh, grid(-709.0, 709.0));
+        within(4.0, asinh, f64::asinh, points().chain(grid(-10.0, 10.0)));
+        within(
+            4.0,
+            asinh,
+            f64::asinh,
+            grid(-1e-3, 1e-3).chain(grid(-1e300, 1e300)),
+        );
         worst(ln, f64::ln, points().chain(grid(0.0, 3.0)));
         worst(ln, f64::ln, grid(0.99, 1.01).chain(grid(0.0, 1e-307)));
         worst(ln_1p, f64::ln_1p, points().chain(grid(-1.0, 3.0)));

@@ -27,7 +27,7 @@ pub mod unrolled;
 pub use algebra::{Algebra, Numbers, pick_by_comparison};
 pub use catalogue::{Builtin, Function, Stages, lookup, names, overloads};
 pub use composed::root;
-pub(crate) use elementary::{exp, ln, sinh};
+pub(crate) use elementary::{asinh, exp, exp_m1, ln, ln_1p, sinh};
 pub use form::Form;
 pub use kernel::Kernel;
 pub use signature::{Pattern, Signature};

@@ -280,7 +280,7 @@ impl StoreBuilder {
             spilling,
             used: 0,
             narrow: true,
-            pending: vec![Vec::with_capacity(SEGMENT); columns],
+            pending: vec![Vec::new(); columns],
             failed: None,
         }
     }
