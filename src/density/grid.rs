@@ -155,8 +155,8 @@ impl Grid {
             .iter()
             .copied()
             .fold(f64::NEG_INFINITY, f64::max);
-        let mass = |k: usize| exp(self.log_density[k] - peak) * self.size(k);
-        let masses: [f64; CELLS] = std::array::from_fn(mass);
+        let mut masses = std::array::from_fn(|k| self.size(k));
+        weigh(&self.log_density, peak, &mut masses);
         let total: f64 = masses.iter().sum();
         (total > 0.0 && total.is_finite()).then(|| masses.map(|m| m / total))
     }
@@ -379,6 +379,15 @@ vectorised! {
     fn take_off_curve(about: f64, scale: f64, values: &mut [f64]) {
         for value in values {
             *value = asinh((*value - about) / scale);
+        }
+    }
+}
+
+vectorised! {
+    /// Sizes of cells become masses relative to the density of `peak`.
+    fn weigh(log_density: &[f64; CELLS], peak: f64, sizes: &mut [f64; CELLS]) {
+        for k in 0..CELLS {
+            sizes[k] *= exp(log_density[k] - peak);
         }
     }
 }
