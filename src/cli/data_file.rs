@@ -1,19 +1,20 @@
-//! The private table from a file: the flags of every command that reads data.
+//! The private table from files: the flags of every command that reads data.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::headings;
 use crate::model::RecordColumn;
-use crate::privacy::{NotPrivate, OnBadRows, Reading, Rows, Survey, read_csv, survey_csv};
+use crate::privacy::{NotPrivate, OnBadRows, Reading, Rows, Survey, read_files, survey_files};
 use crate::syntax::did_you_mean;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum BadRows {
-    /// Stop, with the line and the column
+    /// Stop, with the line or row and the column
     Error,
     /// Treat the row as missing, silently
     Skip,
@@ -37,7 +38,10 @@ impl From<BadRows> for OnBadRows {
     }
 }
 
-/// How to read a data file.
+/// The help of every argument for data.
+pub(super) const DATA: &str = "The data: CSV with a header line (may be compressed with gzip or zstd), Parquet or Arrow IPC; several files, a folder of them, a pattern in quotes, or - for standard input";
+
+/// How to read the data.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub(super) struct DataSettings {
     /// Names of columns in the data: x=a,b,c (a matrix column by column; a name with a comma in quotes)
@@ -55,28 +59,28 @@ pub(super) struct DataSettings {
         hide_short_help = true
     )]
     pub on_bad_rows: BadRows,
-    /// Quoted fields may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
+    /// Quoted fields of CSV may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
     #[arg(long, help_heading = headings::DATA, hide_short_help = true)]
     pub multiline_records: bool,
 }
 
 impl DataSettings {
     /// The rows, those of a unit together where `--unit` is given.
-    pub fn load(&self, path: &Path, columns: &[RecordColumn]) -> Result<Rows, Failure> {
+    pub fn load(&self, paths: &[PathBuf], columns: &[RecordColumn]) -> Result<Rows, Failure> {
         let renames = renames(&self.columns, columns)?;
-        read_csv(path, columns, &self.reading(&renames)).map_err(Failure::input)
+        read_files(paths, columns, &self.reading(&renames)).map_err(Failure::input)
     }
 
     /// All departures from the declarations, exactly: NOT PRIVATE.
     pub fn survey(
         &self,
-        path: &Path,
+        paths: &[PathBuf],
         columns: &[RecordColumn],
         most: usize,
     ) -> Result<Survey, Failure> {
         let renames = renames(&self.columns, columns)?;
         let reading = self.reading(&renames);
-        survey_csv(path, columns, &reading, most, NotPrivate::acknowledged())
+        survey_files(paths, columns, &reading, most, NotPrivate::acknowledged())
             .map_err(Failure::input)
     }
 
@@ -103,6 +107,15 @@ impl DataSettings {
     }
 }
 
+/// The data's path for a file of JSON, or a list of several.
+pub(super) fn names(paths: &[PathBuf]) -> Value {
+    let name = |path: &PathBuf| path.display().to_string();
+    match paths {
+        [path] => json!(name(path)),
+        paths => paths.iter().map(name).collect(),
+    }
+}
+
 /// Turns `--columns x=a,b,c` into pairs of element and header.
 fn renames(
     arguments: &[String],
@@ -121,7 +134,7 @@ fn renames(
             .filter(|c| c.variable == variable || c.name == variable)
             .map(|c| c.name.as_str())
             .collect();
-        let headers = names(headers);
+        let headers = listed(headers);
         if elements.is_empty() {
             let hint = did_you_mean(variable, columns.iter().map(|c| &c.variable))
                 .map(|name| format!("; did you mean `{name}`?"))
@@ -148,7 +161,7 @@ fn renames(
 }
 
 /// `a,b,c`, where a name with a comma stands in quotes, as in a CSV file.
-fn names(list: &str) -> Vec<String> {
+fn listed(list: &str) -> Vec<String> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .trim(csv::Trim::All)
@@ -181,7 +194,7 @@ mod tests {
             ("a,", &["a", ""]),
             ("", &[]),
         ] {
-            assert_eq!(names(list), expected, "{list}");
+            assert_eq!(listed(list), expected, "{list}");
         }
     }
 }
