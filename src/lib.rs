@@ -219,7 +219,7 @@ pub use diagnostics::{Diagnosis, Summary};
 pub use model::{Constants, ConstantsError, Model, ModelFileError, SourceError};
 pub use output::stan_csv::StanCsv;
 pub use output::{ConvertError, Draws, Run, RunError, UnfinishedError};
-pub use privacy::{LoadError, OnBadRows, PrivateColumn, PrivateData, Vault};
+pub use privacy::{LoadError, OnBadRows, PrivateColumn, PrivateData, Spilling, Vault};
 pub use sampler::{
     Chain, Clip, Draw, MetricForm, Phase, Plan, PlanError, SampleError, Setting, Settings,
 };

@@ -13,7 +13,7 @@ fn main() -> Result<(), dpm::Error> {
     // `cargo test --benches` only wants to know that it compiles and starts.
     if let Some(file) = file.filter(|name| name.ends_with(".csv")) {
         let model = Model::from_source(MODEL, &Constants::default())?;
-        PrivateData::from_csv(file).bind(&model)?;
+        PrivateData::from_file(file).bind(&model)?;
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ mod syntax;
 mod privacy {
     pub mod load;
     pub mod rows;
+    pub mod store;
 
     pub fn contents(rows: &rows::Rows) -> (&[Vec<f64>], &[bool]) {
         (rows.columns(), rows.missing())

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::data_file::{BadRows, DataSettings};
+use super::data_file::{BadRows, DataSettings, names};
 use super::failure::Failure;
 use super::model_file::{Examined, ModelFile};
 use super::{Common, pretty, print, say_always};
@@ -26,12 +26,12 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// For the curator only: which rows of this file are missing, out of bounds or cannot be read (NOT PRIVATE)
+    /// For the curator only: which rows of these data (as of `dpm sample`; may be given again for more files) are missing, out of bounds or cannot be read (NOT PRIVATE)
     #[arg(long, value_name = "DATA")]
-    data: Option<PathBuf>,
+    data: Vec<PathBuf>,
     #[command(flatten)]
     reading: DataSettings,
-    /// List every line number, not only the first of each kind
+    /// List every line or row number, not only the first of each kind
     #[arg(long, requires = "data")]
     all: bool,
     /// How to print
@@ -46,9 +46,9 @@ enum Format {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    if arguments.data.is_none() && arguments.reading.is_given() {
+    if arguments.data.is_empty() && arguments.reading.is_given() {
         return Err(Failure::input(
-            "--columns, --unit, --on-bad-rows and --multiline-records say how to read a data file: give it with --data",
+            "--columns, --unit, --on-bad-rows and --multiline-records say how to read data: give them with --data",
         ));
     }
     let examined = Examined::read(&arguments.model)?;
@@ -78,23 +78,23 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     } else {
         Some(file.bind(given, common)?)
     };
-    let survey = match (&arguments.data, &bound) {
-        (None, _) => None,
-        (Some(_), None) => {
+    let survey = match (&arguments.data[..], &bound) {
+        ([], _) => None,
+        (_, None) => {
             return Err(Failure::input(
                 "what the data should hold depends on the model's constants: give them with --constants",
             ));
         }
-        (Some(path), Some(model)) => {
+        (paths, Some(model)) => {
             let most = if arguments.all {
                 usize::MAX
             } else {
-                data::LINES_SHOWN
+                data::PLACES_SHOWN
             };
             if arguments.format == Format::Json {
                 say_always(data::WARNING);
             }
-            Some((path, arguments.reading.survey(path, &model.columns, most)?))
+            Some(arguments.reading.survey(paths, &model.columns, most)?)
         }
     };
     let sensitivity = bound.as_ref().map(Model::sensitivity);
@@ -102,19 +102,19 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         Format::Json => {
             let mut answer = json_of(&file, bound.as_ref(), sensitivity.as_ref(), &statements);
             answer["diagnostics"] = said;
-            if let Some((path, survey)) = &survey {
-                answer["data"] = data::json_of(path, survey);
+            if let Some(survey) = &survey {
+                answer["data"] = data::json_of(&names(&arguments.data), survey);
             }
             pretty(&answer)
         }
         Format::Text => {
             let model = describe(&file, bound.as_ref(), sensitivity.as_ref(), &statements);
-            let data = survey.as_ref().map(|(path, s)| data::describe(path, s));
+            let data = survey.as_ref().map(|s| data::describe(&arguments.data, s));
             model + &data.unwrap_or_default()
         }
     })?;
     match &survey {
-        Some((_, survey)) => refuse_bad_rows(survey, arguments.reading.on_bad_rows),
+        Some(survey) => refuse_bad_rows(survey, arguments.reading.on_bad_rows),
         None => Ok(()),
     }
 }
@@ -149,7 +149,7 @@ fn diagnostics_json(examined: &Examined) -> Value {
     Value::Array(examined.diagnostics.iter().map(of).collect())
 }
 
-/// A file that a run would not load is bad input.
+/// Data that a run would not load are bad input.
 fn refuse_bad_rows(survey: &Survey, on_bad_rows: BadRows) -> Result<(), Failure> {
     match survey.bad_rows.count {
         0 => Ok(()),

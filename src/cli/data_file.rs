@@ -1,19 +1,22 @@
-//! The private table from a file: the flags of every command that reads data.
+//! The private table from files: the flags of every command that reads data.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::headings;
 use crate::model::RecordColumn;
-use crate::privacy::{NotPrivate, OnBadRows, Reading, Rows, Survey, read_csv, survey_csv};
+use crate::privacy::{
+    NotPrivate, OnBadRows, Reading, Rows, Spilling, Survey, read_files, survey_files,
+};
 use crate::syntax::did_you_mean;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum BadRows {
-    /// Stop, with the line and the column
+    /// Stop, with the line or row and the column
     Error,
     /// Treat the row as missing, silently
     Skip,
@@ -37,7 +40,10 @@ impl From<BadRows> for OnBadRows {
     }
 }
 
-/// How to read a data file.
+/// The help of every argument for data.
+pub(super) const DATA: &str = "The data: CSV with a header line (may be compressed with gzip or zstd), Parquet or Arrow IPC; several files, a folder of them, a pattern in quotes, or - for standard input";
+
+/// How to read the data.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub(super) struct DataSettings {
     /// Names of columns in the data: x=a,b,c (a matrix column by column; a name with a comma in quotes)
@@ -55,28 +61,81 @@ pub(super) struct DataSettings {
         hide_short_help = true
     )]
     pub on_bad_rows: BadRows,
-    /// Quoted fields may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
+    /// Quoted fields of CSV may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
     #[arg(long, help_heading = headings::DATA, hide_short_help = true)]
     pub multiline_records: bool,
+    #[command(flatten)]
+    pub memory: MemorySettings,
+}
+
+/// How much of the data is held in memory.
+#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
+pub(super) struct MemorySettings {
+    /// Columns beyond this much memory go into a file without a name, which is gone when the program is: 500MiB, 16GiB (default: 2GiB, or half of what is free if that is less)
+    #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = headings::DATA, hide_short_help = true)]
+    pub max_memory: Option<u64>,
+    /// The folder of that file (default: that in TMPDIR, or /var/tmp)
+    #[arg(long, value_name = "DIR", help_heading = headings::DATA, hide_short_help = true)]
+    pub spill_dir: Option<PathBuf>,
+    /// Refuse data that need such a file
+    #[arg(long, conflicts_with = "spill_dir", help_heading = headings::DATA, hide_short_help = true)]
+    pub no_spill: bool,
+}
+
+impl MemorySettings {
+    fn spilling(&self) -> Spilling {
+        let usual = Spilling::usual();
+        Spilling {
+            memory: self.max_memory.unwrap_or(usual.memory),
+            folder: match (&self.spill_dir, self.no_spill) {
+                (_, true) => None,
+                (Some(folder), false) => Some(folder.clone()),
+                (None, false) => usual.folder,
+            },
+        }
+    }
+}
+
+/// `16GiB`, `16G` or `17179869184`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text[number.len()..].to_ascii_lowercase();
+    let power = ["", "k", "m", "g", "t"].iter().position(|prefix| {
+        let rest = unit.strip_prefix(prefix);
+        rest.is_some_and(|rest| matches!(rest, "" | "b" | "ib") && (*prefix != "" || rest != "ib"))
+    });
+    let number: Option<f64> = number.trim().parse().ok();
+    match (number, power) {
+        (Some(number), Some(power)) if number >= 0.0 && number.is_finite() => {
+            Ok((number * 1024f64.powi(power as i32)) as u64)
+        }
+        _ => Err("expected a size in bytes or with a unit, such as 500MiB or 16GiB".to_owned()),
+    }
 }
 
 impl DataSettings {
     /// The rows, those of a unit together where `--unit` is given.
-    pub fn load(&self, path: &Path, columns: &[RecordColumn]) -> Result<Rows, Failure> {
+    pub fn load(&self, paths: &[PathBuf], columns: &[RecordColumn]) -> Result<Rows, Failure> {
         let renames = renames(&self.columns, columns)?;
-        read_csv(path, columns, &self.reading(&renames)).map_err(Failure::input)
+        let spilling = self.memory.spilling();
+        let reading = Reading {
+            spilling: Some(&spilling),
+            ..self.reading(&renames)
+        };
+        read_files(paths, columns, &reading).map_err(Failure::input)
     }
 
     /// All departures from the declarations, exactly: NOT PRIVATE.
     pub fn survey(
         &self,
-        path: &Path,
+        paths: &[PathBuf],
         columns: &[RecordColumn],
         most: usize,
     ) -> Result<Survey, Failure> {
         let renames = renames(&self.columns, columns)?;
         let reading = self.reading(&renames);
-        survey_csv(path, columns, &reading, most, NotPrivate::acknowledged())
+        survey_files(paths, columns, &reading, most, NotPrivate::acknowledged())
             .map_err(Failure::input)
     }
 
@@ -86,6 +145,7 @@ impl DataSettings {
             on_bad_rows: self.on_bad_rows.into(),
             unit: self.unit(),
             multiline: self.multiline_records,
+            spilling: None,
         }
     }
 
@@ -100,6 +160,15 @@ impl DataSettings {
     /// The column that tells units apart.
     pub fn unit(&self) -> Option<&str> {
         self.unit.as_deref().map(str::trim)
+    }
+}
+
+/// The data's path for a file of JSON, or a list of several.
+pub(super) fn names(paths: &[PathBuf]) -> Value {
+    let name = |path: &PathBuf| path.display().to_string();
+    match paths {
+        [path] => json!(name(path)),
+        paths => paths.iter().map(name).collect(),
     }
 }
 
@@ -121,7 +190,7 @@ fn renames(
             .filter(|c| c.variable == variable || c.name == variable)
             .map(|c| c.name.as_str())
             .collect();
-        let headers = names(headers);
+        let headers = listed(headers);
         if elements.is_empty() {
             let hint = did_you_mean(variable, columns.iter().map(|c| &c.variable))
                 .map(|name| format!("; did you mean `{name}`?"))
@@ -148,7 +217,7 @@ fn renames(
 }
 
 /// `a,b,c`, where a name with a comma stands in quotes, as in a CSV file.
-fn names(list: &str) -> Vec<String> {
+fn listed(list: &str) -> Vec<String> {
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
         .trim(csv::Trim::All)
@@ -173,6 +242,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sizes_have_units() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("1500", Some(1500)),
+            ("2k", Some(2048)),
+            ("500 MiB", Some(500 << 20)),
+            ("1.5gb", Some(3 << 29)),
+            ("1T", Some(1 << 40)),
+            ("", None),
+            ("GiB", None),
+            ("-1G", None),
+            ("5 apples", None),
+            ("1iB", None),
+            ("infk", None),
+        ] {
+            assert_eq!(bytes(text).ok(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn names_are_separated_by_commas_outside_of_quotes() {
         for (list, expected) in [
             ("a", &["a"][..]),
@@ -181,7 +270,7 @@ mod tests {
             ("a,", &["a", ""]),
             ("", &[]),
         ] {
-            assert_eq!(names(list), expected, "{list}");
+            assert_eq!(listed(list), expected, "{list}");
         }
     }
 }

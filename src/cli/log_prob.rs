@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::Common;
-use super::data_file::DataSettings;
+use super::data_file::{DATA, DataSettings};
 use super::failure::Failure;
 use super::model_file::ModelFile;
 use super::{pretty, print, say_always};
@@ -20,8 +20,8 @@ use crate::privacy::{NotPrivate, Vault};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// The data: CSV, may be gzipped
-    data: PathBuf,
+    #[arg(required = true, help = DATA)]
+    data: Vec<PathBuf>,
     /// Points at which to evaluate
     #[arg(long, value_name = "FILE.json")]
     points: PathBuf,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::data_file::DataSettings;
+use super::data_file::{DATA, DataSettings, names};
 use super::diagnose;
 use super::failure::{Failure, place_advice};
 use super::headings;
@@ -34,9 +34,8 @@ pub(super) struct Arguments {
     /// The model
     #[arg(required_unless_present = "resume")]
     model: Option<PathBuf>,
-    /// The data: CSV with a header line, may be gzipped
-    #[arg(required_unless_present = "resume")]
-    data: Option<PathBuf>,
+    #[arg(required_unless_present = "resume", help = DATA)]
+    data: Vec<PathBuf>,
     #[command(flatten)]
     settings: RunSettings,
     #[command(flatten)]
@@ -183,7 +182,7 @@ const SETTLED: [&str; 16] = [
 #[serde(deny_unknown_fields)]
 struct Sources {
     model: PathBuf,
-    data: PathBuf,
+    data: Vec<PathBuf>,
     constants: Option<PathBuf>,
     ledger: Option<PathBuf>,
     init: String,
@@ -236,7 +235,7 @@ impl Arguments {
         // Required, unless a run is resumed.
         let model = self.model.clone().unwrap_or_default();
         let sources = Sources {
-            data: self.data.clone().unwrap_or_default(),
+            data: self.data.clone(),
             constants: self.constants.clone(),
             ledger: self.ledger.clone(),
             init: self.init.clone(),
@@ -374,7 +373,7 @@ impl SampleCommand<'_> {
         let constants = file.constants_path(sources.constants.as_deref());
         json!({
             "model": sources.model.display().to_string(),
-            "data": sources.data.display().to_string(),
+            "data": names(&sources.data),
             "constants": constants.map(|p| p.display().to_string()),
             "init": sources.init,
             "columns": sources.reading.columns,

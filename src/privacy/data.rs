@@ -1,20 +1,25 @@
-//! Private data on its way into the vault: columns in memory, or a file.
+//! Private data on its way into the vault: columns in memory, or files.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, LargeStringArray,
+    RecordBatch, UInt32Array,
+};
+use arrow_schema::{DataType, Field, Schema};
 
 use super::load::{
-    EXPECTED_UNIT, LoadError, LoadErrorKind, OnBadRows, Origin, Reading, dotted, header_names,
-    read_csv, without_zero_fraction,
+    Batches, LoadError, LoadErrorKind, OnBadRows, Reading, read_batches, read_files,
 };
-use super::rows::{BadCell, Cell, Domain, Rows, RowsBuilder, is_missing};
+use super::rows::Rows;
 use super::store::Spilling;
 use super::vault::Vault;
 use crate::density::Density;
 use crate::model::{Model, RecordColumn};
-use crate::syntax::did_you_mean;
 
-/// Private records, before any model: columns in memory or the path of a CSV file, and how
+/// Private records, before any model: columns in memory or the paths of files, and how
 /// to read them.
 ///
 /// [`bind`](PrivateData::bind) checks them against the `record` of a model and puts them into
@@ -42,108 +47,19 @@ pub struct PrivateData {
     on_bad_rows: OnBadRows,
     unit: Option<String>,
     multiline: bool,
+    spilling: Option<Spilling>,
 }
 
 enum Source {
-    Memory(Vec<(String, PrivateColumn)>),
-    Csv(PathBuf),
+    /// Columns of one length, in one or more pieces each.
+    Memory(Vec<(String, Vec<ArrayRef>)>),
+    Files(Vec<PathBuf>),
 }
 
 /// One column of private values, made `from` a vector: of numbers (`f64`, whose NaN are
 /// missing values), whole numbers (`i64`, `i32`, `u32`), truth values, which are 0 and 1, or
 /// text, for the words of a factor and for units; or of `Option`s of these.
-pub struct PrivateColumn(Values);
-
-enum Values {
-    Numbers(Vec<f64>),
-    Whole(Vec<Option<i64>>),
-    Text(Vec<Option<String>>),
-    /// A type that is not read, by name: an error where a model uses the column.
-    #[cfg(feature = "arrow")]
-    Unreadable {
-        kind: String,
-        length: usize,
-    },
-}
-
-impl PrivateColumn {
-    fn len(&self) -> usize {
-        match &self.0 {
-            Values::Numbers(values) => values.len(),
-            Values::Whole(values) => values.len(),
-            Values::Text(values) => values.len(),
-            #[cfg(feature = "arrow")]
-            Values::Unreadable { length, .. } => *length,
-        }
-    }
-
-    fn cell(&self, row: usize, domain: &Domain) -> Cell {
-        match &self.0 {
-            Values::Numbers(values) => domain.number(values[row]),
-            Values::Whole(values) => values[row].map_or(Cell::Missing, |v| domain.whole(v)),
-            Values::Text(values) => match &values[row] {
-                Some(text) => domain.text(text.as_bytes()),
-                None => Cell::Missing,
-            },
-            #[cfg(feature = "arrow")]
-            Values::Unreadable { .. } => Cell::Bad,
-        }
-    }
-
-    #[cfg(feature = "arrow")]
-    pub(super) fn unreadable(kind: String, length: usize) -> PrivateColumn {
-        PrivateColumn(Values::Unreadable { kind, length })
-    }
-
-    /// # Errors
-    ///
-    /// Its type is not read.
-    fn check(&self, name: &str) -> Result<&PrivateColumn, LoadError> {
-        match &self.0 {
-            #[cfg(feature = "arrow")]
-            Values::Unreadable { kind, .. } => Err(LoadErrorKind::ColumnType {
-                column: name.to_owned(),
-                kind: kind.clone(),
-            }
-            .into()),
-            _ => {
-                let _ = name;
-                Ok(self)
-            }
-        }
-    }
-
-    /// The key that identifies the unit of a row, by the rules of a file's column.
-    fn key(&self, row: usize) -> Option<String> {
-        match &self.0 {
-            // -0 is 0, and 7.0 is the 7 of a column of whole numbers.
-            Values::Numbers(values) => {
-                let value = values[row] + 0.0;
-                (!value.is_nan()).then(|| value.to_string())
-            }
-            Values::Whole(values) => values[row].map(|v| v.to_string()),
-            Values::Text(values) => {
-                let text = values[row].as_ref()?.trim();
-                (!is_missing(text)).then(|| without_zero_fraction(text).to_owned())
-            }
-            #[cfg(feature = "arrow")]
-            Values::Unreadable { .. } => None,
-        }
-    }
-}
-
-impl From<Vec<f64>> for PrivateColumn {
-    fn from(values: Vec<f64>) -> PrivateColumn {
-        PrivateColumn(Values::Numbers(values))
-    }
-}
-
-impl From<Vec<Option<f64>>> for PrivateColumn {
-    fn from(values: Vec<Option<f64>>) -> PrivateColumn {
-        let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
-        PrivateColumn(Values::Numbers(values.into_iter().map(number).collect()))
-    }
-}
+pub struct PrivateColumn(ArrayRef);
 
 impl From<&[f64]> for PrivateColumn {
     fn from(values: &[f64]) -> PrivateColumn {
@@ -151,30 +67,30 @@ impl From<&[f64]> for PrivateColumn {
     }
 }
 
-/// Conversions of all types that `$convert` turns into `$stored`, with or without missing values.
 macro_rules! columns {
-    ($($of:ty, $kind:ident, $convert:expr;)*) => {$(
+    ($($of:ty => $array:ident;)*) => {$(
         impl From<Vec<$of>> for PrivateColumn {
             fn from(values: Vec<$of>) -> PrivateColumn {
-                PrivateColumn(Values::$kind(values.into_iter().map(|v| Some($convert(v))).collect()))
+                PrivateColumn(Arc::new($array::from(values)))
             }
         }
 
         impl From<Vec<Option<$of>>> for PrivateColumn {
             fn from(values: Vec<Option<$of>>) -> PrivateColumn {
-                PrivateColumn(Values::$kind(values.into_iter().map(|v| v.map($convert)).collect()))
+                PrivateColumn(Arc::new($array::from(values)))
             }
         }
     )*};
 }
 
 columns! {
-    i64, Whole, i64::from;
-    i32, Whole, i64::from;
-    u32, Whole, i64::from;
-    bool, Whole, i64::from;
-    String, Text, String::from;
-    &str, Text, str::to_owned;
+    f64 => Float64Array;
+    i64 => Int64Array;
+    i32 => Int32Array;
+    u32 => UInt32Array;
+    bool => BooleanArray;
+    String => LargeStringArray;
+    &str => LargeStringArray;
 }
 
 impl PrivateData {
@@ -183,18 +99,61 @@ impl PrivateData {
     ///
     /// The rules are those of a file: a real outside its declared bounds is clamped to them,
     /// a row with a missing value counts and adds nothing, an int that is not whole or out of
-    /// its bounds makes a bad row. Columns that the model does not use are ignored.
+    /// its bounds makes a bad row. Columns that the model does not use are ignored. A factor may
+    /// also be given by its ints.
     pub fn from_columns<N: Into<String>, C: Into<PrivateColumn>>(
         columns: impl IntoIterator<Item = (N, C)>,
     ) -> PrivateData {
-        let columns = columns.into_iter().map(|(n, c)| (n.into(), c.into()));
+        let columns = columns.into_iter();
+        let columns = columns.map(|(name, column)| (name.into(), vec![column.into().0]));
         PrivateData::of(Source::Memory(columns.collect()))
     }
 
-    /// A CSV file, gzipped or not, with a line of column names. Each other line is a record.
-    /// It is read when it is bound.
-    pub fn from_csv(path: impl AsRef<Path>) -> PrivateData {
-        PrivateData::of(Source::Csv(path.as_ref().to_path_buf()))
+    /// Arrow record batches of one schema, one after the other, each column under its field's
+    /// name. Otherwise as [`from_columns`](PrivateData::from_columns).
+    ///
+    /// Floating-point, whole and decimal numbers, truth values and text are read, and dictionaries
+    /// of these; a null is a missing value. A column of another type is an error where a model
+    /// uses it.
+    ///
+    /// # Errors
+    ///
+    /// Batches of different schemas.
+    pub fn from_record_batches(batches: &[RecordBatch]) -> Result<PrivateData, LoadError> {
+        let mut columns: Vec<(String, Vec<ArrayRef>)> = Vec::new();
+        let shape = |batch: &RecordBatch| -> Vec<_> {
+            let schema = batch.schema();
+            let of = |f: &Arc<Field>| (f.name().clone(), f.data_type().clone());
+            schema.fields().iter().map(of).collect()
+        };
+        for (b, batch) in batches.iter().enumerate() {
+            if b == 0 {
+                columns = shape(batch)
+                    .into_iter()
+                    .map(|(name, _)| (name, Vec::new()))
+                    .collect();
+            } else if shape(batch) != shape(&batches[0]) {
+                return Err(LoadErrorKind::OtherSchema { batch: b + 1 }.into());
+            }
+            for ((_, pieces), array) in columns.iter_mut().zip(batch.columns()) {
+                pieces.push(array.clone());
+            }
+        }
+        Ok(PrivateData::of(Source::Memory(columns)))
+    }
+
+    /// A file: CSV, plain or compressed with gzip or zstd, with a line of column names; Parquet;
+    /// or Arrow IPC, as its content has it. Each other line, or each row, is a record. Or a folder
+    /// of such files, a pattern for their paths, or `-` for standard input. It is read when it is
+    /// bound.
+    pub fn from_file(path: impl AsRef<Path>) -> PrivateData {
+        PrivateData::from_files([path])
+    }
+
+    /// Files with the same columns, one after the other: see [`from_file`](PrivateData::from_file).
+    pub fn from_files<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> PrivateData {
+        let paths = paths.into_iter().map(|path| path.as_ref().to_path_buf());
+        PrivateData::of(Source::Files(paths.collect()))
     }
 
     fn of(source: Source) -> PrivateData {
@@ -204,20 +163,21 @@ impl PrivateData {
             on_bad_rows: OnBadRows::Error,
             unit: None,
             multiline: false,
+            spilling: None,
         }
     }
 
-    /// Adds a column in memory. Data from a file is discarded.
+    /// Adds a column in memory. Data from files is discarded.
     #[must_use]
     pub fn column(
         mut self,
         name: impl Into<String>,
         values: impl Into<PrivateColumn>,
     ) -> PrivateData {
-        let column = (name.into(), values.into());
+        let column = (name.into(), vec![values.into().0]);
         match &mut self.source {
             Source::Memory(columns) => columns.push(column),
-            Source::Csv(_) => self.source = Source::Memory(vec![column]),
+            Source::Files(_) => self.source = Source::Memory(vec![column]),
         }
         self
     }
@@ -236,7 +196,7 @@ impl PrivateData {
         self
     }
 
-    /// Lets records of a file span lines, with line feeds in quoted fields. Protection then applies
+    /// Lets records of a CSV file span lines, with line feeds in quoted fields. Protection then applies
     /// to a record as delimited by its quotation marks, no longer to a line: a stray mark stops the
     /// reading, or joins lines up to the next one.
     #[must_use]
@@ -256,6 +216,14 @@ impl PrivateData {
         self
     }
 
+    /// Sets how much of the columns that a model reads is kept in memory, and where the rest goes;
+    /// [`Spilling::usual`] unless this is called.
+    #[must_use]
+    pub fn spilling(mut self, spilling: Spilling) -> PrivateData {
+        self.spilling = Some(spilling);
+        self
+    }
+
     /// The column of [`by_unit`](PrivateData::by_unit).
     pub fn unit(&self) -> Option<&str> {
         self.unit.as_deref()
@@ -265,7 +233,7 @@ impl PrivateData {
     ///
     /// # Errors
     ///
-    /// The file cannot be read; a column is missing or duplicate, lengths differ, or a row is bad.
+    /// A file cannot be read; a column is missing or duplicate, lengths differ, or a row is bad.
     /// No message contains a value.
     pub fn bind(&self, model: &Model) -> Result<Vault, LoadError> {
         let rows = self.rows(&model.columns)?;
@@ -274,73 +242,51 @@ impl PrivateData {
     }
 
     fn rows(&self, columns: &[RecordColumn]) -> Result<Rows, LoadError> {
-        match &self.source {
-            Source::Memory(given) => self.of_memory(columns, given),
-            Source::Csv(path) => {
-                let reading = Reading {
-                    renames: &self.renames,
-                    on_bad_rows: self.on_bad_rows,
-                    unit: self.unit.as_deref(),
-                    multiline: self.multiline,
-                };
-                read_csv(path, columns, &reading)
-            }
-        }
-    }
-
-    fn of_memory(
-        &self,
-        columns: &[RecordColumn],
-        given: &[(String, PrivateColumn)],
-    ) -> Result<Rows, LoadError> {
-        let headers = header_names(columns, &self.renames)?;
-        let found = columns
-            .iter()
-            .zip(&headers)
-            .map(|(column, header)| find(column, header, given))
-            .collect::<Result<Vec<_>, _>>()?;
-        let owners = match &self.unit {
-            Some(unit) => Some(find_unit(unit, given)?),
-            None => None,
+        let reading = Reading {
+            renames: &self.renames,
+            on_bad_rows: self.on_bad_rows,
+            unit: self.unit.as_deref(),
+            multiline: self.multiline,
+            spilling: self.spilling.as_ref(),
         };
-        let n = common_length(given)?;
-        let mut rows = RowsBuilder::new(columns, self.on_bad_rows, Spilling::never());
-        let mut numbers: HashMap<String, usize> = HashMap::new();
-        let mut keys = Vec::new();
-        for i in 0..n {
-            let bad = |column: &str, expected: String| LoadErrorKind::BadRow {
-                origin: Origin::Memory,
-                position: i as u64 + 1,
-                column: Some(column.to_owned()),
-                expected,
-            };
-            let key = owners.map(|owners| owners.key(i));
-            if let Some(None) = key {
-                if self.on_bad_rows == OnBadRows::Error {
-                    let unit = self.unit.as_deref().unwrap_or_default();
-                    return Err(bad(unit, EXPECTED_UNIT.to_owned()).into());
-                }
-                continue;
-            }
-            let pushed = rows.push(|c, domain| match found[c] {
-                Some(column) => column.cell(i, domain),
-                None => Cell::Missing,
-            });
-            if let Err(BadCell(c)) = pushed {
-                let expected = Domain::new(&columns[c]).to_string();
-                return Err(bad(&columns[c].name, expected).into());
-            }
-            if let Some(key) = key.flatten() {
-                let next = numbers.len();
-                keys.push(*numbers.entry(key).or_insert(next));
-            }
-        }
-        let rows = rows.finish().map_err(LoadErrorKind::NoRoom)?;
-        match &self.unit {
-            None => Ok(rows),
-            Some(_) => rows.by_unit(&keys),
+        match &self.source {
+            Source::Memory(given) => read_batches(batches(given), columns, &reading),
+            Source::Files(paths) => read_files(paths, columns, &reading),
         }
     }
+}
+
+/// The columns in batches, each as long as the pieces of all are.
+fn batches(given: &[(String, Vec<ArrayRef>)]) -> Batches {
+    let field = |(name, pieces): &(String, Vec<ArrayRef>)| {
+        let kind = pieces
+            .first()
+            .map_or(DataType::Null, |p| p.data_type().clone());
+        Field::new(name, kind, true)
+    };
+    let schema = Arc::new(Schema::new(given.iter().map(field).collect::<Vec<_>>()));
+    let given = given.to_vec();
+    Batches::new(schema, move |chosen| {
+        let mut left = common_length(&given)?;
+        let pieces = |&c: &usize| VecDeque::from(given[c].1.clone());
+        let mut columns: Vec<VecDeque<ArrayRef>> = chosen.iter().map(pieces).collect();
+        Ok(Box::new(std::iter::from_fn(move || {
+            for column in &mut columns {
+                while column.front().is_some_and(|piece| piece.is_empty()) {
+                    column.pop_front();
+                }
+            }
+            let fronts = columns.iter().filter_map(VecDeque::front);
+            let rows = fronts.map(|piece| piece.len()).fold(left, usize::min);
+            left -= rows;
+            let take = |column: &mut VecDeque<ArrayRef>| {
+                let piece = column.pop_front()?;
+                column.push_front(piece.slice(rows, piece.len() - rows));
+                Some(piece.slice(0, rows))
+            };
+            (rows > 0).then(|| Ok((columns.iter_mut().filter_map(take).collect(), rows)))
+        })))
+    })
 }
 
 impl Rows {
@@ -360,78 +306,19 @@ impl Rows {
     }
 }
 
-/// The values of a column that the model uses; `None` for one that it does not.
-fn find<'a>(
-    column: &RecordColumn,
-    header: &str,
-    given: &'a [(String, PrivateColumn)],
-) -> Result<Option<&'a PrivateColumn>, LoadError> {
-    if !column.used {
-        return Ok(None);
-    }
-    // A name that was given for it is taken literally.
-    let plain = header == column.name;
-    let is_named = |name: &str| name == header || plain && dotted(name) == header;
-    let mut named = given.iter().filter(|(name, _)| is_named(name));
-    let Some((_, values)) = named.next() else {
-        let names = given.iter().map(|(name, _)| name.as_str());
-        return Err(LoadErrorKind::MissingColumn {
-            origin: Origin::Memory,
-            column: column.name.clone(),
-            variable: column.variable.clone(),
-            header: header.to_owned(),
-            suggestion: did_you_mean(header, names.clone()).map(str::to_string),
-            present: names.map(str::to_string).collect(),
-        }
-        .into());
-    };
-    if named.next().is_some() {
-        return Err(LoadErrorKind::DuplicateColumn {
-            origin: Origin::Memory,
-            header: header.to_owned(),
-        }
-        .into());
-    }
-    values.check(&column.name).map(Some)
-}
-
-fn find_unit<'a>(
-    unit: &str,
-    given: &'a [(String, PrivateColumn)],
-) -> Result<&'a PrivateColumn, LoadError> {
-    let mut named = given.iter().filter(|(name, _)| name.trim() == unit);
-    match (named.next(), named.next()) {
-        (Some((_, column)), None) => column.check(unit),
-        (Some(_), Some(_)) => Err(LoadErrorKind::DuplicateColumn {
-            origin: Origin::Memory,
-            header: unit.to_owned(),
-        }
-        .into()),
-        (None, _) => {
-            let names = given.iter().map(|(name, _)| name.as_str());
-            Err(LoadErrorKind::MissingUnit {
-                origin: Origin::Memory,
-                header: unit.to_owned(),
-                suggestion: did_you_mean(unit, names.clone()).map(str::to_string),
-                present: names.map(str::to_string).collect(),
-            }
-            .into())
-        }
-    }
-}
-
-fn common_length(given: &[(String, PrivateColumn)]) -> Result<usize, LoadError> {
+fn common_length(given: &[(String, Vec<ArrayRef>)]) -> Result<usize, LoadError> {
+    let length = |pieces: &[ArrayRef]| pieces.iter().map(|piece| piece.len()).sum();
     let Some((first, values)) = given.first() else {
         return Ok(0);
     };
-    let n = values.len();
-    match given.iter().find(|(_, other)| other.len() != n) {
+    let n: usize = length(values);
+    match given.iter().find(|(_, other)| length(other) != n) {
         None => Ok(n),
         Some((name, other)) => Err(LoadErrorKind::UnequalLengths {
             first: first.clone(),
             first_length: n,
             other: name.clone(),
-            other_length: other.len(),
+            other_length: length(other),
         }
         .into()),
     }
@@ -439,6 +326,9 @@ fn common_length(given: &[(String, PrivateColumn)]) -> Result<usize, LoadError> 
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::types::{Float64Type, Int32Type};
+    use arrow_array::{DictionaryArray, Float32Array, ListArray, UInt64Array};
+
     use super::*;
     use crate::model::Constants;
 
@@ -550,5 +440,57 @@ mod tests {
         let holes = || good().column("id", vec![Some("a"), None, Some("NA")]);
         assert!(message(&holes().by_unit("id")).contains("row 2, column `id`"));
         assert_eq!(n(holes().on_bad_rows(OnBadRows::Skip)), 1);
+    }
+
+    fn bound(batches: &[RecordBatch]) -> Result<usize, String> {
+        let source = "record { real<lower=0, upper=10> x; int<lower=0> k; int<lower=0, upper=1> b;
+                      int<lower=0> u; factor(\"north\", \"south\") g; }
+             parameters { vector[2] m; }
+             model { m ~ normal(0, 1); x ~ normal(m[g] + k + b + u, 1); }";
+        let model = Model::from_source(source, &Constants::none()).unwrap();
+        let data = PrivateData::from_record_batches(batches).map_err(|e| e.to_string())?;
+        let vault = data.bind(&model).map_err(|e| e.to_string())?;
+        Ok(vault.n())
+    }
+
+    fn batch(x: ArrayRef, g: ArrayRef, k: i64) -> RecordBatch {
+        let columns: [(&str, ArrayRef); 5] = [
+            ("x", x),
+            ("k", Arc::new(Int64Array::from(vec![Some(k), None]))),
+            ("b", Arc::new(BooleanArray::from(vec![true, false]))),
+            ("u", Arc::new(UInt64Array::from(vec![3, 4]))),
+            ("g", g),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(n, c)| (n, c, true))).unwrap()
+    }
+
+    fn reals() -> ArrayRef {
+        Arc::new(Float32Array::from(vec![1.5, 2.5]))
+    }
+
+    fn words() -> ArrayRef {
+        let words: DictionaryArray<Int32Type> = vec![Some("south"), None].into_iter().collect();
+        Arc::new(words)
+    }
+
+    #[test]
+    fn batches_are_read_one_after_the_other() {
+        let good = || batch(reals(), words(), 1);
+        assert_eq!(bound(&[good(), good(), good()]), Ok(6));
+        assert!(bound(&[]).unwrap_err().contains("no column named `x`"));
+        let whole = batch(Arc::new(Int64Array::from(vec![1, 2])), words(), 1);
+        assert!(bound(&[good(), whole]).unwrap_err().contains("batch 2"));
+        let bad = bound(&[good(), batch(reals(), words(), -77)]).unwrap_err();
+        assert!(
+            bad.contains("row 3, column `k`") && !bad.contains("77"),
+            "{bad}"
+        );
+        let lists =
+            ListArray::from_iter_primitive::<Float64Type, _, _>(vec![Some(vec![Some(1.0)]), None]);
+        let nested = bound(&[batch(Arc::new(lists), words(), 1)]).unwrap_err();
+        assert!(
+            nested.contains("column `x`") && nested.contains("List"),
+            "{nested}"
+        );
     }
 }

@@ -1,36 +1,48 @@
-//! Reading the private table from a CSV file.
+//! Reading the private table from files.
 //!
 //! # Privacy
 //!
 //! Loading is the curator's own business: it ends before anything is charged or
-//! released. Even so, no message contains a value.
+//! released. Even so, no message contains a value (a message may name a file, and columns).
 //!
 //! The guarantee is about tables that differ in a record, and files that differ in a
-//! line must load to such tables. So every line after the header is a record, whatever it contains,
-//! and its contents change no other record: see [`read_csv`]. Under [`OnBadRows::Skip`] whether a
+//! line, or typed files that hold tables which differ in a row, must load to such tables. So every
+//! line after the header is a record, whatever it contains,
+//! and its contents change no other record: see [`read_files`]. Under [`OnBadRows::Skip`] whether a
 //! file loads depends on its header, on whether it could be read to its end, and on whether it ends
 //! inside quotes. Proof: docs/proofs.md, section 1.
 
 mod error;
 mod header;
+#[cfg(feature = "parquet")]
+mod ipc;
+mod lines;
+mod open;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod parts;
 mod records;
+mod source;
 mod survey;
-mod table;
-mod text;
+mod values;
 
+#[cfg(all(test, feature = "parquet"))]
+mod format_tests;
 #[cfg(test)]
 mod tests;
 
-pub use error::{LoadError, LoadErrorKind, Origin};
-pub(super) use header::{dotted, header_names};
-pub use survey::{ColumnSurvey, Places, Survey, survey_csv};
+pub use error::{Form, LoadError, LoadErrorKind};
+pub(super) use source::Batches;
+pub use survey::{ColumnSurvey, Places, Survey, survey_files};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
 use super::store::Spilling;
 use crate::model::RecordColumn;
-use std::path::Path;
-pub(super) use table::{EXPECTED_UNIT, without_zero_fraction};
-use table::{Owners, Table};
+use source::{Owners, Source};
+use std::path::PathBuf;
+
+/// The expectation for the unit's column in the message about a bad row.
+const EXPECTED_UNIT: &str = "a value that says to which unit the row belongs";
 
 /// The treatment of a row that cannot be read: text where a number belongs, the wrong number of
 /// fields, an int out of bounds or not whole.
@@ -43,41 +55,51 @@ pub enum OnBadRows {
     Skip,
 }
 
-/// How to read a CSV file.
+/// How to read the data.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading<'a> {
-    /// Pairs of a column's name in the model (`dist`, `x.1`) and its name in the file.
+    /// Pairs of a column's name in the model (`dist`, `x.1`) and its name in the data.
     pub renames: &'a [(String, String)],
     pub on_bad_rows: OnBadRows,
-    /// The column of the file whose values identify the units of privacy; without it each row is a
+    /// The column of the data whose values identify the units of privacy; without it each row is a
     /// unit.
     pub unit: Option<&'a str>,
-    /// Whether a record may span lines, with line feeds in quoted fields.
+    /// Whether a record of a text may span lines, with line feeds in quoted fields.
     ///
     /// Protection then applies to a record as delimited by its quotation marks, and no longer to a
     /// line: a record with a stray mark may include the lines up to the next mark. Most such files
     /// stop the loading, under [`OnBadRows::Skip`] too: a mark in a place where none is allowed, or
     /// one that is never closed, is an error.
     pub multiline: bool,
+    /// How much is kept in memory; [`Spilling::usual`], unless it is given.
+    pub spilling: Option<&'a Spilling>,
 }
 
-/// Loads the record columns of a model from a CSV file.
+/// Loads the record columns of a model from files: CSV, plain or compressed with gzip or zstd;
+/// Parquet; Arrow IPC files and streams. What a file is, its content tells, not its name.
 ///
-/// The first line with anything on it names the columns; other columns than the model's
-/// are ignored. An element of a container is found as `x.1` or `x[1]`, `m.2.1` or
-/// `m[2,1]`. Columns that the model declares and does not use may be absent and are not
-/// read.
+/// The path `-` is standard input. A folder stands for all files below it, in the order of their
+/// paths, but for names that begin with `.` or `_`; inside it, folders that are named `key=value`
+/// give a column `key`. A path with `*`, `?` or `[` that does not exist is a pattern. Several files
+/// are one table, one after the other; they have one format, and each has the columns.
 ///
-/// A file may be gzipped and start with a byte order mark. A line ends with a line feed,
+/// Columns are found by name; others than the model's are ignored and not decoded. An element of a
+/// container is found as `x.1` or `x[1]`, `m.2.1` or `m[2,1]`. Columns that the model declares and
+/// does not use may be absent.
+///
+/// A row with a missing value counts in n and is masked: in text nothing, or `NA`, `N/A`, `NaN`,
+/// `null` in any case; in typed columns a null or NaN. A real outside its bounds is clamped to them;
+/// an infinite one without a bound on its side makes a bad row. In typed columns, numbers (truth
+/// values are 0 and 1) and text are read, text as that of a CSV file; a column of another type is
+/// an error.
+///
+/// In a CSV file, the first line with anything on it names the columns. It may start with a byte
+/// order mark. A line ends with a line feed,
 /// or a carriage return and a line feed. Each line after the header is a record, even an empty one,
 /// and is read by itself: its contents change no other record. A field that begins with a quotation
 /// mark ends with one and has two for each one inside, and a line is at most 16 MiB long;
 /// otherwise, or with another number of fields than the header, the row is bad.
 /// [`Reading::multiline`] allows line feeds in quotes.
-///
-/// A row with a missing value (nothing, or `NA`, `N/A`, `NaN`, `null` in any case)
-/// counts in n and is masked. A real outside its bounds is clamped to them; an
-/// infinite one without a bound on its side makes a bad row.
 ///
 /// Where a unit is given, all rows that share a value of that column are one unit of
 /// privacy: see [`Rows::by_unit`]. Values are compared as text, without white space around
@@ -86,34 +108,52 @@ pub struct Reading<'a> {
 /// skipped it belongs to no unit and adds nothing. The unit of any other bad row is counted, as is
 /// that of a row with a missing value.
 ///
-/// Errors: the file cannot be read, has no header or ends inside quotes, a column is absent
-/// or there twice, a rename fits no column, or, under [`OnBadRows::Error`], a row is bad.
-pub fn read_csv(
-    path: &Path,
+/// Errors: there is no file, or one cannot be read, is damaged, has no header or ends inside
+/// quotes; a column is absent or there twice, or not of a type that is read; a rename fits no
+/// column, or, under [`OnBadRows::Error`], a row is bad.
+pub fn read_files(
+    paths: &[PathBuf],
     columns: &[RecordColumn],
     reading: &Reading,
 ) -> Result<Rows, LoadError> {
-    let mut table = Table::open(path, columns, reading)?;
-    let mut rows = RowsBuilder::new(columns, reading.on_bad_rows, Spilling::never());
+    read(Source::files(paths, columns, reading)?, columns, reading)
+}
+
+/// The same of batches in memory, where a factor may be given by its ints.
+pub(super) fn read_batches(
+    batches: Batches,
+    columns: &[RecordColumn],
+    reading: &Reading,
+) -> Result<Rows, LoadError> {
+    read(Source::memory(batches, columns, reading)?, columns, reading)
+}
+
+fn read(
+    mut source: Source,
+    columns: &[RecordColumn],
+    reading: &Reading,
+) -> Result<Rows, LoadError> {
+    let spilling = reading.spilling.cloned().unwrap_or_else(Spilling::usual);
+    let mut rows = RowsBuilder::new(columns, reading.on_bad_rows, spilling);
     let mut owners = Owners::default();
     let mut keys = Vec::new();
-    while table.advance()? {
-        table.check_end()?;
-        let owner = table.owner(&mut owners);
-        let bad = if !table.is_whole() {
-            Some((None, table.expected_form()))
+    while source.advance()? {
+        source.check_end()?;
+        let owner = source.owner(&mut owners);
+        let bad = if let Some(expected) = source.expected_form() {
+            Some((None, expected))
         } else if owner == Some(None) {
             Some((reading.unit, EXPECTED_UNIT.to_string()))
         } else {
-            let read = |c: usize, domain: &Domain| domain.text(table.cell(c));
-            let pushed = rows.push(read).err();
-            pushed.map(|BadCell(c)| (Some(table.header(c)), Domain::new(&columns[c]).to_string()))
+            let pushed = rows.push(|c, domain| source.cell(c, domain)).err();
+            pushed.map(|BadCell(c)| (Some(source.header(c)), Domain::new(&columns[c]).to_string()))
         };
         match bad {
             Some((column, expected)) if reading.on_bad_rows == OnBadRows::Error => {
                 return Err(LoadErrorKind::BadRow {
-                    origin: Origin::File(path.to_path_buf()),
-                    position: table.line(),
+                    origin: source.origin().clone(),
+                    form: source.form(),
+                    position: source.position(),
                     column: column.map(str::to_string),
                     expected,
                 }
@@ -124,7 +164,7 @@ pub fn read_csv(
         }
         keys.extend(owner.flatten());
     }
-    let rows = rows.finish().map_err(LoadErrorKind::NoRoom)?;
+    let rows = rows.finish().map_err(LoadErrorKind::from)?;
     match reading.unit {
         None => Ok(rows),
         Some(_) => rows.by_unit(&keys),

@@ -8,8 +8,6 @@
 //! Where several rows belong to one unit of privacy ([`Rows::by_unit`]), a unit takes the place of
 //! a record: its rows are summed before anything is clipped.
 
-#[cfg(feature = "arrow")]
-mod arrow;
 pub mod barker;
 pub mod batch_penalty;
 mod data;
@@ -33,11 +31,14 @@ pub use data::{PrivateColumn, PrivateData};
 pub use expected::Expected;
 pub(crate) use expected::public_sum;
 pub use gradient::{GradientScale, ScaleError};
-pub use load::{ColumnSurvey, LoadError, OnBadRows, Places, Reading, Survey, read_csv, survey_csv};
+pub use load::{
+    ColumnSurvey, Form, LoadError, OnBadRows, Places, Reading, Survey, read_files, survey_files,
+};
 pub use not_private::NotPrivate;
 pub use penalty::{PenaltyError, PenaltyPlan, PenaltyScale};
 pub use randomness::{PrivateRng, RandomnessError};
 pub use rows::Rows;
 pub(crate) use statistic::{Bins, Look, Statistic};
+pub use store::Spilling;
 pub use subsampling::{InclusionRate, RateError, Subsampling};
 pub use vault::{Charge, ReleaseError, Vault};

@@ -19,10 +19,8 @@ mod unit;
 pub(super) use domain::{Cell, Domain, is_missing};
 pub(super) use unit::Units;
 
-use std::io;
-
 use super::load::OnBadRows;
-use super::store::{Spilling, Store, StoreBuilder};
+use super::store::{NoRoom, Spilling, Store, StoreBuilder};
 use crate::model::RecordColumn;
 
 /// The rows of one private table. See the module's notes on who may read them.
@@ -146,10 +144,7 @@ impl RowsBuilder {
         self.add(true);
     }
 
-    /// # Errors
-    ///
-    /// There is no room for the rows.
-    pub(super) fn finish(self) -> io::Result<Rows> {
+    pub(super) fn finish(self) -> Result<Rows, NoRoom> {
         let (store, spilling) = self.store.finish()?;
         Ok(Rows {
             store,

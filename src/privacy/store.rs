@@ -7,7 +7,7 @@
 //! nothing else.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -21,13 +21,17 @@ pub(super) const SEGMENT: usize = 4096;
 /// How much of a table is kept in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spilling {
-    /// The bytes of columns beyond which the rest goes into a file.
+    /// The bytes of columns beyond which the rest goes into a file. It has no name, can be read by
+    /// its owner alone, and is gone when the program is.
     pub memory: u64,
-    /// The folder of that file; `None` where no file may be made.
+    /// The folder of that file; `None` where none may be made: then more rows are refused.
     pub folder: Option<PathBuf>,
 }
 
 impl Spilling {
+    /// The most memory that [`Spilling::usual`] takes.
+    const USUAL: u64 = 2 << 30;
+
     /// All in memory.
     pub fn never() -> Spilling {
         Spilling {
@@ -35,6 +39,54 @@ impl Spilling {
             folder: None,
         }
     }
+
+    /// 2 GiB in memory, or half of what is free where that is less; the rest in a file in
+    /// [`Spilling::usual_folder`].
+    pub fn usual() -> Spilling {
+        Spilling {
+            memory: Spilling::USUAL.min(free_memory().unwrap_or(u64::MAX) / 2),
+            folder: Some(Spilling::usual_folder()),
+        }
+    }
+
+    /// What `TMPDIR` names, or else `/var/tmp`, which is on a disk where `/tmp` may be in memory.
+    pub fn usual_folder() -> PathBuf {
+        let named = std::env::var_os("TMPDIR").map(PathBuf::from);
+        let lasting = || Some(PathBuf::from("/var/tmp")).filter(|folder| folder.is_dir());
+        named.or_else(lasting).unwrap_or_else(std::env::temp_dir)
+    }
+}
+
+/// Bytes that programs may still take, where the system says so.
+fn free_memory() -> Option<u64> {
+    let said = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = said
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
+
+/// Rows that do not fit.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoRoom {
+    #[error(
+        "the columns that the model reads take more than the {:.3} GiB of memory that they may, \
+         and no file is allowed for the rest: allow more with `--max-memory`, or a file",
+        *memory as f64 / f64::from(1 << 30)
+    )]
+    Memory {
+        /// Bytes.
+        memory: u64,
+    },
+    #[error(
+        "the columns that the model reads do not fit into memory, and a file for the rest cannot \
+         be written in {}: {reason}; name a folder with room with `--spill-dir`, or allow more \
+         memory with `--max-memory`",
+        folder.display()
+    )]
+    File { folder: PathBuf, reason: io::Error },
 }
 
 /// The columns of a table. Not `Debug`: it holds private values.
@@ -265,7 +317,7 @@ pub(super) struct StoreBuilder {
     narrow: bool,
     /// The rows of the next segment, by columns.
     pending: Vec<Vec<f64>>,
-    failed: Option<io::Error>,
+    failed: Option<NoRoom>,
 }
 
 impl StoreBuilder {
@@ -341,29 +393,31 @@ impl StoreBuilder {
         self.store.segments.push(Segment { pieces, words });
     }
 
-    fn place(&mut self, words: Vec<u64>) -> io::Result<Words> {
+    fn place(&mut self, words: Vec<u64>) -> Result<Words, NoRoom> {
         let bytes = 8 * words.len() as u64;
         if self.used + bytes <= self.spilling.memory {
             self.used += bytes;
             return Ok(Words::Memory(words.into_boxed_slice()));
         }
+        let Some(folder) = &self.spilling.folder else {
+            let memory = self.spilling.memory;
+            return Err(NoRoom::Memory { memory });
+        };
+        let failed = |reason| NoRoom::File {
+            folder: folder.clone(),
+            reason,
+        };
         let spill = match &mut self.store.spill {
             Some(spill) => spill,
-            none => {
-                let folder = self
-                    .spilling
-                    .folder
-                    .as_ref()
-                    .ok_or(ErrorKind::OutOfMemory)?;
-                none.insert(Spill {
-                    file: tempfile::tempfile_in(folder)?,
-                    end: 0,
-                    failed: OnceLock::new(),
-                })
-            }
+            none => none.insert(Spill {
+                file: tempfile::tempfile_in(folder).map_err(failed)?,
+                end: 0,
+                failed: OnceLock::new(),
+            }),
         };
         let at = spill.end;
-        spill.file.write_all_at(bytemuck::cast_slice(&words), at)?;
+        let written = spill.file.write_all_at(bytemuck::cast_slice(&words), at);
+        written.map_err(failed)?;
         spill.end += bytes;
         Ok(Words::File {
             at,
@@ -373,10 +427,7 @@ impl StoreBuilder {
 
     /// The store, and what remains of the memory.
     ///
-    /// # Errors
-    ///
-    /// More memory is needed than there may be, and no file may be made or it cannot be written.
-    pub fn finish(mut self) -> io::Result<(Store, Spilling)> {
+    pub fn finish(mut self) -> Result<(Store, Spilling), NoRoom> {
         if !self.store.rows.is_multiple_of(SEGMENT) {
             self.flush();
         }

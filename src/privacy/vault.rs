@@ -97,7 +97,7 @@ impl Vault {
             derived.push_block(rows, values.iter().map(Vec::as_slice));
         }
         drop(window);
-        let (derived, _) = derived.finish().map_err(LoadErrorKind::NoRoom)?;
+        let (derived, _) = derived.finish().map_err(LoadErrorKind::from)?;
         let mut places = 0..;
         let of_program = of_program.into_iter().map(|column| match column {
             Some(column) => (0, column),

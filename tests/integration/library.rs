@@ -42,7 +42,7 @@ fn place() -> Folder {
 fn vault(place: &Folder) -> Vault {
     let constants = Constants::from_file(place.file("m.constants.json")).expect("constants");
     let model = Model::from_file(place.file("m.dpm"), &constants).expect("a model");
-    let data = PrivateData::from_csv(place.file("d.csv")).bind(&model);
+    let data = PrivateData::from_file(place.file("d.csv")).bind(&model);
     data.unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -26,7 +26,7 @@ fn vault(name: &str, data: &str) -> Vault {
     };
     let source = read(&models.join(format!("{name}.dpm")));
     let model = Model::from_source(&source, &constants).unwrap_or_else(|e| panic!("{e}"));
-    let vault = PrivateData::from_csv(models.join(data)).bind(&model);
+    let vault = PrivateData::from_file(models.join(data)).bind(&model);
     vault.unwrap_or_else(|e| panic!("{e}"))
 }
 

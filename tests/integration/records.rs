@@ -703,3 +703,50 @@ fn records_that_span_lines_are_counted_and_read_where_that_is_asked_for() {
     );
     place.fails("check m.dpm --multiline-records", &["give it with --data"]);
 }
+
+/// Rows that do not fit into memory are read from a file, of which nothing is left, and give the
+/// same draws to the bit.
+#[test]
+fn rows_beside_memory_give_the_same_draws() {
+    let rows = logistic_rows(60).repeat(40);
+    let place = Place::with(LOGISTIC, &csv(&rows));
+    std::fs::create_dir(place.file("beside")).expect("a folder");
+    for algorithm in [
+        "--epsilon 1 --delta 1e-6 --algorithm dp-hmc",
+        "--not-private --algorithm hmc",
+    ] {
+        let draws = |more: &str| {
+            let private = if algorithm.contains("not-private") {
+                RUN.replace("--insecure-noise-seed 11", "")
+            } else {
+                RUN.to_owned()
+            };
+            place.succeeds(&format!(
+                "sample m.dpm d.csv {algorithm} {private} --out run --overwrite {more}"
+            ));
+            place.draws("run/chain-1.csv")
+        };
+        let all = draws("");
+        assert!(all.len() > 5);
+        assert_eq!(all, draws("--max-memory 0 --spill-dir beside"));
+        assert_eq!(all, draws("--max-memory 40KiB"));
+        assert_eq!(all, draws("--no-spill --max-memory 1MiB"));
+    }
+    let left = std::fs::read_dir(place.file("beside"))
+        .expect("a folder")
+        .count();
+    assert_eq!(left, 0);
+    for (more, words) in [
+        (
+            "--max-memory 40KiB --no-spill",
+            &["memory", "--max-memory"][..],
+        ),
+        ("--max-memory 0 --spill-dir none", &["none", "--spill-dir"]),
+        ("--max-memory lots", &["500MiB"]),
+        ("--no-spill --spill-dir beside", &["cannot be used with"]),
+    ] {
+        let run = format!("sample m.dpm d.csv --epsilon 1 --delta 1e-6 --out other {more}");
+        place.refuses(&run, 2, words);
+    }
+    assert!(!place.file("other").exists());
+}

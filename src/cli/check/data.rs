@@ -1,17 +1,19 @@
 //! `dpm check --data`: which rows are missing or out of bounds, for the curator.
 
-use serde_json::{Value, json};
-use std::path::Path;
+use std::path::PathBuf;
 
-use crate::privacy::{Places, Survey};
+use serde_json::{Value, json};
+
+use crate::privacy::{Form, Places, Survey};
 
 /// Stands above the lines about rows, and in their JSON.
 pub(super) const WARNING: &str = "NOT PRIVATE: what follows is about single private rows, and no guarantee covers it; it is for the curator of the data only";
 
-/// How many line numbers of one kind are shown without `--all`.
-pub(super) const LINES_SHOWN: usize = 10;
+/// How many places of one kind are shown without `--all`.
+pub(super) const PLACES_SHOWN: usize = 10;
 
-pub(super) fn json_of(path: &Path, survey: &Survey) -> Value {
+pub(super) fn json_of(path: &Value, survey: &Survey) -> Value {
+    let places = |places: &Places| places_json(survey, places);
     let columns: Vec<Value> = survey
         .columns
         .iter()
@@ -29,7 +31,8 @@ pub(super) fn json_of(path: &Path, survey: &Survey) -> Value {
         .collect();
     json!({
         "warning": WARNING,
-        "path": path.display().to_string(),
+        "path": path,
+        "files": survey.files.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "records": survey.records,
         "unit": survey.unit.as_ref().map(|unit| json!({
             "column": unit.header,
@@ -46,20 +49,45 @@ pub(super) fn json_of(path: &Path, survey: &Survey) -> Value {
     })
 }
 
-fn places(places: &Places) -> Value {
-    json!({ "count": places.count, "lines": places.lines })
+/// Positions under `lines` or `rows`, and, of several files, the number of each one's file.
+fn places_json(survey: &Survey, places: &Places) -> Value {
+    let positions: Vec<u64> = places.first.iter().map(|place| place.position).collect();
+    let mut json = json!({ "count": places.count });
+    json[counted(survey.form)] = json!(positions);
+    if survey.files.len() > 1 {
+        json["files"] = places.first.iter().map(|place| json!(place.file)).collect();
+    }
+    json
 }
 
-pub(super) fn describe(path: &Path, survey: &Survey) -> String {
+fn counted(form: Form) -> &'static str {
+    match form {
+        Form::Lines => "lines",
+        Form::Rows => "rows",
+    }
+}
+
+pub(super) fn describe(paths: &[PathBuf], survey: &Survey) -> String {
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let files = match survey.files.len() {
+        1 => String::new(),
+        n => format!(" in {n} files"),
+    };
     let mut lines = vec![
         WARNING.to_string(),
         format!(
-            "{}: {} record{}",
-            path.display(),
+            "{}: {} record{}{files}",
+            paths.join(" "),
             survey.records,
             plural(survey.records)
         ),
     ];
+    let push = |lines: &mut Vec<String>, what: &str, places: &Places| {
+        lines.extend(places_line(survey, what, places));
+    };
     if let Some(unit) = &survey.unit {
         lines.push(format!(
             "  {} unit{} by `{}`, of at most {} record{}",
@@ -119,22 +147,31 @@ pub(super) fn describe(path: &Path, survey: &Survey) -> String {
     lines.join("\n") + "\n"
 }
 
-fn push(lines: &mut Vec<String>, what: &str, places: &Places) {
+fn places_line(survey: &Survey, what: &str, places: &Places) -> Option<String> {
     if places.count == 0 {
-        return;
+        return None;
     }
-    let shown: Vec<String> = places.lines.iter().map(u64::to_string).collect();
-    let more = places.count - places.lines.len() as u64;
+    let mut shown = Vec::new();
+    for of_file in places.first.chunk_by(|a, b| a.file == b.file) {
+        let positions = of_file.iter().map(|place| place.position.to_string());
+        let positions = positions.collect::<Vec<_>>().join(", ");
+        shown.push(match survey.files.len() {
+            1 => positions,
+            _ => format!("{positions} of {}", survey.files[of_file[0].file]),
+        });
+    }
+    let more = places.count - places.first.len() as u64;
     let more = match more {
         0 => String::new(),
         more => format!(" and {more} more (--all lists them)"),
     };
-    lines.push(format!(
-        "  {:>8} {what}: line{} {}{more}",
+    Some(format!(
+        "  {:>8} {what}: {}{} {}{more}",
         places.count,
+        survey.form.name(),
         plural(places.count),
-        shown.join(", ")
-    ));
+        shown.join("; ")
+    ))
 }
 
 fn plural(count: u64) -> &'static str {

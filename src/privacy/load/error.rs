@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::privacy::store::NoRoom;
+
 /// Rows could not be loaded.
 ///
 /// # Privacy
@@ -35,6 +37,8 @@ impl From<LoadErrorKind> for LoadError {
 #[non_exhaustive]
 pub enum Origin {
     File(PathBuf),
+    /// Standard input.
+    Input,
     Memory,
 }
 
@@ -42,7 +46,51 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Origin::File(path) => write!(f, "{}", path.display()),
+            Origin::Input => f.write_str("standard input"),
             Origin::Memory => f.write_str("the data given"),
+        }
+    }
+}
+
+/// What a file's content is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    Text,
+    Gzip,
+    Zstd,
+    Parquet,
+    Arrow,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Format::Text => "text",
+            Format::Gzip => "gzip",
+            Format::Zstd => "zstd",
+            Format::Parquet => "Parquet",
+            Format::Arrow => "Arrow",
+        })
+    }
+}
+
+/// How the places of records are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// By the lines of a text, the header included.
+    #[default]
+    Lines,
+    /// By rows.
+    Rows,
+}
+
+impl Form {
+    /// `line` or `row`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Lines => "line",
+            Form::Rows => "row",
         }
     }
 }
@@ -51,43 +99,83 @@ impl fmt::Display for Origin {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadErrorKind {
-    #[error("cannot read {}: {reason}; check the path and its permissions", path.display())]
-    Unreadable {
-        path: PathBuf,
-        reason: std::io::Error,
+    #[error("cannot read {origin}: {reason}; check the path and its permissions")]
+    Unreadable { origin: Origin, reason: String },
+
+    #[error(
+        "the folder {} has no data files (names that begin with a dot or an underscore are left out)",
+        path.display()
+    )]
+    EmptyFolder { path: PathBuf },
+
+    #[error("no file fits the pattern `{pattern}`")]
+    NoMatch { pattern: String },
+
+    #[error(
+        "{} is neither a file nor a folder (links to folders are not followed); remove it from the \
+         folder, or give the files one by one",
+        path.display()
+    )]
+    NotAFile { path: PathBuf },
+
+    #[error("{0} is given more than once, and so would each of its records be")]
+    Twice(Origin),
+
+    #[error(
+        "{origin} is {}, and the first file is {}; give files of one format",
+        content(*format),
+        content(*first)
+    )]
+    OtherFormat {
+        origin: Origin,
+        format: Format,
+        first: Format,
     },
 
-    #[error("{} is a directory; give a CSV file (or .csv.gz) with a header line", path.display())]
-    Directory { path: PathBuf },
+    #[error(
+        "{origin} has a name for {format} and is not of this format: it is damaged, or has the \
+         wrong name"
+    )]
+    Misnamed { origin: Origin, format: Format },
+
+    #[error("{origin} is a damaged or truncated {format} file; make it again")]
+    Damaged { origin: Origin, format: Format },
 
     #[error(
-        "{} ends in .gz but is not a gzip file; drop the .gz from its name, or compress it with gzip",
-        path.display()
+        "standard input is a terminal; pipe the data into the command (to resume a run, the same \
+         data as before)"
     )]
-    NotGzip { path: PathBuf },
+    Terminal,
+
+    #[error("{0} is encrypted; write it again without encryption")]
+    Encrypted(Origin),
 
     #[error(
-        "{} is a damaged or truncated gzip file; `gzip --test` checks one: make it again",
-        path.display()
+        "{origin} is compressed with {name}, which is not read; write it with Snappy, zstd, gzip, \
+         LZ4 or no compression"
     )]
-    DamagedGzip { path: PathBuf },
+    Compression { origin: Origin, name: &'static str },
 
     #[error(
-        "the header line of {} is not UTF-8 text; save the table as CSV with the encoding UTF-8 \
-         (not as a spreadsheet, Parquet or UTF-16 file)",
-        path.display()
+        "{origin} is {format}, which this build does not read: build it with the cargo feature \
+         `parquet`, which is on by default"
     )]
-    NotUtf8 { path: PathBuf },
+    NotBuilt { origin: Origin, format: Format },
+
+    #[error(
+        "the header line of {0} is not UTF-8 text; give the table as CSV with the encoding UTF-8, \
+         Parquet or Arrow (not as a spreadsheet or UTF-16 file)"
+    )]
+    NotUtf8(Origin),
 
     #[error("{0} is empty; expected a header line with column names, then one line per record")]
     Empty(Origin),
 
     #[error(
-        "{} has carriage returns inside its header line; save the table with lines that end in \
-         a line feed, or a carriage return and a line feed",
-        path.display()
+        "{0} has carriage returns inside its header line; save the table with lines that end in \
+         a line feed, or a carriage return and a line feed"
     )]
-    CarriageReturns { path: PathBuf },
+    CarriageReturns(Origin),
 
     /// Not raised under the relation add-remove, where the number of records is private.
     #[error("there are no records; expected at least one")]
@@ -96,14 +184,13 @@ pub enum LoadErrorKind {
     /// The header's fields cannot be separated, the file ends inside quotes, or the end of a record
     /// that may span lines cannot be determined.
     #[error(
-        "{}, line {line}: expected each field with quotation marks around all of it or with \
+        "{origin}, line {line}: expected each field with quotation marks around all of it or with \
          none, closed within {} MiB, and two for one inside; nothing after it can be told apart, \
          or the file was cut short there. What is there is private and not shown",
-        path.display(),
         super::records::LONGEST >> 20
     )]
     Torn {
-        path: PathBuf,
+        origin: Origin,
         /// Counted from 1: the line on which the record starts.
         line: u64,
     },
@@ -177,9 +264,20 @@ pub enum LoadErrorKind {
     },
 
     #[error(
-        "the column `{column}` is of the Arrow type {kind}; expected numbers, truth values or text"
+        "the column `{column}` of {origin} is of the type {kind}; expected numbers, truth values \
+         or text. Convert it to one of these"
     )]
-    ColumnType { column: String, kind: String },
+    ColumnType {
+        origin: Origin,
+        column: String,
+        kind: String,
+    },
+
+    #[error(
+        "the column `{column}` of {origin} has text where that of the first file has numbers, or \
+         numbers where that has text; write both in one way"
+    )]
+    OtherType { origin: Origin, column: String },
 
     #[error(
         "the columns of record batch {batch} are not those of the first; give batches of one schema"
@@ -189,15 +287,14 @@ pub enum LoadErrorKind {
         batch: usize,
     },
 
-    /// More than may be in memory, and no file for the rest, or none that can be written.
-    #[error("there is no room for the rows: {0}")]
-    NoRoom(std::io::Error),
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
 
-    #[error("{}", bad_row(origin, *position, column.as_deref(), expected))]
+    #[error("{}", bad_row(origin, *form, *position, column.as_deref(), expected))]
     BadRow {
         origin: Origin,
-        /// Counted from 1: the line of the file on which the record starts, or the
-        /// row of data in memory.
+        form: Form,
+        /// Counted from 1: the line of the file on which the record starts, or the row.
         position: u64,
         /// `None` where the row has the wrong number of fields, or they cannot be separated.
         column: Option<String>,
@@ -206,14 +303,29 @@ pub enum LoadErrorKind {
     },
 }
 
-fn bad_row(origin: &Origin, position: u64, column: Option<&str>, expected: &str) -> String {
-    let (unit, skip) = match origin {
-        Origin::File(_) => ("line", "`--on-bad-rows skip`"),
-        Origin::Memory => ("row", "`OnBadRows::Skip`"),
+fn content(format: Format) -> &'static str {
+    match format {
+        Format::Parquet => "a Parquet file",
+        Format::Arrow => "an Arrow file",
+        _ => "text",
+    }
+}
+
+fn bad_row(
+    origin: &Origin,
+    form: Form,
+    position: u64,
+    column: Option<&str>,
+    expected: &str,
+) -> String {
+    let place = form.name();
+    let skip = match origin {
+        Origin::Memory => "`OnBadRows::Skip`",
+        _ => "`--on-bad-rows skip`",
     };
     let column = column.map_or(String::new(), |name| format!(", column `{name}`"));
     format!(
-        "{origin}, {unit} {position}{column}: expected {expected}; what is there is private and \
+        "{origin}, {place} {position}{column}: expected {expected}; what is there is private and \
          not shown. Correct it, or use {skip}, which treats all such rows as missing"
     )
 }
@@ -275,7 +387,7 @@ fn missing_column(
     }
     message.push_str(&did_you_mean_clause(suggestion));
     message.push_str(&format!("; it has {}", listed(present)));
-    if let Origin::File(_) = origin {
+    if *origin != Origin::Memory {
         if header != column {
             message.push_str(". Give `--columns` one of these");
         } else if variable == column {

@@ -1,10 +1,9 @@
-//! Which field of a data file holds which column.
+//! Which field of the data holds which column.
 
 use super::error::{LoadError, LoadErrorKind, Origin};
 use crate::model::RecordColumn;
 use crate::syntax::did_you_mean;
 use std::borrow::Cow;
-use std::path::Path;
 
 /// A header as the model names its elements: `m.2.1` for `m[2,1]`.
 pub(in crate::privacy) fn dotted(header: &str) -> Cow<'_, str> {
@@ -25,7 +24,7 @@ fn is_index(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The name in the file of each column.
+/// The name in the data of each column.
 pub(in crate::privacy) fn header_names<'a>(
     columns: &'a [RecordColumn],
     renames: &'a [(String, String)],
@@ -51,31 +50,33 @@ pub(in crate::privacy) fn header_names<'a>(
 
 /// The names in the first line, without white space around them.
 pub(super) fn present_names<'a>(
-    path: &Path,
+    origin: &Origin,
     fields: impl Iterator<Item = &'a [u8]>,
-) -> Result<Vec<&'a str>, LoadError> {
+) -> Result<Vec<String>, LoadError> {
     fields
         .map(|field| match std::str::from_utf8(field).map(str::trim) {
             // UTF-16 without a byte order mark and binary files contain NULs.
-            Ok(name) if !name.contains('\0') => Ok(name),
-            _ => Err(LoadErrorKind::NotUtf8 { path: path.into() }.into()),
+            Ok(name) if !name.contains('\0') => Ok(name.to_owned()),
+            _ => Err(LoadErrorKind::NotUtf8(origin.clone()).into()),
         })
         .collect()
 }
 
-/// The field of each column that the model uses.
+/// The field of each column that the model uses. The first `doubtful` names are
+/// from a line that may be a record.
 pub(super) fn find_columns(
-    path: &Path,
+    origin: &Origin,
     columns: &[RecordColumn],
     headers: &[&str],
     present: &[&str],
+    doubtful: usize,
 ) -> Result<Vec<Option<usize>>, LoadError> {
     let mut fields = vec![None; columns.len()];
     let mut absent = None;
     for (c, column) in columns.iter().enumerate().filter(|(_, column)| column.used) {
         // A name given with `--columns` is taken literally.
         let plain = headers[c] == column.name;
-        fields[c] = find(path, headers[c], present, |name| {
+        fields[c] = find(origin, headers[c], present, |name| {
             name == headers[c] || plain && dotted(name) == headers[c]
         })?;
         if fields[c].is_none() && absent.is_none() {
@@ -86,14 +87,14 @@ pub(super) fn find_columns(
         return Ok(fields);
     };
     let column = &columns[c];
-    let any_found = fields.iter().any(Option::is_some);
+    let is_header = is_header(present, &fields, doubtful);
     Err(not_found(
-        path,
+        origin,
         headers[c],
         present,
-        any_found,
+        is_header,
         |suggestion, present| LoadErrorKind::MissingColumn {
-            origin: Origin::File(path.to_path_buf()),
+            origin: origin.clone(),
             column: column.name.clone(),
             variable: column.variable.clone(),
             header: headers[c].to_string(),
@@ -105,23 +106,24 @@ pub(super) fn find_columns(
 
 /// The field that says to which unit a row belongs.
 pub(super) fn find_unit(
-    path: &Path,
+    origin: &Origin,
     unit: &str,
     present: &[&str],
     fields: &[Option<usize>],
+    doubtful: usize,
 ) -> Result<usize, LoadError> {
     let unit = unit.trim();
-    if let Some(field) = find(path, unit, present, |name| name == unit)? {
+    if let Some(field) = find(origin, unit, present, |name| name == unit)? {
         return Ok(field);
     }
-    let any_found = fields.iter().any(Option::is_some);
+    let is_header = is_header(present, fields, doubtful);
     Err(not_found(
-        path,
+        origin,
         unit,
         present,
-        any_found,
+        is_header,
         |suggestion, present| LoadErrorKind::MissingUnit {
-            origin: Origin::File(path.to_path_buf()),
+            origin: origin.clone(),
             header: unit.to_string(),
             suggestion,
             present,
@@ -130,7 +132,7 @@ pub(super) fn find_unit(
 }
 
 fn find(
-    path: &Path,
+    origin: &Origin,
     header: &str,
     present: &[&str],
     is_named: impl Fn(&str) -> bool,
@@ -139,7 +141,7 @@ fn find(
     let first = named.next();
     if named.next().is_some() {
         return Err(LoadErrorKind::DuplicateColumn {
-            origin: Origin::File(path.to_path_buf()),
+            origin: origin.clone(),
             header: header.to_string(),
         }
         .into());
@@ -147,21 +149,31 @@ fn find(
     Ok(first)
 }
 
+/// Whether a first line is recognisably a header: it names an expected column, and contains no
+/// numbers.
+fn is_header(present: &[&str], fields: &[Option<usize>], doubtful: usize) -> bool {
+    let is_found = fields.iter().flatten().any(|&field| field < doubtful);
+    doubtful == 0 || is_found && !has_numbers(&present[..doubtful])
+}
+
+fn has_numbers(present: &[&str]) -> bool {
+    present.iter().any(|name| name.parse::<f64>().is_ok())
+}
+
 /// The error for a missing column.
 ///
 /// # Privacy
 ///
 /// Where the header line was forgotten, the first line is a record. So its contents are shown only
-/// if they are recognisably a header: they name another expected column, and contain no numbers.
+/// if they are recognisably a header.
 fn not_found(
-    path: &Path,
+    origin: &Origin,
     header: &str,
     present: &[&str],
-    any_found: bool,
+    is_header: bool,
     named: impl FnOnce(Option<String>, Vec<String>) -> LoadErrorKind,
 ) -> LoadError {
-    let has_numbers = present.iter().any(|name| name.parse::<f64>().is_ok());
-    if any_found && !has_numbers {
+    if is_header {
         let suggestion = did_you_mean(header, present.iter().copied()).map(str::to_string);
         let present = present.iter().map(|name| name.to_string()).collect();
         return named(suggestion, present).into();
@@ -171,10 +183,10 @@ fn not_found(
         _ => None,
     };
     LoadErrorKind::NoHeader {
-        origin: Origin::File(path.to_path_buf()),
+        origin: origin.clone(),
         column: header.to_string(),
         count: present.len(),
-        has_numbers,
+        has_numbers: has_numbers(present),
         separator,
     }
     .into()

@@ -1,19 +1,28 @@
-//! A survey, for the curator, of the values in a data file that would be clamped, missing or bad.
+//! A survey, for the curator, of the values in the data that would be clamped, missing or bad.
 
 use super::Reading;
-use super::error::LoadError;
-use super::table::{Owners, Table};
+use super::error::{Form, LoadError, Origin};
+use super::source::{Owners, Source};
 use crate::model::RecordColumn;
 use crate::privacy::NotPrivate;
 use crate::privacy::rows::{Cell, Domain};
-use std::path::Path;
+use std::path::PathBuf;
 
-/// Lines of a file, counted from 1.
+/// Places of records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
     pub count: u64,
     /// The first of them.
-    pub lines: Vec<u64>,
+    pub first: Vec<Place>,
+}
+
+/// Where a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The number of its file, counted from 0, in [`Survey::files`].
+    pub file: usize,
+    /// The line or row, as [`Survey::form`] has it, counted from 1 in each file.
+    pub position: u64,
 }
 
 /// The cells of one column that the model uses.
@@ -21,7 +30,7 @@ pub struct Places {
 pub struct ColumnSurvey {
     /// In the model: `dist`, `x.1`.
     pub name: String,
-    /// In the file.
+    /// In the data.
     pub header: String,
     /// The values that the declaration allows.
     pub expected: String,
@@ -44,9 +53,11 @@ pub struct UnitSurvey {
     pub bad: Places,
 }
 
-/// Counts and line numbers of the values that are not as declared, without the values.
+/// Counts and places of the values that are not as declared, without the values.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
+    pub files: Vec<Origin>,
+    pub form: Form,
     pub records: u64,
     /// Of columns that the model uses, in declaration order.
     pub columns: Vec<ColumnSurvey>,
@@ -65,23 +76,22 @@ pub struct Survey {
     pub missing_rows: Places,
 }
 
-/// Surveys a CSV file under the rules of [`super::read_csv`], with at most `most`
-/// line numbers of each kind.
+/// Surveys files under the rules of [`super::read_files`], with at most `most` places of each kind.
 ///
 /// # Privacy
 ///
-/// None: counts and line numbers reveal exact facts about single rows. They are for the curator of
+/// None: counts and places reveal exact facts about single rows. They are for the curator of
 /// the data.
 ///
-/// Errors: as of [`super::read_csv`], but for bad rows.
-pub fn survey_csv(
-    path: &Path,
+/// Errors: as of [`super::read_files`], but for bad rows.
+pub fn survey_files(
+    paths: &[PathBuf],
     columns: &[RecordColumn],
     reading: &Reading,
     most: usize,
     _: NotPrivate,
 ) -> Result<Survey, LoadError> {
-    let mut table = Table::open(path, columns, reading)?;
+    let mut source = Source::files(paths, columns, reading)?;
     let used: Vec<(usize, Domain)> = columns
         .iter()
         .enumerate()
@@ -93,7 +103,7 @@ pub fn survey_csv(
             .iter()
             .map(|(c, domain)| ColumnSurvey {
                 name: columns[*c].name.clone(),
-                header: table.header(*c).to_string(),
+                header: source.header(*c).to_string(),
                 expected: domain.to_string(),
                 ..ColumnSurvey::default()
             })
@@ -102,56 +112,59 @@ pub fn survey_csv(
             header: header.trim().to_string(),
             ..UnitSurvey::default()
         }),
+        form: source.form(),
         ..Survey::default()
     };
     let mut owners = Owners::default();
     let mut rows_of_unit: Vec<u64> = Vec::new();
-    while table.advance()? {
-        let line = table.line();
-        if table.spans_lines() {
-            survey.multiline.add(line, most);
+    while source.advance()? {
+        survey.records += 1;
+        let (file, position) = (source.number(), source.position());
+        let place = Place { file, position };
+        if source.spans_lines() {
+            survey.multiline.add(place, most);
         }
-        let owner = table.owner(&mut owners);
+        let owner = source.owner(&mut owners);
         if let Some(Some(number)) = owner {
             rows_of_unit.resize(owners.count(), 0);
             rows_of_unit[number] += 1;
         }
-        if !table.is_whole() {
-            if table.has_fault() {
-                survey.torn.add(line, most)
+        if source.expected_form().is_some() {
+            if source.has_fault() {
+                survey.torn.add(place, most)
             } else {
-                survey.fields.add(line, most)
+                survey.fields.add(place, most)
             }
-            survey.bad_rows.add(line, most);
+            survey.bad_rows.add(place, most);
             continue;
         }
         let (mut bad, mut missing) = (false, false);
         if let (Some(None), Some(unit)) = (owner, &mut survey.unit) {
             bad = true;
-            unit.bad.add(line, most);
+            unit.bad.add(place, most);
         }
         for ((c, domain), column) in used.iter().zip(&mut survey.columns) {
-            match domain.text(table.cell(*c)) {
+            match source.cell(*c, domain) {
                 Cell::Value(_) => {}
-                Cell::Clamped { above: false, .. } => column.below.add(line, most),
-                Cell::Clamped { above: true, .. } => column.above.add(line, most),
+                Cell::Clamped { above: false, .. } => column.below.add(place, most),
+                Cell::Clamped { above: true, .. } => column.above.add(place, most),
                 Cell::Missing => {
                     missing = true;
-                    column.missing.add(line, most);
+                    column.missing.add(place, most);
                 }
                 Cell::Bad => {
                     bad = true;
-                    column.bad.add(line, most);
+                    column.bad.add(place, most);
                 }
             }
         }
         if bad {
-            survey.bad_rows.add(line, most);
+            survey.bad_rows.add(place, most);
         } else if missing {
-            survey.missing_rows.add(line, most);
+            survey.missing_rows.add(place, most);
         }
     }
-    survey.records = table.records();
+    survey.files = source.into_origins();
     if let Some(unit) = &mut survey.unit {
         unit.count = owners.count() as u64;
         unit.most_rows = rows_of_unit.into_iter().max().unwrap_or(0);
@@ -160,10 +173,10 @@ pub fn survey_csv(
 }
 
 impl Places {
-    fn add(&mut self, line: u64, most: usize) {
+    fn add(&mut self, place: Place, most: usize) {
         self.count += 1;
-        if self.lines.len() < most {
-            self.lines.push(line);
+        if self.first.len() < most {
+            self.first.push(place);
         }
     }
 }

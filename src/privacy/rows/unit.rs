@@ -26,6 +26,8 @@ impl Rows {
     /// A unit's floating-point sums must not depend on the position of its rows in the table, so
     /// the rows are sorted by their values. Rows that compare equal are equal to the bit.
     ///
+    /// All rows are held in memory.
+    ///
     /// Errors: there are more or fewer keys than rows.
     pub fn by_unit<K: Ord>(self, keys: &[K]) -> Result<Rows, LoadError> {
         if keys.len() != self.missing.len() {
@@ -70,7 +72,7 @@ impl Rows {
             row.extend(columns.iter().map(|column| column[number]));
             store.push(&row);
         }
-        let (store, spilling) = store.finish().map_err(LoadErrorKind::NoRoom)?;
+        let (store, spilling) = store.finish().map_err(LoadErrorKind::from)?;
         Ok(Rows {
             store,
             missing: vec![false; kept],

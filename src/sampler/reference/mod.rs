@@ -39,17 +39,19 @@ impl NonPrivateRun {
 /// Runs a sampler without privacy. Everything it returns is NOT PRIVATE.
 ///
 /// Errors: a sampler that is private, settings out of range, no initial point with a finite
-/// density.
+/// density, rows that can no longer be read.
 pub fn sample_without_privacy(
     vault: &Vault,
     run: &NonPrivateRun,
     permission: NotPrivate,
     observer: &impl Observer,
 ) -> Result<Vec<Chain>, SampleError> {
-    match run.request.algorithm.kind {
+    let chains = match run.request.algorithm.kind {
         Kind::Exact => exact::sample(vault, run, permission, observer),
         Kind::Open(dynamics) => open::sample(vault, dynamics, run, permission, observer),
         Kind::Clipped(reference) => clipped::sample(vault, reference, run, permission, observer),
         Kind::Private(_) => Err(SampleError::Private(run.request.algorithm.name)),
-    }
+    };
+    vault.intact()?;
+    chains
 }
