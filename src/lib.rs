@@ -34,7 +34,7 @@
 //!
 //! # Data, and a budget
 //!
-//! [`PrivateData`] takes columns in memory or the path of a CSV file, and puts the records into
+//! [`PrivateData`] takes columns in memory, Arrow batches or the paths of files, and puts the records into
 //! a [`Vault`], which nothing leaves but releases with noise. A [`Session`] is the budget of one
 //! set of data, however many analyses it is for: each is charged in whole before its first
 //! release, or refused.

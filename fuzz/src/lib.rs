@@ -44,7 +44,7 @@ mod privacy {
 use std::io::Write;
 
 use model::RecordColumn;
-use privacy::load::{OnBadRows, Reading, read_csv};
+use privacy::load::{OnBadRows, Reading, read_files};
 use syntax::{Diagnostic, Program, Span, format, parse, render};
 
 /// Any text is read, or refused with diagnostics that can be shown.
@@ -99,6 +99,15 @@ fn without_places(program: &Program) -> String {
     kept + rest
 }
 
+/// Any Parquet or Arrow file is a table, or refused.
+#[cfg(feature = "parquet")]
+pub fn typed(bytes: &[u8]) {
+    let marks: [&[u8]; 3] = [b"PAR1", b"ARROW1", &[0xff; 4]];
+    if marks.iter().any(|mark| bytes.starts_with(mark)) {
+        csv(&[&[2], bytes].concat());
+    }
+}
+
 /// Any file is a table of the columns of a model, or refused; with one line more, whose
 /// bytes are those before the first line feed, it is the same table with at most one row
 /// more. The first byte says what is to be done with bad rows, whether records may span
@@ -147,7 +156,7 @@ pub fn csv(bytes: &[u8]) {
             .tempfile()
             .expect("a file to read");
         file.write_all(bytes).expect("a file to read");
-        read_csv(file.path(), &columns, &reading)
+        read_files(&[file.path().to_path_buf()], &columns, &reading)
     };
     let loaded = load(bytes);
     if let Err(error) = &loaded {

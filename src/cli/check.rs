@@ -48,7 +48,7 @@ enum Format {
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     if arguments.data.is_empty() && arguments.reading.is_given() {
         return Err(Failure::input(
-            "--columns, --unit, --on-bad-rows and --multiline-records say how to read data: give them with --data",
+            "--columns, --unit, --on-bad-rows and --multiline-records say how to read the data: give it with --data",
         ));
     }
     let examined = Examined::read(&arguments.model)?;

@@ -37,6 +37,7 @@ enum Format {
     /// A folder for arviz and xarray
     Zarr,
     /// A file for polars, pandas, DuckDB and the like
+    #[cfg(feature = "parquet")]
     Parquet,
     /// One table as text
     Csv,
@@ -46,6 +47,7 @@ impl Format {
     fn ending(self) -> &'static str {
         match self {
             Format::Zarr => "zarr",
+            #[cfg(feature = "parquet")]
             Format::Parquet => "parquet",
             Format::Csv => "csv",
         }
@@ -60,6 +62,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     };
     match arguments.to {
         Format::Zarr => run.write_zarr(&place, arguments.overwrite),
+        #[cfg(feature = "parquet")]
         Format::Parquet => run.write_parquet(&place, arguments.overwrite),
         Format::Csv => run.write_csv(&place, arguments.overwrite),
     }

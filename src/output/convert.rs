@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+#[cfg(feature = "parquet")]
+use super::parquet;
 use super::run::Run;
 use super::run_directory::{RunDirectory, remove_quietly, replace};
 use super::stan_csv::push_number;
-use super::{parquet, zarr};
+use super::zarr;
 
 /// A file or folder that could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -29,14 +31,15 @@ pub enum ConvertError {
 impl Run {
     /// Writes the draws as Parquet: columns `chain` and `draw`, which count from 0, and one for
     /// each parameter (`beta[1]`). The promise of the run is in the file's metadata, under
-    /// `privacy_statement` and `privacy_report`.
+    /// `privacy_statement` and `privacy_report`. Needs the cargo feature `parquet`, which is on by
+    /// default.
     ///
     /// # Errors
     ///
     /// The path exists and may not be replaced, or cannot be written.
+    #[cfg(feature = "parquet")]
     pub fn write_parquet(&self, path: &Path, overwrite: bool) -> Result<(), ConvertError> {
         let (chains, draws): (Vec<i32>, Vec<i32>) = self.places().unzip();
-        let rows = chains.len();
         let ints = |name: &str, values: Vec<i32>| parquet::Column {
             name: name.to_owned(),
             values: parquet::Values::Ints(values),
@@ -55,7 +58,8 @@ impl Run {
             ("privacy_report", self.report().to_string()),
             ("dpm_config", self.config().to_string()),
         ];
-        write_file(path, &parquet::file(&columns, rows, &metadata), overwrite)
+        let bytes = parquet::file(&columns, &metadata).map_err(io::Error::other);
+        write_file(path, &bytes.map_err(failed(path))?, overwrite)
     }
 
     /// Writes the draws as a Zarr folder in the layout of arviz's InferenceData: the groups
@@ -64,7 +68,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// As of [`write_parquet`](Run::write_parquet).
+    /// The path exists and may not be replaced, or cannot be written.
     pub fn write_zarr(&self, path: &Path, overwrite: bool) -> Result<(), ConvertError> {
         write_folder(path, &zarr::folder(self, &self.attributes()), overwrite)
     }
@@ -75,7 +79,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// As of [`write_parquet`](Run::write_parquet).
+    /// As of [`write_zarr`](Run::write_zarr).
     pub fn write_csv(&self, path: &Path, overwrite: bool) -> Result<(), ConvertError> {
         let (title, mark) = if self.is_private() {
             ("\n", "\n")

@@ -6,6 +6,7 @@ mod convert;
 mod draws;
 mod draws_csv;
 mod generated_csv;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod prior;
 mod privacy_report;

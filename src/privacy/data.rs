@@ -145,7 +145,7 @@ impl PrivateData {
     /// A file: CSV, plain or compressed with gzip or zstd, with a line of column names; Parquet;
     /// or Arrow IPC, as its content has it. Each other line, or each row, is a record. Or a folder
     /// of such files, a pattern for their paths, or `-` for standard input. It is read when it is
-    /// bound.
+    /// bound. Parquet, Arrow IPC and zstd need the cargo feature `parquet`, which is on by default.
     pub fn from_file(path: impl AsRef<Path>) -> PrivateData {
         PrivateData::from_files([path])
     }

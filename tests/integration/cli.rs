@@ -191,7 +191,6 @@ fn bad_data_is_explained_and_never_shown() {
         ("empty.csv", &["is empty", "header line"]),
         ("header.csv", &["no records", "at least one"]),
         ("none.csv", &["cannot read none.csv", "check the path"]),
-        (".", &["is a directory"]),
         ("twice.csv", &["more than one column named `x`"]),
         ("not.csv.gz", &["not a gzip file"]),
         ("cut.csv.gz", &["damaged or truncated"]),

@@ -15,6 +15,8 @@ mod evaluation;
 mod examples;
 mod fmt;
 mod format_corpus;
+#[cfg(feature = "parquet")]
+mod formats;
 mod functions;
 mod generate;
 mod harness;

@@ -708,7 +708,7 @@ fn records_that_span_lines_are_counted_and_read_where_that_is_asked_for() {
 /// same draws to the bit.
 #[test]
 fn rows_beside_memory_give_the_same_draws() {
-    let rows = logistic_rows(60).repeat(40);
+    let rows: Vec<_> = (0..40).flat_map(|_| logistic_rows(60)).collect();
     let place = Place::with(LOGISTIC, &csv(&rows));
     std::fs::create_dir(place.file("beside")).expect("a folder");
     for algorithm in [

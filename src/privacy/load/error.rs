@@ -132,10 +132,7 @@ pub enum LoadErrorKind {
         first: Format,
     },
 
-    #[error(
-        "{origin} has a name for {format} and is not of this format: it is damaged, or has the \
-         wrong name"
-    )]
+    #[error("{origin} is not a {format} file, though its name says so: it is damaged, or misnamed")]
     Misnamed { origin: Origin, format: Format },
 
     #[error("{origin} is a damaged or truncated {format} file; make it again")]

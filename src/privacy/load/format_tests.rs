@@ -532,7 +532,7 @@ fn what_is_damaged_or_does_not_fit_is_refused() {
         "t.PARQUET",
     ] {
         let said = one(name, &csv(&rows));
-        assert!(said.contains("is not of this format"), "{said}");
+        assert!(said.contains("though its name says so"), "{said}");
     }
     let good = parquet(&batch(&rows), Compression::SNAPPY, true);
     let mut locked = good.clone();

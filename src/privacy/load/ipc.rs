@@ -36,7 +36,7 @@ pub(super) fn open(input: impl BufRead + 'static, origin: &Origin) -> Result<Bat
     };
     let whole = schema.clone();
     let read = move |columns: &[usize]| {
-        Ok(Box::new(Rows {
+        Ok(Box::new(Decoded {
             messages,
             schema: whole,
             columns: columns.to_vec(),
@@ -140,14 +140,14 @@ fn exactly(input: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-struct Rows<R> {
+struct Decoded<R> {
     messages: Messages<R>,
     schema: SchemaRef,
     columns: Vec<usize>,
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
-impl<R: BufRead> Rows<R> {
+impl<R: BufRead> Decoded<R> {
     /// Reads up to the next batch.
     fn batch(&mut self) -> Result<Option<RecordBatch>, LoadError> {
         let origin = self.messages.origin.clone();
@@ -212,7 +212,7 @@ fn is_plausible(buffer: &[u8]) -> bool {
     size == -1 || u64::try_from(size).is_ok_and(|s| s / MOST_EXPANDED <= compressed.len() as u64)
 }
 
-impl<R: BufRead> Iterator for Rows<R> {
+impl<R: BufRead> Iterator for Decoded<R> {
     type Item = Result<Batch, LoadError>;
 
     fn next(&mut self) -> Option<Self::Item> {

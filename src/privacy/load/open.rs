@@ -81,7 +81,10 @@ pub(super) fn open(origin: &Origin) -> Result<Opened, LoadError> {
             Ok(Opened::Batches(format, super::ipc::open(whole, origin)?))
         }
         #[cfg(not(feature = "parquet"))]
-        Some(format @ (Format::Parquet | Format::Arrow)) => Err(not_built(origin, format)),
+        Some(format @ (Format::Parquet | Format::Arrow)) => {
+            drop(file);
+            Err(not_built(origin, format))
+        }
         _ => text(origin, packed, start, bytes),
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn open<R: ChunkReader + 'static>(
         let batches = guarded(&origin, FORMAT, || {
             builder.build().map_err(|_| damaged(&origin))
         })?;
-        Ok(Box::new(Rows {
+        Ok(Box::new(Decoded {
             batches,
             left: u64::try_from(rows).map_err(|_| damaged(&origin))?,
             origin,
@@ -126,13 +126,13 @@ fn check_compression(
 }
 
 /// The batches, and whether there are as many rows as the file says.
-struct Rows {
+struct Decoded {
     batches: ParquetRecordBatchReader,
     left: u64,
     origin: Origin,
 }
 
-impl Iterator for Rows {
+impl Iterator for Decoded {
     type Item = Result<Batch, LoadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
