@@ -1,16 +1,13 @@
-//! Arrow IPC: streams, and files, which hold a stream between a mark and an index.
-//!
-//! The index of a file is not used: its messages are read one after the other, as of a stream. So
-//! a file may come through a pipe too.
+//! Arrow IPC: streams of messages, and files, whose footer says where the messages are.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
-use arrow_ipc::{MessageHeader, root_as_message};
+use arrow_ipc::{Block, MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 
 use super::error::{Format, LoadError, LoadErrorKind, Origin};
@@ -22,113 +19,132 @@ const FORMAT: Format = Format::Arrow;
 /// Stands at both ends of a file.
 const MARK: &[u8] = b"ARROW1";
 
+/// Stands before the length of a message; programs of before 2019 leave it out.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+
 /// Neither of its codecs, LZ4 and zstd, makes more of a byte.
 const MOST_EXPANDED: u64 = 1 << 16;
 
-/// Reads the schema.
-pub(super) fn open(input: impl BufRead + 'static, origin: &Origin) -> Result<Batches, LoadError> {
-    let mut messages = Messages::new(input, origin)?;
-    let schema = match messages.advance()? {
-        Some(body) if body.is_empty() => guarded(origin, FORMAT, || {
-            messages.schema().ok_or_else(|| damaged(origin))
-        })?,
-        _ => return Err(damaged(origin)),
+/// A message: what describes it, and its body.
+type Message = (Vec<u8>, Vec<u8>);
+
+type Messages = Box<dyn FnMut() -> io::Result<Option<Message>>>;
+
+/// Reads the schema of a stream.
+pub(super) fn open_stream(
+    mut input: impl BufRead + 'static,
+    origin: &Origin,
+) -> Result<Batches, LoadError> {
+    let first = next_of_stream(&mut input);
+    let first = first.map_err(|reason| read_error(origin, Some(FORMAT), reason))?;
+    let schema = guarded(origin, FORMAT, || {
+        let (header, _) = first.ok_or_else(|| damaged(origin))?;
+        let schema = root_as_message(&header)
+            .ok()
+            .and_then(|m| m.header_as_schema());
+        schema.and_then(converted).ok_or_else(|| damaged(origin))
+    })?;
+    Ok(batches(
+        schema,
+        Box::new(move || next_of_stream(&mut input)),
+        origin,
+    ))
+}
+
+/// Reads the footer of a file.
+pub(super) fn open_file(
+    mut input: impl Read + Seek + 'static,
+    origin: &Origin,
+) -> Result<Batches, LoadError> {
+    let fail = |reason| read_error(origin, Some(FORMAT), reason);
+    let footer = footer(&mut input).map_err(fail)?;
+    let (schema, blocks) = guarded(origin, FORMAT, || {
+        let footer = root_as_footer(&footer).map_err(|_| damaged(origin))?;
+        let schema = footer.schema().and_then(converted);
+        let blocks = [footer.dictionaries(), footer.recordBatches()];
+        let blocks: Vec<Block> = blocks.iter().flatten().flatten().copied().collect();
+        Ok((schema.ok_or_else(|| damaged(origin))?, blocks))
+    })?;
+    let mut blocks = blocks.into_iter();
+    let next = move || {
+        let block = blocks.next();
+        block
+            .map(|block| message_at(&mut input, &block))
+            .transpose()
     };
-    let whole = schema.clone();
-    let read = move |columns: &[usize]| {
+    Ok(batches(schema, Box::new(next), origin))
+}
+
+fn batches(schema: SchemaRef, messages: Messages, origin: &Origin) -> Batches {
+    let (whole, origin) = (schema.clone(), origin.clone());
+    Batches::new(schema, move |columns| {
         Ok(Box::new(Decoded {
             messages,
+            origin,
             schema: whole,
             columns: columns.to_vec(),
             dictionaries: HashMap::new(),
-        }) as Box<dyn Iterator<Item = _>>)
-    };
-    Ok(Batches::new(schema, read))
+        }))
+    })
 }
 
-/// Takes a stream apart.
-struct Messages<R> {
-    input: R,
-    is_file: bool,
-    origin: Origin,
-    /// What describes the message just read.
-    header: Vec<u8>,
+fn converted(schema: arrow_ipc::Schema) -> Option<SchemaRef> {
+    let is_ours = schema.endianness().equals_to_target_endianness();
+    is_ours.then(|| try_fb_to_schema(schema).ok().map(Arc::new))?
 }
 
-impl<R: BufRead> Messages<R> {
-    fn new(mut input: R, origin: &Origin) -> Result<Messages<R>, LoadError> {
-        let fail = |reason| read_error(origin, Some(FORMAT), reason);
-        let is_file = input.fill_buf().map_err(fail)?.starts_with(MARK);
-        if is_file {
-            exactly(&mut input, 8).map_err(fail)?;
-        }
-        Ok(Messages {
-            input,
-            is_file,
-            origin: origin.clone(),
-            header: Vec::new(),
-        })
+/// The next message of a stream; `None` at its end.
+///
+/// Errors: the stream, which must have a mark at its end and nothing after it, was cut short.
+fn next_of_stream(input: &mut impl BufRead) -> io::Result<Option<Message>> {
+    let mut four = [0; 4];
+    input.read_exact(&mut four)?;
+    if four == CONTINUATION {
+        input.read_exact(&mut four)?;
     }
-
-    /// The body of the next message; `None` at the end of the stream.
-    ///
-    /// Errors: the stream, which must have a mark at its end, was cut short.
-    fn advance(&mut self) -> Result<Option<Vec<u8>>, LoadError> {
-        let origin = self.origin.clone();
-        let fail = |reason| read_error(&origin, Some(FORMAT), reason);
-        let length = self.length().map_err(fail)?;
-        if length == 0 {
-            self.check_end().map_err(fail)?;
-            return Ok(None);
-        }
-        self.header = exactly(&mut self.input, length.into()).map_err(fail)?;
-        let message = root_as_message(&self.header).map_err(|_| damaged(&origin))?;
-        let length = u64::try_from(message.bodyLength()).map_err(|_| damaged(&origin))?;
-        exactly(&mut self.input, length).map(Some).map_err(fail)
-    }
-
-    fn length(&mut self) -> io::Result<u32> {
-        let mut four = || {
-            let mut bytes = [0; 4];
-            let read = self.input.read_exact(&mut bytes);
-            read.map(|()| u32::from_le_bytes(bytes))
+    let length = u32::from_le_bytes(four);
+    if length == 0 {
+        return match input.fill_buf()?.is_empty() {
+            true => Ok(None),
+            false => Err(io::ErrorKind::InvalidData.into()),
         };
-        let mut first = four()?;
-        // A file's mark is padded, to 8 bytes or to 64.
-        while first == 0 && self.header.is_empty() && self.is_file {
-            first = four()?;
-        }
-        // Programs of before 2019 leave the continuation mark out.
-        match first {
-            u32::MAX => four(),
-            length => Ok(length),
-        }
     }
+    with_body(input, length.into()).map(Some)
+}
 
-    /// After the stream there is nothing, or a file's index and mark.
-    fn check_end(&mut self) -> io::Result<()> {
-        let mut end = Vec::new();
-        loop {
-            let bytes = self.input.fill_buf()?;
-            if bytes.is_empty() {
-                break;
-            }
-            let length = bytes.len();
-            end.extend_from_slice(&bytes[length.saturating_sub(MARK.len())..]);
-            end.drain(..end.len().saturating_sub(MARK.len()));
-            self.input.consume(length);
-        }
-        match end == if self.is_file { MARK } else { b"" } {
-            true => Ok(()),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
-    }
+fn message_at(input: &mut (impl Read + Seek), block: &Block) -> io::Result<Message> {
+    let number = |n: i64| u64::try_from(n).map_err(|_| io::ErrorKind::InvalidData);
+    input.seek(SeekFrom::Start(number(block.offset())?))?;
+    let mut header = exactly(input, number(block.metaDataLength().into())?)?;
+    let prefix = if header.starts_with(&CONTINUATION) {
+        8
+    } else {
+        4
+    };
+    header.drain(..prefix.min(header.len()));
+    let body = exactly(input, number(block.bodyLength())?)?;
+    Ok((header, body))
+}
 
-    fn schema(&self) -> Option<SchemaRef> {
-        let schema = root_as_message(&self.header).ok()?.header_as_schema()?;
-        let is_ours = schema.endianness().equals_to_target_endianness();
-        is_ours.then(|| try_fb_to_schema(schema).ok().map(Arc::new))?
-    }
+fn with_body(input: &mut impl Read, length: u64) -> io::Result<Message> {
+    let header = exactly(input, length)?;
+    let message = root_as_message(&header).map_err(|_| io::ErrorKind::InvalidData)?;
+    let length = u64::try_from(message.bodyLength()).map_err(|_| io::ErrorKind::InvalidData)?;
+    let body = exactly(input, length)?;
+    Ok((header, body))
+}
+
+fn footer(input: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+    let damaged = || io::Error::from(io::ErrorKind::InvalidData);
+    let end = input.seek(SeekFrom::End(0))?;
+    let tail = end.checked_sub(4 + MARK.len() as u64).ok_or_else(damaged)?;
+    input.seek(SeekFrom::Start(tail))?;
+    let bytes = exactly(input, end - tail)?;
+    let (length, mark) = bytes.split_first_chunk().ok_or_else(damaged)?;
+    let start = tail.checked_sub(u32::from_le_bytes(*length).into());
+    let start = start.filter(|_| mark == MARK).ok_or_else(damaged)?;
+    input.seek(SeekFrom::Start(start))?;
+    exactly(input, tail - start)
 }
 
 /// No memory is set aside for a length that may be wrong.
@@ -140,20 +156,22 @@ fn exactly(input: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-struct Decoded<R> {
-    messages: Messages<R>,
+struct Decoded {
+    messages: Messages,
+    origin: Origin,
     schema: SchemaRef,
     columns: Vec<usize>,
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
-impl<R: BufRead> Decoded<R> {
+impl Decoded {
     /// Reads up to the next batch.
     fn batch(&mut self) -> Result<Option<RecordBatch>, LoadError> {
-        let origin = self.messages.origin.clone();
-        while let Some(body) = self.messages.advance()? {
+        let origin = self.origin.clone();
+        let fail = |reason| read_error(&origin, Some(FORMAT), reason);
+        while let Some(message) = (self.messages)().map_err(fail)? {
             let decoded = guarded(&origin, FORMAT, || {
-                self.decode(body).ok_or_else(|| damaged(&origin))
+                self.decode(message).ok_or_else(|| damaged(&origin))
             });
             if let Some(batch) = decoded? {
                 return Ok(Some(batch));
@@ -163,8 +181,8 @@ impl<R: BufRead> Decoded<R> {
     }
 
     /// `Some(None)` for a dictionary; `None` for what cannot be decoded.
-    fn decode(&mut self, body: Vec<u8>) -> Option<Option<RecordBatch>> {
-        let message = root_as_message(&self.messages.header).ok()?;
+    fn decode(&mut self, (header, body): Message) -> Option<Option<RecordBatch>> {
+        let message = root_as_message(&header).ok()?;
         let version = message.version();
         let dictionary = message.header_as_dictionary_batch();
         let batch = match message.header_type() {
@@ -212,7 +230,7 @@ fn is_plausible(buffer: &[u8]) -> bool {
     size == -1 || u64::try_from(size).is_ok_and(|s| s / MOST_EXPANDED <= compressed.len() as u64)
 }
 
-impl<R: BufRead> Iterator for Decoded<R> {
+impl Iterator for Decoded {
     type Item = Result<Batch, LoadError>;
 
     fn next(&mut self) -> Option<Self::Item> {

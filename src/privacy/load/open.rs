@@ -61,24 +61,35 @@ pub(super) fn open(origin: &Origin) -> Result<Opened, LoadError> {
         };
         start = take(&mut bytes, START).map_err(fail)?;
     }
+    // What is not read from its beginning to its end is held in memory, where it comes through a pipe.
+    #[cfg(feature = "parquet")]
+    let held = |mut start: Vec<u8>, mut rest: Box<dyn Read>| {
+        let read = rest.read_to_end(&mut start);
+        read.map(|_| start)
+            .map_err(|reason| read_error(origin, packed, reason))
+    };
     match recognised(&start) {
         #[cfg(feature = "parquet")]
         Some(format @ Format::Parquet) => {
             let batches = match file {
                 Some(file) if packed.is_none() => super::parquet::open(file, origin)?,
-                // It is not read from its beginning to its end.
-                _ => {
-                    let held = bytes.read_to_end(&mut start);
-                    held.map_err(|reason| read_error(origin, packed, reason))?;
-                    super::parquet::open(bytes::Bytes::from(start), origin)?
-                }
+                _ => super::parquet::open(bytes::Bytes::from(held(start, bytes)?), origin)?,
             };
             Ok(Opened::Batches(format, batches))
         }
         #[cfg(feature = "parquet")]
         Some(format @ Format::Arrow) => {
-            let whole = BufReader::new(Cursor::new(start).chain(bytes));
-            Ok(Opened::Batches(format, super::ipc::open(whole, origin)?))
+            let batches = match file {
+                _ if !start.starts_with(b"ARROW1") => {
+                    let whole = BufReader::new(Cursor::new(start).chain(bytes));
+                    super::ipc::open_stream(whole, origin)?
+                }
+                Some(file) if packed.is_none() => {
+                    super::ipc::open_file(BufReader::new(file), origin)?
+                }
+                _ => super::ipc::open_file(Cursor::new(held(start, bytes)?), origin)?,
+            };
+            Ok(Opened::Batches(format, batches))
         }
         #[cfg(not(feature = "parquet"))]
         Some(format @ (Format::Parquet | Format::Arrow)) => {

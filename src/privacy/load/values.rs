@@ -14,6 +14,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 
+use super::records::LONGEST;
 use crate::privacy::rows::{Cell, Domain, is_missing};
 
 /// A cell before it is read. Not `Debug`: it may hold a private value.
@@ -29,6 +30,8 @@ impl<'a> Value<'a> {
     pub fn cell(&self, domain: &Domain, by_words: bool) -> Cell {
         match *self {
             Value::Missing => Cell::Missing,
+            // As of a line of text.
+            Value::Text(text) if text.len() > LONGEST => Cell::Bad,
             Value::Text(text) => domain.text(text),
             Value::Whole(value) if by_words => domain.text(value.to_string().as_bytes()),
             Value::Real(value) if by_words => domain.text(value.to_string().as_bytes()),
