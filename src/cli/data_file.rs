@@ -64,13 +64,6 @@ pub(super) struct DataSettings {
     /// Quoted fields of CSV may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
     #[arg(long, help_heading = headings::DATA, hide_short_help = true)]
     pub multiline_records: bool,
-    #[command(flatten)]
-    pub memory: MemorySettings,
-}
-
-/// How much of the data is held in memory.
-#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
-pub(super) struct MemorySettings {
     /// Columns beyond this much memory go into a file without a name, which is gone when the program is: 500MiB, 16GiB (default: 2GiB, or half of what is free if that is less)
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = headings::DATA, hide_short_help = true)]
     pub max_memory: Option<u64>,
@@ -82,7 +75,7 @@ pub(super) struct MemorySettings {
     pub no_spill: bool,
 }
 
-impl MemorySettings {
+impl DataSettings {
     fn spilling(&self) -> Spilling {
         let usual = Spilling::usual();
         Spilling {
@@ -118,7 +111,7 @@ impl DataSettings {
     /// The rows, those of a unit together where `--unit` is given.
     pub fn load(&self, paths: &[PathBuf], columns: &[RecordColumn]) -> Result<Rows, Failure> {
         let renames = renames(&self.columns, columns)?;
-        let spilling = self.memory.spilling();
+        let spilling = self.spilling();
         let reading = Reading {
             spilling: Some(&spilling),
             ..self.reading(&renames)

@@ -379,6 +379,9 @@ impl SampleCommand<'_> {
             "columns": sources.reading.columns,
             "on_bad_rows": sources.reading.on_bad_rows.name(),
             "multiline_records": sources.reading.multiline_records,
+            "max_memory": sources.reading.max_memory,
+            "spill_dir": sources.reading.spill_dir.as_ref().map(|p| p.display().to_string()),
+            "no_spill": sources.reading.no_spill,
             "threads": sources.threads,
             "ledger": sources.ledger.as_ref().map(|p| p.display().to_string()),
         })
