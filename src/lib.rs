@@ -184,6 +184,7 @@ pub mod diagnostics;
 mod distribution;
 mod function;
 mod linear;
+mod lsp;
 mod model;
 mod output;
 mod privacy;

@@ -13,7 +13,7 @@ pub mod density {
 
 pub mod distribution {
     pub use crate::distribution::{
-        Argument, Domain, FAMILIES, Kind, MOST_MASSES, has_cdf, sums_masses,
+        Domain, FAMILIES, Kind, MOST_MASSES, has_cdf, signatures_in_words, sums_masses,
     };
 }
 
@@ -21,7 +21,7 @@ pub mod function {
     pub use crate::function::catalogue::{functions, synonyms};
     pub use crate::function::linear::cholesky;
     pub use crate::function::{
-        Base, Builtin, Function, Pattern, Stages, Type, Unary, lookup, names, overloads,
+        Base, Builtin, Function, Stages, Type, Unary, lookup, names, overloads,
     };
 }
 

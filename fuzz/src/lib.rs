@@ -41,6 +41,53 @@ mod privacy {
     pub struct NotPrivate;
 }
 
+/// The language server without its protocol.
+#[allow(dead_code)]
+#[path = "../../src/lsp"]
+mod lsp {
+    mod completion;
+    mod describe;
+    mod document;
+    mod names;
+    mod outline;
+    mod rename;
+    mod text;
+
+    use crate::syntax::Span;
+
+    /// Asks all that an editor may ask at a place of a text.
+    pub fn ask_everything(source: &str, offset: usize) {
+        let document = document::Document::new(source.to_owned());
+        let inside = |span: Span| {
+            assert!(source.get(span.range()).is_some(), "{span:?}");
+            for encoding in [text::Encoding::Utf8, text::Encoding::Utf16] {
+                let (line, column) = document.text.position(span.start, encoding);
+                let back = document.text.offset(line, column, encoding);
+                // Between `\r` and `\n` no editor has a place.
+                assert!(back == span.start || source[back..].starts_with("\r\n"));
+            }
+        };
+        if let Some(hover) = describe::hover(&document, offset) {
+            inside(hover.span);
+        }
+        inside(completion::completions(&document, offset).span);
+        for occurrence in document.references(offset) {
+            inside(occurrence.span);
+        }
+        document.definitions(offset).into_iter().for_each(inside);
+        for block in outline::outline(&document) {
+            inside(block.span);
+            block.parts.iter().for_each(|part| inside(part.name_span));
+        }
+        if let Ok(edits) = rename::rename(&document, offset, "another_name") {
+            edits.iter().for_each(|(span, _)| inside(*span));
+        }
+        if let Some((span, _)) = document.formatted() {
+            inside(span);
+        }
+    }
+}
+
 use std::io::Write;
 
 use model::RecordColumn;
@@ -86,6 +133,17 @@ pub fn formatter(bytes: &[u8]) {
     }
     let tree = |text: &str| parse(text).program.map(|program| without_places(&program));
     assert_eq!(tree(&source), tree(&once));
+}
+
+/// An editor has an answer at any place of any text. The first two bytes choose the place.
+pub fn editor(bytes: &[u8]) {
+    let Some((place, bytes)) = bytes.split_at_checked(2) else {
+        return;
+    };
+    let source = String::from_utf8_lossy(bytes);
+    let place = usize::from(u16::from_le_bytes([place[0], place[1]]));
+    // Places past the end are asked about, too.
+    lsp::ask_everything(&source, place % (source.len() + 2));
 }
 
 fn without_places(program: &Program) -> String {

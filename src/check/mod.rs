@@ -35,7 +35,7 @@ pub use typed::{
 
 use std::rc::Rc;
 
-use crate::syntax::{Block, BlockKind, Diagnostic, Program, Severity};
+use crate::syntax::{Block, BlockKind, Diagnostic, Program, Severity, not_a_program, parse};
 use function::Definition;
 use scope::{Checker, Known};
 
@@ -44,6 +44,50 @@ pub struct CheckResult {
     /// Present when there is no error among the diagnostics.
     pub checked: Option<Checked>,
     pub diagnostics: Vec<Diagnostic>,
+    /// Every variable that was understood, in a program with errors, too.
+    pub variables: Vec<Variable>,
+}
+
+/// A text, right or wrong, and everything that is said of it.
+#[derive(Default)]
+pub struct Examined {
+    /// The parts that could be read.
+    pub program: Option<Program>,
+    /// Present when there is no error among the diagnostics.
+    pub checked: Option<Checked>,
+    /// As in [`CheckResult`].
+    pub variables: Vec<Variable>,
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the text does not begin like a program. It may be data, so that messages must not
+    /// show it.
+    pub is_foreign: bool,
+}
+
+/// Reads and checks a text.
+pub fn examine(source: &str) -> Examined {
+    if let Some(refusal) = not_a_program(source) {
+        return Examined {
+            diagnostics: vec![refusal],
+            is_foreign: true,
+            ..Examined::default()
+        };
+    }
+    let parsed = parse(source);
+    let mut examined = Examined {
+        diagnostics: parsed.diagnostics,
+        ..Examined::default()
+    };
+    if let Some(program) = &parsed.program {
+        let result = check(program);
+        examined.diagnostics.extend(result.diagnostics);
+        examined.variables = result.variables;
+        examined.checked = result.checked;
+    }
+    if examined.diagnostics.iter().any(Diagnostic::is_error) {
+        examined.checked = None;
+    }
+    examined.program = parsed.program;
+    examined
 }
 
 /// Checks a program.
@@ -75,6 +119,7 @@ fn walk_until_settled(program: &Program) -> CheckResult {
                 diagnostics.extend(lint::lints(&checked));
             }
             return CheckResult {
+                variables: checked.variables.clone(),
                 checked: (!failed).then_some(checked),
                 diagnostics,
             };

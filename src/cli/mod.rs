@@ -22,6 +22,7 @@ mod initial;
 mod interrupt;
 mod ledger;
 mod log_prob;
+mod lsp;
 mod man;
 mod model_file;
 mod plan;
@@ -142,6 +143,8 @@ enum Command {
     Check(check::Arguments),
     /// Write models in the one form that all have
     Fmt(fmt::Arguments),
+    /// Serve an editor: errors, completion and more while a model is written
+    Lsp(lsp::Arguments),
     /// Show what a run would release and cost, without any data
     Plan(Box<plan::Arguments>),
     /// Settings that are good on records made up from the model, without any data
@@ -205,6 +208,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Sample(arguments) => sample::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
         Command::Fmt(arguments) => fmt::run(&arguments, common),
+        Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Tune(arguments) => tune::run(&arguments, common),
         Command::LogProb(arguments) => log_prob::run(&arguments, common),

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::Common;
 use super::failure::Failure;
-use crate::check::{Checked, check};
+use crate::check::{Checked, examine};
 use crate::model::{BindError, Constants, Model, source_of};
-use crate::syntax::{Diagnostic, not_a_program, parse, render};
+use crate::syntax::{Diagnostic, render};
 
 /// A program that passed the checker.
 pub(super) struct ModelFile {
@@ -29,28 +29,15 @@ pub(super) struct Examined {
 impl Examined {
     pub fn read(path: &Path) -> Result<Examined, Failure> {
         let (source, _) = source_of(path).map_err(Failure::input)?;
-        if let Some(refusal) = not_a_program(&source) {
-            return Ok(Examined {
-                path: path.to_path_buf(),
-                source: String::new(),
-                diagnostics: vec![refusal],
-                checked: None,
-            });
-        }
-        let parsed = parse(&source);
-        let mut diagnostics = parsed.diagnostics;
-        let mut checked = None;
-        if let Some(program) = &parsed.program {
-            let result = check(program);
-            diagnostics.extend(result.diagnostics);
-            checked = result.checked;
-        }
-        let failed = diagnostics.iter().any(Diagnostic::is_error);
+        let examined = examine(&source);
         Ok(Examined {
             path: path.to_path_buf(),
-            source,
-            diagnostics,
-            checked: checked.filter(|_| !failed),
+            source: match examined.is_foreign {
+                true => String::new(),
+                false => source,
+            },
+            diagnostics: examined.diagnostics,
+            checked: examined.checked,
         })
     }
 
@@ -130,7 +117,7 @@ impl ModelFile {
 
     /// The file of constants that counts, if there is one.
     pub fn constants_path(&self, given: Option<&Path>) -> Option<PathBuf> {
-        let beside = self.path.with_extension("constants.json");
+        let beside = Constants::beside(&self.path);
         match given {
             Some(path) => Some(path.to_path_buf()),
             None => beside.exists().then_some(beside),

@@ -178,6 +178,13 @@ impl Family {
         format!("{words} ({})", argument.meaning)
     }
 
+    /// The support, and the domains of all arguments, in words.
+    pub fn domains_in_words(&self) -> String {
+        let mut domains = vec![self.support_in_words()];
+        domains.extend(self.arguments.iter().map(|a| self.domain_in_words(a)));
+        domains.join("; ")
+    }
+
     /// The ending of its log density: `lpdf`, or `lpmf` for integers.
     pub fn density_suffix(&self) -> &'static str {
         if self.variate.is_int() {

@@ -268,6 +268,32 @@ pub fn has_cdf(family: usize) -> bool {
     HAS_CDF[family]
 }
 
+/// The ways to write a family: after `~`, its density, its draws, and its distribution function
+/// where it has one.
+pub fn signatures_in_words(family: usize) -> Vec<String> {
+    let definition = FAMILIES[family];
+    let (name, variate) = (definition.name, definition.variate);
+    let list = |arguments: &[Argument]| {
+        let list = arguments.iter().map(|a| format!("{} {}", a.kind, a.name));
+        list.collect::<Vec<_>>().join(", ")
+    };
+    let own = list(definition.arguments);
+    let bar = if own.is_empty() { "" } else { " | " };
+    let of_variate = |ending| format!("real {name}_{ending}({variate} y{bar}{own})");
+    let mut lines = vec![
+        format!("{variate} y ~ {name}({own})"),
+        of_variate(definition.density_suffix()),
+        format!(
+            "{variate} {name}_rng({})",
+            list(definition.draw_arguments())
+        ),
+    ];
+    if has_cdf(family) || sums_masses(family) {
+        lines.extend(["lcdf", "lccdf", "cdf"].map(of_variate));
+    }
+    lines
+}
+
 /// Draws once from a family: a number, or the elements of a vector, an array or
 /// a matrix (column by column). `arguments` are those of
 /// [`Family::draw_arguments`].

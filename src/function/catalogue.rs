@@ -35,6 +35,45 @@ pub struct Function {
     pub builtin: Builtin,
 }
 
+impl Function {
+    /// The ways to call it, sizes marked as constants.
+    pub fn signatures_in_words(&self) -> Vec<String> {
+        let described = |s: &Signature| {
+            let arguments: Vec<String> = s
+                .arguments
+                .iter()
+                .zip(self.parameters)
+                .map(|(pattern, parameter)| match pattern {
+                    Pattern::Size => format!("constant int {parameter}"),
+                    other => format!("{other} {parameter}"),
+                })
+                .collect();
+            format!("{} {}({})", s.result, self.name, arguments.join(", "))
+        };
+        self.signatures.iter().map(described).collect()
+    }
+
+    /// Its documentation, where it may be used, and its other names.
+    pub fn meaning(&self) -> String {
+        let stages = match self.stages {
+            Stages::All => "",
+            Stages::WithoutParameters => " Not of parameters.",
+            Stages::Constants => " Of constants only.",
+            Stages::Shape => " A constant, whatever the argument is.",
+        };
+        let others: Vec<String> = SYNONYMS
+            .iter()
+            .filter(|(_, name)| *name == self.name)
+            .map(|(synonym, _)| format!("`{synonym}`"))
+            .collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!(" Also called {}.", others.join(", ")),
+        };
+        format!("{}{stages}{others}", self.documentation)
+    }
+}
+
 macro_rules! functions {
     ($($(#[$meta:meta])* $group:ident $title:literal {$(
         $variant:ident $name:literal ($($parameter:ident),*) $stages:ident $documentation:literal

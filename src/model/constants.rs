@@ -51,6 +51,11 @@ impl Constants {
         }
     }
 
+    /// The file that is read where no other is named: `MODEL.constants.json` for `MODEL.dpm`.
+    pub(crate) fn beside(model: &Path) -> PathBuf {
+        model.with_extension("constants.json")
+    }
+
     /// Reads a file of JSON.
     ///
     /// Errors: it cannot be read, is not JSON, or not an object.

@@ -25,16 +25,16 @@ pub use constants::{Constants, ConstantsError, numbers};
 pub use generate::Generator;
 pub use private::{Graphs, PrivateId, PrivateNode, PrivateOp, Scalar, operands};
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicOp};
-pub use sensitivity::{Derived, NeedKind, Sensitivity};
+pub use sensitivity::{Derived, NeedKind, Sensitivity, in_words};
 pub use transform::Transform;
 pub use value::Shape;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::check::{Checked, Role, on_deep_stack};
+use crate::check::{Checked, Role, examine, on_deep_stack};
 use crate::distribution::Algebra;
-use crate::syntax::{Diagnostic, Span, not_a_program};
+use crate::syntax::{Diagnostic, Span};
 use trace::{LikelihoodStatement, Tracer};
 
 /// A program and its constants do not fit together. Points into the source.
@@ -191,20 +191,11 @@ pub enum ModelFileError {
 /// Text that has passed the checker, or all its errors. `name` stands for the text in messages. A
 /// text that is not a program is not shown: it may be data.
 pub(crate) fn checked_source(source: &str, name: &str) -> Result<Checked, SourceError> {
-    if let Some(refusal) = not_a_program(source) {
-        return Err(SourceError::new(vec![refusal], "", name));
-    }
-    let parsed = crate::syntax::parse(source);
-    let mut diagnostics = parsed.diagnostics;
-    let checked = parsed.program.as_ref().and_then(|program| {
-        let result = crate::check::check(program);
-        diagnostics.extend(result.diagnostics);
-        result.checked
-    });
-    match checked {
-        Some(checked) if !diagnostics.iter().any(Diagnostic::is_error) => Ok(checked),
-        _ => Err(SourceError::new(diagnostics, source, name)),
-    }
+    let examined = examine(source);
+    let shown = if examined.is_foreign { "" } else { source };
+    examined
+        .checked
+        .ok_or_else(|| SourceError::new(examined.diagnostics, shown, name))
 }
 
 /// The text of a model's file, and its name in messages.

@@ -60,6 +60,15 @@ impl Diagnostic {
         self
     }
 
+    /// The word to write in place of those at fault, where the question is "did you mean `word`?".
+    pub fn suggestion(&self) -> Option<&str> {
+        let said = [Some(self.label.as_str()), self.help.as_deref()];
+        said.into_iter().flatten().find_map(|text| {
+            let word = text.strip_prefix("did you mean `")?;
+            word.strip_suffix("`?")
+        })
+    }
+
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -98,6 +107,9 @@ mod tests {
         assert_eq!(diagnostic.label, "here");
         assert_eq!(diagnostic.notes.len(), 1);
         assert_eq!(diagnostic.help.as_deref(), Some("do it right"));
+        assert_eq!(diagnostic.suggestion(), None);
+        let suggesting = diagnostic.help("did you mean `real`?");
+        assert_eq!(suggesting.suggestion(), Some("real"));
         assert!(!Diagnostic::warning("W1", Span::new(0, 0), "odd").is_error());
     }
 }

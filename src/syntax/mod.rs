@@ -40,3 +40,4 @@ pub use parse::{Parsed, parse};
 pub use render::render;
 pub use suggestion::did_you_mean;
 pub use tree::*;
+pub use words::{OPENING, is_name};

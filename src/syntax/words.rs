@@ -44,10 +44,17 @@ pub(super) const RESERVED: [&str; 35] = [
 
 /// Words that open a statement; one of them after an unfinished statement means
 /// that a semicolon is missing.
-pub(super) const OPENING: [&str; 11] = [
+pub const OPENING: [&str; 11] = [
     "for", "while", "if", "break", "continue", "return", "print", "reject", "target", "profile",
     "else",
 ];
+
+/// Whether a variable or a function may be called so.
+pub fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphabetic())
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !is_reserved(word)
+}
 
 pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
@@ -121,6 +128,12 @@ mod tests {
 
     #[test]
     fn words_are_recognised() {
+        assert!(["x", "x_1", "models"].into_iter().all(is_name));
+        assert!(
+            !["", "_x", "1x", "x.y", "\u{e9}", "model"]
+                .into_iter()
+                .any(is_name)
+        );
         assert!(is_type("array") && is_type("simplex") && !is_type("simplexes"));
         assert_eq!(base_type("factor"), Some(BaseType::Factor));
         assert_eq!(

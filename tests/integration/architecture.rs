@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A room uses only rooms to its left.
-const ROOMS: [&str; 14] = [
+const ROOMS: [&str; 15] = [
     "linear",
     "syntax",
     "function",
     "distribution",
     "check",
     "model",
+    "lsp",
     "density",
     "privacy",
     "sampler",

@@ -62,7 +62,7 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
 }
 
 /// What the program alone knows: where it took things from.
-const ORIGIN: [&str; 9] = [
+const ORIGIN: [&str; 12] = [
     "model",
     "data",
     "constants",
@@ -70,6 +70,9 @@ const ORIGIN: [&str; 9] = [
     "columns",
     "on_bad_rows",
     "multiline_records",
+    "max_memory",
+    "spill_dir",
+    "no_spill",
     "threads",
     "ledger",
 ];

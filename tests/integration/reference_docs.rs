@@ -4,8 +4,8 @@
 use std::fmt::Write;
 use std::fs;
 
-use dpm::testing::distribution::{Argument, FAMILIES, MOST_MASSES, has_cdf, sums_masses};
-use dpm::testing::function::{Builtin, Function, Pattern, Stages, functions, overloads, synonyms};
+use dpm::testing::distribution::{FAMILIES, MOST_MASSES, signatures_in_words};
+use dpm::testing::function::{Builtin, Function, functions, overloads, synonyms};
 
 use crate::evaluation::root;
 
@@ -79,18 +79,17 @@ the line says otherwise.
         if table {
             page.push_str("| signature | value |\n|---|---|\n");
             for f in listed {
-                let signatures: Vec<String> = signatures(f);
                 let _ = writeln!(
                     page,
                     "| `{}` | {} |",
-                    signatures.join("`<br>`"),
-                    meaning(f).replace('|', "\\|")
+                    f.signatures_in_words().join("`<br>`"),
+                    f.meaning().replace('|', "\\|")
                 );
             }
         } else {
             for f in listed {
-                let _ = writeln!(page, "**`{}`**: {}\n", f.name, meaning(f));
-                for line in signatures(f) {
+                let _ = writeln!(page, "**`{}`**: {}\n", f.name, f.meaning());
+                for line in f.signatures_in_words() {
                     let _ = writeln!(page, "- `{line}`");
                 }
                 page.push('\n');
@@ -140,85 +139,17 @@ must be known before sampling, and be `T[1, ]`, or between them at most MOST cou
     for (index, family) in FAMILIES.iter().enumerate() {
         let name = family.name();
         let _ = writeln!(page, "\n## {name}\n\n{}\n", family.documentation());
-        let arguments = |list: &[Argument]| {
-            let list: Vec<String> = list
-                .iter()
-                .map(|a| format!("{} {}", a.kind, a.name))
-                .collect();
-            list.join(", ")
-        };
-        let own = arguments(family.arguments());
-        let _ = writeln!(page, "- `{} y ~ {name}({own})`", family.variate());
-        let bar = if own.is_empty() { "" } else { " | " };
-        let suffix = family.density_suffix();
-        let _ = writeln!(
-            page,
-            "- `real {name}_{suffix}({} y{bar}{own})`",
-            family.variate()
-        );
-        let _ = writeln!(
-            page,
-            "- `{} {name}_rng({})`",
-            family.variate(),
-            arguments(family.draw_arguments())
-        );
-        if has_cdf(index) || sums_masses(index) {
-            for ending in ["lcdf", "lccdf", "cdf"] {
-                let _ = writeln!(
-                    page,
-                    "- `real {name}_{ending}({} y{bar}{own})`",
-                    family.variate()
-                );
-            }
+        for line in signatures_in_words(index) {
+            let _ = writeln!(page, "- `{line}`");
         }
         page.push('\n');
-        let mut domains = vec![family.support_in_words()];
-        domains.extend(family.arguments().iter().map(|a| family.domain_in_words(a)));
-        let _ = writeln!(page, "Where {}.", domains.join("; "));
+        let _ = writeln!(page, "Where {}.", family.domains_in_words());
     }
     page
 }
 
 fn is_synonym(f: &Function) -> bool {
     synonyms().iter().any(|(synonym, _)| *synonym == f.name)
-}
-
-/// The signatures, sizes marked as constants.
-fn signatures(f: &Function) -> Vec<String> {
-    f.signatures
-        .iter()
-        .map(|s| {
-            let arguments: Vec<String> = s
-                .arguments
-                .iter()
-                .zip(f.parameters)
-                .map(|(pattern, parameter)| match pattern {
-                    Pattern::Size => format!("constant int {parameter}"),
-                    other => format!("{other} {parameter}"),
-                })
-                .collect();
-            format!("{} {}({})", s.result, f.name, arguments.join(", "))
-        })
-        .collect()
-}
-
-fn meaning(f: &Function) -> String {
-    let mut text = f.documentation.to_string();
-    match f.stages {
-        Stages::All => {}
-        Stages::WithoutParameters => text.push_str(" Not of parameters."),
-        Stages::Constants => text.push_str(" Of constants only."),
-        Stages::Shape => text.push_str(" A constant, whatever the argument is."),
-    }
-    let others: Vec<String> = synonyms()
-        .iter()
-        .filter(|(_, name)| *name == f.name)
-        .map(|(synonym, _)| format!("`{synonym}`"))
-        .collect();
-    if !others.is_empty() {
-        let _ = write!(text, " Also called {}.", others.join(", "));
-    }
-    text
 }
 
 /// Every function that the checker would resolve is on the page.

@@ -1,7 +1,7 @@
 //! The fuzz targets without libFuzzer: mutants of the repository's own programs
 //! and tables, by a fixed random sequence; no coverage guides it.
 //!
-//! `mutate TARGET SECONDS [SEED]` runs one of parser, checker, formatter, csv.
+//! `mutate TARGET SECONDS [SEED]` runs one of parser, checker, formatter, editor, csv.
 //! `mutate extremes` times each target on inputs made to be slow.
 //!
 //! A crash, or an input that takes more than a second, is written to
@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 
 type Target = fn(&[u8]);
 
-const TARGETS: [(&str, Target); 4] = [
+const TARGETS: [(&str, Target); 5] = [
     ("parser", dpm_fuzz::parser),
     ("checker", dpm_fuzz::checker),
     ("formatter", dpm_fuzz::formatter),
+    ("editor", dpm_fuzz::editor),
     ("csv", dpm_fuzz::csv),
 ];
 
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
         words.get(1).and_then(|seconds| seconds.parse().ok()),
     ) else {
         eprintln!(
-            "usage: mutate parser|checker|formatter|csv SECONDS [SEED]\n       mutate extremes"
+            "usage: mutate parser|checker|formatter|editor|csv SECONDS [SEED]\n       mutate extremes"
         );
         return ExitCode::from(2);
     };

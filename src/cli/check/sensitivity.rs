@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{Derived, NeedKind, Sensitivity};
+use crate::model::{Derived, NeedKind, Sensitivity, in_words};
 use crate::sampler::DEFAULT_CLIP;
 
 pub(super) fn json_of(derived: &Derived) -> Value {
@@ -34,32 +34,8 @@ pub(super) fn json_of(derived: &Derived) -> Value {
 
 /// Under a statement of the likelihood.
 pub(super) fn statement_lines(derived: &Derived) -> Vec<String> {
-    const INDENT: &str = "             ";
-    match derived {
-        Ok(bound) => {
-            let parts: Vec<String> = bound
-                .parts
-                .iter()
-                .map(|(name, norm)| format!("{name} {norm:.4}"))
-                .collect();
-            let mut lines = vec![format!(
-                "{INDENT}a record's gradient is at most {:.4} long ({})",
-                bound.norm,
-                parts.join(", ")
-            )];
-            if !bound.facts.is_empty() {
-                lines.push(format!("{INDENT}since {}", bound.facts.join("; ")));
-            }
-            if !bound.rests_on.is_empty() {
-                lines.push(format!(
-                    "{INDENT}by the bounds of {}",
-                    bound.rests_on.join(", ")
-                ));
-            }
-            lines
-        }
-        Err(missing) => vec![format!("{INDENT}no bound: {missing}")],
-    }
+    let lines = in_words(derived).into_iter();
+    lines.map(|line| format!("             {line}")).collect()
 }
 
 /// Of a record in all.

@@ -66,6 +66,31 @@ impl Bound {
 /// The bound of one statement, or of the whole, or the reason why there is none.
 pub type Derived = Result<Bound, Missing>;
 
+/// What is derived of a statement, in lines for people.
+pub fn in_words(derived: &Derived) -> Vec<String> {
+    let bound = match derived {
+        Ok(bound) => bound,
+        Err(missing) => return vec![format!("no bound: {missing}")],
+    };
+    let parts: Vec<String> = bound
+        .parts
+        .iter()
+        .map(|(name, norm)| format!("{name} {norm:.4}"))
+        .collect();
+    let mut lines = vec![format!(
+        "a record's gradient is at most {:.4} long ({})",
+        bound.norm,
+        parts.join(", ")
+    )];
+    if !bound.facts.is_empty() {
+        lines.push(format!("since {}", bound.facts.join("; ")));
+    }
+    if !bound.rests_on.is_empty() {
+        lines.push(format!("by the bounds of {}", bound.rests_on.join(", ")));
+    }
+    lines
+}
+
 /// A statement that adds to each record's log-likelihood.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatementSensitivity {
