@@ -272,7 +272,7 @@ class Fit:
             chains, length = self._chains[1].shape[:2]
             coordinates = {"chain": range(chains), "draw": range(length)}
             groups[name] = xarray.Dataset(variables, coordinates, attrs=self._promise())
-        if hasattr(arviz, "InferenceData"):
+        if arviz.__version__.startswith("0."):
             return arviz.InferenceData(**groups)
         return xarray.DataTree.from_dict(groups)
 

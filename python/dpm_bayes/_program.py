@@ -266,8 +266,9 @@ def _feed(child: subprocess.Popen[bytes], write: Callable[[Pipe], None]) -> None
         refusal = str(error)
     except Exception as error:
         refusal = (
-            f"the table cannot be turned into Arrow ({type(error).__name__}): give columns of "
-            "numbers, truth values or text"
+            f"the table cannot be read: {type(error).__name__}, whose message might hold values and "
+            "is not shown. Make sure that it is still open, and that its columns hold numbers, truth "
+            "values or text"
         )
     except BaseException:
         _end(child)

@@ -5,6 +5,7 @@ import sqlite3
 import sys
 import traceback
 
+import duckdb
 import numpy as np
 import pandas
 import polars
@@ -14,7 +15,7 @@ from conftest import BERNOULLI, SEEDED, TABLE, WELLS
 
 import dpm_bayes as dpm
 
-duckdb = pytest.importorskip("duckdb")
+BASE = duckdb.connect()
 pytestmark = pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
 
 SHORT = {**SEEDED, "num_samples": 20, "no_report": True}
@@ -62,7 +63,7 @@ KINDS = {
     "pyarrow table": lambda: pyarrow.table(columns()),
     "pyarrow batch": lambda: pyarrow.table(columns()).to_batches()[0],
     "pyarrow reader": lambda: pyarrow.table(columns()).to_reader(max_chunksize=100),
-    "duckdb relation": lambda: duckdb.connect().sql(f"select * from '{TABLE}'"),
+    "duckdb relation": lambda: BASE.sql(f"select * from '{TABLE}'"),
     "duckdb cursor": lambda: duckdb.connect().execute(f"select * from '{TABLE}'"),
     "sqlite cursor": of_sqlite,
     "arrow stream": Capsule,
