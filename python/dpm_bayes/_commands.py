@@ -1,0 +1,340 @@
+"""The program's commands as functions. A keyword argument is the flag of its name, with `_` for
+`-`; those that are not listed here are passed on as they are, and `dpm COMMAND --help` has them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Sequence
+
+from . import _program
+from ._fit import Fit, _shaped, _table
+from ._ledger import Ledger
+from ._model import Constants, ModelLike, model_of
+from ._program import StrPath
+from ._results import Answer
+from ._tables import source as source_of
+
+if TYPE_CHECKING:
+    from ._fit import Arrays
+
+Relation = Literal["substitute", "add-remove", "zero-out"]
+
+
+def sample(
+    model: ModelLike,
+    data: Any,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    relation: Relation | None = None,
+    ledger: Ledger | StrPath | None = None,
+    unit: str | None = None,
+    algorithm: str | None = None,
+    not_private: bool = False,
+    chains: int | None = None,
+    num_samples: int | None = None,
+    num_warmup: int | None = None,
+    constants: Constants = None,
+    init: Any = None,
+    columns: Any = None,
+    on_bad_rows: Literal["error", "skip"] | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    out: StrPath | None = None,
+    overwrite: bool = False,
+    progress: bool | None = None,
+    **flags: Any,
+) -> Fit:
+    """Draws from a private posterior: `dpm sample`.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        A model, its file, or its source (a string with a line feed).
+    data : table or path
+        The private table: of polars, pandas, pyarrow or DuckDB, or anything with
+        `__arrow_c_stream__`; a dict of columns, of which an array [row, k] is a matrix; a
+        database cursor after its query; a path, or a list of paths. A table reaches the program
+        through a pipe, and is not written to a disk.
+    epsilon, delta : float
+        Privacy budget of the whole run.
+    relation : {"substitute", "add-remove", "zero-out"}
+        How neighbouring data sets differ.
+    ledger : Ledger or path
+        The budget of these data: the run is charged to it, or refused.
+    unit : str
+        The column whose value the rows of one unit of privacy share.
+    algorithm : str
+        The sampler; `dp-laplace`, which needs no settings, unless given.
+    not_private : bool
+        Allow a sampler without privacy.
+    chains, num_samples, num_warmup : int
+        Number of chains, and of iterations of each that are kept and discarded.
+    constants : dict or path
+        Public constants.
+    init : dict, list of dict, or path
+        Initial values, one for all chains or one for each.
+    columns : dict
+        Names of columns in the data: `{"x": ["a", "b", "c"]}`.
+    on_bad_rows : {"error", "skip"}
+        Rows that cannot be read: stop, or treat them as missing.
+    seed : int
+        Of the public randomness; never of the noise.
+    threads : int
+        One per core unless given.
+    out : path
+        Directory of the run; a temporary one, which lasts as long as the Fit, unless given.
+    overwrite : bool
+        Replace an earlier run in `out`.
+    progress : bool
+        Pass on what the program says as it runs. It tells how many records there are, so the
+        default is to do so on a terminal only, and not in notebooks, which keep it.
+    **flags
+        Any other flag of `dpm sample`, such as `leapfrog_steps=5`.
+
+    Returns
+    -------
+    Fit
+        The run, with draws as arrays [chain, draw, ...shape].
+
+    Raises
+    ------
+    ModelError
+        If the model is wrong; its text shows where.
+    InputError
+        If the data or the settings are.
+    BudgetExceeded
+        If the ledger, or the epsilon of the run, does not allow it. Nothing was released.
+    Interrupted
+        On Ctrl-C, which is a KeyboardInterrupt; `dpm.resume` goes on with the run.
+    DpmError
+        If the run fails; `dpm.resume` goes on with what has a `directory`.
+    """
+    model = model_of(model)
+    model.check(constants)
+    table = source_of(data, model._used)
+    del data  # not where tools that print a frame's variables would find it
+    given = _program.arguments(
+        dict(
+            epsilon=epsilon,
+            delta=delta,
+            relation=relation,
+            ledger=ledger,
+            unit=unit,
+            algorithm=algorithm,
+            not_private=not_private,
+            chains=chains,
+            num_samples=num_samples,
+            num_warmup=num_warmup,
+            constants=constants,
+            init=init,
+            columns=columns,
+            on_bad_rows=on_bad_rows,
+            seed=seed,
+            threads=threads,
+            overwrite=overwrite,
+            **flags,
+        )
+    )
+    temporary = None if out is not None else tempfile.mkdtemp(prefix="dpm-")
+    directory = Path(out if out is not None else Path(str(temporary), f"{model.name}-run"))
+    try:
+        places = [os.fspath(model.path), *table.paths]
+        return _run([*given, f"--out={directory}", "--", *places], table, directory, temporary, ledger, progress)
+    finally:
+        # Draws that have been charged stay, and so does an unfinished run, which can be resumed.
+        kept = any((directory / name).exists() for name in ("privacy.json", "unfinished"))
+        if temporary and not kept:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def resume(
+    run: Fit | StrPath, data: Any = None, *, threads: int | None = None, progress: bool | None = None
+) -> Fit:
+    """Goes on with a run that was interrupted or killed, at no further charge.
+
+    Parameters
+    ----------
+    run : Fit or path
+        The directory of the run.
+    data : table, optional
+        The same data again, if they were not read from a path.
+    """
+    directory = Path(run)
+    table = None
+    if data is not None:
+        table = source_of(data, lambda: model_of(directory / "model.dpm")._used())
+        del data
+    given = _program.arguments(dict(threads=threads))
+    return _run([*given, f"--resume={directory}"], table, directory, None, None, progress)
+
+
+def _run(
+    arguments: list[str],
+    table: _program.Source | None,
+    directory: Path,
+    temporary: str | None,
+    ledger: StrPath | None,
+    progress: bool | None,
+) -> Fit:
+    echo = sys.stderr.isatty() if progress is None else progress
+    say = [] if echo else ["--quiet"]
+    done = _program.run(["sample", "--color=never", *say, *arguments], table, echo)
+    if done.code or done.interrupted:
+        raise _program.failure(done, directory, ledger)
+    if not echo:
+        _program.warn(done.err)
+    return Fit._temporary(directory) if temporary else Fit(directory)
+
+
+def check(model: ModelLike, constants: Constants = None, data: Any = None, **flags: Any) -> Answer:
+    """Types, stages, and how the likelihood depends on records: see `Model.check`."""
+    return model_of(model).check(constants, data, **flags)
+
+
+def info(model: ModelLike, constants: Constants = None) -> Answer:
+    """The model's constants, columns, parameters and so on: `dpm info`."""
+    return model_of(model).info(constants)
+
+
+def plan(
+    model: ModelLike,
+    *,
+    rows: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    ledger: Ledger | StrPath | None = None,
+    constants: Constants = None,
+    **flags: Any,
+) -> Answer:
+    """What a run would release and cost, without any data: `dpm plan`.
+
+    Parameters
+    ----------
+    rows : int
+        Number of records that the run would have (of units, where `unit` is given).
+    **flags
+        Those of `sample` that matter to a plan.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger does not allow the run.
+    """
+    given = dict(flags, rows=rows, epsilon=epsilon, delta=delta, ledger=ledger, constants=constants)
+    return _without_data("plan", model, given)
+
+
+def tune(
+    model: ModelLike,
+    *,
+    rows: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    constants: Constants = None,
+    **flags: Any,
+) -> Answer:
+    """Settings that are good on records made up from the model, without any data: `dpm tune`.
+
+    Returns
+    -------
+    Answer
+        Its `settings` are keyword arguments for `sample`.
+    """
+    given = dict(flags, rows=rows, epsilon=epsilon, delta=delta, constants=constants, simulate=True)
+    return _without_data("tune", model, given)
+
+
+def _without_data(command: str, model: ModelLike, flags: dict[str, Any]) -> Answer:
+    model = model_of(model)
+    model.check(flags["constants"])
+    argv = [*_program.arguments(flags), "--", os.fspath(model.path)]
+    done = _program.run([command, "--quiet", "--color=never", "--format=json", *argv])
+    if done.code or done.interrupted:
+        raise _program.failure(done, ledger=flags.get("ledger"))
+    # Tuning takes too long to be done again as text.
+    shown = partial(_program.call, command, model.path, **flags) if command == "plan" else None
+    return Answer(json.loads(done.out), shown)
+
+
+def generate(
+    model: ModelLike, run: Fit | StrPath, *, constants: Constants = None, out: StrPath | None = None, **flags: Any
+) -> Arrays:
+    """Generated quantities of a run's draws, predictions for public rows: `dpm generate`.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        The run's model, with `generated quantities`.
+    run : Fit or path
+    constants : dict or path
+        The public rows are constants.
+    out : path
+        Where to write generated-1.csv and so on; nowhere unless given.
+    **flags
+        `data` (a CSV of public rows), `seed` and `overwrite`.
+
+    Returns
+    -------
+    dict of numpy.ndarray
+        Arrays [chain, draw, ...shape].
+    """
+    import numpy as np
+
+    model = model_of(model)
+    model.check(constants)
+    with tempfile.TemporaryDirectory(prefix="dpm-") as folder:
+        place = Path(out if out is not None else folder)
+        _program.call("generate", model.path, run, constants=constants, out=place, **flags)
+        tables = [_table(place / f"generated-{i + 1}.csv") for i in range(len(list(place.glob("generated-*.csv"))))]
+    header = tables[0][0]
+    return _shaped(list(enumerate(header)), np.stack([rows for _, rows in tables]))
+
+
+def diagnose(run: Fit | StrPath) -> Answer:
+    """Whether a run has converged, and what is wrong with it: `dpm diagnose`."""
+    return Fit(os.fspath(run)).diagnose()
+
+
+def convert(run: Fit | StrPath, to: str, out: StrPath | None = None, **flags: Any) -> Path:
+    """Writes a run's draws as `zarr`, `parquet` or `csv`: `dpm convert`."""
+    return Fit(os.fspath(run)).convert(to, out, **flags)
+
+
+def account(
+    event: str | Sequence[str],
+    *,
+    relation: Relation,
+    epsilon: float | Sequence[float] | None = None,
+    delta: float | Sequence[float] | None = None,
+    **flags: Any,
+) -> Any:
+    """Epsilon or delta of releases: `dpm account`.
+
+    Parameters
+    ----------
+    event : str or list of str
+        Releases, such as `"gaussian:sensitivity=1,sigma=20,count=100"`.
+    epsilon, delta : float or list of float
+        Find the other at this one, or at each of several.
+
+    Returns
+    -------
+    dict, or list of dict for several numbers
+    """
+    return _program.answer("account", event=event, relation=relation, epsilon=epsilon, delta=delta, **flags)
+
+
+def calibrate(
+    event: str | Sequence[str], *, relation: Relation, epsilon: float, delta: float, **flags: Any
+) -> dict[str, Any]:
+    """The noise that a budget asks for, or (`find="count"`) the repetitions it allows:
+    `dpm calibrate`."""
+    found = _program.answer("calibrate", event=event, relation=relation, epsilon=epsilon, delta=delta, **flags)
+    return dict(found)

@@ -1,0 +1,129 @@
+"""The other commands, and how each refusal looks."""
+
+import json
+
+import pytest
+from conftest import BERNOULLI, TABLE, WELLS
+
+import dpm_bayes as dpm
+
+WRONG = """record { real<lower=0, upper=1> y; }
+parameters { real a; }
+model {
+  a ~ normal(y, 1);
+}
+"""
+
+
+def test_a_wrong_model_is_shown_with_carets():
+    for call in (dpm.check, lambda m: dpm.sample(m, {}, epsilon=1), lambda m: dpm.plan(m, rows=9, epsilon=1)):
+        with pytest.raises(dpm.ModelError, match=r"error\[E0201\]") as caught:
+            call(WRONG)
+        assert "4 |   a ~ normal(y, 1);\n  |   -          ^ stage record" in str(caught.value)
+        assert "--> model.dpm:4:14" in str(caught.value)
+    found = caught.value.diagnostics[0]
+    assert (found.code, found.severity, found.line, found.column) == ("E0201", "error", 4, 14)
+    assert "private" in found.message and found.notes[0]["message"] == "this is a parameter"
+    assert caught.value._repr_html_().startswith("<pre>error[E0201]")
+
+
+def test_check_and_info():
+    found = dpm.check(WELLS)
+    assert [d.code for d in found.diagnostics] == ["W0111", "W0111"]
+    assert found.ok and "sensitivity" in found.text and "<pre>" in found._repr_html_()
+    assert [c["name"] for c in dpm.info(WELLS)["record"]] == ["switched", "dist", "arsenic", "educ"]
+    with pytest.raises(AttributeError, match="only model"):
+        found.nothing
+
+
+def test_models():
+    text = dpm.Model(BERNOULLI, "coin")
+    assert text.path.name == "coin.dpm" and text.source == BERNOULLI
+    assert text.format() == BERNOULLI
+    assert repr(text) == "dpm.Model('coin')"
+    assert dpm.Model.read(WELLS).source == WELLS.read_text()
+    with pytest.raises(dpm.InputError, match="slashes"):
+        dpm.Model(BERNOULLI, "../coin")
+    with pytest.raises(dpm.InputError, match="nosuch.dpm"):
+        dpm.check("nosuch.dpm")
+
+
+def test_log_prob():
+    points = [{"params": {"a": 0.0}}]
+    with pytest.raises(dpm.InputError, match="--not-private"):
+        dpm.Model(BERNOULLI).log_prob({"y": [1]}, points)
+    with pytest.warns(dpm.DpmWarning):
+        found = dpm.Model(BERNOULLI).log_prob({"y": [1]}, points, not_private=True)
+    assert "gradient" in json.dumps(found)
+
+
+def test_plan_and_tune():
+    plan = dpm.plan(WELLS, rows=3020, epsilon=1, delta=1e-6)
+    assert plan.epsilon <= 1 and plan["events"]
+    assert "epsilon 1.000000 at delta 1e-6" in repr(plan)
+    found = dpm.tune(WELLS, rows=3020, epsilon=1, delta=1e-6, tries=2, points=1, records=50)
+    dpm.plan(WELLS, rows=3020, epsilon=1, delta=1e-6, **found.settings)
+
+
+def test_accounts():
+    event = "gaussian:sensitivity=1,sigma=20,count=100"
+    assert dpm.account(event, relation="substitute", delta=1e-6)["epsilon"] == pytest.approx(2.254, abs=1e-3)
+    assert len(dpm.account([event, event], relation="substitute", delta=[1e-5, 1e-6])) == 2
+    calibrated = dpm.calibrate("gaussian:sensitivity=1,count=100", relation="substitute", epsilon=1, delta=1e-6)
+    assert calibrated["sigma"] == pytest.approx(42.25, abs=0.01)
+
+
+@pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
+def test_a_ledger_adds_up_and_refuses():
+    ledger = dpm.Ledger.create("a.ledger", epsilon=1.2, delta=1e-6)
+    fit = dpm.sample(WELLS, TABLE, epsilon=1, delta=1e-6, ledger=ledger, num_samples=20)
+    assert ledger.spent == pytest.approx(1, abs=1e-6) and ledger.remaining == pytest.approx(0.2, abs=1e-6)
+    assert ledger.show()["history"][0]["outcome"] == "completed" and "completed" in repr(ledger.show())
+    for refused in (
+        lambda: dpm.sample(WELLS, TABLE, epsilon=1, delta=1e-6, ledger="a.ledger"),
+        lambda: dpm.plan(WELLS, rows=3020, epsilon=1, delta=1e-6, ledger=ledger),
+    ):
+        with pytest.raises(dpm.BudgetExceeded, match="the budget refuses this run") as caught:
+            refused()
+        assert caught.value.spent == ledger.spent and caught.value.remaining == ledger.remaining
+        assert 0 < caught.value.room < 1
+    assert "holds" in ledger.verify(against=fit)
+    with pytest.raises(dpm.DpmError, match="exists"):
+        dpm.Ledger.create("a.ledger", epsilon=1, delta=1e-6)
+    with open("a.ledger", "a") as file:
+        file.write('{"forged":1}\n')
+    with pytest.raises(dpm.DpmError):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, "--epsilon"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"epsilon": 1, "bogus": 3}, "--bogus"),
+        ({"epsilon": 1, "algorithm": "dp-nothing"}, "dp-nothing"),
+        ({"epsilon": 1, "algorithm": "nuts"}, "--not-private"),
+        ({"epsilon": 1, "ledger": "nosuch.ledger"}, "nosuch.ledger"),
+        ({"epsilon": 1, "constants": {"mean_dist": 1}}, "mean_arsenic"),
+        ({"epsilon": 1, "unit": "household"}, "household"),
+    ],
+)
+def test_wrong_settings_are_refused(settings, expected):
+    with pytest.raises(dpm.InputError, match=expected) as caught:
+        dpm.sample(WELLS, TABLE, **settings)
+    assert caught.value.code == 2
+
+
+def test_magic():
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "dpm_bayes")
+    shell.run_cell_magic("dpm", "coin", BERNOULLI)
+    assert shell.user_ns["coin"].name == "coin"
+    with pytest.raises(dpm.ModelError, match="--> worse.dpm:4:14"):
+        shell.run_cell_magic("dpm", "worse", WRONG)
+    assert "worse" not in shell.user_ns
+    with pytest.raises(dpm.InputError, match="expects the name"):
+        shell.run_cell_magic("dpm", "", BERNOULLI)

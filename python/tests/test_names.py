@@ -1,0 +1,67 @@
+"""docs/names.md lists what the program has, and names what is there."""
+
+import inspect
+import re
+import subprocess
+from functools import reduce
+from pathlib import Path
+
+import pytest
+from conftest import SEEDED, TABLE, WELLS
+
+import dpm_bayes as dpm
+
+ROOT = Path(__file__).parents[2]
+
+
+def table(title):
+    section = (ROOT / "docs/names.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+def names(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def completions():
+    text = subprocess.run([dpm.program(), "completions", "fish"], capture_output=True, text=True).stdout
+    return [line for line in text.splitlines() if line.startswith("complete ")]
+
+
+def test_all_commands_are_listed():
+    listed = {names(row[0])[0] for row in table("Commands")}
+    top = {m[1] for line in completions() if (m := re.search(r'needs_command" .*-a "([\w-]+)"', line))}
+    assert {name.split()[1] for name in listed} == top - {"help"}
+    assert {"create", "show", "verify", "adopt"} == {n.split()[2] for n in listed if n.startswith("dpm ledger")}
+
+
+def test_all_settings_are_listed():
+    rows = table("Settings of `dpm sample`")
+    flags = {m[1] for line in completions() if (m := re.search(r'using_subcommand sample" .*-l ([\w-]+)', line))}
+    listed = {names(row[0])[0][2:]: names(row[2])[0] for row in rows if row[0].startswith("`--")}
+    assert set(listed) == flags - {"help", "color"}
+    del listed["quiet"], listed["resume"]
+    assert listed == {flag: flag.replace("-", "_") for flag in listed}
+    # Those that are spelt out in Python are the program's.
+    known = set(inspect.signature(dpm.sample).parameters) - {"flags", "progress"}
+    assert known <= {names(row[2])[0] for row in rows}
+
+
+@pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
+def test_all_files_are_listed():
+    fit = dpm.sample(WELLS, TABLE, num_samples=20, chains=1, **SEEDED)
+    assert {p.name for p in fit.directory.iterdir()} == {n for row in table("Files of a run") for n in names(row[0])}
+
+
+def test_what_is_named_is_there():
+    source = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.rs"))
+    for title in ("Commands", "Settings of `dpm sample`", "Files of a run", "Exit codes"):
+        for _, rust, python in table(title):
+            for name in names(rust):
+                assert all(re.search(rf"\b{part}\b", source) for part in name.split("::")), name
+            if title.startswith("Settings"):
+                continue
+            for name in names(python):
+                if name not in ("Fit.directory",):  # set by __init__
+                    reduce(getattr, name.split("."), dpm)
