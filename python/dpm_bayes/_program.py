@@ -69,19 +69,21 @@ def _of_the_wheel() -> str | None:
 
 
 _workspace: tempfile.TemporaryDirectory[str] | None = None
+_lock = threading.Lock()
 
 
 def keep(name: str, text: str) -> Path:
     """A file of public text that lasts as long as Python does, so that a run that reads it can
     be resumed."""
     global _workspace
-    if _workspace is None:
-        _workspace = tempfile.TemporaryDirectory(prefix="dpm-")
-    folder = Path(_workspace.name) / hashlib.sha256(text.encode()).hexdigest()[:16]
-    folder.mkdir(exist_ok=True)
-    path = folder / name
-    if not path.exists():
-        path.write_text(text, encoding="utf-8")
+    with _lock:
+        if _workspace is None:
+            _workspace = tempfile.TemporaryDirectory(prefix="dpm-")
+        folder = Path(_workspace.name) / hashlib.sha256(text.encode()).hexdigest()[:16]
+        folder.mkdir(exist_ok=True)
+        path = folder / name
+        if not path.exists():
+            path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -310,21 +312,24 @@ def message(err: str) -> str:
 def failure(done: Done, directory: Path | None = None, ledger: StrPath | None = None) -> BaseException:
     """The exception for a command that failed."""
     text = message(done.err)
-    unfinished = directory if directory and (directory / "unfinished").is_dir() else None
+    if directory and not any((directory / name).exists() for name in ("unfinished", "privacy.json")):
+        directory = None  # nothing was released, or nothing is written
     if done.interrupted or done.code == 130:
-        where = directory if directory and directory.is_dir() else None
-        if where:
-            text = f"{text} [{where}]"
-        return Interrupted(text, where)
+        if done.code == 0:
+            text = "interrupted, when the program had just ended"
+        if directory and str(directory) not in text:
+            text = f"{text} ({directory})"
+        return Interrupted(text, directory)
     if done.code == 2:
         return InputError(text)
     if done.code == 3:
         return BudgetExceeded(text, _balance(ledger))
     if done.code < 0:
         text = f"the program was ended by signal {-done.code}"
-    if unfinished:
-        text = f"{text}\nthe run so far is in {unfinished}: dpm.resume goes on with it, at no further charge"
-    return DpmError(text, unfinished)
+    if directory and (directory / "unfinished").is_dir():
+        text = f"{text}\nthe run so far is in {directory}: dpm.resume goes on with it, at no further charge"
+        return DpmError(text, directory)
+    return DpmError(text)
 
 
 def _balance(ledger: StrPath | None) -> Mapping[str, Any]:

@@ -200,6 +200,7 @@ def interrupt_when(path):
     def press():
         while not path.exists():
             time.sleep(0.01)
+        time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=press, daemon=True).start()
