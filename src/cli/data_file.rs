@@ -96,7 +96,9 @@ fn bytes(text: &str) -> Result<u64, String> {
     let unit = text[number.len()..].to_ascii_lowercase();
     let power = ["", "k", "m", "g", "t"].iter().position(|prefix| {
         let rest = unit.strip_prefix(prefix);
-        rest.is_some_and(|rest| matches!(rest, "" | "b" | "ib") && (*prefix != "" || rest != "ib"))
+        rest.is_some_and(|rest| {
+            matches!(rest, "" | "b" | "ib") && (!prefix.is_empty() || rest != "ib")
+        })
     });
     let number: Option<f64> = number.trim().parse().ok();
     match (number, power) {

@@ -1,8 +1,5 @@
 //! A density of one variable, on a grid that is refined several times where the mass is.
 
-// The compiler makes vector instructions of loops over indices, and not of their iterators.
-#![expect(clippy::needless_range_loop)]
-
 use std::sync::LazyLock;
 
 use rand::{Rng, RngExt};

@@ -81,7 +81,7 @@ enum Event {
     Message(Box<Message>),
     /// There is no more input.
     Closed,
-    Done(Done),
+    Done(Box<Done>),
 }
 
 /// A program to be bound to its constants.
@@ -124,7 +124,7 @@ fn work(todo: &Receiver<Job>, events: &Sender<Event>) {
                 version: job.version,
                 problem,
             };
-            if events.send(Event::Done(done)).is_err() {
+            if events.send(Event::Done(Box::new(done))).is_err() {
                 return;
             }
         }
@@ -228,7 +228,7 @@ impl<'a> Server<'a> {
                     // The server asks nothing.
                     Message::Response(_) => {}
                 },
-                Some(Event::Done(done)) => self.done(done),
+                Some(Event::Done(done)) => self.done(*done),
                 Some(Event::Closed) => return Some(End::Abrupt),
                 None => {}
             }
