@@ -60,8 +60,8 @@ def sample(
     data : table or path
         The private table: of polars, pandas, pyarrow or DuckDB, or anything with
         `__arrow_c_stream__`; a dict of columns, of which an array [row, k] is a matrix; a
-        database cursor after its query; a path, or a list of paths. A table reaches the program
-        through a pipe, and is not written to a disk.
+        database cursor after its query; a path, or a list of paths. A table goes to the program
+        through a pipe, and the package writes none of it to a disk.
     epsilon, delta : float
         Privacy budget of the whole run.
     relation : {"substitute", "add-remove", "zero-out"}
@@ -155,7 +155,12 @@ def sample(
 
 
 def resume(
-    run: Fit | StrPath, data: Any = None, *, threads: int | None = None, progress: bool | None = None
+    run: Fit | StrPath,
+    data: Any = None,
+    *,
+    threads: int | None = None,
+    progress: bool | None = None,
+    **flags: Any,
 ) -> Fit:
     """Goes on with a run that was interrupted or killed, at no further charge.
 
@@ -165,13 +170,27 @@ def resume(
         The directory of the run.
     data : table, optional
         The same data again, if they were not read from a path.
+    threads, progress, **flags
+        As for `sample`; the program allows few others.
+
+    Returns
+    -------
+    Fit
+        The whole run, in the same directory.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to resume, or the model or the number of records has changed.
+    Interrupted
+        On Ctrl-C; the run can be resumed again.
     """
     directory = Path(run)
     table = None
     if data is not None:
         table = source_of(data, lambda: model_of(directory / "model.dpm")._used())
         del data
-    given = _program.arguments(dict(threads=threads))
+    given = _program.arguments(dict(threads=threads, **flags))
     return _run([*given, f"--resume={directory}"], table, directory, None, None, progress)
 
 

@@ -223,6 +223,24 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path):
     assert "1 run" in ledger.verify(against=[done])
 
 
+def test_a_killed_program_leaves_its_directory(tmp_path, monkeypatch):
+    from dpm_bayes import _program
+
+    children = []
+    popen = _program.subprocess.Popen
+    monkeypatch.setattr(_program.subprocess, "Popen", lambda *a, **k: children.append(popen(*a, **k)) or children[-1])
+
+    def kill():
+        while not (tmp_path / "run" / "unfinished" / "chain-1.even").exists():
+            time.sleep(0.01)
+        children[-1].kill()
+
+    threading.Thread(target=kill, daemon=True).start()
+    with pytest.raises(dpm.DpmError, match="(?s)signal 9.*dpm.resume") as caught:
+        dpm.sample(BERNOULLI, YES, out=tmp_path / "run", **LONG)
+    assert caught.value.directory == tmp_path / "run"
+
+
 def test_ctrl_c_ends_the_program_before_it_has_its_data():
     class Slow:
         description = [("y",)]
