@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Block, MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
@@ -90,7 +90,7 @@ fn batches(schema: SchemaRef, messages: Messages, origin: &Origin) -> Batches {
 
 fn converted(schema: arrow_ipc::Schema) -> Option<SchemaRef> {
     let is_ours = schema.endianness().equals_to_target_endianness();
-    is_ours.then(|| try_fb_to_schema(schema).ok().map(Arc::new))?
+    is_ours.then(|| Arc::new(fb_to_schema(schema)))
 }
 
 /// The next message of a stream; `None` at its end.
