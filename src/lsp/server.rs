@@ -57,7 +57,7 @@ pub fn serve() -> std::io::Result<End> {
     let messages = events.clone();
     thread::spawn(move || {
         for message in receiver {
-            if messages.send(Event::Message(Box::new(message))).is_err() {
+            if messages.send(Event::Message(message)).is_err() {
                 return;
             }
         }
@@ -78,7 +78,7 @@ pub fn serve() -> std::io::Result<End> {
 }
 
 enum Event {
-    Message(Box<Message>),
+    Message(Message),
     /// There is no more input.
     Closed,
     Done(Done),
@@ -213,7 +213,7 @@ impl<'a> Server<'a> {
                 queue.extend(incoming.try_iter());
             }
             match queue.pop_front() {
-                Some(Event::Message(message)) => match *message {
+                Some(Event::Message(message)) => match message {
                     Message::Request(request) if is_cancelled(&request.id, &queue) => {
                         self.refuse(request.id, cancelled());
                     }
@@ -652,7 +652,7 @@ fn is_cancelled(id: &RequestId, later: &VecDeque<Event>) -> bool {
         let Event::Message(message) = event else {
             return false;
         };
-        matches!(&**message, Message::Notification(n)
+        matches!(message, Message::Notification(n)
             if n.method == Cancel::METHOD && cancelled_id(&n.params).as_ref() == Some(id))
     })
 }
