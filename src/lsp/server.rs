@@ -57,7 +57,7 @@ pub fn serve() -> std::io::Result<End> {
     let messages = events.clone();
     thread::spawn(move || {
         for message in receiver {
-            if messages.send(Event::Message(Box::new(message))).is_err() {
+            if messages.send(Event::Message(message)).is_err() {
                 return;
             }
         }
@@ -78,7 +78,7 @@ pub fn serve() -> std::io::Result<End> {
 }
 
 enum Event {
-    Message(Box<Message>),
+    Message(Message),
     /// There is no more input.
     Closed,
     Done(Box<Done>),
@@ -87,7 +87,7 @@ enum Event {
 /// A program to be bound to its constants.
 struct Job {
     uri: Uri,
-    version: i32,
+    stamp: u64,
     source: String,
     /// Whether sensitivity is asked for.
     with_hints: bool,
@@ -95,7 +95,7 @@ struct Job {
 
 struct Done {
     uri: Uri,
-    version: i32,
+    stamp: u64,
     /// The constants do not fit.
     problem: Option<Diagnostic>,
     hints: Option<Vec<Hint>>,
@@ -107,7 +107,7 @@ fn work(todo: &Receiver<Job>, events: &Sender<Event>) {
         while let Some(job) = jobs.pop_front() {
             jobs.extend(todo.try_iter());
             let replaces = |later: &Job| {
-                let covers = later.version != job.version || later.with_hints || !job.with_hints;
+                let covers = later.stamp != job.stamp || later.with_hints || !job.with_hints;
                 later.uri == job.uri && covers
             };
             if jobs.iter().any(replaces) {
@@ -121,7 +121,7 @@ fn work(todo: &Receiver<Job>, events: &Sender<Event>) {
             let done = Done {
                 hints: found.or(job.with_hints.then(Vec::new)),
                 uri: job.uri,
-                version: job.version,
+                stamp: job.stamp,
                 problem,
             };
             if events.send(Event::Done(Box::new(done))).is_err() {
@@ -135,6 +135,8 @@ fn work(todo: &Receiver<Job>, events: &Sender<Event>) {
 struct Open {
     uri: Uri,
     version: i32,
+    /// Another for each text that was ever open: versions begin anew.
+    stamp: u64,
     source: String,
     /// Made when something is asked of it.
     document: OnceCell<Document>,
@@ -183,6 +185,8 @@ struct Server<'a> {
     encoding: Encoding,
     /// By URI.
     open: HashMap<String, Open>,
+    /// Of the latest text.
+    stamp: u64,
     is_cut_off: bool,
 }
 
@@ -197,6 +201,7 @@ impl<'a> Server<'a> {
             phase: Phase::New,
             encoding: Encoding::default(),
             open: HashMap::new(),
+            stamp: 0,
             is_cut_off: false,
         }
     }
@@ -213,7 +218,7 @@ impl<'a> Server<'a> {
                 queue.extend(incoming.try_iter());
             }
             match queue.pop_front() {
-                Some(Event::Message(message)) => match *message {
+                Some(Event::Message(message)) => match message {
                     Message::Request(request) if is_cancelled(&request.id, &queue) => {
                         self.refuse(request.id, cancelled());
                     }
@@ -355,9 +360,11 @@ impl<'a> Server<'a> {
     }
 
     fn change(&mut self, uri: Uri, version: i32, source: String) {
+        self.stamp += 1;
         let now = Open {
             uri: uri.clone(),
             version,
+            stamp: self.stamp,
             source,
             document: OnceCell::new(),
             is_shown: false,
@@ -411,7 +418,7 @@ impl<'a> Server<'a> {
     fn done(&mut self, done: Done) {
         let encoding = self.encoding;
         let open = self.open.get_mut(done.uri.as_str());
-        let Some(open) = open.filter(|open| open.version == done.version) else {
+        let Some(open) = open.filter(|open| open.stamp == done.stamp) else {
             return;
         };
         if done.problem.is_some() && open.problem != done.problem {
@@ -583,7 +590,7 @@ impl<'a> Server<'a> {
 fn job(open: &Open, with_hints: bool) -> Job {
     Job {
         uri: open.uri.clone(),
-        version: open.version,
+        stamp: open.stamp,
         source: open.source.clone(),
         with_hints,
     }
@@ -652,7 +659,7 @@ fn is_cancelled(id: &RequestId, later: &VecDeque<Event>) -> bool {
         let Event::Message(message) = event else {
             return false;
         };
-        matches!(&**message, Message::Notification(n)
+        matches!(message, Message::Notification(n)
             if n.method == Cancel::METHOD && cancelled_id(&n.params).as_ref() == Some(id))
     })
 }

@@ -131,6 +131,12 @@ fn the_extension_names_files_that_are_there() {
         let path = path.as_str().expect("a path").trim_start_matches("./");
         json(&format!("{folder}/{path}"));
     }
+    let main = manifest["main"].as_str().expect("a path");
+    let script = read(&format!("{folder}/{}", main.trim_start_matches("./")));
+    // What it starts, and the setting that says where that is.
+    assert!(script.contains("args: [\"lsp\"]") && script.contains("get(\"path\")"));
+    let settings = &manifest["contributes"]["configuration"]["properties"];
+    assert_eq!(settings["dpm.path"]["default"], "dpm");
     let ruler = &manifest["contributes"]["configurationDefaults"]["[dpm]"]["editor.rulers"][0];
     assert_eq!(*ruler, LINE_WIDTH);
 }

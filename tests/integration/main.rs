@@ -22,6 +22,7 @@ mod generate;
 mod harness;
 mod ledger;
 mod library;
+mod lsp;
 mod posterior;
 mod privacy_schema;
 mod read_runs;
