@@ -9,7 +9,6 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
@@ -285,7 +284,7 @@ impl Store {
             buffer.words.resize(length, 0);
             let bytes = bytemuck::cast_slice_mut(&mut buffer.words);
             if let Some(spill) = &self.spill
-                && let Err(error) = spill.file.read_exact_at(bytes, at)
+                && let Err(error) = read_at(&spill.file, bytes, at)
             {
                 // The first is kept.
                 let _ = spill.failed.set(error);
@@ -304,6 +303,39 @@ impl Store {
         let mut values = vec![0.0; self.rows];
         self.read(column, 0..self.rows, &mut Buffer::default(), &mut values);
         values
+    }
+}
+
+/// Fills `bytes` from a place in the file.
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, bytes, at);
+    #[cfg(windows)]
+    {
+        let mut done = 0;
+        while done < bytes.len() {
+            let place = at + done as u64;
+            match std::os::windows::fs::FileExt::seek_read(file, &mut bytes[done..], place)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => done += read,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes all of `bytes` at a place in the file.
+fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::write_all_at(file, bytes, at);
+    #[cfg(windows)]
+    {
+        let mut done = 0;
+        while done < bytes.len() {
+            let place = at + done as u64;
+            done += std::os::windows::fs::FileExt::seek_write(file, &bytes[done..], place)?;
+        }
+        Ok(())
     }
 }
 
@@ -416,7 +448,7 @@ impl StoreBuilder {
             }),
         };
         let at = spill.end;
-        let written = spill.file.write_all_at(bytemuck::cast_slice(&words), at);
+        let written = write_at(&spill.file, bytemuck::cast_slice(&words), at);
         written.map_err(failed)?;
         spill.end += bytes;
         Ok(Words::File {
