@@ -54,7 +54,7 @@ def test_all_settings_are_listed():
     assert known <= {names(row[2])[0] for row in rows}
     # And in R.
     signature = re.search(r"dpm_sample <- function\((.*?)\.\.\.\)", in_files("r/R", "*.R"), re.DOTALL)[1]
-    known = set(re.findall(r"(\w+)(?: =|,)", signature)) - {"progress"}
+    known = set(re.findall(r"([a-z_]+)(?: =|,)", signature)) - {"progress"}
     assert "model" in known and known <= {names(row[3])[0] for row in rows}
 
 
