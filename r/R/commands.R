@@ -1,0 +1,147 @@
+# The program's commands as functions. A named argument is the flag of its name, with `_` for `-`;
+# those that are not listed are passed on as they are.
+
+dpm_sample <- function(model, data, epsilon = NULL, delta = NULL, relation = NULL, ledger = NULL, unit = NULL,
+                       algorithm = NULL, not_private = FALSE, chains = NULL, num_samples = NULL,
+                       num_warmup = NULL, constants = NULL, init = NULL, columns = NULL, on_bad_rows = NULL,
+                       seed = NULL, threads = NULL, out = NULL, overwrite = FALSE, progress = on_a_terminal(),
+                       ...) {
+  path <- model_file(model)
+  dpm_check(path, constants)
+  flags <- as_arguments(c(list(
+    epsilon = epsilon, delta = delta, relation = relation, ledger = ledger, unit = unit, algorithm = algorithm,
+    not_private = not_private, chains = chains, num_samples = num_samples, num_warmup = num_warmup,
+    constants = constants, init = init, columns = columns, on_bad_rows = on_bad_rows, seed = seed,
+    threads = threads, overwrite = overwrite
+  ), list(...)))
+  table <- source_of(data)
+  directory <- if (!is.null(out)) path_of(out) else {
+    file.path(tempfile("dpm-"), paste0(sub("\\.[^.]*$", "", basename(path)), "-run"))
+  }
+  if (is.null(out)) dir.create(dirname(directory))
+  go(c(flags, paste0("--out=", directory), "--", path, table$paths), table, directory, progress)
+}
+
+dpm_resume <- function(run, data = NULL, threads = NULL, progress = on_a_terminal(), ...) {
+  directory <- path_of(run)
+  table <- if (!is.null(data)) source_of(data)
+  flags <- as_arguments(list(threads = threads, ...))
+  go(c(flags, paste0("--resume=", directory)), table, directory, progress)
+}
+
+go <- function(arguments, table, directory, progress) {
+  done <- run(c("sample", "--color=never", if (!progress) "--quiet", arguments), table$feed, progress)
+  if (done$code != 0 || done$interrupted) {
+    wrong <- failure(done, directory)
+    if (done$code == 2) wrong$message <- paste0(wrong$message, about_omitted(table$omitted))
+    stop(wrong)
+  }
+  if (!progress) warn(done$err)
+  dpm_fit(directory)
+}
+
+# What the program says as it runs tells how many records there are, and a notebook would keep it.
+on_a_terminal <- function() {
+  interactive() && !isTRUE(getOption("rstudio.notebook.executing")) && !isTRUE(getOption("jupyter.in_kernel"))
+}
+
+dpm_check <- function(model, constants = NULL, data = NULL, ...) {
+  path <- model_file(model)
+  table <- if (!is.null(data)) source_of(data)
+  flags <- as_arguments(c(list(constants = constants, ...), if (!is.null(table)) list(data = table$paths)))
+  ask <- function(format) run(c("check", "--quiet", "--color=never", format, flags, "--", path), table$feed)
+  done <- ask("--format=json")
+  # JSON comes with exit code 2 as well, if the model is what is wrong.
+  found <- if (startsWith(done$out, "{")) read_json(done$out) else list()
+  if (done$code == 2 && any(vapply(found$diagnostics, function(d) d$severity == "error", TRUE))) {
+    shown <- if (nzchar(done$err)) done else run(c("check", "--color=never", flags, "--", path))
+    # Of a model that was given as text, without the folder.
+    text <- gsub("[^ ]*dpm-model-[0-9a-f]+/", "", trimws(shown$err))
+    stop(problem(text, c("dpm_model_error", "dpm_input_error"), code = 2, diagnostics = found$diagnostics))
+  }
+  if (done$code != 0 || done$interrupted) {
+    wrong <- failure(done)
+    wrong$message <- paste0(wrong$message, about_omitted(table$omitted))
+    stop(wrong)
+  }
+  if (!is.null(table)) warn(done$err)
+  structure(found, class = "dpm_answer", command = if (is.null(table)) c("check", "--color=never", flags, "--", path))
+}
+
+dpm_plan <- function(model, rows, epsilon = NULL, delta = NULL, ledger = NULL, constants = NULL, ...) {
+  without_data("plan", model, list(rows = rows, epsilon = epsilon, delta = delta, ledger = ledger,
+                                   constants = constants, ...))
+}
+
+dpm_tune <- function(model, rows, epsilon = NULL, delta = NULL, constants = NULL, ...) {
+  found <- without_data("tune", model, list(rows = rows, epsilon = epsilon, delta = delta, constants = constants,
+                                            simulate = TRUE, ...))
+  # Tuning takes too long to be done again as text.
+  structure(found, command = NULL)
+}
+
+without_data <- function(command, model, flags) {
+  path <- model_file(model)
+  dpm_check(path, flags$constants)
+  arguments <- c(command, "--quiet", "--color=never", as_arguments(flags))
+  done <- run(c(arguments, "--format=json", "--", path))
+  if (done$code != 0 || done$interrupted) stop(failure(done))
+  structure(read_json(done$out), class = "dpm_answer", command = c(arguments, "--", path))
+}
+
+# The answer as the program shows it to people, or else as JSON.
+print.dpm_answer <- function(x, ...) {
+  command <- attr(x, "command")
+  if (is.null(command)) {
+    cat(jsonlite::toJSON(unclass(x), auto_unbox = TRUE, pretty = TRUE, digits = NA, null = "null"), "\n")
+  } else {
+    done <- run(command)
+    # What `check` says of a model is said on standard error.
+    cat(trimws(paste0(done$err, done$out)), "\n", sep = "")
+  }
+  invisible(x)
+}
+
+dpm_generate <- function(model, run, constants = NULL, data = NULL, out = NULL, ...) {
+  path <- model_file(model)
+  dpm_check(path, constants)
+  place <- if (is.null(out)) tempfile("dpm-") else path_of(out)
+  if (is.null(out)) on.exit(unlink(place, recursive = TRUE))
+  if (is.list(data)) {
+    # These rows are public, so a file may hold them.
+    rows <- tempfile("dpm-", fileext = ".csv")
+    file <- file(rows, "wb")
+    tryCatch(source_of(data)$feed(function(text) {
+      writeBin(charToRaw(text), file)
+      TRUE
+    }), finally = close(file))
+    on.exit(unlink(rows), add = TRUE)
+    data <- rows
+  }
+  call_program("generate", path, path_of(run), flags = list(constants = constants, data = data, out = place, ...))
+  read_chains(place, "generated")
+}
+
+dpm_ledger_create <- function(ledger, epsilon, delta, ...) {
+  call_program(c("ledger", "create"), path_of(ledger), flags = list(epsilon = epsilon, delta = delta, ...))
+  dpm_ledger(ledger)
+}
+
+dpm_ledger <- function(ledger) structure(list(path = path_of(ledger)), class = "dpm_ledger")
+
+dpm_ledger_show <- function(ledger) {
+  path <- path_of(ledger)
+  structure(answer(c("ledger", "show"), path), class = "dpm_answer",
+            command = c("ledger", "show", "--color=never", "--", path))
+}
+
+dpm_ledger_verify <- function(ledger, against = NULL) {
+  if (inherits(against, "dpm_fit")) against <- list(against)
+  against <- if (!is.null(against)) vapply(against, path_of, "", USE.NAMES = FALSE)
+  trimws(call_program(c("ledger", "verify"), path_of(ledger), flags = list(against = against)))
+}
+
+print.dpm_ledger <- function(x, ...) {
+  print(dpm_ledger_show(x))
+  invisible(x)
+}

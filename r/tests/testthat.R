@@ -1,0 +1,4 @@
+library(testthat)
+library(dpmbayes)
+
+test_check("dpmbayes")
