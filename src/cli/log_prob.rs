@@ -85,6 +85,7 @@ fn evaluate(vault: &Vault, point: &Value) -> Result<Value, String> {
     }
     let theta = unconstrained_point(vault.density(), point)?;
     let (log_likelihood, adjoint) = vault.exact(&theta, NotPrivate::acknowledged());
+    vault.intact().map_err(|lost| lost.to_string())?;
     let [prior, jacobian] = vault.density().prior_and_jacobian(&theta);
     let (_, gradient) = vault.density().pull_back(&theta, &adjoint);
     Ok(json!({

@@ -293,9 +293,16 @@ impl Store {
         &buffer.words
     }
 
-    /// Why what was read from the file is not to be used.
+    /// Why what was read from the file so far is not to be used.
     pub fn failure(&self) -> Option<&io::Error> {
         self.spill.as_ref()?.failed.get()
+    }
+
+    /// Cuts the file short, as a failing disk might.
+    #[cfg(test)]
+    pub fn lose(&self) {
+        let spill = self.spill.as_ref().expect("rows beside memory");
+        spill.file.set_len(100).expect("a file that can be cut");
     }
 
     /// All values of a column.
@@ -458,7 +465,6 @@ impl StoreBuilder {
     }
 
     /// The store, and what remains of the memory.
-    ///
     pub fn finish(mut self) -> Result<(Store, Spilling), NoRoom> {
         if !self.store.rows.is_multiple_of(SEGMENT) {
             self.flush();
@@ -698,8 +704,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_is_a_failure_and_no_panic() {
         let store = built(&columns(SEGMENT), in_file(0));
-        let spill = store.spill.as_ref().unwrap();
-        spill.file.set_len(100).unwrap();
+        store.lose();
         assert!(store.failure().is_none());
         store.column(2);
         assert!(store.failure().is_some());

@@ -50,7 +50,8 @@ impl Vault {
     ///
     /// # Errors
     ///
-    /// There is no room for what is computed.
+    /// There is no room for what is computed, or rows cannot be read back from a file beside
+    /// memory.
     #[doc(hidden)]
     pub fn new(density: Density, rows: Rows) -> Result<Vault, LoadError> {
         let n = rows.n();
@@ -97,6 +98,10 @@ impl Vault {
             derived.push_block(rows, values.iter().map(Vec::as_slice));
         }
         drop(window);
+        if let Some(reason) = raw.failure() {
+            let reason = reason.to_string();
+            return Err(LoadErrorKind::Lost { reason }.into());
+        }
         let (derived, _) = derived.finish().map_err(LoadErrorKind::from)?;
         let mut places = 0..;
         let of_program = of_program.into_iter().map(|column| match column {

@@ -287,6 +287,12 @@ pub enum LoadErrorKind {
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
 
+    #[error(
+        "the rows cannot be read back from the file beside memory that they were put into: \
+         {reason}; look after the disk, or allow more memory with `--max-memory`"
+    )]
+    Lost { reason: String },
+
     #[error("{}", bad_row(origin, *form, *position, column.as_deref(), expected))]
     BadRow {
         origin: Origin,

@@ -28,7 +28,8 @@ impl Rows {
     ///
     /// All rows are held in memory.
     ///
-    /// Errors: there are more or fewer keys than rows.
+    /// Errors: there are more or fewer keys than rows, or rows cannot be read back from a file
+    /// beside memory.
     pub fn by_unit<K: Ord>(self, keys: &[K]) -> Result<Rows, LoadError> {
         if keys.len() != self.missing.len() {
             return Err(LoadErrorKind::UnequalUnits {
@@ -38,6 +39,11 @@ impl Rows {
             .into());
         }
         let columns = self.columns();
+        // Other values in their place would be released as if they were theirs.
+        if let Some(reason) = self.store.failure() {
+            let reason = reason.to_string();
+            return Err(LoadErrorKind::Lost { reason }.into());
+        }
         let compare = |a: usize, b: usize| {
             (columns.iter())
                 .map(|column| column[a].total_cmp(&column[b]))
