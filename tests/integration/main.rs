@@ -23,6 +23,7 @@ mod harness;
 mod ledger;
 mod library;
 mod lsp;
+mod packaging;
 mod posterior;
 mod privacy_schema;
 mod read_runs;
