@@ -29,6 +29,7 @@ mod syntax;
 mod privacy {
     pub mod load;
     pub mod rows;
+    pub mod share;
     pub mod store;
 
     pub fn contents(rows: rows::Rows) -> (Vec<Vec<f64>>, Vec<bool>) {
@@ -208,6 +209,7 @@ pub fn csv(bytes: &[u8]) {
         unit: (first & 32 != 0).then_some("y"),
         multiline: first & 64 != 0,
         spilling: None,
+        share: None,
     };
     let load = |bytes: &[u8]| {
         let mut file = tempfile::Builder::new()

@@ -36,6 +36,7 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
     other = tmp_path / "other"
     other.write_text("#!/bin/sh\necho dpm 9.9.9\n")
     other.chmod(0o755)
+    monkeypatch.setattr("dpm_bayes._program._of_the_wheel", lambda: None)
     monkeypatch.setenv("DPM", str(other))
     with pytest.raises(dpm.DpmError, match="9.9.9.*is for dpm"):
         dpm.program()

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::headings;
 use crate::model::RecordColumn;
+use crate::privacy::ranks::Share;
 use crate::privacy::{
     NotPrivate, OnBadRows, Reading, Rows, Spilling, Survey, read_files, survey_files,
 };
@@ -110,12 +111,19 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 impl DataSettings {
-    /// The rows, those of a unit together where `--unit` is given.
-    pub fn load(&self, paths: &[PathBuf], columns: &[RecordColumn]) -> Result<Rows, Failure> {
+    /// The rows, those of a unit together where `--unit` is given; of several ranks, those in this
+    /// one's share of the files.
+    pub fn load(
+        &self,
+        paths: &[PathBuf],
+        columns: &[RecordColumn],
+        share: Option<Share>,
+    ) -> Result<Rows, Failure> {
         let renames = renames(&self.columns, columns)?;
         let spilling = self.spilling();
         let reading = Reading {
             spilling: Some(&spilling),
+            share,
             ..self.reading(&renames)
         };
         read_files(paths, columns, &reading).map_err(Failure::input)
@@ -141,6 +149,7 @@ impl DataSettings {
             unit: self.unit(),
             multiline: self.multiline_records,
             spilling: None,
+            share: None,
         }
     }
 
@@ -164,6 +173,15 @@ pub(super) fn names(paths: &[PathBuf]) -> Value {
     match paths {
         [path] => json!(name(path)),
         paths => paths.iter().map(name).collect(),
+    }
+}
+
+/// The data's path for files that are published. Of several not even the number is said: into which
+/// files a table is divided may follow from its rows, as where each region has its own.
+pub(super) fn published_name(paths: &[PathBuf]) -> String {
+    match paths {
+        [path] => path.display().to_string(),
+        _ => "several files".to_owned(),
     }
 }
 

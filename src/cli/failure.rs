@@ -85,6 +85,11 @@ impl Failure {
         }
     }
 
+    /// Without `error:`.
+    pub fn message(&self) -> &str {
+        self.message.trim_end()
+    }
+
     pub fn print(&self, color: bool) {
         super::say_always(self.text(color));
     }

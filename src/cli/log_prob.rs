@@ -45,7 +45,9 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
     let points = read_points(&arguments.points)?;
-    let rows = arguments.reading.load(&arguments.data, &model.columns)?;
+    let rows = arguments
+        .reading
+        .load(&arguments.data, &model.columns, None)?;
     let vault = Vault::new(Density::new(model), rows).map_err(Failure::input)?;
     say_always("NOT PRIVATE: these values depend exactly on the data");
     let mut answers = Vec::new();

@@ -28,6 +28,7 @@ mod model_file;
 mod plan;
 mod progress;
 mod public_data;
+mod ranks;
 mod report;
 mod run_settings;
 mod sample;
@@ -184,6 +185,9 @@ pub fn main() -> std::process::ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            if ranks::is_spoken_for() {
+                return std::process::ExitCode::SUCCESS;
+            }
             let _ = error.print();
             return std::process::ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
@@ -198,6 +202,9 @@ pub fn main() -> std::process::ExitCode {
             "an internal error stopped the command; nothing was released beyond what was charged. Please report it with the model file (not the data)",
         ),
     };
+    if ranks::is_spoken_for() {
+        return std::process::ExitCode::SUCCESS;
+    }
     failure.print(common.color());
     failure.exit_code()
 }

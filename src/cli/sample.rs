@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::data_file::{DATA, DataSettings, names};
+use super::data_file::{DATA, DataSettings, published_name};
 use super::diagnose;
 use super::failure::{Failure, place_advice};
 use super::headings;
@@ -15,6 +15,7 @@ use super::ledger;
 use super::model_file::{ModelFile, model_name};
 use super::plan::{describe, figure, unproved};
 use super::progress::{Progress, Spending};
+use super::ranks::{self, Role};
 use super::run_settings::{RunSettings, SamplerFlags, flag, in_flags, promise};
 use super::{Common, say_always};
 use crate::accounting::{LedgerError, Meter, Outcome, Real, Relation, Session};
@@ -24,7 +25,9 @@ use crate::analysis::{
 };
 use crate::density::Density;
 use crate::diagnostics::Summary;
+use crate::model::Model;
 use crate::output::{RECORD, RunDirectory};
+use crate::privacy::ranks::{Follower, Leader, Share};
 use crate::privacy::{LoadError, NotPrivate, Vault};
 use crate::sampler::{ALGORITHMS, Algorithm, Observer, Plan};
 
@@ -195,11 +198,64 @@ struct Sources {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let leader = match ranks::start()? {
+        Role::Alone => None,
+        Role::Leader(leader) => Some(leader),
+        Role::Follower(follower) => return follow(follower, common),
+    };
     let (command, saved) = match &arguments.resume {
         Some(place) => resumed(place, arguments, common)?,
         None => (arguments.command(common)?, None),
     };
-    command.run(saved)
+    command.run(saved, leader)
+}
+
+/// What rank 0 tells the others to load.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    sources: Sources,
+    ranks: usize,
+}
+
+/// A rank other than 0: loads its share of the data, and answers.
+fn follow(mut follower: Follower, common: &Common) -> Result<(), Failure> {
+    let Some(order) = follower.order()? else {
+        return Ok(());
+    };
+    let order: Order = serde_json::from_slice(&order).map_err(Failure::run)?;
+    let share = Share {
+        rank: follower.rank(),
+        ranks: order.ranks,
+    };
+    let loaded = order.sources.load_alone(share, common);
+    Ok(follower.serve(loaded.map_err(|failure| failure.message().to_owned()))?)
+}
+
+impl Sources {
+    fn load_alone(&self, share: Share, common: &Common) -> Result<Vault, Failure> {
+        let file = ModelFile::read(&self.model, common)?;
+        let model = file.bind(self.constants.as_deref(), common)?;
+        set_threads(self.threads)?;
+        self.load(model, Some(share))
+    }
+
+    /// The records that `share` has, or all.
+    fn load(&self, model: Model, share: Option<Share>) -> Result<Vault, Failure> {
+        let rows = self.reading.load(&self.data, &model.columns, share)?;
+        Vault::new(Density::new(model), rows).map_err(Failure::input)
+    }
+
+    /// The records of all ranks.
+    fn load_with(&self, mut leader: Leader, model: Model) -> Result<Vault, Failure> {
+        let ranks = leader.ranks();
+        let order = Order {
+            sources: self.clone(),
+            ranks,
+        };
+        leader.order(&serde_json::to_vec(&order).map_err(Failure::run)?)?;
+        let loaded = self.load(model, Some(Share { rank: 0, ranks }));
+        Ok(leader.join(loaded.map_err(|failure| failure.message().to_owned()))?)
+    }
 }
 
 /// A run to resume.
@@ -330,7 +386,7 @@ struct SampleCommand<'a> {
 
 impl SampleCommand<'_> {
     /// Reads model and data, and runs; `saved`: what is resumed.
-    fn run(&self, saved: Option<SavedRun>) -> Result<(), Failure> {
+    fn run(&self, saved: Option<SavedRun>, leader: Option<Leader>) -> Result<(), Failure> {
         let (common, sources) = (self.common, &self.sources);
         let file = ModelFile::read(&sources.model, common)?;
         file.show_warnings(common);
@@ -352,9 +408,17 @@ impl SampleCommand<'_> {
         }
         let session = sources.ledger.as_ref().map(Session::open).transpose()?;
         set_threads(sources.threads)?;
-        let rows = sources.reading.load(&sources.data, &model.columns)?;
-        let vault = Vault::new(Density::new(model), rows).map_err(Failure::input)?;
         let algorithm = self.analysis.sampler()?;
+        let vault = match leader {
+            None => sources.load(model, None)?,
+            Some(_) if !algorithm.is_private() => {
+                return Err(Failure::input(format!(
+                    "`{}` adds up numbers whose sum depends on how records are divided: start one process",
+                    algorithm.name
+                )));
+            }
+            Some(leader) => sources.load_with(leader, model)?,
+        };
         let n_is_private = algorithm.is_private() && !sources.relation.n_is_public();
         if vault.n() == 0 && !n_is_private {
             return Err(Failure::input(LoadError::no_rows()));
@@ -373,7 +437,7 @@ impl SampleCommand<'_> {
         let constants = file.constants_path(sources.constants.as_deref());
         json!({
             "model": sources.model.display().to_string(),
-            "data": names(&sources.data),
+            "data": published_name(&sources.data),
             "constants": constants.map(|p| p.display().to_string()),
             "init": sources.init,
             "columns": sources.reading.columns,

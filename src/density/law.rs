@@ -64,6 +64,7 @@ const FEWEST: usize = 4;
 /// The law of a model's outcomes.
 pub struct Law<'a> {
     density: &'a Density,
+    made_at: (Vec<f64>, u64),
     /// From raw columns to the likelihood and all its terms.
     program: RowProgram,
     sources: Vec<usize>,
@@ -186,6 +187,7 @@ impl<'a> Law<'a> {
         let (program, sources) = compiled(model);
         let mut law = Law {
             density,
+            made_at: (centre.to_vec(), seed),
             sources,
             program,
             steps: Vec::new(),
@@ -238,6 +240,11 @@ impl<'a> Law<'a> {
         }
         law.design = law.design(rng);
         Ok(law)
+    }
+
+    /// The centre and the seed of [`Law::of`].
+    pub fn made_at(&self) -> &(Vec<f64>, u64) {
+        &self.made_at
     }
 
     /// The declared columns that are passed in, in this order, with their raw values.

@@ -16,6 +16,8 @@ pub(super) use binary::{binary_values, pull_back_left, pull_back_right};
 use binary::{select, select_pull_back};
 use products::{Terms, add_index, add_scaled, dot, pick};
 
+use serde::{Deserialize, Serialize};
+
 use super::frame::Frame;
 use crate::function::Unary;
 use crate::model::{Binary, PrivateId, PublicId};
@@ -85,7 +87,7 @@ pub struct RowProgram {
 }
 
 /// The rows of the Jacobian of the interface, dz/dtheta, without zeros.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Jacobian {
     pub dimension: usize,
     /// One list of `(coordinate, derivative)` per interface place.

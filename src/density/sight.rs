@@ -1,5 +1,7 @@
 //! The points from which records are seen, and their coordinates.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Density, Frame, Jacobian, RowProgram};
 use crate::model::{PublicId, PublicOp};
 
@@ -16,7 +18,7 @@ pub struct Space {
 }
 
 /// The interface at a point, and its derivatives with respect to a frame's coordinates.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Sight {
     pub z: Vec<f64>,
     pub jacobian: Jacobian,

@@ -33,14 +33,11 @@
 //! Heikkilä, Jälkö, Dikmen and Honkela 2019, "Differentially private Markov chain Monte
 //! Carlo".
 
-use super::batch_penalty::Moments;
-use super::penalty::{J, MAX_CLIP_BOUND, clip};
+use super::penalty::{J, MAX_CLIP_BOUND};
+use super::tally::{Sums, Tally, UNITS_PER_BOUND, spread};
 
 /// The lattice has this many steps per unit; the least standard deviation is 1.
 const UNITS: f64 = (1u64 << 40) as f64;
-
-/// U
-const UNITS_PER_BOUND: f64 = (1u64 << 36) as f64;
 
 const UNITS_PER_NAT: f64 = (1u64 << J) as f64;
 
@@ -117,19 +114,17 @@ impl BarkerScale {
         self.records
     }
 
-    /// Counts one record, from its two quantised log-likelihoods.
-    #[inline]
-    pub(super) fn add(&self, moments: &mut Moments, at_proposal: i64, at_current: i64) {
-        let x = clip(at_proposal, at_current, self.clip_bound);
-        moments.add(x, UNITS_PER_BOUND / self.clip_bound as f64);
+    /// What is added up of the records of a batch.
+    pub(super) fn tally(&self) -> Tally {
+        Tally::moments(self.clip_bound)
     }
 
     /// The mean, and the standard deviation of its noise, in lattice units.
-    pub(super) fn release(&self, moments: &Moments) -> (i128, u64) {
+    pub(super) fn release(&self, sums: Sums) -> (i128, u64) {
         let b = self.size as f64;
-        let mean = SHARE * UNITS / UNITS_PER_BOUND / b.sqrt() * moments.sum as f64;
+        let mean = SHARE * UNITS / UNITS_PER_BOUND / b.sqrt() * sums[0] as f64;
         let per_bound = b * UNITS_PER_BOUND;
-        let s2 = SHARE * SHARE * (moments.spread(self.size) as f64 / per_bound / per_bound);
+        let s2 = SHARE * SHARE * (spread(sums, self.size) as f64 / per_bound / per_bound);
         let sigma = (2.0 - s2).max(1.0).sqrt() * UNITS;
         (mean as i128, sigma as u64)
     }
@@ -145,11 +140,11 @@ mod tests {
     use super::*;
 
     fn release(scale: &BarkerScale, batch: &[f64]) -> (i128, u64) {
-        let mut moments = Moments::default();
+        let mut sums = [0; 2];
         for x in batch {
-            scale.add(&mut moments, (x * UNITS_PER_NAT) as i64, 0);
+            scale.tally().add(&mut sums, (x * UNITS_PER_NAT) as i64, 0);
         }
-        scale.release(&moments)
+        scale.release(sums)
     }
 
     // If it failed: the release would move further than its event says. For each size, batches of k

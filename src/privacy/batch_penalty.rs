@@ -63,14 +63,12 @@
 //! term is a sum over records, f, which it does not use.
 
 use super::noise::DiscreteGaussian;
-use super::penalty::{J, MAX_CLIP_BOUND, clip};
+use super::penalty::{J, MAX_CLIP_BOUND};
 use super::subsampling::{InclusionRate, Subsampling};
+use super::tally::{Sums, Tally, UNITS_PER_BOUND, spread};
 
 /// sigma in lattice units: the lattice follows the noise.
 const SIGMA_UNITS: u64 = 1 << 40;
-
-/// U: the clip bound in units of the lattice of a batch of fixed size.
-const UNITS_PER_BOUND: f64 = (1u64 << 36) as f64;
 
 /// The largest batch of fixed size: b^2 U^2 stays below 2^125.
 const MAX_BATCH: u64 = 1 << 26;
@@ -132,23 +130,11 @@ pub struct BatchPenaltyQuery {
 
 /// F in lattice units of the release, from x in the units of [`super::penalty`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Formula {
+enum Formula {
     /// The sum of x (slope - curvature x).
     Separable { slope: f64, curvature: f64 },
-    /// mean S - variance V, for u = unit x.
-    Moments {
-        unit: f64,
-        mean: f64,
-        variance: f64,
-        size: u64,
-    },
-}
-
-/// S and Q: sums of integers of at most 2^36 and of their squares.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Moments {
-    pub sum: i128,
-    pub squares: i128,
+    /// mean S - variance V.
+    Moments { mean: f64, variance: f64, size: u64 },
 }
 
 /// Why the test cannot be set up.
@@ -280,7 +266,6 @@ impl BatchPenaltyScale {
             Form::FixedSize { size, .. } => {
                 let step = nats / UNITS_PER_BOUND;
                 Formula::Moments {
-                    unit: UNITS_PER_BOUND / clip_bound as f64,
                     mean: per_nat * linear * step,
                     variance: per_nat * quadratic * step * step,
                     size,
@@ -349,58 +334,35 @@ impl BatchPenaltyQuery {
         self.scale.noise
     }
 
-    pub(super) fn formula(&self) -> Formula {
-        self.formula
+    /// What is added up of the records of a batch.
+    pub(super) fn tally(&self) -> Tally {
+        match self.formula {
+            Formula::Separable { slope, curvature } => Tally::Curve {
+                bound: self.clip_bound,
+                slope,
+                curvature,
+                limit: self.scale.limit,
+            },
+            Formula::Moments { .. } => Tally::moments(self.clip_bound),
+        }
     }
 
-    /// x of one record in the units of [`super::penalty`], from its two quantised
-    /// log-likelihoods.
-    #[inline]
-    pub(super) fn clip(&self, at_proposal: i64, at_current: i64) -> i64 {
-        clip(at_proposal, at_current, self.clip_bound)
-    }
-
-    /// f(x) of one record in lattice units, within the bound as an integer.
-    #[inline]
-    pub(super) fn value(&self, x: i64, slope: f64, curvature: f64) -> i64 {
-        let x = x as f64;
-        // Truncation toward zero. NaN becomes 0.
-        let value = (x * (slope - curvature * x)) as i64;
-        value.clamp(-self.scale.limit, self.scale.limit)
+    /// F in lattice units, from the sums of the tally.
+    pub(super) fn value(&self, sums: Sums) -> i128 {
+        match self.formula {
+            Formula::Separable { .. } => sums[0],
+            Formula::Moments {
+                mean,
+                variance,
+                size,
+            } => (mean * sums[0] as f64 - variance * spread(sums, size) as f64) as i128,
+        }
     }
 
     /// F + noise - sigma^2/2 in nats.
     pub(super) fn penalised(&self, sum: i128, noise: i64) -> f64 {
         let noisy = sum.saturating_add(i128::from(noise)) as f64;
         noisy * (self.sigma / SIGMA_UNITS as f64) - 0.5 * self.sigma * self.sigma
-    }
-}
-
-impl Moments {
-    /// Counts one record's x, in units of 1/`unit`.
-    #[inline]
-    pub(super) fn add(&mut self, x: i64, unit: f64) {
-        let most = UNITS_PER_BOUND as i64;
-        let u = i128::from(((x as f64 * unit) as i64).clamp(-most, most));
-        self.sum += u;
-        self.squares += u * u;
-    }
-
-    pub(super) fn merge(self, other: Moments) -> Moments {
-        Moments {
-            sum: self.sum + other.sum,
-            squares: self.squares + other.squares,
-        }
-    }
-
-    /// V = bQ - S^2 of a batch of `size` records; the x of uncounted records are zero.
-    pub(super) fn spread(&self, size: u64) -> i128 {
-        i128::from(size) * self.squares - self.sum * self.sum
-    }
-
-    /// F in lattice units.
-    pub(super) fn value(&self, mean: f64, variance: f64, size: u64) -> i128 {
-        (mean * self.sum as f64 - variance * self.spread(size) as f64) as i128
     }
 }
 

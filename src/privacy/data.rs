@@ -14,6 +14,7 @@ use super::load::{
     Batches, LoadError, LoadErrorKind, OnBadRows, Reading, read_batches, read_files,
 };
 use super::rows::Rows;
+use super::share::Share;
 use super::store::Spilling;
 use super::vault::Vault;
 use crate::density::Density;
@@ -48,6 +49,7 @@ pub struct PrivateData {
     unit: Option<String>,
     multiline: bool,
     spilling: Option<Spilling>,
+    share: Option<Share>,
 }
 
 enum Source {
@@ -164,6 +166,7 @@ impl PrivateData {
             unit: None,
             multiline: false,
             spilling: None,
+            share: None,
         }
     }
 
@@ -224,6 +227,13 @@ impl PrivateData {
         self
     }
 
+    /// Reads one rank's share of the files, or holds its columns.
+    #[cfg(test)]
+    pub(super) fn share(mut self, share: Share) -> PrivateData {
+        self.share = Some(share);
+        self
+    }
+
     /// The column of [`by_unit`](PrivateData::by_unit).
     pub fn unit(&self) -> Option<&str> {
         self.unit.as_deref()
@@ -248,6 +258,7 @@ impl PrivateData {
             unit: self.unit.as_deref(),
             multiline: self.multiline,
             spilling: self.spilling.as_ref(),
+            share: self.share,
         };
         match &self.source {
             Source::Memory(given) => read_batches(batches(given), columns, &reading),

@@ -12,6 +12,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use serde::Serialize;
+
 use super::gradient::Gradients;
 use super::statistic::{Look, Statistic, triangle, triangle_weight};
 use crate::density::{
@@ -26,9 +28,11 @@ const MOST_BLOCKS: usize = 2048;
 const BALANCING: usize = 5;
 
 /// The expectations of the model for records at a point.
+#[derive(Serialize)]
 pub enum Expected<'a> {
     /// By the law of their outcomes.
     Law {
+        #[serde(serialize_with = "made_at")]
         law: &'a Law<'a>,
         /// The point from which the law sees records.
         sight: Sight,
@@ -65,6 +69,11 @@ impl<'a> Expected<'a> {
             step,
         }
     }
+}
+
+/// Where a law was made, which is enough to make it again.
+fn made_at<S: serde::Serializer>(law: &Law, to: S) -> Result<S::Ok, S::Error> {
+    law.made_at().serialize(to)
 }
 
 impl std::fmt::Debug for Expected<'_> {

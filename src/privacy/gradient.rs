@@ -3,6 +3,8 @@
 // The compiler makes vector instructions of loops over indices, and not of their iterators.
 #![expect(clippy::needless_range_loop)]
 
+use serde::{Deserialize, Serialize};
+
 use super::noise::DiscreteGaussian;
 use crate::density::{BLOCK, Picked};
 use crate::linear::vectorised;
@@ -68,7 +70,7 @@ pub(super) struct Memory {
 }
 
 /// The settings of all gradient releases of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct GradientScale {
     clip: f64,
     sensitivity_factor: u8,

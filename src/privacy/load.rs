@@ -36,6 +36,7 @@ pub(super) use source::Batches;
 pub use survey::{ColumnSurvey, Places, Survey, survey_files};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
+use super::share::{Compared, Share};
 use super::store::Spilling;
 use crate::model::RecordColumn;
 use source::{Owners, Source};
@@ -73,6 +74,8 @@ pub struct Reading<'a> {
     pub multiline: bool,
     /// How much is kept in memory; [`Spilling::usual`], unless it is given.
     pub spilling: Option<&'a Spilling>,
+    /// Which of the files are read, where several ranks share them; all, unless it is given.
+    pub share: Option<Share>,
 }
 
 /// Loads the record columns of a model from files: CSV, plain or compressed with gzip or zstd;
@@ -164,7 +167,13 @@ fn read(
         }
         keys.extend(owner.flatten());
     }
-    let rows = rows.finish().map_err(LoadErrorKind::from)?;
+    let mut rows = rows.finish().map_err(LoadErrorKind::from)?;
+    if reading.share.is_some() {
+        rows.compared = Compared {
+            files: source.digest(),
+            units: owners.digests(),
+        };
+    }
     match reading.unit {
         None => Ok(rows),
         Some(_) => rows.by_unit(&keys),

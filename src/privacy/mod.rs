@@ -18,11 +18,20 @@ pub mod noise;
 mod noisy;
 mod not_private;
 pub mod penalty;
+mod question;
 mod randomness;
+// Not for programs that embed the crate: whoever asks a follower gets exact sums.
+#[cfg_attr(
+    not(feature = "mpi"),
+    allow(dead_code, reason = "without MPI only tests have several ranks")
+)]
+pub mod ranks;
 mod rows;
+mod share;
 mod statistic;
 mod store;
 mod subsampling;
+mod tally;
 mod vault;
 
 pub use barker::{BarkerError, BarkerScale};

@@ -4,6 +4,8 @@
 //! distributions below are exact. The time that the samplers take depends on what they draw; the
 //! timing of one query is outside the promise (docs/privacy.md).
 
+use serde::{Deserialize, Serialize};
+
 use super::randomness::PrivateRng;
 
 /// The discrete Gaussian on the integers: P(k) proportional to exp(-k^2 / (2 sigma^2)).
@@ -32,7 +34,7 @@ use super::randomness::PrivateRng;
 ///
 /// Canonne, Kamath and Steinke 2020, "The Discrete Gaussian for Differential
 /// Privacy", arXiv:2004.00010, Algorithms 1 to 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiscreteGaussian {
     sigma: u64,
 }

@@ -17,6 +17,7 @@
 //! moves" (the private test); docs/proofs.md, section 6 (discrete noise).
 
 use super::noise::DiscreteGaussian;
+use super::tally::Tally;
 
 /// The lattice of log-likelihoods has spacing gamma = 2^-44 nats.
 ///
@@ -239,11 +240,9 @@ impl PenaltyQuery {
         self.noise
     }
 
-    /// The clipped log-ratio of one record, from its two quantised log-likelihoods:
-    /// [`clip`] at this query's bound.
-    #[inline]
-    pub fn clip(&self, at_proposal: i64, at_current: i64) -> i64 {
-        clip(at_proposal, at_current, self.bound)
+    /// What is added up: log-ratios, clipped at this query's bound.
+    pub(super) fn tally(&self) -> Tally {
+        Tally::Ratio { bound: self.bound }
     }
 
     /// R in nats: the noisy log-likelihood ratio, for the sum `lambda` of clipped

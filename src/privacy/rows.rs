@@ -20,6 +20,7 @@ pub(super) use domain::{Cell, Domain, is_missing};
 pub(super) use unit::Units;
 
 use super::load::OnBadRows;
+use super::share::Compared;
 use super::store::{NoRoom, Spilling, Store, StoreBuilder};
 use crate::model::RecordColumn;
 
@@ -33,6 +34,8 @@ pub struct Rows {
     units: Option<Units>,
     /// Where more columns may go.
     spilling: Spilling,
+    /// For the ranks of a run on several.
+    pub(super) compared: Compared,
 }
 
 /// The parts of [`Rows`], for the vault.
@@ -41,6 +44,7 @@ pub(super) struct Parts {
     pub missing: Vec<bool>,
     pub units: Option<Units>,
     pub spilling: Spilling,
+    pub compared: Compared,
 }
 
 impl Rows {
@@ -57,6 +61,7 @@ impl Rows {
             missing: self.missing,
             units: self.units,
             spilling: self.spilling,
+            compared: self.compared,
         }
     }
 
@@ -151,6 +156,7 @@ impl RowsBuilder {
             missing: self.missing,
             units: None,
             spilling,
+            compared: Compared::default(),
         })
     }
 

@@ -1,12 +1,14 @@
 //! The vector that is summed for each record: its gradient, or a statistic of it.
 
+use serde::{Deserialize, Serialize};
+
 use super::expected::Expected;
 use super::gradient::{GradientScale, ScaleError, half_distance};
 use crate::density::{BLOCK, Density, Sight, Sparse};
 use crate::linear::vectorised;
 
 /// A vector computed from one record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Statistic {
     /// The gradient.
     Gradient,
@@ -83,7 +85,7 @@ impl Bins {
 }
 
 /// The point at which records are evaluated, and the statistic of each.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Look<'a> {
     pub sight: Sight,
     pub statistic: Statistic,

@@ -550,6 +550,13 @@ impl Columns {
         }
     }
 
+    /// Cuts the files short.
+    #[cfg(test)]
+    pub fn lose(&self) {
+        let beside = self.stores.iter().filter(|store| store.spill.is_some());
+        beside.for_each(Store::lose);
+    }
+
     /// Why what was read is not to be used.
     pub fn failure(&self) -> Option<&io::Error> {
         self.stores.iter().find_map(Store::failure)

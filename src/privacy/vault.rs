@@ -8,16 +8,21 @@ mod units;
 pub use charge::{Charge, ReleaseError};
 
 use charge::Mechanism;
-use table::{CompensatedSum, Table};
+pub(in crate::privacy) use table::Table;
+
+use table::CompensatedSum;
 
 use super::load::{LoadError, LoadErrorKind};
 use super::noisy::Noisy;
 use super::not_private::NotPrivate;
 use super::penalty::PenaltyQuery;
+use super::question::Question;
 use super::randomness::PrivateRng;
+use super::ranks::Leader;
 use super::rows::{Parts, Rows};
+use super::share::Compared;
 use super::store::{Columns, StoreBuilder};
-use super::subsampling::Subsampling;
+use super::subsampling::{Batch, Subsampling};
 use crate::density::{BLOCK, Density, Loading};
 use crate::model::Model;
 
@@ -27,13 +32,16 @@ use crate::model::Model;
 /// charged first.
 pub struct Vault {
     density: Density,
-    table: Table,
+    pub(super) table: Table,
     /// The number of privacy units: of records, unless rows share units.
     n: usize,
     /// Sum of the terms that do not depend on the parameters; for the non-private path only.
     constant: f64,
     /// The column whose values identify the units, where its name is known.
     unit: Option<String>,
+    pub(super) compared: Compared,
+    /// Where other processes hold the rest of the records.
+    ranks: Option<Leader>,
 }
 
 /// A noisy log-likelihood ratio.
@@ -60,6 +68,7 @@ impl Vault {
             missing: mut counts,
             units,
             spilling,
+            compared,
         } = rows.into_parts();
         let of_program = density.raw_columns();
         let computed = of_program.iter().filter(|column| column.is_none()).count();
@@ -131,11 +140,19 @@ impl Vault {
             n,
             constant: constant.value(),
             unit: None,
+            compared,
+            ranks: None,
         })
     }
 
     pub(super) fn with_unit(self, unit: Option<String>) -> Vault {
         Vault { unit, ..self }
+    }
+
+    /// The same records and those of other ranks, of `n` units in all.
+    pub(super) fn led(self, ranks: Leader, n: usize) -> Vault {
+        let ranks = Some(ranks);
+        Vault { n, ranks, ..self }
     }
 
     /// The column whose values identify the units of privacy; `None` where each record is one, or
@@ -165,6 +182,27 @@ impl Vault {
     /// under both.
     pub(crate) fn n(&self) -> usize {
         self.n
+    }
+
+    /// The answer of all records, or of a batch, to a question.
+    pub(super) fn ask(
+        &self,
+        question: &Question,
+        batch: Option<Batch>,
+    ) -> Result<Vec<i128>, ReleaseError> {
+        let own = || match &batch {
+            None => question.answer(&self.density, &self.table),
+            Some(batch) => {
+                let batch = self.table.gather(batch.members());
+                question.answer(&self.density, &batch)
+            }
+        };
+        let sum = match &self.ranks {
+            None => own(),
+            Some(ranks) => ranks.ask(question, batch.as_ref(), own)?,
+        };
+        self.intact()?;
+        Ok(sum)
     }
 
     /// # Errors
@@ -208,8 +246,12 @@ impl Vault {
         let noise = query.noise().sample(rng);
         #[cfg(test)]
         let noise = crate::planted::noise(vec![noise], query.noise(), rng)[0];
-        let sum = self.clipped_log_ratio_sum(from, to, temperature, query);
-        self.intact()?;
+        let question = Question::Ratios {
+            points: [from, to],
+            temperature,
+            tally: query.tally(),
+        };
+        let sum = self.ask(&question, None)?[0];
         Ok(Noisy::new(LogRatio {
             penalised: query.penalised_ratio(sum, noise),
             sigma: query.sigma(),
@@ -253,13 +295,8 @@ impl Vault {
         temperature: f64,
         query: &PenaltyQuery,
     ) -> i128 {
-        self.table.sum_over_ratios(
-            &self.density,
-            [from, to],
-            temperature,
-            |sum, after, before| *sum += i128::from(query.clip(after, before)),
-            |a: i128, b| a + b,
-        )
+        let sums = (self.table).tallied(&self.density, [from, to], temperature, query.tally());
+        sums[0]
     }
 }
 

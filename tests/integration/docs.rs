@@ -219,7 +219,7 @@ fn the_proofs_name_functions_and_tests_that_are_there() {
         assert!(tests.contains('`'), "no test: {paragraph}");
         let mut source: Option<(&str, String)> = None;
         for span in paragraph[start..].split('`').skip(1).step_by(2) {
-            if span.ends_with(".rs") {
+            if span.ends_with(".rs") || span.ends_with(".py") {
                 source = Some((span, read(&root().join(span))));
                 continue;
             }

@@ -151,6 +151,13 @@ fn a_run_is_the_same_whatever_brings_the_data() {
     ] {
         place.succeeds(&format!("sample m.dpm {data} {RUN} --out file --overwrite"));
         assert_eq!(place.draws("file"), draws, "{data}");
+        // Which parts there are may follow from the rows.
+        let files = std::fs::read_dir(place.file("file")).expect("a run");
+        for file in files.map(|file| file.expect("a file").path()) {
+            let written = std::fs::read(&file).expect("a file of the run");
+            let written = String::from_utf8_lossy(&written);
+            assert!(!written.contains("0.parquet"), "{data}: {file:?}");
+        }
     }
     let config = place.json("file/config.json");
     assert_eq!(config["data"], "parts/**/*.parquet");
@@ -246,4 +253,27 @@ fn what_cannot_be_read_is_refused_before_anything_is_written() {
         "{}",
         outcome.err
     );
+}
+
+// Wrong here: several runs of the same data, each charged or each released, where the user wanted one.
+// With MPI: tests/cluster.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn without_mpi_none_of_several_processes_runs() {
+    let place = Place::new();
+    place.write("data.csv", csv(&rows()));
+    for names in [
+        ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
+        ["PMI_RANK", "PMI_SIZE"],
+        ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS"],
+    ] {
+        for (rank, ranks, code) in [("1", "4", 2), ("0", "1", 0)] {
+            let arguments = format!("sample m.dpm data.csv {RUN} --overwrite");
+            let mut command = place.command(&arguments);
+            command.env(names[0], rank).env(names[1], ranks);
+            let outcome = finish(start(&mut command));
+            assert_eq!(outcome.code, code, "{}", outcome.err);
+            assert_eq!(outcome.err.contains("--features mpi"), code == 2);
+        }
+    }
 }

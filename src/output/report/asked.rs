@@ -59,7 +59,12 @@ pub(super) fn asked(h: &mut Html, view: &View) {
             if let Some(value) = shown(&config[key]) {
                 let value = match key {
                     // Folders are the curator's private information.
-                    "data" => names(&config[key]),
+                    "data" => value
+                        .trim_end_matches(['/', '\\'])
+                        .rsplit(['/', '\\'])
+                        .next()
+                        .unwrap_or_default()
+                        .to_owned(),
                     "temperature" => format!("{} units", plain(&value)),
                     _ => plain(&value),
                 };
@@ -105,24 +110,6 @@ fn setting(h: &mut Html, name: &str, value: &str) {
         h.element("dt", &[], name);
         h.element("dd", &[], value);
     });
-}
-
-/// The last part of a path, or of each of several.
-fn names(paths: &Value) -> String {
-    let name = |path: &Value| {
-        let path = path
-            .as_str()
-            .unwrap_or_default()
-            .trim_end_matches(['/', '\\']);
-        path.rsplit(['/', '\\'])
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    match paths {
-        Value::Array(several) => several.iter().map(name).collect::<Vec<_>>().join(" "),
-        one => name(one),
-    }
 }
 
 /// A whole number without a fraction.

@@ -122,6 +122,11 @@ pub enum LoadErrorKind {
     Twice(Origin),
 
     #[error(
+        "standard input cannot be divided among ranks: give files that all of them see, or take one rank"
+    )]
+    Undivided,
+
+    #[error(
         "{origin} is {}, and the first file is {}; give files of one format",
         content(*format),
         content(*first)

@@ -2,9 +2,13 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use super::error::{LoadError, LoadErrorKind, Origin};
+use crate::privacy::share::Share;
 
 /// A file of the table.
 pub(super) struct Part {
@@ -59,6 +63,40 @@ pub(super) fn parts(paths: &[PathBuf]) -> Result<Vec<Part>, LoadError> {
     }
     check_distinct(&parts)?;
     Ok(parts)
+}
+
+/// The files that a rank reads, and a digest of the names and sizes of all. Ranks have about as many
+/// bytes each; files keep their order.
+///
+/// Errors: standard input is among them, which cannot be divided.
+pub(super) fn shared(parts: &[Part], share: Share) -> Result<(Range<usize>, [u8; 32]), LoadError> {
+    let mut digest = Sha256::new();
+    let mut ends = Vec::with_capacity(parts.len());
+    let mut bytes = 0u64;
+    for part in parts {
+        let Origin::File(path) = &part.origin else {
+            if share.ranks > 1 {
+                return Err(LoadErrorKind::Undivided.into());
+            }
+            continue;
+        };
+        let size = fs::metadata(path).map_or(0, |file| file.len());
+        let name = path.as_os_str().as_encoded_bytes();
+        digest.update((name.len() as u64).to_le_bytes());
+        digest.update(name);
+        digest.update(size.to_le_bytes());
+        // Empty files have a place too.
+        bytes += size.max(1);
+        ends.push(bytes);
+    }
+    // A file belongs to the rank in whose share of the bytes its last one is.
+    let limit = |rank: usize| u128::from(bytes) * rank as u128 / share.ranks as u128;
+    let up_to = |rank: usize| ends.partition_point(|&end| u128::from(end) <= limit(rank));
+    let range = match share.ranks {
+        1 => 0..parts.len(),
+        _ => up_to(share.rank)..up_to(share.rank + 1),
+    };
+    Ok((range, digest.finalize().into()))
 }
 
 /// Whether a path that fits a pattern has a part that begins with `_`, which the pattern has not.

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use arrow_array::ArrayRef;
 use arrow_schema::SchemaRef;
+use sha2::{Digest, Sha256};
 
 use super::Reading;
 use super::error::{Form, Format, LoadError, LoadErrorKind, Origin};
 use super::header::{find_columns, find_unit, header_names};
 use super::lines::Lines;
 use super::open::{Opened, open};
-use super::parts::{Part, parts};
+use super::parts::{Part, parts, shared};
 use super::values::{Column, Kind, Value};
 use crate::model::RecordColumn;
 use crate::privacy::rows::{Cell, Domain};
@@ -25,6 +26,8 @@ pub(super) struct Source<'a> {
     headers: Vec<&'a str>,
     /// The files that come after this one.
     rest: std::vec::IntoIter<Part>,
+    /// Of the list of all files.
+    digest: [u8; 32],
     part: Part,
     /// The files before this one.
     done: Vec<Origin>,
@@ -97,6 +100,16 @@ impl Owners {
         self.numbers.len()
     }
 
+    /// Digests of the units' keys, in no order.
+    pub fn digests(&self) -> Vec<[u8; 16]> {
+        let digest = |key: &Vec<u8>| {
+            let mut half = [0; 16];
+            half.copy_from_slice(&Sha256::digest(key)[..16]);
+            half
+        };
+        self.numbers.keys().map(digest).collect()
+    }
+
     fn number(&mut self, key: &[u8]) -> usize {
         // Most rows belong to a unit met before.
         if let Some(&number) = self.numbers.get(key) {
@@ -116,10 +129,29 @@ impl<'a> Source<'a> {
         reading: &Reading<'a>,
     ) -> Result<Source<'a>, LoadError> {
         let headers = header_names(columns, reading.renames)?;
-        let mut rest = parts(paths)?.into_iter();
-        let first = rest.next().unwrap_or(Part::new(Origin::Memory));
+        let mut parts = parts(paths)?;
+        if parts.is_empty() {
+            parts.push(Part::new(Origin::Memory));
+        }
+        let share = reading
+            .share
+            .map(|share| shared(&parts, share))
+            .transpose()?;
+        let digest = share.as_ref().map_or([0; 32], |(_, digest)| *digest);
+        let share = share.map_or(0..parts.len(), |(share, _)| share);
+        // All ranks read the header of the first file, whose format and types those of the others
+        // must have.
+        let rest = parts
+            .drain(share.start.max(1)..share.end.max(1))
+            .collect::<Vec<_>>();
+        let first = parts.swap_remove(0);
         let opened = open(&first.origin)?;
-        Source::of(first, rest, opened, headers, columns, reading)
+        let mut source = Source::of(first, rest.into_iter(), opened, headers, columns, reading)?;
+        source.digest = digest;
+        if share.start > 0 || share.is_empty() {
+            source.open = Open::Rows(RowsOf::none());
+        }
+        Ok(source)
     }
 
     /// Batches in memory.
@@ -154,6 +186,7 @@ impl<'a> Source<'a> {
             reading: *reading,
             headers,
             rest,
+            digest: [0; 32],
             part,
             done: Vec::new(),
             open: Open::Rows(RowsOf::none()),
@@ -345,6 +378,11 @@ impl<'a> Source<'a> {
     /// The number of the file, counted from 0.
     pub fn number(&self) -> usize {
         self.done.len()
+    }
+
+    /// A digest of the list of all files, those of other ranks included.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
     }
 
     /// Where all files come from that were read.

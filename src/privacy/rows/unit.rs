@@ -84,6 +84,7 @@ impl Rows {
             missing: vec![false; kept],
             units: Some(units),
             spilling,
+            compared: self.compared,
         })
     }
 }

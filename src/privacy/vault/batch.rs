@@ -10,14 +10,16 @@ use super::charge::Mechanism;
 use super::table::Table;
 use super::{Charge, LogRatio, ReleaseError, Vault};
 use crate::privacy::barker::BarkerScale;
-use crate::privacy::batch_penalty::{BatchPenaltyQuery, Formula, Moments};
+use crate::privacy::batch_penalty::BatchPenaltyQuery;
 use crate::privacy::gradient::GradientScale;
 use crate::privacy::noise::DiscreteGaussian;
 use crate::privacy::noisy::Noisy;
 use crate::privacy::not_private::NotPrivate;
+use crate::privacy::question::Question;
 use crate::privacy::randomness::PrivateRng;
 use crate::privacy::statistic::Look;
 use crate::privacy::subsampling::{Batch, Subsampling};
+use crate::privacy::tally::{Sums, Tally};
 
 #[doc(hidden)]
 impl Vault {
@@ -63,10 +65,14 @@ impl Vault {
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
         let noise = self.charged_noise(look, scale, subsampling, charge, rng)?;
-        let sum = self.over_batch(subsampling, rng, |batch| {
-            batch.clipped_sum(&self.density, look, scale)
-        });
-        self.intact()?;
+        let batch = self.batch(subsampling, rng);
+        let sum = self.ask(
+            &Question::Vectors {
+                look,
+                scale: *scale,
+            },
+            batch,
+        )?;
         Ok(self.released(&sum, 1, &noise, scale))
     }
 
@@ -94,10 +100,13 @@ impl Vault {
                 *sum += k;
             }
         }
-        let sum = self.over_batch(Subsampling::All, rng, |batch| {
-            batch.clipped_sum(&self.density, look, scale)
-        });
-        self.intact()?;
+        let sum = self.ask(
+            &Question::Vectors {
+                look,
+                scale: *scale,
+            },
+            None,
+        )?;
         Ok(self.released(&sum, times.get(), &noise, scale))
     }
 
@@ -179,12 +188,10 @@ impl Vault {
         let noise = query.noise().sample(rng);
         #[cfg(test)]
         let noise = crate::planted::noise(vec![noise], query.noise(), rng)[0];
-        let sum = self.over_batch(query.subsampling(), rng, |batch| {
-            self.batch_penalty_sum(batch, [from, to], query)
-        });
-        self.intact()?;
+        let batch = self.batch(query.subsampling(), rng);
+        let sums = self.sums([from, to], query.tally(), batch)?;
         Ok(Noisy::new(LogRatio {
-            penalised: query.penalised(sum, noise),
+            penalised: query.penalised(query.value(sums), noise),
             sigma: query.sigma(),
         }))
     }
@@ -205,11 +212,9 @@ impl Vault {
         rng: &mut PrivateRng,
     ) -> Result<Noisy<f64>, ReleaseError> {
         charge.take_barker(scale, self.n as u64)?;
-        let moments = self.over_batch(Subsampling::FixedSize(scale.size()), rng, |batch| {
-            self.barker_moments(batch, [from, to], scale)
-        });
-        self.intact()?;
-        let (mean, sigma) = scale.release(&moments);
+        let batch = self.batch(Subsampling::FixedSize(scale.size()), rng);
+        let sums = self.sums([from, to], scale.tally(), batch)?;
+        let (mean, sigma) = scale.release(sums);
         let noise = DiscreteGaussian::new(sigma)?.sample(rng);
         Ok(Noisy::new(scale.real(mean + i128::from(noise))))
     }
@@ -245,75 +250,45 @@ impl Vault {
         sum.iter().map(|&units| scale.real(units)).collect()
     }
 
-    /// The result of `sum` on a batch that is drawn and gathered here. The charge has checked that
-    /// a fixed size is not above the number of records.
+    /// The result of `sum` on a batch that is drawn and gathered here.
     fn over_batch<R>(
         &self,
         subsampling: Subsampling,
         rng: &mut PrivateRng,
         sum: impl FnOnce(&Table) -> R,
     ) -> R {
-        let batch = match subsampling {
-            Subsampling::Poisson(rate) if !subsampling.is_all() => {
-                Batch::poisson(rate, self.n, rng)
-            }
-            Subsampling::FixedSize(size) => Batch::fixed_size(size as usize, self.n, rng),
-            Subsampling::All | Subsampling::Poisson(_) => return sum(&self.table),
-        };
-        sum(&self.table.gather(&batch))
-    }
-
-    /// The moments from which [`BarkerScale::release`] computes mean and noise.
-    pub(super) fn barker_moments(
-        &self,
-        batch: &Table,
-        points: [&[f64]; 2],
-        scale: &BarkerScale,
-    ) -> Moments {
-        batch.sum_over_ratios(
-            &self.density,
-            points,
-            1.0,
-            |moments: &mut Moments, after, before| scale.add(moments, after, before),
-            Moments::merge,
-        )
-    }
-
-    /// F in lattice units.
-    pub(super) fn batch_penalty_sum(
-        &self,
-        batch: &Table,
-        points: [&[f64]; 2],
-        query: &BatchPenaltyQuery,
-    ) -> i128 {
-        match query.formula() {
-            Formula::Separable { slope, curvature } => batch.sum_over_ratios(
-                &self.density,
-                points,
-                1.0,
-                |sum, after, before| {
-                    let x = query.clip(after, before);
-                    *sum += i128::from(query.value(x, slope, curvature));
-                },
-                |a: i128, b| a + b,
-            ),
-            Formula::Moments {
-                unit,
-                mean,
-                variance,
-                size,
-            } => batch
-                .sum_over_ratios(
-                    &self.density,
-                    points,
-                    1.0,
-                    |moments: &mut Moments, after, before| {
-                        moments.add(query.clip(after, before), unit);
-                    },
-                    Moments::merge,
-                )
-                .value(mean, variance, size),
+        match self.batch(subsampling, rng) {
+            None => sum(&self.table),
+            Some(batch) => sum(&self.table.gather(batch.members())),
         }
+    }
+
+    /// A batch, drawn; `None`: all records. The charge has checked that a fixed size is not above the
+    /// number of records.
+    fn batch(&self, subsampling: Subsampling, rng: &mut PrivateRng) -> Option<Batch> {
+        match subsampling {
+            Subsampling::Poisson(rate) if !subsampling.is_all() => {
+                Some(Batch::poisson(rate, self.n, rng))
+            }
+            Subsampling::FixedSize(size) => Some(Batch::fixed_size(size as usize, self.n, rng)),
+            Subsampling::All | Subsampling::Poisson(_) => None,
+        }
+    }
+
+    /// The sums of `tally` over the log-ratios of a batch.
+    fn sums(
+        &self,
+        points: [&[f64]; 2],
+        tally: Tally,
+        batch: Option<Batch>,
+    ) -> Result<Sums, ReleaseError> {
+        let question = Question::Ratios {
+            points,
+            temperature: 1.0,
+            tally,
+        };
+        let sums = self.ask(&question, batch)?;
+        Ok([sums[0], sums[1]])
     }
 }
 

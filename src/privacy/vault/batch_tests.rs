@@ -40,9 +40,13 @@ fn neighbours_batches_differ_by_at_most_the_sensitivity() {
             rest.retain(|k| ![i, j].contains(k));
             let with = |more: usize| {
                 let members: Vec<usize> = rest.iter().copied().chain([more]).collect();
-                all.table.gather(&Batch::of(&members))
+                all.table.gather(Batch::of(&members).members())
             };
-            let tables = [with(i), with(j), all.table.gather(&Batch::of(&rest))];
+            let tables = [
+                with(i),
+                with(j),
+                all.table.gather(Batch::of(&rest).members()),
+            ];
             let (from, to) = (
                 point(&mut rng, d.dimension()),
                 point(&mut rng, d.dimension()),
@@ -69,7 +73,7 @@ fn neighbours_batches_differ_by_at_most_the_sensitivity() {
                 let query = query(scale, clip / 4.0);
                 let sums = tables
                     .each_ref()
-                    .map(|t| all.batch_penalty_sum(t, [&from, &to], &query));
+                    .map(|t| query.value(t.tallied(&d, [&from, &to], 1.0, query.tally())));
                 let moved = if form == 1 {
                     sums[0] - sums[2]
                 } else {
@@ -84,7 +88,7 @@ fn neighbours_batches_differ_by_at_most_the_sensitivity() {
             let temperature = [1e-3, 0.1, 1.0][pair % 3];
             let test = BarkerScale::new(n as u64, 20, temperature).unwrap();
             let [(a, sigma_a), (b, sigma_b)] = [&tables[0], &tables[1]]
-                .map(|t| test.release(&all.barker_moments(t, [&from, &to], &test)));
+                .map(|t| test.release(t.tallied(&d, [&from, &to], 1.0, test.tally())));
             let (unit, size) = (test.lattice_ratio(), n as f64);
             let mean = (a - b).abs() as f64 * unit / (2.0 / size.sqrt());
             let variance = |sigma: u64| (sigma as f64 * unit).powi(2);
@@ -319,8 +323,8 @@ fn batch_tests_carry_the_declared_noise() {
         };
         let query = query(scale, 5.0);
         let points: [&[f64]; 2] = [&[0.0], &[0.3]];
-        let sum = vault.batch_penalty_sum(&vault.table, points, &query);
-        let exact = query.penalised(sum, 0);
+        let sums = (vault.table).tallied(vault.density(), points, 1.0, query.tally());
+        let exact = query.penalised(query.value(sums), 0);
         let (mut mean, mut square) = (0.0, 0.0);
         for _ in 0..4000 {
             let noisy = vault

@@ -4,6 +4,7 @@ use crate::accounting::{BudgetError, Event, Gaussian, Meter, Real, Scheme, batch
 use crate::privacy::barker::BarkerScale;
 use crate::privacy::noise::NoiseError;
 use crate::privacy::not_private::NotPrivate;
+use crate::privacy::ranks::LinkError;
 use crate::privacy::subsampling::Subsampling;
 
 /// The line of a meter on which a release is charged.
@@ -51,6 +52,8 @@ pub enum ReleaseError {
         "the rows can no longer be read from the file beside memory that they were put into: {0}; look after the disk, then go on with `--resume`"
     )]
     Rows(String),
+    #[error("{0}; go on with `--resume`")]
+    Link(#[from] LinkError),
 }
 
 /// A sum and its noise, in lattice units.

@@ -12,7 +12,7 @@ use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::penalty::quantise;
 use crate::privacy::statistic::Look;
 use crate::privacy::store::{Columns, SEGMENT};
-use crate::privacy::subsampling::Batch;
+use crate::privacy::tally::{Sums, Tally};
 
 /// Blocks per unit of parallel work: those of a stored segment. Fixed, so that float sums of the
 /// non-private path do not depend on the number of threads either.
@@ -20,7 +20,7 @@ pub(super) const BLOCKS_PER_TASK: usize = SEGMENT / BLOCK;
 
 /// The columns that the row program and the law of the outcomes read, and which rows belong
 /// together.
-pub(super) struct Table {
+pub(in crate::privacy) struct Table {
     /// Those of the row program, then those of the law.
     pub columns: Columns,
     /// Which records have a likelihood: false for missing values and for
@@ -34,7 +34,7 @@ pub(super) struct Table {
 
 /// Working memory that is not in use.
 #[derive(Default)]
-pub(super) struct Idle(Mutex<Vec<Scratch>>);
+pub(in crate::privacy) struct Idle(Mutex<Vec<Scratch>>);
 
 impl Idle {
     fn take(&self, program: &RowProgram, z: &[f64]) -> Scratch {
@@ -56,17 +56,24 @@ impl Idle {
 }
 
 impl Table {
-    /// The rows of the units of a batch; those after the last unit with rows have none.
-    pub fn gather(&self, batch: &Batch) -> Table {
+    /// The number of units that have rows: of rows, where each is a unit.
+    pub fn present(&self) -> usize {
+        self.units.as_ref().map_or(self.counts.len(), Vec::len)
+    }
+
+    /// The rows of the units of a batch, in ascending order; units after the last one with rows have
+    /// none.
+    pub fn gather(&self, batch: impl Iterator<Item = usize>) -> Table {
         let mut rows = Vec::new();
+        let batch = batch.take_while(|&unit| unit < self.present());
         let units = match &self.units {
             None => {
-                rows.extend(batch.members().take_while(|&row| row < self.counts.len()));
+                rows.extend(batch);
                 None
             }
             Some(ends) => {
                 let mut gathered = Vec::new();
-                for unit in batch.members().take_while(|&unit| unit < ends.len()) {
+                for unit in batch {
                     let start = unit.checked_sub(1).map_or(0, |before| ends[before]);
                     rows.extend(start..ends[unit]);
                     gathered.push(rows.len());
@@ -129,27 +136,27 @@ impl Table {
         merged(self.tasks(), part, add).unwrap_or_else(|| vec![0; coordinates])
     }
 
-    /// The sum that `add` accumulates from the log-likelihoods of each record (of each unit, summed
+    /// The sums of `tally` over the log-likelihoods of each record (of each unit, summed
     /// over its rows) at `to` and at `from`, times `temperature`, on the lattice of [`quantise`]:
     /// each is rounded before any difference is taken, so that results can be antisymmetric to the
     /// bit.
-    pub fn sum_over_ratios<S: Default + Send>(
+    pub fn tallied(
         &self,
         density: &Density,
         [from, to]: [&[f64]; 2],
         temperature: f64,
-        add: impl Fn(&mut S, i64, i64) + Sync,
-        merge: impl Fn(S, S) -> S,
-    ) -> S {
+        tally: Tally,
+    ) -> Sums {
         let z_from = density.interface(from).z;
         let z_to = density.interface(to).z;
+        let merge = |[a, b]: Sums, [c, d]: Sums| [a + c, b + d];
         if let Some(ends) = &self.units {
-            return self.unit_sum_over_ratios(
+            return self.tallied_by_unit(
                 density,
                 [&z_from, &z_to],
                 temperature,
                 ends,
-                add,
+                tally,
                 merge,
             );
         }
@@ -158,7 +165,7 @@ impl Table {
             let mut window = self.columns.window();
             let mut at_from = program.scratch(&z_from, 0);
             let mut at_to = program.scratch(&z_to, 0);
-            let mut sum = S::default();
+            let mut sums = Sums::default();
             for start in blocks {
                 let counts = self.counts_of_block(start);
                 let columns = window.rows(start..start + counts.len());
@@ -169,15 +176,15 @@ impl Table {
                 let after = program.output(0, &columns, rows, &at_to);
                 for i in 0..rows {
                     if counts[i] {
-                        add(
-                            &mut sum,
+                        tally.add(
+                            &mut sums,
                             quantise(temperature * after[i]),
                             quantise(temperature * before[i]),
                         );
                     }
                 }
             }
-            sum
+            sums
         };
         merged(self.tasks(), part, merge).unwrap_or_default()
     }

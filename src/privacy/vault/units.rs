@@ -26,6 +26,7 @@ use crate::privacy::penalty::{quantise, within_lattice};
 use crate::privacy::rows::Units;
 use crate::privacy::statistic::Look;
 use crate::privacy::store::Columns;
+use crate::privacy::tally::{Sums, Tally};
 
 const ALL: [bool; BLOCK] = [true; BLOCK];
 
@@ -92,17 +93,17 @@ impl Table {
         merged(tasks(ends), part, add).unwrap_or_else(|| vec![0; look.coordinates()])
     }
 
-    /// [`Table::sum_over_ratios`] over units, from the interfaces at the two points;
+    /// [`Table::tallied`] over units, from the interfaces at the two points;
     /// `ends` has the end of each unit's rows.
-    pub(super) fn unit_sum_over_ratios<S: Default + Send>(
+    pub(super) fn tallied_by_unit(
         &self,
         density: &Density,
         [z_from, z_to]: [&[f64]; 2],
         temperature: f64,
         ends: &[usize],
-        add: impl Fn(&mut S, i64, i64) + Sync,
-        merge: impl Fn(S, S) -> S,
-    ) -> S {
+        tally: Tally,
+        merge: impl Fn(Sums, Sums) -> Sums,
+    ) -> Sums {
         let program = density.row_program();
         let part = |units: Range<usize>| {
             let mut window = self.columns.window();
@@ -111,7 +112,7 @@ impl Table {
             let rows = rows_of(&units, ends);
             let mut unit = units.start;
             let (mut before, mut after) = (0i128, 0i128);
-            let mut sum = S::default();
+            let mut sums = Sums::default();
             for start in rows.clone().step_by(BLOCK) {
                 let count = BLOCK.min(rows.end - start);
                 let columns = window.rows(start..start + count);
@@ -123,13 +124,13 @@ impl Table {
                     before += i128::from(quantise(temperature * current[row]));
                     after += i128::from(quantise(temperature * proposed[row]));
                     if start + row + 1 == ends[unit] {
-                        add(&mut sum, within_lattice(after), within_lattice(before));
+                        tally.add(&mut sums, within_lattice(after), within_lattice(before));
                         (before, after) = (0, 0);
                         unit += 1;
                     }
                 }
             }
-            sum
+            sums
         };
         merged(tasks(ends), part, merge).unwrap_or_default()
     }
