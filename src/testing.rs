@@ -8,7 +8,7 @@ pub mod check {
 }
 
 pub mod density {
-    pub use crate::density::{BLOCK, Density, Frame};
+    pub use crate::density::{BLOCK, Density, Frame, Simulator};
 }
 
 pub mod distribution {
@@ -85,8 +85,8 @@ pub mod sampler {
     pub use crate::sampler::{
         ALGORITHMS, Algorithm, Beginning, ExactOracle, Form, Initial, Iterations, Kind, Metric,
         Noise, NonPrivateRun, Observer, Oracle, Oracles, PlanRequest, PlannedLine, PrivateOracle,
-        PrivateSettings, Question, Ratio, Scale, View, lookup, sample_from, sample_privately,
-        sample_without_privacy,
+        PrivateSettings, Question, Ratio, Scale, View, draw_prior, lookup, sample_from,
+        sample_privately, sample_without_privacy,
     };
 }
 

@@ -17,6 +17,7 @@ fn programs_in_the_documentation_check() {
         "docs/language.md",
         "docs/tutorial.md",
         "docs/from-stan.md",
+        "docs/recipes.md",
     ];
     for file in files {
         let text = read(&root().join(file));

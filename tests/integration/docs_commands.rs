@@ -104,23 +104,38 @@ fn commands_of_the_references_work() {
     place.follow("docs/accounting.md", 3);
 }
 
+#[test]
+fn commands_of_the_recipes_work() {
+    let place = Place::new();
+    let row = |i: usize| {
+        let (age, years, answer) = (20 + i * 37 % 70, 1 + i * 13 % 9, 1 + i * 7 % 5);
+        let (treated, died, urban) = (i % 2, i % 3 % 2, i / 2 % 2);
+        format!("{age},{treated},{years},{died},{answer},{urban}\n")
+    };
+    let rows: String = (0..ROWS).map(row).collect();
+    let header = "age,treated,years,died,answer,urban";
+    place.write("survey.csv", &format!("{header}\n{rows}"));
+    place.follow("docs/recipes.md", 12);
+}
+
 struct Place(tempfile::TempDir);
 
 impl Place {
     /// With the models, the largest table cut short.
     fn new() -> Place {
         let place = Place(tempfile::tempdir().expect("a temporary directory"));
-        let models = place.path().join("models");
-        fs::create_dir(&models).expect("a folder");
-        for entry in fs::read_dir(root().join("models")).expect("the models") {
-            let path = entry.expect("a file").path();
-            if path.is_dir() {
-                continue;
+        for folder in ["models", "models/recipes"] {
+            let to = place.path().join(folder);
+            fs::create_dir(&to).expect("a folder");
+            for entry in fs::read_dir(root().join(folder)).expect("the models") {
+                let path = entry.expect("a file").path();
+                if path.is_file() {
+                    let name = path.file_name().expect("a name");
+                    fs::copy(&path, to.join(name)).expect("a copy");
+                }
             }
-            let name = path.file_name().expect("a name");
-            fs::copy(&path, models.join(name)).expect("a copy");
         }
-        cut(&models.join("adult_income.csv.gz"));
+        cut(&place.path().join("models/adult_income.csv.gz"));
         let completions = place
             .path()
             .join(".local/share/bash-completion/completions");

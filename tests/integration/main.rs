@@ -27,6 +27,7 @@ mod packaging;
 mod posterior;
 mod privacy_schema;
 mod read_runs;
+mod recipes;
 mod records;
 mod reference;
 mod reference_docs;
