@@ -61,7 +61,7 @@ fn groups_offsets_and_additions_are_told_apart() {
     assert!(matches!(&formula.additions[1].argument, Argument::OneMinus(d) if d.name == "d"));
     assert_eq!(written(&formula.sum), "1 x");
     assert_eq!(formula.offsets[0].column.name, "e");
-    let groups: Vec<_> = formula.groups.iter();
+    let groups = formula.groups.iter();
     let groups: Vec<_> = groups
         .map(|g| (&g.by.name[..], g.correlated, written(&g.sum)))
         .collect();

@@ -58,7 +58,10 @@ impl Program<'_> {
                         power => format!(", to the power {power}"),
                     };
                     if number.is_binary {
-                        return format!("{value}{power}");
+                        return match column.0.len() {
+                            1 => format!("{value} 1 against 0"),
+                            _ => value,
+                        };
                     }
                     let unit = self.book.entry(&number.column).and_then(|e| e.unit());
                     let unit = match (unit, number.function) {
@@ -73,6 +76,9 @@ impl Program<'_> {
             (_, true) => each.concat(),
             ([Part::Level { column, .. }], false) => {
                 format!("{} against {}", each.concat(), self.label(column, 1))
+            }
+            ([Part::Number { number, .. }], false) if self.design.numbers[*number].is_binary => {
+                each.concat()
             }
             ([_], false) => format!("per {}", each.concat()),
             _ => format!("interaction: {}", each.join(" and ")),
