@@ -51,13 +51,9 @@ fn families() -> impl TypedValueParser<Value = Family> {
     });
     PossibleValuesParser::new(values).try_map(|word| {
         let word = word.to_lowercase();
-        let is_it = |name: &&str| **name == word;
-        let found = FAMILIES.iter().find(|listed| {
-            [listed.name]
-                .iter()
-                .chain(listed.aliases)
-                .any(|name| is_it(&name))
-        });
+        let found = FAMILIES
+            .iter()
+            .find(|listed| listed.name == word || listed.aliases.contains(&word.as_str()));
         found.map(|listed| listed.family).ok_or("no family")
     })
 }

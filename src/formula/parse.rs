@@ -1,5 +1,10 @@
 //! From the text of a formula to its terms.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "there is one error, and it ends the command"
+)]
+
 use pest::Parser;
 use pest::iterators::Pair;
 

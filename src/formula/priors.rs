@@ -4,6 +4,7 @@ use super::codebook::typical;
 use super::design::rounded;
 use super::family::Family;
 use super::outcome::Outcome;
+use super::program::literal;
 
 pub(super) struct Priors {
     /// Mean and standard deviation of the intercept, or of thresholds.
@@ -55,7 +56,7 @@ pub(super) fn priors(
                 "sigma",
                 "real<lower=0>",
                 about,
-                format!("normal(0, {scale})"),
+                format!("normal(0, {})", literal(scale)),
             );
             if family == Family::Student {
                 let about = "degrees of freedom: small with outliers";
@@ -83,7 +84,7 @@ pub(super) fn priors(
                 "sigma",
                 "real<lower=0>",
                 about,
-                format!("normal(0, {scale})"),
+                format!("normal(0, {})", literal(scale)),
             );
             let why = vec![
                 format!("The logarithms of the bounds of {name}, {lower} and {upper}, are taken to be two standard"),
@@ -146,10 +147,10 @@ pub(super) fn priors(
                 );
             }
             let why = vec![
-                format!("Typical times may be a hundredth of the bound {upper} of {name}, or, with many that are"),
-                "censored, a hundred times it. A step of a column may change them by a factor of e.".to_owned(),
+                format!("Typical times are around a fifth of the bound {upper} of {name}, by a factor of a hundred up or"),
+                "down, since many may be censored. A step of a column may change them by a factor of e.".to_owned(),
             ];
-            ((upper.ln() - offset, 2.5), 1.0, 1.0, why)
+            ((upper.ln() - 1.5 - offset, 2.5), 1.0, 1.0, why)
         }
         Family::Bernoulli | Family::Binomial | Family::Cumulative | Family::Categorical => {
             let why = vec![

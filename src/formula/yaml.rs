@@ -1,11 +1,19 @@
 //! The codebook's YAML, with the place of each word for messages.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "there is one error, and it ends the command"
+)]
+
 use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 
 use crate::syntax::{Diagnostic, Span, did_you_mean};
 
 /// What a file may hold, and how.
 const FORM: &str = "a codebook is a YAML file such as\n\ncolumns:\n  age: {type: float, lower: 0, upper: 110, unit: years}\n  educ: {type: string, levels: [low, high]}";
+
+/// The largest bound.
+const LARGEST: f64 = 1e30;
 
 /// A value in the file.
 pub(super) struct Node<'a> {
@@ -102,8 +110,9 @@ impl<'a> Node<'a> {
             YamlData::Value(Scalar::FloatingPoint(number)) => Some(number.into_inner()),
             _ => None,
         };
-        let finite = number.filter(|number| number.is_finite());
-        finite.ok_or_else(|| wrong(self.place(), "expected a finite number"))
+        // Larger ones would overflow in powers and products.
+        let usual = number.filter(|number| number.abs() <= LARGEST);
+        usual.ok_or_else(|| wrong(self.place(), "expected a number of at most 1e30 in size"))
     }
 
     pub fn list(&self) -> Result<Vec<Node<'a>>, Diagnostic> {

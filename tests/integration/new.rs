@@ -288,7 +288,7 @@ model {
 record { real<lower=1, upper=3000> days; int<lower=0, upper=1> lost; int<lower=0, upper=1> male; }
 parameters { real alpha; real beta; real<lower=0> shape; }
 model {
-  alpha ~ normal(8.006, 2.5);
+  alpha ~ normal(6.506, 2.5);
   beta ~ normal(0, 1);
   shape ~ lognormal(0, 0.5);
   real scale = exp(alpha + beta * male);
