@@ -182,6 +182,7 @@ mod cli;
 mod density;
 pub mod diagnostics;
 mod distribution;
+mod formula;
 mod function;
 mod linear;
 mod lsp;

@@ -25,6 +25,7 @@ mod log_prob;
 mod lsp;
 mod man;
 mod model_file;
+mod new;
 mod plan;
 mod progress;
 mod public_data;
@@ -142,6 +143,8 @@ enum Command {
     Sample(Box<sample::Arguments>),
     /// Check a model: types, stages, and how the likelihood depends on records
     Check(check::Arguments),
+    /// Write a model from a formula and a codebook, without any data
+    New(new::Arguments),
     /// Write models in the one form that all have
     Fmt(fmt::Arguments),
     /// Serve an editor: errors, completion and more while a model is written
@@ -214,6 +217,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Sample(arguments) => sample::run(&arguments, common),
         Command::Check(arguments) => check::run(&arguments, common),
+        Command::New(arguments) => new::run(&arguments, common),
         Command::Fmt(arguments) => fmt::run(&arguments, common),
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments, common),

@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A room uses only rooms to its left.
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 16] = [
     "linear",
     "syntax",
     "function",
     "distribution",
     "check",
+    "formula",
     "model",
     "lsp",
     "density",

@@ -87,6 +87,11 @@ fn commands_of_the_guide_from_stan_work() {
 }
 
 #[test]
+fn commands_of_the_guide_to_formulas_work() {
+    Place::new().follow("docs/new.md", 3);
+}
+
+#[test]
 fn commands_of_the_references_work() {
     let place = Place::new();
     place.write("wells.dpm", &first_program("docs/language.md"));

@@ -23,6 +23,7 @@ mod harness;
 mod ledger;
 mod library;
 mod lsp;
+mod new;
 mod packaging;
 mod posterior;
 mod privacy_schema;

@@ -1,0 +1,374 @@
+//! The codebook: what is publicly known of the columns of a table, from a YAML file.
+
+#![expect(
+    clippy::result_large_err,
+    reason = "there is one error, and it ends the command"
+)]
+
+use std::collections::BTreeMap;
+
+use super::yaml::{Node, with_document, wrong};
+use crate::syntax::{Diagnostic, Span, did_you_mean};
+
+/// What is publicly known of a table.
+#[derive(Debug)]
+pub struct Codebook {
+    columns: BTreeMap<String, Entry>,
+}
+
+/// One column. A public guess of its distribution (`mean`, `sd`, `quantiles`) would be a field here,
+/// and [`typical`] would look at it first.
+#[derive(Debug)]
+pub(super) struct Entry {
+    kind: Kind,
+    lower: Option<f64>,
+    upper: Option<f64>,
+    levels: Option<Vec<String>>,
+    description: Option<String>,
+    unit: Option<String>,
+    /// Codes in the data that stand for missing values.
+    missing: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Float,
+    Int,
+    Boolean,
+    String,
+}
+
+/// The types with their names; the first is what messages say.
+const TYPES: [(Kind, &[&str]); 4] = [
+    (
+        Kind::Float,
+        &["float", "real", "double", "number", "numeric"],
+    ),
+    (Kind::Int, &["int", "integer"]),
+    (Kind::Boolean, &["boolean", "bool", "logical"]),
+    (
+        Kind::String,
+        &["string", "str", "text", "factor", "categorical"],
+    ),
+];
+
+/// What a column holds, as far as a model must know.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Content {
+    Real {
+        lower: f64,
+        upper: f64,
+    },
+    Int {
+        lower: i64,
+        upper: i64,
+    },
+    /// 0 or 1.
+    Binary,
+    Levels(Vec<String>),
+}
+
+/// What the codebook lacks, and what to add to it.
+#[derive(Debug)]
+pub(super) struct Lack {
+    pub message: String,
+    pub help: String,
+}
+
+/// What the loading of records takes as missing (docs/data.md).
+const MISSING: [&str; 5] = ["", "NA", "N/A", "NaN", "null"];
+
+impl Codebook {
+    /// Reads the YAML, of which JSON is a part.
+    ///
+    /// # Errors
+    ///
+    /// What is not known, missing, or contradicts itself, at its place in the text.
+    pub fn read(text: &str) -> Result<Codebook, Diagnostic> {
+        with_document(text, |document| {
+            let mut columns = BTreeMap::new();
+            let mut has_columns = false;
+            for field in document.fields(&["title", "description", "columns"])? {
+                if field.key != "columns" {
+                    field.value.text()?;
+                    continue;
+                }
+                has_columns = true;
+                for column in field.value.fields(&[])? {
+                    let entry = Entry::read(&column.value, column.place)?;
+                    if let Some(what) = entry.contradiction() {
+                        let message = format!("the column `{}`: {what}", column.key);
+                        return Err(wrong(column.place, message));
+                    }
+                    columns.insert(column.key, entry);
+                }
+            }
+            match has_columns {
+                true => Ok(Codebook { columns }),
+                false => Err(wrong(document.place(), "the codebook has no `columns:`")),
+            }
+        })
+    }
+
+    pub(super) fn entry(&self, column: &str) -> Option<&Entry> {
+        self.columns.get(column)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.columns.keys()
+    }
+}
+
+impl Entry {
+    fn read(node: &Node<'_>, place: Span) -> Result<Entry, Diagnostic> {
+        let mut kind = None;
+        let mut entry = Entry {
+            kind: Kind::Float,
+            lower: None,
+            upper: None,
+            levels: None,
+            description: None,
+            unit: None,
+            missing: Vec::new(),
+        };
+        let known = [
+            "type",
+            "lower",
+            "upper",
+            "levels",
+            "description",
+            "unit",
+            "missing",
+        ];
+        let texts = |node: &Node<'_>| -> Result<Vec<String>, Diagnostic> {
+            node.list()?.iter().map(Node::text).collect()
+        };
+        for field in node.fields(&known)? {
+            let value = &field.value;
+            match field.key.as_str() {
+                "type" => kind = Some(kind_of(value)?),
+                "lower" => entry.lower = Some(value.number()?),
+                "upper" => entry.upper = Some(value.number()?),
+                "levels" => entry.levels = Some(texts(value)?),
+                "description" => entry.description = Some(value.text()?),
+                "unit" => entry.unit = Some(value.text()?),
+                _ if value.is_list() => entry.missing = texts(value)?,
+                // `true` or `false`, for people.
+                _ => drop(value.text()?),
+            }
+        }
+        let Some(kind) = kind else {
+            let help = "add `type:`, which is float, int, boolean or string";
+            return Err(wrong(place, "this column has no type").help(help));
+        };
+        Ok(Entry { kind, ..entry })
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let bounds = [self.lower, self.upper];
+        if let [Some(lower), Some(upper)] = bounds
+            && lower >= upper
+        {
+            return Some(format!("`lower: {lower}` is not below `upper: {upper}`"));
+        }
+        let is_whole = |b: &f64| b.fract() == 0.0 && b.abs() <= LARGEST_INT;
+        if self.kind == Kind::Int && !bounds.iter().flatten().all(is_whole) {
+            return Some(format!(
+                "the bounds of an int are whole numbers, up to {LARGEST_INT}"
+            ));
+        }
+        let levels = self.levels.as_ref()?;
+        if bounds.iter().flatten().next().is_some() {
+            return Some("it has `levels` and bounds; a column has one or the other".to_owned());
+        }
+        if levels.len() < 2 {
+            return Some("`levels` must have at least two".to_owned());
+        }
+        for (i, level) in levels.iter().enumerate() {
+            if levels[..i].contains(level) {
+                return Some(format!("the level `{level}` is there twice"));
+            }
+            if level.trim().is_empty() || level.contains(['"', '\n', '\r']) {
+                return Some(format!(
+                    "the level `{}` cannot be written into a program: a level may neither be empty nor have quotation marks or line breaks",
+                    level.escape_debug()
+                ));
+            }
+        }
+        None
+    }
+
+    /// What the column holds.
+    pub fn content(&self, name: &str) -> Result<Content, Lack> {
+        if let Some(levels) = &self.levels {
+            return Ok(Content::Levels(levels.clone()));
+        }
+        let bound = |which: &str, word: &str, value: Option<f64>| {
+            value.ok_or_else(|| Lack {
+                message: format!("the codebook has no `{which}` for `{name}`"),
+                help: format!(
+                    "add `{which}:` to `{name}` in the codebook: the {word} value that is possible, which is not read off the data"
+                ),
+            })
+        };
+        match self.kind {
+            Kind::Boolean => Ok(Content::Binary),
+            Kind::String => Err(Lack {
+                message: format!("the codebook has no `levels` for `{name}`"),
+                help: format!(
+                    "add `levels: [first, second]` to `{name}` in the codebook: all values that are possible, the reference first"
+                ),
+            }),
+            Kind::Float => Ok(Content::Real {
+                lower: bound("lower", "smallest", self.lower)?,
+                upper: bound("upper", "largest", self.upper)?,
+            }),
+            Kind::Int => {
+                // Checked to be whole and small when the file was read.
+                let lower = bound("lower", "smallest", self.lower)? as i64;
+                let upper = bound("upper", "largest", self.upper)? as i64;
+                Ok(match (lower, upper) {
+                    (0, 1) => Content::Binary,
+                    _ => Content::Int { lower, upper },
+                })
+            }
+        }
+    }
+
+    /// What stands next to the declaration.
+    pub fn comment(&self) -> Option<String> {
+        let one_line = |text: &String| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            words.join(" ").replace(char::is_control, "")
+        };
+        let parts = [&self.description, &self.unit];
+        let [about, unit] = parts.map(|part| part.as_ref().map(one_line));
+        match (about, unit) {
+            (Some(about), Some(unit)) => Some(format!("{about}, in {unit}")),
+            (about, unit) => about.or(unit),
+        }
+    }
+
+    pub fn unit(&self) -> Option<&str> {
+        self.unit.as_deref().map(str::trim)
+    }
+
+    /// Codes for missing values that must be recoded first.
+    pub fn unknown_codes(&self) -> Vec<&str> {
+        let codes = self.missing.iter().map(String::as_str);
+        codes.filter(|code| !MISSING.contains(code)).collect()
+    }
+}
+
+fn kind_of(value: &Node<'_>) -> Result<Kind, Diagnostic> {
+    let word = value.text()?;
+    let found = TYPES
+        .iter()
+        .find(|(_, names)| names.contains(&word.as_str()));
+    found.map(|(kind, _)| *kind).ok_or_else(|| {
+        let names = TYPES.iter().flat_map(|(_, names)| names.iter().copied());
+        let help = match did_you_mean(&word, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "the types are float, int, boolean and string".to_owned(),
+        };
+        wrong(value.place(), format!("`{word}` is no type")).help(help)
+    })
+}
+
+/// Ints up to here are exact as f64, and fit into an int of the language.
+const LARGEST_INT: f64 = 2_147_483_647.0;
+
+/// The middle of a column's values and a typical distance from it, as far as bounds tell: as if they
+/// were two standard deviations away on either side.
+pub(super) fn typical(lower: f64, upper: f64) -> (f64, f64) {
+    (f64::midpoint(lower, upper), (upper - lower) / 4.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(entry: &str) -> Result<Content, String> {
+        let book = Codebook::read(&format!("columns:\n  x: {entry}\n"))
+            .map_err(|d| format!("{}: {} / {:?}", d.span.start, d.message, d.help))?;
+        let entry = book.entry("x").ok_or("no column")?;
+        entry
+            .content("x")
+            .map_err(|lack| format!("{} / {}", lack.message, lack.help))
+    }
+
+    #[test]
+    fn columns_are_what_their_entries_say() {
+        let real = |lower, upper| Ok(Content::Real { lower, upper });
+        assert_eq!(
+            content("{type: float, lower: -1, upper: 2.5}"),
+            real(-1.0, 2.5)
+        );
+        assert_eq!(content("{type: real, lower: 0, upper: 1}"), real(0.0, 1.0));
+        let int = Content::Int { lower: 0, upper: 9 };
+        assert_eq!(content("{type: int, lower: 0, upper: 9}"), Ok(int));
+        assert_eq!(
+            content("{type: integer, lower: 0, upper: 1}"),
+            Ok(Content::Binary)
+        );
+        assert_eq!(content("{type: boolean}"), Ok(Content::Binary));
+        // YAML 1.1 would make truth values of the second.
+        for levels in ["[low, high]", "[no, yes]", "[1, 2.50]"] {
+            let words = levels
+                .trim_matches(['[', ']'])
+                .split(", ")
+                .map(str::to_owned);
+            let expected = Content::Levels(words.collect());
+            assert_eq!(
+                content(&format!("{{type: string, levels: {levels}}}")),
+                Ok(expected)
+            );
+        }
+        let json = Codebook::read(r#"{"columns": {"x": {"type": "boolean", "missing": true}}}"#);
+        assert!(json.is_ok_and(|book| book.entry("x").is_some()));
+    }
+
+    #[test]
+    fn what_is_missing_or_wrong_is_named() {
+        for (entry, said) in [
+            ("{type: float, lower: 0}", "add `upper:` to `x`"),
+            ("{type: int, upper: 3}", "add `lower:` to `x`"),
+            ("{type: string}", "add `levels: [first, second]` to `x`"),
+            ("{type: float, lower: 3, upper: 3}", "not below"),
+            ("{type: float, lower: .inf, upper: 3}", "1e30"),
+            ("{type: int, lower: 0.5, upper: 3}", "whole"),
+            ("{type: int, lower: 0, upper: 3e12}", "whole"),
+            ("{type: string, levels: [a]}", "two"),
+            ("{type: string, levels: [a, a]}", "twice"),
+            ("{type: string, levels: [a, 'b\"']}", "quotation"),
+            ("{type: int, lower: 0, levels: [a, b]}", "one or the other"),
+            (
+                "{type: flaot}",
+                "21: `flaot` is no type / Some(\"did you mean `float`?\")",
+            ),
+            (
+                "{type: float, uper: 3}",
+                "28: `uper` is not known here / Some(\"did you mean `upper`?\")",
+            ),
+            ("{lower: 3}", "no type"),
+            ("3", "14: expected names"),
+        ] {
+            let answer = content(entry);
+            assert!(
+                answer.as_ref().is_err_and(|e| e.contains(said)),
+                "{entry}: {answer:?}"
+            );
+        }
+        assert!(Codebook::read("").is_err());
+        assert!(Codebook::read("columns: {x: {type: boolean}, x: {type: boolean}}").is_err());
+    }
+
+    #[test]
+    fn comments_are_one_line() {
+        let book = "columns:\n  x:\n    type: boolean\n    description: |\n      a\n      b\n    unit: km\n    missing: [-9, NA]\n";
+        let book = Codebook::read(book).unwrap_or_else(|e| panic!("{e:?}"));
+        let entry = book.entry("x").expect("the column");
+        assert_eq!(entry.comment().as_deref(), Some("a b, in km"));
+        assert_eq!(entry.unknown_codes(), ["-9"]);
+    }
+}
