@@ -18,6 +18,7 @@
 mod autocovariance;
 mod chains;
 mod comparison;
+mod ecdf;
 mod ess;
 mod mcse;
 mod mmd;
@@ -32,6 +33,7 @@ mod verdict;
 mod arviz_fixtures;
 
 pub use comparison::{Comparison, ComparisonError, ParameterComparison, compare};
+pub use ecdf::EcdfBand;
 pub use ess::{ess_bulk, ess_mean, ess_quantile, ess_tail};
 pub use mcse::{mcse_mean, mcse_sd};
 pub use mmd::{median_distance, mmd, mmd_with_width};

@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod run_directory;
 pub mod stan_csv;
+mod table;
 mod unfinished;
 mod zarr;
 
@@ -29,4 +30,7 @@ pub use report::{Report, ReportFile, ReportPrior};
 pub use run::{Run, RunError};
 pub(crate) use run::{evidence, facts, is_private, parameters, read_chains, read_json};
 pub use run_directory::{RunDirectory, RunDirectoryError};
+pub use table::table_csv;
+#[cfg(feature = "parquet")]
+pub use table::table_parquet;
 pub use unfinished::{RunState, Unfinished, UnfinishedError, is_unfinished};
