@@ -19,6 +19,7 @@ mod report;
 mod request;
 mod run;
 mod saved;
+mod sbc;
 mod tables;
 mod without_privacy;
 
@@ -37,6 +38,7 @@ pub(crate) use report::{REPORT, name_of, of_directory as report_of};
 pub use request::{Analysis, Progress};
 pub(crate) use run::{Charge, Job, Ran, Watch, run};
 pub(crate) use saved::SavedRun;
+pub(crate) use sbc::{Calibrated, Sbc};
 pub use tables::{Table, Tables};
 pub(crate) use without_privacy::OpenJob;
 
