@@ -259,3 +259,49 @@ impl Watch for Stop<'_> {
         Box::new(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Constants;
+
+    // If it failed: Ctrl-C would be followed by results of a part of the tables, as if they were all; or
+    // one run that fails would take the others with it.
+    #[test]
+    fn what_is_stopped_gives_nothing_and_failures_are_counted() {
+        let model = Model::from_source(
+            "record { real<lower=-9, upper=9> y; } parameters { real mu; }
+             model { mu ~ normal(0, 1); y ~ normal(mu, 1); }",
+            &Constants::none(),
+        )
+        .unwrap();
+        let tables = Tables::from_prior(&model, 20).unwrap();
+        let analysis = Analysis::new("test", 1.0)
+            .algorithm("nuts")
+            .chains(1)
+            .iterations(50, 50);
+        let sbc = Sbc {
+            tables: &tables,
+            model: &model,
+            analysis: &analysis,
+            promise: None,
+            relation: Relation::Substitute,
+            reference: false,
+            seed: 1,
+        };
+        let over = AtomicUsize::new(0);
+        let stop = || over.load(Ordering::Relaxed) >= 2;
+        let done = |tables: usize| over.store(tables, Ordering::Relaxed);
+        assert!(sbc.run(50, 1, &stop, &done).unwrap().is_none());
+        assert_eq!(over.load(Ordering::Relaxed), 2);
+        let all = sbc.run(4, 2, &|| false, &|_| ()).unwrap().unwrap();
+        assert_eq!((all.tables.as_slice(), all.failed), (&[0, 1, 2, 3][..], 0));
+        // No run can begin.
+        let nowhere = analysis.clone().start_at(serde_json::json!({}));
+        let failing = Sbc {
+            analysis: &nowhere,
+            ..sbc
+        };
+        assert!(failing.run(2, 1, &|| false, &|_| ()).is_err());
+    }
+}

@@ -114,7 +114,8 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             files.push((of_parameters, pretty(&parameters).into_bytes()));
             write_files(&folder, &files, arguments.overwrite).map_err(Failure::run)?;
             for (name, _) in &files {
-                common.say(format!("written to {}", folder.join(name).display()));
+                let place = arguments.out.with_file_name(name);
+                common.say(format!("written to {}", place.display()));
             }
         }
     }
