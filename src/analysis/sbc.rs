@@ -14,14 +14,15 @@ use super::tables::{Table, Tables};
 use super::without_privacy::OpenJob;
 use crate::accounting::{Meter, Relation};
 use crate::density::Density;
-use crate::diagnostics::{Calibration, RANKED, Recovered, Severity, bracket_name};
+use crate::diagnostics::{Calibration, RANKED, Recovered, Severity, bracket_name, quantile};
 use crate::model::Model;
-use crate::output::prior_ranges_of;
 use crate::privacy::{NotPrivate, PrivateData};
-use crate::sampler::{Draw, MetricForm, Observer, Settings, public_rng};
+use crate::sampler::{Draw, MetricForm, Observer, Settings, draw_prior_margins, public_rng};
 
 /// Iterations of the posterior without privacy: warm-up, and draws.
 const REFERENCE: [u64; 2] = [300, 600];
+/// Draws from the prior, for its width.
+const PRIOR_DRAWS: usize = 500;
 /// Coordinates up to which it learns all of a covariance.
 const DENSE: usize = 20;
 
@@ -130,12 +131,8 @@ impl Sbc<'_> {
             return Err(error);
         }
         let names: Vec<String> = density.output_names().map(bracket_name).collect();
-        let width = |range: Option<crate::diagnostics::PriorRange>| {
-            range.map(|range| range.central_90[1] - range.central_90[0])
-        };
-        let prior: Vec<Option<f64>> = prior_ranges_of(density).into_iter().map(width).collect();
         Ok(Some(Calibrated {
-            calibration: Calibration::of(&names, &runs, &prior, ranked),
+            calibration: Calibration::of(&names, &runs, &prior_widths(density), ranked),
             tables,
             problems,
             failed,
@@ -233,6 +230,21 @@ impl Sbc<'_> {
         };
         open.sample(table, seed, stop)
     }
+}
+
+/// The widths of the prior's central 90%, for each output, where known.
+fn prior_widths(density: &Density) -> Vec<Option<f64>> {
+    let count = density.output_names().count();
+    let Ok(prior) = draw_prior_margins(density, PRIOR_DRAWS, 1) else {
+        return vec![None; count];
+    };
+    let outputs: Vec<Vec<f64>> = prior.draws.iter().map(|t| density.outputs(t)).collect();
+    let width = |j: usize| {
+        let column: Vec<f64> = outputs.iter().map(|values| values[j]).collect();
+        let [low, high] = [0.05, 0.95].map(|p| quantile(&[&column], p));
+        (!prior.unknown.contains(&j) && high > low).then_some(high - low)
+    };
+    (0..count).map(width).collect()
 }
 
 /// Watches a run only to stop it.

@@ -9,7 +9,6 @@ use super::failure::{Failure, place_advice};
 use super::headings;
 use super::interrupt::Interrupt;
 use super::model_file::ModelFile;
-use super::plan::figure;
 use super::progress::TableProgress;
 use super::run_settings::{RunSettings, SamplerFlags, in_flags};
 use super::sample::set_threads;
@@ -280,7 +279,7 @@ impl Question<'_> {
                 promise.epsilon.to_f64(),
                 promise.delta.to_f64()
             ),
-            None => format!("`{}`, without privacy", self.algorithm.name),
+            None => format!("`{}` without privacy", self.algorithm.name),
         };
         let median = |of: &dyn Fn(usize) -> Option<f64>| {
             let values: Vec<f64> = (0..c.parameters.len()).filter_map(of).collect();
@@ -326,7 +325,7 @@ impl Question<'_> {
             ));
         }
         sentences.push(format!(
-            "They held the true value in {} of the cases, and 50% intervals in {}; {} of {} runs said that their draws are not to be used.",
+            "90% intervals held the true value in {} of the cases, and 50% intervals in {}; {} of {} runs said that their draws are not to be used.",
             with_error(c.coverage[1]),
             with_error(c.coverage[0]),
             found.problems,
@@ -427,8 +426,8 @@ fn table(found: &Calibrated) -> String {
 fn ratio_figure(ratio: f64) -> String {
     match ratio {
         _ if ratio >= 100.0 => format!("{ratio:.0}"),
-        _ if ratio >= 0.01 => format!("{ratio:.2}"),
-        _ => figure(ratio),
+        _ if ratio >= 0.1 => format!("{ratio:.2}"),
+        _ => format!("{ratio:.3}"),
     }
 }
 

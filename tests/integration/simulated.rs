@@ -131,8 +131,7 @@ model { a ~ normal(0, 1); y ~ normal(a * x + f, s); }
     {
         place.succeeds("simulate f.dpm --rows 60 --public-sample public.csv --out f.parquet");
         for data in ["f.csv", "f.parquet"] {
-            let run =
-                format!("sample f.dpm {data} {QUICK} --out {data}-run");
+            let run = format!("sample f.dpm {data} {QUICK} --out {data}-run");
             place.succeeds(&run);
         }
         let draws = |data: &str| place.read(&format!("{data}-run/summary.csv"));
