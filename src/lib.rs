@@ -162,6 +162,7 @@
 //! # After the draws
 //!
 //! - [`Fit::diagnosis`] says whether the chains have converged, in words, and what would help.
+//! - [`Tables`] makes up data from a model, to try an analysis on before there are any.
 //! - [`GeneratedQuantities`] computes predictions from draws.
 //! - [`Fit::save`] writes the directory that `dpm sample` writes, for the other commands and
 //!   for Stan's readers; [`Run::open`] reads one back.
@@ -215,7 +216,8 @@ pub use accounting::{
     TermsError,
 };
 pub use analysis::{
-    Analysis, Error, Fit, GeneratedQuantities, Oracle, Progress, Questions, SaveError,
+    Analysis, Error, Fit, GeneratedQuantities, Oracle, Progress, Questions, SaveError, Table,
+    Tables,
 };
 pub use diagnostics::{Diagnosis, Summary};
 pub use model::{Constants, ConstantsError, Model, ModelFileError, SourceError};

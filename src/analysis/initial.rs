@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::density::Density;
-use crate::model::{Parameter, numbers};
+use crate::model::{Parameter, nested, numbers};
 
 /// The unconstrained coordinates of a JSON object of parameter values, either
 /// nested (`"beta": [1, 2]`) or by element (`"beta[1]": 1`). Other names are
@@ -35,6 +35,24 @@ pub(crate) fn unconstrained_point(density: &Density, point: &Value) -> Result<Ve
             .and_then(|v| v.get(i).copied())
             .ok_or_else(|| format!("the parameter `{name}` has no value"))
     })
+}
+
+/// The values of the parameters at a point, as [`unconstrained_point`] reads them.
+pub(super) fn values_of(density: &Density, theta: &[f64]) -> Value {
+    let model = density.model();
+    let values = density.outputs(theta);
+    let columns = model.output_columns();
+    let mut found = serde_json::Map::new();
+    for parameter in &model.parameters {
+        let mut elements = vec![f64::NAN; parameter.shape.length()];
+        for ((_, output, position), value) in columns.iter().zip(&values) {
+            if model.outputs[*output].name == parameter.name {
+                elements[*position] = *value;
+            }
+        }
+        found.insert(parameter.name.clone(), nested(&elements, &parameter.shape));
+    }
+    Value::Object(found)
 }
 
 /// `beta[1]`, `beta[2]`, ...: the names of a parameter's elements.

@@ -13,11 +13,14 @@ mod generated;
 mod initial;
 mod lengths;
 mod own;
+mod predictive;
 mod prepare;
 mod report;
 mod request;
 mod run;
 mod saved;
+mod sbc;
+mod tables;
 mod without_privacy;
 
 pub use error::Error;
@@ -29,11 +32,14 @@ pub use generated::GeneratedQuantities;
 pub(crate) use initial::unconstrained_point;
 pub(crate) use lengths::{AskedIterations, AskedLengths};
 pub use own::{Oracle, Questions};
+pub(crate) use predictive::{QUANTILES, in_words, predicted};
 pub(crate) use prepare::{Prepared, Promise};
 pub(crate) use report::{REPORT, name_of, of_directory as report_of};
 pub use request::{Analysis, Progress};
 pub(crate) use run::{Charge, Job, Ran, Watch, run};
 pub(crate) use saved::SavedRun;
+pub(crate) use sbc::{Calibrated, Sbc};
+pub use tables::{Table, Tables};
 pub(crate) use without_privacy::OpenJob;
 
 #[cfg(test)]

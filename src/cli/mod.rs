@@ -33,6 +33,8 @@ mod ranks;
 mod report;
 mod run_settings;
 mod sample;
+mod sbc;
+mod simulate;
 mod summary;
 mod tune;
 
@@ -153,6 +155,10 @@ enum Command {
     Plan(Box<plan::Arguments>),
     /// Settings that are good on records made up from the model, without any data
     Tune(Box<tune::Arguments>),
+    /// Tables made up from a model, and the parameters that made them
+    Simulate(simulate::Arguments),
+    /// What runs will give, from whole runs on tables made up from a model
+    Sbc(Box<sbc::Arguments>),
     /// Log density and gradient at given points (NOT PRIVATE)
     LogProb(log_prob::Arguments),
     /// Describe a model as JSON
@@ -222,6 +228,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments, common),
         Command::Tune(arguments) => tune::run(&arguments, common),
+        Command::Simulate(arguments) => simulate::run(&arguments, common),
+        Command::Sbc(arguments) => sbc::run(&arguments, common),
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
         Command::Generate(arguments) => generate::run(&arguments, common),

@@ -1,4 +1,4 @@
-//! A bar per chain, with the epsilon spent so far.
+//! A bar per chain, with the epsilon spent so far; and one for a number of tables.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,6 +64,80 @@ struct Bar {
     done: AtomicU64,
 }
 
+fn draw_target(common: &Common) -> ProgressDrawTarget {
+    if common.quiet {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr_with_hz(5)
+    }
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {msg} eta {eta}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ")
+}
+
+/// Whether lines are written instead of bars: a terminal that cannot overwrite gets them too.
+fn lines(common: &Common) -> bool {
+    let bars_show = std::io::stderr().is_terminal() && !is_dumb(std::env::var_os("TERM"));
+    !common.quiet && !bars_show
+}
+
+/// How many tables are over: a bar, or a line now and then.
+pub(super) struct TableProgress {
+    bar: ProgressBar,
+    all: usize,
+    begun: Instant,
+    due: Option<Mutex<Instant>>,
+}
+
+impl TableProgress {
+    pub fn new(all: usize, common: &Common) -> TableProgress {
+        let bar = ProgressBar::with_draw_target(Some(all as u64), draw_target(common));
+        bar.set_style(style());
+        bar.set_prefix("tables");
+        let begun = Instant::now();
+        TableProgress {
+            bar,
+            all,
+            begun,
+            due: lines(common).then(|| Mutex::new(begun + BETWEEN_LINES)),
+        }
+    }
+
+    pub fn done(&self, tables: usize) {
+        self.bar.set_position(tables as u64);
+        if due(self.due.as_ref()).is_none() {
+            return;
+        }
+        let each = self.begun.elapsed().as_secs_f64() / tables.max(1) as f64;
+        let left = Duration::from_secs_f64((each * (self.all - tables) as f64).min(1e12));
+        say_always(format!(
+            "{tables} of {} tables, about {} left",
+            self.all,
+            HumanDuration(left)
+        ));
+    }
+}
+
+impl Drop for TableProgress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The time, where a line is due: none is until the next one.
+fn due(due: Option<&Mutex<Instant>>) -> Option<Instant> {
+    let mut due = due?.try_lock().ok()?;
+    let now = Instant::now();
+    if now < *due {
+        return None;
+    }
+    *due = now + BETWEEN_LINES;
+    Some(now)
+}
+
 impl<'a> Progress<'a> {
     /// `done`: iterations of each chain that were over before, none of a new run.
     pub fn new(
@@ -73,14 +147,8 @@ impl<'a> Progress<'a> {
         spending: Option<Spending<'a>>,
         common: &Common,
     ) -> Self {
-        let screen = MultiProgress::with_draw_target(if common.quiet {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr_with_hz(5)
-        });
-        let style = ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {msg} eta {eta}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("=> ");
+        let screen = MultiProgress::with_draw_target(draw_target(common));
+        let style = style();
         let bars: Vec<Bar> = (0..chains)
             .map(|chain| {
                 let bar = screen.add(ProgressBar::new(iterations));
@@ -97,9 +165,6 @@ impl<'a> Progress<'a> {
                 }
             })
             .collect();
-        // A terminal that cannot overwrite gets lines too.
-        let bars_show = std::io::stderr().is_terminal() && !is_dumb(std::env::var_os("TERM"));
-        let lines = !common.quiet && !bars_show;
         let begun = Instant::now();
         Progress {
             bars,
@@ -107,7 +172,7 @@ impl<'a> Progress<'a> {
             spending,
             refreshed: Mutex::new((begun, String::new())),
             interrupt: Interrupt::watch(),
-            due: lines.then(|| Mutex::new(begun + BETWEEN_LINES)),
+            due: lines(common).then(|| Mutex::new(begun + BETWEEN_LINES)),
             begun,
             chains_begun: OnceLock::new(),
             learning: OnceLock::new(),
@@ -134,20 +199,9 @@ impl<'a> Progress<'a> {
         refreshed.1.clone()
     }
 
-    /// The time, where a line is due: none is until the next one.
-    fn due(&self) -> Option<Instant> {
-        let mut due = self.due.as_ref()?.try_lock().ok()?;
-        let now = Instant::now();
-        if now < *due {
-            return None;
-        }
-        *due = now + BETWEEN_LINES;
-        Some(now)
-    }
-
     /// A line about all chains, where one is due.
     fn line(&self) -> Option<String> {
-        let now = self.due()?;
+        let now = due(self.due.as_ref())?;
         let sum = |of: &dyn Fn(&Bar) -> u64| self.bars.iter().map(of).sum::<u64>();
         let done = sum(&|bar| bar.done.load(Ordering::Relaxed));
         let accept = self.bars.iter().filter_map(|bar| {
@@ -231,7 +285,7 @@ impl Observer for Progress<'_> {
     }
 
     fn learning(&self, over: u64, rounds: u64) {
-        if self.due().is_some() {
+        if due(self.due.as_ref()).is_some() {
             let spent = self.spent();
             say_always(format!("learning: {over} of {rounds} rounds, {spent}"));
         }

@@ -1,4 +1,4 @@
-//! Flags that `dpm sample`, `dpm plan` and `dpm tune` share, and what they resolve to.
+//! Flags that `dpm sample`, `dpm plan`, `dpm tune` and `dpm sbc` share, and what they resolve to.
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, ValueEnum};
 
@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::headings;
 use crate::accounting::{Budget, Real, Relation};
 use crate::analysis::{Analysis, AskedIterations, AskedLengths, Promise};
-use crate::sampler::{DEFAULT_CHAINS, Setting, Settings};
+use crate::sampler::{Algorithm, DEFAULT_CHAINS, Setting, Settings};
 
 /// Neighbouring data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -205,6 +205,26 @@ impl RunSettings {
     /// whether delta is the default.
     pub fn promise(&self, n: u64, unit: Option<&str>) -> Result<(Promise, bool), Failure> {
         promise((self.epsilon()?, self.delta), self.relation.into(), unit, n)
+    }
+
+    /// Whether the budget and --not-private fit the sampler.
+    pub fn check_privacy(&self, algorithm: &Algorithm, not_private: bool) -> Result<(), Failure> {
+        let name = algorithm.name;
+        let wrong = match (algorithm.is_private(), not_private) {
+            (true, true) => {
+                format!("`{name}` is private; --not-private goes with `--algorithm hmc`")
+            }
+            (false, false) => {
+                format!("`{name}` gives no privacy at all: add --not-private if that is meant")
+            }
+            (false, true) if self.epsilon.is_some() || self.delta.is_some() => {
+                format!(
+                    "--epsilon and --delta mean nothing for `{name}`, which is not private: leave them out"
+                )
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::input(wrong))
     }
 
     fn epsilon(&self) -> Result<Real, Failure> {

@@ -332,19 +332,9 @@ impl Arguments {
     }
 
     fn check_usage(&self, algorithm: &Algorithm) -> Result<(), Failure> {
+        self.settings.check_privacy(algorithm, self.not_private)?;
         let name = algorithm.name;
         let wrong = match (algorithm.is_private(), self.not_private) {
-            (true, true) => {
-                format!("`{name}` is private; --not-private goes with `--algorithm hmc`")
-            }
-            (false, false) => {
-                format!("`{name}` gives no privacy at all: add --not-private if that is meant")
-            }
-            (false, true) if self.settings.epsilon.is_some() || self.settings.delta.is_some() => {
-                format!(
-                    "--epsilon and --delta mean nothing for `{name}`, which is not private: leave them out"
-                )
-            }
             (false, true) if self.ledger.is_some() => format!(
                 "`{name}` is not private, so there is no charge that could cover it: leave --ledger out, and do not publish what it writes"
             ),
@@ -362,7 +352,7 @@ impl Arguments {
     }
 }
 
-fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
+pub(super) fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
     let Some(threads) = threads else {
         return Ok(());
     };

@@ -22,6 +22,7 @@ use crate::model::{Model, PrivateOp, RecordColumn, Scalar};
 
 /// Rounds over outcomes that are joined.
 const ROUNDS: usize = 5;
+
 /// Draws records from a model.
 pub struct Simulator<'a> {
     density: &'a Density,
@@ -31,6 +32,7 @@ pub struct Simulator<'a> {
     /// Declared columns, in the order in which the program reads them.
     sources: Vec<usize>,
     steps: Vec<Step>,
+    precise: bool,
 }
 
 /// Public rows from which covariates are taken.
@@ -68,7 +70,15 @@ impl<'a> Simulator<'a> {
             sources: sources.collect(),
             program,
             steps: steps(&density.model).0,
+            precise: false,
         }
+    }
+
+    /// Draws outcomes from a density that is interpolated within cells, not constant: slower, and
+    /// free of the width of cells, for tables by which a sampler is judged.
+    pub fn precise(mut self) -> Self {
+        self.precise = true;
+        self
     }
 
     /// `n` records at the parameters `theta` (unconstrained): `[columns][n]`, in
@@ -116,15 +126,18 @@ impl<'a> Simulator<'a> {
         let column = &model.columns[c];
         let grid = Grid::over(column.is_int, column.lower, column.upper);
         let mut grids = vec![grid; raw[c].len()];
-        for _ in 0..REFINEMENTS {
+        let fill = |grids: &mut [Grid], raw: &mut [Vec<f64>], scratch: &mut Scratch| {
             for cell in 0..CELLS {
-                for (value, grid) in raw[c].iter_mut().zip(&grids) {
+                for (value, grid) in raw[c].iter_mut().zip(&*grids) {
                     *value = grid.middle(cell);
                 }
                 self.evaluate(raw, scratch, (&step.terms, variate), |i, log_density, v| {
                     grids[i].put(cell, log_density, v);
                 });
             }
+        };
+        for _ in 0..REFINEMENTS {
+            fill(&mut grids, raw, scratch);
             let mut coarse = false;
             for grid in &mut grids {
                 coarse |= grid.refine();
@@ -133,8 +146,27 @@ impl<'a> Simulator<'a> {
                 break;
             }
         }
+        // Twice, since tails are coarse the first time.
+        for last in [false, true].into_iter().filter(|_| self.precise) {
+            let mut laid = false;
+            for grid in &mut grids {
+                laid |= grid.lay_at_scores(last);
+            }
+            if laid {
+                fill(&mut grids, raw, scratch);
+            }
+        }
         for (value, grid) in raw[c].iter_mut().zip(&grids) {
-            *value = grid.draw(rng);
+            *value = match grid.cells().filter(|_| self.precise) {
+                None => grid.draw(rng),
+                Some(cells) => {
+                    let below: f64 = rng.random();
+                    let drawn = cells.value([below, 1.0 - below]);
+                    // Rounding must not take it out of its bounds.
+                    let drawn = finite(column.lower).map_or(drawn, |low| drawn.max(low));
+                    finite(column.upper).map_or(drawn, |high| drawn.min(high))
+                }
+            };
         }
     }
 
@@ -317,6 +349,54 @@ mod tests {
             moment(1),
             moment(2) - moment(1).powi(2),
             "categories",
+        );
+    }
+
+    // If it failed: a table by which a sampler is judged would not be its model's, and a right sampler
+    // be called wrong. Oracle: moments of the families. 30,000 values: five standard errors of a mean
+    // and of a variance (false alarm 3e-6 in all), which is 4% of a normal's variance.
+    #[test]
+    fn precise_outcomes_have_their_distribution_closely() {
+        let check = |source: &str, theta: &[f64], mean: f64, variance: f64| {
+            let model = Model::from_source(source, &Constants::none()).unwrap();
+            let density = Density::new(model);
+            let mut rng = ChaCha8Rng::seed_from_u64(3);
+            let simulator = Simulator::new(&density).precise();
+            let mut values = Vec::new();
+            for _ in 0..6 {
+                values.extend(simulator.records(theta, 5000, None, &mut rng).remove(0));
+            }
+            let n = values.len() as f64;
+            let m = values.iter().sum::<f64>() / n;
+            let moment = |k: i32| values.iter().map(|v| (v - m).powi(k)).sum::<f64>() / n;
+            let error = ((moment(4) - moment(2).powi(2)) / n).sqrt();
+            assert!(
+                (m - mean).abs() < 5.0 * (variance / n).sqrt(),
+                "{source}: mean {m}"
+            );
+            let found = moment(2);
+            assert!(
+                (found - variance).abs() < 5.0 * error,
+                "{source}: variance {found}"
+            );
+        };
+        check(
+            "record { real y; } parameters { real m; } model { y ~ normal(m, 2); }",
+            &[30.0],
+            30.0,
+            4.0,
+        );
+        check(
+            "record { int<lower=0> y; } parameters { real m; } model { y ~ poisson(m); }",
+            &[100.0],
+            100.0,
+            100.0,
+        );
+        check(
+            "record { int<lower=0, upper=1> y; } parameters { real m; } model { y ~ bernoulli_logit(m); }",
+            &[-1.0],
+            0.268_941_421_37,
+            0.196_611_933_24,
         );
     }
 

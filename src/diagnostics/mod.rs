@@ -16,8 +16,10 @@
 //! draws, as in arviz), or a single chain (R-hat, as in arviz).
 
 mod autocovariance;
+mod calibration;
 mod chains;
 mod comparison;
+mod ecdf;
 mod ess;
 mod mcse;
 mod mmd;
@@ -31,7 +33,9 @@ mod verdict;
 #[cfg(test)]
 mod arviz_fixtures;
 
+pub(crate) use calibration::{Calibration, Coverage, ParameterCalibration, RANKED, Recovered};
 pub use comparison::{Comparison, ComparisonError, ParameterComparison, compare};
+pub(crate) use ecdf::EcdfBand;
 pub use ess::{ess_bulk, ess_mean, ess_quantile, ess_tail};
 pub use mcse::{mcse_mean, mcse_sd};
 pub use mmd::{median_distance, mmd, mmd_with_width};

@@ -122,6 +122,19 @@ pub fn numbers(json: &Json, shape: &Shape) -> Result<Vec<f64>, String> {
     Ok(out)
 }
 
+/// The JSON of elements in storage order: what [`numbers`] reads.
+pub fn nested(elements: &[f64], shape: &Shape) -> Json {
+    fn part(elements: &[f64], sizes: &[usize], strides: &[usize], position: usize) -> Json {
+        match sizes.split_first() {
+            None => elements[position].into(),
+            Some((&size, rest)) => (0..size)
+                .map(|i| part(elements, rest, &strides[1..], position + i * strides[0]))
+                .collect(),
+        }
+    }
+    part(elements, &shape.sizes, &shape.strides(), 0)
+}
+
 fn fill(
     json: &Json,
     sizes: &[usize],

@@ -21,7 +21,7 @@ mod trace;
 mod transform;
 mod value;
 
-pub use constants::{Constants, ConstantsError, numbers};
+pub use constants::{Constants, ConstantsError, nested, numbers};
 pub use generate::Generator;
 pub use private::{Graphs, PrivateId, PrivateNode, PrivateOp, Scalar, operands};
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicOp};

@@ -18,6 +18,9 @@ pub struct RunDirectory {
     of_unfinished: bool,
 }
 
+/// Files by which this program knows its own directories: of a run, and of a calibration.
+const MARKS: [&str; 2] = ["privacy.json", "sbc.json"];
+
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirectoryError {
     #[error("`{0}` exists already")]
@@ -54,7 +57,8 @@ impl RunDirectory {
             });
         }
         // Only the output of this program is ever removed.
-        let is_run = unfinished || place.is_dir() && place.join("privacy.json").exists();
+        let is_ours = MARKS.iter().any(|mark| place.join(mark).exists());
+        let is_run = unfinished || place.is_dir() && is_ours;
         let is_empty = fs::read_dir(place).is_ok_and(|mut d| d.next().is_none());
         if is_run || is_empty {
             try_to_write(place)

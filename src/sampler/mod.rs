@@ -46,6 +46,7 @@ use hamiltonian::{dp_hmc, hmc, nuts};
 pub use own::OWN;
 pub use prior::draw_prior;
 pub use prior::margins::{draw_independent_margins, draw_prior_margins};
+pub use prior::points::PriorPoints;
 pub(crate) use random::public_rng;
 pub use reference::{ExactOracle, NonPrivateRun, exact_settings, sample_without_privacy};
 use stochastic::{dp_sghmc, dp_sgld, dp_sgnht};

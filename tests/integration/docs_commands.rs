@@ -63,6 +63,13 @@ fn commands_of_the_readme_work() {
 }
 
 #[test]
+fn commands_of_the_guide_to_simulated_tables_work() {
+    let place = Place::new();
+    place.write("wells.dpm", &first_program("docs/workflow.md"));
+    place.follow("docs/workflow.md", 5);
+}
+
+#[test]
 fn commands_of_the_ledger_guide_work() {
     let place = Place::new();
     place.write("model.dpm", &first_program("README.md"));
@@ -220,6 +227,9 @@ fn commands(text: &str) -> Vec<String> {
 /// The same command with less to do.
 fn short(command: &str) -> String {
     let command = command.replace("cargo run --release -- ", "dpm ");
+    if command.starts_with("dpm sbc ") {
+        return command + " --tables 2";
+    }
     if !command.starts_with("dpm sample ") {
         return command;
     }

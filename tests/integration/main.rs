@@ -36,6 +36,7 @@ mod report;
 #[cfg(unix)]
 mod resume;
 mod sensitivity;
+mod simulated;
 mod stan_mistakes;
 mod syntax_corpus;
 mod tiled;

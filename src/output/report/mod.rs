@@ -6,6 +6,7 @@
 
 mod asked;
 mod axis;
+mod calibration;
 mod chains;
 mod columns;
 mod guarantee;
@@ -21,6 +22,8 @@ mod privacy;
 mod tests;
 
 use serde_json::Value;
+
+pub(crate) use calibration::CalibrationPage;
 
 use crate::diagnostics::{Diagnosis, Summary};
 use columns::Column;

@@ -1,5 +1,7 @@
 //! The page around the sections: the overview at the top, and the place for a signature.
 
+use std::fmt::Display;
+
 use super::axis::{count, short};
 use super::html::Html;
 use super::posterior::scrolling_table;
@@ -23,8 +25,28 @@ const SECTIONS: [(&str, &str); 8] = [
 ];
 
 pub(super) fn page(view: &View) -> String {
-    let mut h = Html::new();
     let title = title(view);
+    let marked = if view.private { "" } else { " (NOT PRIVATE)" };
+    document(format!("{title}: report{marked}"), |h| {
+        h.element(
+            "a",
+            &[("class", &"skip"), ("href", &"#asked")],
+            "Skip to the report",
+        );
+        header(h, view, &title);
+        contents(h);
+        h.within("main", &[], |h| {
+            for (i, (id, name)) in SECTIONS.iter().enumerate() {
+                section(h, i + 1, id, name, |h| content(h, view, id));
+            }
+        });
+        footer(h, view);
+    })
+}
+
+/// A page that needs nothing else.
+pub(super) fn document(title: impl Display, body: impl FnOnce(&mut Html)) -> String {
+    let mut h = Html::new();
     h.within("html", &[("lang", &"en")], |h| {
         h.line();
         h.within("head", &[], |h| {
@@ -55,26 +77,11 @@ pub(super) fn page(view: &View) -> String {
                 ],
             );
             h.empty("link", &[("rel", &"icon"), ("href", &"data:,")]);
-            let marked = if view.private { "" } else { " (NOT PRIVATE)" };
-            h.element("title", &[], format!("{title}: report{marked}"));
+            h.element("title", &[], title);
             h.style(include_str!("report.css"));
         });
         h.line();
-        h.within("body", &[], |h| {
-            h.element(
-                "a",
-                &[("class", &"skip"), ("href", &"#asked")],
-                "Skip to the report",
-            );
-            header(h, view, &title);
-            contents(h);
-            h.within("main", &[], |h| {
-                for (i, (id, name)) in SECTIONS.iter().enumerate() {
-                    section(h, i + 1, id, name, |h| content(h, view, id));
-                }
-            });
-            footer(h, view);
-        });
+        h.within("body", &[], body);
     });
     format!("<!doctype html>\n{}\n", h.finish())
 }

@@ -69,10 +69,7 @@ fn draw(density: &Density, count: usize, seed: u64, all: bool) -> Result<PriorMa
     let d = density.dimension();
     let flat = improper(density);
     let centre = starting_point(density, &mut rng)?;
-    let mut other = centre.clone();
-    for (value, moved) in other.iter_mut().zip(random_point(d, &mut rng)) {
-        *value += 0.4 * moved;
-    }
+    let other = other_point(&centre, &mut rng);
     let proper: Vec<usize> = (0..d).filter(|j| !flat.contains(j)).collect();
     let (alone, together): (Vec<usize>, Vec<usize>) = proper
         .into_iter()
@@ -110,7 +107,10 @@ fn draw(density: &Density, count: usize, seed: u64, all: bool) -> Result<PriorMa
     })
 }
 
-fn starting_point(density: &Density, rng: &mut ChaCha8Rng) -> Result<Vec<f64>, PriorError> {
+pub(super) fn starting_point(
+    density: &Density,
+    rng: &mut ChaCha8Rng,
+) -> Result<Vec<f64>, PriorError> {
     let d = density.dimension();
     let mut theta = vec![0.0; d];
     for _ in 0..100 {
@@ -122,9 +122,16 @@ fn starting_point(density: &Density, rng: &mut ChaCha8Rng) -> Result<Vec<f64>, P
     Err(PriorError)
 }
 
+/// A point about another one.
+pub(super) fn other_point(centre: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let moves = random_point(centre.len(), rng);
+    let moved = centre.iter().zip(moves);
+    moved.map(|(value, by)| value + 0.4 * by).collect()
+}
+
 /// Whether moving coordinate `j` changes the log density by the same amount wherever the others
 /// are, tested at two places and over three distances.
-fn is_independent(density: &Density, one: &[f64], other: &[f64], j: usize) -> bool {
+pub(super) fn is_independent(density: &Density, one: &[f64], other: &[f64], j: usize) -> bool {
     let moved = |from: &[f64], step: f64| {
         let mut point = from.to_vec();
         point[j] = one[j] + step;
@@ -145,7 +152,7 @@ fn is_independent(density: &Density, one: &[f64], other: &[f64], j: usize) -> bo
 }
 
 /// The distribution of one coordinate: nodes, and the probability up to each.
-struct Grid {
+pub(super) struct Grid {
     nodes: Vec<f64>,
     cumulative: Vec<f64>,
 }
@@ -154,7 +161,7 @@ impl Grid {
     /// The distribution of coordinate `j`, with the others as in `point`. A first grid, whose
     /// nodes are further apart the further out they are, locates the probability; the second
     /// has its nodes there.
-    fn of(density: &Density, point: &[f64], j: usize) -> Grid {
+    pub fn of(density: &Density, point: &[f64], j: usize) -> Grid {
         let log_density = |nodes: &[f64]| {
             let moved = |&x: &f64| {
                 let mut place = point.to_vec();
@@ -203,7 +210,7 @@ impl Grid {
         Grid { nodes, cumulative }
     }
 
-    fn quantile(&self, probability: f64) -> f64 {
+    pub fn quantile(&self, probability: f64) -> f64 {
         let total = self.cumulative.last().copied().unwrap_or(0.0);
         let wanted = probability * total;
         let last = self.nodes.len() - 1;
@@ -226,7 +233,7 @@ impl Grid {
 }
 
 /// Points whose `coordinates` are drawn by slice sampling, after a warm-up that learns the widths.
-fn slice(
+pub(super) fn slice(
     density: &Density,
     centre: &[f64],
     coordinates: &[usize],

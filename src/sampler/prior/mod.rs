@@ -1,6 +1,7 @@
 //! Draws from the prior, which is public.
 
 pub mod margins;
+pub mod points;
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};

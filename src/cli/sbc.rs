@@ -1,0 +1,440 @@
+//! `dpm sbc`: whole runs on tables made up from a model, held against the parameters that made them.
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::failure::{Failure, place_advice};
+use super::headings;
+use super::interrupt::Interrupt;
+use super::model_file::ModelFile;
+use super::progress::TableProgress;
+use super::run_settings::{RunSettings, SamplerFlags, in_flags};
+use super::sample::set_threads;
+use super::simulate::{say_stand_ins, with_covariates};
+use super::{Common, pretty, print};
+use crate::analysis::{Analysis, Calibrated, Promise, Sbc, Tables};
+use crate::diagnostics::Coverage;
+use crate::model::Model;
+use crate::output::{CalibrationPage, RunDirectory, RunDirectoryError};
+use crate::sampler::{Algorithm, Kind};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Answers, before a row is read, what a run with these flags will give: it makes tables up from the
+model, with parameters drawn from its prior (as `dpm simulate` does), runs on each of them as
+`dpm sample` would, and holds the draws against the parameters that made the table: how often
+intervals hold them, whether their ranks are uniform, and how wide intervals are, compared with the
+posterior without privacy and with the prior. No data are read and nothing is charged.
+
+MODEL-sbc holds sbc.json, ranks.csv and sbc.html with a drawing for each parameter. The exit code is 0
+whatever is found. docs/workflow.md explains it.
+
+Examples:
+  dpm sbc model.dpm --rows 5000 --epsilon 1 --delta 1e-6
+  dpm sbc model.dpm --rows 300 --algorithm nuts --not-private --tables 50
+  dpm sbc model.dpm --rows 5000 --epsilon 1 --delta 1e-6 --simulate-from heavy-tails.dpm")]
+pub(super) struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// Number of records of a run
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+    /// Number of tables, and of runs
+    #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    tables: u64,
+    /// Make the tables up from this model instead, which has the same parameters and columns: to see what happens if MODEL is wrong
+    #[arg(long, value_name = "OTHER.dpm")]
+    simulate_from: Option<PathBuf>,
+    /// Take covariates from the rows of this public table, instead of from between their bounds
+    #[arg(long, value_name = "FILE.csv")]
+    public_sample: Option<PathBuf>,
+    /// Public constants, of both models (default: MODEL with .constants.json for .dpm, where that exists)
+    #[arg(long, value_name = "FILE.json")]
+    constants: Option<PathBuf>,
+    /// Do not sample the posterior without privacy of each table
+    #[arg(long)]
+    no_reference: bool,
+    /// Sampler, one of those that `dpm sample --help` lists [default: as there]
+    #[arg(long, value_name = "NAME", help_heading = headings::CHAINS, value_hint = clap::ValueHint::Other)]
+    algorithm: Option<String>,
+    /// Allow a sampler without privacy
+    #[arg(long, help_heading = headings::CHAINS)]
+    not_private: bool,
+    /// Seed of everything random here, the noise included
+    #[arg(long, default_value_t = 1, value_name = "S")]
+    seed: u64,
+    /// Tables at a time (default: one per core)
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Directory of what is found [default: MODEL-sbc]
+    #[arg(long, value_name = "DIR", help_heading = headings::OUTPUT)]
+    out: Option<PathBuf>,
+    /// Replace what was found earlier
+    #[arg(long, help_heading = headings::OUTPUT)]
+    overwrite: bool,
+    #[command(flatten)]
+    settings: RunSettings,
+    #[command(flatten)]
+    sampler: SamplerFlags,
+}
+
+/// What is run, and on what.
+struct Question<'a> {
+    arguments: &'a Arguments,
+    name: String,
+    algorithm: &'static Algorithm,
+    promise: Option<&'a Promise>,
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    let file = ModelFile::read(&arguments.model, common)?;
+    let name = file.stem();
+    let settings = &arguments.settings;
+    let chosen = arguments.algorithm.as_deref();
+    let analysis = settings.analysis(name.clone(), chosen, &arguments.sampler)?;
+    let algorithm = analysis.sampler()?;
+    settings.check_privacy(algorithm, arguments.not_private)?;
+    analysis.check(algorithm)?;
+    let place = match &arguments.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from(format!("{name}-sbc")),
+    };
+    RunDirectory::check(&place, arguments.overwrite).map_err(|e| cannot_write(&e, true))?;
+    set_threads(arguments.threads)?;
+    file.show_warnings(common);
+    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let tables = arguments.tables_of(&model, common)?;
+    let promise = match algorithm.is_private() {
+        true => Some(arguments.promise(&analysis, &model, common)?),
+        false => None,
+    };
+    say_stand_ins(&tables, common);
+    let question = Question {
+        arguments,
+        name,
+        algorithm,
+        promise: promise.as_ref(),
+    };
+    let sbc = Sbc {
+        tables: &tables,
+        model: &model,
+        analysis: &analysis,
+        promise: promise.clone(),
+        relation: settings.relation.into(),
+        // An exact sampler is its own reference.
+        reference: !arguments.no_reference && !matches!(algorithm.kind, Kind::Exact),
+        seed: arguments.seed,
+    };
+    let found = arguments.run_all(&sbc, common)?;
+    let answer = question.answer(&found);
+    let files =
+        RunDirectory::create(&place, arguments.overwrite).map_err(|e| cannot_write(&e, true))?;
+    let write =
+        |name: &str, text: &str| files.write(name, text).map_err(|e| cannot_write(&e, false));
+    write(
+        "sbc.json",
+        &pretty(&question.json(&found, &answer, &tables)),
+    )?;
+    write("ranks.csv", &ranks_csv(&found))?;
+    let page = CalibrationPage {
+        name: &question.name,
+        answer: &answer,
+        about: &question.about(),
+        calibration: &found.calibration,
+    };
+    write("sbc.html", &page.to_html())?;
+    let place = files
+        .publish(arguments.overwrite)
+        .map_err(|e| cannot_write(&e, false))?;
+    common.say(question.about());
+    print(&format!("{}\n\n{}", answer.join("\n"), table(&found)))?;
+    common.say(format!("written to {}", place.display()));
+    Ok(())
+}
+
+fn cannot_write(error: &RunDirectoryError, beforehand: bool) -> Failure {
+    let failure = match beforehand {
+        true => Failure::input(error),
+        false => Failure::run(error),
+    };
+    failure.and_maybe(place_advice(error))
+}
+
+impl Arguments {
+    /// The tables, from the model or another one.
+    fn tables_of(&self, model: &Model, common: &Common) -> Result<Tables, Failure> {
+        let rows = self.rows as usize;
+        let tables = match &self.simulate_from {
+            None => Tables::from_prior(model, rows)?,
+            Some(path) => {
+                let file = ModelFile::read(path, common)?;
+                let other = file.bind(self.constants.as_deref(), common)?;
+                fits(&other, model, path)?;
+                Tables::from_prior(&other, rows)?
+            }
+        };
+        with_covariates(tables.seed(self.seed), self.public_sample.as_deref())
+    }
+
+    /// The promise of each run; whatever is wrong with the plan is said now.
+    fn promise(
+        &self,
+        analysis: &Analysis,
+        model: &Model,
+        common: &Common,
+    ) -> Result<Promise, Failure> {
+        let (promise, default_delta) = self.settings.promise(self.rows, None)?;
+        if default_delta {
+            let delta = promise.delta.to_f64();
+            common.say(format!("delta was not given: taking 0.1 / n = {delta:.3e}"));
+        }
+        let prepared = analysis.prepare(model, promise.clone())?;
+        for warning in &prepared.plan.warnings {
+            common.say(in_flags(&format!("warning: {warning}")));
+        }
+        Ok(promise)
+    }
+
+    fn run_all(&self, sbc: &Sbc, common: &Common) -> Result<Calibrated, Failure> {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = self.threads.unwrap_or_else(cores);
+        let interrupt = Interrupt::watch();
+        let progress = TableProgress::new(self.tables as usize, common);
+        let found = sbc.run(
+            self.tables as usize,
+            threads,
+            &|| interrupt.came(),
+            &|tables| progress.done(tables),
+        );
+        drop(progress);
+        let found = found?.ok_or_else(|| {
+            Failure::interrupted("interrupted: nothing is written. Fewer --tables take less time")
+        })?;
+        if let Some(error) = &found.first_error {
+            common.say(in_flags(&format!(
+                "warning: {} of {} runs failed, the first with: {error}",
+                found.failed, self.tables
+            )));
+        }
+        Ok(found)
+    }
+}
+
+/// Whether another model has the parameters and columns of this one.
+fn fits(other: &Model, model: &Model, path: &Path) -> Result<(), Failure> {
+    let parameters = |m: &Model| -> Vec<String> {
+        let each = m.parameters.iter();
+        let mut all: Vec<String> = each
+            .map(|p| format!("`{}`, {}", p.name, p.shape.describe()))
+            .collect();
+        all.sort();
+        all
+    };
+    let columns = |m: &Model| -> Vec<String> {
+        let mut all: Vec<String> = m.columns.iter().map(|c| format!("`{}`", c.name)).collect();
+        all.sort();
+        all
+    };
+    for (what, theirs, ours) in [
+        ("parameters", parameters(other), parameters(model)),
+        ("columns", columns(other), columns(model)),
+    ] {
+        // More columns do no harm.
+        let lacks = ours.iter().find(|name| !theirs.contains(name));
+        let more = theirs.iter().find(|name| !ours.contains(name));
+        let differs = lacks.or(more.filter(|_| what == "parameters"));
+        if let Some(differs) = differs {
+            return Err(Failure::input(format!(
+                "`{}` does not have the {what} of the model, or has others: {differs} is in one of them only. Tables can be made up from a model with the same parameters and columns",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Question<'_> {
+    /// What was run, in a sentence.
+    fn about(&self) -> String {
+        let a = self.arguments;
+        let from = match &a.simulate_from {
+            None => "the model".to_owned(),
+            Some(path) => format!("`{}`", path.display()),
+        };
+        format!(
+            "{} on {} simulated tables of {} rows, made up from {from} with seed {}: no data were read, and nothing was charged",
+            self.algorithm.name, a.tables, a.rows, a.seed
+        )
+    }
+
+    /// What a run will give, in sentences.
+    fn answer(&self, found: &Calibrated) -> Vec<String> {
+        let a = self.arguments;
+        let c = &found.calibration;
+        let budget = match self.promise {
+            Some(promise) => format!(
+                "epsilon {} at delta {:e}",
+                promise.epsilon.to_f64(),
+                promise.delta.to_f64()
+            ),
+            None => format!("`{}` without privacy", self.algorithm.name),
+        };
+        let median = |of: &dyn Fn(usize) -> Option<f64>| {
+            let values: Vec<f64> = (0..c.parameters.len()).filter_map(of).collect();
+            (!values.is_empty()).then(|| crate::diagnostics::quantile(&[&values], 0.5))
+        };
+        let of_median = match c.parameters.len() {
+            1 => String::new(),
+            n => format!(" (the median of {n} parameters)"),
+        };
+        let widths: Vec<String> = [
+            (
+                median(&|j| c.parameters[j].width_to_reference),
+                "without privacy",
+            ),
+            (median(&|j| c.parameters[j].width_to_prior), "the prior's"),
+        ]
+        .into_iter()
+        .filter_map(|(ratio, of)| Some(format!("{} times as wide as {of}", ratio_figure(ratio?))))
+        .collect();
+        let mut widest = String::new();
+        let ratio = |j: &usize| c.parameters[*j].width_to_reference;
+        let worst = (0..c.parameters.len()).filter(|j| ratio(j).is_some());
+        if let (Some(j), true) = (
+            worst.max_by(|i, j| {
+                ratio(i)
+                    .partial_cmp(&ratio(j))
+                    .unwrap_or(std::cmp::Ordering::Equal)
+            }),
+            c.parameters.len() > 1,
+        ) {
+            let at_most = ratio(&j).map_or(String::new(), ratio_figure);
+            widest = format!(
+                "; {at_most} times without privacy at most, for {}",
+                c.parameters[j].name
+            );
+        }
+        let mut sentences = Vec::new();
+        if !widths.is_empty() {
+            sentences.push(format!(
+                "What {budget} gives on {} rows: 90% intervals {}{of_median}{widest}.",
+                a.rows,
+                widths.join(" and ")
+            ));
+        }
+        sentences.push(format!(
+            "90% intervals held the true value in {} of the cases, and 50% intervals in {}; {} of {} runs said that their draws are not to be used.",
+            with_error(c.coverage[1]),
+            with_error(c.coverage[0]),
+            found.problems,
+            found.tables.len()
+        ));
+        sentences.push(match c.off().as_slice() {
+            [] => "Ranks of the true values are as those of a calibrated run: all are within a band that such a run leaves in 5% of the cases at most.".to_owned(),
+            off => format!(
+                "NOT CALIBRATED: the ranks of {} leave a band that a calibrated run leaves in 5% of the cases at most, all parameters together.",
+                off.join(", ")
+            ),
+        });
+        if found.failed > 0 {
+            sentences.push(format!(
+                "{} of {} runs failed, and are not counted.",
+                found.failed, a.tables
+            ));
+        }
+        sentences
+    }
+
+    fn json(&self, found: &Calibrated, answer: &[String], tables: &Tables) -> Value {
+        let a = self.arguments;
+        let c = &found.calibration;
+        json!({
+            "simulated": true,
+            "about": self.about(),
+            "answer": answer,
+            "model": a.model.display().to_string(),
+            "simulated_from": a.simulate_from.as_ref().map(|path| path.display().to_string()),
+            "without_prior": tables.without_prior(),
+            "rows": a.rows,
+            "tables": a.tables,
+            "failed": found.failed,
+            "problems": found.problems,
+            "seed": a.seed,
+            "algorithm": self.algorithm.name,
+            "epsilon": self.promise.map(|promise| promise.epsilon.to_f64()),
+            "delta": self.promise.map(|promise| promise.delta.to_f64()),
+            "relation": self.promise.map(|promise| promise.relation.name()),
+            "calibrated": c.off().is_empty(),
+            "coverage": {"50": c.coverage[0], "90": c.coverage[1]},
+            "band": {
+                "ranks": c.band.ranks,
+                "coverage": c.band.coverage,
+                "points": c.band.points(),
+                "limits": c.band.differences(),
+            },
+            "parameters": c.parameters,
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+}
+
+/// Ranks count from 0; a line for each table.
+fn ranks_csv(found: &Calibrated) -> String {
+    let c = &found.calibration;
+    let names = c.parameters.iter().map(|p| match p.name.contains(',') {
+        true => format!(",\"{}\"", p.name),
+        false => format!(",{}", p.name),
+    });
+    let mut text = format!("table{}\n", names.collect::<String>());
+    for (i, table) in found.tables.iter().enumerate() {
+        let ranks = c.parameters.iter().map(|p| format!(",{}", p.ranks[i]));
+        text.push_str(&format!("{}{}\n", table + 1, ranks.collect::<String>()));
+    }
+    text
+}
+
+/// The table for people.
+fn table(found: &Calibrated) -> String {
+    let parameters = &found.calibration.parameters;
+    let longest = parameters
+        .iter()
+        .map(|p| p.name.len())
+        .max()
+        .unwrap_or(0)
+        .max(9);
+    let mut text = format!(
+        "{:longest$}  {:>13}  {:>13}  {:>15}  {:>7}  ranks\n",
+        "parameter", "50% hold it", "90% hold it", "width/reference", "/prior"
+    );
+    for p in parameters {
+        let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), ratio_figure);
+        text.push_str(&format!(
+            "{:longest$}  {:>13}  {:>13}  {:>15}  {:>7}  {}\n",
+            p.name,
+            with_error(p.coverage[0]),
+            with_error(p.coverage[1]),
+            ratio(p.width_to_reference),
+            ratio(p.width_to_prior),
+            if p.within_band { "uniform" } else { "OFF" }
+        ));
+    }
+    text
+}
+
+fn ratio_figure(ratio: f64) -> String {
+    match ratio {
+        _ if ratio >= 100.0 => format!("{ratio:.0}"),
+        _ if ratio >= 0.1 => format!("{ratio:.2}"),
+        _ => format!("{ratio:.3}"),
+    }
+}
+
+fn with_error(coverage: Coverage) -> String {
+    format!(
+        "{:.1}% ± {:.1}%",
+        100.0 * coverage.share,
+        100.0 * coverage.mcse
+    )
+}
