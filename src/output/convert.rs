@@ -58,7 +58,7 @@ impl Run {
             ("privacy_report", self.report().to_string()),
             ("dpm_config", self.config().to_string()),
         ];
-        let bytes = parquet::file(&columns, &metadata).map_err(io::Error::other);
+        let bytes = parquet::file("draws", &columns, &metadata).map_err(io::Error::other);
         write_file(path, &bytes.map_err(failed(path))?, overwrite)
     }
 

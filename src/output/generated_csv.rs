@@ -58,7 +58,7 @@ pub fn check_files(
 /// names first, and renamed when all are complete.
 pub fn write_files(
     folder: &Path,
-    files: &[(String, String)],
+    files: &[(String, impl AsRef<[u8]>)],
     overwrite: bool,
 ) -> Result<(), WriteFilesError> {
     let names: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
@@ -69,13 +69,13 @@ pub fn write_files(
     };
     std::fs::create_dir_all(folder).map_err(fail(folder))?;
     let mut written = Vec::with_capacity(files.len());
-    for (name, text) in files {
+    for (name, contents) in files {
         let place = folder.join(name);
         let mut file = tempfile::Builder::new()
             .prefix(".dpm-generated-")
             .tempfile_in(folder)
             .map_err(fail(&place))?;
-        file.write_all(text.as_bytes())
+        file.write_all(contents.as_ref())
             .and_then(|()| file.flush())
             .map_err(fail(&place))?;
         make_readable(file.path());

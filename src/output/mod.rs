@@ -14,6 +14,7 @@ mod report;
 mod run;
 mod run_directory;
 pub mod stan_csv;
+mod table;
 mod unfinished;
 mod zarr;
 
@@ -23,10 +24,13 @@ pub use convert::ConvertError;
 pub use draws::Draws;
 pub use draws_csv::{DrawsTable, read_draws_csv};
 pub use generated_csv::{check_files, generated_csv, write_files};
-pub(crate) use prior::{CONSTANTS, MODEL, prior_draws, prior_ranges_of};
+pub(crate) use prior::{CONSTANTS, MODEL, density_of, prior_draws, prior_ranges_of};
 pub use privacy_report::{PrivateRun, RECORD, RunLedger, not_private_report, private_report};
 pub use report::{Report, ReportFile, ReportPrior};
 pub use run::{Run, RunError};
 pub(crate) use run::{evidence, facts, is_private, parameters, read_chains, read_json};
 pub use run_directory::{RunDirectory, RunDirectoryError};
+pub use table::table_csv;
+#[cfg(feature = "parquet")]
+pub use table::table_parquet;
 pub use unfinished::{RunState, Unfinished, UnfinishedError, is_unfinished};

@@ -1,9 +1,9 @@
-//! Parquet files of numbers: the tables of draws.
+//! Parquet files: tables of draws, and of records that are made up.
 
 use std::sync::Arc;
 
-use ::parquet::basic::{Repetition, Type as Kind};
-use ::parquet::data_type::{DoubleType, Int32Type};
+use ::parquet::basic::{LogicalType, Repetition, Type as Kind};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use ::parquet::errors::Result;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
@@ -18,24 +18,27 @@ pub(super) struct Column {
 
 pub(super) enum Values {
     Ints(Vec<i32>),
+    Longs(Vec<i64>),
     Reals(Vec<f64>),
+    Words(Vec<String>),
 }
 
-/// The bytes of a file: one row group, every column required. `metadata`: keys and values.
-pub(super) fn file(columns: &[Column], metadata: &[(&str, String)]) -> Result<Vec<u8>> {
+/// The bytes of a file: one row group, every column required. `name`: of the schema. `metadata`: keys
+/// and values.
+pub(super) fn file(name: &str, columns: &[Column], metadata: &[(&str, String)]) -> Result<Vec<u8>> {
     let field = |column: &Column| {
-        let kind = match column.values {
-            Values::Ints(_) => Kind::INT32,
-            Values::Reals(_) => Kind::DOUBLE,
+        let (kind, logical) = match column.values {
+            Values::Ints(_) => (Kind::INT32, None),
+            Values::Longs(_) => (Kind::INT64, None),
+            Values::Reals(_) => (Kind::DOUBLE, None),
+            Values::Words(_) => (Kind::BYTE_ARRAY, Some(LogicalType::String)),
         };
-        let field = Type::primitive_type_builder(&column.name, kind);
+        let field = Type::primitive_type_builder(&column.name, kind).with_logical_type(logical);
         let field = field.with_repetition(Repetition::REQUIRED).build();
         field.map(Arc::new)
     };
     let fields = columns.iter().map(field).collect::<Result<Vec<_>>>()?;
-    let schema = Type::group_type_builder("draws")
-        .with_fields(fields)
-        .build()?;
+    let schema = Type::group_type_builder(name).with_fields(fields).build()?;
     let pair = |(key, value): &(&str, String)| KeyValue::new(key.to_string(), value.clone());
     let properties = WriterProperties::builder()
         .set_created_by(concat!("dpm version ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -51,7 +54,14 @@ pub(super) fn file(columns: &[Column], metadata: &[(&str, String)]) -> Result<Ve
         })?;
         match &column.values {
             Values::Ints(v) => writer.typed::<Int32Type>().write_batch(v, None, None)?,
+            Values::Longs(v) => writer.typed::<Int64Type>().write_batch(v, None, None)?,
             Values::Reals(v) => writer.typed::<DoubleType>().write_batch(v, None, None)?,
+            Values::Words(v) => {
+                let bytes: Vec<ByteArray> = v.iter().map(|word| word.as_str().into()).collect();
+                writer
+                    .typed::<ByteArrayType>()
+                    .write_batch(&bytes, None, None)?
+            }
         };
         writer.close()?;
     }
@@ -77,7 +87,7 @@ mod tests {
                 values: Values::Reals(vec![1.5, f64::NAN]),
             },
         ];
-        let bytes = file(&columns, &[("key", "value".into())]).unwrap();
+        let bytes = file("draws", &columns, &[("key", "value".into())]).unwrap();
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let metadata = reader.metadata().file_metadata();
         assert_eq!(
@@ -92,6 +102,6 @@ mod tests {
         for column in metadata.schema_descr().columns() {
             assert_eq!(column.max_def_level(), 0, "{column:?}");
         }
-        assert!(file(&[], &[]).unwrap().starts_with(b"PAR1"));
+        assert!(file("draws", &[], &[]).unwrap().starts_with(b"PAR1"));
     }
 }

@@ -36,5 +36,6 @@ mod resume;
 mod sensitivity;
 mod stan_mistakes;
 mod syntax_corpus;
+mod synth;
 mod tiled;
 mod transforms;
