@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         pooled.push((name, found));
     }
     print(&match arguments.format {
-        Format::Text => text(&pooled),
+        Format::Text => text(rule, &pooled),
         Format::Json => pretty(&json!({
             "rule": rule,
             "level": 0.9,
@@ -154,25 +154,31 @@ fn in_json((name, pooled): &(Option<String>, Pooled)) -> serde_json::Value {
     json
 }
 
-fn text(pooled: &[(Option<String>, Pooled)]) -> String {
+fn text(rule: PoolRule, pooled: &[(Option<String>, Pooled)]) -> String {
     let name = |name: &Option<String>| name.clone().unwrap_or_default();
     let width = pooled.iter().map(|(n, _)| name(n).chars().count());
     let width = width.max().unwrap_or(0).max("name".len());
-    let mut text = format!(
+    let rule = match rule {
+        PoolRule::Full => "full, for synthetic tables (Raghunathan, Reiter and Rubin 2003)",
+        PoolRule::Partial => "partial, for partly synthetic tables (Reiter 2003)",
+        PoolRule::Missing => "missing, for imputed missing values (Rubin 1987)",
+    };
+    let mut text = format!("rule: {rule}; q5 to q95 is the 90% interval\n\n");
+    text += &format!(
         "{:width$} {:>6} {:>12} {:>12} {:>9} {:>12} {:>12}\n",
         "name", "tables", "estimate", "std. error", "df", "q5", "q95"
     );
     let mut corrected = Vec::new();
     for (own, p) in pooled {
         text += &format!(
-            "{:width$} {:>6} {:>12.6} {:>12.6} {:>9.1} {:>12.6} {:>12.6}\n",
+            "{:width$} {:>6} {:>12} {:>12} {:>9.1} {:>12} {:>12}\n",
             name(own),
             p.tables,
-            p.estimate,
-            p.variance.sqrt(),
+            figure(p.estimate),
+            figure(p.variance.sqrt()),
             p.degrees_of_freedom,
-            p.interval[0],
-            p.interval[1]
+            figure(p.interval[0]),
+            figure(p.interval[1])
         );
         if p.corrected {
             corrected.push(name(own));
@@ -188,4 +194,13 @@ fn text(pooled: &[(Option<String>, Pooled)]) -> String {
         );
     }
     text
+}
+
+/// A number with six digits.
+fn figure(x: f64) -> String {
+    if x != 0.0 && !(1e-3..1e9).contains(&x.abs()) {
+        return format!("{x:.5e}");
+    }
+    let before = x.abs().max(1.0).log10().floor() as usize;
+    format!("{x:.*}", 5_usize.saturating_sub(before))
 }

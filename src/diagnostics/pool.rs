@@ -59,7 +59,7 @@ pub struct Pooled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    #[error("{0} of the estimates that are needed: expected those of two tables at least")]
+    #[error("expected the estimates of at least two tables, found {0}")]
     Tables(usize),
     #[error("expected a variance for each estimate: there are {estimates} and {variances}")]
     Lengths { estimates: usize, variances: usize },

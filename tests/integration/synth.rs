@@ -346,7 +346,7 @@ fn estimates_of_tables_are_pooled() {
     );
     let text = place.succeeds("pool e.csv").out;
     assert!(
-        text.starts_with("name ") && text.contains("\ntwice "),
+        text.starts_with("rule: full") && text.contains("\ntwice "),
         "{text}"
     );
 }

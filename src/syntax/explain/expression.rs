@@ -199,9 +199,10 @@ impl Scene<'_> {
             Some((number, _)) => format!(
                 "a factor is the number of its level, and {text} is level {number} of `{name}`: write `{operator} {number}`"
             ),
-            None => {
-                format!("a factor is the number of its level, and {text} is no level of `{name}`")
-            }
+            None => format!(
+                "a factor is the number of its level, and `{name}` has the levels {}",
+                levels.join(", ")
+            ),
         })
     }
 
