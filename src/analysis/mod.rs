@@ -21,6 +21,7 @@ mod run;
 mod saved;
 mod sbc;
 mod tables;
+mod synthetic;
 mod without_privacy;
 
 pub use error::Error;
@@ -40,6 +41,7 @@ pub(crate) use run::{Charge, Job, Ran, Watch, run};
 pub(crate) use saved::SavedRun;
 pub(crate) use sbc::{Calibrated, Sbc};
 pub use tables::{Table, Tables};
+pub(crate) use synthetic::{About, Synthesis};
 pub(crate) use without_privacy::OpenJob;
 
 #[cfg(test)]

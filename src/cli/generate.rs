@@ -12,7 +12,7 @@ use super::say_always;
 use crate::check::on_deep_stack;
 use crate::model::{Constants, Generator};
 use crate::output::stan_csv::StanCsv;
-use crate::output::{check_files, generated_csv, write_files};
+use crate::output::{CONSTANTS, check_files, generated_csv, write_files};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example: dpm generate model.dpm model-run
@@ -28,7 +28,8 @@ Predictions for public rows: declare them as constants, and loop over them in
 With --data new.csv, the column x_new fills the constant of that name, columns
 x_new.1, x_new.2, ... fill a matrix (or an array of vectors), and the first size,
 N_new here, becomes the number of rows. For `dpm sample` such constants can be
-empty: {\"N_new\": 0, \"x_new\": []}. The rows must be public: no noise protects
+empty: {\"N_new\": 0, \"x_new\": []}. Constants that are given here count instead
+of the run's, which count for the rest; parameters keep their sizes. The rows must be public: no noise protects
 them. Draws of the run and constants are all else that is read, so that the
 guarantee of the run stays as it is.
 
@@ -38,7 +39,7 @@ pub(super) struct Arguments {
     model: PathBuf,
     /// The directory of a run of `dpm sample` with this model
     run: PathBuf,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants, in place of those of the run that have their names (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
     /// Public rows, as CSV: each column fills the constant of its name
@@ -96,7 +97,22 @@ fn constants(
     file: &ModelFile,
     common: &Common,
 ) -> Result<Constants, Failure> {
-    let mut constants = file.constants(arguments.constants.as_deref())?;
+    // Those of the run, so that a file need hold only what is new or other.
+    let of_run = arguments.run.join(CONSTANTS);
+    let mut constants = match of_run.exists() {
+        true => file.constants(Some(&of_run))?,
+        false => Constants::none(),
+    };
+    let own = file.constants(arguments.constants.as_deref())?;
+    let unknown = own.names().filter(|&name| !file.declares_constant(name));
+    let unknown: Vec<&str> = unknown.collect();
+    if !unknown.is_empty() {
+        common.say(format!(
+            "note: the model does not declare these constants, which are ignored: {}",
+            unknown.join(", ")
+        ));
+    }
+    constants.take(own);
     if let Some(path) = &arguments.data {
         let taken = fill_constants(path, &file.checked, &mut constants)?;
         common.say(format!(

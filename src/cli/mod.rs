@@ -27,6 +27,7 @@ mod man;
 mod model_file;
 mod new;
 mod plan;
+mod pool;
 mod progress;
 mod public_data;
 mod ranks;
@@ -36,6 +37,7 @@ mod sample;
 mod sbc;
 mod simulate;
 mod summary;
+mod synth;
 mod tune;
 
 use std::ffi::OsString;
@@ -167,6 +169,10 @@ enum Command {
     Account(account::Arguments),
     /// Generated quantities of a run's draws, predictions for public rows
     Generate(generate::Arguments),
+    /// Synthetic tables from a run's released draws
+    Synth(synth::Arguments),
+    /// Combine the estimates of several synthetic tables
+    Pool(pool::Arguments),
     /// The privacy budget of a data set, over all runs on it
     Ledger(ledger::Arguments),
     /// The noise that a budget asks for, or the repetitions it allows
@@ -233,6 +239,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::LogProb(arguments) => log_prob::run(&arguments, common),
         Command::Info(arguments) => info::run(&arguments, common),
         Command::Generate(arguments) => generate::run(&arguments, common),
+        Command::Synth(arguments) => synth::run(&arguments, common),
+        Command::Pool(arguments) => pool::run(&arguments),
         Command::Ledger(arguments) => ledger::run(&arguments, common),
         Command::Account(arguments) => account::run(&arguments, common),
         Command::Calibrate(arguments) => calibrate::run(&arguments, common),

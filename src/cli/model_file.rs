@@ -148,6 +148,13 @@ impl ModelFile {
         })
     }
 
+    pub fn declares_constant(&self, name: &str) -> bool {
+        let declared = self.checked.constants.iter();
+        declared
+            .into_iter()
+            .any(|&id| self.checked.variable(id).name == name)
+    }
+
     /// The file's name without its ending, for default names.
     pub fn stem(&self) -> String {
         model_name(&self.path)

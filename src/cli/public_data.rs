@@ -1,5 +1,5 @@
 //! Public tables: `--data PUBLIC` of `dpm generate`, whose columns become constants, and
-//! `--public-sample` of `dpm tune`, whose rows have covariates.
+//! `--public-sample` of `dpm tune` and `dpm synth`, whose rows have covariates.
 //!
 //! A constant is filled where it is a container and the table has a column of
 //! its name (`x`), or columns named after its elements (`x.1`, `x.2`, ... for
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::failure::Failure;
 use crate::check::{Base, Checked, ExprKind, Variable, VariableId};
 use crate::density::PublicSample;
-use crate::model::{Constants, RecordColumn};
+use crate::model::{Constants, RecordColumn, truth};
 
 /// The columns taken from the table.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) fn fill_constants(
     checked: &Checked,
     constants: &mut Constants,
 ) -> Result<Taken, Failure> {
-    let table = Table::read(path)?;
+    let table = Table::read(path, PUBLIC)?;
     let rows = table.rows.len();
     let mut used = vec![false; table.headers.len()];
     let mut filled = Vec::new();
@@ -100,15 +100,16 @@ pub(super) fn fill_constants(
 ///
 /// Errors: not one column is there, no rows, a value that is not what the column declares.
 pub(super) fn sample_of(path: &Path, columns: &[RecordColumn]) -> Result<PublicSample, Failure> {
-    let table = Table::read(path)?;
+    let table = Table::read(path, PUBLIC)?;
     let mut found = Vec::new();
     for column in columns {
-        let position = table.headers.iter().position(|h| *h == column.name);
+        let position = table.column(&column.name);
         let value = |(line, fields): &(u64, Vec<String>), at: usize| {
             let text = fields.get(at).map_or("", String::as_str);
             let level = column.levels.iter().position(|l| l == text);
             let number = match level {
                 Some(level) => Some(level as f64 + 1.0),
+                None if column.is_truth() && truth(text).is_some() => truth(text),
                 None => text.parse().ok().filter(|v: &f64| v.is_finite()),
             };
             let fits = |v: &f64| {
@@ -144,11 +145,15 @@ pub(super) fn sample_of(path: &Path, columns: &[RecordColumn]) -> Result<PublicS
     })
 }
 
-struct Table<'a> {
+/// What is expected of a table here, beside a header.
+const PUBLIC: &str = "and public rows";
+
+/// A CSV file, fields without white space around them.
+pub(super) struct Table<'a> {
     path: &'a Path,
     headers: Vec<String>,
     /// Each with its line.
-    rows: Vec<(u64, Vec<String>)>,
+    pub rows: Vec<(u64, Vec<String>)>,
 }
 
 /// The columns of one constant with their headers; whether it holds one number
@@ -156,10 +161,11 @@ struct Table<'a> {
 struct Columns(Vec<(usize, String)>, bool);
 
 impl<'a> Table<'a> {
-    fn read(path: &'a Path) -> Result<Table<'a>, Failure> {
+    /// `expected`: words for a message.
+    pub fn read(path: &'a Path, expected: &str) -> Result<Table<'a>, Failure> {
         let fail = |what: String| {
             Failure::input(format!(
-                "cannot read `{}`: {what}. Expected a CSV file with a header, and public rows",
+                "cannot read `{}`: {what}. Expected a CSV file with a header, {expected}",
                 path.display()
             ))
         };
@@ -191,9 +197,14 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.headers.iter().position(|h| h == name)
+    }
+
     /// The columns that fill a constant, where there are any.
     fn columns_of(&self, variable: &Variable) -> Option<Columns> {
-        let find = |name: &str| self.headers.iter().position(|h| h == name);
+        let find = |name: &str| self.column(name);
         match variable.ty.dimensions() {
             1 => {
                 let column = find(&variable.name)?;

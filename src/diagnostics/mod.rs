@@ -25,6 +25,7 @@ mod mcse;
 mod mmd;
 mod moments;
 mod parameter_name;
+mod pool;
 mod r_hat;
 mod rank;
 mod summary;
@@ -41,6 +42,7 @@ pub use mcse::{mcse_mean, mcse_sd};
 pub use mmd::{median_distance, mmd, mmd_with_width};
 pub use moments::{mad, mean, quantile, sd};
 pub use parameter_name::{bracket_name, dot_name, element_names};
+pub use pool::{PoolError, PoolRule, Pooled, pool};
 pub use r_hat::r_hat;
 pub use summary::{ParameterSummary, Summary, SummaryError};
 pub use verdict::{

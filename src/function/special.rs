@@ -4,6 +4,7 @@ mod bessel;
 mod incomplete;
 mod normal_quantile;
 mod owens_t;
+mod student_t_quantile;
 
 pub use bessel::{
     log_modified_bessel_first_kind, modified_bessel_first_kind, modified_bessel_second_kind,
@@ -11,6 +12,7 @@ pub use bessel::{
 pub use incomplete::{beta_fraction, gamma_fractions};
 pub use normal_quantile::normal_quantile;
 pub use owens_t::owens_t;
+pub use student_t_quantile::student_t_quantile;
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

@@ -73,6 +73,13 @@ impl Constants {
         self.text = None;
     }
 
+    /// Takes the values of `other` in place of its own, and those that only `other` has.
+    pub(crate) fn take(&mut self, other: Constants) {
+        for (name, value) in other.values {
+            self.insert(&name, value);
+        }
+    }
+
     /// The JSON object, as written if it was read; `None` where there are no constants.
     pub(super) fn text(&self) -> Option<String> {
         match &self.text {

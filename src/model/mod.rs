@@ -107,6 +107,23 @@ pub struct RecordColumn {
     pub used: bool,
 }
 
+impl RecordColumn {
+    /// Whether a cell may hold a word for true or false: an int whose declared bounds are 0 and 1.
+    pub fn is_truth(&self) -> bool {
+        let bounds = (self.lower, self.upper);
+        self.is_int && self.levels.is_empty() && bounds == (Some(0.0), Some(1.0))
+    }
+}
+
+/// 1 and 0 for true and false, as Python, R and SQL write them.
+pub(crate) fn truth(word: &str) -> Option<f64> {
+    match word {
+        "True" | "TRUE" | "true" => Some(1.0),
+        "False" | "FALSE" | "false" => Some(0.0),
+        _ => None,
+    }
+}
+
 /// A column for which the model has a log density, `y` in `y ~ normal(mu, 1)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {

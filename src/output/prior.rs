@@ -48,14 +48,24 @@ pub(crate) fn prior_draws(
 /// Ranges of the prior for each of the columns (bracket form) of the run in this directory, where
 /// known: none without the model, or for parameters whose priors depend on each other.
 pub(super) fn prior_ranges(directory: &Path, names: &[String]) -> Vec<Option<PriorRange>> {
-    let Ok(source) = std::fs::read_to_string(directory.join(MODEL)) else {
-        return Vec::new();
-    };
-    let constants = std::fs::read_to_string(directory.join(CONSTANTS)).ok();
-    on_deep_stack(|| match density(&source, constants.as_deref()) {
-        Ok(density) => by_name(&density, prior_ranges_of(&density), names),
+    match density_of(directory) {
+        Ok(density) => on_deep_stack(|| by_name(&density, prior_ranges_of(&density), names)),
         Err(_) => Vec::new(),
-    })
+    }
+}
+
+/// The model of the run in this directory, with its constants.
+///
+/// # Errors
+///
+/// The directory does not hold it, or it is no program.
+pub(crate) fn density_of(directory: &Path) -> Result<Density, String> {
+    let place = directory.join(MODEL);
+    let source = std::fs::read_to_string(&place)
+        .map_err(|e| format!("cannot read the run's model `{}`: {e}", place.display()))?;
+    let constants = std::fs::read_to_string(directory.join(CONSTANTS)).ok();
+    on_deep_stack(|| density(&source, constants.as_deref()))
+        .map_err(|e| format!("`{}`: {e}", directory.display()))
 }
 
 /// The same for a model's outputs, in their order.
@@ -107,7 +117,7 @@ fn density(source: &str, constants: Option<&str>) -> Result<Density, String> {
         None => Constants::none(),
     };
     let model = Model::bind(&checked, &constants).map_err(|e| e.to_string())?;
-    Ok(Density::new(model))
+    Ok(Density::new(model.from(source, Path::new(MODEL))))
 }
 
 /// The value for each of the names, from values by output.

@@ -181,7 +181,7 @@ fn bad_data_is_explained_and_never_shown() {
             &[
                 "line 5",
                 "column `y`",
-                "whole number from 0 to 1",
+                "0 or 1, or false or true",
                 "--on-bad-rows skip",
             ],
         ),

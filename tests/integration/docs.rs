@@ -184,7 +184,8 @@ fn markdown_names(text: &str) -> Vec<&str> {
             let name = &text[start..end];
             name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.')
                 .then_some(name)
-                .filter(|name| name.len() > 3)
+                // What `dpm synth` writes.
+                .filter(|name| name.len() > 3 && !name.ends_with(".about.md"))
         })
         .collect()
 }

@@ -82,7 +82,10 @@ fn commands_of_the_ledger_guide_work() {
 fn commands_of_the_tutorial_work_and_its_model_is_the_one_that_runs() {
     let model = read(&root().join("models/adult_income.dpm"));
     assert_eq!(first_program("docs/tutorial.md"), model);
-    Place::new().follow("docs/tutorial.md", 14);
+    let place = Place::new();
+    place.follow("docs/tutorial.md", 14);
+    place.write("estimates.csv", "estimate,variance\n1,0.5\n3,0.4\n");
+    place.follow("docs/synthetic.md", 2);
 }
 
 #[test]
@@ -229,6 +232,9 @@ fn short(command: &str) -> String {
     let command = command.replace("cargo run --release -- ", "dpm ");
     if command.starts_with("dpm sbc ") {
         return command + " --tables 2";
+    }
+    if command.starts_with("dpm synth ") {
+        return command.replace("--rows 48842", "--rows 100");
     }
     if !command.starts_with("dpm sample ") {
         return command;

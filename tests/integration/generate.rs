@@ -668,3 +668,67 @@ fn generate_says_what_does_not_fit() {
     );
     assert!(!place.path().join("failed").exists());
 }
+
+/// What was declared for predictions need not have been known when the run was made: constants of
+/// `generate` count before the run's, which fill the rest.
+#[test]
+fn generate_takes_constants_of_its_own() {
+    let place = Place::new();
+    place.sample();
+    place.write(
+        "new.json",
+        "{\"N_new\": 1, \"x_new\": [3], \"z_new\": [[0, 0]]}",
+    );
+    // The file beside the model is gone: the run has its own.
+    std::fs::remove_file(place.file("m.constants.json")).expect("the constants");
+    place.succeeds("generate m.dpm run --out old");
+    assert!(!place.read("old/generated-1.csv").contains("mean_.1"));
+    place.succeeds("generate m.dpm run --constants new.json --out new");
+    let (mu, mean) = (
+        place.column("new/generated-1.csv", "checked"),
+        place.column("new/generated-1.csv", "mean_.1"),
+    );
+    assert!(
+        mu.iter()
+            .zip(mean)
+            .all(|(mu, mean)| (mu + 3.0 - mean).abs() < 1e-9)
+    );
+    // Only those that differ.
+    place.write("some.json", "{\"N_new\": 0, \"x_now\": [1]}");
+    let said = place
+        .succeeds("generate m.dpm run --constants some.json --out some")
+        .err;
+    assert!(
+        said.contains("does not declare") && said.contains("x_now"),
+        "{said}"
+    );
+    // Declared after the run, and filled from a table.
+    let later = NORMAL
+        .replace("constants {", "constants {\n  int N;\n  vector[N] u;")
+        .replace(
+            "real checked = mu;",
+            "real checked = mu; vector[N] v = mu + u;",
+        );
+    place.write("later.dpm", &later);
+    place.write("u.csv", "u\n5\n6\n");
+    place.succeeds("generate later.dpm run --data u.csv --out later");
+    let (mu, v) = (
+        place.column("later/generated-1.csv", "checked"),
+        place.column("later/generated-1.csv", "v.2"),
+    );
+    assert!(mu.iter().zip(v).all(|(mu, v)| (mu + 6.0 - v).abs() < 1e-9));
+    // Parameters keep their sizes.
+    let sized = NORMAL
+        .replace("vector[2] b;", "vector[N_new + 2] b;")
+        .replace("matrix[N_new, 2]", "matrix[N_new, N_new + 2]");
+    place.write("sized.dpm", &sized);
+    place.write(
+        "wide.json",
+        "{\"N_new\": 1, \"x_new\": [3], \"z_new\": [[0, 0, 0]]}",
+    );
+    place.refuses(
+        "generate sized.dpm run --constants wide.json --out wide",
+        2,
+        &["no column `b.3`", "the model and the constants"],
+    );
+}

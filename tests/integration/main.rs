@@ -39,5 +39,6 @@ mod sensitivity;
 mod simulated;
 mod stan_mistakes;
 mod syntax_corpus;
+mod synth;
 mod tiled;
 mod transforms;

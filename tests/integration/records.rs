@@ -441,7 +441,7 @@ fn check_tells_the_curator_which_rows_are_wrong() {
         "1 with the wrong number of fields (bad): line 7",
         "4 that cannot be read, for any reason (bad): lines 5, 6, 7, 8",
         "1 with a value missing, which add nothing: line 4",
-        "column `y`, expected a whole number from 0 to 1",
+        "column `y`, expected 0 or 1, or false or true",
         "1   missing: line 4",
         "1   bad: line 6",
         "1   below the lower bound, clamped: line 3",

@@ -278,6 +278,62 @@ fn every_format_has_the_same_rows_errors_and_survey() {
     }
 }
 
+// If it failed: the same column of 0 and 1 would be read from one format and refused in another, or
+// read by its values and not by its declaration.
+#[test]
+fn words_of_truth_are_read_in_every_format_where_the_declaration_says_0_or_1() {
+    const WORDS: [&str; 9] = [
+        "True", "False", "TRUE", "FALSE", "true", "false", "1", "", "424242",
+    ];
+    let words = || StringArray::from(WORDS.to_vec());
+    let dictionary: DictionaryArray<Int32Type> = WORDS.into_iter().collect();
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(words()),
+        Arc::new(LargeStringArray::from(WORDS.to_vec())),
+        Arc::new(StringViewArray::from(WORDS.to_vec())),
+        Arc::new(dictionary),
+    ];
+    let truth = column("k", true, 0.0, 1.0, &[]);
+    let expected = vec![1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, -1.0, -1.0];
+    for array in &arrays {
+        for found in read_column(&truth, array.clone()) {
+            assert_eq!(found, Ok(expected.clone()));
+        }
+    }
+    let text = format!("k\n{}\n", WORDS.join("\n"));
+    let place = Place::new();
+    let read = |column: &RecordColumn, on_bad_rows| {
+        let reading = Reading {
+            on_bad_rows,
+            ..Reading::default()
+        };
+        read_files(&[place.path("t")], &[column.clone()], &reading)
+    };
+    for bytes in [
+        text.clone().into_bytes(),
+        gzip(text.as_bytes()),
+        zstd::encode_all(text.as_bytes(), 1).unwrap(),
+    ] {
+        place.write("t", bytes);
+        let rows = read(&truth, OnBadRows::Skip).unwrap();
+        let columns = rows.columns();
+        let cells = columns[0].iter().zip(rows.missing());
+        let found: Vec<f64> = cells.map(|(&v, &m)| if m { -1.0 } else { v }).collect();
+        assert_eq!(found, expected);
+        let said = read(&truth, OnBadRows::Error).err().unwrap().to_string();
+        assert!(said.contains("0 or 1, or false or true"), "{said}");
+        assert!(!said.contains("424242"), "{said}");
+        // Whatever else it holds, a column that is declared otherwise has numbers.
+        for other in [
+            column("k", true, 0.0, 2.0, &[]),
+            column("k", false, 0.0, 1.0, &[]),
+        ] {
+            let said = read(&other, OnBadRows::Error).err().unwrap().to_string();
+            assert!(said.contains("line 2") && !said.contains("True"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn a_table_in_parts_is_the_table() {
     let rows = bad();

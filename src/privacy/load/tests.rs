@@ -189,7 +189,7 @@ fn a_model_without_columns_still_counts_records() {
 #[test]
 fn bad_rows_name_line_and_column_and_nothing_else() {
     let number = "expected a number;";
-    let whole = "expected a whole number from 0 to 1;";
+    let whole = "expected 0 or 1, or false or true;";
     let fields = "expected 2 fields separated by commas, as in the header;";
     let quotes = "expected each field with quotation marks around all of it or with none, on one \
                   line (`--multiline-records` allows line feeds in quotes);";

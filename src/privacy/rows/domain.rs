@@ -1,6 +1,6 @@
 //! The values that a cell of a record column may hold.
 
-use crate::model::RecordColumn;
+use crate::model::{RecordColumn, truth};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -25,6 +25,8 @@ pub(in crate::privacy) struct Domain {
     is_int: bool,
     lower: Option<f64>,
     upper: Option<f64>,
+    /// Whether the words for true and false are 1 and 0.
+    is_truth: bool,
     /// The words of a factor, with the int of each.
     levels: Vec<String>,
     codes: HashMap<String, f64>,
@@ -36,6 +38,7 @@ impl Domain {
             is_int: column.is_int,
             lower: column.lower.filter(|bound| bound.is_finite()),
             upper: column.upper.filter(|bound| bound.is_finite()),
+            is_truth: column.is_truth(),
             levels: column.levels.clone(),
             codes: (1..)
                 .zip(&column.levels)
@@ -48,7 +51,7 @@ impl Domain {
     ///
     /// Missing: nothing, or `NA`, `N/A`, `NaN`, `null` in any case. An int may be
     /// written in a real's form (`3.0`, `1e3`), as many programs do once a column
-    /// has a missing value. A factor holds one of its levels, letter by letter,
+    /// has a missing value. In a column of ints from 0 to 1, `true` and `false` are 1 and 0. A factor holds one of its levels, letter by letter,
     /// even one that is named like a missing value. Bytes that are not UTF-8 are bad.
     pub(in crate::privacy) fn text(&self, bytes: &[u8]) -> Cell {
         // Most cells are numbers. This finds the same bits as `str::parse`, and sooner.
@@ -76,6 +79,11 @@ impl Domain {
         }
         if !self.levels.is_empty() {
             return Cell::Bad;
+        }
+        if self.is_truth
+            && let Some(value) = truth(text)
+        {
+            return Cell::Value(value);
         }
         // 2^53 + 1 is not an f64, and rounds to one that would be accepted.
         if let Ok(whole) = text.parse::<i64>() {
@@ -175,6 +183,7 @@ impl fmt::Display for Domain {
             });
         }
         match (self.lower, self.upper) {
+            _ if self.is_truth => f.write_str("0 or 1, or false or true"),
             (Some(lower), Some(upper)) => write!(f, "a whole number from {lower} to {upper}"),
             (Some(lower), None) => write!(f, "a whole number that is at least {lower}"),
             (None, Some(upper)) => write!(f, "a whole number that is at most {upper}"),
@@ -194,6 +203,7 @@ mod tests {
             is_int,
             lower,
             upper,
+            is_truth: false,
             levels: Vec::new(),
             codes: HashMap::new(),
         }
@@ -317,6 +327,53 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(factor(&many).to_string().ends_with("\"11\" and 88 more"));
         assert_eq!(region.placeholder(), 1.0);
+    }
+
+    #[test]
+    fn words_of_truth_stand_for_ints_from_0_to_1_and_nothing_else() {
+        let column = |is_int, lower, upper| RecordColumn {
+            name: "k".to_string(),
+            variable: "k".to_string(),
+            is_int,
+            lower: Some(lower),
+            upper: Some(upper),
+            levels: Vec::new(),
+            used: true,
+        };
+        let truth = Domain::new(&column(true, 0.0, 1.0));
+        check(
+            &truth,
+            &[
+                ("True", "1.0"),
+                (" TRUE ", "1.0"),
+                ("true", "1.0"),
+                ("False", "0.0"),
+                ("FALSE", "0.0"),
+                ("false\t", "0.0"),
+                ("1", "1.0"),
+                ("0.0", "0.0"),
+                ("", "missing"),
+                ("tRUE", "bad"),
+                ("T", "bad"),
+                ("yes", "bad"),
+                ("true false", "bad"),
+                ("2", "bad"),
+            ],
+        );
+        assert_eq!(truth.to_string(), "0 or 1, or false or true");
+        for other in [
+            column(true, 0.0, 2.0),
+            column(true, -1.0, 1.0),
+            column(true, 0.0, f64::INFINITY),
+            column(false, 0.0, 1.0),
+        ] {
+            check(&Domain::new(&other), &[("true", "bad"), ("False", "bad")]);
+        }
+        check(&factor(&["a", "b"]), &[("true", "bad")]);
+        check(
+            &factor(&["false", "true"]),
+            &[("true", "2.0"), ("True", "bad")],
+        );
     }
 
     #[test]

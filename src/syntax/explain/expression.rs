@@ -164,13 +164,60 @@ impl Scene<'_> {
         if token.kind != TokenKind::Text || !self.expects_operand() {
             return None;
         }
+        let help = self.number_of_level(token.text);
+        let help = help.unwrap_or_else(|| {
+            "text stands in `print`, `reject`, `profile` and `factor` only".to_owned()
+        });
         Some(
             self.give_up(
                 Diagnostic::error("S001", token.span, "text is not a value")
                     .label("expected an expression")
-                    .help("text stands in `print`, `reject`, `profile` and `factor` only"),
+                    .help(help),
             ),
         )
+    }
+
+    /// What to write for a text, in quotes, that is compared with a factor.
+    fn number_of_level(&self, text: &str) -> Option<String> {
+        let compares = |at: usize| {
+            let operator = self.tokens.get(at)?.text;
+            ["==", "!="].contains(&operator).then_some(operator)
+        };
+        // `g == "b"`, `g[2] == "b"` or `"b" == g`.
+        let before = self.index.checked_sub(2);
+        let (operator, subject) = match before.and_then(|at| Some((compares(at + 1)?, at))) {
+            Some((operator, end)) if self.tokens[end].is("]") => {
+                (operator, self.brackets.partner(end)?.checked_sub(1)?)
+            }
+            Some(found) => found,
+            None => (compares(self.index + 1)?, self.index + 2),
+        };
+        let name = self.tokens.get(subject)?.text;
+        let levels = self.levels_of(name)?;
+        let mut numbers = (1..).zip(&levels);
+        Some(match numbers.find(|(_, level)| **level == text) {
+            Some((number, _)) => format!(
+                "a factor is the number of its level, and {text} is level {number} of `{name}`: write `{operator} {number}`"
+            ),
+            None => format!(
+                "a factor is the number of its level, and `{name}` has the levels {}",
+                levels.join(", ")
+            ),
+        })
+    }
+
+    /// The levels, in quotes, of the factor that the program declares by this name.
+    fn levels_of(&self, name: &str) -> Option<Vec<&str>> {
+        let mut starts = (0..self.tokens.len()).filter(|&at| self.tokens[at].is("factor"));
+        starts.find_map(|start| {
+            let end = self.brackets.partner(start + 1)?;
+            let mut declared = self.tokens[end..].iter().take_while(|token| !token.is(";"));
+            declared.any(|token| token.is(name)).then(|| {
+                let inside = self.tokens[start..end].iter();
+                let levels = inside.filter(|token| token.kind == TokenKind::Text);
+                levels.map(|level| level.text).collect()
+            })
+        })
     }
 
     pub(super) fn reserved_name(&self) -> Option<Problem> {
