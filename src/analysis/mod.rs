@@ -18,6 +18,7 @@ mod report;
 mod request;
 mod run;
 mod saved;
+mod score;
 mod without_privacy;
 
 pub use error::Error;
@@ -34,6 +35,7 @@ pub(crate) use report::{REPORT, name_of, of_directory as report_of};
 pub use request::{Analysis, Progress};
 pub(crate) use run::{Charge, Job, Ran, Watch, run};
 pub(crate) use saved::SavedRun;
+pub(crate) use score::{Estimate, Predictor, ScorePlan, Scores, bounds_of};
 pub(crate) use without_privacy::OpenJob;
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod ranks;
 mod report;
 mod run_settings;
 mod sample;
+mod score;
 mod summary;
 mod tune;
 
@@ -168,6 +169,8 @@ enum Command {
     Diagnose(diagnose::Arguments),
     /// A run as one page: what was asked, what is promised, what the draws say
     Report(report::Arguments),
+    /// Judge runs by records that they did not learn from, under a budget
+    Score(Box<score::Arguments>),
     /// Hold a run's draws against reference draws
     Compare(compare::Arguments),
     /// Write a run's draws as Zarr, Parquet or one CSV
@@ -227,6 +230,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
         Command::Report(arguments) => report::run(&arguments, common),
+        Command::Score(arguments) => score::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),
         Command::Convert(arguments) => convert::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),
