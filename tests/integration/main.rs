@@ -33,6 +33,7 @@ mod reference_docs;
 mod report;
 #[cfg(unix)]
 mod resume;
+mod score;
 mod sensitivity;
 mod stan_mistakes;
 mod syntax_corpus;
