@@ -376,7 +376,7 @@ def convert(run: Fit | StrPath, to: str, out: StrPath | None = None, **flags: An
 
 
 def account(
-    event: str | Sequence[str],
+    event: str | Sequence[str] | None = None,
     *,
     relation: Relation,
     epsilon: float | Sequence[float] | None = None,
@@ -388,7 +388,8 @@ def account(
     Parameters
     ----------
     event : str or list of str
-        Releases, such as `"gaussian:sensitivity=1,sigma=20,count=100"`.
+        Releases, such as `"gaussian:sensitivity=1,sigma=20,count=100"`; or none, with `events`, a
+        file of them.
     epsilon, delta : float or list of float
         Find the other at this one, or at each of several.
 
@@ -400,7 +401,7 @@ def account(
 
 
 def calibrate(
-    event: str | Sequence[str], *, relation: Relation, epsilon: float, delta: float, **flags: Any
+    event: str | Sequence[str] | None = None, *, relation: Relation, epsilon: float, delta: float, **flags: Any
 ) -> dict[str, Any]:
     """The noise that a budget asks for, or (`find="count"`) the repetitions it allows:
     `dpm calibrate`."""

@@ -31,11 +31,7 @@ dpm_resume <- function(run, data = NULL, threads = NULL, progress = on_a_termina
 
 go <- function(arguments, table, directory, progress) {
   done <- run(c("sample", "--color=never", if (!progress) "--quiet", arguments), table$feed, progress)
-  if (done$code != 0 || done$interrupted) {
-    wrong <- failure(done, directory)
-    if (done$code == 2) wrong$message <- paste0(wrong$message, about_omitted(table$omitted))
-    stop(wrong)
-  }
+  if (done$code != 0 || done$interrupted) stop(failure(done, directory, table$omitted))
   if (!progress) warn(done$err)
   dpm_fit(directory)
 }
@@ -59,11 +55,7 @@ dpm_check <- function(model, constants = NULL, data = NULL, ...) {
     text <- gsub("[^ ]*dpm-model-[0-9a-f]+/", "", trimws(shown$err))
     stop(problem(text, c("dpm_model_error", "dpm_input_error"), code = 2, diagnostics = found$diagnostics))
   }
-  if (done$code != 0 || done$interrupted) {
-    wrong <- failure(done)
-    wrong$message <- paste0(wrong$message, about_omitted(table$omitted))
-    stop(wrong)
-  }
+  if (done$code != 0 || done$interrupted) stop(failure(done, omitted = table$omitted))
   if (!is.null(table)) warn(done$err)
   structure(found, class = "dpm_answer", command = if (is.null(table)) c("check", "--color=never", flags, "--", path))
 }
@@ -122,6 +114,54 @@ dpm_generate <- function(model, run, constants = NULL, data = NULL, out = NULL, 
   read_chains(place, "generated")
 }
 
+dpm_info <- function(model, constants = NULL) {
+  answer("info", model_file(model), flags = list(constants = constants))
+}
+
+# Through a pipe, so that no file changes.
+dpm_fmt <- function(model) {
+  path <- model_file(model)
+  if (!file.exists(path) || dir.exists(path)) refuse("cannot read `", path, "`: expected a model's file, or its source")
+  text <- readChar(path, file.size(path), useBytes = TRUE)
+  call_program("fmt", table = list(paths = "-", feed = function(write) write(text)))
+}
+
+dpm_log_prob <- function(model, data, points, not_private = FALSE, constants = NULL, ...) {
+  flags <- list(points = points, not_private = not_private, constants = constants, ...)
+  answer("log-prob", model_file(model), flags = flags, table = source_of(data))
+}
+
+dpm_account <- function(event = NULL, relation, epsilon = NULL, delta = NULL, ...) {
+  answer("account", flags = list(event = event, relation = relation, epsilon = epsilon, delta = delta, ...))
+}
+
+dpm_calibrate <- function(event = NULL, relation, epsilon, delta, ...) {
+  answer("calibrate", flags = list(event = event, relation = relation, epsilon = epsilon, delta = delta, ...))
+}
+
+dpm_score <- function(run, data, epsilon, against = NULL, delta = NULL, ledger = NULL, unit = NULL, ...) {
+  table <- source_of(data)
+  flags <- as_arguments(list(epsilon = epsilon, delta = delta, ledger = ledger, unit = unit, ...))
+  others <- if (!is.null(against)) paste0("--against=", vapply(as_runs(against), path_of, ""))
+  arguments <- c("score", "--quiet", "--color=never", "--format=json", flags, others, "--", path_of(run), table$paths)
+  done <- run(arguments, table$feed)
+  if (done$code != 0 || done$interrupted) stop(failure(done, omitted = table$omitted))
+  warn(done$err)
+  structure(read_json(done$out), class = "dpm_answer")
+}
+
+# A fit is a list too.
+as_runs <- function(runs) if (is.list(runs) && !inherits(runs, "dpm_fit")) runs else list(runs)
+
+dpm_compare <- function(run, reference) answer("compare", path_of(run), path_of(reference))
+
+dpm_convert <- function(run, to, out = NULL, ...) {
+  directory <- path_of(run)
+  path <- if (is.null(out)) paste0(directory, ".", to) else path_of(out)
+  call_program("convert", directory, flags = list(to = to, out = path, ...))
+  path
+}
+
 dpm_ledger_create <- function(ledger, epsilon, delta, ...) {
   call_program(c("ledger", "create"), path_of(ledger), flags = list(epsilon = epsilon, delta = delta, ...))
   dpm_ledger(ledger)
@@ -131,7 +171,7 @@ dpm_ledger <- function(ledger) structure(list(path = path_of(ledger)), class = "
 
 dpm_ledger_show <- function(ledger) {
   path <- path_of(ledger)
-  structure(answer(c("ledger", "show"), path), class = "dpm_answer",
+  structure(answer(c("ledger", "show"), path, flags = list(format = "json")),
             command = c("ledger", "show", "--color=never", "--", path))
 }
 
@@ -139,6 +179,11 @@ dpm_ledger_verify <- function(ledger, against = NULL) {
   if (inherits(against, "dpm_fit")) against <- list(against)
   against <- if (!is.null(against)) vapply(against, path_of, "", USE.NAMES = FALSE)
   trimws(call_program(c("ledger", "verify"), path_of(ledger), flags = list(against = against)))
+}
+
+dpm_ledger_adopt <- function(ledger) {
+  call_program(c("ledger", "adopt"), path_of(ledger))
+  invisible(dpm_ledger(ledger))
 }
 
 print.dpm_ledger <- function(x, ...) {

@@ -19,8 +19,8 @@ complaint <- function(err) {
   sub("^error: ", "", trimws(paste(lines[start:length(lines)], collapse = "\n")))
 }
 
-# The condition for a command that failed.
-failure <- function(done, directory = NULL) {
+# The condition for a command that failed. `omitted` are columns that were not handed over.
+failure <- function(done, directory = NULL, omitted = NULL) {
   text <- complaint(done$err)
   has <- function(name) !is.null(directory) && file.exists(file.path(directory, name))
   if (!has("unfinished") && !has("privacy.json")) directory <- NULL # nothing was released
@@ -29,7 +29,7 @@ failure <- function(done, directory = NULL) {
     if (!is.null(directory)) text <- paste0(text, " (", directory, ")")
     return(problem(text, "dpm_interrupted", code = 130, directory = directory))
   }
-  if (done$code == 2) return(problem(text, "dpm_input_error", code = 2))
+  if (done$code == 2) return(problem(paste0(text, about_omitted(omitted)), "dpm_input_error", code = 2))
   if (done$code == 3) {
     said <- function(what) as.numeric(regmatches(text, regexec(paste0(what, " (-?[0-9.e+-]*[0-9])"), text))[[1]][2])
     return(problem(text, "dpm_budget_exceeded", code = 3, requested = said("requested"), spent = said("spent"),

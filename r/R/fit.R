@@ -14,7 +14,7 @@ dpm_fit <- function(directory) {
     known[[name]]
   }
   file_of <- function(name) read_json(paste(readLines(file.path(directory, name), encoding = "UTF-8"), collapse = "\n"))
-  diagnosis <- function() once("diagnosis", answer("diagnose", directory))
+  diagnosis <- function() once("diagnosis", answer("diagnose", directory, flags = list(format = "json")))
 
   fit$draws <- function() once("draws", read_chains(directory, "chain"))
   fit$sampler_diagnostics <- function() once("sampler", read_chains(directory, "chain", of_sampler = TRUE))

@@ -93,17 +93,17 @@ hand_over <- function(child, feed, listen) {
   wrong
 }
 
-# What a command prints. Warnings that its numbers are not private become R's.
-call_program <- function(command, ..., flags = list()) {
-  done <- run(c(command, "--quiet", "--color=never", as_arguments(flags), "--", ...))
-  if (done$code != 0 || done$interrupted) stop(failure(done))
+# What a command prints. Warnings that its numbers are not private become R's. `table` is what
+# source_of() makes of the data, whose paths come last.
+call_program <- function(command, ..., flags = list(), table = NULL) {
+  done <- run(c(command, "--quiet", "--color=never", as_arguments(flags), "--", ..., table$paths), table$feed)
+  if (done$code != 0 || done$interrupted) stop(failure(done, omitted = table$omitted))
   warn(done$err)
   done$out
 }
 
-answer <- function(command, ..., flags = list()) {
-  read_json(call_program(command, ..., flags = c(flags, format = "json")))
-}
+# The JSON that a command prints.
+answer <- function(...) structure(read_json(call_program(...)), class = "dpm_answer")
 
 read_json <- function(text) {
   jsonlite::fromJSON(text, simplifyDataFrame = FALSE, simplifyMatrix = FALSE)
@@ -139,7 +139,7 @@ flag_texts <- function(name, value) {
   refuse("`", name, "`: expected a number, text, TRUE, FALSE or NULL")
 }
 
-places <- c("constants", "init", "ledger", "out", "spill_dir", "data", "pilot", "public_sample", "against")
+places <- c("constants", "init", "ledger", "out", "spill_dir", "data", "pilot", "public_sample", "against", "points", "events")
 
 # As short as it can be while it comes back to the bit.
 number <- function(x) {

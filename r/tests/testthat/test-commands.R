@@ -1,0 +1,90 @@
+quiet <- function(x) suppressWarnings(x, classes = "dpm_warning")
+
+test_that("a model is described and formatted", {
+  skip_without_program()
+  info <- dpm_info(MODEL, constants = CONSTANTS)
+  expect_identical(vapply(info$record, function(column) column$name, ""), c("y", "x", "region"))
+  expect_output(print(info), "\"north\"", fixed = TRUE)
+  expect_identical(dpm_fmt(COIN), COIN)
+  path <- tempfile(fileext = ".dpm")
+  wide <- gsub("  ", "\t", COIN, fixed = TRUE)
+  writeLines(wide, path, sep = "")
+  expect_identical(dpm_fmt(path), COIN)
+  expect_identical(readChar(path, file.size(path)), wide)
+  expect_error(dpm_fmt("record {\n"), class = "dpm_input_error")
+  expect_error(dpm_fmt("nosuch.dpm"), "nosuch.dpm", class = "dpm_input_error")
+})
+
+test_that("log densities are exact, and say so", {
+  skip_without_program()
+  points <- list(list(params = list(a = 0)), list(params = list(a = 1 / 3)))
+  rows <- data.frame(y = c(1, 1, 0, 1), when = as.Date("2026-01-01"))
+  expect_error(dpm_log_prob(COIN, rows, points), "--not-private", class = "dpm_input_error")
+  expect_warning(dpm_log_prob(COIN, rows, points, not_private = TRUE), "NOT PRIVATE", class = "dpm_warning")
+  found <- quiet(dpm_log_prob(COIN, rows, points, not_private = TRUE))
+  expect_length(found, 2)
+  a <- 1 / 3
+  expect_equal(found[[2]]$gradient, sum(rows$y - plogis(a)) - a / 4, tolerance = 1e-12)
+  expect_error(dpm_log_prob(COIN, data.frame(y = as.Date("2026-01-01")), points, not_private = TRUE),
+               "not handed over.*`y`", class = "dpm_input_error")
+})
+
+test_that("releases are accounted for and calibrated", {
+  skip_without_program()
+  event <- "gaussian:sensitivity=1,sigma=20,count=100"
+  # Balle and Wang (2018): delta at epsilon of noise of 2 sensitivities.
+  mu <- 1 / 2
+  delta <- function(epsilon) pnorm(mu / 2 - epsilon / mu) - exp(epsilon) * pnorm(-mu / 2 - epsilon / mu)
+  found <- dpm_account(event, relation = "substitute", delta = 1e-6)
+  expect_equal(delta(found$epsilon), 1e-6, tolerance = 1e-6)
+  several <- dpm_account(c(event, event), relation = "substitute", delta = c(1e-5, 1e-6))
+  expect_length(several, 2)
+  expect_gt(several[[2]]$epsilon, found$epsilon)
+  calibrated <- dpm_calibrate("gaussian:sensitivity=1,count=100", relation = "substitute", epsilon = found$epsilon,
+                              delta = 1e-6)
+  expect_equal(calibrated$sigma, 20, tolerance = 1e-6)
+  count <- dpm_calibrate(event, relation = "substitute", epsilon = found$epsilon + 1e-6, delta = 1e-6, find = "count")
+  expect_identical(count$count, 1L)
+  file <- tempfile()
+  writeLines(c(event, "# and so on"), file)
+  expect_identical(dpm_account(events = file, relation = "substitute", delta = 1e-6)$epsilon, found$epsilon)
+  expect_error(dpm_account("nothing:at=1", relation = "substitute", delta = 1e-6), class = "dpm_input_error")
+})
+
+test_that("runs are compared and converted", {
+  skip_without_program()
+  fit <- draw(COIN, list(y = rep(0:1, 50)))
+  same <- quiet(dpm_compare(fit, fit))
+  expect_identical(c(same$parameters[[1]]$mean_error, same$parameters[[1]]$sd_ratio), c(0, 1))
+  draws <- as.vector(fit$draws()[, , "a"])
+  wider <- tempfile(fileext = ".csv")
+  utils::write.csv(data.frame(a = 2 * draws + 1), wider, row.names = FALSE)
+  found <- quiet(dpm_compare(fit, wider))$parameters[[1]]
+  expect_equal(found$sd_ratio, 0.5)
+  expect_equal(found$mean_error, -(mean(draws) + 1) / sd(2 * draws))
+  csv <- quiet(dpm_convert(fit, "csv"))
+  expect_identical(csv, paste0(fit$directory, ".csv"))
+  table <- utils::read.csv(csv)
+  expect_equal(table$a, draws)
+  expect_error(quiet(dpm_convert(fit, "csv")), "overwrite", class = "dpm_error")
+  expect_identical(quiet(dpm_convert(fit, "csv", overwrite = TRUE)), csv)
+})
+
+test_that("a ledger goes on without its head", {
+  skip_without_program()
+  ledger <- dpm_ledger_create(tempfile(fileext = ".ledger"), epsilon = 1, delta = 1e-6)
+  unlink(paste0(ledger$path, ".head"))
+  expect_error(dpm_ledger_verify(ledger), class = "dpm_error")
+  expect_identical(dpm_ledger_adopt(ledger), ledger)
+  expect_match(dpm_ledger_verify(ledger), "holds")
+})
+
+test_that("runs are judged by records that were held out", {
+  skip_without_program()
+  data <- list(y = rep(0:1, 200))
+  fit <- draw(COIN, data, hold_out = 0.5)
+  scores <- quiet(dpm_score(fit, data, epsilon = 5, delta = 1e-6, insecure_noise_seed = 1))
+  expect_equal(scores$log_predictive_density$mean, log(0.5), tolerance = 0.3)
+  expect_error(quiet(dpm_score(fit, data, epsilon = 1e-3, delta = 1e-6)), "drown", class = "dpm_input_error")
+  expect_error(quiet(dpm_score(draw(COIN, data), data, epsilon = 1)), "learnt from", class = "dpm_input_error")
+})
