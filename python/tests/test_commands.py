@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 from conftest import BERNOULLI, TABLE, WELLS
 
