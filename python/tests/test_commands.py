@@ -2,7 +2,7 @@
 
 import json
 
-import polars as pl
+import polars
 import pytest
 from conftest import BERNOULLI, TABLE, WELLS
 
@@ -133,7 +133,7 @@ def test_magic():
 @pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
 def test_runs_are_judged_by_records_that_were_held_out():
     fits = [dpm.sample(WELLS, TABLE, hold_out=0.3, num_samples=50, chains=2, **SEEDED) for _ in range(2)]
-    rows = pl.read_csv(TABLE)
+    rows = polars.read_csv(TABLE)
     score = {"epsilon": 2, "delta": 1e-6, "insecure_noise_seed": 1}
     found = dpm.score(fits[0], TABLE, against=[fits[1]], **score)
     assert found["differences"][0]["log_predictive_density"]["mean"] == pytest.approx(0, abs=0.01)
