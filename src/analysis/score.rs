@@ -33,7 +33,7 @@ const TAIL: f64 = 0.002;
 const ROOM: f64 = 1.5;
 /// The noise of a mean, as a share of half the distance between its bounds, from which on it says
 /// nothing.
-const DROWNED: f64 = 0.25;
+const DROWNED: f64 = 0.1;
 /// The standard normal's 95% quantile.
 const Z_95: f64 = 1.6448536269514722;
 
@@ -62,6 +62,8 @@ pub(crate) struct Estimate {
     pub sampling_sd: f64,
     /// Standard deviation of the noise of privacy.
     pub noise_sd: f64,
+    /// What it lies between in any case.
+    within: [f64; 2],
 }
 
 /// The scores of runs.
@@ -165,7 +167,6 @@ impl Predictor {
 }
 
 /// Bounds for the scores of runs, from records that are made up at the draws: nothing private.
-/// `units`: whether a record is a unit of several rows.
 ///
 /// # Errors
 ///
@@ -173,7 +174,7 @@ impl Predictor {
 pub(crate) fn bounds_of(
     runs: &[Predictor],
     public: &[Option<PublicSample>],
-    units: bool,
+    promise: &Promise,
     seed: u64,
 ) -> Result<ScoreBounds, Error> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -208,7 +209,7 @@ pub(crate) fn bounds_of(
             upper: widest,
         });
     }
-    let is_binary = !units && is_binary(first.model());
+    let is_binary = promise.unit.is_none() && is_binary(first.model());
     Ok(ScoreBounds {
         density: match is_binary {
             true => Bounds {
@@ -219,6 +220,7 @@ pub(crate) fn bounds_of(
         },
         differences,
         is_binary,
+        records: promise.records,
     })
 }
 
@@ -384,7 +386,7 @@ impl ScorePlan {
         let sigma = self.scale.sigma();
         let most = n.map_or(f64::INFINITY, |n| n as f64);
         let count = sums.count.min(most).max(1.0);
-        let noise_of_count = ScoreBounds::noise_of_count() * sigma;
+        let noise_of_count = self.bounds.noise_of_count() * sigma;
         // The mean of places whose count is noisy too.
         let noise_at = |place: f64| sigma.hypot(place * noise_of_count) / count;
         let estimate = |moments: &Moments| {
@@ -397,6 +399,7 @@ impl ScorePlan {
                 mean: moments.bounds.middle() + half_width * place.clamp(-1.0, 1.0),
                 sampling_sd: half_width * (variance / count).sqrt(),
                 noise_sd: half_width * noise_at(place),
+                within: [moments.bounds.lower, moments.bounds.upper],
             }
         };
         let share = |sum: f64| {
@@ -407,12 +410,13 @@ impl ScorePlan {
                 sampling_sd: (share.max(1.0 / count) * (1.0 - share).max(1.0 / count) / count)
                     .sqrt(),
                 noise_sd: noise_at(share - 0.5),
+                within: [0.0, 1.0],
             }
         };
         Scores {
             records: count,
             clipped: sums.clipped.map(|sum| (sum / count).clamp(0.0, 1.0)),
-            noise_of_clipped: noise_of_count / count,
+            noise_of_clipped: ScoreBounds::noise_of_clipped() * sigma / count,
             density: estimate(&sums.density),
             differences: sums.differences.iter().map(estimate).collect(),
             guesses: sums.guesses.map(|sums| sums.map(share)),
@@ -428,7 +432,8 @@ impl Estimate {
 
     /// The interval of 90%.
     pub fn interval(&self) -> [f64; 2] {
-        [-1.0, 1.0].map(|side| self.mean + side * Z_95 * self.sd())
+        let [least, most] = self.within;
+        [-1.0, 1.0].map(|side| (self.mean + side * Z_95 * self.sd()).clamp(least, most))
     }
 }
 
@@ -472,7 +477,7 @@ mod tests {
         const TABLES: u64 = 300;
         const N: usize = 400;
         let runs = [predictor(&[-0.1, 0.0, 0.1]), predictor(&[0.5])];
-        let bounds = bounds_of(&runs, &[None, None], false, 1).unwrap();
+        let bounds = bounds_of(&runs, &[None, None], &promise(1.0, N as u64), 1).unwrap();
         let plan = ScorePlan::new(bounds.clone(), &promise(1.0, N as u64)).unwrap();
         assert!(
             plan.epsilon <= 1.0 && plan.epsilon > 0.999,
@@ -528,7 +533,7 @@ mod tests {
     #[test]
     fn scores_that_the_noise_would_drown_are_refused() {
         let runs = [predictor(&[0.0])];
-        let bounds = bounds_of(&runs, &[None], false, 1).unwrap();
+        let bounds = bounds_of(&runs, &[None], &promise(1.0, 100), 1).unwrap();
         let error = ScorePlan::new(bounds.clone(), &promise(0.01, 100)).unwrap_err();
         let said = error.to_string();
         assert!(
@@ -542,7 +547,7 @@ mod tests {
     #[test]
     fn bounds_have_room_for_what_the_model_makes_up() {
         let run = predictor(&[0.0, 0.3]);
-        let bounds = bounds_of(std::slice::from_ref(&run), &[None], false, 1).unwrap();
+        let bounds = bounds_of(std::slice::from_ref(&run), &[None], &promise(1.0, 100), 1).unwrap();
         assert!(!bounds.is_binary && bounds.differences.is_empty());
         // The highest density, and that 3.5 standard deviations out.
         let highest = -0.5 * (2.0 * std::f64::consts::PI).ln();

@@ -140,7 +140,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     }
     if let Some(n) = promise.records {
         common.say(format!(
-            "{n} held-out records; log predictive densities are clipped to {:.2} .. {:.2}, and their mean gets noise of {} nats",
+            "{n} held-out records; log predictive densities are clipped to {:.2} .. {:.2}, and their mean gets noise of at least {} nats",
             plan.bounds.density.lower,
             plan.bounds.density.upper,
             figure(plan.noise_of_mean(n)),
@@ -275,7 +275,7 @@ impl Arguments {
             .iter()
             .map(sample)
             .collect::<Result<Vec<_>, _>>()?;
-        let mut bounds = bounds_of(predictors, &public, promise.unit.is_some(), self.seed)?;
+        let mut bounds = bounds_of(predictors, &public, promise, self.seed)?;
         if let Some([lower, upper]) = self.clip {
             (bounds.density.lower, bounds.density.upper) = (lower, upper);
         }

@@ -5,8 +5,8 @@
 //! and of public bounds. The vectors are no longer than [`ScoreBounds::length`], whatever the
 //! densities are.
 
-/// The weight of counts beside that of means: their noise enters a mean by the mean's distance from
-/// the middle of its bounds only.
+/// The weight of counts beside that of means. The noise of the number of records enters a mean by the
+/// mean's distance from the middle of its bounds only.
 const COUNT: f64 = 0.5;
 
 /// Between which numbers something is clipped.
@@ -40,6 +40,9 @@ pub struct ScoreBounds {
     pub differences: Vec<Bounds>,
     /// Whether a record is one outcome of two values, so that there are guesses to be counted.
     pub is_binary: bool,
+    /// The number of records, where it is public: then those are counted that lack a value, and not
+    /// all others.
+    pub records: Option<u64>,
 }
 
 /// A mean and a mean square, as shares of a half-width, and what was clipped.
@@ -70,20 +73,37 @@ impl ScoreBounds {
         5 + 2 * self.differences.len() + if self.is_binary { 2 } else { 0 }
     }
 
-    /// The length that no record's vector exceeds. A place u in its bounds adds u^2 + (u^2 - 1/2)^2
-    /// to the square, 5/4 at most; a guess and a Brier score less 1/2 add 1/4 each; a record is
-    /// counted once, and once more if it was clipped.
+    /// The length that no record's vector exceeds.
     pub fn length(&self) -> f64 {
-        let places = 1.25 * (1 + self.differences.len()) as f64;
-        let guesses = if self.is_binary { 0.5 } else { 0.0 };
-        (places + guesses + 2.0 * COUNT * COUNT).sqrt() * (1.0 + 1e-12)
+        let counted = match self.records {
+            // A record that lacks a value has no other entry.
+            Some(_) => 0.0,
+            None => COUNT,
+        };
+        self.length_of_scores().hypot(counted) * (1.0 + 1e-12)
     }
 
-    /// The vector of a record whose log predictive densities are these, one for each run.
-    pub(super) fn vector(&self, densities: &[f64], mut put: impl FnMut(usize, f64)) {
+    /// The same without the entry that counts records. A place u in its bounds adds
+    /// u^2 + (u^2 - 1/2)^2 to the square, 5/4 at most; a guess and a Brier score less 1/2 add 1/4
+    /// each, and a record that was clipped is counted once.
+    fn length_of_scores(&self) -> f64 {
+        let places = 1.25 * (1 + self.differences.len()) as f64;
+        let guesses = if self.is_binary { 0.5 } else { 0.0 };
+        (places + guesses + COUNT * COUNT).sqrt()
+    }
+
+    /// The vector of a record whose log predictive densities are these, one for each run; `None`: of
+    /// one that lacks a value.
+    pub(super) fn vector(&self, densities: Option<&[f64]>, mut put: impl FnMut(usize, f64)) {
+        let Some(densities) = densities else {
+            for k in 1..self.coordinates() {
+                put(k, 0.0);
+            }
+            return put(0, self.records.map_or(0.0, |_| self.length_of_scores()));
+        };
         let first = densities.first().copied().unwrap_or(f64::NAN);
         let flag = |is: bool| if is { COUNT } else { 0.0 };
-        put(0, COUNT);
+        put(0, self.records.map_or(COUNT, |_| 0.0));
         // NaN is below.
         put(1, flag(!(first >= self.density.lower)));
         put(2, flag(first > self.density.upper));
@@ -113,7 +133,10 @@ impl ScoreBounds {
     /// The sums of such vectors, named.
     pub fn named(&self, sums: &[f64]) -> ScoreSums {
         let at = |k: usize| sums.get(k).copied().unwrap_or(f64::NAN);
-        let count = at(0) / COUNT;
+        let count = match self.records {
+            Some(n) => n as f64 - at(0) / self.length_of_scores(),
+            None => at(0) / COUNT,
+        };
         let moments = |k: usize, bounds: Bounds| Moments {
             bounds,
             sum: at(k),
@@ -132,8 +155,16 @@ impl ScoreBounds {
         }
     }
 
-    /// The standard deviation of the noise of a count of records, over that of the sums.
-    pub fn noise_of_count() -> f64 {
+    /// The standard deviation of the noise of the number of records, over that of the sums.
+    pub fn noise_of_count(&self) -> f64 {
+        match self.records {
+            Some(_) => 1.0 / self.length_of_scores(),
+            None => 1.0 / COUNT,
+        }
+    }
+
+    /// The same of the numbers of records that were clipped.
+    pub fn noise_of_clipped() -> f64 {
         1.0 / COUNT
     }
 }
@@ -142,16 +173,17 @@ impl ScoreBounds {
 mod tests {
     use super::*;
 
-    fn bounds(is_binary: bool) -> ScoreBounds {
+    fn bounds(is_binary: bool, records: Option<u64>) -> ScoreBounds {
         let of = |lower, upper| Bounds { lower, upper };
         ScoreBounds {
             density: of(-4.0, 0.0),
             differences: vec![of(-1.0, 1.0), of(-0.5, 0.25)],
             is_binary,
+            records,
         }
     }
 
-    fn vector(bounds: &ScoreBounds, densities: &[f64]) -> Vec<f64> {
+    fn vector(bounds: &ScoreBounds, densities: Option<&[f64]>) -> Vec<f64> {
         let mut vector = vec![f64::NAN; bounds.coordinates()];
         bounds.vector(densities, |k, value| vector[k] = value);
         vector
@@ -175,17 +207,26 @@ mod tests {
             0.3,
             5.0,
         ];
-        for is_binary in [false, true] {
-            let bounds = bounds(is_binary);
+        for (is_binary, records) in [
+            (false, None),
+            (true, None),
+            (false, Some(9)),
+            (true, Some(9)),
+        ] {
+            let bounds = bounds(is_binary, records);
             let mut longest = 0.0f64;
+            let mut look = |densities: Option<&[f64]>| {
+                let vector = vector(&bounds, densities);
+                assert!(vector.iter().all(|x| x.is_finite()), "{densities:?}");
+                let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+                assert!(length <= bounds.length(), "{densities:?}");
+                longest = longest.max(length);
+            };
+            look(None);
             for a in values {
                 for b in values {
                     for c in values {
-                        let vector = vector(&bounds, &[a, b, c]);
-                        assert!(vector.iter().all(|x| x.is_finite()), "{a} {b} {c}");
-                        let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
-                        assert!(length <= bounds.length(), "{a} {b} {c}");
-                        longest = longest.max(length);
+                        look(Some(&[a, b, c]));
                     }
                 }
             }
@@ -198,20 +239,28 @@ mod tests {
 
     #[test]
     fn sums_are_named_as_they_were_put() {
-        let bounds = bounds(true);
         let records = [
             [-1.0, -1.5, -0.9],
             [-0.1, -0.2, -0.1],
             [-7.0, -7.5, -7.1],
             [0.5, 0.5, f64::NEG_INFINITY],
         ];
-        let mut sums = vec![0.0; bounds.coordinates()];
-        for record in &records {
-            for (sum, x) in sums.iter_mut().zip(vector(&bounds, record)) {
-                *sum += x;
+        for n in [None, Some(6)] {
+            let bounds = bounds(true, n);
+            let mut sums = vec![0.0; bounds.coordinates()];
+            // Two lack a value.
+            let lacking = [None, None];
+            let all = records.iter().map(|record| Some(&record[..]));
+            for record in all.chain(lacking) {
+                for (sum, x) in sums.iter_mut().zip(vector(&bounds, record)) {
+                    *sum += x;
+                }
             }
+            check(&bounds.named(&sums), &bounds);
         }
-        let named = bounds.named(&sums);
+    }
+
+    fn check(named: &ScoreSums, bounds: &ScoreBounds) {
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
         near(named.count, 4.0);
         near(named.clipped[0], 1.0);

@@ -59,22 +59,24 @@ fn score_sum(runs: &[Scored], bounds: &ScoreBounds, scale: &GradientScale) -> Ve
                 .log_predictive(&run.vault.density, run.draws)
         })
         .collect();
-    let n = densities.iter().map(Vec::len).min().unwrap_or(0);
+    // Units without a row that counts come last, and lack a value.
+    let n = runs[0].vault.n;
+    let density = |run: &Vec<f64>, i: usize| run.get(i).copied().unwrap_or(f64::NAN);
     let mut sum = vec![0; bounds.coordinates()];
     let mut memory = Memory::default();
     let mut vectors = vec![0.0; bounds.coordinates() * BLOCK];
+    let mut record = Vec::with_capacity(runs.len());
     for start in (0..n).step_by(BLOCK) {
-        let mut counts = [false; BLOCK];
         let rows = BLOCK.min(n - start);
-        for (i, counts) in counts[..rows].iter_mut().enumerate() {
-            let record: Vec<f64> = densities.iter().map(|of_run| of_run[start + i]).collect();
-            *counts = !record.iter().any(|density| density.is_nan());
-            if *counts {
-                bounds.vector(&record, |k, value| vectors[k * BLOCK + i] = value);
-            }
+        for i in 0..rows {
+            record.clear();
+            record.extend(densities.iter().map(|run| density(run, start + i)));
+            let lacks = record.iter().any(|density| density.is_nan());
+            let record = (!lacks).then_some(&record[..]);
+            bounds.vector(record, |k, value| vectors[k * BLOCK + i] = value);
         }
         let vectors = Gradients::whole(&vectors);
-        scale.add_clipped(vectors, &counts[..rows], &mut memory, &mut sum);
+        scale.add_clipped(vectors, &[true; BLOCK][..rows], &mut memory, &mut sum);
     }
     sum
 }

@@ -33,12 +33,13 @@ fn by_unit(source: &str, data: &[Vec<f64>], keys: &[usize]) -> Vault {
     Vault::new(density, rows).unwrap()
 }
 
-fn bounds(others: usize) -> ScoreBounds {
+fn bounds(others: usize, n: Option<u64>) -> ScoreBounds {
     let of = |lower, upper| Bounds { lower, upper };
     ScoreBounds {
         density: of(-3.0, 0.5),
         differences: vec![of(-1.0, 1.0); others],
         is_binary: others == 0,
+        records: n,
     }
 }
 
@@ -66,7 +67,9 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_scores() {
             }
             for factor in [1, 2] {
                 let others = pair % 2;
-                let bounds = bounds(others);
+                // Where it is public, and where it is not.
+                let known = (factor == 2 || pair % 3 == 0).then_some(n as u64);
+                let bounds = bounds(others, known);
                 let scale = GradientScale::new(bounds.length(), factor, 0.3).unwrap();
                 let seen: Vec<Vec<Vec<f64>>> =
                     (0..=others).map(|_| draws(&mut rng, &density, 3)).collect();
