@@ -223,7 +223,10 @@ pub use diagnostics::{Diagnosis, Summary};
 pub use model::{Constants, ConstantsError, Model, ModelFileError, SourceError};
 pub use output::stan_csv::StanCsv;
 pub use output::{ConvertError, Draws, Run, RunError, UnfinishedError};
-pub use privacy::{LoadError, OnBadRows, PrivateColumn, PrivateData, Spilling, Vault};
+pub use privacy::{
+    LoadError, OnBadRows, Portion, PrivateColumn, PrivateData, Spilling, Split, SplitError, Subset,
+    Vault,
+};
 pub use sampler::{
     Chain, Clip, Draw, MetricForm, Phase, Plan, PlanError, SampleError, Setting, Settings,
 };

@@ -30,6 +30,7 @@ mod privacy {
     pub mod load;
     pub mod rows;
     pub mod share;
+    pub mod split;
     pub mod store;
 
     pub fn contents(rows: rows::Rows) -> (Vec<Vec<f64>>, Vec<bool>) {

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._commands import account, calibrate, check, convert, diagnose, generate, info, plan, resume, sample, tune
+from ._commands import account, calibrate, check, convert, diagnose, generate, info, plan, resume, sample, score, tune
 from ._errors import BudgetExceeded, Diagnostic, DpmError, DpmWarning, InputError, Interrupted, ModelError
 from ._fit import Fit, Report, Verdict, compare
 from ._ledger import Ledger
@@ -50,6 +50,7 @@ __all__ = [
     "program",
     "resume",
     "sample",
+    "score",
     "tune",
 ]
 

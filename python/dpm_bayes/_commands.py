@@ -316,6 +316,55 @@ def generate(
     return _shaped(list(enumerate(header)), np.stack([rows for _, rows in tables]))
 
 
+def score(
+    run: Fit | StrPath,
+    data: Any,
+    epsilon: float,
+    *,
+    against: Sequence[Fit | StrPath] = (),
+    delta: float | None = None,
+    ledger: Ledger | StrPath | None = None,
+    unit: str | None = None,
+    **flags: Any,
+) -> Answer:
+    """How well runs predict records that they did not learn from: `dpm score`.
+
+    Parameters
+    ----------
+    run : Fit or path
+        A run that was sampled with `hold_out`.
+    data : table or path
+        The table that it was sampled from, in the same order: see `sample`.
+    epsilon, delta : float
+        Privacy budget of the scores.
+    against : list of Fit or path
+        Other runs, to be compared on the same records; `data` is a path then.
+    ledger : Ledger or path
+        The scores are charged to it, or refused.
+    unit : str
+        As the run was sampled with.
+    **flags
+        Any other flag of `dpm score`, such as `clip="-8,0"`.
+
+    Raises
+    ------
+    InputError
+        If the run has learnt from these records, or the noise would drown the score.
+    BudgetExceeded
+        If the ledger does not allow it. Nothing was released.
+    """
+    table = source_of(data, lambda: model_of(Path(run) / "model.dpm")._used())
+    del data
+    others = [f"--against={Path(other)}" for other in against]
+    given = _program.arguments(dict(epsilon=epsilon, delta=delta, ledger=ledger, unit=unit, **flags))
+    argv = [*given, *others, "--", os.fspath(run), *table.paths]
+    done = _program.run(["score", "--quiet", "--color=never", "--format=json", *argv], table)
+    if done.code or done.interrupted:
+        raise _program.failure(done, ledger=ledger)
+    _program.warn(done.err)
+    return Answer(json.loads(done.out))
+
+
 def diagnose(run: Fit | StrPath) -> Answer:
     """Whether a run has converged, and what is wrong with it: `dpm diagnose`."""
     return Fit(os.fspath(run)).diagnose()

@@ -2,6 +2,7 @@
 
 import json
 
+import polars
 import pytest
 from conftest import BERNOULLI, TABLE, WELLS
 
@@ -127,3 +128,22 @@ def test_magic():
     assert "worse" not in shell.user_ns
     with pytest.raises(dpm.InputError, match="expects the name"):
         shell.run_cell_magic("dpm", "", BERNOULLI)
+
+
+@pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
+def test_runs_are_judged_by_records_that_were_held_out():
+    fits = [dpm.sample(WELLS, TABLE, hold_out=0.3, num_samples=50, chains=2, **SEEDED) for _ in range(2)]
+    rows = polars.read_csv(TABLE)
+    score = {"epsilon": 2, "delta": 1e-6, "insecure_noise_seed": 1}
+    found = dpm.score(fits[0], TABLE, against=[fits[1]], **score)
+    assert found["differences"][0]["log_predictive_density"]["mean"] == pytest.approx(0, abs=0.01)
+    low, high = found["log_predictive_density"]["interval_90"]
+    assert -0.8 < low < high < -0.5
+    assert found["hold_out"]["held_out"] == 0.3
+    # A table through a pipe is the same table.
+    alone = dpm.score(fits[0], TABLE, **score)
+    assert dpm.score(fits[0], rows, **score)["brier_score"] == alone["brier_score"]
+    with pytest.raises(dpm.InputError, match="drown"):
+        dpm.score(fits[0], TABLE, epsilon=0.001, delta=1e-6)
+    with pytest.raises(dpm.InputError, match="learnt from all records"):
+        dpm.score(dpm.sample(WELLS, TABLE, num_samples=20, chains=1, **SEEDED), TABLE, epsilon=1)

@@ -139,6 +139,20 @@ dpm_calibrate <- function(event = NULL, relation, epsilon, delta, ...) {
   answer("calibrate", flags = list(event = event, relation = relation, epsilon = epsilon, delta = delta, ...))
 }
 
+dpm_score <- function(run, data, epsilon, against = NULL, delta = NULL, ledger = NULL, unit = NULL, ...) {
+  table <- source_of(data)
+  flags <- as_arguments(list(epsilon = epsilon, delta = delta, ledger = ledger, unit = unit, ...))
+  others <- if (!is.null(against)) paste0("--against=", vapply(as_runs(against), path_of, ""))
+  arguments <- c("score", "--quiet", "--color=never", "--format=json", flags, others, "--", path_of(run), table$paths)
+  done <- run(arguments, table$feed)
+  if (done$code != 0 || done$interrupted) stop(failure(done, omitted = table$omitted))
+  warn(done$err)
+  structure(read_json(done$out), class = "dpm_answer")
+}
+
+# A fit is a list too.
+as_runs <- function(runs) if (is.list(runs) && !inherits(runs, "dpm_fit")) runs else list(runs)
+
 dpm_compare <- function(run, reference) answer("compare", path_of(run), path_of(reference))
 
 dpm_convert <- function(run, to, out = NULL, ...) {

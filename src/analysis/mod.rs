@@ -20,8 +20,9 @@ mod request;
 mod run;
 mod saved;
 mod sbc;
-mod tables;
+mod score;
 mod synthetic;
+mod tables;
 mod without_privacy;
 
 pub use error::Error;
@@ -40,8 +41,9 @@ pub use request::{Analysis, Progress};
 pub(crate) use run::{Charge, Job, Ran, Watch, run};
 pub(crate) use saved::SavedRun;
 pub(crate) use sbc::{Calibrated, Sbc};
-pub use tables::{Table, Tables};
+pub(crate) use score::{Estimate, Predictor, ScorePlan, Scores, bounds_of};
 pub(crate) use synthetic::{About, Synthesis};
+pub use tables::{Table, Tables};
 pub(crate) use without_privacy::OpenJob;
 
 #[cfg(test)]

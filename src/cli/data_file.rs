@@ -10,7 +10,7 @@ use super::headings;
 use crate::model::RecordColumn;
 use crate::privacy::ranks::Share;
 use crate::privacy::{
-    NotPrivate, OnBadRows, Reading, Rows, Spilling, Survey, read_files, survey_files,
+    NotPrivate, OnBadRows, Portion, Reading, Rows, Spilling, Survey, read_files, survey_files,
 };
 use crate::syntax::did_you_mean;
 
@@ -43,6 +43,14 @@ impl From<BadRows> for OnBadRows {
 
 /// The help of every argument for data.
 pub(super) const DATA: &str = "The data: CSV with a header line (may be compressed with gzip or zstd), Parquet or Arrow IPC; several files, a folder of them, a pattern in quotes, or - for standard input";
+
+/// Which of the records are loaded: all, unless something is given.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Loaded<'a> {
+    /// Of several ranks, this one's share of the files.
+    pub share: Option<Share>,
+    pub portion: Option<&'a Portion>,
+}
 
 /// How to read the data.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
@@ -111,19 +119,19 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 impl DataSettings {
-    /// The rows, those of a unit together where `--unit` is given; of several ranks, those in this
-    /// one's share of the files.
+    /// The rows, those of a unit together where `--unit` is given.
     pub fn load(
         &self,
         paths: &[PathBuf],
         columns: &[RecordColumn],
-        share: Option<Share>,
+        part: Loaded,
     ) -> Result<Rows, Failure> {
         let renames = renames(&self.columns, columns)?;
         let spilling = self.spilling();
         let reading = Reading {
             spilling: Some(&spilling),
-            share,
+            share: part.share,
+            portion: part.portion,
             ..self.reading(&renames)
         };
         read_files(paths, columns, &reading).map_err(Failure::input)
@@ -150,6 +158,7 @@ impl DataSettings {
             multiline: self.multiline_records,
             spilling: None,
             share: None,
+            portion: None,
         }
     }
 

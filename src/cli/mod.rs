@@ -35,6 +35,7 @@ mod report;
 mod run_settings;
 mod sample;
 mod sbc;
+mod score;
 mod simulate;
 mod summary;
 mod synth;
@@ -183,6 +184,8 @@ enum Command {
     Diagnose(diagnose::Arguments),
     /// A run as one page: what was asked, what is promised, what the draws say
     Report(report::Arguments),
+    /// Judge runs by records that they did not learn from, under a budget
+    Score(Box<score::Arguments>),
     /// Hold a run's draws against reference draws
     Compare(compare::Arguments),
     /// Write a run's draws as Zarr, Parquet or one CSV
@@ -247,6 +250,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Summary(arguments) => summary::run(&arguments, common),
         Command::Diagnose(arguments) => diagnose::run(&arguments, common),
         Command::Report(arguments) => report::run(&arguments, common),
+        Command::Score(arguments) => score::run(&arguments, common),
         Command::Compare(arguments) => compare::run(&arguments, common),
         Command::Convert(arguments) => convert::run(&arguments, common),
         Command::Completions(arguments) => completions::run(&arguments),

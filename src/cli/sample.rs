@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::data_file::{DATA, DataSettings, published_name};
+use super::data_file::{DATA, DataSettings, Loaded, published_name};
 use super::diagnose;
 use super::failure::{Failure, place_advice};
 use super::headings;
@@ -28,7 +28,7 @@ use crate::diagnostics::Summary;
 use crate::model::Model;
 use crate::output::{RECORD, RunDirectory};
 use crate::privacy::ranks::{Follower, Leader, Share};
-use crate::privacy::{LoadError, NotPrivate, Vault};
+use crate::privacy::{LoadError, NotPrivate, Split, Vault};
 use crate::sampler::{ALGORITHMS, Algorithm, Observer, Plan};
 
 #[derive(Debug, clap::Args)]
@@ -81,6 +81,24 @@ pub(super) struct Arguments {
     init: String,
     #[command(flatten)]
     reading: DataSettings,
+    /// Leave out this share of the records (of units, where --unit is given), by which `dpm score` then judges the run: 0.2, say
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "SHARE",
+        help_heading = headings::DATA
+    )]
+    hold_out: Option<f64>,
+    /// Another name leaves out others; the runs that are to be compared need the same one
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "hold-out",
+        requires = "hold_out",
+        help_heading = headings::DATA,
+        hide_short_help = true
+    )]
+    split: String,
     /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
     #[arg(
         long,
@@ -161,7 +179,7 @@ fn flags_of(algorithm: &Algorithm) -> String {
 }
 
 /// The arguments that a resumed run has settled before.
-const SETTLED: [&str; 16] = [
+const SETTLED: [&str; 18] = [
     "model",
     "data",
     "constants",
@@ -173,6 +191,8 @@ const SETTLED: [&str; 16] = [
     "thin",
     "init",
     "DataSettings",
+    "hold_out",
+    "split",
     "seed",
     "insecure_noise_seed",
     "out",
@@ -190,6 +210,7 @@ struct Sources {
     ledger: Option<PathBuf>,
     init: String,
     reading: DataSettings,
+    split: Option<Split>,
     /// Without loss.
     delta: Option<[f64; 2]>,
     relation: Relation,
@@ -241,7 +262,12 @@ impl Sources {
 
     /// The records that `share` has, or all.
     fn load(&self, model: Model, share: Option<Share>) -> Result<Vault, Failure> {
-        let rows = self.reading.load(&self.data, &model.columns, share)?;
+        let portion = self.split.as_ref().map(Split::training);
+        let part = Loaded {
+            share,
+            portion: portion.as_ref(),
+        };
+        let rows = self.reading.load(&self.data, &model.columns, part)?;
         Vault::new(Density::new(model), rows).map_err(Failure::input)
     }
 
@@ -296,6 +322,7 @@ impl Arguments {
             ledger: self.ledger.clone(),
             init: self.init.clone(),
             reading: self.reading.clone(),
+            split: self.split()?,
             delta: self.settings.delta.map(Real::parts),
             relation: self.settings.relation.into(),
             threads: self.threads,
@@ -329,6 +356,22 @@ impl Arguments {
             },
             overwrite: self.overwrite,
         })
+    }
+
+    /// The division of the table, if records are held out.
+    fn split(&self) -> Result<Option<Split>, Failure> {
+        let Some(share) = self.hold_out else {
+            return Ok(None);
+        };
+        let relation = Relation::from(self.settings.relation);
+        if relation == Relation::AddRemove && self.reading.unit().is_none() {
+            return Err(Failure::input(
+                "under add-remove the place of a record depends on others, so records cannot be held out by it: give --unit, or --relation substitute",
+            ));
+        }
+        let split = Split::new(&self.split, share);
+        let wrong = |error| Failure::input(format!("--hold-out: {error}"));
+        Ok(Some(split.map_err(wrong)?))
     }
 
     fn check_usage(&self, algorithm: &Algorithm) -> Result<(), Failure> {
@@ -401,6 +444,11 @@ impl SampleCommand<'_> {
         let algorithm = self.analysis.sampler()?;
         let vault = match leader {
             None => sources.load(model, None)?,
+            Some(_) if sources.split.is_some() => {
+                return Err(Failure::input(
+                    "no rank knows the places of its records in the whole table, by which --hold-out divides it: start one process",
+                ));
+            }
             Some(_) if !algorithm.is_private() => {
                 return Err(Failure::input(format!(
                     "`{}` adds up numbers whose sum depends on how records are divided: start one process",
@@ -436,6 +484,7 @@ impl SampleCommand<'_> {
             "max_memory": sources.reading.max_memory,
             "spill_dir": sources.reading.spill_dir.as_ref().map(|p| p.display().to_string()),
             "no_spill": sources.reading.no_spill,
+            "hold_out": sources.split,
             "threads": sources.threads,
             "ledger": sources.ledger.as_ref().map(|p| p.display().to_string()),
         })

@@ -356,6 +356,15 @@ impl Model {
         Ok(model)
     }
 
+    /// The same model, whose likelihood has each record's terms without a parameter too: for densities
+    /// that are compared between models.
+    pub(crate) fn with_whole_likelihood(mut self) -> Model {
+        let parts = [self.likelihood, self.record_constant];
+        self.likelihood = self.graphs.sum(&parts);
+        self.record_constant = Scalar::number(0.0);
+        self
+    }
+
     /// Header names of all outputs in Stan's order (`beta.1`, `m.2.1`), each
     /// with the output and the storage position it comes from.
     #[doc(hidden)]

@@ -15,6 +15,7 @@ use super::load::{
 };
 use super::rows::Rows;
 use super::share::Share;
+use super::split::Portion;
 use super::store::Spilling;
 use super::vault::Vault;
 use crate::density::Density;
@@ -50,6 +51,7 @@ pub struct PrivateData {
     multiline: bool,
     spilling: Option<Spilling>,
     share: Option<Share>,
+    portion: Option<Portion>,
 }
 
 enum Source {
@@ -167,6 +169,7 @@ impl PrivateData {
             multiline: false,
             spilling: None,
             share: None,
+            portion: None,
         }
     }
 
@@ -227,6 +230,17 @@ impl PrivateData {
         self
     }
 
+    /// Reads only this part of the records, as if there were no others: [`Split::training`] for a run,
+    /// [`Split::rest`] to score it.
+    ///
+    /// [`Split::training`]: crate::Split::training
+    /// [`Split::rest`]: crate::Split::rest
+    #[must_use]
+    pub fn portion(mut self, portion: Portion) -> PrivateData {
+        self.portion = Some(portion);
+        self
+    }
+
     /// Reads one rank's share of the files, or holds its columns.
     #[cfg(test)]
     pub(super) fn share(mut self, share: Share) -> PrivateData {
@@ -259,6 +273,7 @@ impl PrivateData {
             multiline: self.multiline,
             spilling: self.spilling.as_ref(),
             share: self.share,
+            portion: self.portion.as_ref(),
         };
         match &self.source {
             Source::Memory(given) => read_batches(batches(given), columns, &reading),

@@ -37,6 +37,7 @@ pub use survey::{ColumnSurvey, Places, Survey, survey_files};
 
 use super::rows::{BadCell, Domain, Rows, RowsBuilder};
 use super::share::{Compared, Share};
+use super::split::Portion;
 use super::store::Spilling;
 use crate::model::RecordColumn;
 use source::{Owners, Source};
@@ -76,6 +77,9 @@ pub struct Reading<'a> {
     pub spilling: Option<&'a Spilling>,
     /// Which of the files are read, where several ranks share them; all, unless it is given.
     pub share: Option<Share>,
+    /// The part of the records that is read, as if there were no others; all, unless it is given. Not
+    /// for one of several ranks, which do not know the places of their records in the whole table.
+    pub portion: Option<&'a Portion>,
 }
 
 /// Loads the record columns of a model from files: CSV, plain or compressed with gzip or zstd;
@@ -140,8 +144,16 @@ fn read(
     let mut rows = RowsBuilder::new(columns, reading.on_bad_rows, spilling);
     let mut owners = Owners::default();
     let mut keys = Vec::new();
-    while source.advance()? {
+    for place in 0.. {
+        if !source.advance()? {
+            break;
+        }
         source.check_end()?;
+        if let Some(portion) = reading.portion
+            && !portion.has(place, source.key().as_deref())
+        {
+            continue;
+        }
         let owner = source.owner(&mut owners);
         let bad = if let Some(expected) = source.expected_form() {
             Some((None, expected))

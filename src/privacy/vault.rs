@@ -2,12 +2,14 @@
 
 mod batch;
 mod charge;
+mod score;
 mod table;
 mod units;
 
 pub use charge::{Charge, ReleaseError};
 
 use charge::Mechanism;
+pub(crate) use score::{Scored, log_mean_exp};
 pub(in crate::privacy) use table::Table;
 
 use table::CompensatedSum;

@@ -62,7 +62,7 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
 }
 
 /// What the program alone knows: where it took things from.
-const ORIGIN: [&str; 12] = [
+const ORIGIN: [&str; 13] = [
     "model",
     "data",
     "constants",
@@ -73,6 +73,7 @@ const ORIGIN: [&str; 12] = [
     "max_memory",
     "spill_dir",
     "no_spill",
+    "hold_out",
     "threads",
     "ledger",
 ];

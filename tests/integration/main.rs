@@ -35,6 +35,7 @@ mod reference_docs;
 mod report;
 #[cfg(unix)]
 mod resume;
+mod score;
 mod sensitivity;
 mod simulated;
 mod stan_mistakes;

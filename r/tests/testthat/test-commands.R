@@ -78,3 +78,13 @@ test_that("a ledger goes on without its head", {
   expect_identical(dpm_ledger_adopt(ledger), ledger)
   expect_match(dpm_ledger_verify(ledger), "holds")
 })
+
+test_that("runs are judged by records that were held out", {
+  skip_without_program()
+  data <- list(y = rep(0:1, 200))
+  fit <- draw(COIN, data, hold_out = 0.5)
+  scores <- quiet(dpm_score(fit, data, epsilon = 5, delta = 1e-6, insecure_noise_seed = 1))
+  expect_equal(scores$log_predictive_density$mean, log(0.5), tolerance = 0.3)
+  expect_error(quiet(dpm_score(fit, data, epsilon = 1e-3, delta = 1e-6)), "drown", class = "dpm_input_error")
+  expect_error(quiet(dpm_score(draw(COIN, data), data, epsilon = 1)), "learnt from", class = "dpm_input_error")
+})

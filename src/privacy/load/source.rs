@@ -371,6 +371,11 @@ impl<'a> Source<'a> {
         Some(key.map(|key| owners.number(&key)))
     }
 
+    /// The key of that unit.
+    pub fn key(&self) -> Option<Vec<u8>> {
+        Some(self.value(self.unit?).key()?.into())
+    }
+
     pub fn origin(&self) -> &Origin {
         &self.part.origin
     }

@@ -990,3 +990,58 @@ fn one_line_changes_at_most_one_record() {
     }
     assert!(stopped > 1000, "{stopped}");
 }
+
+// Wrong here: a division that depends on what records hold, so that changing one changes both parts,
+// or moves others from one to the other.
+#[test]
+fn neighbouring_tables_are_divided_alike() {
+    use crate::privacy::split::Split;
+
+    const ROWS: usize = 60;
+    let split = Split::new("a", 0.3).unwrap();
+    let text = |dist: &[String]| {
+        let row = |(i, dist): (usize, &String)| format!("u{},0,{dist}\n", i / 2);
+        let rows: String = dist.iter().enumerate().map(row).collect();
+        format!("id,y,dist\n{rows}")
+    };
+    // The values in each part, in order; those of units sorted, since units are in no order.
+    let parts = |dist: &[String], unit: Option<&str>| -> [Vec<f64>; 2] {
+        let file = table("data.csv", text(dist));
+        [split.training(), split.rest()].map(|portion| {
+            let reading = Reading {
+                on_bad_rows: OnBadRows::Skip,
+                unit,
+                portion: Some(&portion),
+                ..Reading::default()
+            };
+            let rows = read_csv(&file.path, &columns(), &reading).unwrap();
+            assert!(unit.is_none() || rows.n() * 2 >= rows.columns()[1].len());
+            rows.columns()[1].clone()
+        })
+    };
+    let own: Vec<String> = (0..ROWS).map(|i| format!("{}", i as f64 / 10.0)).collect();
+    for unit in [None, Some("id")] {
+        let before = parts(&own, unit);
+        let mut all = before.concat();
+        all.sort_by(f64::total_cmp);
+        assert_eq!(all, (0..ROWS).map(|i| i as f64 / 10.0).collect::<Vec<_>>());
+        for changed in (0..ROWS).step_by(7) {
+            let mut other = own.clone();
+            other[changed] = "9.5".to_owned();
+            let after = parts(&other, unit);
+            let differ: Vec<usize> = (0..2).filter(|&k| before[k] != after[k]).collect();
+            assert_eq!(differ.len(), 1, "{changed}");
+            let [a, b] = [&before, &after].map(|parts| &parts[differ[0]]);
+            assert_eq!(a.len(), b.len());
+            assert_eq!(b.iter().filter(|x| !a.contains(x)).count(), 1);
+            assert_eq!(a.iter().filter(|x| !b.contains(x)).count(), 1);
+        }
+        // The rows of a unit stay together.
+        if unit.is_some() {
+            for pair in 0..ROWS / 2 {
+                let has = |x: usize| before[0].contains(&(x as f64 / 10.0));
+                assert_eq!(has(2 * pair), has(2 * pair + 1), "{pair}");
+            }
+        }
+    }
+}

@@ -64,7 +64,7 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
-        let noise = self.charged_noise(look, scale, subsampling, charge, rng)?;
+        let noise = self.charged_noise(look.coordinates(), scale, subsampling, charge, rng)?;
         let batch = self.batch(subsampling, rng);
         let sum = self.ask(
             &Question::Vectors {
@@ -95,7 +95,8 @@ impl Vault {
     ) -> Result<Noisy<Vec<f64>>, ReleaseError> {
         let mut noise = vec![0; look.coordinates()];
         for _ in 0..times.get() {
-            let one = self.charged_noise(look, scale, Subsampling::All, charge, rng)?;
+            let one =
+                self.charged_noise(look.coordinates(), scale, Subsampling::All, charge, rng)?;
             for (sum, k) in noise.iter_mut().zip(one) {
                 *sum += k;
             }
@@ -121,16 +122,15 @@ impl Vault {
         sum.iter().map(|&units| scale.real(units)).collect()
     }
 
-    /// Charges a release and draws its noise, in lattice units.
-    fn charged_noise(
+    /// Charges a release of so many coordinates and draws its noise, in lattice units.
+    pub(super) fn charged_noise(
         &self,
-        look: &Look,
+        coordinates: usize,
         scale: &GradientScale,
         subsampling: Subsampling,
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Vec<i128>, ReleaseError> {
-        let coordinates = look.coordinates();
         charge.take(&Mechanism {
             factor: scale.sensitivity_factor(),
             sensitivity: scale.sensitivity(),
@@ -148,7 +148,7 @@ impl Vault {
     }
 
     /// The average of this many releases of a sum, each with its own noise.
-    fn released(
+    pub(super) fn released(
         &self,
         sum: &[i128],
         times: u64,

@@ -1,0 +1,560 @@
+//! How well runs predict records that they did not learn from: released once, charged first.
+//!
+//! The score of a run is the mean over held-out records of the logarithm of the predictive density,
+//! which is the mean over draws of the record's likelihood (Vehtari, Gelman and Gabry 2017), clipped
+//! to public bounds. Bounds come from records that are made up at the draws, so nothing of them is
+//! private.
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::error::Error;
+use super::initial::unconstrained_point;
+use super::prepare::Promise;
+use super::run::settle;
+use crate::accounting::{
+    Accountant, Event, Gaussian, Lattice, Meter, Query, Quote, Request, Session, smallest_scale,
+};
+use crate::density::{Density, PublicSample, Simulator};
+use crate::model::Model;
+use crate::output::{Run, RunLedger};
+use crate::privacy::{
+    Bounds, Charge, GradientScale, Moments, NotPrivate, PrivateRng, Rows, ScoreBounds, Scored,
+    Vault, log_mean_exp,
+};
+use crate::sampler::{PlanError, SampleError};
+
+/// Records that are made up at each of so many draws, for bounds.
+const MADE_UP: usize = 100;
+const POINTS: usize = 20;
+/// The shares of made-up records beyond which their densities are left out, and how much further
+/// than these from the middle one bounds are: real records are less like the model.
+const TAIL: f64 = 0.002;
+const ROOM: f64 = 1.5;
+/// The noise of a mean, as a share of half the distance between its bounds, from which on it says
+/// nothing.
+const DROWNED: f64 = 0.1;
+/// The standard normal's 95% quantile.
+const Z_95: f64 = 1.6448536269514722;
+
+/// A run's model and draws.
+pub(crate) struct Predictor {
+    density: Density,
+    /// On the unconstrained scale.
+    draws: Vec<Vec<f64>>,
+}
+
+/// What is released, and its noise.
+#[derive(Debug)]
+pub(crate) struct ScorePlan {
+    pub bounds: ScoreBounds,
+    scale: GradientScale,
+    pub event: Event,
+    /// Upper bound on epsilon at the promise's delta.
+    pub epsilon: f64,
+}
+
+/// A mean over records and how far it may be off.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Estimate {
+    pub mean: f64,
+    /// Standard deviation of the mean over tables of as many records.
+    pub sampling_sd: f64,
+    /// Standard deviation of the noise of privacy.
+    pub noise_sd: f64,
+    /// What it lies between in any case.
+    within: [f64; 2],
+}
+
+/// The scores of runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Scores {
+    /// The number of records that count, with noise.
+    pub records: f64,
+    /// The shares of records that were clipped from below and from above.
+    pub clipped: [f64; 2],
+    /// Standard deviation of the noise of these shares.
+    pub noise_of_clipped: f64,
+    /// The log predictive density of a record under the first run, nats.
+    pub density: Estimate,
+    /// How much larger that of each other run is, nats.
+    pub differences: Vec<Estimate>,
+    /// Of outcomes of two values: the share that had a probability above 1/2, and the Brier score.
+    pub guesses: Option<[Estimate; 2]>,
+}
+
+impl Predictor {
+    /// At most `most` draws of a run, evenly spread over its chains.
+    ///
+    /// # Errors
+    ///
+    /// A draw that is no point of the model.
+    pub fn new(model: Model, run: &Run, most: usize) -> Result<Predictor, Error> {
+        let density = Density::new(model.with_whole_likelihood());
+        let all: Vec<&Vec<f64>> = run.draws().chains().iter().flatten().collect();
+        let count = all.len().min(most);
+        let draws = (0..count)
+            .map(|k| {
+                let values = all[k * all.len() / count].iter().copied();
+                let names = run.draws().names().iter().cloned();
+                let point = names.zip(values.map(Into::into)).collect();
+                let point = serde_json::Value::Object(point);
+                unconstrained_point(&density, &point).map_err(Error::InitialPoint)
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(Predictor { density, draws })
+    }
+
+    pub fn model(&self) -> &Model {
+        self.density.model()
+    }
+
+    /// The held-out records, as this run's model reads them.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for them.
+    pub fn vault(&self, rows: Rows) -> Result<Vault, Error> {
+        Ok(Vault::new(Density::new(self.model().clone()), rows)?)
+    }
+
+    fn interfaces(&self) -> Vec<Vec<f64>> {
+        let interface = |theta: &Vec<f64>| self.density.interface(theta).z;
+        self.draws.iter().map(interface).collect()
+    }
+
+    /// Raw columns of records that are made up at its draws.
+    fn make_up(&self, public: Option<&PublicSample>, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+        let simulator = Simulator::new(&self.density);
+        let points = self.draws.len().min(POINTS);
+        let mut columns = vec![Vec::new(); self.model().columns.len()];
+        for k in 0..points {
+            let theta = &self.draws[k * self.draws.len() / points];
+            let records = simulator.records(theta, MADE_UP, public, rng);
+            for (all, column) in columns.iter_mut().zip(records) {
+                all.extend(column);
+            }
+        }
+        columns
+    }
+
+    /// The log predictive densities of records, given by the columns that `of` declares.
+    fn densities(&self, of: &Model, raw: &[Vec<f64>]) -> Vec<f64> {
+        let n = raw.first().map_or(0, Vec::len);
+        let column = |name: &str| {
+            let place = of.columns.iter().position(|column| column.name == name);
+            place.map_or_else(|| vec![0.0; n], |place| raw[place].clone())
+        };
+        let own = self.model().columns.iter();
+        let raw: Vec<Vec<f64>> = own.map(|c| column(&c.name)).collect();
+        let (columns, _) = self.density.load_columns(&raw, n);
+        let of_draws: Vec<Vec<f64>> = (self.draws.iter())
+            .map(|theta| self.density.record_log_likelihoods(theta, &columns, n))
+            .collect();
+        (0..n)
+            .map(|i| log_mean_exp(of_draws.iter().map(|of_draw| of_draw[i])))
+            .collect()
+    }
+
+    /// Whether it reads no column that `other` lacks.
+    fn reads_what(&self, other: &Predictor) -> bool {
+        let names: Vec<&str> = (other.model().columns.iter())
+            .map(|column| column.name.as_str())
+            .collect();
+        let mut used = self.model().columns.iter().filter(|column| column.used);
+        used.all(|column| names.contains(&column.name.as_str()))
+    }
+}
+
+/// Bounds for the scores of runs, from records that are made up at the draws: nothing private.
+///
+/// # Errors
+///
+/// Runs whose predictive densities of made-up records are not finite.
+pub(crate) fn bounds_of(
+    runs: &[Predictor],
+    public: &[Option<PublicSample>],
+    promise: &Promise,
+    seed: u64,
+) -> Result<ScoreBounds, Error> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let first = &runs[0];
+    let made_up = first.make_up(public[0].as_ref(), &mut rng);
+    let of_first = first.densities(first.model(), &made_up);
+    let density = spread(&of_first)?;
+    let mut differences = Vec::new();
+    for (run, public) in runs.iter().zip(public).skip(1) {
+        let mut found = Vec::new();
+        // Made up by either, as far as the other can read it.
+        if run.reads_what(first) {
+            let densities = run.densities(first.model(), &made_up);
+            found.extend(densities.iter().zip(&of_first).map(|(b, a)| b - a));
+        }
+        if first.reads_what(run) {
+            let made_up = run.make_up(public.as_ref(), &mut rng);
+            let own = run.densities(run.model(), &made_up);
+            let of_first = first.densities(run.model(), &made_up);
+            found.extend(own.iter().zip(of_first).map(|(b, a)| b - a));
+        }
+        let widest = match found.is_empty() {
+            true => density.half_width(),
+            false => {
+                let bounds = spread(&found)?;
+                bounds.lower.abs().max(bounds.upper.abs())
+            }
+        };
+        let widest = widest.max(1e-3);
+        differences.push(Bounds {
+            lower: -widest,
+            upper: widest,
+        });
+    }
+    let is_binary = promise.unit.is_none() && is_binary(first.model());
+    Ok(ScoreBounds {
+        density: match is_binary {
+            true => Bounds {
+                upper: density.upper.min(0.0).max(density.lower / 2.0),
+                ..density
+            },
+            false => density,
+        },
+        differences,
+        is_binary,
+        records: promise.records,
+    })
+}
+
+/// Bounds that nearly all of these values are well within.
+fn spread(values: &[f64]) -> Result<Bounds, Error> {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    if sorted.len() < 10 {
+        return Err(Error::Settings(
+            "records that are made up at the draws have no finite predictive densities, so that there are no bounds: give `clip`".into(),
+        ));
+    }
+    let at = |share: f64| sorted[(share * (sorted.len() - 1) as f64).round() as usize];
+    let (middle, room) = (at(0.5), |x: f64, middle: f64| middle + ROOM * (x - middle));
+    let (lower, upper) = (room(at(TAIL), middle), room(at(1.0 - TAIL), middle));
+    let least = 1e-3 * middle.abs().max(1.0);
+    Ok(Bounds {
+        lower: lower.min(middle - least),
+        upper: upper.max(middle + least),
+    })
+}
+
+/// Whether a record has one outcome, of two values.
+fn is_binary(model: &Model) -> bool {
+    match model.outcomes.as_slice() {
+        [outcome] => {
+            let column = &model.columns[outcome.column];
+            column.is_int
+                && (column.upper.zip(column.lower)).is_some_and(|(high, low)| high - low == 1.0)
+        }
+        _ => false,
+    }
+}
+
+impl ScorePlan {
+    /// The noise that the promise asks for.
+    ///
+    /// # Errors
+    ///
+    /// A budget that no noise keeps, or whose noise drowns every score.
+    pub fn new(bounds: ScoreBounds, promise: &Promise) -> Result<ScorePlan, Error> {
+        let factor = promise.relation.factor();
+        let made = |tau: f64| -> Result<(GradientScale, Event), PlanError> {
+            let scale = GradientScale::new(bounds.length(), factor, tau)?;
+            let lattice = Lattice::new(scale.lattice_ratio(), bounds.coordinates() as u64)?;
+            let release =
+                Gaussian::of_clip("score", scale.clip(), promise.relation, scale.sigma())?;
+            Ok((scale, Event::Gaussian(release.on_lattice(lattice))))
+        };
+        let query = Query::Epsilon {
+            delta: promise.delta,
+        };
+        let epsilon = |event: &Event| -> Result<f64, PlanError> {
+            let events = std::slice::from_ref(event);
+            match Accountant::Gaussian.account(events, promise.relation, query) {
+                Ok(guarantee) => Ok(guarantee.epsilon),
+                Err(error) if error.is_lack_of_noise() => Ok(f64::INFINITY),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let target = promise.epsilon.to_f64_down();
+        let tau = smallest_scale(1.0, target, 1e-9, |tau| epsilon(&made(tau)?.1))?;
+        let (scale, event) = made(tau)?;
+        let plan = ScorePlan {
+            epsilon: epsilon(&event)?,
+            bounds,
+            scale,
+            event,
+        };
+        if let Some(n) = promise.records {
+            let noise = plan.scale.sigma() / n.max(1) as f64;
+            if noise > DROWNED {
+                return Err(Error::Settings(format!(
+                    "the noise would drown the score: a mean over {n} records would have noise of {:.2} nats between bounds that are {:.2} nats apart. It takes about {:.0} records, or `epsilon` {:.2}",
+                    noise * plan.bounds.density.half_width(),
+                    2.0 * plan.bounds.density.half_width(),
+                    (n as f64 * noise / DROWNED).ceil(),
+                    target * noise / DROWNED,
+                )));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Standard deviation of the noise of the mean log predictive density of `n` records, nats.
+    pub fn noise_of_mean(&self, n: u64) -> f64 {
+        self.bounds.density.half_width() * self.scale.sigma() / n.max(1) as f64
+    }
+
+    /// The request to a session.
+    fn request<'a>(&'a self, name: &'a str, promise: &'a Promise) -> Request<'a> {
+        Request {
+            run: name,
+            events: std::slice::from_ref(&self.event),
+            relation: promise.relation,
+            unit: promise.unit_name(),
+        }
+    }
+
+    /// What it would cost a session now; nothing is charged.
+    ///
+    /// # Errors
+    ///
+    /// A ledger of another unit or relation.
+    pub fn quote(&self, session: &Session, name: &str, promise: &Promise) -> Result<Quote, Error> {
+        Ok(session.quote(&self.request(name, promise))?)
+    }
+
+    /// Charges the session, where there is one, and releases the scores. `noise_seed` makes noise
+    /// that protects nothing, for tests.
+    ///
+    /// # Errors
+    ///
+    /// A budget that refuses; rows that are lost.
+    pub fn release(
+        &self,
+        (runs, vaults): (&[Predictor], &[Vault]),
+        name: &str,
+        promise: &Promise,
+        session: Option<&Session>,
+        noise_seed: Option<u64>,
+    ) -> Result<(Scores, Option<RunLedger>), Error> {
+        let mut rng = match noise_seed {
+            None => PrivateRng::from_os().map_err(SampleError::from)?,
+            Some(seed) => PrivateRng::insecure(seed, NotPrivate::acknowledged()),
+        };
+        let request = self.request(name, promise);
+        let reservation = session
+            .map(|session| session.reserve(&request))
+            .transpose()?;
+        let mut ledger = match (
+            session.map(Session::path).transpose()?.flatten(),
+            &reservation,
+        ) {
+            (Some(path), Some(reservation)) => Some(RunLedger::new(&path, reservation)),
+            _ => None,
+        };
+        let own;
+        let meter = match &reservation {
+            Some(reservation) => reservation.meter(),
+            None => {
+                own = Meter::new(vec![self.event.clone()]);
+                &own
+            }
+        };
+        let interfaces: Vec<Vec<Vec<f64>>> = runs.iter().map(Predictor::interfaces).collect();
+        let runs: Vec<Scored> = (vaults.iter().zip(&interfaces))
+            .map(|(vault, draws)| Scored { vault, draws })
+            .collect();
+        let charge = Charge { meter, line: 0 };
+        let released = Vault::noisy_scores(&runs, &self.bounds, &self.scale, charge, &mut rng);
+        if let Some(reservation) = reservation {
+            // What it could not take down changes no charge.
+            let _ = settle(reservation, released.is_ok(), ledger.as_mut());
+        }
+        let sums = released.map_err(SampleError::from)?.into_inner();
+        Ok((self.scores(&sums, promise.records), ledger))
+    }
+
+    /// What the noisy sums say.
+    fn scores(&self, sums: &[f64], n: Option<u64>) -> Scores {
+        let sums = self.bounds.named(sums);
+        let sigma = self.scale.sigma();
+        let most = n.map_or(f64::INFINITY, |n| n as f64);
+        let count = sums.count.min(most).max(1.0);
+        let noise_of_count = self.bounds.noise_of_count() * sigma;
+        // The mean of places whose count is noisy too.
+        let noise_at = |place: f64| sigma.hypot(place * noise_of_count) / count;
+        let estimate = |moments: &Moments| {
+            let place = moments.sum / count;
+            let variance = (moments.sum_of_squares / count - place * place).clamp(0.0, 1.0);
+            // The variance is noisy too, and rather taken too large.
+            let variance = (variance + noise_at(1.0)).min(1.0);
+            let half_width = moments.bounds.half_width();
+            Estimate {
+                mean: moments.bounds.middle() + half_width * place.clamp(-1.0, 1.0),
+                sampling_sd: half_width * (variance / count).sqrt(),
+                noise_sd: half_width * noise_at(place),
+                within: [moments.bounds.lower, moments.bounds.upper],
+            }
+        };
+        let share = |sum: f64| {
+            let share = (sum / count).clamp(0.0, 1.0);
+            Estimate {
+                mean: share,
+                // A number between 0 and 1 varies by no more than this.
+                sampling_sd: (share.max(1.0 / count) * (1.0 - share).max(1.0 / count) / count)
+                    .sqrt(),
+                noise_sd: noise_at(share - 0.5),
+                within: [0.0, 1.0],
+            }
+        };
+        Scores {
+            records: count,
+            clipped: sums.clipped.map(|sum| (sum / count).clamp(0.0, 1.0)),
+            noise_of_clipped: ScoreBounds::noise_of_clipped() * sigma / count,
+            density: estimate(&sums.density),
+            differences: sums.differences.iter().map(estimate).collect(),
+            guesses: sums.guesses.map(|sums| sums.map(share)),
+        }
+    }
+}
+
+impl Estimate {
+    /// Sampling and noise together.
+    pub fn sd(&self) -> f64 {
+        self.sampling_sd.hypot(self.noise_sd)
+    }
+
+    /// The interval of 90%.
+    pub fn interval(&self) -> [f64; 2] {
+        let [least, most] = self.within;
+        [-1.0, 1.0].map(|side| (self.mean + side * Z_95 * self.sd()).clamp(least, most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+    use crate::accounting::{Real, Relation};
+    use crate::model::Constants;
+    use crate::privacy::PrivateData;
+
+    const SOURCE: &str = "record { real<lower=-50, upper=50> y; } parameters { real m; }
+        model { m ~ normal(0, 1); y ~ normal(m, 1); }";
+
+    fn predictor(means: &[f64]) -> Predictor {
+        let model = Model::from_source(SOURCE, &Constants::none()).unwrap();
+        Predictor {
+            density: Density::new(model.with_whole_likelihood()),
+            draws: means.iter().map(|&m| vec![m]).collect(),
+        }
+    }
+
+    fn promise(epsilon: f64, n: u64) -> Promise {
+        Promise {
+            epsilon: Real::from(epsilon),
+            delta: Real::from(1e-6),
+            relation: Relation::Substitute,
+            unit: None,
+            records: Some(n),
+        }
+    }
+
+    // Wrong here: intervals that leave the sample's or the noise's part out. Oracle: the integral of
+    // the clipped log density, and of the difference of two, over the normal distribution that
+    // records come from. 300 tables of 400 records; intervals of 90% hold the truth in at least 85%
+    // of them. False alarms: 0.3% if they hold it in exactly 90%, and they are made a little wider.
+    // Power: without the noise's part they hold it in less than 75%.
+    #[test]
+    fn intervals_hold_the_expected_density_as_often_as_they_say() {
+        const TABLES: u64 = 300;
+        const N: usize = 400;
+        let runs = [predictor(&[-0.1, 0.0, 0.1]), predictor(&[0.5])];
+        let bounds = bounds_of(&runs, &[None, None], &promise(1.0, N as u64), 1).unwrap();
+        let plan = ScorePlan::new(bounds.clone(), &promise(1.0, N as u64)).unwrap();
+        assert!(
+            plan.epsilon <= 1.0 && plan.epsilon > 0.999,
+            "{}",
+            plan.epsilon
+        );
+
+        let log_density = |draws: &[f64], y: f64| {
+            let terms = draws.iter().map(|m| -0.5 * (y - m) * (y - m));
+            log_mean_exp(terms) - 0.5 * (2.0 * std::f64::consts::PI).ln()
+        };
+        let expected = |of: &dyn Fn(f64) -> f64| -> f64 {
+            let step = 1e-3;
+            let cells = (-8000..8000).map(|k| (f64::from(k) + 0.5) * step);
+            let normal = |y: f64| (-0.5 * y * y).exp() / (2.0 * std::f64::consts::PI).sqrt();
+            cells.map(|y| of(y) * normal(y) * step).sum()
+        };
+        let clipped = |x: f64, to: Bounds| x.clamp(to.lower, to.upper);
+        let first = |y: f64| log_density(&[-0.1, 0.0, 0.1], y);
+        let truths = [
+            expected(&|y| clipped(first(y), bounds.density)),
+            expected(&|y| clipped(log_density(&[0.5], y) - first(y), bounds.differences[0])),
+        ];
+        let mut rng = ChaCha8Rng::seed_from_u64(4);
+        let (mut held, mut held_by_sample) = ([0; 2], [0; 2]);
+        for table in 0..TABLES {
+            let y: Vec<f64> = (0..N).map(|_| StandardNormal.sample(&mut rng)).collect();
+            let data = PrivateData::from_columns([("y", y)]);
+            let vault = |run: &Predictor| data.bind(run.model()).unwrap();
+            let vaults = [vault(&runs[0]), vault(&runs[1])];
+            let released = plan.release(
+                (&runs, &vaults),
+                "test",
+                &promise(1.0, N as u64),
+                None,
+                Some(table),
+            );
+            let scores = released.unwrap().0;
+            let estimates = [scores.density, scores.differences[0]];
+            for (k, (estimate, truth)) in estimates.iter().zip(truths).enumerate() {
+                let [low, high] = estimate.interval();
+                held[k] += u64::from(low <= truth && truth <= high);
+                let off = (estimate.mean - truth).abs();
+                held_by_sample[k] += u64::from(off <= Z_95 * estimate.sampling_sd);
+            }
+        }
+        for k in 0..2 {
+            assert!(held[k] >= TABLES * 85 / 100, "{held:?}");
+            assert!(held_by_sample[k] < TABLES * 75 / 100, "{held_by_sample:?}");
+        }
+    }
+
+    #[test]
+    fn scores_that_the_noise_would_drown_are_refused() {
+        let runs = [predictor(&[0.0])];
+        let bounds = bounds_of(&runs, &[None], &promise(1.0, 100), 1).unwrap();
+        let error = ScorePlan::new(bounds.clone(), &promise(0.01, 100)).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("would drown") && said.contains("records"),
+            "{said}"
+        );
+        assert!(ScorePlan::new(bounds, &promise(1.0, 100_000)).is_ok());
+    }
+
+    // Wrong here: bounds that cut off records like the model's own.
+    #[test]
+    fn bounds_have_room_for_what_the_model_makes_up() {
+        let run = predictor(&[0.0, 0.3]);
+        let bounds = bounds_of(std::slice::from_ref(&run), &[None], &promise(1.0, 100), 1).unwrap();
+        assert!(!bounds.is_binary && bounds.differences.is_empty());
+        // The highest density, and that 3.5 standard deviations out.
+        let highest = -0.5 * (2.0 * std::f64::consts::PI).ln();
+        assert!(bounds.density.upper > highest - 0.05, "{bounds:?}");
+        assert!(
+            bounds.density.lower < highest - 0.5 * 3.5 * 3.5,
+            "{bounds:?}"
+        );
+    }
+}

@@ -1,0 +1,452 @@
+//! `dpm score`: how well runs predict records that they did not learn from.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::data_file::{DATA, DataSettings, Loaded, published_name};
+use super::failure::Failure;
+use super::ledger;
+use super::model_file::ModelFile;
+use super::plan::figure;
+use super::public_data::sample_of;
+use super::run_settings::{RelationChoice, in_flags, promise};
+use super::{Common, pretty, print, say_always};
+use crate::accounting::{LedgerError, Real, Relation, Session};
+use crate::analysis::{Estimate, Predictor, Promise, ScorePlan, Scores, bounds_of};
+use crate::output::{MODEL, RECORD, Run, RunLedger, check_files, write_files};
+use crate::privacy::{LoadError, Portion, Split, Vault};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The score is the mean, over the held-out records, of the logarithm of the predictive density: higher
+is better, and differences between runs matter, not the number. For outcomes of two values it also
+gives the share of right guesses and the Brier score. Everything is released at once, with noise, for
+the epsilon that is given; the sample's and the noise's uncertainty are both in the intervals.
+
+DATA is the table that the runs were made from, in the same order, unless --other-data is given: the
+records that `dpm sample --hold-out` left out are found in it by a hash. Runs that are compared need
+the same --hold-out and --split.
+
+Example:
+  dpm sample wells.dpm wells.csv --epsilon 1 --hold-out 0.2
+  dpm score wells-run wells.csv --epsilon 0.5")]
+pub(super) struct Arguments {
+    /// The directory of a run of `dpm sample --hold-out`
+    run: PathBuf,
+    #[arg(required = true, help = DATA)]
+    data: Vec<PathBuf>,
+    /// Another run, to be compared with the first on the same records; may be given several times
+    #[arg(long, value_name = "RUN")]
+    against: Vec<PathBuf>,
+    /// Privacy budget epsilon of the scores, all runs together
+    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    epsilon: Real,
+    /// Privacy budget delta (default, but under add-remove: 0.1 / number of held-out records, or of units where --unit is given)
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    delta: Option<Real>,
+    /// How neighbouring data sets differ
+    #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
+    relation: RelationChoice,
+    /// The budget of these data: the scores are charged to it, or refused
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    #[command(flatten)]
+    reading: DataSettings,
+    /// DATA are other records than those that the runs learnt from, and all are used: nobody checks that
+    #[arg(long)]
+    other_data: bool,
+    /// Clip log predictive densities to these bounds, in nats, in place of those of records made up at the draws
+    #[arg(long, value_name = "LOW,HIGH", value_parser = interval, allow_hyphen_values = true)]
+    clip: Option<[f64; 2]>,
+    /// Clip differences between runs at this many nats
+    #[arg(long, value_name = "NATS")]
+    clip_difference: Option<f64>,
+    /// Make up the records that bounds come from with covariates from the rows of this public table
+    #[arg(long, value_name = "FILE.csv")]
+    public_sample: Option<PathBuf>,
+    /// Use so many of each run's draws
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..))]
+    draws: u64,
+    /// Seed of the records that are made up
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Seed of the noise, for tests: the output is then NOT PRIVATE
+    #[arg(long, value_name = "S")]
+    insecure_noise_seed: Option<u64>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Also write the scores as JSON
+    #[arg(long, value_name = "FILE.json")]
+    out: Option<PathBuf>,
+    /// Replace that file
+    #[arg(long)]
+    overwrite: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+fn interval(text: &str) -> Result<[f64; 2], String> {
+    let ends: Vec<f64> = (text.split(','))
+        .filter_map(|end| end.trim().parse().ok())
+        .collect();
+    match ends[..] {
+        [low, high] if low < high && low.is_finite() && high.is_finite() => Ok([low, high]),
+        _ => Err("expected two numbers, the lower one first, such as -6,0".to_owned()),
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
+    arguments.check()?;
+    let places: Vec<&Path> = std::iter::once(&arguments.run)
+        .chain(&arguments.against)
+        .map(PathBuf::as_path)
+        .collect();
+    let runs = (places.iter())
+        .map(|place| Run::open(place).map_err(Failure::input))
+        .collect::<Result<Vec<Run>, Failure>>()?;
+    let portion = arguments.portion(&runs)?;
+    arguments.same_unit(&runs)?;
+    let predictors = (places.iter().zip(&runs))
+        .map(|(place, run)| arguments.predictor(place, run, common))
+        .collect::<Result<Vec<_>, _>>()?;
+    let vaults = (predictors.iter())
+        .map(|predictor| arguments.load(predictor, portion.as_ref()))
+        .collect::<Result<Vec<Vault>, Failure>>()?;
+    let relation = Relation::from(arguments.relation);
+    let n = vaults[0].n() as u64;
+    if n == 0 && relation.n_is_public() {
+        return Err(match portion {
+            None => Failure::input(LoadError::no_rows()),
+            Some(_) => Failure::input(
+                "no record of this table is held out: sample with a larger --hold-out share",
+            ),
+        });
+    }
+    let asked = (arguments.epsilon, arguments.delta);
+    let (promise, default_delta) = promise(asked, relation, arguments.reading.unit(), n)?;
+    let plan = arguments.plan(&predictors, &promise)?;
+    if default_delta {
+        common.say(format!(
+            "delta was not given: taking 0.1 / number of held-out records = {:.3e}",
+            promise.delta.to_f64()
+        ));
+    }
+    if let Some(n) = promise.records {
+        common.say(format!(
+            "{n} held-out records; log predictive densities are clipped to {:.2} .. {:.2}, and their mean gets noise of at least {} nats",
+            plan.bounds.density.lower,
+            plan.bounds.density.upper,
+            figure(plan.noise_of_mean(n)),
+        ));
+    }
+    let name = format!("score of {}", places_in_words(&places));
+    let session = arguments.ledger.as_ref().map(Session::open).transpose()?;
+    if let Some(session) = &session {
+        let quote = plan.quote(session, &name, &promise)?;
+        if !quote.fits {
+            return Err(LedgerError::Refused(Box::new(quote)).into());
+        }
+        common.say(ledger::line(&quote));
+    }
+    let (scores, ledger) = plan.release(
+        (&predictors, &vaults),
+        &name,
+        &promise,
+        session.as_ref(),
+        arguments.insecure_noise_seed,
+    )?;
+    let outcome = Outcome {
+        arguments,
+        places: &places,
+        split: portion.as_ref().map(|portion| &portion.split),
+        promise: &promise,
+        plan: &plan,
+        scores: &scores,
+        ledger,
+        is_private: arguments.insecure_noise_seed.is_none() && runs.iter().all(Run::is_private),
+    };
+    outcome.show(common)
+}
+
+impl Arguments {
+    fn check(&self) -> Result<(), Failure> {
+        if self
+            .clip_difference
+            .is_some_and(|most| !(most > 0.0 && most.is_finite()))
+        {
+            return Err(Failure::input(
+                "--clip-difference must be a positive number",
+            ));
+        }
+        if !self.against.is_empty() && self.reading.unit().is_some() {
+            return Err(Failure::input(
+                "runs cannot be compared by --unit, since a unit's rows that lack a value for one model may be all it has for another: score each run by itself",
+            ));
+        }
+        let is_pipe = |path: &PathBuf| path.as_os_str() == "-";
+        if !self.against.is_empty() && self.data.iter().any(is_pipe) {
+            return Err(Failure::input(
+                "standard input can be read for one run only, and each of those that are compared reads the data: give a file",
+            ));
+        }
+        if self.ledger.is_some() && self.insecure_noise_seed.is_some() {
+            return Err(Failure::input(
+                "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out",
+            ));
+        }
+        if let Some((place, name)) = self.out.as_deref().map(in_folder) {
+            check_files(&place, &[name], self.overwrite).map_err(Failure::run)?;
+        }
+        Ok(())
+    }
+
+    /// The records by which the runs are to be judged.
+    fn portion(&self, runs: &[Run]) -> Result<Option<Portion>, Failure> {
+        if self.other_data {
+            return Ok(None);
+        }
+        let mut first: Option<Split> = None;
+        for run in runs {
+            let place = run.place().display();
+            let split: Option<Split> =
+                serde_json::from_value(run.config()["hold_out"].clone()).unwrap_or_default();
+            let Some(split) = split else {
+                return Err(Failure::input(format!(
+                    "`{place}` learnt from all records of its table, so that none of them can judge it: sample again with --hold-out 0.2, or give --other-data if DATA has none of its records"
+                )));
+            };
+            if first.as_ref().is_some_and(|first| *first != split) {
+                return Err(Failure::input(format!(
+                    "`{place}` holds out other records than `{}`, and learnt from some by which that one would be judged: sample both with the same --hold-out and --split",
+                    self.run.display()
+                )));
+            }
+            first = Some(split);
+        }
+        Ok(first.as_ref().map(Split::rest))
+    }
+
+    /// Records are held out by their places, or by the keys of their units: it must be the same now.
+    fn same_unit(&self, runs: &[Run]) -> Result<(), Failure> {
+        for run in runs.iter().filter(|_| !self.other_data) {
+            let unit = run.config()["unit"].as_str().filter(|unit| *unit != RECORD);
+            if unit != self.reading.unit() {
+                let place = run.place().display();
+                return Err(Failure::input(match unit {
+                    Some(unit) => {
+                        format!("`{place}` was made with --unit {unit}: give the same here")
+                    }
+                    None => format!("`{place}` was made without --unit: leave it out here"),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn predictor(&self, place: &Path, run: &Run, common: &Common) -> Result<Predictor, Failure> {
+        let file = ModelFile::read(&place.join(MODEL), common)?;
+        let model = file.bind(None, common)?;
+        Predictor::new(model, run, self.draws as usize)
+            .map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))
+    }
+
+    fn load(&self, predictor: &Predictor, portion: Option<&Portion>) -> Result<Vault, Failure> {
+        let part = Loaded {
+            share: None,
+            portion,
+        };
+        let columns = &predictor.model().columns;
+        Ok(predictor.vault(self.reading.load(&self.data, columns, part)?)?)
+    }
+
+    fn plan(&self, predictors: &[Predictor], promise: &Promise) -> Result<ScorePlan, Failure> {
+        let sample = |predictor: &Predictor| match &self.public_sample {
+            Some(path) => sample_of(path, &predictor.model().columns).map(Some),
+            None => Ok(None),
+        };
+        let public = predictors
+            .iter()
+            .map(sample)
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut bounds = bounds_of(predictors, &public, promise, self.seed)?;
+        if let Some([lower, upper]) = self.clip {
+            (bounds.density.lower, bounds.density.upper) = (lower, upper);
+        }
+        if let Some(most) = self.clip_difference {
+            for bounds in &mut bounds.differences {
+                (bounds.lower, bounds.upper) = (-most, most);
+            }
+        }
+        ScorePlan::new(bounds, promise)
+            .map_err(|error| Failure::input(in_flags(&error.to_string())))
+    }
+}
+
+/// A file's folder and name.
+fn in_folder(path: &Path) -> (PathBuf, String) {
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let folder = match folder.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => folder,
+    };
+    let name = path.file_name().unwrap_or_default();
+    (folder, name.to_string_lossy().into_owned())
+}
+
+fn places_in_words(places: &[&Path]) -> String {
+    let names: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
+    names.join(" and ")
+}
+
+/// What is said and written.
+struct Outcome<'a> {
+    arguments: &'a Arguments,
+    places: &'a [&'a Path],
+    split: Option<&'a Split>,
+    promise: &'a Promise,
+    plan: &'a ScorePlan,
+    scores: &'a Scores,
+    ledger: Option<RunLedger>,
+    is_private: bool,
+}
+
+impl Outcome<'_> {
+    fn show(&self, common: &Common) -> Result<(), Failure> {
+        let json = pretty(&self.json());
+        if let Some(path) = &self.arguments.out {
+            let (place, name) = in_folder(path);
+            write_files(&place, &[(name, json.clone())], self.arguments.overwrite)
+                .map_err(Failure::run)?;
+        }
+        print(&match self.arguments.format {
+            Format::Text => self.text(),
+            Format::Json => json,
+        })?;
+        for line in self.warnings() {
+            say_always(format!("warning: {line}"));
+        }
+        if !self.is_private {
+            say_always("NOT PRIVATE: the noise, or a run, does not protect anybody");
+        } else {
+            common.say(self.statement());
+        }
+        Ok(())
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let scores = self.scores;
+        let mut warnings = Vec::new();
+        for (share, side) in scores.clipped.iter().zip(["lower", "upper"]) {
+            if *share > 0.05 + 2.0 * scores.noise_of_clipped {
+                warnings.push(format!(
+                    "about {:.0}% of the records are beyond the {side} bound, where the score does not tell them apart: the model expects other records than these. Give other bounds with --clip",
+                    100.0 * share
+                ));
+            }
+        }
+        warnings
+    }
+
+    fn statement(&self) -> String {
+        let promise = self.promise;
+        let parts = match self.split {
+            Some(_) => {
+                ". Each record is in one part only, so of what a run and this score reveal of it, only one of the two counts"
+            }
+            None => "",
+        };
+        format!(
+            "The scores are ({}, {:e})-differentially private for the held-out records ({}){parts}",
+            figure(self.plan.epsilon),
+            promise.delta.to_f64(),
+            promise.relation,
+        )
+    }
+
+    fn text(&self) -> String {
+        let scores = self.scores;
+        let mut text = String::new();
+        let mut row = |name: &str, e: &Estimate| {
+            let [low, high] = e.interval();
+            let _ = writeln!(
+                text,
+                "{name:<32}{:>9.4}{:>11.4}{:>9.4}   {low:.4} .. {high:.4}",
+                e.mean, e.sampling_sd, e.noise_sd
+            );
+        };
+        row("log predictive density", &scores.density);
+        for (place, difference) in self.places[1..].iter().zip(&scores.differences) {
+            row(&format!("{} is better by", place.display()), difference);
+        }
+        if let Some([right, brier]) = &scores.guesses {
+            row("share of right guesses", right);
+            row("Brier score", brier);
+        }
+        let unit = match self.promise.unit {
+            None => "record",
+            Some(_) => "unit",
+        };
+        format!(
+            "per held-out {unit:<19}{:>9}{:>11}{:>9}   90% interval\n{text}about {:.0} {unit}s; clipped from below {:.1}%, from above {:.1}%\n",
+            "mean",
+            "sampling",
+            "noise",
+            scores.records,
+            100.0 * scores.clipped[0],
+            100.0 * scores.clipped[1],
+        )
+    }
+
+    fn json(&self) -> Value {
+        let (scores, promise, bounds) = (self.scores, self.promise, &self.plan.bounds);
+        let estimate = |e: &Estimate| {
+            json!({
+                "mean": e.mean,
+                "sampling_sd": e.sampling_sd,
+                "noise_sd": e.noise_sd,
+                "interval_90": e.interval(),
+            })
+        };
+        let compared = self.places[1..].iter().zip(&scores.differences);
+        let compared = compared
+            .zip(&bounds.differences)
+            .map(|((place, difference), bounds)| {
+                json!({
+                    "run": place.display().to_string(),
+                    "log_predictive_density": estimate(difference),
+                    "clip": [bounds.lower, bounds.upper],
+                })
+            });
+        let [guesses, brier] = match &scores.guesses {
+            Some(both) => both.each_ref().map(estimate),
+            None => [Value::Null, Value::Null],
+        };
+        json!({
+            "private": self.is_private,
+            "statement": if self.is_private { self.statement() } else { "NOT PRIVATE".to_owned() },
+            "run": self.places[0].display().to_string(),
+            "data": published_name(&self.arguments.data),
+            "hold_out": self.split,
+            "epsilon": self.plan.epsilon,
+            "delta": promise.delta.to_f64(),
+            "relation": promise.relation,
+            "unit": promise.unit_name(),
+            "events": [self.plan.event],
+            "ledger": self.ledger,
+            "records": scores.records,
+            "clip": [bounds.density.lower, bounds.density.upper],
+            "clipped": { "below": scores.clipped[0], "above": scores.clipped[1] },
+            "log_predictive_density": estimate(&scores.density),
+            "differences": compared.collect::<Vec<_>>(),
+            "right_guesses": guesses,
+            "brier_score": brier,
+        })
+    }
+}

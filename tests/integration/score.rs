@@ -1,0 +1,209 @@
+//! `dpm sample --hold-out` and `dpm score`.
+
+use std::fmt::Write as _;
+
+use crate::harness::{Folder, LOGISTIC, Lcg, folder_of};
+
+struct Place(Folder);
+
+folder_of!(Place);
+
+/// The slope of the made-up tables.
+const BETA: f64 = 2.0;
+
+/// The probability of a record's outcome.
+fn probability(x: f64) -> f64 {
+    1.0 / (1.0 + (-(0.3 + BETA * x)).exp())
+}
+
+/// A table of the logistic model, with a column of units of two rows each.
+fn table(rng: &mut Lcg, rows: usize) -> String {
+    let mut text = String::from("id,x,y\n");
+    for i in 0..rows {
+        let x = 2.0 * rng.uniform() - 1.0;
+        let y = u8::from(rng.uniform() < probability(x));
+        let _ = writeln!(text, "p{},{x},{y}", i / 2);
+    }
+    text
+}
+
+impl Place {
+    /// A table, and runs without privacy of the model and of one without a slope.
+    fn new(rows: usize) -> Place {
+        let place = Place(Folder::new());
+        place.write("model.dpm", LOGISTIC);
+        let flat = LOGISTIC.replace("alpha + beta * x", "alpha + 0 * beta * x");
+        place.write("flat.dpm", flat);
+        place.write("data.csv", table(&mut Lcg(3), rows));
+        place
+    }
+
+    fn nuts(&self, model: &str, flags: &str) {
+        self.succeeds(&format!(
+            "sample {model}.dpm data.csv --algorithm nuts --not-private --chains 2 --num-samples 200 {flags}"
+        ));
+    }
+}
+
+// Wrong here: a score that is not the expected log predictive density, an interval that is too
+// narrow, or a comparison of the wrong sign. Oracle: the entropy of the made-up outcomes, which is
+// the best score there is. False alarms: each of 4 figures is 5 of its own sds wide, 1e-5.
+#[test]
+fn scores_are_near_the_truth_and_tell_models_apart() {
+    let place = Place::new(6000);
+    for model in ["model", "flat"] {
+        place.nuts(model, "--hold-out 0.5");
+    }
+    let score = "score model-run data.csv --against flat-run --epsilon 1 --insecure-noise-seed 7";
+    place.succeeds(&format!("{score} --out score.json"));
+    let json = place.json("score.json");
+    assert_eq!(json["private"], false);
+
+    // Integrals over x by the midpoint rule.
+    let mean = |of: &dyn Fn(f64) -> f64| -> f64 {
+        (0..2000)
+            .map(|k| of((f64::from(k) + 0.5) / 1000.0 - 1.0))
+            .sum::<f64>()
+            / 2000.0
+    };
+    let entropy = |p: f64| p * p.ln() + (1.0 - p) * (1.0 - p).ln();
+    let share = mean(&|x| probability(x));
+    let expected = [
+        (
+            "/log_predictive_density",
+            mean(&|x| entropy(probability(x))),
+        ),
+        (
+            "/differences/0/log_predictive_density",
+            entropy(share) - mean(&|x| entropy(probability(x))),
+        ),
+        (
+            "/right_guesses",
+            mean(&|x| probability(x).max(1.0 - probability(x))),
+        ),
+        (
+            "/brier_score",
+            mean(&|x| probability(x) * (1.0 - probability(x))),
+        ),
+    ];
+    for (path, expected) in expected {
+        let figure = json
+            .pointer(path)
+            .unwrap_or_else(|| panic!("{path}: {json}"));
+        let number = |name: &str| figure[name].as_f64().unwrap();
+        let sd = number("sampling_sd").hypot(number("noise_sd"));
+        let off = number("mean") - expected;
+        assert!(off.abs() < 5.0 * sd, "{path}: {off} with sd {sd}");
+        assert!(sd < 0.06, "{path}: {sd}");
+    }
+    let better = json["differences"][0]["log_predictive_density"]["interval_90"][1].as_f64();
+    assert!(better.unwrap() < 0.0, "{json}");
+    assert!((json["records"].as_f64().unwrap() - 3000.0).abs() < 200.0);
+}
+
+// Wrong here: a record that a run learns from and is judged by, or that neither reads. A row that
+// cannot be read stops whoever reads it.
+#[test]
+fn a_run_and_its_score_are_of_disjoint_records() {
+    let place = Place::new(300);
+    let good = place.read("data.csv");
+    for unit in ["", "--unit id"] {
+        place.write("data.csv", &good);
+        let sample = format!(
+            "sample model.dpm data.csv --algorithm nuts --not-private --chains 1 --num-samples 5 --num-warmup 5 --hold-out 0.4 --overwrite --no-report --out run {unit}"
+        );
+        place.succeeds(&sample);
+        let mut held_out = 0;
+        for spoilt in (1..=300).step_by(13) {
+            let lines = good.lines().enumerate();
+            let spoil = |(i, line): (usize, &str)| match i == spoilt {
+                true => format!("{},?,0\n", line.split(',').next().unwrap()),
+                false => format!("{line}\n"),
+            };
+            place.write("data.csv", lines.map(spoil).collect::<String>());
+            let score = place.dpm(&format!(
+                "score run data.csv --epsilon 10 --delta 1e-6 --insecure-noise-seed 1 {unit}"
+            ));
+            let codes = [score.code, place.dpm(&sample).code];
+            assert!(
+                codes == [0, 2] || codes == [2, 0],
+                "row {spoilt}: {codes:?} {}",
+                score.err
+            );
+            held_out += usize::from(score.code == 2);
+        }
+        // Of 23 or 24 rows: false alarms 1e-4.
+        assert!((2..20).contains(&held_out), "{held_out}");
+    }
+}
+
+#[test]
+fn what_cannot_be_scored_is_refused_and_nothing_is_charged() {
+    let place = Place::new(400);
+    place.nuts("model", "--hold-out 0.3");
+    place.nuts("flat", "");
+    place.succeeds("ledger create l.ledger --epsilon 1 --delta 1e-6");
+    let refused = |arguments: &str, expected: &str| {
+        let outcome = place.dpm(arguments);
+        assert_ne!(outcome.code, 0, "{arguments}");
+        assert!(
+            outcome.err.contains(expected),
+            "{arguments}: {}",
+            outcome.err
+        );
+        assert!(outcome.out.is_empty(), "{arguments}");
+    };
+    refused(
+        "score flat-run data.csv --epsilon 1",
+        "learnt from all records of its table",
+    );
+    refused(
+        "score model-run data.csv --epsilon 1 --against flat-run",
+        "learnt from all records of its table",
+    );
+    place.nuts("flat", "--hold-out 0.3 --split other --overwrite");
+    refused(
+        "score model-run data.csv --epsilon 1 --against flat-run",
+        "the same --hold-out and --split",
+    );
+    refused(
+        "score model-run data.csv --epsilon 1 --unit id",
+        "made without --unit",
+    );
+    refused(
+        "score model-run data.csv --epsilon 0.001 --delta 1e-6 --ledger l.ledger",
+        "would drown the score",
+    );
+    refused(
+        "score model-run data.csv --epsilon 5 --delta 1e-6 --ledger l.ledger",
+        "ledger",
+    );
+    refused(
+        "score model-run data.csv --epsilon 1 --clip 3,1",
+        "the lower one first",
+    );
+    refused(
+        "score model-run data.csv --epsilon 1 --ledger l.ledger --insecure-noise-seed 1",
+        "not private",
+    );
+    refused(
+        "sample model.dpm data.csv --epsilon 1 --delta 1e-6 --relation add-remove --hold-out 0.2",
+        "give --unit",
+    );
+    refused(
+        "sample model.dpm data.csv --epsilon 1 --hold-out 1.5",
+        "above 0 and below 1",
+    );
+    let spent = place.succeeds("ledger show l.ledger --format json").out;
+    assert_eq!(
+        crate::harness::json(&spent)["spent"].as_f64(),
+        Some(0.0),
+        "{spent}"
+    );
+
+    // What can be scored is charged once.
+    place.succeeds("score model-run data.csv --epsilon 0.7 --delta 1e-6 --ledger l.ledger");
+    let spent = place.succeeds("ledger show l.ledger --format json").out;
+    let spent = crate::harness::json(&spent)["spent"].as_f64().unwrap();
+    assert!(spent > 0.69 && spent <= 0.7, "{spent}");
+}
