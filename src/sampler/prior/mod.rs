@@ -127,7 +127,9 @@ pub(crate) fn update(
     ends[1] - ends[0]
 }
 
-/// The coordinates along which the prior does not fall off, or hardly does.
+/// The coordinates along which the prior does not fall off, or hardly does, up to [`FAR`] from 0: it
+/// is nowhere lower than it was nearer to 0. Its mode may be on either side, and near the end
+/// numbers may overflow that a logarithm of a scale stands for.
 pub(crate) fn improper(density: &Density) -> Vec<usize> {
     let d = density.dimension();
     let log_prior_with = |j: usize, value: f64| {
@@ -135,10 +137,19 @@ pub(crate) fn improper(density: &Density) -> Vec<usize> {
         point[j] = value;
         density.log_prior(&point)
     };
-    let middle = density.log_prior(&vec![0.0; d]);
-    let falls = |value: f64| value < middle - 1.0 || value.is_nan();
+    let falls = |j: usize, side: f64| {
+        let mut highest = f64::NEG_INFINITY;
+        let steps = (-2..14).map(|k| f64::from(k).exp2());
+        let distances = std::iter::once(0.0).chain(steps).chain([FAR]);
+        distances.into_iter().any(|distance| {
+            let value = log_prior_with(j, side * distance);
+            let fell = value < highest - 1.0 || value.is_nan() && highest.is_finite();
+            highest = highest.max(value);
+            fell
+        })
+    };
     (0..d)
-        .filter(|&j| !(falls(log_prior_with(j, FAR)) && falls(log_prior_with(j, -FAR))))
+        .filter(|&j| !(falls(j, 1.0) && falls(j, -1.0)))
         .collect()
 }
 
@@ -244,6 +255,29 @@ mod tests {
             ("b", share(&|d| d[2].abs() < 0.67449)),
         ] {
             assert!((found - 0.5).abs() < 5.0 * error, "{what}: {found}");
+        }
+    }
+
+    // Wrong here: warnings of priors that are proper, and draws from others in their place. Each has its
+    // mode far from 1, or overflows far out.
+    #[test]
+    fn a_proper_prior_is_seen_wherever_its_mode_is() {
+        for prior in [
+            "normal(0, 0.005)",
+            "normal(0, 2000)",
+            "inv_gamma(2, 8)",
+            "inv_gamma(0.01, 0.01)",
+            "lognormal(20, 1)",
+            "gamma(0.1, 1e-4)",
+            "exponential(1e6)",
+            "cauchy(0, 1e-3)",
+            "student_t(1, 500, 1)",
+        ] {
+            let source = format!(
+                "record {{ real y; }} parameters {{ real<lower=0> s; }} model {{ s ~ {prior}; y ~ normal(0, s); }}"
+            );
+            let model = Model::from_source(&source, &Constants::none()).unwrap();
+            assert_eq!(improper(&Density::new(model)), [0; 0], "{prior}");
         }
     }
 
