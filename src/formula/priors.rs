@@ -35,6 +35,7 @@ pub(super) fn priors(
 ) -> Priors {
     let name = &outcome.column.name;
     let (lower, upper) = (outcome.lower, outcome.upper);
+    let [from, to] = [lower, upper].map(literal);
     let mut others = Vec::new();
     let mut other = |name, declaration, about, prior: String| {
         others.push(Other {
@@ -51,6 +52,7 @@ pub(super) fn priors(
                 scale = scale.max(lower.abs().max(upper.abs()) / 2.0);
             }
             let scale = rounded(scale);
+            let one = literal(scale);
             let about = "standard deviation around the mean";
             other(
                 "sigma",
@@ -64,13 +66,13 @@ pub(super) fn priors(
             }
             let why = vec![
                 format!(
-                    "The bounds of {name}, {lower} and {upper}, are taken to be two standard deviations from the"
+                    "The bounds of {name}, {from} and {to}, are taken to be two standard deviations from the"
                 ),
                 format!(
-                    "middle, so one is about {scale}. They are public; the data are not looked at. Coefficients"
+                    "middle, so one is about {one}. They are public; the data are not looked at. Coefficients"
                 ),
                 format!(
-                    "and the intercept may be 2.5 times that, which leaves them to the data; sigma {scale}."
+                    "and the intercept may be 2.5 times that, which leaves them to the data; sigma {one}."
                 ),
             ];
             let width = rounded(2.5 * scale);
@@ -79,6 +81,7 @@ pub(super) fn priors(
         Family::Lognormal => {
             let (middle, scale) = typical(lower.ln(), upper.ln());
             let scale = rounded(scale);
+            let one = literal(scale);
             let about = "standard deviation of the logarithm around its mean";
             other(
                 "sigma",
@@ -87,8 +90,8 @@ pub(super) fn priors(
                 format!("normal(0, {})", literal(scale)),
             );
             let why = vec![
-                format!("The logarithms of the bounds of {name}, {lower} and {upper}, are taken to be two standard"),
-                format!("deviations from the middle, so one is about {scale}. They are public; the data are not"),
+                format!("The logarithms of the bounds of {name}, {from} and {to}, are taken to be two standard"),
+                format!("deviations from the middle, so one is about {one}. They are public; the data are not"),
                 "looked at. A step of a column may change the outcome by a factor of e, up or down.".to_owned(),
             ];
             ((middle - offset, rounded(2.5 * scale)), 1.0, 1.0, why)
@@ -104,7 +107,7 @@ pub(super) fn priors(
             );
             let why = vec![
                 format!(
-                    "Positive values of {name} may lie around anything from a thousandth of the bound {upper} to"
+                    "Positive values of {name} may lie around anything from a thousandth of the bound {to} to"
                 ),
                 "the bound. A step of a column may change them by a factor of e, up or down."
                     .to_owned(),
@@ -131,7 +134,7 @@ pub(super) fn priors(
             }
             let half = upper.max(1.0).ln() / 2.0;
             let why = vec![
-                format!("The mean of {name} is somewhere from 1 to its bound {upper}: the intercept has its prior around"),
+                format!("The mean of {name} is somewhere from 1 to its bound {to}: the intercept has its prior around"),
                 "the middle on the log scale. A step of a column may change the mean by a factor of e.".to_owned(),
             ];
             ((half - offset, half.max(2.5)), 1.0, 1.0, why)
@@ -147,7 +150,7 @@ pub(super) fn priors(
                 );
             }
             let why = vec![
-                format!("Typical times are around a fifth of the bound {upper} of {name}, by a factor of a hundred up or"),
+                format!("Typical times are around a fifth of the bound {to} of {name}, by a factor of a hundred up or"),
                 "down, since many may be censored. A step of a column may change them by a factor of e.".to_owned(),
             ];
             ((upper.ln() - 1.5 - offset, 2.5), 1.0, 1.0, why)
