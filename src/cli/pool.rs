@@ -9,6 +9,9 @@ use super::public_data::Table;
 use super::{pretty, print};
 use crate::diagnostics::{PoolRule, Pooled, pool};
 
+/// With fewer degrees of freedom under the full rule, more tables are advised.
+const LEAST_FREEDOM: f64 = 2.0;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The file is a CSV with the columns estimate and variance (the squared standard error), a row for
@@ -158,6 +161,7 @@ fn text(rule: PoolRule, pooled: &[(Option<String>, Pooled)]) -> String {
     let name = |name: &Option<String>| name.clone().unwrap_or_default();
     let width = pooled.iter().map(|(n, _)| name(n).chars().count());
     let width = width.max().unwrap_or(0).max("name".len());
+    let is_full = rule == PoolRule::Full;
     let rule = match rule {
         PoolRule::Full => "full, for synthetic tables (Raghunathan, Reiter and Rubin 2003)",
         PoolRule::Partial => "partial, for partly synthetic tables (Reiter 2003)",
@@ -168,7 +172,7 @@ fn text(rule: PoolRule, pooled: &[(Option<String>, Pooled)]) -> String {
         "{:width$} {:>6} {:>12} {:>12} {:>9} {:>12} {:>12}\n",
         "name", "tables", "estimate", "std. error", "df", "q5", "q95"
     );
-    let mut corrected = Vec::new();
+    let mut few = Vec::new();
     for (own, p) in pooled {
         text += &format!(
             "{:width$} {:>6} {:>12} {:>12} {:>9.1} {:>12} {:>12}\n",
@@ -180,16 +184,17 @@ fn text(rule: PoolRule, pooled: &[(Option<String>, Pooled)]) -> String {
             figure(p.interval[0]),
             figure(p.interval[1])
         );
-        if p.corrected {
-            corrected.push(name(own));
+        // Then the interval is next to useless: t is 2.9 with 2 degrees of freedom, and 1e9 with 0.1.
+        if p.corrected || is_full && p.degrees_of_freedom < LEAST_FREEDOM {
+            few.push(name(own));
         }
     }
-    if !corrected.is_empty() {
+    if !few.is_empty() {
         text += &format!(
-            "\nThe variance of the rule was negative and was replaced{}: make more tables.\n",
-            match corrected.iter().all(String::is_empty) {
+            "\nThe variance of the rule was negative, and was replaced, or nearly so{}: make more tables.\n",
+            match few.iter().all(String::is_empty) {
                 true => String::new(),
-                false => format!(" for {}", corrected.join(", ")),
+                false => format!(" for {}", few.join(", ")),
             }
         );
     }

@@ -307,7 +307,7 @@ fn words_of_truth_are_read_in_every_format_where_the_declaration_says_0_or_1() {
             on_bad_rows,
             ..Reading::default()
         };
-        read_files(&[place.path("t")], &[column.clone()], &reading)
+        read_files(&[place.path("t")], std::slice::from_ref(column), &reading)
     };
     for bytes in [
         text.clone().into_bytes(),

@@ -484,7 +484,7 @@ fn a_row_without_a_unit_is_bad() {
         ("NA,1,424242", unit),
         (" ,1,2", unit),
         ("\"\",x,424242", unit),
-        ("anne,x424242,1", "column `y`: expected a whole number"),
+        ("anne,x424242,1", "column `y`: expected 0 or 1"),
         ("anne,1", ": expected 3 fields"),
         (
             "\"anne,1,424242",
