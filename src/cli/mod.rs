@@ -39,6 +39,7 @@ mod score;
 mod simulate;
 mod summary;
 mod synth;
+mod table_files;
 mod tune;
 
 use std::ffi::OsString;

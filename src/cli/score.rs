@@ -12,6 +12,7 @@ use super::model_file::ModelFile;
 use super::plan::figure;
 use super::public_data::sample_of;
 use super::run_settings::{RelationChoice, in_flags, promise};
+use super::table_files::folder_of;
 use super::{Common, pretty, print, say_always};
 use crate::accounting::{LedgerError, Real, Relation, Session};
 use crate::analysis::{Estimate, Predictor, Promise, ScorePlan, Scores, bounds_of};
@@ -291,13 +292,8 @@ impl Arguments {
 
 /// A file's folder and name.
 fn in_folder(path: &Path) -> (PathBuf, String) {
-    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let folder = match folder.as_os_str().is_empty() {
-        true => PathBuf::from("."),
-        false => folder,
-    };
     let name = path.file_name().unwrap_or_default();
-    (folder, name.to_string_lossy().into_owned())
+    (folder_of(path), name.to_string_lossy().into_owned())
 }
 
 fn places_in_words(places: &[&Path]) -> String {

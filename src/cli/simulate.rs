@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::headings;
 use super::initial::start_of;
 use super::model_file::ModelFile;
+use super::table_files::TableFiles;
 use super::{Common, pretty, print, public_data, say_always};
 use crate::analysis::{QUANTILES, Table, Tables, in_words, predicted};
 use crate::model::Model;
@@ -72,8 +73,8 @@ enum Format {
 /// Where the tables go.
 enum Target {
     StandardOutput,
-    /// The folder, and the names of the tables and of the parameters.
-    Files(PathBuf, Vec<String>, String),
+    /// The tables, and the name of the file of their parameters.
+    Files(TableFiles, String),
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
@@ -81,9 +82,9 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
     let model = file.bind(arguments.constants.as_deref(), common)?;
-    if let Target::Files(folder, names, parameters) = &target {
-        let all = [names.as_slice(), std::slice::from_ref(parameters)].concat();
-        check_files(folder, &all, arguments.overwrite).map_err(Failure::input)?;
+    if let Target::Files(files, parameters) = &target {
+        let all = [files.names.as_slice(), std::slice::from_ref(parameters)].concat();
+        check_files(&files.folder, &all, arguments.overwrite).map_err(Failure::input)?;
     }
     let tables = arguments.tables(&model)?.seed(arguments.seed);
     let tables = with_covariates(tables, arguments.public_sample.as_deref())?;
@@ -106,13 +107,13 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             }
             common.say(format!("parameters: {parameters}"));
         }
-        Target::Files(folder, names, of_parameters) => {
+        Target::Files(place, of_parameters) => {
             let mut files = Vec::new();
-            for (name, table) in names.into_iter().zip(&made) {
-                files.push((name.clone(), contents(&name, table)?));
+            for (name, table) in place.names.iter().zip(&made) {
+                files.push((name.clone(), place.contents(table.declared())?));
             }
             files.push((of_parameters, pretty(&parameters).into_bytes()));
-            write_files(&folder, &files, arguments.overwrite).map_err(Failure::run)?;
+            write_files(&place.folder, &files, arguments.overwrite).map_err(Failure::run)?;
             for (name, _) in &files {
                 let place = arguments.out.with_file_name(name);
                 common.say(format!("written to {}", place.display()));
@@ -166,15 +167,6 @@ pub(super) fn say_stand_ins(tables: &Tables, common: &Common) {
     }
 }
 
-fn contents(name: &str, table: &Table) -> Result<Vec<u8>, Failure> {
-    #[cfg(feature = "parquet")]
-    if name.ends_with(".parquet") {
-        return crate::output::table_parquet(table.declared()).map_err(Failure::run);
-    }
-    let _ = name;
-    Ok(table_csv(table.declared()).into_bytes())
-}
-
 impl Arguments {
     fn target(&self) -> Result<Target, Failure> {
         if self.out == Path::new("-") {
@@ -185,35 +177,10 @@ impl Arguments {
             }
             return Ok(Target::StandardOutput);
         }
-        let name = self.out.file_name().and_then(|name| name.to_str());
-        let ending = self.out.extension().and_then(|ending| ending.to_str());
-        let known: &[&str] = match cfg!(feature = "parquet") {
-            true => &["csv", "parquet"],
-            false => &["csv"],
-        };
-        let (Some(name), Some(ending)) = (name, ending.filter(|e| known.contains(e))) else {
-            return Err(Failure::input(format!(
-                "`{}`: what is to be written? Expected a name that ends in .{}, or `-`",
-                self.out.display(),
-                known.join(" or .")
-            )));
-        };
-        let stem = name.strip_suffix(&format!(".{ending}")).unwrap_or(name);
-        let names = match self.tables {
-            1 => vec![name.to_owned()],
-            several => (1..=several)
-                .map(|k| format!("{stem}-{k}.{ending}"))
-                .collect(),
-        };
-        let folder = match self.out.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-            _ => PathBuf::from("."),
-        };
-        Ok(Target::Files(
-            folder,
-            names,
-            format!("{name}.parameters.json"),
-        ))
+        let files = TableFiles::of(&self.out, self.tables)?;
+        let name = self.out.file_name().unwrap_or_default();
+        let parameters = format!("{}.parameters.json", name.to_string_lossy());
+        Ok(Target::Files(files, parameters))
     }
 
     fn tables(&self, model: &Model) -> Result<Tables, Failure> {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::failure::Failure;
+use super::table_files::TableFiles;
 use super::{Common, pretty, public_data, say_always};
 use crate::analysis::{About, Synthesis};
 use crate::model::RecordColumn;
-use crate::output::{Run, check_files, density_of, table_csv, write_files};
+use crate::output::{Run, check_files, density_of, write_files};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -45,8 +46,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let place = Place::of(arguments)?;
-    let names: Vec<String> = place.tables.iter().chain(&place.about).cloned().collect();
+    let place = TableFiles::of(&arguments.out, arguments.tables)?;
+    let about_names = ["about.json", "about.md"].map(|ending| place.about(ending));
+    let names: Vec<String> = place.names.iter().chain(&about_names).cloned().collect();
     check_files(&place.folder, &names, arguments.overwrite).map_err(Failure::run)?;
     let run = Run::open(&arguments.run).map_err(Failure::input)?;
     let density = density_of(run.place()).map_err(Failure::input)?;
@@ -67,34 +69,27 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         rows: arguments.rows as usize,
         seed: arguments.seed,
     };
-    let drawn = synthesis
-        .draws(place.tables.len())
-        .map_err(Failure::input)?;
+    let drawn = synthesis.draws(place.names.len()).map_err(Failure::input)?;
     let mark = (!run.is_private()).then(|| mark(&model.columns));
     let mut files: Vec<(String, Vec<u8>)> = Vec::with_capacity(names.len());
-    for (number, (name, drawn)) in place.tables.iter().zip(&drawn).enumerate() {
+    for (number, (name, drawn)) in place.names.iter().zip(&drawn).enumerate() {
         let values = synthesis.table(number, drawn);
-        files.push((
-            name.clone(),
-            place.format.bytes(&model.columns, &values, mark.as_ref())?,
-        ));
+        let marks = vec![1.0; synthesis.rows];
+        let columns = model.columns.iter().zip(values.iter().map(Vec::as_slice));
+        let columns = columns.chain(mark.as_ref().map(|mark| (mark, &marks[..])));
+        files.push((name.clone(), place.contents(columns)?));
     }
     let of_sample = arguments.public_sample.as_deref().map(shown);
-    let about = About::new(&synthesis, &place.tables, drawn, of_sample);
+    let about = About::new(&synthesis, &place.names, drawn, of_sample);
     let texts = [pretty(&json!(about)), about.to_markdown()];
-    files.extend(
-        place
-            .about
-            .iter()
-            .cloned()
-            .zip(texts.map(String::into_bytes)),
-    );
+    let texts = texts.map(String::into_bytes);
+    files.extend(about_names.iter().cloned().zip(texts));
     write_files(&place.folder, &files, arguments.overwrite).map_err(Failure::run)?;
-    report(&about, &place, &run, common);
+    report(&about, &place, &about_names, &run, common);
     Ok(())
 }
 
-fn report(about: &About, place: &Place, run: &Run, common: &Common) {
+fn report(about: &About, place: &TableFiles, about_names: &[String], run: &Run, common: &Common) {
     let made_up = about.made_up();
     if !made_up.is_empty() {
         common.say(format!(
@@ -103,14 +98,14 @@ fn report(about: &About, place: &Place, run: &Run, common: &Common) {
     }
     common.say(format!(
         "{} and {} written to {}; the latter say what {} good for and what not",
-        match &place.tables[..] {
+        match &place.names[..] {
             [one] => one.clone(),
             [first, .., last] => format!("{first} to {last}"),
             [] => String::new(),
         },
-        place.about.join(", "),
+        about_names.join(", "),
         place.folder.display(),
-        if place.tables.len() == 1 {
+        if place.names.len() == 1 {
             "the table is"
         } else {
             "the tables are"
@@ -153,81 +148,5 @@ fn mark(columns: &[RecordColumn]) -> RecordColumn {
         upper: Some(1.0),
         levels: vec!["NOT_PRIVATE".to_owned()],
         used: false,
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
-    Csv,
-    #[cfg(feature = "parquet")]
-    Parquet,
-}
-
-impl Format {
-    fn of(path: &Path) -> Result<Format, Failure> {
-        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-        match ending.to_str() {
-            Some("csv") => Ok(Format::Csv),
-            #[cfg(feature = "parquet")]
-            Some("parquet") => Ok(Format::Parquet),
-            _ => Err(Failure::input(format!(
-                "`{}`: expected a name that ends in .csv{}",
-                path.display(),
-                if cfg!(feature = "parquet") {
-                    " or .parquet"
-                } else {
-                    "; this dpm was built without Parquet"
-                }
-            ))),
-        }
-    }
-
-    fn bytes(
-        self,
-        columns: &[RecordColumn],
-        values: &[Vec<f64>],
-        mark: Option<&RecordColumn>,
-    ) -> Result<Vec<u8>, Failure> {
-        let marks = vec![1.0; values.first().map_or(0, Vec::len)];
-        let values = values.iter().map(Vec::as_slice);
-        let marked = mark.map(|mark| (mark, &marks[..]));
-        let table = columns.iter().zip(values).chain(marked);
-        match self {
-            Format::Csv => Ok(table_csv(table).into_bytes()),
-            #[cfg(feature = "parquet")]
-            Format::Parquet => crate::output::table_parquet(table).map_err(Failure::run),
-        }
-    }
-}
-
-/// Where the files go.
-struct Place {
-    folder: PathBuf,
-    format: Format,
-    tables: Vec<String>,
-    about: [String; 2],
-}
-
-impl Place {
-    fn of(arguments: &Arguments) -> Result<Place, Failure> {
-        let out = &arguments.out;
-        let format = Format::of(out)?;
-        let part = |part: Option<&std::ffi::OsStr>| part.map(|p| p.to_string_lossy().into_owned());
-        let stem = part(out.file_stem()).unwrap_or_default();
-        let ending = part(out.extension()).unwrap_or_default();
-        Ok(Place {
-            folder: match out.parent() {
-                Some(folder) if folder != Path::new("") => folder.to_path_buf(),
-                _ => PathBuf::from("."),
-            },
-            format,
-            tables: match arguments.tables {
-                1 => vec![format!("{stem}.{ending}")],
-                tables => (1..=tables)
-                    .map(|m| format!("{stem}-{m}.{ending}"))
-                    .collect(),
-            },
-            about: ["json", "md"].map(|ending| format!("{stem}.about.{ending}")),
-        })
     }
 }
