@@ -127,7 +127,7 @@ impl Synthesis<'_> {
 
     /// The values of table `number` (counted from 0), column by column as the record declares them.
     pub fn table(&self, number: usize, drawn: &Drawn) -> Vec<Vec<f64>> {
-        let simulator = Simulator::new(self.density);
+        let simulator = Simulator::new(self.density).precise();
         let mut rng = public_rng(self.seed, number + 1);
         let mut columns = vec![Vec::with_capacity(self.rows); self.density.model().columns.len()];
         let mut left = self.rows;
