@@ -37,6 +37,16 @@ pub(crate) fn unconstrained_point(density: &Density, point: &Value) -> Result<Ve
     })
 }
 
+/// The unconstrained coordinates of a draw, whose values have these names.
+pub(crate) fn point_of_draw(
+    density: &Density,
+    names: &[String],
+    draw: &[f64],
+) -> Result<Vec<f64>, String> {
+    let named = names.iter().cloned().zip(draw.iter().map(|&x| x.into()));
+    unconstrained_point(density, &Value::Object(named.collect()))
+}
+
 /// The values of the parameters at a point, as [`unconstrained_point`] reads them.
 pub(super) fn values_of(density: &Density, theta: &[f64]) -> Value {
     let model = density.model();

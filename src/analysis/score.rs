@@ -9,7 +9,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::error::Error;
-use super::initial::unconstrained_point;
+use super::initial::point_of_draw;
 use super::prepare::Promise;
 use super::run::settle;
 use crate::accounting::{
@@ -95,11 +95,8 @@ impl Predictor {
         let count = all.len().min(most);
         let draws = (0..count)
             .map(|k| {
-                let values = all[k * all.len() / count].iter().copied();
-                let names = run.draws().names().iter().cloned();
-                let point = names.zip(values.map(Into::into)).collect();
-                let point = serde_json::Value::Object(point);
-                unconstrained_point(&density, &point).map_err(Error::InitialPoint)
+                let draw = all[k * all.len() / count];
+                point_of_draw(&density, run.draws().names(), draw).map_err(Error::InitialPoint)
             })
             .collect::<Result<_, Error>>()?;
         Ok(Predictor { density, draws })

@@ -10,9 +10,8 @@ pub(crate) use about::About;
 
 use rand::RngExt;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::initial::unconstrained_point;
+use super::initial::point_of_draw;
 use crate::density::{Density, PublicSample, Simulator};
 use crate::model::RecordColumn;
 use crate::output::Run;
@@ -104,7 +103,12 @@ impl Synthesis<'_> {
                 Ok(Drawn {
                     chain: chain + 1,
                     draw: draw + 1,
-                    theta: self.point(&chains[chain][draw]).map_err(|e| {
+                    theta: point_of_draw(
+                        self.density,
+                        self.run.draws().names(),
+                        &chains[chain][draw],
+                    )
+                    .map_err(|e| {
                         format!(
                             "draw {} of chain {} does not fit the run's model: {e}",
                             draw + 1,
@@ -114,15 +118,6 @@ impl Synthesis<'_> {
                 })
             })
             .collect()
-    }
-
-    /// The unconstrained coordinates of a draw.
-    fn point(&self, draw: &[f64]) -> Result<Vec<f64>, String> {
-        let named = self.run.draws().names().iter().zip(draw);
-        let values: Map<String, Value> = named
-            .map(|(name, &value)| (name.clone(), value.into()))
-            .collect();
-        unconstrained_point(self.density, &Value::Object(values))
     }
 
     /// The values of table `number` (counted from 0), column by column as the record declares them.

@@ -47,7 +47,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let place = TableFiles::of(&arguments.out, arguments.tables)?;
-    let about_names = ["about.json", "about.md"].map(|ending| place.about(ending));
+    let about_names = ["json", "md"].map(|ending| place.about(ending));
     let names: Vec<String> = place.names.iter().chain(&about_names).cloned().collect();
     check_files(&place.folder, &names, arguments.overwrite).map_err(Failure::run)?;
     let run = Run::open(&arguments.run).map_err(Failure::input)?;

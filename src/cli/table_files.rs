@@ -61,9 +61,9 @@ impl TableFiles {
         })
     }
 
-    /// The name of a file about the tables: FILE.about.md.
+    /// The name of a file about the tables: FILE.about.json.
     pub fn about(&self, ending: &str) -> String {
-        format!("{}.{ending}", self.stem)
+        format!("{}.about.{ending}", self.stem)
     }
 
     /// What a table's file holds.

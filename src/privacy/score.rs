@@ -27,7 +27,10 @@ impl Bounds {
 
     /// From -1 at the lower bound to 1 at the upper one, and not beyond. NaN is the lower bound.
     fn place(self, x: f64) -> f64 {
-        ((x - self.middle()) / self.half_width()).max(-1.0).min(1.0)
+        if x.is_nan() {
+            return -1.0;
+        }
+        ((x - self.middle()) / self.half_width()).clamp(-1.0, 1.0)
     }
 }
 
@@ -101,11 +104,11 @@ impl ScoreBounds {
             }
             return put(0, self.records.map_or(0.0, |_| self.length_of_scores()));
         };
-        let first = densities.first().copied().unwrap_or(f64::NAN);
+        let first = densities.first().copied().filter(|first| !first.is_nan());
+        let first = first.unwrap_or(f64::NEG_INFINITY);
         let flag = |is: bool| if is { COUNT } else { 0.0 };
         put(0, self.records.map_or(COUNT, |_| 0.0));
-        // NaN is below.
-        put(1, flag(!(first >= self.density.lower)));
+        put(1, flag(first < self.density.lower));
         put(2, flag(first > self.density.upper));
         let mut next = 3;
         let mut moments = |u: f64, put: &mut dyn FnMut(usize, f64)| {
@@ -124,7 +127,7 @@ impl ScoreBounds {
             moments(bounds.place(difference), &mut put);
         }
         if self.is_binary {
-            let probability = first.exp().max(0.0).min(1.0);
+            let probability = first.exp().clamp(0.0, 1.0);
             put(next, if probability > 0.5 { 0.5 } else { -0.5 });
             put(next + 1, (1.0 - probability) * (1.0 - probability) - 0.5);
         }
@@ -242,7 +245,7 @@ mod tests {
         let records = [
             [-1.0, -1.5, -0.9],
             [-0.1, -0.2, -0.1],
-            [-7.0, -7.5, -7.1],
+            [-7.0, -7.5, -7.2],
             [0.5, 0.5, f64::NEG_INFINITY],
         ];
         for n in [None, Some(6)] {
@@ -270,10 +273,7 @@ mod tests {
         near(named.differences[0].sum, -0.5 - 0.1 - 0.5 + 0.0);
         let last = bounds.differences[1];
         near(last.middle(), -0.125);
-        near(
-            named.differences[1].sum,
-            (0.225 + 0.125 + 0.025) / 0.375 - 1.0,
-        );
+        near(named.differences[1].sum, 0.6 + 1.0 / 3.0 - 0.2 - 1.0);
         let [right, brier] = named.guesses.unwrap();
         near(right, 2.0);
         let lack = |x: f64| (1.0 - x.exp().min(1.0)).powi(2);

@@ -139,7 +139,7 @@ fn a_run_and_its_score_are_of_disjoint_records() {
 
 #[test]
 fn what_cannot_be_scored_is_refused_and_nothing_is_charged() {
-    let place = Place::new(400);
+    let place = Place::new(2000);
     place.nuts("model", "--hold-out 0.3");
     place.nuts("flat", "");
     place.succeeds("ledger create l.ledger --epsilon 1 --delta 1e-6");
@@ -176,7 +176,7 @@ fn what_cannot_be_scored_is_refused_and_nothing_is_charged() {
     );
     refused(
         "score model-run data.csv --epsilon 5 --delta 1e-6 --ledger l.ledger",
-        "ledger",
+        "the budget refuses",
     );
     refused(
         "score model-run data.csv --epsilon 1 --clip 3,1",
