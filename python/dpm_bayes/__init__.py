@@ -13,7 +13,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._commands import account, calibrate, check, convert, diagnose, generate, info, plan, resume, sample, score, tune
+from ._commands import (
+    account,
+    calibrate,
+    check,
+    convert,
+    diagnose,
+    generate,
+    info,
+    new,
+    plan,
+    pool,
+    resume,
+    sample,
+    sbc,
+    score,
+    simulate,
+    synth,
+    tune,
+)
 from ._errors import BudgetExceeded, Diagnostic, DpmError, DpmWarning, InputError, Interrupted, ModelError
 from ._fit import Fit, Report, Verdict, compare
 from ._ledger import Ledger
@@ -46,11 +64,16 @@ __all__ = [
     "diagnose",
     "generate",
     "info",
+    "new",
     "plan",
+    "pool",
     "program",
     "resume",
     "sample",
+    "sbc",
     "score",
+    "simulate",
+    "synth",
     "tune",
 ]
 

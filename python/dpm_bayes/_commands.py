@@ -10,12 +10,12 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Mapping, Sequence
 
 from . import _program
 from ._fit import Fit, _shaped, _table
 from ._ledger import Ledger
-from ._model import Constants, ModelLike, model_of
+from ._model import Constants, Model, ModelLike, model_of
 from ._program import StrPath
 from ._results import Answer
 from ._tables import source as source_of
@@ -268,6 +268,125 @@ def tune(
     """
     given = dict(flags, rows=rows, epsilon=epsilon, delta=delta, constants=constants, simulate=True)
     return _without_data("tune", model, given)
+
+
+def new(formula: str, family: str, metadata: Mapping[str, Any] | StrPath, name: str = "model") -> Model:
+    """A model from a formula and a codebook: `dpm new`.
+
+    Parameters
+    ----------
+    formula : str
+        As in R, with what brms adds: `"y ~ x + (1 | site)"`.
+    family : str
+        The distribution of the outcome, such as `"bernoulli"` or `"poisson"`.
+    metadata : dict or path
+        The codebook: types, bounds and levels of the columns, such as
+        `{"columns": {"x": {"type": "float", "lower": 0, "upper": 10}}}`.
+    name : str
+        What runs and ledgers call the model.
+
+    Raises
+    ------
+    InputError
+        If the formula cannot be read, or the codebook lacks something; its text says what.
+    """
+    return Model(_program.call("new", formula=formula, family=family, metadata=metadata), name)
+
+
+def simulate(
+    model: ModelLike, *, rows: int, out: StrPath, constants: Constants = None, parameters: Any = None, **flags: Any
+) -> Answer:
+    """Tables made up from a model, without any data: `dpm simulate`.
+
+    Parameters
+    ----------
+    rows : int
+        Of each table.
+    out : path
+        Where to write, a name that ends in .csv or .parquet; the parameters go beside it.
+    parameters : dict, list of dict, or path
+        In place of draws from the prior.
+    **flags
+        `tables`, `run`, `public_sample`, `seed`, `overwrite`.
+
+    Returns
+    -------
+    Answer
+        `outcomes`: what the prior predicts.
+    """
+    given = dict(flags, rows=rows, out=out, constants=constants, parameters=parameters)
+    return _without_data("simulate", model, given)
+
+
+def sbc(
+    model: ModelLike,
+    *,
+    rows: int,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    constants: Constants = None,
+    out: StrPath | None = None,
+    **flags: Any,
+) -> Answer:
+    """Runs on tables made up from a model, and whether they find what made these: `dpm sbc`.
+
+    Parameters
+    ----------
+    rows : int
+        Of each table.
+    out : path
+        Where to keep ranks and pictures; nowhere unless given.
+    **flags
+        `tables`, `simulate_from`, `no_reference` and so on, and those of `sample` that matter to a
+        run.
+
+    Returns
+    -------
+    Answer
+        The file `sbc.json`: coverage and width by parameter.
+    """
+    model = model_of(model)
+    model.check(constants)
+    with tempfile.TemporaryDirectory(prefix="dpm-") as folder:
+        place = Path(out if out is not None else Path(folder, "sbc"))
+        given = dict(flags, rows=rows, epsilon=epsilon, delta=delta, constants=constants, out=place)
+        _program.call("sbc", model.path, **given)
+        return Answer(json.loads((place / "sbc.json").read_text(encoding="utf-8")))
+
+
+def synth(run: Fit | StrPath, *, rows: int, out: StrPath, **flags: Any) -> Answer:
+    """Synthetic tables from a run's released draws, free of charge: `dpm synth`.
+
+    Parameters
+    ----------
+    run : Fit or path
+    rows : int
+        Of each table.
+    out : path
+        Where to write, a name that ends in .csv or .parquet.
+    **flags
+        `tables`, `public_sample`, `seed`, `overwrite`.
+
+    Returns
+    -------
+    Answer
+        What the tables are good for and what not, as it stands beside them.
+    """
+    _program.call("synth", run, rows=rows, out=out, **flags)
+    return Answer(json.loads(Path(out).with_suffix(".about.json").read_text(encoding="utf-8")))
+
+
+def pool(file: StrPath, rule: Literal["full", "partial", "missing"] = "full", **flags: Any) -> Answer:
+    """One estimate from those of several synthetic tables: `dpm pool`.
+
+    Parameters
+    ----------
+    file : path
+        A CSV with the columns `estimate` and `variance`, and perhaps `name`.
+    rule : {"full", "partial", "missing"}
+        What the tables are.
+    """
+    return Answer(_program.answer("pool", file, rule=rule, format="json", **flags))
 
 
 def _without_data(command: str, model: ModelLike, flags: dict[str, Any]) -> Answer:

@@ -84,10 +84,10 @@ class BudgetExceeded(DpmError):
 
     Attributes
     ----------
-    spent, remaining : float or None
-        Of the ledger's epsilon, at its delta; None where there is no ledger.
     requested : float or None
-        What the run would add to `spent`, where the program tells it.
+        What the run would add to `spent`, in epsilon at the budget's delta.
+    spent, remaining : float or None
+        Of the budget's epsilon: the ledger's, or that of the run itself.
     room : float or None
         The epsilon that a run may cost by itself, at the ledger's delta, to fit.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -323,13 +324,24 @@ def failure(done: Done, directory: Path | None = None, ledger: StrPath | None = 
     if done.code == 2:
         return InputError(text)
     if done.code == 3:
-        return BudgetExceeded(text, _balance(ledger))
+        return BudgetExceeded(text, {**_said(text), **_balance(ledger)})
     if done.code < 0:
         text = f"the program was ended by signal {-done.code}"
     if directory and (directory / "unfinished").is_dir():
         text = f"{text}\nthe run so far is in {directory}: dpm.resume goes on with it, at no further charge"
         return DpmError(text, directory)
     return DpmError(text)
+
+
+def _said(text: str) -> Mapping[str, float]:
+    """The figures of a refusal, as the program says them: of a ledger, or of a run by itself."""
+    patterns = {
+        "requested": r"(?:requested|needs epsilon) (-?[\d.]+(?:e[+-]?\d+)?)",
+        "spent": r"(?:spent|Spent so far:) (-?[\d.]+(?:e[+-]?\d+)?)",
+        "remaining": r"remaining:? (-?[\d.]+(?:e[+-]?\d+)?)",
+    }
+    found = {name: re.search(pattern, text) for name, pattern in patterns.items()}
+    return {name: float(match[1].rstrip(".")) for name, match in found.items() if match}
 
 
 def _balance(ledger: StrPath | None) -> Mapping[str, Any]:

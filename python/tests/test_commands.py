@@ -4,7 +4,7 @@ import json
 
 import polars
 import pytest
-from conftest import BERNOULLI, TABLE, WELLS
+from conftest import BERNOULLI, SEEDED, TABLE, WELLS
 
 import dpm_bayes as dpm
 
@@ -88,6 +88,8 @@ def test_a_ledger_adds_up_and_refuses():
             refused()
         assert caught.value.spent == ledger.spent and caught.value.remaining == ledger.remaining
         assert 0 < caught.value.room < 1
+        assert caught.value.requested == pytest.approx(1, abs=0.5)
+        assert caught.value.requested > caught.value.remaining
     assert "holds" in ledger.verify(against=fit)
     with pytest.raises(dpm.DpmError, match="exists"):
         dpm.Ledger.create("a.ledger", epsilon=1, delta=1e-6)
@@ -147,3 +149,26 @@ def test_runs_are_judged_by_records_that_were_held_out():
         dpm.score(fits[0], TABLE, epsilon=0.001, delta=1e-6)
     with pytest.raises(dpm.InputError, match="learnt from all records"):
         dpm.score(dpm.sample(WELLS, TABLE, num_samples=20, chains=1, **SEEDED), TABLE, epsilon=1)
+
+
+def test_a_model_comes_from_a_formula():
+    book = {"columns": {"y": {"type": "boolean"}, "x": {"type": "float", "lower": -2, "upper": 2}}}
+    model = dpm.new("y ~ x", "bernoulli", book, name="line")
+    assert model.name == "line" and "b_x" in model.source and not model.check().diagnostics
+    with pytest.raises(dpm.InputError, match="z"):
+        dpm.new("y ~ x + z", "bernoulli", book)
+
+
+@pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
+def test_tables_are_made_up_and_runs_on_them_judged(tmp_path):
+    found = dpm.simulate(BERNOULLI, rows=300, out=tmp_path / "t.csv", parameters={"a": 1.0}, seed=2)
+    y = polars.read_csv(tmp_path / "t.csv")["y"]
+    assert len(y) == 300 and found.outcomes and 0.6 < y.mean() < 0.85
+    calibrated = dpm.sbc(BERNOULLI, rows=100, tables=6, algorithm="nuts", not_private=True, no_reference=True)
+    assert calibrated["tables"] == 6 or len(calibrated["tables"]) == 6
+    fit = dpm.sample(BERNOULLI, tmp_path / "t.csv", num_samples=50, chains=1, **SEEDED)
+    about = dpm.synth(fit, rows=40, out=tmp_path / "s.csv", tables=2)
+    assert len(polars.read_csv(tmp_path / "s-2.csv")) == 40 and about
+    (tmp_path / "e.csv").write_text("estimate,variance\n1.0,0.5\n1.2,0.4\n0.9,0.6\n")
+    pooled = dpm.pool(tmp_path / "e.csv", rule="partial")
+    assert "3.1" not in pooled.text and "1.033" in pooled.text

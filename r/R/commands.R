@@ -72,6 +72,46 @@ dpm_tune <- function(model, rows, epsilon = NULL, delta = NULL, constants = NULL
   structure(found, command = NULL)
 }
 
+dpm_new <- function(formula, family, metadata) {
+  formula <- if (inherits(formula, "formula")) paste(deparse(formula), collapse = " ") else formula
+  flags <- as_arguments(list(formula = formula, family = family, metadata = metadata))
+  done <- run(c("new", "--quiet", "--color=never", flags))
+  if (done$code != 0 || done$interrupted) stop(failure(done))
+  done$out
+}
+
+dpm_simulate <- function(model, rows, out, constants = NULL, parameters = NULL, ...) {
+  structure(without_data("simulate", model, list(rows = rows, out = out, constants = constants,
+                                                 parameters = parameters, ...)), command = NULL)
+}
+
+dpm_sbc <- function(model, rows, epsilon = NULL, delta = NULL, constants = NULL, out = NULL, ...) {
+  path <- model_file(model)
+  dpm_check(path, constants)
+  place <- if (is.null(out)) tempfile("dpm-sbc-") else path_of(out)
+  if (is.null(out)) on.exit(unlink(place, recursive = TRUE))
+  flags <- as_arguments(list(rows = rows, epsilon = epsilon, delta = delta, constants = constants, out = place, ...))
+  done <- run(c("sbc", "--quiet", "--color=never", flags, "--", path))
+  if (done$code != 0 || done$interrupted) stop(failure(done))
+  structure(read_json(paste(readLines(file.path(place, "sbc.json")), collapse = "\n")), class = "dpm_answer")
+}
+
+dpm_synth <- function(run, rows, out, ...) {
+  flags <- as_arguments(list(rows = rows, out = out, ...))
+  done <- run(c("synth", "--quiet", "--color=never", flags, "--", path_of(run)))
+  if (done$code != 0 || done$interrupted) stop(failure(done))
+  warn(done$err)
+  about <- paste0(sub("\\.[^.]*$", "", out), ".about.json")
+  structure(read_json(paste(readLines(about), collapse = "\n")), class = "dpm_answer")
+}
+
+dpm_pool <- function(file, rule = "full", ...) {
+  flags <- as_arguments(list(rule = rule, ...))
+  done <- run(c("pool", "--quiet", "--color=never", "--format=json", flags, "--", path_of(file)))
+  if (done$code != 0 || done$interrupted) stop(failure(done))
+  structure(read_json(done$out), class = "dpm_answer")
+}
+
 without_data <- function(command, model, flags) {
   path <- model_file(model)
   dpm_check(path, flags$constants)

@@ -139,7 +139,8 @@ flag_texts <- function(name, value) {
   refuse("`", name, "`: expected a number, text, TRUE, FALSE or NULL")
 }
 
-places <- c("constants", "init", "ledger", "out", "spill_dir", "data", "pilot", "public_sample", "against", "points", "events")
+places <- c("constants", "init", "ledger", "out", "spill_dir", "data", "pilot", "public_sample", "against", "points", "events",
+            "metadata", "parameters", "simulate_from")
 
 # As short as it can be while it comes back to the bit.
 number <- function(x) {
