@@ -210,7 +210,7 @@ pub fn csv(bytes: &[u8]) {
         unit: (first & 32 != 0).then_some("y"),
         multiline: first & 64 != 0,
         spilling: None,
-        share: None,
+        ..Reading::default()
     };
     let load = |bytes: &[u8]| {
         let mut file = tempfile::Builder::new()
