@@ -140,7 +140,7 @@ def test_runs_are_judged_by_records_that_were_held_out():
     assert found["differences"][0]["log_predictive_density"]["mean"] == pytest.approx(0, abs=0.01)
     low, high = found["log_predictive_density"]["interval_90"]
     assert -0.8 < low < high < -0.5
-    assert found["hold_out"]["held_out"] == 0.3
+    assert found["hold_out"] == 0.3
     # A table through a pipe is the same table.
     alone = dpm.score(fits[0], TABLE, **score)
     assert dpm.score(fits[0], rows, **score)["brier_score"] == alone["brier_score"]

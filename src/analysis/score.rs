@@ -13,7 +13,8 @@ use super::initial::point_of_draw;
 use super::prepare::Promise;
 use super::run::settle;
 use crate::accounting::{
-    Accountant, Event, Gaussian, Lattice, Meter, Query, Quote, Request, Session, smallest_scale,
+    Accountant, Event, Gaussian, Lattice, Meter, Query, Quote, Relation, Request, Session,
+    smallest_scale,
 };
 use crate::density::{Density, PublicSample, Simulator};
 use crate::model::Model;
@@ -217,7 +218,9 @@ pub(crate) fn bounds_of(
         },
         differences,
         is_binary,
-        records: promise.records,
+        records: promise
+            .records
+            .filter(|_| promise.relation == Relation::Substitute),
     })
 }
 
@@ -439,7 +442,7 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::*;
-    use crate::accounting::{Real, Relation};
+    use crate::accounting::Real;
     use crate::model::Constants;
     use crate::privacy::PrivateData;
 

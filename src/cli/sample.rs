@@ -484,7 +484,8 @@ impl SampleCommand<'_> {
             "max_memory": sources.reading.max_memory,
             "spill_dir": sources.reading.spill_dir.as_ref().map(|p| p.display().to_string()),
             "no_spill": sources.reading.no_spill,
-            "hold_out": sources.split,
+            "hold_out": sources.split.as_ref().map(Split::held_out),
+            "split": sources.split.as_ref().map(Split::name),
             "threads": sources.threads,
             "ledger": sources.ledger.as_ref().map(|p| p.display().to_string()),
         })

@@ -30,9 +30,8 @@ DATA is the table that the runs were made from, in the same order, unless --othe
 records that `dpm sample --hold-out` left out are found in it by a hash. Runs that are compared need
 the same --hold-out and --split.
 
-Example:
-  dpm sample wells.dpm wells.csv --epsilon 1 --hold-out 0.2
-  dpm score wells-run wells.csv --epsilon 0.5")]
+Example: dpm score wells-run wells.csv --epsilon 0.5
+after dpm sample wells.dpm wells.csv --epsilon 1 --hold-out 0.2")]
 pub(super) struct Arguments {
     /// The directory of a run of `dpm sample --hold-out`
     run: PathBuf,
@@ -216,8 +215,9 @@ impl Arguments {
         let mut first: Option<Split> = None;
         for run in runs {
             let place = run.place().display();
-            let split: Option<Split> =
-                serde_json::from_value(run.config()["hold_out"].clone()).unwrap_or_default();
+            let config = run.config();
+            let split = (config["hold_out"].as_f64().zip(config["split"].as_str()))
+                .and_then(|(share, name)| Split::new(name, share).ok());
             let Some(split) = split else {
                 return Err(Failure::input(format!(
                     "`{place}` learnt from all records of its table, so that none of them can judge it: sample again with --hold-out 0.2, or give --other-data if DATA has none of its records"
@@ -429,7 +429,8 @@ impl Outcome<'_> {
             "statement": if self.is_private { self.statement() } else { "NOT PRIVATE".to_owned() },
             "run": self.places[0].display().to_string(),
             "data": published_name(&self.arguments.data),
-            "hold_out": self.split,
+            "hold_out": self.split.map(Split::held_out),
+            "split": self.split.map(Split::name),
             "epsilon": self.plan.epsilon,
             "delta": promise.delta.to_f64(),
             "relation": promise.relation,

@@ -43,8 +43,9 @@ pub struct ScoreBounds {
     pub differences: Vec<Bounds>,
     /// Whether a record is one outcome of two values, so that there are guesses to be counted.
     pub is_binary: bool,
-    /// The number of records, where it is public: then those are counted that lack a value, and not
-    /// all others.
+    /// The number of records, where neighbours have as many and one is replaced by another: then those
+    /// are counted that lack a value, and not all others. Not under zero-out, where a blank must add
+    /// nothing.
     pub records: Option<u64>,
 }
 

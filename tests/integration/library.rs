@@ -62,7 +62,7 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
 }
 
 /// What the program alone knows: where it took things from.
-const ORIGIN: [&str; 13] = [
+const ORIGIN: [&str; 14] = [
     "model",
     "data",
     "constants",
@@ -74,6 +74,7 @@ const ORIGIN: [&str; 13] = [
     "spill_dir",
     "no_spill",
     "hold_out",
+    "split",
     "threads",
     "ledger",
 ];

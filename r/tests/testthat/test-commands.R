@@ -88,7 +88,7 @@ test_that("runs are judged by records that were held out", {
   # No prediction of a fair coin is better than 1/2; the noise here is below 0.1.
   expect_lt(found$mean, log(0.5) + 0.3)
   expect_lt(found$interval_90[[1]], found$mean)
-  expect_identical(scores$hold_out$held_out, 0.5)
+  expect_identical(scores$hold_out, 0.5)
   expect_error(quiet(dpm_score(fit, data, epsilon = 1e-3, delta = 1e-6)), "drown", class = "dpm_input_error")
   expect_error(quiet(dpm_score(draw(COIN, data), data, epsilon = 1)), "learnt from", class = "dpm_input_error")
 })
