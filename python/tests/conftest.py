@@ -1,6 +1,7 @@
 """What the tests share: a model of the wells, its table, and the program."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,9 @@ model {
   y ~ bernoulli_logit(a);
 }
 """
+
+# Tests that press Ctrl-C need it to be heard, which it is not in what a script runs in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
