@@ -29,6 +29,7 @@ impl Edit {
 
 #[derive(Debug)]
 pub(super) struct Draft {
+    source: String,
     text: String,
     /// Offsets in `text` of the bytes that are not in the source, ascending.
     inserted: Vec<usize>,
@@ -37,6 +38,7 @@ pub(super) struct Draft {
 impl Draft {
     pub(super) fn new(source: &str) -> Self {
         Draft {
+            source: source.to_owned(),
             text: source.to_owned(),
             inserted: Vec::new(),
         }
@@ -46,13 +48,24 @@ impl Draft {
         &self.text
     }
 
-    /// The place in the source of an offset of the draft.
+    /// The place in the source of an offset of the draft; of one inside what was written over a
+    /// character, the place before that character.
     pub(super) fn to_source(&self, offset: usize) -> usize {
-        offset - self.inserted.partition_point(|&place| place < offset)
+        self.source.floor_char_boundary(self.byte(offset))
     }
 
+    /// The same of a span, which holds the characters that it begins or ends in.
     pub(super) fn span_to_source(&self, span: Span) -> Span {
-        Span::new(self.to_source(span.start), self.to_source(span.end))
+        let start = self.to_source(span.start);
+        if span.start == span.end {
+            return Span::new(start, start);
+        }
+        let end = self.source.ceil_char_boundary(self.byte(span.end));
+        Span::new(start, end)
+    }
+
+    fn byte(&self, offset: usize) -> usize {
+        offset - self.inserted.partition_point(|&place| place < offset)
     }
 
     /// Applies edits that do not overlap. An edit that does not fit the text is
@@ -114,6 +127,9 @@ mod tests {
         assert_eq!(draft.to_source(5), 5);
         assert_eq!(draft.to_source(6), 5);
         assert_eq!(draft.to_source(7), 6);
+        // A character is in a span or outside of it.
+        assert_eq!(draft.span_to_source(Span::new(11, 12)), Span::new(10, 12));
+        assert_eq!(draft.to_source(12), 10);
         draft.apply(vec![Edit::Insert(0, "{")]);
         assert_eq!(draft.text(), "{a = 1;\nb = -  2");
         assert_eq!(draft.to_source(1), 0);
