@@ -27,7 +27,8 @@ impl Promise {
     ///
     /// # Errors
     ///
-    /// The budget is for another unit; there are no records, and that is public.
+    /// The budget is for another unit; there are no records, and that is public; they are no part
+    /// that [`check_division`](Promise::check_division) accepts.
     pub fn on(session: &Session, vault: &Vault, epsilon: Real) -> Result<Promise, Error> {
         let terms = session.terms()?;
         let records = match (terms.relation().n_is_public(), vault.n()) {
@@ -35,10 +36,27 @@ impl Promise {
             (true, 0) => return Err(LoadError::no_rows().into()),
             (true, n) => Some(n as u64),
         };
-        Ok(Promise {
+        let promise = Promise {
             unit: unit_of(vault, &terms)?,
             ..Promise::under(&terms, epsilon, records)
-        })
+        };
+        promise.check_division(vault)?;
+        Ok(promise)
+    }
+
+    /// Checks that the promise can be made of these records.
+    ///
+    /// # Errors
+    ///
+    /// They are a part of a table whose division neighbours do not share: docs/proofs.md,
+    /// section 18.
+    pub fn check_division(&self, vault: &Vault) -> Result<(), Error> {
+        if self.relation == Relation::AddRemove && vault.is_divided_by_place() {
+            return Err(Error::Settings(
+                "under add-remove the place of a record depends on others, so records cannot be held out by it: give `unit`, or take `relation` substitute".into(),
+            ));
+        }
+        Ok(())
     }
 
     /// The same for so many records, or units, of any data that the terms are for.

@@ -35,6 +35,9 @@ const ROOM: f64 = 1.5;
 /// The noise of a mean, as a share of half the distance between its bounds, from which on it says
 /// nothing.
 const DROWNED: f64 = 0.1;
+/// The mean square of the records' places in their bounds from which on many may have been clipped:
+/// it is at least the share of those that were. Bounds from made-up records leave it below 0.1.
+const FILLED: f64 = 0.25;
 /// The standard normal's 95% quantile.
 const Z_95: f64 = 1.6448536269514722;
 
@@ -65,6 +68,9 @@ pub(crate) struct Estimate {
     pub noise_sd: f64,
     /// What it lies between in any case.
     within: [f64; 2],
+    /// The mean square of the records' distances from the middle of these, which is 1 at the bounds:
+    /// with noise of about `noise_sd` over half of the distance between them. 0 where it is not known.
+    spread: f64,
 }
 
 /// The scores of runs.
@@ -347,6 +353,9 @@ impl ScorePlan {
             None => PrivateRng::from_os().map_err(SampleError::from)?,
             Some(seed) => PrivateRng::insecure(seed, NotPrivate::acknowledged()),
         };
+        for vault in vaults {
+            promise.check_division(vault)?;
+        }
         let request = self.request(name, promise);
         let reservation = session
             .map(|session| session.reserve(&request))
@@ -391,7 +400,8 @@ impl ScorePlan {
         let noise_at = |place: f64| sigma.hypot(place * noise_of_count) / count;
         let estimate = |moments: &Moments| {
             let place = moments.sum / count;
-            let variance = (moments.sum_of_squares / count - place * place).clamp(0.0, 1.0);
+            let spread = (moments.sum_of_squares / count).clamp(0.0, 1.0);
+            let variance = (spread - place * place).clamp(0.0, 1.0);
             // The variance is noisy too, and rather taken too large.
             let variance = (variance + noise_at(1.0)).min(1.0);
             let half_width = moments.bounds.half_width();
@@ -400,6 +410,7 @@ impl ScorePlan {
                 sampling_sd: half_width * (variance / count).sqrt(),
                 noise_sd: half_width * noise_at(place),
                 within: [moments.bounds.lower, moments.bounds.upper],
+                spread,
             }
         };
         let share = |sum: f64| {
@@ -411,6 +422,7 @@ impl ScorePlan {
                     .sqrt(),
                 noise_sd: noise_at(share - 0.5),
                 within: [0.0, 1.0],
+                spread: 0.0,
             }
         };
         Scores {
@@ -428,6 +440,14 @@ impl Estimate {
     /// Sampling and noise together.
     pub fn sd(&self) -> f64 {
         self.sampling_sd.hypot(self.noise_sd)
+    }
+
+    /// Whether so many records are at the bounds, or near to them, that the mean may be far nearer to
+    /// the middle than that of what was not clipped.
+    pub fn fills_bounds(&self) -> bool {
+        let [least, most] = self.within;
+        let noise = 2.0 * self.noise_sd / (most - least);
+        self.spread > FILLED + 2.0 * noise
     }
 
     /// The interval of 90%.

@@ -17,9 +17,6 @@ use crate::model::RecordColumn;
 use crate::output::Run;
 use crate::sampler::public_rng;
 
-/// Records made at a time: each has a grid of a few kilobytes while it is drawn.
-const ROWS_AT_ONCE: usize = 4096;
-
 /// What tables are made from.
 pub(crate) struct Synthesis<'a> {
     pub run: &'a Run,
@@ -124,16 +121,6 @@ impl Synthesis<'_> {
     pub fn table(&self, number: usize, drawn: &Drawn) -> Vec<Vec<f64>> {
         let simulator = Simulator::new(self.density).precise();
         let mut rng = public_rng(self.seed, number + 1);
-        let mut columns = vec![Vec::with_capacity(self.rows); self.density.model().columns.len()];
-        let mut left = self.rows;
-        while left > 0 {
-            let rows = left.min(ROWS_AT_ONCE);
-            let made = simulator.records(&drawn.theta, rows, self.public, &mut rng);
-            for (column, values) in columns.iter_mut().zip(made) {
-                column.extend(values);
-            }
-            left -= rows;
-        }
-        columns
+        simulator.table(&drawn.theta, self.rows, self.public, &mut rng)
     }
 }

@@ -1,6 +1,5 @@
 //! Tables made up from a model, at parameters that are drawn from its prior or given.
 
-use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::error::Error;
@@ -8,9 +7,6 @@ use super::initial::{unconstrained_point, values_of};
 use crate::density::{Density, PublicSample, Simulator};
 use crate::model::{Model, RecordColumn};
 use crate::sampler::{PriorPoints, SampleError, public_rng};
-
-/// Records simulated at a time: what is kept of each meanwhile takes kilobytes.
-const AT_A_TIME: usize = 1000;
 
 /// Tables made up from a model: parameters from its prior, or given; outcomes from its likelihood;
 /// the other columns, covariates, uniform between their declared bounds (a standard normal or
@@ -145,24 +141,12 @@ impl Tables {
             Points::Prior(prior) => prior.draw(&self.density, &mut rng),
             Points::Given(points) => points[number % points.len()].clone(),
         };
+        let simulator = Simulator::new(&self.density).precise();
         Table {
             columns: self.model().columns.clone(),
-            values: self.records(&theta, &mut rng),
+            values: simulator.table(&theta, self.rows, self.public.as_ref(), &mut rng),
             parameters: values_of(&self.density, &theta),
         }
-    }
-
-    fn records(&self, theta: &[f64], rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
-        let simulator = Simulator::new(&self.density).precise();
-        let mut values = vec![Vec::with_capacity(self.rows); self.model().columns.len()];
-        for start in (0..self.rows).step_by(AT_A_TIME) {
-            let n = AT_A_TIME.min(self.rows - start);
-            let records = simulator.records(theta, n, self.public.as_ref(), rng);
-            for (column, more) in values.iter_mut().zip(records) {
-                column.extend(more);
-            }
-        }
-        values
     }
 
     /// The model that the tables are made from.

@@ -363,12 +363,6 @@ impl Arguments {
         let Some(share) = self.hold_out else {
             return Ok(None);
         };
-        let relation = Relation::from(self.settings.relation);
-        if relation == Relation::AddRemove && self.reading.unit().is_none() {
-            return Err(Failure::input(
-                "under add-remove the place of a record depends on others, so records cannot be held out by it: give --unit, or --relation substitute",
-            ));
-        }
         let split = Split::new(&self.split, share);
         let wrong = |error| Failure::input(format!("--hold-out: {error}"));
         Ok(Some(split.map_err(wrong)?))
@@ -502,6 +496,7 @@ impl SampleCommand<'_> {
         let unit = sources.reading.unit();
         let asked = (analysis.epsilon(), sources.delta.map(Real::of_parts));
         let (promise, default_delta) = promise(asked, sources.relation, unit, vault.n() as u64)?;
+        promise.check_division(vault)?;
         let prepared = analysis.prepare(vault.density().model(), promise)?;
         let (plan, lengths) = (&prepared.plan, prepared.lengths);
         if let Some(saved) = &saved {

@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         .map(|place| Run::open(place).map_err(Failure::input))
         .collect::<Result<Vec<Run>, Failure>>()?;
     let portion = arguments.portion(&runs)?;
-    arguments.same_unit(&runs)?;
+    arguments.same_terms(&runs)?;
     let predictors = (places.iter().zip(&runs))
         .map(|(place, run)| arguments.predictor(place, run, common))
         .collect::<Result<Vec<_>, _>>()?;
@@ -235,8 +235,17 @@ impl Arguments {
     }
 
     /// Records are held out by their places, or by the keys of their units: it must be the same now.
-    fn same_unit(&self, runs: &[Run]) -> Result<(), Failure> {
+    /// And what is promised of a run and its score together is under one relation.
+    fn same_terms(&self, runs: &[Run]) -> Result<(), Failure> {
         for run in runs.iter().filter(|_| !self.other_data) {
+            let relation = Relation::from(self.relation).name();
+            let of_run = run.config()["relation"].as_str().unwrap_or(relation);
+            if of_run != relation {
+                return Err(Failure::input(format!(
+                    "`{}` was made under {of_run}, and the score is to be under {relation}: give --relation {of_run}",
+                    run.place().display()
+                )));
+            }
             let unit = run.config()["unit"].as_str().filter(|unit| *unit != RECORD);
             if unit != self.reading.unit() {
                 let place = run.place().display();
@@ -344,6 +353,14 @@ impl Outcome<'_> {
                 warnings.push(format!(
                     "about {:.0}% of the records are beyond the {side} bound, where the score does not tell them apart: the model expects other records than these. Give other bounds with --clip",
                     100.0 * share
+                ));
+            }
+        }
+        for (place, difference) in self.places[1..].iter().zip(&scores.differences) {
+            if difference.fills_bounds() {
+                warnings.push(format!(
+                    "differences to `{}` are large, and many of them clipped: the mean of what they are may be further from 0, or of the other sign. Give a wider --clip-difference",
+                    place.display()
                 ));
             }
         }

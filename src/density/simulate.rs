@@ -22,6 +22,8 @@ use crate::model::{Model, PrivateOp, RecordColumn, Scalar};
 
 /// Rounds over outcomes that are joined.
 const ROUNDS: usize = 5;
+/// Records of a table that are simulated at a time: what is kept of each meanwhile takes kilobytes.
+const AT_A_TIME: usize = 1000;
 
 /// Draws records from a model.
 pub struct Simulator<'a> {
@@ -116,6 +118,24 @@ impl<'a> Simulator<'a> {
             self.draw(step, &mut raw, &mut scratch, rng);
         }
         raw
+    }
+
+    /// The same for any number of records, some at a time.
+    pub fn table(
+        &self,
+        theta: &[f64],
+        n: usize,
+        public: Option<&PublicSample>,
+        rng: &mut impl Rng,
+    ) -> Vec<Vec<f64>> {
+        let mut columns = vec![Vec::with_capacity(n); self.density.model().columns.len()];
+        for start in (0..n).step_by(AT_A_TIME) {
+            let records = self.records(theta, AT_A_TIME.min(n - start), public, rng);
+            for (column, more) in columns.iter_mut().zip(records) {
+                column.extend(more);
+            }
+        }
+        columns
     }
 
     /// Draws one outcome of every record.

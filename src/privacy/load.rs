@@ -180,6 +180,7 @@ fn read(
         keys.extend(owner.flatten());
     }
     let mut rows = rows.finish().map_err(LoadErrorKind::from)?;
+    rows.by_place = reading.portion.is_some() && reading.unit.is_none();
     if reading.share.is_some() {
         rows.compared = Compared {
             files: source.digest(),

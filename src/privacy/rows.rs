@@ -36,6 +36,8 @@ pub struct Rows {
     spilling: Spilling,
     /// For the ranks of a run on several.
     pub(super) compared: Compared,
+    /// Whether they are a part of a table that was divided by the places of its records.
+    pub(super) by_place: bool,
 }
 
 /// The parts of [`Rows`], for the vault.
@@ -45,6 +47,7 @@ pub(super) struct Parts {
     pub units: Option<Units>,
     pub spilling: Spilling,
     pub compared: Compared,
+    pub by_place: bool,
 }
 
 impl Rows {
@@ -62,6 +65,7 @@ impl Rows {
             units: self.units,
             spilling: self.spilling,
             compared: self.compared,
+            by_place: self.by_place,
         }
     }
 
@@ -157,6 +161,7 @@ impl RowsBuilder {
             units: None,
             spilling,
             compared: Compared::default(),
+            by_place: false,
         })
     }
 

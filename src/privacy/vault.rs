@@ -42,6 +42,7 @@ pub struct Vault {
     /// The column whose values identify the units, where its name is known.
     unit: Option<String>,
     pub(super) compared: Compared,
+    by_place: bool,
     /// Where other processes hold the rest of the records.
     ranks: Option<Leader>,
 }
@@ -71,6 +72,7 @@ impl Vault {
             units,
             spilling,
             compared,
+            by_place,
         } = rows.into_parts();
         let of_program = density.raw_columns();
         let computed = of_program.iter().filter(|column| column.is_none()).count();
@@ -143,6 +145,7 @@ impl Vault {
             constant: constant.value(),
             unit: None,
             compared,
+            by_place,
             ranks: None,
         })
     }
@@ -166,6 +169,12 @@ impl Vault {
     /// Whether several rows may share a unit.
     pub fn has_units(&self) -> bool {
         self.table.units.is_some()
+    }
+
+    /// Whether the records are a part of a table that was divided by their places, which adding or
+    /// removing one would change.
+    pub(crate) fn is_divided_by_place(&self) -> bool {
+        self.by_place
     }
 
     /// The model.

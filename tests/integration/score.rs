@@ -137,6 +137,21 @@ fn a_run_and_its_score_are_of_disjoint_records() {
     }
 }
 
+// Wrong here: a comparison that clipping has made of most records is shown as if it were not.
+#[test]
+fn differences_that_fill_their_bounds_are_told() {
+    let place = Place::new(2000);
+    for model in ["model", "flat"] {
+        place.nuts(model, "--hold-out 0.5");
+    }
+    let score = "score model-run data.csv --against flat-run --epsilon 5 --delta 1e-6 --insecure-noise-seed 1";
+    let told = |flags: &str| {
+        let said = place.succeeds(&format!("{score} {flags} --quiet")).err;
+        said.contains("many of them clipped")
+    };
+    assert!(!told("") && told("--clip-difference 0.05"));
+}
+
 #[test]
 fn what_cannot_be_scored_is_refused_and_nothing_is_charged() {
     let place = Place::new(2000);
@@ -166,6 +181,11 @@ fn what_cannot_be_scored_is_refused_and_nothing_is_charged() {
         "score model-run data.csv --epsilon 1 --against flat-run",
         "the same --hold-out and --split",
     );
+    // Its places are no longer those of the run where a record is added.
+    refused(
+        "score model-run data.csv --epsilon 1 --delta 1e-6 --relation add-remove",
+        "under add-remove the place of a record depends on others",
+    );
     refused(
         "score model-run data.csv --epsilon 1 --unit id",
         "made without --unit",
@@ -187,13 +207,14 @@ fn what_cannot_be_scored_is_refused_and_nothing_is_charged() {
         "not private",
     );
     refused(
-        "sample model.dpm data.csv --epsilon 1 --delta 1e-6 --relation add-remove --hold-out 0.2",
+        "sample model.dpm data.csv --epsilon 1 --delta 1e-6 --relation add-remove --hold-out 0.2 --out r",
         "give --unit",
     );
     refused(
         "sample model.dpm data.csv --epsilon 1 --hold-out 1.5",
         "above 0 and below 1",
     );
+    assert!(!place.file("r").exists());
     let spent = place.succeeds("ledger show l.ledger --format json").out;
     assert_eq!(
         crate::harness::json(&spent)["spent"].as_f64(),

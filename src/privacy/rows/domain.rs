@@ -51,8 +51,9 @@ impl Domain {
     ///
     /// Missing: nothing, or `NA`, `N/A`, `NaN`, `null` in any case. An int may be
     /// written in a real's form (`3.0`, `1e3`), as many programs do once a column
-    /// has a missing value. In a column of ints from 0 to 1, `true` and `false` are 1 and 0. A factor holds one of its levels, letter by letter,
-    /// even one that is named like a missing value. Bytes that are not UTF-8 are bad.
+    /// has a missing value. In a column of ints from 0 to 1, `true` and `false` are 1 and 0. A factor
+    /// holds one of its levels, letter by letter, even one that is named like a missing value. Bytes
+    /// that are not UTF-8 are bad.
     pub(in crate::privacy) fn text(&self, bytes: &[u8]) -> Cell {
         // Most cells are numbers. This finds the same bits as `str::parse`, and sooner.
         if self.levels.is_empty()

@@ -85,6 +85,7 @@ impl Rows {
             units: Some(units),
             spilling,
             compared: self.compared,
+            by_place: self.by_place,
         })
     }
 }
