@@ -9,6 +9,7 @@ use rand_distr::{Distribution, Exp1};
 use crate::density::{Density, Space};
 use crate::sampler::random::public_rng;
 use crate::sampler::random::random_point;
+use points::PriorPoints;
 
 /// No point with a finite prior density was found.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
@@ -163,11 +164,21 @@ const FOR_SPREAD: usize = 10;
 pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, PriorError> {
     let prior = draw_prior(density, FOR_MIDDLE, seed)?;
     let d = density.dimension();
+    // With many coordinates there are too few draws to take a median of.
+    let margins = if d > MANY {
+        PriorPoints::new(density)?.margins()
+    } else {
+        Vec::new()
+    };
     let mut middle = Vec::with_capacity(d);
     for j in 0..d {
         let mut column: Vec<f64> = prior.draws.iter().map(|draw| draw[j]).collect();
         column.sort_by(f64::total_cmp);
-        let quantile = |share: f64| column[(share * (column.len() - 1) as f64).round() as usize];
+        let margin = margins.iter().find(|(own, _)| *own == j);
+        let quantile = |share: f64| match margin {
+            Some((_, grid)) => grid.quantile(share),
+            None => column[(share * (column.len() - 1) as f64).round() as usize],
+        };
         middle.push(if quantile(0.4) <= 0.0 && 0.0 <= quantile(0.6) {
             0.0
         } else {
@@ -225,6 +236,22 @@ pub(crate) fn spread_of_prior(
 mod tests {
     use super::*;
     use crate::model::{Constants, Model};
+
+    // If it failed: with many parameters a search would begin at a single draw of the prior, or at the
+    // origin, and not at its middle. Oracle: the medians of the priors, on the unconstrained scale.
+    #[test]
+    fn the_middle_of_many_parameters_is_that_of_their_priors() {
+        let source = "record { real y; int<lower=1, upper=60> g; }
+            parameters { real mu; real<lower=0> tau; vector[60] z; }
+            model { mu ~ normal(12, 5); tau ~ exponential(0.1); z ~ std_normal();
+                    y ~ normal(mu + tau * z[g], 1); }";
+        let model = Model::from_source(source, &Constants::none()).unwrap();
+        let middle = middle_of_prior(&Density::new(model), 1).unwrap();
+        assert!((middle[0] - 12.0).abs() < 0.05, "{}", middle[0]);
+        let tau = (10.0 * 2f64.ln()).ln();
+        assert!((middle[1] - tau).abs() < 0.05, "{} {tau}", middle[1]);
+        assert_eq!(middle[2..], [0.0; 60]);
+    }
 
     fn draws(source: &str, count: usize) -> PriorDraws {
         let model = Model::from_source(source, &Constants::none()).unwrap();

@@ -50,6 +50,11 @@ impl PriorPoints {
         &self.stand_ins
     }
 
+    /// The coordinates whose prior does not depend on others, and their distributions.
+    pub(super) fn margins(self) -> Vec<(usize, Grid)> {
+        self.alone
+    }
+
     /// A draw (unconstrained), of the density that this was made of.
     pub fn draw(&self, density: &Density, rng: &mut impl Rng) -> Vec<f64> {
         let mut theta = self.centre.clone();
