@@ -151,8 +151,8 @@ impl Pull<'_> {
 pub fn merge_picks(picked: &[[usize; BLOCK]], derivatives: &mut [f64]) {
     for (later, coordinates) in picked.iter().enumerate().skip(1) {
         for (earlier, others) in picked[..later].iter().enumerate() {
-            for i in 0..BLOCK {
-                if coordinates[i] == others[i] {
+            for (i, (own, other)) in coordinates.iter().zip(others).enumerate() {
+                if own == other {
                     let moved = std::mem::take(&mut derivatives[later * BLOCK + i]);
                     derivatives[earlier * BLOCK + i] += moved;
                 }

@@ -257,9 +257,9 @@ impl<'a> Reader<'a> {
         };
         let triangle = (0..own.len()).flat_map(of_own).collect();
         let out = match look.statistic {
-            _ if !asks => 0,
             Statistic::Centred => width,
-            _ => width * (width + 1) / 2,
+            _ if asks => width * (width + 1) / 2,
+            _ => 0,
         };
         Reader {
             look,

@@ -140,10 +140,12 @@ impl<'a> Look<'a> {
     /// For [`Look::vectors`].
     pub(super) fn working_memory(&self) -> Computed {
         let is_binned = self.statistic.is_binned();
-        let values = match self.statistic {
-            _ if self.is_as_it_is() => 0,
-            _ if is_binned => 1,
-            _ => self.coordinates(),
+        let values = if self.is_as_it_is() {
+            0
+        } else if is_binned {
+            1
+        } else {
+            self.coordinates()
         };
         Computed {
             values: vec![0.0; values * BLOCK],
