@@ -100,13 +100,11 @@ pub fn is_alike(statistic: Statistic) -> bool {
     is(Planted::GradientsAlike) || is(Planted::CurvaturesAlike) && statistic == Statistic::Curvature
 }
 
-/// What takes the place of the centres of a block of records, one after another for each
-/// coordinate.
-pub fn centres(mut centres: Vec<f64>) -> Vec<f64> {
+/// Moves the centres of a block of records, one after another for each coordinate.
+pub fn move_centres(centres: &mut [f64]) {
     if is(Planted::OthersCentre) {
         centres.rotate_left(1);
     }
-    centres
 }
 
 /// What takes the place of a released sum over `records` records.

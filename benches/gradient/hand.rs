@@ -244,7 +244,8 @@ for_the_same_processors! {
 for_the_same_processors! {
     /// p (1 - p) z z' of each record, z = A' x, as a triangle with sqrt(2) times what is off the
     /// diagonal, clipped.
-    pub fn information(case: &Case, axes: &[f64]) -> f64 {
+    pub fn information(case: &Case, axes: Option<&[f64]>) -> f64 {
+        let axes = axes.unwrap_or_default();
         let d = case.theta.len();
         let mut sum = vec![0.0; d * (d + 1) / 2];
         let mut z = vec![0.0; d];
@@ -265,6 +266,65 @@ for_the_same_processors! {
                 sum[at] += own * z[j];
                 for (s, z) in sum[at + 1..].iter_mut().zip(&z[j + 1..]) {
                     *s += std::f64::consts::SQRT_2 * own * z;
+                }
+                at += d - j;
+            }
+        }
+        sum.iter().sum()
+    }
+}
+
+for_the_same_processors! {
+    /// v v' + w w' of each record, where v is of the mean and w of the scale, likewise.
+    pub fn group_information(case: &Case, axes: Option<&[f64]>) -> f64 {
+        let d = case.theta.len();
+        let (tau, sigma) = (case.theta[1].exp(), case.theta[d - 1].exp());
+        let mut sum = vec![0.0; d * (d + 1) / 2];
+        let place = |j: usize, k: usize| j * (2 * d - j + 1) / 2 + k - j;
+        let weight = |j: usize, k: usize| if j == k { 1.0 } else { std::f64::consts::SQRT_2 };
+        let own = |group: f64| {
+            let g = group as usize + 1;
+            let v = [1.0 / sigma, tau * case.theta[g] / sigma, tau / sigma];
+            ([0, 1, g], v)
+        };
+        let w = std::f64::consts::SQRT_2;
+        let length = |vv: f64, vw: f64, ww: f64| (vv * vv + 2.0 * vw * vw + ww * ww).sqrt();
+        let Some(axes) = axes else {
+            for &group in &case.rows {
+                let (at, v) = own(group);
+                let length = length(dot(&v, &v), 0.0, w * w);
+                let factor = if length > case.clip { case.clip / length } else { 1.0 };
+                for j in 0..3 {
+                    for k in j..3 {
+                        sum[place(at[j], at[k])] += factor * weight(j, k) * v[j] * v[k];
+                    }
+                }
+                sum[place(d - 1, d - 1)] += factor * w * w;
+            }
+            return sum.iter().sum();
+        };
+        let (mut v, mut of_scale) = (vec![0.0; d], vec![0.0; d]);
+        for (s, a) in of_scale.iter_mut().zip(&axes[(d - 1) * d..]) {
+            *s = w * a;
+        }
+        for &group in &case.rows {
+            let (at, own) = own(group);
+            v.fill(0.0);
+            for (x, j) in own.into_iter().zip(at) {
+                for (v, a) in v.iter_mut().zip(&axes[j * d..]) {
+                    *v += x * a;
+                }
+            }
+            let length = length(dot(&v, &v), dot(&v, &of_scale), dot(&of_scale, &of_scale));
+            let factor = if length > case.clip { case.clip / length } else { 1.0 };
+            let mut at = 0;
+            for j in 0..d {
+                let (a, b) = (factor * v[j], factor * of_scale[j]);
+                sum[at] += a * v[j] + b * of_scale[j];
+                let (a, b) = (std::f64::consts::SQRT_2 * a, std::f64::consts::SQRT_2 * b);
+                let others = v[j + 1..].iter().zip(&of_scale[j + 1..]);
+                for (s, (v, w)) in sum[at + 1..].iter_mut().zip(others) {
+                    *s += a * v + b * w;
                 }
                 at += d - j;
             }

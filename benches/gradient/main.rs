@@ -50,12 +50,20 @@ fn main() {
             gradients(&case, &vault, axes.as_deref(), &jax);
         }
     }
+    heading("information by the law", &["by hand"]);
+    let informed: [(Case, ByHand); 3] = [
+        (logistic(10), hand::information),
+        (logistic(30), hand::information),
+        (groups(163), hand::group_information),
+    ];
+    for (case, by_hand) in informed.iter().filter(|(case, _)| is_wanted(case)) {
+        information(case, Some(&axes(case.theta.len())), *by_hand);
+        if case.name.contains("groups") {
+            information(case, None, *by_hand);
+        }
+    }
     if wanted.is_some() {
         return;
-    }
-    heading("information by the law", &["by hand"]);
-    for d in [10, 30] {
-        information(&logistic(d));
     }
     heading("log-ratios", &["by hand"]);
     log_ratios(&logistic(10));
@@ -64,7 +72,7 @@ fn main() {
         threads(&logistic(d));
     }
     heading("prior and its gradient, no rows", &[]);
-    for case in [logistic(10), groups()] {
+    for case in [logistic(10), groups(85)] {
         without_rows(&case);
     }
     heading("units of several rows", &["by row"]);
@@ -76,6 +84,9 @@ fn main() {
 }
 
 type Columns = Vec<(String, Vec<f64>)>;
+
+/// The sum of the coordinates of a sum over records, in a frame's coordinates if it is given.
+type ByHand = fn(&Case, Option<&[f64]>) -> f64;
 
 /// A model with data, a point, and the loop by hand.
 pub struct Case {
@@ -91,7 +102,7 @@ pub struct Case {
     /// Rows held together, their length, and outcomes.
     rows: Vec<f64>,
     outcomes: Vec<f64>,
-    by_hand: fn(&Case, Option<&[f64]>) -> f64,
+    by_hand: ByHand,
 }
 
 impl Case {
@@ -132,7 +143,7 @@ fn cases() -> Vec<Case> {
         poisson(),
         ordered(),
         softmax(),
-        groups(),
+        groups(85),
         banana(),
     ]
 }
@@ -297,22 +308,27 @@ fn softmax() -> Case {
 }
 
 /// Rows are the group and its place.
-fn groups() -> Case {
+fn groups(count: usize) -> Case {
     let mut uniform = Uniform(9);
     let group: Vec<f64> = (0..N)
-        .map(|_| (85.0 * uniform.next()).floor() + 1.0)
+        .map(|_| (count as f64 * uniform.next()).floor() + 1.0)
         .collect();
     let outcomes: Vec<f64> = (0..N).map(|_| 4.0 * uniform.next() - 2.0).collect();
     let mut theta = vec![0.1, -0.4];
-    theta.extend((0..85).map(|_| uniform.next() - 0.5));
+    theta.extend((0..count).map(|_| uniform.next() - 0.5));
     theta.push(0.2);
     Case {
-        name: "85 groups, d = 88",
+        name: if count == 85 {
+            "85 groups, d = 88"
+        } else {
+            "more groups"
+        },
         jax: None,
-        source: "record { int<lower=1, upper=85> g; real<lower=-9, upper=9> y; }
-            parameters { real mu; real<lower=0> tau; vector[85] z; real<lower=0> sigma; }
-            model { z ~ normal(0, 1); y ~ normal((mu + tau * z)[g], sigma); }"
-            .to_owned(),
+        source: format!(
+            "record {{ int<lower=1, upper={count}> g; real<lower=-9, upper=9> y; }}
+            parameters {{ real mu; real<lower=0> tau; vector[{count}] z; real<lower=0> sigma; }}
+            model {{ z ~ normal(0, 1); y ~ normal((mu + tau * z)[g], sigma); }}"
+        ),
         constants: Constants::none(),
         columns: vec![
             ("g".to_owned(), group.clone()),
@@ -388,29 +404,27 @@ fn gradients(case: &Case, vault: &Vault, axes: Option<&[f64]>, jax: &[Option<f64
     report(&name, ours, &[Some(hand), Some(bare), jax]);
 }
 
-fn information(case: &Case) {
+fn information(case: &Case, axes: Option<&[f64]>, by_hand: ByHand) {
     let vault = case.vault();
-    let axes = axes(case.theta.len());
     let permission = NotPrivate::acknowledged();
-    with_clipped_information(
-        &vault,
-        &case.frame(Some(&axes)),
-        case.clip,
-        permission,
-        |sum| {
-            let theirs = hand::information(case, &axes);
-            let ours = sum().iter().sum::<f64>();
-            assert!((ours / theirs - 1.0).abs() < 1e-3, "{ours} and {theirs}");
-            let mut times = [Vec::new(), Vec::new()];
-            for _ in 0..REPEATS {
-                times[0].push(seconds(sum));
-                times[1].push(seconds(|| hand::information(case, &axes)));
-            }
-            let [ours, hand] = times.map(median);
-            let d = case.theta.len();
-            report(&format!("logistic, d = {d}, frame"), ours, &[Some(hand)]);
-        },
-    );
+    let d = case.theta.len();
+    // Seconds for each.
+    let repeats = if d > 100 { 3 } else { REPEATS };
+    let frame = case.frame(axes);
+    with_clipped_information(&vault, &frame, case.clip, permission, |sum| {
+        let theirs = by_hand(case, axes);
+        let ours = sum().iter().sum::<f64>();
+        assert!((ours / theirs - 1.0).abs() < 1e-3, "{ours} and {theirs}");
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..repeats {
+            times[0].push(seconds(sum));
+            times[1].push(seconds(|| by_hand(case, axes)));
+        }
+        let [ours, hand] = times.map(median);
+        let model = case.name.split(',').next().unwrap_or_default();
+        let frame = axes.map_or("", |_| ", frame");
+        report(&format!("{model}, d = {d}{frame}"), ours, &[Some(hand)]);
+    });
 }
 
 fn log_ratios(case: &Case) {

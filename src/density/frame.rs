@@ -61,10 +61,15 @@ impl Frame {
 
     /// The gradient with respect to u of a function with the gradient `g` with respect to theta.
     pub fn pull_back(&self, g: &[f64]) -> Vec<f64> {
+        self.pull_back_of(g.iter().copied().enumerate())
+    }
+
+    /// The same for a function with these derivatives, and none by the other numbers of theta.
+    pub(crate) fn pull_back_of(&self, g: impl Iterator<Item = (usize, f64)>) -> Vec<f64> {
         let m = self.coordinates();
         let mut pulled = vec![0.0; m];
-        for (g, row) in g.iter().zip(self.axes.chunks(m.max(1))) {
-            for (p, a) in pulled.iter_mut().zip(row) {
+        for (j, g) in g {
+            for (p, a) in pulled.iter_mut().zip(&self.axes[j * m..]) {
                 *p += a * g;
             }
         }

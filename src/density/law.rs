@@ -30,7 +30,9 @@ use super::nodes::{NODES, Nodes, Point, Rule, points};
 use super::scale::Scale;
 use super::simulate::{Simulator, steps};
 use super::support::{Support, supports};
-use super::{BLOCK, Density, Frame, Jacobian, RowProgram, Scratch, Sight, Space};
+use super::{
+    BLOCK, Density, Frame, Jacobian, Picked, Pull, RowProgram, Scratch, Sight, Space, Sparse,
+};
 use crate::function::{exp, ln};
 use crate::linear::vectorised;
 use crate::model::{Model, PrivateOp, Scalar};
@@ -104,12 +106,15 @@ pub struct Node<'a> {
     pub probabilities: &'a [f64],
     /// Coordinate `j` of record `i` is at `j * BLOCK + i`; 0 where the probability is 0.
     pub gradients: &'a [f64],
+    /// The coordinates that records pick, where gradients are in parts: the same at all nodes.
+    pub picked: &'a [[usize; BLOCK]],
 }
 
 /// Working memory of one thread, at one point.
 pub struct LawScratch {
     work: Work,
     gradients: Vec<f64>,
+    picked: Picked,
 }
 
 /// The nodes of a block of records.
@@ -281,6 +286,7 @@ impl<'a> Law<'a> {
         LawScratch {
             work: self.work(z, BLOCK, coordinates),
             gradients: vec![0.0; coordinates * BLOCK],
+            picked: Picked::new(),
         }
     }
 
@@ -308,7 +314,8 @@ impl<'a> Law<'a> {
         visit: impl FnMut(usize, Node),
     ) -> usize {
         let located = self.locate(columns, rows, scratch);
-        self.scores_at(&located, columns, rows, jacobian, scratch, visit)
+        let pull = Pull::Whole(jacobian);
+        self.scores_at(&located, columns, rows, pull, scratch, visit)
     }
 
     /// Values and probabilities of the nodes of a block of records. They take most of the time of
@@ -343,11 +350,15 @@ impl<'a> Law<'a> {
         located: &Located,
         columns: &[&[f64]],
         rows: usize,
-        jacobian: &Jacobian,
+        pull: Pull,
         scratch: &mut LawScratch,
         mut visit: impl FnMut(usize, Node),
     ) -> usize {
-        let LawScratch { work, gradients } = scratch;
+        let LawScratch {
+            work,
+            gradients,
+            picked,
+        } = scratch;
         let Located {
             values,
             probabilities,
@@ -361,9 +372,8 @@ impl<'a> Law<'a> {
             for (k, step) in self.steps.iter().enumerate() {
                 block[step.position] = &values[(k * count + j) * BLOCK..][..rows];
             }
-            let each = self
-                .program
-                .gradients(&block, rows, jacobian, &mut work.program);
+            let program = &mut work.program;
+            let each = self.program.pulled(&block, rows, pull, program, picked);
             let own_probabilities = &mut own_probabilities[..rows];
             own_probabilities.copy_from_slice(&probabilities[j * BLOCK..][..rows]);
             if are_all_possible(own_probabilities, each) {
@@ -372,10 +382,12 @@ impl<'a> Law<'a> {
                     Node {
                         probabilities: own_probabilities,
                         gradients: each,
+                        picked,
                     },
                 );
                 continue;
             }
+            let gradients = &mut gradients[..each.len()];
             gradients.copy_from_slice(each);
             for (i, p) in own_probabilities.iter_mut().enumerate() {
                 let places = || (i..gradients.len()).step_by(BLOCK);
@@ -391,10 +403,19 @@ impl<'a> Law<'a> {
                 Node {
                     probabilities: own_probabilities,
                     gradients,
+                    picked,
                 },
             );
         }
         lost
+    }
+
+    /// The parts of gradients; none where one is better, or where nodes of the same record might pick
+    /// different coordinates.
+    pub(crate) fn sparse(&self, jacobian: &Jacobian) -> Option<Sparse> {
+        let is_outcome = |c: usize| self.steps.iter().any(|step| step.position == c);
+        let is_known = self.program.picks_by(|c| !is_outcome(c));
+        is_known.then(|| self.program.sparse(jacobian)).flatten()
     }
 
     /// Whether gradients stay within a few times those at nodes, however far an outcome is from its

@@ -27,7 +27,7 @@ pub(crate) use curvature::curvature_at;
 pub use frame::Frame;
 pub(crate) use law::Located;
 pub use law::{Law, LawScratch, Node};
-pub use program::{BLOCK, Jacobian, Picked, RowProgram, Scratch, Sparse};
+pub use program::{BLOCK, Jacobian, Picked, Pull, RowProgram, Scratch, Sparse, merge_picks};
 pub use sight::{Sight, Space};
 pub use simulate::{PublicSample, Simulator};
 

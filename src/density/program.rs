@@ -14,7 +14,7 @@ mod products;
 pub(super) use binary::{binary_values, pull_back_left, pull_back_right};
 
 use binary::{select, select_pull_back};
-use products::{Terms, add_index, add_scaled, dot, pick};
+use products::{QUAD, Terms, add_index, add_picked, add_scaled, dot, pick, sum};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,8 @@ enum Operation {
         strides: Vec<(usize, Source)>,
         /// A table of constants instead of a part of the interface.
         constants: Option<Vec<f64>>,
+        /// Where the places that records pick are kept.
+        picks: usize,
     },
 }
 
@@ -71,6 +73,8 @@ struct Instruction {
 pub struct RowProgram {
     instructions: Vec<Instruction>,
     registers: usize,
+    /// The number of gathers.
+    gathers: usize,
     /// Registers that hold one number for the whole block.
     fixed: Vec<(usize, f64)>,
     /// Registers that hold one interface place for the whole block.
@@ -92,8 +96,8 @@ pub struct Jacobian {
     pub dimension: usize,
     /// One list of `(coordinate, derivative)` per interface place.
     pub rows: Vec<Vec<(usize, f64)>>,
-    /// `[coordinate][place]`, where there are few zeros.
-    dense: Vec<f64>,
+    /// `[coordinates][place]`, where there are few zeros.
+    dense: Vec<[f64; QUAD]>,
 }
 
 /// A Jacobian in two parts, where records pick places that have coordinates of their own, such as
@@ -104,16 +108,23 @@ pub struct Sparse {
     common: Jacobian,
     /// These coordinates.
     coordinates: Vec<usize>,
-    /// The coordinate that is a place's own, and its derivative.
-    own: Vec<Option<(usize, f64)>>,
+    /// The coordinate that is a place's own, and its derivative; 0 without one.
+    own: Vec<(usize, f64)>,
+    /// The number of places that a record picks.
+    picks: usize,
 }
 
-/// One coordinate of each record's gradient, and the derivative by it.
-#[derive(Debug, Clone)]
-pub struct Picked {
-    pub coordinates: [usize; BLOCK],
-    pub derivatives: [f64; BLOCK],
+/// The derivatives that records have.
+#[derive(Debug, Clone, Copy)]
+pub enum Pull<'a> {
+    /// By all coordinates.
+    Whole(&'a Jacobian),
+    /// By those that each record picks, and then by those that are nobody's own.
+    Parts(&'a Sparse),
 }
+
+/// The coordinates of a block of records that are picked, `[pick][record]`.
+pub type Picked = Vec<[usize; BLOCK]>;
 
 /// The fewest coordinates of their own for which two parts are quicker than one.
 const SPARSE: usize = 16;
@@ -125,16 +136,71 @@ impl Sparse {
     }
 }
 
+impl Pull<'_> {
+    /// The number of derivatives of a record.
+    pub fn width(&self) -> usize {
+        match self {
+            Pull::Whole(jacobian) => jacobian.dimension,
+            Pull::Parts(sparse) => sparse.picks + sparse.coordinates.len(),
+        }
+    }
+}
+
+/// Lets each record pick a coordinate once: a derivative by the same one is added to the first, and
+/// is 0 itself. `derivatives` are `[pick][record]`.
+pub fn merge_picks(picked: &[[usize; BLOCK]], derivatives: &mut [f64]) {
+    for (later, coordinates) in picked.iter().enumerate().skip(1) {
+        for (earlier, others) in picked[..later].iter().enumerate() {
+            for (i, (own, other)) in coordinates.iter().zip(others).enumerate() {
+                if own == other {
+                    let moved = std::mem::take(&mut derivatives[later * BLOCK + i]);
+                    derivatives[earlier * BLOCK + i] += moved;
+                }
+            }
+        }
+    }
+}
+
+/// Gradients of a block of records that are added up. A column is cleared before the first is
+/// added to it, and not all of them at once, so that it is in the first-level cache.
+struct Columns<'a> {
+    values: &'a mut [f64],
+    is_clear: Vec<bool>,
+}
+
+impl<'a> Columns<'a> {
+    fn new(values: &'a mut [f64]) -> Columns<'a> {
+        let is_clear = vec![false; values.len() / BLOCK];
+        Columns { values, is_clear }
+    }
+
+    /// The derivatives by coordinate `j`.
+    fn of(&mut self, j: usize) -> &mut [f64] {
+        let column = &mut self.values[j * BLOCK..(j + 1) * BLOCK];
+        if !std::mem::replace(&mut self.is_clear[j], true) {
+            column.fill(0.0);
+        }
+        column
+    }
+
+    fn all(&mut self) -> &mut [f64] {
+        for j in 0..self.is_clear.len() {
+            self.of(j);
+        }
+        self.values
+    }
+}
+
 impl Jacobian {
     pub fn new(dimension: usize, rows: Vec<Vec<(usize, f64)>>) -> Jacobian {
         let places = rows.len();
         let entries: usize = rows.iter().map(Vec::len).sum();
         let mut dense = Vec::new();
         if 2 * entries > dimension * places {
-            dense.resize(dimension * places, 0.0);
+            dense.resize(dimension.div_ceil(QUAD) * places, [0.0; QUAD]);
             for (place, row) in rows.iter().enumerate() {
                 for &(j, w) in row {
-                    dense[j * places + place] += w;
+                    dense[j / QUAD * places + place][j % QUAD] += w;
                 }
             }
         }
@@ -148,11 +214,10 @@ impl Jacobian {
     /// dz/du of the frame's coordinates u.
     pub fn in_frame(&self, frame: &Frame) -> Jacobian {
         let row = |row: &Vec<(usize, f64)>| {
-            let mut dense = vec![0.0; self.dimension];
-            for &(j, w) in row {
-                dense[j] = w;
-            }
-            let pulled = frame.pull_back(&dense).into_iter().enumerate();
+            let pulled = frame
+                .pull_back_of(row.iter().copied())
+                .into_iter()
+                .enumerate();
             pulled.filter(|&(_, w)| w != 0.0).collect()
         };
         Jacobian::new(frame.coordinates(), self.rows.iter().map(row).collect())
@@ -168,12 +233,7 @@ impl Jacobian {
     /// Adds the gradients of records whose place has the adjoint that is given.
     fn add_picked(&self, places: &[usize], adjoint: &[f64], gradients: &mut [f64]) {
         if !self.dense.is_empty() {
-            let of_coordinates = self.dense.chunks_exact(self.rows.len());
-            for (table, into) in of_coordinates.zip(gradients.chunks_exact_mut(BLOCK)) {
-                for ((g, &place), r) in into.iter_mut().zip(places).zip(adjoint) {
-                    *g += table[place] * r;
-                }
-            }
+            add_picked(&self.dense, self.rows.len(), places, adjoint, gradients);
             return;
         }
         for (i, (&place, r)) in places.iter().zip(adjoint).enumerate() {
@@ -198,6 +258,8 @@ pub struct Scratch {
     /// The sum of the terms without a column, per linear instruction.
     offsets: Vec<f64>,
     z: Vec<f64>,
+    /// The places that records pick, per gather.
+    places: Vec<[usize; BLOCK]>,
     gradients: Vec<f64>,
 }
 
@@ -249,6 +311,7 @@ impl RowProgram {
             coefficients: Vec::new(),
             offsets: Vec::new(),
             z: vec![0.0; z.len()],
+            places: vec![[0; BLOCK]; self.gathers],
             gradients: vec![0.0; dimension * BLOCK],
         };
         for &(register, value) in &self.fixed {
@@ -315,7 +378,8 @@ impl RowProgram {
     ) -> &'a [f64] {
         self.sweep(columns, rows, scratch, true);
         self.reverse(columns, rows, None, scratch);
-        self.pulled_back(columns, rows, jacobian, scratch)
+        self.pull_back(columns, rows, jacobian, scratch, 0);
+        &scratch.gradients[..jacobian.dimension * BLOCK]
     }
 
     /// The two parts of a Jacobian; none where one is better.
@@ -345,18 +409,20 @@ impl RowProgram {
         for &(j, _) in jacobian.rows.iter().flatten() {
             places_of[j] += 1;
         }
+        let mut is_own = vec![false; jacobian.dimension];
         let own = |(place, row): (usize, &Vec<(usize, f64)>)| {
             let is_picked_only = looked_up[place] && !seen_otherwise[place];
             let mut of_place = row.iter().filter(|(j, _)| places_of[*j] == 1);
-            of_place.next().copied().filter(|_| is_picked_only)
+            let own = of_place.next().filter(|_| is_picked_only);
+            own.inspect(|(j, _)| is_own[*j] = true)
+                .copied()
+                .unwrap_or_default()
         };
         let own: Vec<_> = jacobian.rows.iter().enumerate().map(own).collect();
-        let mut is_own = vec![false; jacobian.dimension];
-        for (j, _) in own.iter().flatten() {
-            is_own[*j] = true;
-        }
         let coordinates: Vec<usize> = (0..jacobian.dimension).filter(|&j| !is_own[j]).collect();
-        if own.iter().flatten().count() < coordinates.len().max(SPARSE) {
+        let picks = self.picks().count();
+        let count = jacobian.dimension - coordinates.len();
+        if count < coordinates.len().max(SPARSE).max(picks) {
             return None;
         }
         let position = |j: usize| coordinates.binary_search(&j).ok();
@@ -369,79 +435,97 @@ impl RowProgram {
             common: Jacobian::new(coordinates.len(), rows),
             coordinates,
             own,
+            picks,
         })
     }
 
-    /// [`RowProgram::gradients`] in two parts: the coordinates that are nobody's own, and for each
-    /// place that a record picks, its own. No coordinate is picked twice by a record, but with a
-    /// derivative of zero.
-    pub fn gradients_in_parts<'a>(
+    /// The gathers of places: their registers, and where the places are kept.
+    fn picks(&self) -> impl Iterator<Item = (usize, usize)> {
+        let pick = |instruction: &Instruction| match &instruction.operation {
+            Operation::Gather {
+                constants: None,
+                picks,
+                ..
+            } => Some((instruction.register, *picks)),
+            _ => None,
+        };
+        self.instructions.iter().filter_map(pick)
+    }
+
+    /// Whether the places that records pick are those that these columns name, and no others.
+    pub fn picks_by(&self, is_fixed: impl Fn(usize) -> bool) -> bool {
+        self.instructions.iter().all(|i| match &i.operation {
+            Operation::Gather {
+                constants: None,
+                strides,
+                ..
+            } => (strides.iter()).all(|(_, s)| matches!(s, Source::Column(c) if is_fixed(*c))),
+            _ => true,
+        })
+    }
+
+    /// [`RowProgram::gradients`], or the derivatives in parts: first those by the coordinates that
+    /// records pick, which `picked` will name, then those by the others. No coordinate is picked
+    /// twice by a record, but with a derivative of zero.
+    pub fn pulled<'a>(
         &self,
         columns: &[&[f64]],
         rows: usize,
-        sparse: &Sparse,
+        pull: Pull,
         scratch: &'a mut Scratch,
-        picked: &mut Vec<Picked>,
+        picked: &mut Picked,
     ) -> &'a [f64] {
+        let sparse = match pull {
+            Pull::Whole(jacobian) => return self.gradients(columns, rows, jacobian, scratch),
+            Pull::Parts(sparse) => sparse,
+        };
         self.sweep(columns, rows, scratch, true);
         self.reverse(columns, rows, None, scratch);
-        picked.clear();
-        for instruction in &self.instructions {
-            let Operation::Gather {
-                constants: None, ..
-            } = &instruction.operation
-            else {
-                continue;
-            };
-            let mut places = [0; BLOCK];
-            gather_places(
-                &instruction.operation,
-                columns,
-                &scratch.values,
-                &mut places[..rows],
-            );
-            let adjoint = &scratch.adjoints[instruction.register * BLOCK..];
-            let mut own = Picked {
-                coordinates: [0; BLOCK],
-                derivatives: [0.0; BLOCK],
-            };
-            for i in 0..rows {
-                let Some((j, w)) = sparse.own[places[i]] else {
-                    continue;
-                };
-                (own.coordinates[i], own.derivatives[i]) = (j, w * adjoint[i]);
-                for earlier in picked.iter_mut() {
-                    if earlier.coordinates[i] == j {
-                        earlier.derivatives[i] += std::mem::take(&mut own.derivatives[i]);
-                    }
-                }
+        picked.resize(sparse.picks, [0; BLOCK]);
+        let Scratch {
+            adjoints,
+            places,
+            gradients,
+            ..
+        } = scratch;
+        let derivatives = &mut gradients[..sparse.picks * BLOCK];
+        derivatives.fill(0.0);
+        let picks = self.picks().zip(derivatives.chunks_exact_mut(BLOCK));
+        for (((register, picks), derivatives), coordinates) in picks.zip(&mut *picked) {
+            let each = places[picks].iter().zip(&adjoints[register * BLOCK..]);
+            let into = derivatives.iter_mut().zip(coordinates).zip(each);
+            for ((derivative, coordinate), (&place, adjoint)) in into.take(rows) {
+                let (j, w) = sparse.own[place];
+                (*coordinate, *derivative) = (j, if w == 0.0 { 0.0 } else { w * adjoint });
             }
-            picked.push(own);
         }
-        self.pulled_back(columns, rows, &sparse.common, scratch)
+        merge_picks(picked, derivatives);
+        self.pull_back(columns, rows, &sparse.common, scratch, sparse.picks);
+        &scratch.gradients[..pull.width() * BLOCK]
     }
 
-    /// Every record's gradient, from the adjoints of a reverse sweep.
-    fn pulled_back<'a>(
+    /// Sets every record's gradient, from the adjoints of a reverse sweep, behind so many columns.
+    fn pull_back(
         &self,
         columns: &[&[f64]],
         rows: usize,
         jacobian: &Jacobian,
-        scratch: &'a mut Scratch,
-    ) -> &'a [f64] {
+        scratch: &mut Scratch,
+        behind: usize,
+    ) {
         let Scratch {
             values,
             adjoints,
+            places,
             gradients,
             ..
         } = scratch;
-        let gradients = &mut gradients[..jacobian.dimension * BLOCK];
-        gradients.fill(0.0);
+        let gradients = &mut gradients[behind * BLOCK..][..jacobian.dimension * BLOCK];
+        let mut gradients = Columns::new(gradients);
         let adjoint = |register: usize| &adjoints[register * BLOCK..register * BLOCK + rows];
         for &(register, place) in &self.shared {
             for &(j, w) in &jacobian.rows[place] {
-                let into = &mut gradients[j * BLOCK..j * BLOCK + rows];
-                add_scaled(w, adjoint(register), None, into);
+                add_scaled(w, adjoint(register), None, &mut gradients.of(j)[..rows]);
             }
         }
         for instruction in &self.instructions {
@@ -451,20 +535,17 @@ impl RowProgram {
                     let column = |term: &LinearTerm| {
                         (term.column).map(|source| read(source, columns, values, rows))
                     };
-                    add_linear(terms, jacobian, column, r, gradients);
+                    add_linear(terms, jacobian, column, r, &mut gradients);
                 }
                 Operation::Gather {
-                    constants: None, ..
-                } => {
-                    let mut places = [0; BLOCK];
-                    let places = &mut places[..rows];
-                    gather_places(&instruction.operation, columns, values, places);
-                    jacobian.add_picked(places, r, gradients);
-                }
+                    constants: None,
+                    picks,
+                    ..
+                } => jacobian.add_picked(&places[*picks][..rows], r, gradients.all()),
                 _ => {}
             }
         }
-        gradients
+        gradients.all();
     }
 
     /// Adds the gradient with respect to the interface, summed over the records
@@ -479,7 +560,10 @@ impl RowProgram {
         let rows = counts.len();
         self.reverse(columns, rows, Some(counts), scratch);
         let Scratch {
-            values, adjoints, ..
+            values,
+            adjoints,
+            places,
+            ..
         } = scratch;
         let adjoint = |register: usize| &adjoints[register * BLOCK..register * BLOCK + rows];
         for &(register, place) in &self.shared {
@@ -496,12 +580,11 @@ impl RowProgram {
                     }
                 }
                 Operation::Gather {
-                    constants: None, ..
+                    constants: None,
+                    picks,
+                    ..
                 } => {
-                    let mut places = [0; BLOCK];
-                    let places = &mut places[..rows];
-                    gather_places(&instruction.operation, columns, values, places);
-                    for (&place, r) in places.iter().zip(r) {
+                    for (&place, r) in places[*picks].iter().zip(r) {
                         into[place] += r;
                     }
                 }
@@ -517,6 +600,7 @@ impl RowProgram {
             coefficients,
             offsets,
             z,
+            places,
             ..
         } = scratch;
         for instruction in &self.instructions {
@@ -529,15 +613,32 @@ impl RowProgram {
                 let with_columns = terms.iter().filter(|t| t.column.is_some()).count();
                 if !skip {
                     let sources = terms.iter().filter_map(|t| t.column);
-                    let sum = Terms {
-                        columns: sources.map(|s| read(s, columns, before, rows)).collect(),
-                        constant: &offsets[linear..linear + 1],
-                        weights: &coefficients[coefficient..coefficient + with_columns],
-                    };
-                    sum.sum(out);
+                    let columns: Vec<_> = sources.map(|s| read(s, columns, before, rows)).collect();
+                    let weights = &coefficients[coefficient..coefficient + with_columns];
+                    sum(&columns, weights, offsets[linear], out);
                 }
                 coefficient += with_columns;
                 linear += 1;
+                continue;
+            }
+            if let Operation::Gather {
+                constants,
+                table,
+                picks,
+                ..
+            } = &instruction.operation
+            {
+                let places = &mut places[*picks][..rows];
+                gather_places(&instruction.operation, columns, before, places);
+                if !skip {
+                    let (from, first) = match constants {
+                        Some(values) => (values, *table),
+                        None => (&*z, 0),
+                    };
+                    for (o, place) in out.iter_mut().zip(places) {
+                        *o = from[*place - first];
+                    }
+                }
                 continue;
             }
             if skip {
@@ -561,21 +662,7 @@ impl RowProgram {
                     );
                     select(c, a, b, out);
                 }
-                Operation::Gather {
-                    constants, table, ..
-                } => {
-                    let mut places = [0; BLOCK];
-                    let places = &mut places[..rows];
-                    gather_places(&instruction.operation, columns, before, places);
-                    let (from, first) = match constants {
-                        Some(values) => (values, *table),
-                        None => (&*z, 0),
-                    };
-                    for (o, place) in out.iter_mut().zip(places) {
-                        *o = from[*place - first];
-                    }
-                }
-                Operation::Linear(_) => {}
+                Operation::Linear(_) | Operation::Gather { .. } => {}
             }
         }
     }
@@ -673,7 +760,7 @@ fn add_linear<'a>(
     jacobian: &Jacobian,
     column: impl Fn(&LinearTerm) -> Option<&'a [f64]>,
     adjoint: &[f64],
-    gradients: &mut [f64],
+    gradients: &mut Columns,
 ) {
     let d = jacobian.dimension;
     let places = || {
@@ -685,33 +772,23 @@ fn add_linear<'a>(
     if 2 * entries <= d * places().count() {
         for (term, row) in places() {
             for &(j, w) in row {
-                let into = &mut gradients[j * BLOCK..j * BLOCK + adjoint.len()];
+                let into = &mut gradients.of(j)[..adjoint.len()];
                 add_scaled(term.scale * w, adjoint, column(term), into);
             }
         }
         return;
     }
-    let (mut constant, mut weights) = (vec![0.0; d], Vec::with_capacity(d * terms.len()));
-    let mut columns = Vec::with_capacity(terms.len());
+    let columns: Vec<_> = places().filter_map(|(term, _)| column(term)).collect();
+    let mut sum = Terms::new(columns, d);
+    let mut next = 0;
     for (term, row) in places() {
-        let into = match column(term) {
-            Some(column) => {
-                columns.push(column);
-                weights.resize(columns.len() * d, 0.0);
-                &mut weights[(columns.len() - 1) * d..]
-            }
-            None => &mut constant[..],
-        };
+        let own = term.column.map(|_| next);
+        next += usize::from(own.is_some());
         for &(j, w) in row {
-            into[j] += term.scale * w;
+            sum.add_weight(own, j, term.scale * w);
         }
     }
-    let sum = Terms {
-        columns,
-        constant: &constant,
-        weights: &weights,
-    };
-    sum.add_times(adjoint, d, gradients);
+    sum.add_times(adjoint, gradients.all());
 }
 
 /// The interface places (or table positions) that records pick. An index that is not a number, as

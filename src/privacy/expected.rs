@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex};
 use serde::Serialize;
 
 use super::gradient::Gradients;
-use super::statistic::{Look, Statistic, triangle, triangle_weight};
+use super::statistic::{Look, Statistic, triangle, triangle_place, triangle_weight};
 use crate::density::{
-    BLOCK, Density, Frame, Jacobian, Law, LawScratch, Located, Picked, RowProgram, Scratch, Sight,
-    Space, Sparse,
+    BLOCK, Density, Frame, Jacobian, Law, LawScratch, Located, Picked, Pull, RowProgram, Scratch,
+    Sight, Space, Sparse, merge_picks,
 };
 use crate::linear::{eigen, vectorised};
 
@@ -100,10 +100,9 @@ pub(crate) fn public_sum(
         let block: Vec<&[f64]> = columns.iter().map(|c| &c[start..start + rows]).collect();
         let of_rows = reader.rows(&block, rows, start);
         for i in 0..rows {
-            let of_row = || of_rows.chunks(BLOCK).map(|c| c[i]);
-            if of_row().all(f64::is_finite) {
-                for (sum, x) in sum.iter_mut().zip(of_row()) {
-                    *sum += x;
+            if of_rows.of(i).all(|(_, x)| x.is_finite()) {
+                for (j, x) in of_rows.of(i) {
+                    sum[j] += x;
                 }
             }
         }
@@ -150,12 +149,29 @@ pub(crate) struct Reader<'a> {
     source: Source<'a>,
     found: Option<&'a Found>,
     d: usize,
-    picked: Vec<Picked>,
+    /// The number of derivatives of the law's vectors.
+    width: usize,
+    /// The parts of gradients, where these are quicker, and of the law's.
+    sparse: Option<Sparse>,
+    of_law: Option<Sparse>,
+    picked: Picked,
+    /// Of the law's vectors.
+    of_vectors: Picked,
+    /// The places in a triangle of the products of the law's coordinates that are not picked.
+    triangle: Vec<usize>,
     /// `[node][BLOCK]`
     weights: Vec<f64>,
-    /// `[node][coordinate][BLOCK]`
+    /// `[node][derivative][BLOCK]`
     vectors: Vec<f64>,
+    balancing: Balancing,
     out: Vec<f64>,
+}
+
+/// What balances the gradients of records, `[derivative][BLOCK]`, and memory to find it.
+struct Balancing {
+    balance: Vec<f64>,
+    step: Vec<f64>,
+    kept: Vec<f64>,
 }
 
 enum Source<'a> {
@@ -216,6 +232,35 @@ impl<'a> Reader<'a> {
             }
             _ => (Source::Nothing, 0),
         };
+        let in_parts = !shared
+            && look.centre.is_none()
+            && !matches!(look.statistic, Statistic::Products | Statistic::Squares);
+        let mut sparse = in_parts
+            .then(|| program.sparse(&look.sight.jacobian))
+            .flatten();
+        let mut of_law = match &source {
+            Source::Law { law, sight, .. } if in_parts => law.sparse(&sight.jacobian),
+            _ => None,
+        };
+        if look.statistic == Statistic::Centred && matches!(source, Source::Law { .. }) {
+            let [own, of_law_own] = [&sparse, &of_law].map(|s| s.as_ref().map(Sparse::coordinates));
+            if own != of_law_own {
+                (sparse, of_law) = (None, None);
+            }
+        }
+        let width = of_law.as_ref().map_or(d, |s| Pull::Parts(s).width());
+        let own = of_law.as_ref().map_or(&[][..], Sparse::coordinates);
+        let of_own = |at: usize| {
+            own[at..]
+                .iter()
+                .map(move |&k| triangle_place(d, own[at], k))
+        };
+        let triangle = (0..own.len()).flat_map(of_own).collect();
+        let out = match look.statistic {
+            Statistic::Centred => width,
+            _ if asks => width * (width + 1) / 2,
+            _ => 0,
+        };
         Reader {
             look,
             program,
@@ -223,73 +268,94 @@ impl<'a> Reader<'a> {
             source,
             found,
             d,
-            picked: Vec::new(),
+            width,
+            sparse,
+            of_law,
+            picked: Picked::new(),
+            of_vectors: Picked::new(),
+            triangle,
             weights: vec![0.0; nodes * BLOCK],
-            vectors: vec![0.0; nodes * d * BLOCK],
-            out: vec![0.0; look.summed_coordinates() * BLOCK],
+            vectors: vec![0.0; nodes * width * BLOCK],
+            balancing: Balancing {
+                balance: vec![0.0; width * BLOCK],
+                step: vec![0.0; width * BLOCK],
+                kept: vec![0.0; nodes * BLOCK],
+            },
+            out: vec![0.0; out * BLOCK],
         }
     }
 
-    /// The vectors of rows that are added up: coordinate `j` of row `i` at `j * BLOCK + i`.
-    /// `columns`: those of the row program, then those of the law; `start`: the number of the first
-    /// row, which identifies its block.
-    pub fn rows(&mut self, columns: &[&[f64]], rows: usize, start: usize) -> &[f64] {
-        let jacobian = &self.look.sight.jacobian;
+    /// The vectors of rows that are added up. `columns`: those of the row program, then those of the
+    /// law; `start`: the number of the first row, which identifies its block.
+    ///
+    /// They are in parts where each record sees few of many coordinates: the rest of its vector is
+    /// exactly zero, and left out.
+    pub fn rows(&mut self, columns: &[&[f64]], rows: usize, start: usize) -> Gradients<'_> {
         match self.look.statistic {
             Statistic::Curvature | Statistic::CurvatureLengths => {
                 self.differences(columns, rows, false);
-                &self.out
+                Gradients::whole(&self.out)
             }
             Statistic::Information | Statistic::InformationLengths => {
                 self.expect(columns, rows, start);
-                self.products();
-                &self.out
+                self.products()
             }
             Statistic::Slope => {
                 self.expect(columns, rows, start);
-                let balance = self.balance();
-                subtract(&balance, &mut self.vectors);
+                self.balance();
+                subtract(&self.balancing.balance, &mut self.vectors);
                 clip_weights(&self.vectors, None, self.look.inner_clip, &mut self.weights);
-                self.products();
-                &self.out
+                self.products()
             }
             Statistic::Centred if matches!(self.source, Source::Law { .. }) => {
                 self.expect(columns, rows, start);
-                let balance = self.balance();
+                self.balance();
                 #[cfg(test)]
-                let balance = crate::planted::centres(balance);
-                let gradients = self
-                    .program
-                    .gradients(columns, rows, jacobian, &mut self.scratch);
-                for ((out, g), a) in self.out.iter_mut().zip(gradients).zip(balance) {
-                    *out = g - a;
-                }
-                &self.out
+                crate::planted::move_centres(&mut self.balancing.balance);
+                self.centred(columns, rows)
             }
-            _ => self
-                .program
-                .gradients(columns, rows, jacobian, &mut self.scratch),
+            _ => self.gradients(columns, rows),
         }
     }
 
-    /// The gradients of rows, in parts.
-    pub fn parts<'r>(
-        &'r mut self,
-        columns: &[&[f64]],
-        rows: usize,
-        sparse: &'r Sparse,
-    ) -> Gradients<'r> {
+    fn gradients(&mut self, columns: &[&[f64]], rows: usize) -> Gradients<'_> {
+        let jacobian = &self.look.sight.jacobian;
+        let pull = (self.sparse.as_ref()).map_or(Pull::Whole(jacobian), Pull::Parts);
         let (scratch, picked) = (&mut self.scratch, &mut self.picked);
+        let values = self.program.pulled(columns, rows, pull, scratch, picked);
         Gradients {
-            common: (self.program).gradients_in_parts(columns, rows, sparse, scratch, picked),
-            coordinates: Some(sparse.coordinates()),
+            values,
             picked,
+            coordinates: self.sparse.as_ref().map(Sparse::coordinates),
+        }
+    }
+
+    /// Gradients less what balances them.
+    fn centred(&mut self, columns: &[&[f64]], rows: usize) -> Gradients<'_> {
+        let mut out = std::mem::take(&mut self.out);
+        let mut picked = std::mem::take(&mut self.of_vectors);
+        let gradients = self.gradients(columns, rows);
+        // What the gradients pick, what the balance picks, and the rest.
+        let own = gradients.picked.len() * BLOCK;
+        let all = own + picked.len() * BLOCK;
+        picked.splice(..0, gradients.picked.iter().copied());
+        let (of_picked, common) = gradients.values.split_at(own);
+        out.resize(all + common.len(), 0.0);
+        out[..own].copy_from_slice(of_picked);
+        out[own..all].fill(0.0);
+        out[all..].copy_from_slice(common);
+        subtract(&self.balancing.balance, &mut out[own..]);
+        merge_picks(&picked, &mut out[..all]);
+        (self.out, self.of_vectors) = (out, picked);
+        Gradients {
+            values: &self.out,
+            picked: &self.of_vectors,
+            coordinates: self.sparse.as_ref().map(Sparse::coordinates),
         }
     }
 
     /// Weights and vectors of a block.
     fn expect(&mut self, columns: &[&[f64]], rows: usize, start: usize) {
-        let d = self.d;
         let Source::Law {
             law,
             sight,
@@ -311,47 +377,73 @@ impl<'a> Reader<'a> {
                 located
             }
         };
-        law.scores_at(&located, raw, rows, &sight.jacobian, scratch, |j, node| {
+        let whole = Pull::Whole(&sight.jacobian);
+        let pull = self.of_law.as_ref().map_or(whole, Pull::Parts);
+        let length = pull.width() * BLOCK;
+        let picked = &mut self.of_vectors;
+        law.scores_at(&located, raw, rows, pull, scratch, |j, node| {
             weights[j * BLOCK..][..rows].copy_from_slice(node.probabilities);
-            vectors[j * d * BLOCK..][..d * BLOCK].copy_from_slice(node.gradients);
+            vectors[j * length..][..length].copy_from_slice(node.gradients);
+            if j == 0 {
+                picked.clear();
+                picked.extend_from_slice(node.picked);
+            }
         });
         // The mean, which quadrature leaves slightly off zero.
-        let mut mean = vec![0.0; d * BLOCK];
-        add_mean(weights, vectors, &mut mean);
-        subtract(&mean, vectors);
+        let mean = &mut self.balancing.step;
+        mean.fill(0.0);
+        add_mean(weights, vectors, mean);
+        subtract(mean, vectors);
     }
 
-    /// The vector a of each record for which sum_j w_j clip(v_j - a) is approximately zero: where
-    /// clipped gradients are balanced by the model's own law. None without a law.
-    fn balance(&self) -> Vec<f64> {
-        let d = self.d;
-        let mut balance = vec![0.0; d * BLOCK];
+    /// Finds the vector a of each record for which sum_j w_j clip(v_j - a) is approximately zero:
+    /// where clipped gradients are balanced by the model's own law. Zero without a law.
+    fn balance(&mut self) {
+        let Balancing {
+            balance,
+            step,
+            kept,
+        } = &mut self.balancing;
+        balance.fill(0.0);
         if !matches!(self.source, Source::Law { .. }) {
-            return balance;
+            return;
         }
-        let mut kept = self.weights.clone();
         for _ in 0..BALANCING {
             kept.copy_from_slice(&self.weights);
-            clip_weights(
-                &self.vectors,
-                Some(&balance),
-                self.look.inner_clip,
-                &mut kept,
-            );
-            let mut step = vec![0.0; d * BLOCK];
-            add_mean(&kept, &self.vectors, &mut step);
+            clip_weights(&self.vectors, Some(balance), self.look.inner_clip, kept);
+            step.fill(0.0);
+            add_mean(kept, &self.vectors, step);
             // The mean of v - a is that of v less the weights times a.
-            advance(&kept, &step, &mut balance);
+            advance(kept, step, balance);
         }
-        balance
     }
 
     /// sum_j w_j v_j v_j', as a triangle.
     ///
     /// Whatever the floats are, it is positive semidefinite except for the rounding of the sum:
     /// weights that are negative or NaN count as zero.
-    fn products(&mut self) {
-        weighted_products(&self.weights, &self.vectors, self.d, &mut self.out);
+    fn products(&mut self) -> Gradients<'_> {
+        weighted_products(&self.weights, &self.vectors, self.width, &mut self.out);
+        let Some(of_law) = &self.of_law else {
+            return Gradients::whole(&self.out);
+        };
+        // The rows of what is picked are the first of the triangle.
+        let (d, common) = (self.d, of_law.coordinates());
+        self.picked.clear();
+        for (at, own) in self.of_vectors.iter().enumerate() {
+            for other in &self.of_vectors[at..] {
+                let place = |i: usize| triangle_place(d, own[i], other[i]);
+                self.picked.push(std::array::from_fn(place));
+            }
+            for &k in common {
+                self.picked.push(own.map(|j| triangle_place(d, j, k)));
+            }
+        }
+        Gradients {
+            values: &self.out,
+            picked: &self.picked,
+            coordinates: Some(&self.triangle),
+        }
     }
 
     /// Minus the second derivatives of each record: as a triangle in `out`, or as weights and

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::noise::DiscreteGaussian;
-use crate::density::{BLOCK, Picked};
+use crate::density::BLOCK;
 use crate::linear::vectorised;
 
 /// The noise parameter in lattice units: the lattice is made so that sigma is
@@ -22,8 +22,9 @@ const MAX_BOUND: i64 = 1 << 51;
 const ROUNDED: f64 = 1.0 / (1u64 << 30) as f64;
 const MOST_COORDINATES: usize = 1 << 27;
 
-/// Records that are computed together, and the parts in which their integers are summed.
-const ROWS: usize = 32;
+/// Records that are computed together, few enough that what is kept for each stays in registers,
+/// and the parts in which their integers are summed.
+const ROWS: usize = 16;
 const LANES: usize = 8;
 
 /// Added to an integer below 2^51, it moves the integer to the lowest bits.
@@ -32,23 +33,28 @@ const ROUNDING: f64 = 1.5 * (1u64 << 52) as f64;
 /// The gradients of a block of records.
 #[derive(Clone, Copy)]
 pub(super) struct Gradients<'a> {
-    /// Coordinate `j` of record `i` at `j * BLOCK + i`, of all coordinates or of those that are
-    /// named.
-    pub common: &'a [f64],
+    /// Derivative `k` of record `i` at `k * BLOCK + i`.
+    pub values: &'a [f64],
+    /// The coordinates of the first derivatives, different ones for each record. A record may have
+    /// one twice where one derivative is 0.
+    pub picked: &'a [[usize; BLOCK]],
+    /// Those of the others, the same for all records; all of them in order, unless given.
     pub coordinates: Option<&'a [usize]>,
-    /// Others, different ones for each record. A record may have one twice where one derivative is
-    /// 0.
-    pub picked: &'a [Picked],
 }
 
 impl<'a> Gradients<'a> {
     /// All coordinates of all records.
-    pub fn whole(gradients: &'a [f64]) -> Gradients<'a> {
+    pub fn whole(values: &'a [f64]) -> Gradients<'a> {
         Gradients {
-            common: gradients,
-            coordinates: None,
+            values,
             picked: &[],
+            coordinates: None,
         }
+    }
+
+    /// The derivatives by coordinates that are picked, and by the others.
+    fn parts(self) -> (&'a [f64], &'a [f64]) {
+        self.values.split_at(self.picked.len() * BLOCK)
     }
 
     fn coordinate(&self, j: usize) -> usize {
@@ -56,10 +62,14 @@ impl<'a> Gradients<'a> {
     }
 
     /// The coordinates of a record, and its derivatives.
-    fn of(self, i: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
-        let common = self.common.chunks_exact(BLOCK).enumerate();
-        let common = common.map(move |(j, column)| (self.coordinate(j), column[i]));
-        common.chain((self.picked.iter()).map(move |p| (p.coordinates[i], p.derivatives[i])))
+    pub fn of(self, i: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let picks = self.picked.len();
+        let coordinate = move |k: usize| match k.checked_sub(picks) {
+            None => self.picked[k][i],
+            Some(j) => self.coordinate(j),
+        };
+        let derivatives = self.values.chunks_exact(BLOCK).enumerate();
+        derivatives.map(move |(k, column)| (coordinate(k), column[i]))
     }
 }
 
@@ -67,6 +77,8 @@ impl<'a> Gradients<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     totals: Vec<[i64; LANES]>,
+    /// The integers of coordinates that records pick.
+    picked: Vec<[i64; BLOCK]>,
 }
 
 /// The settings of all gradient releases of a run.
@@ -248,15 +260,17 @@ impl GradientScale {
         memory: &mut Memory,
         sum: &mut [i128],
     ) {
-        let Memory { totals } = memory;
-        totals.resize(gradients.common.len() / BLOCK, [0; LANES]);
+        let Memory { totals, picked } = memory;
+        let (of_picked, common) = gradients.parts();
+        totals.resize(common.len() / BLOCK, [0; LANES]);
+        picked.resize(gradients.picked.len(), [0; BLOCK]);
         let mut factors = self.factors(gradients, counts, sum.len());
         // A float sum of d squares is off by less than (d + 2) epsilon of itself.
         let bound = self.bound as f64;
         let surely = bound * bound * (1.0 - (sum.len() as f64 + 8.0) * f64::EPSILON);
-        let mut lengths = add_integers(gradients.common, &factors, totals);
-        for picked in gradients.picked {
-            add_squares_of_integers(&picked.derivatives, &factors, &mut lengths);
+        let mut lengths = add_integers(common, &factors, totals);
+        for (own, integers) in of_picked.chunks_exact(BLOCK).zip(&mut *picked) {
+            find_integers(own, &factors, &mut lengths, integers);
         }
         let is_sure = |length: f64| length <= surely;
         if !lengths.iter().copied().all(is_sure) {
@@ -266,20 +280,18 @@ impl GradientScale {
                     for ((j, _), q) in gradients.of(i).zip(checked) {
                         sum[j] += i128::from(q);
                     }
+                    picked.iter_mut().for_each(|integers| integers[i] = 0);
                 }
             }
-            add_integers(gradients.common, &factors, totals);
+            add_integers(common, &factors, totals);
         }
         for (j, lanes) in totals.iter().enumerate() {
             // At most 256 integers of at most 2^51.
             sum[gradients.coordinate(j)] += i128::from(lanes.iter().sum::<i64>());
         }
-        for picked in gradients.picked {
-            for i in 0..counts.len() {
-                if factors[i] != 0.0 {
-                    let q = (picked.derivatives[i] * factors[i]) as i64;
-                    sum[picked.coordinates[i]] += i128::from(q);
-                }
+        for (coordinates, integers) in gradients.picked.iter().zip(picked) {
+            for (&j, &q) in coordinates.iter().zip(&*integers).take(counts.len()) {
+                sum[j] += i128::from(q);
             }
         }
     }
@@ -287,12 +299,7 @@ impl GradientScale {
     /// Lattice units per unit of gradient, times the factor that clips each vector; 0 for a record
     /// that does not count, and for a vector that is not finite.
     fn factors(&self, gradients: Gradients, counts: &[bool], dimension: usize) -> [f64; BLOCK] {
-        let mut squares = squares(gradients.common);
-        for picked in gradients.picked {
-            for (square, g) in squares.iter_mut().zip(&picked.derivatives) {
-                *square += g * g;
-            }
-        }
+        let squares = squares(gradients.values);
         // Shorter than the bound by more than all roundings, so that `add_integers` proves it.
         let bound = self.bound as f64 * (1.0 - (dimension as f64 + 16.0) * f64::EPSILON);
         let mut factors = [0.0; BLOCK];
@@ -351,13 +358,15 @@ vectorised! {
     /// The sum of the squares of each record's vector.
     fn squares(gradients: &[f64]) -> [f64; BLOCK] {
         let mut all = [0.0; BLOCK];
-        for (start, squares) in all.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+        for (start, all) in all.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+            let mut squares = [0.0; ROWS];
             for column in gradients.chunks_exact(BLOCK) {
                 let column = &column.as_chunks::<ROWS>().0[start];
                 for r in 0..ROWS {
                     squares[r] += column[r] * column[r];
                 }
             }
+            *all = squares;
         }
         all
     }
@@ -383,17 +392,29 @@ vectorised! {
     }
 }
 
+/// The integer that a coordinate of a record becomes, truncated toward zero: as a float, and as the
+/// bits of the sum with [`ROUNDING`], of which it is the difference from those of this where it is
+/// below 2^51.
+#[inline(always)]
+fn integer(derivative: f64, factor: f64) -> (f64, i64) {
+    let product = (derivative * factor).trunc();
+    let float = if factor == 0.0 { 0.0 } else { product };
+    (float, (float + ROUNDING).to_bits() as i64)
+}
+
 vectorised! {
-    /// Adds the squares of the integers that one coordinate of each record becomes.
-    fn add_squares_of_integers(
-        derivatives: &[f64; BLOCK],
+    /// The integers that one coordinate of each record becomes; adds their squares to `lengths`.
+    fn find_integers(
+        derivatives: &[f64],
         factors: &[f64; BLOCK],
         lengths: &mut [f64; BLOCK],
+        integers: &mut [i64; BLOCK],
     ) {
+        let derivatives = &derivatives[..BLOCK];
         for r in 0..BLOCK {
-            let product = (derivatives[r] * factors[r]).trunc();
-            let float = if factors[r] == 0.0 { 0.0 } else { product };
+            let (float, bits) = integer(derivatives[r], factors[r]);
             lengths[r] += float * float;
+            integers[r] = bits.wrapping_sub(ROUNDING.to_bits() as i64);
         }
     }
 }
@@ -409,25 +430,28 @@ vectorised! {
         factors: &[f64; BLOCK],
         totals: &mut [[i64; LANES]],
     ) -> [f64; BLOCK] {
+        // That of the bits of `ROUNDING` is known.
+        let added = (ROUNDING.to_bits() as i64).wrapping_mul((BLOCK / LANES) as i64);
+        totals.fill([added.wrapping_neg(); LANES]);
         let mut all = [0.0; BLOCK];
-        totals.fill([0; LANES]);
         let factors = factors.as_chunks::<ROWS>().0;
-        for (start, lengths) in all.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+        for (start, all) in all.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+            let factors = factors[start];
+            let mut lengths = [0.0; ROWS];
             for (column, totals) in gradients.chunks_exact(BLOCK).zip(&mut *totals) {
                 let column = &column.as_chunks::<ROWS>().0[start];
+                let mut sums = *totals;
                 for part in 0..ROWS / LANES {
                     for lane in 0..LANES {
                         let r = part * LANES + lane;
-                        let product = (column[r] * factors[start][r]).trunc();
-                        let float = if factors[start][r] == 0.0 { 0.0 } else { product };
+                        let (float, bits) = integer(column[r], factors[r]);
                         lengths[r] += float * float;
-                        // Below 2^51, the lowest bits of this sum are the integer.
-                        let bits = (float + ROUNDING).to_bits();
-                        let integer = bits.wrapping_sub(ROUNDING.to_bits()) as i64;
-                        totals[lane] = totals[lane].wrapping_add(integer);
+                        sums[lane] = sums[lane].wrapping_add(bits);
                     }
                 }
+                *totals = sums;
             }
+            *all = lengths;
         }
         all
     }

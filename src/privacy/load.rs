@@ -22,6 +22,7 @@ mod open;
 mod parquet;
 mod parts;
 mod records;
+mod relay;
 mod source;
 mod survey;
 mod values;
@@ -35,11 +36,13 @@ pub use error::{Form, LoadError, LoadErrorKind};
 pub(super) use source::Batches;
 pub use survey::{ColumnSurvey, Places, Survey, survey_files};
 
-use super::rows::{BadCell, Domain, Rows, RowsBuilder};
+use super::rows::{Rows, RowsBuilder};
 use super::share::{Compared, Share};
 use super::split::Portion;
 use super::store::Spilling;
 use crate::model::RecordColumn;
+use error::Origin;
+use relay::{Sender, Storing, relay};
 use source::{Owners, Source};
 use std::path::PathBuf;
 
@@ -141,44 +144,28 @@ fn read(
     reading: &Reading,
 ) -> Result<Rows, LoadError> {
     let spilling = reading.spilling.cloned().unwrap_or_else(Spilling::usual);
-    let mut rows = RowsBuilder::new(columns, reading.on_bad_rows, spilling);
+    let storing = Storing {
+        rows: RowsBuilder::new(columns, reading.on_bad_rows, spilling),
+        columns,
+        headers: (0..columns.len()).map(|c| source.header(c)).collect(),
+        // In memory a factor may be given by its ints.
+        by_words: *source.origin() != Origin::Memory,
+    };
+    let (mut sender, received) = relay();
     let mut owners = Owners::default();
     let mut keys = Vec::new();
-    for place in 0.. {
-        if !source.advance()? {
-            break;
-        }
-        source.check_end()?;
-        if let Some(portion) = reading.portion
-            && !portion.has(place, source.key().as_deref())
-        {
-            continue;
-        }
-        let owner = source.owner(&mut owners);
-        let bad = if let Some(expected) = source.expected_form() {
-            Some((None, expected))
-        } else if owner == Some(None) {
-            Some((reading.unit, EXPECTED_UNIT.to_string()))
-        } else {
-            let pushed = rows.push(|c, domain| source.cell(c, domain)).err();
-            pushed.map(|BadCell(c)| (Some(source.header(c)), Domain::new(&columns[c]).to_string()))
-        };
-        match bad {
-            Some((column, expected)) if reading.on_bad_rows == OnBadRows::Error => {
-                return Err(LoadErrorKind::BadRow {
-                    origin: source.origin().clone(),
-                    form: source.form(),
-                    position: source.position(),
-                    column: column.map(str::to_string),
-                    expected,
-                }
-                .into());
-            }
-            Some(_) if owner != Some(None) => rows.push_missing(),
-            _ => {}
-        }
-        keys.extend(owner.flatten());
-    }
+    let (stored, sent) = std::thread::scope(|scope| {
+        let storing = scope.spawn(|| storing.store(received));
+        let units = (&mut owners, &mut keys);
+        let sent = send(&mut source, columns, reading, units, &mut sender);
+        // Where nobody receives any more, an error tells why.
+        let _ = sender.flush();
+        drop(sender);
+        (storing.join(), sent)
+    });
+    // Its error is about an earlier record.
+    let rows = stored.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    sent?;
     let mut rows = rows.finish().map_err(LoadErrorKind::from)?;
     rows.by_place = reading.portion.is_some() && reading.unit.is_none();
     if reading.share.is_some() {
@@ -191,4 +178,50 @@ fn read(
         None => Ok(rows),
         Some(_) => rows.by_unit(&keys),
     }
+}
+
+/// Sends all records, until one is bad; the units to which they belong.
+fn send(
+    source: &mut Source,
+    columns: &[RecordColumn],
+    reading: &Reading,
+    (owners, keys): (&mut Owners, &mut Vec<usize>),
+    sender: &mut Sender,
+) -> Result<(), LoadError> {
+    let used: Vec<usize> = (0..columns.len()).filter(|&c| columns[c].used).collect();
+    for place in 0.. {
+        if !source.advance()? {
+            break;
+        }
+        source.check_end()?;
+        if let Some(portion) = reading.portion
+            && !portion.has(place, source.key().as_deref())
+        {
+            continue;
+        }
+        let owner = source.owner(owners);
+        let bad = if let Some(expected) = source.expected_form() {
+            Some((None, expected))
+        } else if owner == Some(None) {
+            Some((reading.unit.map(str::to_string), EXPECTED_UNIT.to_string()))
+        } else {
+            None
+        };
+        let columns = bad.is_none().then_some(&used[..]);
+        if let Some((column, expected)) = bad.filter(|_| reading.on_bad_rows == OnBadRows::Error) {
+            return Err(LoadErrorKind::BadRow {
+                origin: source.origin().clone(),
+                form: source.form(),
+                position: source.position(),
+                column,
+                expected,
+            }
+            .into());
+        }
+        if owner != Some(None) && sender.send(source, columns).is_err() {
+            break;
+        }
+        keys.extend(owner.flatten());
+    }
+    Ok(())
 }

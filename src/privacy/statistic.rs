@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::expected::Expected;
-use super::gradient::{GradientScale, ScaleError, half_distance};
-use crate::density::{BLOCK, Density, Sight, Sparse};
+use super::gradient::{GradientScale, Gradients, ScaleError, half_distance};
+use crate::density::{BLOCK, Density, Sight};
 use crate::linear::vectorised;
 
 /// A vector computed from one record.
@@ -138,15 +138,23 @@ impl<'a> Look<'a> {
     }
 
     /// For [`Look::vectors`].
-    pub(super) fn working_memory(&self) -> Vec<f64> {
-        if self.is_as_it_is() {
-            Vec::new()
+    pub(super) fn working_memory(&self) -> Computed {
+        let is_binned = self.statistic.is_binned();
+        let values = if self.is_as_it_is() {
+            0
+        } else if is_binned {
+            1
         } else {
-            vec![0.0; self.coordinates() * BLOCK]
+            self.coordinates()
+        };
+        Computed {
+            values: vec![0.0; values * BLOCK],
+            bins: vec![[0; BLOCK]; usize::from(is_binned)],
         }
     }
 
-    fn is_as_it_is(&self) -> bool {
+    /// Whether the vectors are those that are summed over rows.
+    pub(super) fn is_as_it_is(&self) -> bool {
         match self.statistic {
             Statistic::Gradient => self.centre.is_none(),
             Statistic::Centred
@@ -157,13 +165,6 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The parts in which gradients are quicker to sum, if this is their sum.
-    pub(super) fn sparse(&self, density: &Density) -> Option<Sparse> {
-        let is_gradient = self.statistic == Statistic::Gradient && self.centre.is_none();
-        let sparse = || density.row_program().sparse(&self.sight.jacobian);
-        is_gradient.then(sparse).flatten()
-    }
-
     fn bins(&self) -> Bins {
         match self.statistic {
             Statistic::GradientLengths => Bins::GRADIENT,
@@ -172,17 +173,22 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// The vectors of a block of records or units, computed from the sums over their rows, with the
-    /// same layout: coordinate `j` of record `i` at `j * BLOCK + i`. They are not clipped.
+    /// The vectors of a block of records or units, computed from the sums over their rows, of which
+    /// coordinate `j` of record `i` is at `j * BLOCK + i`. They are not clipped. Lengths without a
+    /// centre may be those of any derivatives that are not zero.
     pub(super) fn vectors<'v>(
         &self,
         summed: &'v [f64],
         rows: usize,
-        memory: &'v mut [f64],
-    ) -> &'v [f64] {
+        memory: &'v mut Computed,
+    ) -> Gradients<'v> {
         if self.is_as_it_is() {
-            return summed;
+            return Gradients::whole(summed);
         }
+        let Computed {
+            values: memory,
+            bins: picked,
+        } = memory;
         let d = summed.len() / BLOCK;
         let none = vec![0.0; d];
         let centre = self.centre.unwrap_or(&none);
@@ -203,22 +209,29 @@ impl<'a> Look<'a> {
                     }
                 }
             }
-            Statistic::Lengths
-            | Statistic::GradientLengths
-            | Statistic::InformationLengths
-            | Statistic::CurvatureLengths => {
-                memory.fill(0.0);
+            _ if self.statistic.is_binned() => {
                 let bins = self.bins();
                 for (i, square) in squares(summed, centre)[..rows].iter().enumerate() {
-                    if let Some(bin) = bins.of(square.sqrt() / self.unit) {
-                        memory[bin * BLOCK + i] = 1.0;
-                    }
+                    let bin = bins.of(square.sqrt() / self.unit);
+                    memory[i] = f64::from(u8::from(bin.is_some()));
+                    picked[0][i] = bin.unwrap_or_default();
                 }
+                return Gradients {
+                    values: memory,
+                    picked,
+                    coordinates: Some(&[]),
+                };
             }
             _ => shift(summed, centre, memory),
         }
-        memory
+        Gradients::whole(memory)
     }
+}
+
+/// Vectors that were computed: whole, or the bin that each record picks.
+pub(super) struct Computed {
+    values: Vec<f64>,
+    bins: Vec<[usize; BLOCK]>,
 }
 
 vectorised! {
@@ -244,6 +257,12 @@ vectorised! {
         }
         squares
     }
+}
+
+/// The place of an entry in the triangle of `d` rows, on either side of the diagonal.
+pub(super) fn triangle_place(d: usize, j: usize, k: usize) -> usize {
+    let (j, k) = (j.min(k), j.max(k));
+    j * (2 * d - j + 1) / 2 + k - j
 }
 
 /// Row, column and weight of each entry of an upper triangle, by rows.
@@ -281,6 +300,17 @@ impl Statistic {
             | Statistic::InformationLengths
             | Statistic::CurvatureLengths => true,
         }
+    }
+
+    /// Whether each vector is a one in the bin of a length.
+    fn is_binned(self) -> bool {
+        matches!(
+            self,
+            Statistic::Lengths
+                | Statistic::GradientLengths
+                | Statistic::InformationLengths
+                | Statistic::CurvatureLengths
+        )
     }
 
     /// The scale of the integers in which its sums are computed, for gradients of `d` coordinates.
@@ -353,8 +383,11 @@ mod tests {
             ..Look::new(sight, statistic)
         };
         let mut memory = look.working_memory();
-        let vectors = look.vectors(&block, 1, &mut memory);
-        vectors.chunks(BLOCK).map(|c| c[0]).collect()
+        let mut vector = vec![0.0; look.coordinates()];
+        for (j, x) in look.vectors(&block, 1, &mut memory).of(0) {
+            vector[j] = x;
+        }
+        vector
     }
 
     // Wrong here: clipping the products to b^2 would not be clipping the gradient to b.

@@ -14,8 +14,11 @@ use std::sync::OnceLock;
 
 use crate::linear::vectorised;
 
+/// Rows that sums read together.
+pub(super) const BLOCK: usize = 256;
+
 /// Rows that are stored, and read from a file, together.
-pub(super) const SEGMENT: usize = 4096;
+pub(super) const SEGMENT: usize = 16 * BLOCK;
 
 /// How much of a table is kept in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,8 +108,13 @@ struct Spill {
     failed: OnceLock<io::Error>,
 }
 
+/// Rows by blocks, each with the values of one column after those of another. The blocks of many
+/// columns that are stored one by one would push each other out of the caches.
 struct Segment {
     pieces: Vec<Piece>,
+    /// The rows of a block, [`BLOCK`] where there are as many, and its words.
+    rows_of_block: usize,
+    words_of_block: usize,
     words: Words,
 }
 
@@ -119,12 +127,22 @@ enum Words {
     },
 }
 
-/// The values of a column in a segment.
+/// The values of a column in a block.
 #[derive(Clone, Copy)]
 struct Piece {
     stored: Stored,
-    /// The first of its words.
+    /// The first of its words in a block.
     start: usize,
+}
+
+impl Segment {
+    /// The first word of a column, and the rows of the segment there, in the block of a row.
+    fn piece(&self, column: usize, row: usize) -> (usize, Range<usize>) {
+        let block = row / self.rows_of_block;
+        let start = block * self.rows_of_block;
+        let word = block * self.words_of_block + self.pieces[column].start;
+        (word, start..start + self.rows_of_block)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -182,10 +200,12 @@ impl Stored {
         }
     }
 
-    fn write(self, values: &[f64], words: &mut Vec<u64>) {
-        let start = words.len();
-        words.resize(start + (values.len() * self.size()).div_ceil(8), 0);
-        let words = &mut words[start..];
+    /// The words of so many values.
+    fn words(self, values: usize) -> usize {
+        (values * self.size()).div_ceil(8)
+    }
+
+    fn write(self, values: &[f64], words: &mut [u64]) {
         macro_rules! write_as {
             ($kind:ty) => {
                 for (to, &x) in bytemuck::cast_slice_mut::<u64, $kind>(words)
@@ -206,7 +226,7 @@ impl Stored {
         }
     }
 
-    /// The values of some rows of the segment.
+    /// Some of the values at these words.
     fn read(self, words: &[u64], rows: Range<usize>, out: &mut [f64]) {
         match self {
             Stored::Constant(x) => out.fill(x),
@@ -241,19 +261,15 @@ impl Store {
         self.columns
     }
 
-    /// Values of a column as they are stored, where that is as `f64` in memory and in one segment.
+    /// Values of a column as they are stored, where that is as `f64` in memory and in one block.
     fn plain(&self, column: usize, rows: &Range<usize>) -> Option<&[f64]> {
-        let number = rows.start / SEGMENT;
-        let start = number * SEGMENT;
-        if rows.end > start + SEGMENT {
-            return None;
-        }
-        let segment = self.segments.get(number)?;
-        let piece = segment.pieces[column];
-        match (&segment.words, piece.stored) {
-            (Words::Memory(words), Stored::F64) => {
-                let values: &[f64] = bytemuck::cast_slice(&words[piece.start..]);
-                values.get(rows.start - start..rows.end - start)
+        let segment = self.segments.get(rows.start / SEGMENT)?;
+        let (row, end) = (rows.start % SEGMENT, rows.start % SEGMENT + rows.len());
+        let (word, of_block) = segment.piece(column, row);
+        match (&segment.words, segment.pieces[column].stored) {
+            (Words::Memory(words), Stored::F64) if end <= of_block.end => {
+                let values: &[f64] = bytemuck::cast_slice(&words[word..]);
+                values.get(row - of_block.start..end - of_block.start)
             }
             _ => None,
         }
@@ -263,18 +279,19 @@ impl Store {
     fn read(&self, column: usize, rows: Range<usize>, buffer: &mut Buffer, mut out: &mut [f64]) {
         let mut row = rows.start;
         while row < rows.end {
-            let number = row / SEGMENT;
-            let start = number * SEGMENT;
-            let end = rows.end.min(start + SEGMENT);
+            let (number, start) = (row / SEGMENT, row % SEGMENT);
             let segment = &self.segments[number];
             let words = match &segment.words {
                 Words::Memory(words) => words,
                 Words::File { at, length } => self.load(number, *at, *length, buffer),
             };
-            let piece = segment.pieces[column];
-            let (now, rest) = out.split_at_mut(end - row);
-            (piece.stored).read(&words[piece.start..], row - start..end - start, now);
-            (out, row) = (rest, end);
+            let (word, of_block) = segment.piece(column, start);
+            let end = of_block.end.min(start + out.len());
+            let (now, rest) = out.split_at_mut(end - start);
+            let of_piece = start - of_block.start..end - of_block.start;
+            (segment.pieces[column].stored).read(&words[word..], of_piece, now);
+            row += end - start;
+            out = rest;
         }
     }
 
@@ -409,19 +426,28 @@ impl StoreBuilder {
     }
 
     fn flush(&mut self) {
-        let mut words = Vec::new();
-        let pieces = (self.pending.iter_mut())
-            .map(|values| {
-                let stored = match self.narrow {
-                    true => Stored::narrowest(values),
-                    false => Stored::F64,
-                };
-                let start = words.len();
-                stored.write(values, &mut words);
-                values.clear();
-                Piece { stored, start }
-            })
-            .collect();
+        let rows = self.pending.first().map_or(0, Vec::len);
+        let rows_of_block = rows.clamp(1, BLOCK);
+        let mut words_of_block = 0;
+        let narrow = self.narrow;
+        let piece = |values: &Vec<f64>| {
+            let stored = match narrow {
+                true => Stored::narrowest(values),
+                false => Stored::F64,
+            };
+            let start = words_of_block;
+            words_of_block += stored.words(rows_of_block);
+            Piece { stored, start }
+        };
+        let pieces: Vec<Piece> = self.pending.iter().map(piece).collect();
+        let mut words = vec![0; rows.div_ceil(rows_of_block) * words_of_block];
+        for (piece, values) in pieces.iter().zip(&mut self.pending) {
+            let blocks = words.chunks_exact_mut(words_of_block.max(1));
+            for (block, values) in blocks.zip(values.chunks(rows_of_block)) {
+                piece.stored.write(values, &mut block[piece.start..]);
+            }
+            values.clear();
+        }
         let words = match self.place(words) {
             Ok(words) => words,
             Err(error) => {
@@ -429,7 +455,12 @@ impl StoreBuilder {
                 Words::Memory(Box::default())
             }
         };
-        self.store.segments.push(Segment { pieces, words });
+        self.store.segments.push(Segment {
+            pieces,
+            rows_of_block,
+            words_of_block,
+            words,
+        });
     }
 
     fn place(&mut self, words: Vec<u64>) -> Result<Words, NoRoom> {

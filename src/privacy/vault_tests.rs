@@ -476,7 +476,8 @@ fn gradients_in_parts_are_those_of_whole_vectors() {
         }
     }
     let look = Look::gradient(&density, &theta);
-    assert!(look.sparse(&density).is_some());
+    let program = density.row_program();
+    assert!(program.sparse(&look.sight.jacobian).is_some());
     let names = ["y", "g", "h"].map(str::to_owned);
     let named = names.into_iter().zip(columns).collect();
     let rows = Rows::from_columns(&density.model().columns, named, OnBadRows::Error).unwrap();
@@ -485,6 +486,56 @@ fn gradients_in_parts_are_those_of_whole_vectors() {
     let found = vault.clipped_statistic(&look, &scale, NotPrivate::acknowledged());
     for (found, expected) in found.iter().zip(expected) {
         assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+}
+
+/// A centre of zeros, which whole vectors alone may have, changes nothing else.
+#[test]
+fn what_a_law_expects_is_the_same_in_parts() {
+    let density = density(MODELS[3]);
+    let d = density.dimension();
+    let n = 300;
+    let mut rng = Lcg(7);
+    let mut index = || (0..n).map(|_| (1 + rng.next() % 20) as f64).collect();
+    let (g, h) = (index(), index());
+    let y = (0..n).map(|_| 6.0 * rng.uniform() - 3.0).collect();
+    let theta: Vec<f64> = (0..d).map(|_| rng.uniform() - 0.5).collect();
+    let vault = vault(MODELS[3], &[y, g, h]);
+    let law = Law::of(&density, &vec![0.0; d], 1).unwrap();
+    let space = density.parameters();
+    let frame = Frame::about(theta.clone());
+    let expected = Expected::by_law(&law, &space, &theta, &frame);
+    let sight = density.sight(&space, &theta, &frame);
+    assert!(
+        law.sparse(&law.sight(&space, &theta, &frame).jacobian)
+            .is_some()
+    );
+    let none = vec![0.0; d * (d + 1) / 2];
+    for (statistic, clip) in [
+        (Statistic::Centred, 0.7),
+        (Statistic::Information, 0.5),
+        (Statistic::Slope, 0.5),
+        (Statistic::InformationLengths, 1.0),
+        (Statistic::GradientLengths, 1.0),
+    ] {
+        let scale = statistic.scale(clip, 2, 5.0, d).unwrap();
+        let sum = |centre| {
+            let look = Look {
+                centre,
+                expected: Some(&expected),
+                inner_clip: 0.8,
+                ..Look::new(sight.clone(), statistic)
+            };
+            vault.clipped_statistic(&look, &scale, NotPrivate::acknowledged())
+        };
+        let (parts, whole) = (sum(None), sum(Some(&none)));
+        assert!(parts.iter().any(|x| x.abs() > 1e-3));
+        for (parts, whole) in parts.iter().zip(&whole) {
+            assert!(
+                (parts - whole).abs() < 1e-9,
+                "{statistic:?}: {parts} {whole}"
+            );
+        }
     }
 }
 

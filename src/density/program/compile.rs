@@ -37,6 +37,7 @@ impl RowProgram {
             program: RowProgram {
                 instructions: Vec::new(),
                 registers: 0,
+                gathers: 0,
                 fixed: Vec::new(),
                 shared: Vec::new(),
                 outputs: Vec::new(),
@@ -178,6 +179,8 @@ impl Compiler<'_> {
                 strides,
             } => {
                 let constants = self.graphs.public.constant_values(*table);
+                let picks = self.program.gathers;
+                self.program.gathers += 1;
                 Operation::Gather {
                     table: if constants.is_some() {
                         0
@@ -191,6 +194,7 @@ impl Compiler<'_> {
                         .map(|&(s, i)| (s as usize, self.source(Scalar::Private(i), is_column)))
                         .collect(),
                     constants,
+                    picks,
                 }
             }
         };

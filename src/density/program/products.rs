@@ -4,118 +4,184 @@
 // The compiler makes vector instructions of loops over indices, and not of their iterators.
 #![expect(clippy::needless_range_loop)]
 
+use multiversion::target::selected_target;
+
 use super::BLOCK;
 use crate::linear::vectorised;
 
-/// Records that are computed together: two vectors of the widest kind.
+/// Records that are computed together.
 const ROWS: usize = 16;
 /// 2^52, which moves a smaller integer to the lowest bits.
 const ROUNDING: f64 = (1u64 << 52) as f64;
-/// Coordinates that are computed together.
-const COORDINATES: usize = 4;
+/// Coordinates that are computed together: the sums for them and half of the records, or all of
+/// these with AVX-512, stay in the registers.
+const COORDINATES: usize = 5;
+/// Coordinates that are looked up together.
+pub(super) const QUAD: usize = 4;
 
-/// Weighted columns.
-pub(super) struct Terms<'a> {
-    pub columns: Vec<&'a [f64]>,
-    /// Weights of a term that is 1 for all records, one for each coordinate.
-    pub constant: &'a [f64],
-    /// `[column][coordinate]`
-    pub weights: &'a [f64],
+vectorised! {
+    /// `out[i] = constant + sum_k weights[k] columns[k][i]`, summed in this order.
+    pub(super) fn sum(columns: &[&[f64]], weights: &[f64], constant: f64, out: &mut [f64]) {
+        out.fill(constant);
+        // Four streams of memory at a time.
+        let (columns, last) = columns.as_chunks::<4>();
+        let (weights, last_weights) = weights.as_chunks::<4>();
+        for (columns, w) in columns.iter().zip(weights) {
+            let [a, b, c, d] = columns.map(|column| &column[..out.len()]);
+            for i in 0..out.len() {
+                out[i] = out[i] + w[0] * a[i] + w[1] * b[i] + w[2] * c[i] + w[3] * d[i];
+            }
+        }
+        for (column, w) in last.iter().zip(last_weights) {
+            for (out, x) in out.iter_mut().zip(*column) {
+                *out += w * x;
+            }
+        }
+    }
 }
 
-impl Terms<'_> {
-    /// `out[i] = sum_k weights[k] columns[k][i]`, and the constant; for one coordinate.
-    pub fn sum(&self, out: &mut [f64]) {
-        sum(self, out);
+/// Columns with weights for each of some coordinates.
+pub(super) struct Terms<'a> {
+    columns: Vec<&'a [f64]>,
+    dimension: usize,
+    /// `[coordinates][column]`
+    weights: Vec<[f64; COORDINATES]>,
+    /// Those of a term that is 1 for all records.
+    constant: Vec<[f64; COORDINATES]>,
+}
+
+impl<'a> Terms<'a> {
+    pub fn new(columns: Vec<&'a [f64]>, dimension: usize) -> Terms<'a> {
+        let panels = dimension.div_ceil(COORDINATES);
+        Terms {
+            weights: vec![[0.0; COORDINATES]; panels * columns.len()],
+            constant: vec![[0.0; COORDINATES]; panels],
+            columns,
+            dimension,
+        }
+    }
+
+    /// Adds to the weight of a column, or of the constant, for coordinate `j`.
+    #[inline(always)]
+    pub fn add_weight(&mut self, column: Option<usize>, j: usize, weight: f64) {
+        let (panel, c) = (j / COORDINATES, j % COORDINATES);
+        let weights = match column {
+            Some(k) => &mut self.weights[panel * self.columns.len() + k],
+            None => &mut self.constant[panel],
+        };
+        weights[c] += weight;
     }
 
     /// `gradients[j][i] += adjoint[i] * sum_k weights[k][j] columns[k][i]`, and the constant, for
-    /// each coordinate j, of which there are `dimension`; coordinate `j` of record `i` is at `j *
-    /// BLOCK + i`. Where the adjoint is 0, nothing is added, whatever the columns.
-    pub fn add_times(&self, adjoint: &[f64], dimension: usize, gradients: &mut [f64]) {
-        add_times(self, adjoint, dimension, gradients);
+    /// each coordinate j; coordinate `j` of record `i` is at `j * BLOCK + i`. Where the adjoint is
+    /// 0, nothing is added, whatever the columns.
+    pub fn add_times(&self, adjoint: &[f64], gradients: &mut [f64]) {
+        add_times(self, adjoint, gradients);
     }
 
-    /// The sums for C coordinates from `first` on, and R records from `start` on.
     #[inline(always)]
-    fn tile<const C: usize, const R: usize>(
-        &self,
-        first: usize,
-        dimension: usize,
-        start: usize,
-    ) -> [[f64; R]; C] {
-        let mut sums = [[0.0; R]; C];
-        for c in 0..C {
-            sums[c] = [self.constant[first + c]; R];
-        }
-        for (column, weights) in self
-            .columns
-            .iter()
-            .zip(self.weights.chunks_exact(dimension))
-        {
-            let (column, weights) = (&column[start..start + R], &weights[first..first + C]);
-            for c in 0..C {
-                for r in 0..R {
-                    sums[c][r] += weights[c] * column[r];
+    fn add_tiles<const R: usize>(&self, adjoint: &[f64], gradients: &mut [f64]) {
+        // The records' numbers side by side, so that they stay in the first-level cache.
+        let mut packed = vec![[0.0; ROWS]; self.columns.len()];
+        for start in (0..adjoint.len()).step_by(ROWS) {
+            let rows = ROWS.min(adjoint.len() - start);
+            for (packed, column) in packed.iter_mut().zip(&self.columns) {
+                packed[..rows].copy_from_slice(&column[start..start + rows]);
+            }
+            let mut own = [0.0; ROWS];
+            own[..rows].copy_from_slice(&adjoint[start..start + rows]);
+            let of_panels = gradients[..self.dimension * BLOCK].chunks_mut(COORDINATES * BLOCK);
+            for (panel, into) in of_panels.enumerate() {
+                let weights = &self.weights[panel * packed.len()..][..packed.len()];
+                for first in (0..ROWS).step_by(R) {
+                    let sums = tile::<R>(&packed, weights, &self.constant[panel], first);
+                    for (sums, into) in sums.iter().zip(into.chunks_exact_mut(BLOCK)) {
+                        let into = &mut into[start + first..][..R];
+                        for r in 0..R {
+                            let a = own[first + r];
+                            into[r] += if a == 0.0 { 0.0 } else { a * sums[r] };
+                        }
+                    }
                 }
             }
         }
-        sums
     }
 }
 
-vectorised! {
-    fn sum(terms: &Terms, out: &mut [f64]) {
-        let rows = out.len();
-        let whole = rows - rows % ROWS;
-        for start in (0..whole).step_by(ROWS) {
-            let [sums] = terms.tile::<1, ROWS>(0, 1, start);
-            out[start..start + ROWS].copy_from_slice(&sums);
-        }
-        for (i, out) in out.iter_mut().enumerate().skip(whole) {
-            [[*out]] = terms.tile::<1, 1>(0, 1, i);
-        }
-    }
-}
-
-vectorised! {
-    fn add_times(terms: &Terms, adjoint: &[f64], dimension: usize, gradients: &mut [f64]) {
-        let rows = adjoint.len();
-        let whole = rows - rows % ROWS;
-        let even = dimension - dimension % COORDINATES;
-        for start in (0..whole).step_by(ROWS) {
-            for j in (0..even).step_by(COORDINATES) {
-                let sums = terms.tile::<COORDINATES, ROWS>(j, dimension, start);
-                add_tile(&sums, adjoint, j, start, gradients);
-            }
-            for j in even..dimension {
-                let sums = terms.tile::<1, ROWS>(j, dimension, start);
-                add_tile(&sums, adjoint, j, start, gradients);
-            }
-        }
-        for i in whole..rows {
-            for j in 0..dimension {
-                let sums = terms.tile::<1, 1>(j, dimension, i);
-                add_tile(&sums, adjoint, j, i, gradients);
-            }
-        }
-    }
-}
-
+/// The sums for some coordinates, and R records from `first` on.
 #[inline(always)]
-fn add_tile<const C: usize, const R: usize>(
-    sums: &[[f64; R]; C],
-    adjoint: &[f64],
+fn tile<const R: usize>(
+    packed: &[[f64; ROWS]],
+    weights: &[[f64; COORDINATES]],
+    constant: &[f64; COORDINATES],
     first: usize,
-    start: usize,
-    gradients: &mut [f64],
+) -> [[f64; R]; COORDINATES] {
+    let mut sums = constant.map(|w| [w; R]);
+    for (column, weights) in packed.iter().zip(weights) {
+        let column = &column[first..first + R];
+        for c in 0..COORDINATES {
+            for r in 0..R {
+                sums[c][r] += weights[c] * column[r];
+            }
+        }
+    }
+    sums
+}
+
+vectorised! {
+    fn add_times(terms: &Terms, adjoint: &[f64], gradients: &mut [f64]) {
+        if selected_target!().supports_feature_str("avx512f") {
+            terms.add_tiles::<ROWS>(adjoint, gradients);
+        } else {
+            terms.add_tiles::<{ ROWS / 2 }>(adjoint, gradients);
+        }
+    }
+}
+
+vectorised! {
+    /// `gradients[j][i] += adjoint[i] * table[places[i]][j]`; the table is `[coordinates][place]`.
+    pub(super) fn add_picked(
+        table: &[[f64; QUAD]],
+        places_of_table: usize,
+        places: &[usize],
+        adjoint: &[f64],
+        gradients: &mut [f64],
+    ) {
+        let tables = table.chunks_exact(places_of_table);
+        for (table, into) in tables.zip(gradients.chunks_mut(QUAD * BLOCK)) {
+            match into.len() / BLOCK {
+                1 => add_quad::<1>(table, places, adjoint, into),
+                2 => add_quad::<2>(table, places, adjoint, into),
+                3 => add_quad::<3>(table, places, adjoint, into),
+                _ => add_quad::<QUAD>(table, places, adjoint, into),
+            }
+        }
+    }
+}
+
+/// The same for C coordinates.
+#[inline(always)]
+fn add_quad<const C: usize>(
+    table: &[[f64; QUAD]],
+    places: &[usize],
+    adjoint: &[f64],
+    into: &mut [f64],
 ) {
-    let adjoint = &adjoint[start..start + R];
-    for c in 0..C {
-        let into = &mut gradients[(first + c) * BLOCK + start..][..R];
-        for r in 0..R {
-            let a = adjoint[r];
-            into[r] += if a == 0.0 { 0.0 } else { a * sums[c][r] };
+    let (fours, last) = places.as_chunks::<4>();
+    for (four, places) in fours.iter().enumerate() {
+        let start = 4 * four;
+        let picked = places.map(|place| table[place]);
+        let adjoint = &adjoint[start..start + 4];
+        for c in 0..C {
+            let into = &mut into[c * BLOCK + start..][..4];
+            for r in 0..4 {
+                into[r] += adjoint[r] * picked[r][c];
+            }
+        }
+    }
+    for (i, &place) in (places.len() - last.len()..).zip(last) {
+        for c in 0..C {
+            into[c * BLOCK + i] += adjoint[i] * table[place][c];
         }
     }
 }

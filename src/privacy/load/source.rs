@@ -357,10 +357,12 @@ impl<'a> Source<'a> {
         // In memory a factor may be given by its ints.
         let is_factor = !self.columns[column].levels.is_empty();
         let by_words = is_factor && self.part.origin != Origin::Memory;
-        match self.fields[column] {
-            Some(field) => self.value(field).cell(domain, by_words),
-            None => Cell::Missing,
-        }
+        self.given(column).cell(domain, by_words)
+    }
+
+    /// The same before it is read.
+    pub fn given(&self, column: usize) -> Value<'_> {
+        self.fields[column].map_or(Value::Missing, |field| self.value(field))
     }
 
     /// The number of the unit to which the record belongs: `None` without a unit

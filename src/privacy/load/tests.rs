@@ -223,6 +223,22 @@ fn bad_rows_name_line_and_column_and_nothing_else() {
     }
 }
 
+// One thread finds the lines that are bad, and another the cells.
+#[test]
+fn the_first_error_is_the_one_that_is_told() {
+    for between in [0, 1, 5000] {
+        for last in ["1,2,3\n", "1,\"2\n", "x,2\n"] {
+            let text = format!("y,dist\n1,2\n7,2\n{}{last}", "1,2\n".repeat(between));
+            match failure(text, OnBadRows::Error).kind() {
+                LoadErrorKind::BadRow {
+                    position, column, ..
+                } => assert_eq!((*position, column.as_deref()), (3, Some("y"))),
+                other => panic!("{between} {last}: {other:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn bytes_that_are_not_utf8_make_a_bad_row_only_where_they_are_read() {
     let read = b"id,y,dist\na,1,2\nb,1,\xff\xfe424242\n";

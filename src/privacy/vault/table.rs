@@ -8,15 +8,16 @@ use rayon::prelude::*;
 use crate::density::{BLOCK, Density, RowProgram, Scratch};
 use crate::linear::vectorised;
 use crate::privacy::expected::{Found, Reader};
-use crate::privacy::gradient::{GradientScale, Gradients, Memory};
+use crate::privacy::gradient::{GradientScale, Memory};
 use crate::privacy::penalty::quantise;
-use crate::privacy::statistic::Look;
-use crate::privacy::store::{Columns, SEGMENT};
+use crate::privacy::statistic::{Computed, Look};
+use crate::privacy::store::{self, Columns, SEGMENT, Window};
 use crate::privacy::tally::{Sums, Tally};
 
 /// Blocks per unit of parallel work: those of a stored segment. Fixed, so that float sums of the
 /// non-private path do not depend on the number of threads either.
 pub(super) const BLOCKS_PER_TASK: usize = SEGMENT / BLOCK;
+const _: () = assert!(BLOCK == store::BLOCK);
 
 /// The columns that the row program and the law of the outcomes read, and which rows belong
 /// together.
@@ -53,6 +54,15 @@ impl Idle {
             all.push(scratch);
         }
     }
+}
+
+/// A sum of clipped vectors so far, and the working memory of what adds to it.
+struct Adding<'a> {
+    window: Window<'a>,
+    reader: Reader<'a>,
+    vectors: Computed,
+    memory: Memory,
+    sum: Vec<i128>,
 }
 
 impl Table {
@@ -112,28 +122,44 @@ impl Table {
         if let Some(ends) = &self.units {
             return self.unit_sum(density, look, scale, ends, add);
         }
-        let sparse = look.sparse(density);
-        let part = |blocks: Vec<usize>| {
-            let mut window = self.columns.window();
-            let mut reader = Reader::new(density, look, false, Some(&self.found));
-            let mut vectors = look.working_memory();
-            let mut memory = Memory::default();
-            let mut sum = vec![0; coordinates];
+        let begin = || Adding {
+            window: self.columns.window(),
+            reader: Reader::new(density, look, false, Some(&self.found)),
+            vectors: look.working_memory(),
+            memory: Memory::default(),
+            sum: vec![0; coordinates],
+        };
+        let part = |adding: &mut Adding, blocks: Vec<usize>| {
+            let Adding {
+                window,
+                reader,
+                vectors,
+                memory,
+                sum,
+            } = adding;
             for start in blocks {
                 let counts = self.counts_of_block(start);
                 let columns = window.rows(start..start + counts.len());
-                let gradients = match &sparse {
-                    Some(sparse) => reader.parts(&columns, counts.len(), sparse),
-                    None => {
-                        let rows = reader.rows(&columns, counts.len(), start);
-                        Gradients::whole(look.vectors(rows, counts.len(), &mut vectors))
-                    }
-                };
-                scale.add_clipped(gradients, counts, &mut memory, &mut sum);
+                let mut gradients = reader.rows(&columns, counts.len(), start);
+                if !look.is_as_it_is() {
+                    gradients = look.vectors(gradients.values, counts.len(), vectors);
+                }
+                scale.add_clipped(gradients, counts, memory, sum);
             }
-            sum
         };
-        merged(self.tasks(), part, add).unwrap_or_else(|| vec![0; coordinates])
+        let tasks = self.tasks();
+        if tasks.len() < 2 {
+            let mut adding = begin();
+            tasks.into_iter().for_each(|task| part(&mut adding, task));
+            return adding.sum;
+        }
+        // Integers, whose sum is the same however tasks are joined.
+        let parts = tasks.into_par_iter().fold(begin, |mut adding, task| {
+            part(&mut adding, task);
+            adding
+        });
+        let sums = parts.map(|adding| adding.sum);
+        sums.reduce(|| vec![0; coordinates], add)
     }
 
     /// The sums of `tally` over the log-likelihoods of each record (of each unit, summed

@@ -21,10 +21,10 @@ use std::ops::Range;
 use super::table::{BLOCKS_PER_TASK, Table, merged};
 use crate::density::{BLOCK, Density};
 use crate::privacy::expected::Reader;
-use crate::privacy::gradient::{GradientScale, Gradients, Memory};
+use crate::privacy::gradient::{GradientScale, Memory};
 use crate::privacy::penalty::{quantise, within_lattice};
 use crate::privacy::rows::Units;
-use crate::privacy::statistic::Look;
+use crate::privacy::statistic::{Computed, Look};
 use crate::privacy::store::Columns;
 use crate::privacy::tally::{Sums, Tally};
 
@@ -68,7 +68,7 @@ impl Table {
             for start in rows.clone().step_by(BLOCK) {
                 let count = BLOCK.min(rows.end - start);
                 let columns = window.rows(start..start + count);
-                let of_rows = reader.rows(&columns, count, start);
+                let of_rows = reader.rows(&columns, count, start).values;
                 let mut row = 0;
                 while row < count {
                     let first = row;
@@ -146,7 +146,7 @@ struct Lanes<'a> {
     sums: Vec<f64>,
     /// The rounding errors of the additions.
     lost: Vec<f64>,
-    vectors: Vec<f64>,
+    vectors: Computed,
     memory: Memory,
     total: Vec<i128>,
 }
@@ -189,7 +189,7 @@ impl<'a> Lanes<'a> {
         }
         let vectors = self.look.vectors(&self.sums, self.used, &mut self.vectors);
         self.scale.add_clipped(
-            Gradients::whole(vectors),
+            vectors,
             &ALL[..self.used],
             &mut self.memory,
             &mut self.total,

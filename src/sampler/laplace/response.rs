@@ -16,7 +16,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Sight, Simulator};
+use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Pull, Sight, Simulator};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::Form;
 
@@ -284,9 +284,9 @@ impl<'a> Response<'a> {
     /// Visits the nodes, with the gradients that records have in this sight.
     fn visit(&self, located: &Located, sight: &Sight, m: usize, visit: impl FnMut(usize, Node)) {
         let scratch = &mut self.law.scratch_at(&sight.z, m);
-        let jacobian = &sight.jacobian;
+        let pull = Pull::Whole(&sight.jacobian);
         self.law
-            .scores_at(located, &self.columns(), RECORDS, jacobian, scratch, visit);
+            .scores_at(located, &self.columns(), RECORDS, pull, scratch, visit);
     }
 
     fn columns(&self) -> Vec<&[f64]> {
