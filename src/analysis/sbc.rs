@@ -77,7 +77,6 @@ impl Sbc<'_> {
     ) -> Result<Option<Calibrated>, Error> {
         let density = Density::new(self.model.clone());
         let next = AtomicUsize::new(0);
-        let over = AtomicUsize::new(0);
         let found = Mutex::new(Vec::with_capacity(count));
         let work = || {
             while !stop() {
@@ -88,8 +87,9 @@ impl Sbc<'_> {
                 let outcome = self.on_table(number, &density, stop);
                 if let Ok(mut found) = found.lock() {
                     found.push((number, outcome));
+                    // Under the lock, so that the counts come in order.
+                    done(found.len());
                 }
-                done(over.fetch_add(1, Ordering::Relaxed) + 1);
             }
         };
         std::thread::scope(|scope| {
@@ -301,7 +301,6 @@ mod tests {
             reference: false,
             seed: 1,
         };
-        let over = AtomicUsize::new(0);
         let stop = || over.load(Ordering::Relaxed) >= 2;
         let done = |tables: usize| over.store(tables, Ordering::Relaxed);
         assert!(sbc.run(50, 1, &stop, &done).unwrap().is_none());

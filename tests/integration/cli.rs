@@ -1063,6 +1063,7 @@ fn the_reports_hold_what_they_promise() {
         "out",
         "overwrite",
         "no-report",
+        "progress",
         "color",
         "quiet",
         "help",
