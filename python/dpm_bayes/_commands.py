@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from ._fit import Fit, _shaped, _table
 from ._ledger import Ledger
 from ._model import Constants, Model, ModelLike, model_of
 from ._program import StrPath
+from ._progress import Reporter, Wanted
 from ._results import Answer
 from ._tables import source as source_of
 
@@ -48,7 +48,7 @@ def sample(
     threads: int | None = None,
     out: StrPath | None = None,
     overwrite: bool = False,
-    progress: bool | None = None,
+    progress: Wanted = None,
     **flags: Any,
 ) -> Fit:
     """Draws from a private posterior: `dpm sample`.
@@ -92,9 +92,12 @@ def sample(
         Directory of the run; a temporary one, which lasts as long as the Fit, unless given.
     overwrite : bool
         Replace an earlier run in `out`.
-    progress : bool
-        Pass on what the program says as it runs. It tells how many records there are, so the
-        default is to do so on a terminal only, and not in notebooks, which keep it.
+    progress : bool or callable
+        True passes on what the program says as it runs, with a bar where tqdm is installed; a
+        function is called with a `Progress` now and then. The messages tell how many records there
+        are, so they are passed on by default on a terminal only, and not in notebooks, which keep
+        them: there is a bar alone, where tqdm and ipywidgets are installed. An exception of the
+        function's stops the run as Ctrl-C does, and is raised again.
     **flags
         Any other flag of `dpm sample`, such as `leapfrog_steps=5`.
 
@@ -159,7 +162,7 @@ def resume(
     data: Any = None,
     *,
     threads: int | None = None,
-    progress: bool | None = None,
+    progress: Wanted = None,
     **flags: Any,
 ) -> Fit:
     """Goes on with a run that was interrupted or killed, at no further charge.
@@ -200,14 +203,13 @@ def _run(
     directory: Path,
     temporary: str | None,
     ledger: StrPath | None,
-    progress: bool | None,
+    progress: Wanted,
 ) -> Fit:
-    echo = sys.stderr.isatty() if progress is None else progress
-    say = [] if echo else ["--quiet"]
-    done = _program.run(["sample", "--color=never", *say, *arguments], table, echo)
+    reporter = Reporter(progress)
+    done = _program.run(["sample", "--color=never", *reporter.flags, *arguments], table, reporter)
     if done.code or done.interrupted:
         raise _program.failure(done, directory, ledger)
-    if not echo:
+    if not reporter.talks:
         _program.warn(done.err)
     return Fit._temporary(directory) if temporary else Fit(directory)
 
@@ -326,6 +328,7 @@ def sbc(
     delta: float | None = None,
     constants: Constants = None,
     out: StrPath | None = None,
+    progress: Wanted = None,
     **flags: Any,
 ) -> Answer:
     """Runs on tables made up from a model, and whether they find what made these: `dpm sbc`.
@@ -336,6 +339,8 @@ def sbc(
         Of each table.
     out : path
         Where to keep ranks and pictures; nowhere unless given.
+    progress : bool or callable
+        As for `sample`.
     **flags
         `tables`, `simulate_from`, `no_reference` and so on, and those of `sample` that matter to a
         run.
@@ -350,7 +355,13 @@ def sbc(
     with tempfile.TemporaryDirectory(prefix="dpm-") as folder:
         place = Path(out if out is not None else Path(folder, "sbc"))
         given = dict(flags, rows=rows, epsilon=epsilon, delta=delta, constants=constants, out=place)
-        _program.call("sbc", model.path, **given)
+        reporter = Reporter(progress)
+        argv = ["sbc", "--color=never", *reporter.flags, *_program.arguments(given), "--", os.fspath(model.path)]
+        done = _program.run(argv, reporter=reporter)
+        if done.code or done.interrupted:
+            raise _program.failure(done)
+        if not reporter.talks:
+            _program.warn(done.err)
         return Answer(json.loads((place / "sbc.json").read_text(encoding="utf-8")))
 
 
