@@ -448,6 +448,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn steps_are_told_at_hundredths_of_a_stage() {
+        let told = |before: u64, total: u64| -> Vec<u64> {
+            let step = |done| Step {
+                done,
+                ..Step::learning(0, total)
+            };
+            let done = (before + 1)..=total;
+            done.filter(|&done| step(done).is_told(before)).collect()
+        };
+        assert_eq!(told(0, 3), [1, 2, 3]);
+        // A resumed run says at once where it is.
+        assert_eq!(told(983, 1001), [984, 990, 1001]);
+        assert!(told(0, 1_000_000).len() == 101);
+    }
+
+    #[test]
     fn a_line_says_how_far_the_run_is() {
         let standing = Standing {
             done: 500,
