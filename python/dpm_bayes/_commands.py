@@ -215,12 +215,43 @@ def _run(
 
 
 def check(model: ModelLike, constants: Constants = None, data: Any = None, **flags: Any) -> Answer:
-    """Types, stages, and how the likelihood depends on records: see `Model.check`."""
+    """Types, stages, and how the likelihood depends on records: `dpm check`.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        As for `sample`.
+    constants, data, **flags
+        As for `Model.check`.
+
+    Returns
+    -------
+    Answer
+        As from `Model.check`.
+
+    Raises
+    ------
+    ModelError
+        If the model is wrong; its text shows where.
+    """
     return model_of(model).check(constants, data, **flags)
 
 
 def info(model: ModelLike, constants: Constants = None) -> Answer:
-    """The model's constants, columns, parameters and so on: `dpm info`."""
+    """The model's constants, columns, parameters and so on: `dpm info`.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        As for `sample`.
+    constants : dict or path
+        Without them shapes that depend on them are not known.
+
+    Returns
+    -------
+    Answer
+        With `constants`, `record`, `parameters` and so on, which are lists.
+    """
     return model_of(model).info(constants)
 
 
@@ -238,10 +269,17 @@ def plan(
 
     Parameters
     ----------
+    model, epsilon, delta, ledger, constants
+        As for `sample`.
     rows : int
         Number of records that the run would have (of units, where `unit` is given).
     **flags
         Those of `sample` that matter to a plan.
+
+    Returns
+    -------
+    Answer
+        With `epsilon` and the `events`, which it shows as a table.
 
     Raises
     ------
@@ -262,6 +300,15 @@ def tune(
     **flags: Any,
 ) -> Answer:
     """Settings that are good on records made up from the model, without any data: `dpm tune`.
+
+    Parameters
+    ----------
+    model, epsilon, delta, constants
+        As for `sample`.
+    rows : int
+        Number of records that the run would have.
+    **flags
+        `tries`, `public_sample` and so on, and those of `sample` that matter to a run.
 
     Returns
     -------
@@ -302,6 +349,8 @@ def simulate(
 
     Parameters
     ----------
+    model, constants
+        As for `sample`.
     rows : int
         Of each table.
     out : path
@@ -335,6 +384,8 @@ def sbc(
 
     Parameters
     ----------
+    model, epsilon, delta, constants
+        As for `sample`.
     rows : int
         Of each table.
     out : path
@@ -396,6 +447,13 @@ def pool(file: StrPath, rule: Literal["full", "partial", "missing"] = "full", **
         A CSV with the columns `estimate` and `variance`, and perhaps `name`.
     rule : {"full", "partial", "missing"}
         What the tables are.
+    **flags
+        `size_ratio`, as `dpm pool --help` has it.
+
+    Returns
+    -------
+    Answer
+        Estimates, their standard errors and intervals.
     """
     return Answer(_program.answer("pool", file, rule=rule, format="json", **flags))
 
@@ -496,12 +554,36 @@ def score(
 
 
 def diagnose(run: Fit | StrPath) -> Answer:
-    """Whether a run has converged, and what is wrong with it: `dpm diagnose`."""
+    """Whether a run has converged, and what is wrong with it: `dpm diagnose`.
+
+    Parameters
+    ----------
+    run : Fit or path
+        The run or its directory.
+
+    Returns
+    -------
+    Answer
+        With `decision` and `verdicts`.
+    """
     return Fit(os.fspath(run)).diagnose()
 
 
 def convert(run: Fit | StrPath, to: str, out: StrPath | None = None, **flags: Any) -> Path:
-    """Writes a run's draws as `zarr`, `parquet` or `csv`: `dpm convert`."""
+    """Writes a run's draws for other libraries: `dpm convert`.
+
+    Parameters
+    ----------
+    run : Fit or path
+        The run or its directory.
+    to, out, **flags
+        As for `Fit.convert`.
+
+    Returns
+    -------
+    pathlib.Path
+        What was written.
+    """
     return Fit(os.fspath(run)).convert(to, out, **flags)
 
 
@@ -520,8 +602,12 @@ def account(
     event : str or list of str
         Releases, such as `"gaussian:sensitivity=1,sigma=20,count=100"`; or none, with `events`, a
         file of them.
+    relation : {"substitute", "add-remove", "zero-out"}
+        How neighbouring data sets differ.
     epsilon, delta : float or list of float
         Find the other at this one, or at each of several.
+    **flags
+        `accountant`, `conversion` and `rdp_orders`, as `dpm account --help` has them.
 
     Returns
     -------
@@ -534,6 +620,23 @@ def calibrate(
     event: str | Sequence[str] | None = None, *, relation: Relation, epsilon: float, delta: float, **flags: Any
 ) -> dict[str, Any]:
     """The noise that a budget asks for, or (`find="count"`) the repetitions it allows:
-    `dpm calibrate`."""
+    `dpm calibrate`.
+
+    Parameters
+    ----------
+    event : str or list of str
+        Releases as for `account`, without `sigma` (or without `count`).
+    relation : {"substitute", "add-remove", "zero-out"}
+        How neighbouring data sets differ.
+    epsilon, delta : float
+        The budget.
+    **flags
+        `find` and others, as `dpm calibrate --help` has them.
+
+    Returns
+    -------
+    dict
+        With `sigma` or `count`, and the `epsilon` that is reached.
+    """
     found = _program.answer("calibrate", event=event, relation=relation, epsilon=epsilon, delta=delta, **flags)
     return dict(found)

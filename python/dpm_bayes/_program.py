@@ -332,7 +332,7 @@ def message(err: str) -> str:
 
 def failure(done: Done, directory: Path | None = None, ledger: StrPath | None = None) -> BaseException:
     """The exception for a command that failed."""
-    text = message(done.err)
+    text = _in_keywords(message(done.err))
     if directory and not any((directory / name).exists() for name in ("unfinished", "privacy.json")):
         directory = None  # nothing was released, or nothing is written
     if done.interrupted or done.code == 130:
@@ -353,10 +353,38 @@ def failure(done: Done, directory: Path | None = None, ledger: StrPath | None = 
     return DpmError(text)
 
 
+def _in_keywords(text: str) -> str:
+    """A message in the words of this package: `--on-bad-rows skip` is `on_bad_rows="skip"`.
+    Commands stay as they are."""
+
+    def assignment(given: str, several: bool) -> str:
+        flag, _, value = given.partition(" ")
+        name = flag.replace("-", "_")
+        if name == "columns" and "=" in value:
+            variable, _, header = value.partition("=")
+            value = f'{{"{variable}": "{header}"}}'
+        elif not value:
+            return f"{name}=True" if several else name
+        elif not value.isupper() and not re.fullmatch(r"[\d.e+-]+", value):
+            value = f'"{value}"'
+        return f"{name}={value}"
+
+    def keywords(found: re.Match[str]) -> str:
+        if found["flag"]:
+            return found["flag"].replace("-", "_")
+        if not found[0].startswith("`--"):
+            return found[0]
+        given = found[0][3:-1].split(" --")
+        return f"`{', '.join(assignment(each, len(given) > 1) for each in given)}`"
+
+    text = re.split(r"\n\n(?:Usage: |For more information)", text)[0].replace("standard input", "the table")
+    return re.sub(r"`[^`]*`|(?<![\w./-])--(?P<flag>[a-z]+(?:-[a-z]+)*)(?: <[^>]*>)?", keywords, text)
+
+
 def _said(text: str) -> Mapping[str, float]:
     """The figures of a refusal, as the program says them: of a ledger, or of a run by itself."""
     patterns = {
-        "requested": r"(?:requested|needs epsilon) (-?[\d.]+(?:e[+-]?\d+)?)",
+        "requested": r"(?:requested|needs epsilon) (inf|-?[\d.]+(?:e[+-]?\d+)?)",
         "spent": r"(?:spent|Spent so far:) (-?[\d.]+(?:e[+-]?\d+)?)",
         "remaining": r"remaining:? (-?[\d.]+(?:e[+-]?\d+)?)",
     }
