@@ -301,6 +301,7 @@ mod tests {
             reference: false,
             seed: 1,
         };
+        let over = AtomicUsize::new(0);
         let stop = || over.load(Ordering::Relaxed) >= 2;
         let done = |tables: usize| over.store(tables, Ordering::Relaxed);
         assert!(sbc.run(50, 1, &stop, &done).unwrap().is_none());

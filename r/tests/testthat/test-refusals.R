@@ -26,7 +26,7 @@ test_that("wrong settings are refused", {
   }
   refused("`epsilon = 1, delta = 1e-6`; or `algorithm = \"hmc\", not_private = TRUE`", fixed = TRUE)
   refused("epsilon", epsilon = -1)
-  refused("unexpected argument 'bogus' found$", epsilon = 1, bogus = 3)
+  refused("unexpected argument 'bogus' found", epsilon = 1, bogus = 3)
   refused("dp-nothing", epsilon = 1, algorithm = "dp-nothing")
   refused("add not_private if", epsilon = 1, algorithm = "nuts")
   refused("nosuch.ledger", epsilon = 1, ledger = "nosuch.ledger")
@@ -43,7 +43,7 @@ test_that("refusals speak of arguments and the table", {
     expect_error(dpm_sample(COIN, rows, epsilon = 1), message, fixed = TRUE, class = "dpm_input_error")
   }
   refused(list(z = 1:3), "the table has no column named `y`")
-  refused(list(z = 1:3), "give `columns = list(y = \"NAME\")`")
+  refused(list(z = 1:3), "say with `columns` which")
   refused(list(y = 2), "use `on_bad_rows = \"skip\"`")
 })
 
