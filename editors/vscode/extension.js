@@ -8,7 +8,10 @@ let client;
 async function activate() {
   const command = workspace.getConfiguration("dpm").get("path");
   const server = { command, args: ["lsp"] };
-  client = new LanguageClient("dpm", "dpm", server, { documentSelector: [{ language: "dpm" }] });
+  client = new LanguageClient("dpm", "dpm", server, {
+    documentSelector: [{ language: "dpm" }],
+    synchronize: { fileEvents: workspace.createFileSystemWatcher("**/*.constants.json") },
+  });
   try {
     await client.start();
   } catch (error) {

@@ -38,6 +38,7 @@ from ._ledger import Ledger
 from ._model import Model
 from ._program import VERSION as __version__
 from ._program import program
+from ._progress import Progress
 from ._results import Answer, Table
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Ledger",
     "Model",
     "ModelError",
+    "Progress",
     "Report",
     "Table",
     "Verdict",

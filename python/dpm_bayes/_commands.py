@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from ._fit import Fit, _shaped, _table
 from ._ledger import Ledger
 from ._model import Constants, Model, ModelLike, model_of
 from ._program import StrPath
+from ._progress import Reporter, Wanted
 from ._results import Answer
 from ._tables import source as source_of
 
@@ -48,7 +48,7 @@ def sample(
     threads: int | None = None,
     out: StrPath | None = None,
     overwrite: bool = False,
-    progress: bool | None = None,
+    progress: Wanted = None,
     **flags: Any,
 ) -> Fit:
     """Draws from a private posterior: `dpm sample`.
@@ -92,9 +92,12 @@ def sample(
         Directory of the run; a temporary one, which lasts as long as the Fit, unless given.
     overwrite : bool
         Replace an earlier run in `out`.
-    progress : bool
-        Pass on what the program says as it runs. It tells how many records there are, so the
-        default is to do so on a terminal only, and not in notebooks, which keep it.
+    progress : bool or callable
+        True passes on what the program says as it runs, with a bar where tqdm is installed; a
+        function is called with a `Progress` now and then. The messages tell how many records there
+        are, so they are passed on by default on a terminal only, and not in notebooks, which keep
+        them: there is a bar alone, where tqdm and ipywidgets are installed. An exception of the
+        function's stops the run as Ctrl-C does, and is raised again.
     **flags
         Any other flag of `dpm sample`, such as `leapfrog_steps=5`.
 
@@ -159,7 +162,7 @@ def resume(
     data: Any = None,
     *,
     threads: int | None = None,
-    progress: bool | None = None,
+    progress: Wanted = None,
     **flags: Any,
 ) -> Fit:
     """Goes on with a run that was interrupted or killed, at no further charge.
@@ -200,25 +203,55 @@ def _run(
     directory: Path,
     temporary: str | None,
     ledger: StrPath | None,
-    progress: bool | None,
+    progress: Wanted,
 ) -> Fit:
-    echo = sys.stderr.isatty() if progress is None else progress
-    say = [] if echo else ["--quiet"]
-    done = _program.run(["sample", "--color=never", *say, *arguments], table, echo)
+    reporter = Reporter(progress)
+    done = _program.run(["sample", "--color=never", *reporter.flags, *arguments], table, reporter)
     if done.code or done.interrupted:
         raise _program.failure(done, directory, ledger)
-    if not echo:
+    if not reporter.talks:
         _program.warn(done.err)
     return Fit._temporary(directory) if temporary else Fit(directory)
 
 
 def check(model: ModelLike, constants: Constants = None, data: Any = None, **flags: Any) -> Answer:
-    """Types, stages, and how the likelihood depends on records: see `Model.check`."""
+    """Types, stages, and how the likelihood depends on records: `dpm check`.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        As for `sample`.
+    constants, data, **flags
+        As for `Model.check`.
+
+    Returns
+    -------
+    Answer
+        As from `Model.check`.
+
+    Raises
+    ------
+    ModelError
+        If the model is wrong; its text shows where.
+    """
     return model_of(model).check(constants, data, **flags)
 
 
 def info(model: ModelLike, constants: Constants = None) -> Answer:
-    """The model's constants, columns, parameters and so on: `dpm info`."""
+    """The model's constants, columns, parameters and so on: `dpm info`.
+
+    Parameters
+    ----------
+    model : Model, path or str
+        As for `sample`.
+    constants : dict or path
+        Without them shapes that depend on them are not known.
+
+    Returns
+    -------
+    Answer
+        With `constants`, `record`, `parameters` and so on, which are lists.
+    """
     return model_of(model).info(constants)
 
 
@@ -236,10 +269,17 @@ def plan(
 
     Parameters
     ----------
+    model, epsilon, delta, ledger, constants
+        As for `sample`.
     rows : int
         Number of records that the run would have (of units, where `unit` is given).
     **flags
         Those of `sample` that matter to a plan.
+
+    Returns
+    -------
+    Answer
+        With `epsilon` and the `events`, which it shows as a table.
 
     Raises
     ------
@@ -260,6 +300,15 @@ def tune(
     **flags: Any,
 ) -> Answer:
     """Settings that are good on records made up from the model, without any data: `dpm tune`.
+
+    Parameters
+    ----------
+    model, epsilon, delta, constants
+        As for `sample`.
+    rows : int
+        Number of records that the run would have.
+    **flags
+        `tries`, `public_sample` and so on, and those of `sample` that matter to a run.
 
     Returns
     -------
@@ -300,6 +349,8 @@ def simulate(
 
     Parameters
     ----------
+    model, constants
+        As for `sample`.
     rows : int
         Of each table.
     out : path
@@ -326,16 +377,21 @@ def sbc(
     delta: float | None = None,
     constants: Constants = None,
     out: StrPath | None = None,
+    progress: Wanted = None,
     **flags: Any,
 ) -> Answer:
     """Runs on tables made up from a model, and whether they find what made these: `dpm sbc`.
 
     Parameters
     ----------
+    model, epsilon, delta, constants
+        As for `sample`.
     rows : int
         Of each table.
     out : path
         Where to keep ranks and pictures; nowhere unless given.
+    progress : bool or callable
+        As for `sample`.
     **flags
         `tables`, `simulate_from`, `no_reference` and so on, and those of `sample` that matter to a
         run.
@@ -350,7 +406,13 @@ def sbc(
     with tempfile.TemporaryDirectory(prefix="dpm-") as folder:
         place = Path(out if out is not None else Path(folder, "sbc"))
         given = dict(flags, rows=rows, epsilon=epsilon, delta=delta, constants=constants, out=place)
-        _program.call("sbc", model.path, **given)
+        reporter = Reporter(progress)
+        argv = ["sbc", "--color=never", *reporter.flags, *_program.arguments(given), "--", os.fspath(model.path)]
+        done = _program.run(argv, reporter=reporter)
+        if done.code or done.interrupted:
+            raise _program.failure(done)
+        if not reporter.talks:
+            _program.warn(done.err)
         return Answer(json.loads((place / "sbc.json").read_text(encoding="utf-8")))
 
 
@@ -385,6 +447,13 @@ def pool(file: StrPath, rule: Literal["full", "partial", "missing"] = "full", **
         A CSV with the columns `estimate` and `variance`, and perhaps `name`.
     rule : {"full", "partial", "missing"}
         What the tables are.
+    **flags
+        `size_ratio`, as `dpm pool --help` has it.
+
+    Returns
+    -------
+    Answer
+        Estimates, their standard errors and intervals.
     """
     return Answer(_program.answer("pool", file, rule=rule, format="json", **flags))
 
@@ -485,12 +554,36 @@ def score(
 
 
 def diagnose(run: Fit | StrPath) -> Answer:
-    """Whether a run has converged, and what is wrong with it: `dpm diagnose`."""
+    """Whether a run has converged, and what is wrong with it: `dpm diagnose`.
+
+    Parameters
+    ----------
+    run : Fit or path
+        The run or its directory.
+
+    Returns
+    -------
+    Answer
+        With `decision` and `verdicts`.
+    """
     return Fit(os.fspath(run)).diagnose()
 
 
 def convert(run: Fit | StrPath, to: str, out: StrPath | None = None, **flags: Any) -> Path:
-    """Writes a run's draws as `zarr`, `parquet` or `csv`: `dpm convert`."""
+    """Writes a run's draws for other libraries: `dpm convert`.
+
+    Parameters
+    ----------
+    run : Fit or path
+        The run or its directory.
+    to, out, **flags
+        As for `Fit.convert`.
+
+    Returns
+    -------
+    pathlib.Path
+        What was written.
+    """
     return Fit(os.fspath(run)).convert(to, out, **flags)
 
 
@@ -509,8 +602,12 @@ def account(
     event : str or list of str
         Releases, such as `"gaussian:sensitivity=1,sigma=20,count=100"`; or none, with `events`, a
         file of them.
+    relation : {"substitute", "add-remove", "zero-out"}
+        How neighbouring data sets differ.
     epsilon, delta : float or list of float
         Find the other at this one, or at each of several.
+    **flags
+        `accountant`, `conversion` and `rdp_orders`, as `dpm account --help` has them.
 
     Returns
     -------
@@ -523,6 +620,23 @@ def calibrate(
     event: str | Sequence[str] | None = None, *, relation: Relation, epsilon: float, delta: float, **flags: Any
 ) -> dict[str, Any]:
     """The noise that a budget asks for, or (`find="count"`) the repetitions it allows:
-    `dpm calibrate`."""
+    `dpm calibrate`.
+
+    Parameters
+    ----------
+    event : str or list of str
+        Releases as for `account`, without `sigma` (or without `count`).
+    relation : {"substitute", "add-remove", "zero-out"}
+        How neighbouring data sets differ.
+    epsilon, delta : float
+        The budget.
+    **flags
+        `find` and others, as `dpm calibrate --help` has them.
+
+    Returns
+    -------
+    dict
+        With `sigma` or `count`, and the `epsilon` that is reached.
+    """
     found = _program.answer("calibrate", event=event, relation=relation, epsilon=epsilon, delta=delta, **flags)
     return dict(found)

@@ -277,17 +277,56 @@ class Fit:
         return xarray.DataTree.from_dict(groups)
 
     def convert(self, to: str, out: StrPath | None = None, **flags: Any) -> Path:
-        """Writes the draws as `zarr`, `parquet` or `csv`, by default next to the run."""
+        """Writes the draws for other libraries: `dpm convert`.
+
+        Parameters
+        ----------
+        to : {"zarr", "parquet", "csv"}
+            The format.
+        out : path
+            Next to the run unless given.
+        **flags
+            `overwrite`.
+
+        Returns
+        -------
+        pathlib.Path
+            What was written.
+        """
         path = Path(out) if out is not None else self.directory.with_name(f"{self.directory.name}.{to}")
         _program.call("convert", self.directory, to=to, out=path, **flags)
         return path
 
     def compare(self, reference: Fit | StrPath) -> Answer:
-        """Holds the draws against a reference's, a run or a CSV: `dpm compare`."""
+        """Holds the draws against a reference's: see `dpm.compare`.
+
+        Parameters
+        ----------
+        reference : Fit or path
+            A run, or a CSV with a column per parameter.
+
+        Returns
+        -------
+        Answer
+            With `mmd` and, by parameter, the errors of mean and standard deviation.
+        """
         return compare(self, reference)
 
     def generate(self, model: Any = None, **settings: Any) -> Arrays:
-        """Generated quantities, by default those of the run's own model: see `dpm.generate`."""
+        """Generated quantities: see `dpm.generate`.
+
+        Parameters
+        ----------
+        model : Model, path or str
+            The run's own unless given.
+        **settings
+            Those of `dpm.generate`.
+
+        Returns
+        -------
+        dict of numpy.ndarray
+            Arrays [chain, draw, ...shape].
+        """
         from ._commands import generate
 
         return generate(model if model is not None else self.directory / "model.dpm", self, **settings)
@@ -317,6 +356,11 @@ def compare(run: Fit | StrPath, reference: Fit | StrPath) -> Answer:
     run : Fit or path
     reference : Fit or path
         A run, or a CSV with a column per parameter.
+
+    Returns
+    -------
+    Answer
+        With `mmd` and, by parameter, the errors of mean and standard deviation.
     """
     return Answer(_program.answer("compare", run, reference))
 

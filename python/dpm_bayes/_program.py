@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import queue
 import re
 import shutil
 import signal
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Callable, Iterable, Mapping, NamedTuple, Sequence, Union
 
 from ._errors import BudgetExceeded, DpmError, DpmWarning, InputError, Interrupted
+from ._progress import Reporter
 
 VERSION = "0.1.0"
 
@@ -196,11 +198,12 @@ class Done(NamedTuple):
     interrupted: bool
 
 
-def run(argv: Sequence[str], source: Source | None = None, echo: bool = False) -> Done:
-    """Runs the program to its end; `echo`: pass on what it says, but for errors.
+def run(argv: Sequence[str], source: Source | None = None, reporter: Reporter | None = None) -> Done:
+    """Runs the program to its end; `reporter` hears what it says.
 
     Ctrl-C reaches the program once for each time that it is pressed: the first makes it write
-    what it has, a second one ends it.
+    what it has, a second one ends it. An exception of the reporter's is raised when the program
+    has ended, after it was stopped in the same way.
     """
     write = source.write if source else None
     child = subprocess.Popen(
@@ -214,29 +217,47 @@ def run(argv: Sequence[str], source: Source | None = None, echo: bool = False) -
     assert child.stdout and child.stderr
     out: list[bytes] = []
     err: list[str] = []
+    said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     readers = [
         threading.Thread(target=lambda pipe: out.append(pipe.read()), args=(child.stdout,)),
-        threading.Thread(target=_listen, args=(child.stderr, err, echo)),
+        threading.Thread(target=_listen, args=(child.stderr, said)),
     ]
+    ended = failed = False
     interrupts = 0
+    trouble: Exception | None = None
     try:
         for reader in readers:
             reader.start()
         if write is not None:
             _feed(child, write)
+        # The reporter is called in the thread that waits, where notebooks expect what is shown.
         while True:
             try:
-                child.wait(timeout=1)  # not all systems let Ctrl-C end a wait
-                break
-            except subprocess.TimeoutExpired:
+                # Not all systems let Ctrl-C end a wait.
+                if ended:
+                    child.wait(timeout=1)
+                    break
+                line = said.get(timeout=1)
+                if line is None:
+                    ended = True
+                elif trouble or not (reporter and reporter.hear(line)):
+                    err.append(line)
+                    failed = failed or _is_error(line)
+                    if reporter and reporter.talks and not (failed or trouble):
+                        reporter.say(line)
+            except (queue.Empty, subprocess.TimeoutExpired):
                 pass
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, Exception) as stop:
+                if isinstance(stop, Exception):
+                    trouble = stop
                 interrupts += 1
                 if interrupts > 2 or sys.platform == "win32":
                     child.kill()
                 else:
                     child.send_signal(signal.SIGINT)
     finally:
+        if reporter:
+            reporter.close()
         if child.poll() is None:
             child.kill()
             child.wait()
@@ -245,17 +266,16 @@ def run(argv: Sequence[str], source: Source | None = None, echo: bool = False) -
                 reader.join()
         child.stdout.close()
         child.stderr.close()
+    if trouble:
+        raise trouble
     text = b"".join(out).decode("utf-8", "replace")
     return Done(child.returncode, text, "\n".join(err), interrupts > 0)
 
 
-def _listen(pipe: IO[bytes], lines: list[str], echo: bool) -> None:
+def _listen(pipe: IO[bytes], said: queue.SimpleQueue[str | None]) -> None:
     for raw in pipe:
-        lines.append(raw.decode("utf-8", "replace").rstrip("\r\n"))
-        if _is_error(lines[-1]):
-            echo = False
-        if echo:
-            print(lines[-1], file=sys.stderr, flush=True)
+        said.put(raw.decode("utf-8", "replace").rstrip("\r\n"))
+    said.put(None)
 
 
 def _feed(child: subprocess.Popen[bytes], write: Callable[[Pipe], None]) -> None:
@@ -312,7 +332,7 @@ def message(err: str) -> str:
 
 def failure(done: Done, directory: Path | None = None, ledger: StrPath | None = None) -> BaseException:
     """The exception for a command that failed."""
-    text = message(done.err)
+    text = _in_keywords(message(done.err))
     if directory and not any((directory / name).exists() for name in ("unfinished", "privacy.json")):
         directory = None  # nothing was released, or nothing is written
     if done.interrupted or done.code == 130:
@@ -333,10 +353,38 @@ def failure(done: Done, directory: Path | None = None, ledger: StrPath | None = 
     return DpmError(text)
 
 
+def _in_keywords(text: str) -> str:
+    """A message in the words of this package: `--on-bad-rows skip` is `on_bad_rows="skip"`.
+    Commands stay as they are."""
+
+    def assignment(given: str, several: bool) -> str:
+        flag, _, value = given.partition(" ")
+        name = flag.replace("-", "_")
+        if name == "columns" and "=" in value:
+            variable, _, header = value.partition("=")
+            value = f'{{"{variable}": "{header}"}}'
+        elif not value:
+            return f"{name}=True" if several else name
+        elif not value.isupper() and not re.fullmatch(r"[\d.e+-]+", value):
+            value = f'"{value}"'
+        return f"{name}={value}"
+
+    def keywords(found: re.Match[str]) -> str:
+        if found["flag"]:
+            return found["flag"].replace("-", "_")
+        if not found[0].startswith("`--"):
+            return found[0]
+        given = found[0][3:-1].split(" --")
+        return f"`{', '.join(assignment(each, len(given) > 1) for each in given)}`"
+
+    text = re.split(r"\n\n(?:Usage: |For more information)", text)[0].replace("standard input", "the table")
+    return re.sub(r"`[^`]*`|(?<![\w./-])--(?P<flag>[a-z]+(?:-[a-z]+)*)(?: <[^>]*>)?", keywords, text)
+
+
 def _said(text: str) -> Mapping[str, float]:
     """The figures of a refusal, as the program says them: of a ledger, or of a run by itself."""
     patterns = {
-        "requested": r"(?:requested|needs epsilon) (-?[\d.]+(?:e[+-]?\d+)?)",
+        "requested": r"(?:requested|needs epsilon) (inf|-?[\d.]+(?:e[+-]?\d+)?)",
         "spent": r"(?:spent|Spent so far:) (-?[\d.]+(?:e[+-]?\d+)?)",
         "remaining": r"remaining:? (-?[\d.]+(?:e[+-]?\d+)?)",
     }

@@ -47,6 +47,8 @@ def _writer(data: Any, used: Callable[[], set[str]]) -> Callable[[Pipe], None]:
         # By position: names need not be unique.
         columns = {i: data.iloc[:, i] for i in range(data.shape[1])}
         return lambda pipe: _columns(pipe, [str(n) for n in data.columns], list(columns.values()), used)
+    if kind in ("polars", "pandas"):
+        raise InputError(f"{EXPECTED}; found a {type(data).__name__} of {kind}")
     if isinstance(data, Mapping):
         names, values = _split(data)
         return lambda pipe: _columns(pipe, names, values, used)

@@ -1,6 +1,8 @@
 """The other commands, and how each refusal looks."""
 
 import json
+import math
+import re
 
 import polars
 import pytest
@@ -51,7 +53,7 @@ def test_models():
 
 def test_log_prob():
     points = [{"params": {"a": 0.0}}]
-    with pytest.raises(dpm.InputError, match="--not-private"):
+    with pytest.raises(dpm.InputError, match="not_private"):
         dpm.Model(BERNOULLI).log_prob({"y": [1]}, points)
     with pytest.warns(dpm.DpmWarning):
         found = dpm.Model(BERNOULLI).log_prob({"y": [1]}, points, not_private=True)
@@ -101,11 +103,11 @@ def test_a_ledger_adds_up_and_refuses():
 @pytest.mark.parametrize(
     "settings, expected",
     [
-        ({}, "--epsilon"),
+        ({}, "Give epsilon"),
         ({"epsilon": -1}, "epsilon"),
-        ({"epsilon": 1, "bogus": 3}, "--bogus"),
+        ({"epsilon": 1, "bogus": 3}, "'bogus' found"),
         ({"epsilon": 1, "algorithm": "dp-nothing"}, "dp-nothing"),
-        ({"epsilon": 1, "algorithm": "nuts"}, "--not-private"),
+        ({"epsilon": 1, "algorithm": "nuts"}, "not_private"),
         ({"epsilon": 1, "ledger": "nosuch.ledger"}, "nosuch.ledger"),
         ({"epsilon": 1, "constants": {"mean_dist": 1}}, "mean_arsenic"),
         ({"epsilon": 1, "unit": "household"}, "household"),
@@ -171,3 +173,36 @@ def test_tables_are_made_up_and_runs_on_them_judged(tmp_path):
     (tmp_path / "e.csv").write_text("estimate,variance\n1.0,0.5\n1.2,0.4\n0.9,0.6\n")
     pooled = dpm.pool(tmp_path / "e.csv", rule="partial")
     assert "3.1" not in pooled.text and "1.033" in pooled.text
+
+
+@pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
+def test_a_spent_ledger_refuses_what_no_epsilon_would_cover():
+    ledger = dpm.Ledger.create("a.ledger", epsilon=1, delta=1e-6)
+    dpm.sample(BERNOULLI, {"y": [0, 1] * 50}, epsilon=1, delta=1e-6, ledger=ledger, num_samples=20)
+    with pytest.raises(dpm.BudgetExceeded) as caught:
+        dpm.sample(BERNOULLI, {"y": [0, 1] * 50}, epsilon=1, delta=1e-6, ledger=ledger)
+    assert caught.value.requested == math.inf and caught.value.spent == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "table, settings, said",
+    [
+        ({"z": [1]}, {"epsilon": 1}, r'the table has no column named `y`.* give `columns=\{"y": "NAME"\}`'),
+        ({"y": [2]}, {"epsilon": 1}, r'the table, row 1, .* use `on_bad_rows="skip"`'),
+        ({"y": [0]}, {}, r'`epsilon=1, delta=1e-6`; or `algorithm="hmc", not_private=True` for'),
+        ({"y": [0]}, {"epsilon": 1, "num_sample": 9}, r"(?s)'num_sample' found.*'num_samples'$"),
+        ({"y": [0]}, {"epsilon": "much"}, r"for 'epsilon': `much` is not a number"),
+        ({"y": [0]}, {"epsilon": 1, "leapfrog_steps": 0}, r"leapfrog_steps"),
+    ],
+)
+def test_refusals_speak_of_keywords_and_the_table(table, settings, said):
+    with pytest.raises(dpm.InputError, match=said) as caught:
+        dpm.sample(BERNOULLI, table, **settings)
+    assert not set(re.findall("--[a-z]", str(caught.value)))
+
+
+def test_commands_in_messages_stay_as_they_are():
+    from dpm_bayes._program import _in_keywords
+
+    text = "go on with `dpm sample --resume a--b`, see /x/--y.csv, and standard input"
+    assert _in_keywords(text) == text.replace("standard input", "the table")

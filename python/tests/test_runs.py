@@ -184,7 +184,7 @@ def test_a_directory_lasts_as_long_as_its_fit(tmp_path):
     kept = dpm.sample(BERNOULLI, YES, out=tmp_path / "run", **SHORT)
     del kept
     assert dpm.Fit(tmp_path / "run")["a"].shape == (4, 20)
-    with pytest.raises(dpm.DpmError, match="--overwrite"):
+    with pytest.raises(dpm.DpmError, match="give overwrite"):
         dpm.sample(BERNOULLI, YES, out=tmp_path / "run", **SHORT)
     dpm.sample(BERNOULLI, YES, out=tmp_path / "run", overwrite=True, **SHORT)
 

@@ -152,6 +152,8 @@ REFUSED = {
     "a cursor that breaks": (Breaks(), "ValueError"),
     "other columns": ({"z": [float(SECRET)]}, "no column named `y`"),
     "different lengths": ({"y": [float(SECRET)], "z": []}, "differ in length"),
+    "a series": (pandas.Series([float(SECRET)]), "found a Series of pandas"),
+    "a series of polars": (polars.Series([float(SECRET)]), "found a Series of polars"),
     "no table": (Untold(), "found a Untold"),
     "no path": ("nosuch.csv", "cannot read"),
     "nothing": ({"y": []}, "no row|no record"),

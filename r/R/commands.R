@@ -30,9 +30,10 @@ dpm_resume <- function(run, data = NULL, threads = NULL, progress = on_a_termina
 }
 
 go <- function(arguments, table, directory, progress) {
-  done <- run(c("sample", "--color=never", if (!progress) "--quiet", arguments), table$feed, progress)
+  reporter <- reporter(progress)
+  done <- run(c("sample", "--color=never", reporter$flags, arguments), table$feed, reporter)
   if (done$code != 0 || done$interrupted) stop(failure(done, directory, table$omitted))
-  if (!progress) warn(done$err)
+  if (!reporter$talks) warn(done$err)
   dpm_fit(directory)
 }
 
@@ -85,14 +86,17 @@ dpm_simulate <- function(model, rows, out, constants = NULL, parameters = NULL, 
                                                  parameters = parameters, ...)), command = NULL)
 }
 
-dpm_sbc <- function(model, rows, epsilon = NULL, delta = NULL, constants = NULL, out = NULL, ...) {
+dpm_sbc <- function(model, rows, epsilon = NULL, delta = NULL, constants = NULL, out = NULL,
+                    progress = on_a_terminal(), ...) {
   path <- model_file(model)
   dpm_check(path, constants)
   place <- if (is.null(out)) tempfile("dpm-sbc-") else path_of(out)
   if (is.null(out)) on.exit(unlink(place, recursive = TRUE))
   flags <- as_arguments(list(rows = rows, epsilon = epsilon, delta = delta, constants = constants, out = place, ...))
-  done <- run(c("sbc", "--quiet", "--color=never", flags, "--", path))
+  reporter <- reporter(progress)
+  done <- run(c("sbc", "--color=never", reporter$flags, flags, "--", path), reporter = reporter)
   if (done$code != 0 || done$interrupted) stop(failure(done))
+  if (!reporter$talks) warn(done$err)
   structure(read_json(paste(readLines(file.path(place, "sbc.json")), collapse = "\n")), class = "dpm_answer")
 }
 

@@ -19,9 +19,38 @@ complaint <- function(err) {
   sub("^error: ", "", trimws(paste(lines[start:length(lines)], collapse = "\n")))
 }
 
+# A message in the words of this package: `--on-bad-rows skip` is `on_bad_rows = "skip"`. Commands stay
+# as they are.
+in_arguments <- function(text) {
+  assignment <- function(given, several) {
+    name <- gsub("-", "_", sub(" .*", "", given), fixed = TRUE)
+    value <- if (grepl(" ", given)) sub("^[^ ]* ", "", given) else ""
+    if (!nzchar(value)) return(if (several) paste(name, "= TRUE") else name)
+    if (name == "columns" && grepl("=", value)) {
+      value <- sub("^([^=]*)=(.*)$", "list(\\1 = \"\\2\")", value)
+    } else if (value != toupper(value)) {
+      value <- if (grepl("^[0-9.e+-]+$", value)) value else paste0("\"", value, "\"")
+    }
+    paste(name, "=", value)
+  }
+  in_words <- function(found) {
+    if (startsWith(found, "`--")) {
+      given <- strsplit(substr(found, 4, nchar(found) - 1), " --", fixed = TRUE)[[1]]
+      return(paste0("`", paste(vapply(given, assignment, "", length(given) > 1), collapse = ", "), "`"))
+    }
+    if (startsWith(found, "`")) return(found)
+    gsub("-", "_", sub("^--", "", sub(" <.*", "", found)), fixed = TRUE)
+  }
+  text <- strsplit(text, "\n\n(Usage: |For more information)")[[1]][1]
+  text <- gsub("standard input", "the table", text, fixed = TRUE)
+  found <- gregexpr("`[^`]*`|(?<![\\w./-])--[a-z]+(?:-[a-z]+)*(?: <[^>]*>)?", text, perl = TRUE)
+  regmatches(text, found) <- list(vapply(regmatches(text, found)[[1]], in_words, ""))
+  text
+}
+
 # The condition for a command that failed. `omitted` are columns that were not handed over.
 failure <- function(done, directory = NULL, omitted = NULL) {
-  text <- complaint(done$err)
+  text <- in_arguments(complaint(done$err))
   has <- function(name) !is.null(directory) && file.exists(file.path(directory, name))
   if (!has("unfinished") && !has("privacy.json")) directory <- NULL # nothing was released
   if (done$interrupted || done$code == 130) {
@@ -31,7 +60,7 @@ failure <- function(done, directory = NULL, omitted = NULL) {
   }
   if (done$code == 2) return(problem(paste0(text, about_omitted(omitted)), "dpm_input_error", code = 2))
   if (done$code == 3) {
-    said <- function(what) as.numeric(regmatches(text, regexec(paste0(what, " (-?[0-9.e+-]*[0-9])"), text))[[1]][2])
+    said <- function(what) as.numeric(regmatches(text, regexec(paste0(what, " (inf|-?[0-9.e+-]*[0-9])"), text))[[1]][2])
     return(problem(text, "dpm_budget_exceeded", code = 3, requested = said("requested"), spent = said("spent"),
                    remaining = said("remaining")))
   }

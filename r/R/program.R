@@ -30,19 +30,30 @@ dpm_program <- function() {
 dpm_version <- function() checked[[dpm_program()]]
 
 # Runs a command. `feed` is called with a function that writes text to the child's standard input,
-# which never goes through a file.
-run <- function(arguments, feed = NULL, echo = FALSE) {
+# which never goes through a file. `reporter` hears what the program says. An error of its own is
+# signalled when the program has ended, after it was stopped as by Ctrl-C.
+run <- function(arguments, feed = NULL, reporter = NULL) {
   child <- processx::process$new(dpm_program(), arguments, stdin = if (!is.null(feed)) "|",
                                  stdout = "|", stderr = "|", encoding = "UTF-8")
   on.exit(child$kill())
+  if (!is.null(reporter)) on.exit(reporter$close(), add = TRUE)
   out <- err <- character()
+  trouble <- NULL
+  hear <- function(line) {
+    about <- !is.null(reporter) && is.null(trouble) && tryCatch(reporter$hear(line), error = function(e) {
+      trouble <<- e
+      child$interrupt()
+      TRUE
+    })
+    if (about) return()
+    err <<- c(err, line)
+    # An error becomes a condition; the text that led to it is not said twice.
+    if (isTRUE(reporter$talks) && is.null(trouble) && !any(is_error(err))) cat(line, "\n", sep = "", file = stderr())
+  }
   listen <- function(ms) {
     child$poll_io(ms)
     out <<- c(out, child$read_output())
-    said <- child$read_error()
-    # An error becomes a condition; the text that led to it is not said twice.
-    if (echo && !grepl("(^|\n)error[:[]", said)) cat(said, file = stderr())
-    err <<- c(err, said)
+    for (line in child$read_error_lines()) hear(line)
   }
   if (!is.null(feed)) {
     wrong <- hand_over(child, feed, listen)
@@ -59,8 +70,9 @@ run <- function(arguments, feed = NULL, echo = FALSE) {
     interrupts <- interrupts + 1
     if (interrupts > 2) child$kill() else child$interrupt()
   }
+  if (!is.null(trouble)) stop(trouble)
   list(code = child$get_exit_status(), out = paste(out, collapse = ""),
-       err = paste(err, collapse = ""), interrupted = interrupts > 0)
+       err = paste(err, collapse = "\n"), interrupted = interrupts > 0)
 }
 
 # Writes the table; NULL, or the condition to signal.

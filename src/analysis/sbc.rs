@@ -77,7 +77,6 @@ impl Sbc<'_> {
     ) -> Result<Option<Calibrated>, Error> {
         let density = Density::new(self.model.clone());
         let next = AtomicUsize::new(0);
-        let over = AtomicUsize::new(0);
         let found = Mutex::new(Vec::with_capacity(count));
         let work = || {
             while !stop() {
@@ -88,8 +87,9 @@ impl Sbc<'_> {
                 let outcome = self.on_table(number, &density, stop);
                 if let Ok(mut found) = found.lock() {
                     found.push((number, outcome));
+                    // Under the lock, so that the counts come in order.
+                    done(found.len());
                 }
-                done(over.fetch_add(1, Ordering::Relaxed) + 1);
             }
         };
         std::thread::scope(|scope| {

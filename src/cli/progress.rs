@@ -1,4 +1,5 @@
-//! A bar per chain, with the epsilon spent so far; and one for a number of tables.
+//! A bar per chain, with the epsilon spent so far; and one for a number of tables. For programs, lines
+//! of JSON.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,9 +7,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 use super::interrupt::Interrupt;
-use super::{Common, is_dumb, say_always};
+use super::{Common, headings, is_dumb, say_always};
 use crate::accounting::{Meter, Query, Real, Relation, account};
 use crate::sampler::{Beginning, Draw, Observer, Phase};
 
@@ -38,8 +40,82 @@ impl Spending<'_> {
 /// How often a line is written where standard error is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
-/// Bars on standard error, when it is a terminal; otherwise a line now and then.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct ProgressFlag {
+    /// Progress for people (a bar, or a line now and then), or, with --quiet too, as JSON for programs: a line on standard error for each hundredth of a stage
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = Form::Auto,
+        value_name = "FORM",
+        help_heading = headings::OUTPUT,
+        hide_short_help = true
+    )]
+    progress: Form,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Form {
+    Auto,
+    Json,
+}
+
+/// Who wants to know how far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    Nobody,
+    People,
+    Programs,
+}
+
+impl ProgressFlag {
+    pub fn audience(self, common: &Common) -> Audience {
+        match self.progress {
+            Form::Json => Audience::Programs,
+            Form::Auto if common.quiet => Audience::Nobody,
+            Form::Auto => Audience::People,
+        }
+    }
+}
+
+/// How far a stage is, for programs.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Step {
+    stage: &'static str,
+    done: u64,
+    total: u64,
+    unit: &'static str,
+}
+
+impl Step {
+    fn learning(done: u64, total: u64) -> Step {
+        Step {
+            stage: "learning",
+            done,
+            total,
+            unit: "rounds",
+        }
+    }
+
+    /// Whether there is a line about this step of a stage that begins after `before` steps. That
+    /// depends on counts alone, so that the lines do not tell how long a step takes.
+    fn is_told(&self, before: u64) -> bool {
+        let hundredth = self.total.div_ceil(100).max(1);
+        self.done == before + 1 || self.done == self.total || self.done.is_multiple_of(hundredth)
+    }
+
+    fn tell(&self, before: u64) {
+        if self.is_told(before)
+            && let Ok(line) = serde_json::to_string(self)
+        {
+            say_always(line);
+        }
+    }
+}
+
+/// Bars on standard error, when it is a terminal; otherwise a line now and then, or JSON.
 pub(super) struct Progress<'a> {
+    audience: Audience,
     bars: Vec<Bar>,
     iterations: u64,
     spending: Option<Spending<'a>>,
@@ -52,6 +128,8 @@ pub(super) struct Progress<'a> {
     /// When the chains began, where something was learnt before.
     chains_begun: OnceLock<Instant>,
     learning: OnceLock<ProgressBar>,
+    /// Held while a line for programs is written, so that they are in order.
+    telling: Mutex<()>,
     style: ProgressStyle,
     screen: MultiProgress,
 }
@@ -64,11 +142,11 @@ struct Bar {
     done: AtomicU64,
 }
 
-fn draw_target(common: &Common) -> ProgressDrawTarget {
-    if common.quiet {
-        ProgressDrawTarget::hidden()
-    } else {
+fn draw_target(audience: Audience) -> ProgressDrawTarget {
+    if audience == Audience::People {
         ProgressDrawTarget::stderr_with_hz(5)
+    } else {
+        ProgressDrawTarget::hidden()
     }
 }
 
@@ -79,13 +157,14 @@ fn style() -> ProgressStyle {
 }
 
 /// Whether lines are written instead of bars: a terminal that cannot overwrite gets them too.
-fn lines(common: &Common) -> bool {
+fn lines(audience: Audience) -> bool {
     let bars_show = std::io::stderr().is_terminal() && !is_dumb(std::env::var_os("TERM"));
-    !common.quiet && !bars_show
+    audience == Audience::People && !bars_show
 }
 
-/// How many tables are over: a bar, or a line now and then.
+/// How many tables are over.
 pub(super) struct TableProgress {
+    audience: Audience,
     bar: ProgressBar,
     all: usize,
     begun: Instant,
@@ -93,21 +172,31 @@ pub(super) struct TableProgress {
 }
 
 impl TableProgress {
-    pub fn new(all: usize, common: &Common) -> TableProgress {
-        let bar = ProgressBar::with_draw_target(Some(all as u64), draw_target(common));
+    pub fn new(all: usize, audience: Audience) -> TableProgress {
+        let bar = ProgressBar::with_draw_target(Some(all as u64), draw_target(audience));
         bar.set_style(style());
         bar.set_prefix("tables");
         let begun = Instant::now();
         TableProgress {
+            audience,
             bar,
             all,
             begun,
-            due: lines(common).then(|| Mutex::new(begun + BETWEEN_LINES)),
+            due: lines(audience).then(|| Mutex::new(begun + BETWEEN_LINES)),
         }
     }
 
     pub fn done(&self, tables: usize) {
         self.bar.set_position(tables as u64);
+        if self.audience == Audience::Programs {
+            let step = Step {
+                stage: "tables",
+                done: tables as u64,
+                total: self.all as u64,
+                unit: "tables",
+            };
+            step.tell(0);
+        }
         if due(self.due.as_ref()).is_none() {
             return;
         }
@@ -145,9 +234,9 @@ impl<'a> Progress<'a> {
         iterations: u64,
         done: &[u64],
         spending: Option<Spending<'a>>,
-        common: &Common,
+        audience: Audience,
     ) -> Self {
-        let screen = MultiProgress::with_draw_target(draw_target(common));
+        let screen = MultiProgress::with_draw_target(draw_target(audience));
         let style = style();
         let bars: Vec<Bar> = (0..chains)
             .map(|chain| {
@@ -167,15 +256,17 @@ impl<'a> Progress<'a> {
             .collect();
         let begun = Instant::now();
         Progress {
+            audience,
             bars,
             iterations,
             spending,
             refreshed: Mutex::new((begun, String::new())),
             interrupt: Interrupt::watch(),
-            due: lines(common).then(|| Mutex::new(begun + BETWEEN_LINES)),
+            due: lines(audience).then(|| Mutex::new(begun + BETWEEN_LINES)),
             begun,
             chains_begun: OnceLock::new(),
             learning: OnceLock::new(),
+            telling: Mutex::new(()),
             style,
             screen,
         }
@@ -199,19 +290,48 @@ impl<'a> Progress<'a> {
         refreshed.1.clone()
     }
 
+    /// Iterations of all chains that are over.
+    fn done(&self) -> u64 {
+        let each = self.bars.iter();
+        each.map(|bar| bar.done.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Of these, those that were over when this process began.
+    fn before(&self) -> u64 {
+        self.bars.iter().map(|bar| bar.first).sum()
+    }
+
+    /// Notes that a chain has come so far.
+    fn count(&self, chain: usize, iterations: u64) {
+        let bar = &self.bars[chain];
+        if self.audience != Audience::Programs {
+            bar.done.store(iterations, Ordering::Relaxed);
+            return;
+        }
+        let Ok(_telling) = self.telling.lock() else {
+            return;
+        };
+        bar.done.store(iterations, Ordering::Relaxed);
+        let step = Step {
+            stage: "sampling",
+            done: self.done(),
+            total: self.iterations * self.bars.len() as u64,
+            unit: "iterations",
+        };
+        step.tell(self.before());
+    }
+
     /// A line about all chains, where one is due.
     fn line(&self) -> Option<String> {
         let now = due(self.due.as_ref())?;
-        let sum = |of: &dyn Fn(&Bar) -> u64| self.bars.iter().map(of).sum::<u64>();
-        let done = sum(&|bar| bar.done.load(Ordering::Relaxed));
         let accept = self.bars.iter().filter_map(|bar| {
             let accept = bar.accept.try_lock().ok()?;
             (accept.1 > 0).then(|| accept.0 / accept.1 as f64)
         });
         let accept: Vec<f64> = accept.collect();
         Some(line(&Standing {
-            done,
-            before: sum(&|bar| bar.first),
+            done: self.done(),
+            before: self.before(),
             all: self.iterations * self.bars.len() as u64,
             accept: accept.iter().sum::<f64>() / accept.len().max(1) as f64,
             spent: &self.spent(),
@@ -260,7 +380,7 @@ fn line(standing: &Standing) -> String {
 impl Observer for Progress<'_> {
     fn iteration(&self, chain: usize, iteration: u64, draw: &Draw) {
         let bar = &self.bars[chain];
-        bar.done.store(iteration + 1, Ordering::Relaxed);
+        self.count(chain, iteration + 1);
         let mean = {
             let Ok(mut accept) = bar.accept.lock() else {
                 return;
@@ -285,6 +405,9 @@ impl Observer for Progress<'_> {
     }
 
     fn learning(&self, over: u64, rounds: u64) {
+        if self.audience == Audience::Programs {
+            Step::learning(over, rounds).tell(0);
+        }
         if due(self.due.as_ref()).is_some() {
             let spent = self.spent();
             say_always(format!("learning: {over} of {rounds} rounds, {spent}"));
@@ -304,6 +427,9 @@ impl Observer for Progress<'_> {
 
     fn learnt(&self, _: &Arc<dyn Beginning>) {
         if let Some(bar) = self.learning.get() {
+            if let (Audience::Programs, Some(rounds)) = (self.audience, bar.length()) {
+                Step::learning(rounds, rounds).tell(0);
+            }
             bar.finish_and_clear();
         }
         let _ = self.chains_begun.set(Instant::now());
@@ -320,6 +446,22 @@ impl Observer for Progress<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_are_told_at_hundredths_of_a_stage() {
+        let told = |before: u64, total: u64| -> Vec<u64> {
+            let step = |done| Step {
+                done,
+                ..Step::learning(0, total)
+            };
+            let done = (before + 1)..=total;
+            done.filter(|&done| step(done).is_told(before)).collect()
+        };
+        assert_eq!(told(0, 3), [1, 2, 3]);
+        // A resumed run says at once where it is.
+        assert_eq!(told(983, 1001), [984, 990, 1001]);
+        assert_eq!(told(0, 1_000_000).len(), 101);
+    }
 
     #[test]
     fn a_line_says_how_far_the_run_is() {

@@ -229,7 +229,7 @@ impl RunSettings {
 
     fn epsilon(&self) -> Result<Real, Failure> {
         self.epsilon.ok_or_else(|| Failure::input(
-            "how private is the run to be? Give --epsilon (and --delta), for example --epsilon 1 --delta 1e-6; or --algorithm hmc --not-private for a run without privacy",
+            "how private is the run to be? Give --epsilon (and --delta), for example `--epsilon 1 --delta 1e-6`; or `--algorithm hmc --not-private` for a run without privacy",
         ))
     }
 
@@ -311,7 +311,7 @@ mod tests {
         let said = "`step_size` is 0; with `beta` leave `iterations` max or `tau_log_ratio` out";
         assert_eq!(
             in_flags(said),
-            "--step-size is 0; with `beta` leave --iterations max or --tau-log-ratio out"
+            "--step-size is 0; with `beta` leave `--iterations max` or --tau-log-ratio out"
         );
     }
 }

@@ -14,7 +14,7 @@ use super::initial::start_of;
 use super::ledger;
 use super::model_file::{ModelFile, model_name};
 use super::plan::{describe, figure, unproved};
-use super::progress::{Progress, Spending};
+use super::progress::{Audience, Progress, ProgressFlag, Spending};
 use super::ranks::{self, Role};
 use super::run_settings::{RunSettings, SamplerFlags, flag, in_flags, promise};
 use super::{Common, say_always};
@@ -126,7 +126,7 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     threads: Option<usize>,
-    /// Resume a private run that was interrupted or killed, with its settings and without a further charge; the only other flags are --threads, --quiet and --color
+    /// Resume a private run that was interrupted or killed, with its settings and without a further charge; the only other flags are --threads, --progress, --quiet and --color
     #[arg(
         long,
         value_name = "RUN",
@@ -143,6 +143,8 @@ pub(super) struct Arguments {
     /// Do not write report.html, which `dpm report` can make later
     #[arg(long, help_heading = headings::OUTPUT, hide_short_help = true)]
     no_report: bool,
+    #[command(flatten)]
+    progress: ProgressFlag,
 }
 
 const AFTER_SHORT_HELP: &str = "\
@@ -307,6 +309,7 @@ fn resumed<'a>(
         sources,
         place: place.to_path_buf(),
         overwrite: false,
+        audience: arguments.progress.audience(common),
     };
     Ok((command, Some(saved)))
 }
@@ -355,6 +358,7 @@ impl Arguments {
                 None => PathBuf::from(format!("{stem}-run")),
             },
             overwrite: self.overwrite,
+            audience: self.progress.audience(common),
         })
     }
 
@@ -409,6 +413,7 @@ struct SampleCommand<'a> {
     sources: Sources,
     place: PathBuf,
     overwrite: bool,
+    audience: Audience,
 }
 
 impl SampleCommand<'_> {
@@ -543,7 +548,7 @@ impl SampleCommand<'_> {
         };
         let shown = Shown {
             plan: &job.prepared.plan,
-            common,
+            audience: self.audience,
         };
         let ran = run_private(&job, Some(saved), &shown).map_err(not_begun)?;
         self.say_settled(&ran);
@@ -587,7 +592,7 @@ impl SampleCommand<'_> {
         let job = OpenJob::new(&self.analysis, vault, unit, self.sources.relation)?;
         say_always("NOT PRIVATE: this run uses exact values of the data");
         let (chains, iterations) = job.size();
-        let progress = Progress::new(chains, iterations, &[], None, self.common);
+        let progress = Progress::new(chains, iterations, &[], None, self.audience);
         let files = job.sample(NotPrivate::acknowledged(), &progress);
         drop(progress);
         let files = files?;
@@ -706,7 +711,7 @@ impl SampleCommand<'_> {
 /// Shows how a private run goes.
 struct Shown<'a> {
     plan: &'a Plan,
-    common: &'a Common,
+    audience: Audience,
 }
 
 impl Watch for Shown<'_> {
@@ -723,7 +728,7 @@ impl Watch for Shown<'_> {
             self.plan.iterations_per_chain,
             done,
             Some(spending),
-            self.common,
+            self.audience,
         ))
     }
 }
@@ -764,7 +769,7 @@ mod tests {
                 .flat_map(|group| group.get_args())
                 .any(|arg| arg == id)
         };
-        let free = ["resume", "threads", "color", "quiet", "help"];
+        let free = ["resume", "threads", "progress", "color", "quiet", "help"];
         for argument in sample.get_arguments() {
             let id = argument.get_id();
             let settled = SETTLED.contains(&id.as_str()) || in_group(id);

@@ -10,7 +10,7 @@ use super::failure::{Failure, place_advice};
 use super::headings;
 use super::interrupt::Interrupt;
 use super::model_file::ModelFile;
-use super::progress::TableProgress;
+use super::progress::{ProgressFlag, TableProgress};
 use super::run_settings::{RunSettings, SamplerFlags, in_flags};
 use super::sample::set_threads;
 use super::simulate::{say_stand_ins, with_covariates};
@@ -74,6 +74,8 @@ pub(super) struct Arguments {
     /// Replace what was found earlier
     #[arg(long, help_heading = headings::OUTPUT)]
     overwrite: bool,
+    #[command(flatten)]
+    progress: ProgressFlag,
     #[command(flatten)]
     settings: RunSettings,
     #[command(flatten)]
@@ -193,7 +195,7 @@ impl Arguments {
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = self.threads.unwrap_or_else(cores);
         let interrupt = Interrupt::watch();
-        let progress = TableProgress::new(self.tables as usize, common);
+        let progress = TableProgress::new(self.tables as usize, self.progress.audience(common));
         let found = sbc.run(
             self.tables as usize,
             threads,

@@ -220,7 +220,7 @@ impl Arguments {
                 .and_then(|(share, name)| Split::new(name, share).ok());
             let Some(split) = split else {
                 return Err(Failure::input(format!(
-                    "`{place}` learnt from all records of its table, so that none of them can judge it: sample again with --hold-out 0.2, or give --other-data if DATA has none of its records"
+                    "`{place}` learnt from all records of its table, so that none of them can judge it: sample again with `--hold-out 0.2`, or give --other-data if DATA has none of its records"
                 )));
             };
             if first.as_ref().is_some_and(|first| *first != split) {

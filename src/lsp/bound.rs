@@ -14,7 +14,16 @@ pub(super) fn bind(source: &str, path: Option<&Path>) -> Option<Result<Model, Di
     let checked = examine(source).checked?;
     let beside = path.map(Constants::beside).filter(|file| file.exists());
     let constants = match beside {
-        Some(file) => Constants::from_file(file).ok()?,
+        Some(file) => match Constants::from_file(&file) {
+            Ok(constants) => constants,
+            Err(error) => {
+                let first = checked.constants.first();
+                let place = first.map_or(Span::new(0, 0), |&id| checked.variable(id).span);
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                let message = format!("the constants `{name}`: {error}");
+                return Some(Err(Diagnostic::error("E0300", place, message)));
+            }
+        },
         None if checked.constants.is_empty() => Constants::none(),
         None => return None,
     };
@@ -76,5 +85,15 @@ model { a ~ normal(0, s); b ~ normal(0, s); y ~ bernoulli_logit(a + b * x); x ~ 
             .expect("constants")
             .expect_err("one is missing");
         assert_eq!(said.code, "E0300");
+        std::fs::write(folder.path().join("m.constants.json"), "{\"s\": ").expect("a file");
+        let said = bind(PROGRAM, Some(&path))
+            .expect("constants")
+            .expect_err("they cannot be read");
+        assert!(
+            said.message.contains("m.constants.json"),
+            "{}",
+            said.message
+        );
+        assert_eq!(&PROGRAM[said.span.range()], "s");
     }
 }

@@ -10,8 +10,8 @@ use std::thread;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types as lsp;
 use lsp_types::notification::{
-    Cancel, DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, Exit,
-    Notification as _, PublishDiagnostics,
+    Cancel, DidChangeTextDocument, DidChangeWatchedFiles, DidCloseTextDocument,
+    DidOpenTextDocument, DidSaveTextDocument, Exit, Notification as _, PublishDiagnostics,
 };
 use lsp_types::request::{
     CodeActionRequest, Completion, DocumentHighlightRequest, DocumentSymbolRequest, Formatting,
@@ -342,6 +342,8 @@ impl<'a> Server<'a> {
                     self.close(p.text_document.uri);
                 }
             }
+            // Of constants, which may be others now.
+            DidSaveTextDocument::METHOD | DidChangeWatchedFiles::METHOD => self.bind_again(),
             Cancel::METHOD => {
                 let cancelled_id = cancelled_id(&params);
                 let waiting = |open: &mut Open| {
@@ -384,6 +386,15 @@ impl<'a> Server<'a> {
         self.publish(uri, Vec::new(), None);
     }
 
+    fn bind_again(&mut self) {
+        for open in self.open.values_mut() {
+            open.hints = None;
+            if open.document().examined.checked.is_some() {
+                let _ = self.jobs.send(job(open, !open.waiting.is_empty()));
+            }
+        }
+    }
+
     /// Nothing can be said any more of a text that is another now.
     fn forget(&mut self, before: Open) {
         for (id, _) in before.waiting {
@@ -421,7 +432,7 @@ impl<'a> Server<'a> {
         let Some(open) = open.filter(|open| open.stamp == done.stamp) else {
             return;
         };
-        if done.problem.is_some() && open.problem != done.problem {
+        if open.problem != done.problem {
             open.problem = done.problem;
             let places = open.places(encoding);
             let mut said = diagnostics(&places, open.document());
@@ -603,7 +614,14 @@ fn capabilities(encoding: Encoding) -> ServerCapabilities {
             Encoding::Utf16 => PositionEncodingKind::UTF16,
             Encoding::Utf32 => PositionEncodingKind::UTF32,
         }),
-        text_document_sync: Some(lsp::TextDocumentSyncKind::FULL.into()),
+        text_document_sync: Some(lsp::TextDocumentSyncCapability::Options(
+            lsp::TextDocumentSyncOptions {
+                open_close: Some(true),
+                change: Some(lsp::TextDocumentSyncKind::FULL),
+                save: Some(true.into()),
+                ..lsp::TextDocumentSyncOptions::default()
+            },
+        )),
         hover_provider: Some(true.into()),
         completion_provider: Some(lsp::CompletionOptions {
             trigger_characters: Some(vec!["~".to_owned()]),

@@ -931,6 +931,29 @@ fn every_sampler_runs_as_planned_and_reports_it() {
     assert!(!refused.contains("multipliers"), "{refused}");
 }
 
+// If it failed: a log of a run's progress would tell how long an iteration takes, and so how many
+// records there are.
+#[test]
+fn progress_for_programs_is_told_at_fixed_counts() {
+    let place = Place::new();
+    place.write("more.csv", csv(&rows(3000)));
+    let told = |data: &str, out: &str| -> Vec<Value> {
+        let outcome = place.sample(data, out, "--num-samples 190 --quiet --progress json");
+        let lines = outcome.err.lines().filter(|line| line.starts_with('{'));
+        lines.map(json).collect()
+    };
+    let steps = told("d.csv", "few");
+    assert_eq!(steps, told("more.csv", "many"));
+    // 2 chains of 200 iterations.
+    let counts = std::iter::once(1).chain((4..=400).step_by(4));
+    let expected = counts.map(|done| {
+        serde_json::json!({"stage": "sampling", "done": done, "total": 400, "unit": "iterations"})
+    });
+    assert_eq!(steps, expected.collect::<Vec<_>>());
+    place.fails("sample m.dpm d.csv --progress xml", 2, &["xml", "json"]);
+    place.fails("summary few --progress json", 2, &["--progress"]);
+}
+
 #[test]
 fn what_is_not_private_says_so_everywhere() {
     let place = Place::new();
@@ -1063,6 +1086,7 @@ fn the_reports_hold_what_they_promise() {
         "out",
         "overwrite",
         "no-report",
+        "progress",
         "color",
         "quiet",
         "help",

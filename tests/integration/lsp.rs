@@ -389,6 +389,28 @@ fn constants_that_do_not_fit_are_said_and_those_that_are_not_there_are_not() {
     editor.edit("scale;", "scale; ");
     assert_eq!(editor.codes(), [""; 0]);
     assert_eq!(editor.codes(), ["E0300"]);
+    // Nor do they stay, once the file is mended.
+    let changed = json!({ "changes": [] });
+    for (file, codes) in [
+        ("{\"scale\": 2}", &[][..]),
+        ("{\"scale\": ", &["E0300"]),
+        ("{\"scale\": 3}", &[]),
+    ] {
+        folder.write("m.constants.json", file);
+        editor.tell("workspace/didChangeWatchedFiles", changed.clone());
+        assert_eq!(editor.codes(), codes, "{file}");
+    }
+    let hints = |editor: &mut Editor| {
+        let params = editor.at("record", json!({ "range": range }));
+        let hints = editor.ask("textDocument/inlayHint", params);
+        hints.as_array().expect("a list").len()
+    };
+    assert_eq!(hints(&mut editor), 1);
+    folder.write("m.constants.json", "{}");
+    let saved = editor.at("record", json!({}));
+    editor.tell("textDocument/didSave", saved);
+    assert_eq!(editor.codes(), ["E0300"]);
+    assert_eq!(hints(&mut editor), 0);
     editor.leave();
 }
 

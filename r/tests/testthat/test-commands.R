@@ -19,7 +19,7 @@ test_that("log densities are exact, and say so", {
   skip_without_program()
   points <- list(list(params = list(a = 0)), list(params = list(a = 1 / 3)))
   rows <- data.frame(y = c(1, 1, 0, 1), when = as.Date("2026-01-01"))
-  expect_error(dpm_log_prob(COIN, rows, points), "--not-private", class = "dpm_input_error")
+  expect_error(dpm_log_prob(COIN, rows, points), "not_private", class = "dpm_input_error")
   expect_warning(dpm_log_prob(COIN, rows, points, not_private = TRUE), "NOT PRIVATE", class = "dpm_warning")
   found <- quiet(dpm_log_prob(COIN, rows, points, not_private = TRUE))
   expect_length(found, 2)

@@ -20,21 +20,31 @@ test_that("a wrong model is shown with carets", {
 test_that("wrong settings are refused", {
   skip_without_program()
   rows <- list(y = rep(0:1, 50))
-  refused <- function(message, ...) {
-    caught <- expect_error(dpm_sample(COIN, rows, ...), message, class = "dpm_input_error")
+  refused <- function(message, ..., fixed = FALSE) {
+    caught <- expect_error(dpm_sample(COIN, rows, ...), message, fixed = fixed, class = "dpm_input_error")
     expect_identical(caught$code, 2)
   }
-  refused("--epsilon")
+  refused("`epsilon = 1, delta = 1e-6`; or `algorithm = \"hmc\", not_private = TRUE`", fixed = TRUE)
   refused("epsilon", epsilon = -1)
-  refused("--bogus", epsilon = 1, bogus = 3)
+  refused("unexpected argument 'bogus' found", epsilon = 1, bogus = 3)
   refused("dp-nothing", epsilon = 1, algorithm = "dp-nothing")
-  refused("--not-private", epsilon = 1, algorithm = "nuts")
+  refused("add not_private if", epsilon = 1, algorithm = "nuts")
   refused("nosuch.ledger", epsilon = 1, ledger = "nosuch.ledger")
   refused("household", epsilon = 1, unit = "household")
   refused("expected a number", epsilon = NA)
   expect_error(dpm_sample(MODEL, rows, epsilon = 1, constants = list(scale = 1)), "centre", class = "dpm_input_error")
   expect_error(dpm_sample(MODEL, rows, epsilon = 1, constants = list(scale = NaN)), "finite", class = "dpm_input_error")
   expect_error(dpm_sample("nosuch.dpm", rows, epsilon = 1), "nosuch.dpm", class = "dpm_input_error")
+})
+
+test_that("refusals speak of arguments and the table", {
+  skip_without_program()
+  refused <- function(rows, message) {
+    expect_error(dpm_sample(COIN, rows, epsilon = 1), message, fixed = TRUE, class = "dpm_input_error")
+  }
+  refused(list(z = 1:3), "the table has no column named `y`")
+  refused(list(z = 1:3), "say with `columns` which")
+  refused(list(y = 2), "use `on_bad_rows = \"skip\"`")
 })
 
 test_that("no refusal shows a value of the table", {

@@ -99,3 +99,32 @@ test_that("predictions are for public rows", {
   expect_equal(as.vector(found[, , "y_new[2]"]), rep(1, 80))
   expect_identical(quiet(dpm_generate(model, fit, constants = list(N_new = 2, x_new = c(-50, 50)))), found)
 })
+
+test_that("progress is a bar, or a function's", {
+  skip_without_program()
+  rows <- list(y = rep(0:1, 50))
+  steps <- list()
+  draw(COIN, rows, chains = 2, num_warmup = 10, progress = function(step) steps[[length(steps) + 1]] <<- step)
+  counts <- function(stage) unlist(lapply(steps, function(step) if (step$stage == stage) step$done))
+  expect_identical(counts("sampling"), 1:60)
+  expect_identical(counts("learning"), 0:max(counts("learning")))
+  expect_identical(names(steps[[1]]), c("stage", "done", "total", "unit"))
+
+  said <- capture.output(draw(COIN, rows, progress = TRUE), type = "message")
+  expect_true(any(grepl("dp-laplace: 4 chains", said)))
+  expect_true(any(grepl("100%", said)))
+  expect_false(any(grepl('{"stage"', said, fixed = TRUE)))
+  expect_identical(capture.output(draw(COIN, rows, progress = FALSE), type = "message"), character())
+})
+
+test_that("an error in a function stops the run, which can be resumed", {
+  skip_without_program()
+  skip_on_os("windows")
+  rows <- list(y = rep(0:1, 500))
+  out <- tempfile("dpm-")
+  stops <- function(step) if (step$done >= 30) stop("enough")
+  settings <- list(COIN, rows, algorithm = "dp-hmc", chains = 1, num_warmup = 10, num_samples = 2000, out = out)
+  expect_error(do.call(draw, c(settings, progress = stops)), "enough")
+  fit <- suppressWarnings(dpm_resume(out, rows))
+  expect_identical(dim(fit$draws())[1], 2000L)
+})
