@@ -307,7 +307,7 @@ def simulate(
     parameters : dict, list of dict, or path
         In place of draws from the prior.
     **flags
-        `tables`, `run`, `public_sample`, `seed`, `overwrite`.
+        `tables`, `run`, `metadata`, `public_sample`, `seed`, `overwrite`.
 
     Returns
     -------

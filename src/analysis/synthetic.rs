@@ -45,6 +45,8 @@ pub(crate) enum Origin {
     PosteriorPredictive,
     /// Whole rows of the public sample.
     PublicSample,
+    /// The guess of the run's codebook.
+    Guess,
     /// Between the declared bounds.
     Uniform,
     /// A normal or an exponential distribution, where a bound is missing.
@@ -65,6 +67,8 @@ impl Synthesis<'_> {
                 Origin::PosteriorPredictive
             } else if from_sample(c) {
                 Origin::PublicSample
+            } else if column.guess.is_some() {
+                Origin::Guess
             } else if finite(column.lower) && finite(column.upper) {
                 Origin::Uniform
             } else {

@@ -16,7 +16,7 @@ use super::table_files::folder_of;
 use super::{Common, pretty, print, say_always};
 use crate::accounting::{LedgerError, Real, Relation, Session};
 use crate::analysis::{Estimate, Predictor, Promise, ScorePlan, Scores, bounds_of};
-use crate::output::{MODEL, RECORD, Run, RunLedger, check_files, write_files};
+use crate::output::{CODEBOOK, MODEL, RECORD, Run, RunLedger, check_files, write_files};
 use crate::privacy::{LoadError, Portion, Split, Vault};
 
 #[derive(Debug, clap::Args)]
@@ -262,7 +262,10 @@ impl Arguments {
 
     fn predictor(&self, place: &Path, run: &Run, common: &Common) -> Result<Predictor, Failure> {
         let file = ModelFile::read(&place.join(MODEL), common)?;
-        let model = file.bind(None, common)?;
+        let kept = std::fs::read_to_string(place.join(CODEBOOK)).ok();
+        let model = file.bind(None, common)?.with_kept_codebook(kept.as_deref());
+        let model =
+            model.map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))?;
         Predictor::new(model, run, self.draws as usize)
             .map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))
     }

@@ -148,5 +148,6 @@ fn mark(columns: &[RecordColumn]) -> RecordColumn {
         upper: Some(1.0),
         levels: vec!["NOT_PRIVATE".to_owned()],
         used: false,
+        guess: None,
     }
 }

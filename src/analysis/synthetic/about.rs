@@ -128,6 +128,12 @@ impl About {
             "checking the model: the tables agree with it by construction".to_owned(),
             "standard errors from one table as if it were data: they leave out how uncertain the draw is".to_owned(),
         ];
+        let guessed = self.names(|origin| origin == Origin::Guess);
+        if !guessed.is_empty() {
+            self.not_good_for.push(format!(
+                "relations among covariates ({guessed}), which were drawn independently of each other from guesses that the run was given"
+            ));
+        }
         if !unlike.is_empty() {
             self.not_good_for.push(format!(
                 "anything about {unlike} alone: the model does not describe {}, so that the values are made up from the declared bounds and are not like the real ones; an estimate that depends on how they are distributed is not one of the data",
@@ -238,6 +244,9 @@ fn in_words(origin: Origin) -> &'static str {
             "posterior predictive: drawn from the model at the table's draw"
         }
         Origin::PublicSample => "from the rows of the public sample",
+        Origin::Guess => {
+            "from the public guess of the codebook, each column by itself: as like the real ones as the guess is"
+        }
         Origin::Uniform => "uniform between the declared bounds: not like the real ones",
         Origin::StandIn => {
             "a standard normal or exponential distribution, since a bound is missing: not like the real ones"
