@@ -149,7 +149,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let name = format!("score of {}", places_in_words(&places));
     let session = arguments.ledger.as_ref().map(Session::open).transpose()?;
     if let Some(session) = &session {
-        let quote = plan.quote(session, &name, &promise)?;
+        let quote = plan.once.quote(session, &name, &promise)?;
         if !quote.fits {
             return Err(LedgerError::Refused(Box::new(quote)).into());
         }
@@ -380,7 +380,7 @@ impl Outcome<'_> {
         };
         format!(
             "The scores are ({}, {:e})-differentially private for the held-out records ({}){parts}",
-            figure(self.plan.epsilon),
+            figure(self.plan.once.epsilon),
             promise.delta.to_f64(),
             promise.relation,
         )
@@ -451,11 +451,11 @@ impl Outcome<'_> {
             "data": published_name(&self.arguments.data),
             "hold_out": self.split.map(Split::held_out),
             "split": self.split.map(Split::name),
-            "epsilon": self.plan.epsilon,
+            "epsilon": self.plan.once.epsilon,
             "delta": promise.delta.to_f64(),
             "relation": promise.relation,
             "unit": promise.unit_name(),
-            "events": [self.plan.event],
+            "events": [self.plan.once.event],
             "ledger": self.ledger,
             "records": scores.records,
             "clip": [bounds.density.lower, bounds.density.upper],

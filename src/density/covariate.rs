@@ -1,7 +1,8 @@
 //! Values of covariates that are made up: by the public guess of a codebook where there is one,
 //! between the declared bounds else.
 
-use rand::{Rng, RngExt};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use rand_distr::{Beta, Distribution, Exp1, Gamma, StandardNormal};
 
 use super::grid::finite;
@@ -34,6 +35,12 @@ pub(super) fn covariate(column: &RecordColumn, by_bounds: bool, rng: &mut impl R
     let value = if column.is_int { value.round() } else { value };
     let low = column.lower.unwrap_or(f64::NEG_INFINITY);
     value.max(low).min(column.upper.unwrap_or(f64::INFINITY))
+}
+
+/// So many values of a column that is made up.
+pub(crate) fn made_up_values(column: &RecordColumn, n: usize, seed: u64) -> Vec<f64> {
+    let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+    (0..n).map(|_| covariate(column, false, rng)).collect()
 }
 
 /// The distribution function's inverse, of which points are given: probabilities with values.
@@ -93,9 +100,6 @@ fn between_bounds(column: &RecordColumn, rng: &mut impl Rng) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
-
     use super::*;
     use crate::formula::Codebook;
     use crate::model::{Constants, Model};

@@ -23,6 +23,7 @@ mod special;
 mod support;
 mod tensor;
 
+pub(crate) use covariate::made_up_values;
 pub use curvature::Curvature;
 pub(crate) use curvature::curvature_at;
 pub use frame::Frame;

@@ -2,6 +2,7 @@
 
 mod batch;
 mod charge;
+pub(crate) mod marginals;
 mod score;
 mod table;
 mod units;
