@@ -117,7 +117,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         .map(|(place, run)| arguments.predictor(place, run, common))
         .collect::<Result<Vec<_>, _>>()?;
     let vaults = (predictors.iter())
-        .map(|predictor| arguments.load(predictor, portion.as_ref()))
+        .map(|predictor| arguments.load(predictor, &predictors, portion.as_ref()))
         .collect::<Result<Vec<Vault>, Failure>>()?;
     let relation = Relation::from(arguments.relation);
     let n = vaults[0].n() as u64;
@@ -183,11 +183,6 @@ impl Arguments {
         {
             return Err(Failure::input(
                 "--clip-difference must be a positive number",
-            ));
-        }
-        if !self.against.is_empty() && self.reading.unit().is_some() {
-            return Err(Failure::input(
-                "runs cannot be compared by --unit, since a unit's rows that lack a value for one model may be all it has for another: score each run by itself",
             ));
         }
         let is_pipe = |path: &PathBuf| path.as_os_str() == "-";
@@ -270,13 +265,26 @@ impl Arguments {
             .map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))
     }
 
-    fn load(&self, predictor: &Predictor, portion: Option<&Portion>) -> Result<Vault, Failure> {
+    /// The held-out records, as the run's model reads them. A row that lacks a value for any of the
+    /// runs is left out for all: they are compared on the same rows of a unit.
+    fn load(
+        &self,
+        predictor: &Predictor,
+        all: &[Predictor],
+        portion: Option<&Portion>,
+    ) -> Result<Vault, Failure> {
         let part = Loaded {
             share: None,
             portion,
         };
-        let columns = &predictor.model().columns;
-        Ok(predictor.vault(self.reading.load(&self.data, columns, part)?)?)
+        let mut columns = predictor.model().columns.clone();
+        for other in all.iter().flat_map(|other| &other.model().columns) {
+            match columns.iter_mut().find(|own| own.name == other.name) {
+                Some(own) => own.used |= other.used,
+                None => columns.push(other.clone()),
+            }
+        }
+        Ok(predictor.vault(self.reading.load(&self.data, &columns, part)?)?)
     }
 
     fn plan(&self, predictors: &[Predictor], promise: &Promise) -> Result<ScorePlan, Failure> {
