@@ -365,7 +365,8 @@ def synth(run: Fit | StrPath, *, rows: int, out: StrPath, **flags: Any) -> Answe
     out : path
         Where to write, a name that ends in .csv or .parquet.
     **flags
-        `tables`, `public_sample`, `seed`, `overwrite`.
+        `tables`, `metadata`, `public_sample`, `seed`, `overwrite`; `covariates`, the path of the data, with
+        `epsilon`, `delta`, `relation`, `unit` and `ledger`.
 
     Returns
     -------

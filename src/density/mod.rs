@@ -9,6 +9,7 @@ mod covariate;
 mod curvature;
 mod frame;
 mod grid;
+mod guesses;
 mod kernel;
 mod law;
 #[cfg(test)]
