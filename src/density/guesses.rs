@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn law(entry: &str) -> GuessedLaw {
-        guessed(entry)
+        guess_of(entry)
             .unwrap_or_else(|e| panic!("{entry}: {e}"))
             .law
     }
