@@ -222,7 +222,13 @@ fn tables_are_made_from_the_run_alone_and_say_what_they_are() {
 fn covariates_are_released_once_and_used_again() {
     let place = Folder::new();
     place.write("m.dpm", LOGISTIC);
-    let row = |i: usize| format!("{},{}\n", i % 3 / 2, [-1.0, 0.5][usize::from(i % 4 == 0)]);
+    let row = |i: usize| {
+        format!(
+            "{},{}\n",
+            i % 3 / 2,
+            [-1.0, 0.5][usize::from(i.is_multiple_of(4))]
+        )
+    };
     let rows = (0..4000).map(row);
     place.write(
         "d.csv",
