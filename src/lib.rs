@@ -220,6 +220,7 @@ pub use analysis::{
     Tables,
 };
 pub use diagnostics::{Diagnosis, Summary};
+pub use formula::{Codebook, CodebookError};
 pub use model::{Constants, ConstantsError, Model, ModelFileError, SourceError};
 pub use output::stan_csv::StanCsv;
 pub use output::{ConvertError, Draws, Run, RunError, UnfinishedError};

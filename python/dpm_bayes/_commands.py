@@ -358,7 +358,7 @@ def simulate(
     parameters : dict, list of dict, or path
         In place of draws from the prior.
     **flags
-        `tables`, `run`, `public_sample`, `seed`, `overwrite`.
+        `tables`, `run`, `metadata`, `public_sample`, `seed`, `overwrite`.
 
     Returns
     -------
@@ -427,7 +427,8 @@ def synth(run: Fit | StrPath, *, rows: int, out: StrPath, **flags: Any) -> Answe
     out : path
         Where to write, a name that ends in .csv or .parquet.
     **flags
-        `tables`, `public_sample`, `seed`, `overwrite`.
+        `tables`, `metadata`, `public_sample`, `seed`, `overwrite`; `covariates`, the path of the data, with
+        `epsilon`, `delta`, `relation`, `unit` and `ledger`.
 
     Returns
     -------

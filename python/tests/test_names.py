@@ -60,7 +60,8 @@ def test_all_settings_are_listed():
 
 @pytest.mark.filterwarnings("ignore::dpm_bayes.DpmWarning")
 def test_all_files_are_listed():
-    fit = dpm.sample(WELLS, TABLE, num_samples=20, chains=1, **SEEDED)
+    guess = {"columns": {"dist": {"mean": 50, "sd": 40}}}
+    fit = dpm.sample(WELLS, TABLE, num_samples=20, chains=1, metadata=guess, **SEEDED)
     assert {p.name for p in fit.directory.iterdir()} == {n for row in table("Files of a run") for n in names(row[0])}
 
 

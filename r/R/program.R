@@ -152,7 +152,7 @@ flag_texts <- function(name, value) {
 }
 
 places <- c("constants", "init", "ledger", "out", "spill_dir", "data", "pilot", "public_sample", "against", "points", "events",
-            "metadata", "parameters", "simulate_from")
+            "metadata", "parameters", "simulate_from", "covariates")
 
 # As short as it can be while it comes back to the bit.
 number <- function(x) {

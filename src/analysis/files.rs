@@ -13,8 +13,8 @@ use crate::diagnostics::{ChainRecord, Diagnosis, Evidence, Summary, bracket_name
 use crate::model::Model;
 use crate::output::stan_csv::{Metric, StanCsvHeader, WriteStanCsvError};
 use crate::output::{
-    CONSTANTS, Draws, MODEL, RunDirectory, RunDirectoryError, chain_csv, facts, prior_ranges_of,
-    sampled,
+    CODEBOOK, CONSTANTS, Draws, MODEL, RunDirectory, RunDirectoryError, chain_csv, facts,
+    prior_ranges_of, sampled,
 };
 use crate::sampler::{Algorithm, Chain, MetricForm};
 
@@ -36,6 +36,7 @@ pub(crate) struct RunFiles {
     /// The model's name, its program and its constants.
     model: [String; 2],
     constants: Option<String>,
+    codebook: Option<String>,
     algorithm: &'static Algorithm,
     pub chains: Vec<Chain>,
     /// The draws after warm-up, thinned. Chains that were interrupted end at different
@@ -103,7 +104,11 @@ impl RunFiles {
         let draws = Draws::new(names, chains.iter().map(kept).collect());
         let draws = draws.map_err(|e| Error::Settings(e.to_string()))?;
         let unfinished = chains.iter().any(|chain| chain.interrupted);
-        merge(&mut config, json!({ "unfinished": unfinished }));
+        let covariates = density.model().guesses();
+        merge(
+            &mut config,
+            json!({ "covariates": covariates, "unfinished": unfinished }),
+        );
         let records = chains.iter().zip(draws.chains());
         let record = |(chain, draws): (&Chain, &Vec<_>)| record(chain, draws, algorithm, thin);
         let diagnosis = diagnose(&Evidence {
@@ -119,6 +124,7 @@ impl RunFiles {
             name,
             source,
             constants,
+            codebook,
             ..
         } = density.model();
         let keys = parts
@@ -128,6 +134,7 @@ impl RunFiles {
         Ok(RunFiles {
             model: [name.clone(), source.clone()],
             constants: constants.clone(),
+            codebook: codebook.clone(),
             algorithm,
             chains,
             draws,
@@ -223,8 +230,10 @@ impl RunFiles {
         if !source.is_empty() {
             directory.write(MODEL, source)?;
         }
-        if let Some(constants) = &self.constants {
-            directory.write(CONSTANTS, constants)?;
+        for (name, text) in [(CONSTANTS, &self.constants), (CODEBOOK, &self.codebook)] {
+            if let Some(text) = text {
+                directory.write(name, text)?;
+            }
         }
         directory.write("privacy.json", &pretty(&self.report))?;
         if !with_report {

@@ -179,6 +179,7 @@ fn report(made: &Made) -> Value {
         unfinished: made.chains.iter().any(|chain| chain.interrupted),
         lost_iterations: made.chains.iter().map(|chain| chain.lost).sum(),
         tempered: plan.request.temperature != 1.0,
+        guessed: made.density.model().has_guesses(),
         clipping: made.prepared.clips.report(plan),
     })
 }

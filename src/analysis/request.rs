@@ -263,7 +263,7 @@ impl Analysis {
         let saved = SavedRun::open(place.as_ref())?;
         saved.check_model(
             vault.density().model(),
-            ["the model", "the object of constants"],
+            ["the model", "the object of constants", "the codebook"],
         )?;
         let analysis = saved.analysis()?;
         let job = analysis.job(vault, session)?;

@@ -61,6 +61,7 @@ impl SavedRun {
         let analysis = job.analysis.clone().started_in(model);
         let mut run_state = RunState::new(json!(analysis), command, model.source.clone());
         run_state.constants = model.constants.clone();
+        run_state.codebook = model.codebook.clone();
         run_state.records = plan.request.records;
         run_state.events = json!(plan.events);
         run_state.chains = plan.request.chains;
@@ -108,19 +109,22 @@ impl SavedRun {
         })
     }
 
-    /// Whether model and constants, which are called so, are still those of the run.
+    /// Whether model, constants and guesses of covariates, which are called so, are still those of
+    /// the run.
     ///
     /// # Errors
     ///
     /// They are not.
-    pub fn check_model(&self, model: &Model, names: [&str; 2]) -> Result<(), Error> {
+    pub fn check_model(&self, model: &Model, names: [&str; 3]) -> Result<(), Error> {
         let changed = match (
             model.source == self.run_state.model,
             model.constants == self.run_state.constants,
+            model.codebook == self.run_state.codebook,
         ) {
-            (true, true) => return Ok(()),
-            (false, _) => names[0],
-            (true, false) => names[1],
+            (true, true, true) => return Ok(()),
+            (false, _, _) => names[0],
+            (_, false, _) => names[1],
+            (_, _, false) => names[2],
         };
         Err(Error::Run(RunError::Changed(changed.to_owned())))
     }

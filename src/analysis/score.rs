@@ -10,20 +10,15 @@ use rand_chacha::ChaCha8Rng;
 
 use super::error::Error;
 use super::initial::point_of_draw;
+use super::once::Once;
 use super::prepare::Promise;
-use super::run::settle;
-use crate::accounting::{
-    Accountant, Event, Gaussian, Lattice, Meter, Query, Quote, Relation, Request, Session,
-    smallest_scale,
-};
+use crate::accounting::{Relation, Session};
 use crate::density::{Density, PublicSample, Simulator};
 use crate::model::Model;
 use crate::output::{Run, RunLedger};
 use crate::privacy::{
-    Bounds, Charge, GradientScale, Moments, NotPrivate, PrivateRng, Rows, ScoreBounds, Scored,
-    Vault, log_mean_exp,
+    Bounds, GradientScale, Moments, Rows, ScoreBounds, Scored, Vault, log_mean_exp,
 };
-use crate::sampler::{PlanError, SampleError};
 
 /// Records that are made up at each of so many draws, for bounds.
 const MADE_UP: usize = 100;
@@ -52,10 +47,7 @@ pub(crate) struct Predictor {
 #[derive(Debug)]
 pub(crate) struct ScorePlan {
     pub bounds: ScoreBounds,
-    scale: GradientScale,
-    pub event: Event,
-    /// Upper bound on epsilon at the promise's delta.
-    pub epsilon: f64,
+    pub once: Once,
 }
 
 /// A mean over records and how far it may be off.
@@ -269,35 +261,14 @@ impl ScorePlan {
     /// A budget that no noise keeps, or whose noise drowns every score.
     pub fn new(bounds: ScoreBounds, promise: &Promise) -> Result<ScorePlan, Error> {
         let factor = promise.relation.factor();
-        let made = |tau: f64| -> Result<(GradientScale, Event), PlanError> {
+        let once = Once::new("score", bounds.coordinates(), promise, |tau| {
             let scale = GradientScale::new(bounds.length(), factor, tau)?;
-            let lattice = Lattice::new(scale.lattice_ratio(), bounds.coordinates() as u64)?;
-            let release =
-                Gaussian::of_clip("score", scale.clip(), promise.relation, scale.sigma())?;
-            Ok((scale, Event::Gaussian(release.on_lattice(lattice))))
-        };
-        let query = Query::Epsilon {
-            delta: promise.delta,
-        };
-        let epsilon = |event: &Event| -> Result<f64, PlanError> {
-            let events = std::slice::from_ref(event);
-            match Accountant::Gaussian.account(events, promise.relation, query) {
-                Ok(guarantee) => Ok(guarantee.epsilon),
-                Err(error) if error.is_lack_of_noise() => Ok(f64::INFINITY),
-                Err(error) => Err(error.into()),
-            }
-        };
+            Ok((scale, scale.clip()))
+        })?;
+        let plan = ScorePlan { bounds, once };
         let target = promise.epsilon.to_f64_down();
-        let tau = smallest_scale(1.0, target, 1e-9, |tau| epsilon(&made(tau)?.1))?;
-        let (scale, event) = made(tau)?;
-        let plan = ScorePlan {
-            epsilon: epsilon(&event)?,
-            bounds,
-            scale,
-            event,
-        };
         if let Some(n) = promise.records {
-            let noise = plan.scale.sigma() / n.max(1) as f64;
+            let noise = plan.once.scale.sigma() / n.max(1) as f64;
             if noise > DROWNED {
                 return Err(Error::Settings(format!(
                     "the noise would drown the score: a mean over {n} records would have noise of {:.2} nats between bounds that are {:.2} nats apart. It takes about {:.0} records, or `epsilon` {:.2}",
@@ -313,26 +284,7 @@ impl ScorePlan {
 
     /// Standard deviation of the noise of the mean log predictive density of `n` records, nats.
     pub fn noise_of_mean(&self, n: u64) -> f64 {
-        self.bounds.density.half_width() * self.scale.sigma() / n.max(1) as f64
-    }
-
-    /// The request to a session.
-    fn request<'a>(&'a self, name: &'a str, promise: &'a Promise) -> Request<'a> {
-        Request {
-            run: name,
-            events: std::slice::from_ref(&self.event),
-            relation: promise.relation,
-            unit: promise.unit_name(),
-        }
-    }
-
-    /// What it would cost a session now; nothing is charged.
-    ///
-    /// # Errors
-    ///
-    /// A ledger of another unit or relation.
-    pub fn quote(&self, session: &Session, name: &str, promise: &Promise) -> Result<Quote, Error> {
-        Ok(session.quote(&self.request(name, promise))?)
+        self.bounds.density.half_width() * self.once.scale.sigma() / n.max(1) as f64
     }
 
     /// Charges the session, where there is one, and releases the scores. `noise_seed` makes noise
@@ -349,50 +301,26 @@ impl ScorePlan {
         session: Option<&Session>,
         noise_seed: Option<u64>,
     ) -> Result<(Scores, Option<RunLedger>), Error> {
-        let mut rng = match noise_seed {
-            None => PrivateRng::from_os().map_err(SampleError::from)?,
-            Some(seed) => PrivateRng::insecure(seed, NotPrivate::acknowledged()),
-        };
         for vault in vaults {
             promise.check_division(vault)?;
         }
-        let request = self.request(name, promise);
-        let reservation = session
-            .map(|session| session.reserve(&request))
-            .transpose()?;
-        let mut ledger = match (
-            session.map(Session::path).transpose()?.flatten(),
-            &reservation,
-        ) {
-            (Some(path), Some(reservation)) => Some(RunLedger::new(&path, reservation)),
-            _ => None,
-        };
-        let own;
-        let meter = match &reservation {
-            Some(reservation) => reservation.meter(),
-            None => {
-                own = Meter::new(vec![self.event.clone()]);
-                &own
-            }
-        };
         let interfaces: Vec<Vec<Vec<f64>>> = runs.iter().map(Predictor::interfaces).collect();
         let runs: Vec<Scored> = (vaults.iter().zip(&interfaces))
             .map(|(vault, draws)| Scored { vault, draws })
             .collect();
-        let charge = Charge { meter, line: 0 };
-        let released = Vault::noisy_scores(&runs, &self.bounds, &self.scale, charge, &mut rng);
-        if let Some(reservation) = reservation {
-            // What it could not take down changes no charge.
-            let _ = settle(reservation, released.is_ok(), ledger.as_mut());
-        }
-        let sums = released.map_err(SampleError::from)?.into_inner();
+        let (bounds, scale) = (&self.bounds, &self.once.scale);
+        let (sums, ledger) =
+            (self.once).release(name, promise, session, noise_seed, |charge, rng| {
+                let released = Vault::noisy_scores(&runs, bounds, scale, charge, rng)?;
+                Ok(released.into_inner())
+            })?;
         Ok((self.scores(&sums, promise.records), ledger))
     }
 
     /// What the noisy sums say.
     fn scores(&self, sums: &[f64], n: Option<u64>) -> Scores {
         let sums = self.bounds.named(sums);
-        let sigma = self.scale.sigma();
+        let sigma = self.once.scale.sigma();
         let most = n.map_or(f64::INFINITY, |n| n as f64);
         let count = sums.count.min(most).max(1.0);
         let noise_of_count = self.bounds.noise_of_count() * sigma;
@@ -500,9 +428,9 @@ mod tests {
         let bounds = bounds_of(&runs, &[None, None], &promise(1.0, N as u64), 1).unwrap();
         let plan = ScorePlan::new(bounds.clone(), &promise(1.0, N as u64)).unwrap();
         assert!(
-            plan.epsilon <= 1.0 && plan.epsilon > 0.999,
+            plan.once.epsilon <= 1.0 && plan.once.epsilon > 0.999,
             "{}",
-            plan.epsilon
+            plan.once.epsilon
         );
 
         let log_density = |draws: &[f64], y: f64| {

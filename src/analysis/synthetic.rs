@@ -6,7 +6,7 @@
 
 mod about;
 
-pub(crate) use about::About;
+pub(crate) use about::{About, OfCovariates};
 
 use rand::RngExt;
 use serde::Serialize;
@@ -23,6 +23,8 @@ pub(crate) struct Synthesis<'a> {
     /// The run's own model.
     pub density: &'a Density,
     pub public: Option<&'a PublicSample>,
+    /// Whether guesses of covariates come from a private release of the data's.
+    pub released: bool,
     /// Rows of each table.
     pub rows: usize,
     pub seed: u64,
@@ -45,6 +47,10 @@ pub(crate) enum Origin {
     PosteriorPredictive,
     /// Whole rows of the public sample.
     PublicSample,
+    /// The guess of a codebook.
+    Guess,
+    /// The column's own distribution, released with noise.
+    PrivateMarginal,
     /// Between the declared bounds.
     Uniform,
     /// A normal or an exponential distribution, where a bound is missing.
@@ -65,6 +71,11 @@ impl Synthesis<'_> {
                 Origin::PosteriorPredictive
             } else if from_sample(c) {
                 Origin::PublicSample
+            } else if column.guess.is_some() {
+                match self.released {
+                    true => Origin::PrivateMarginal,
+                    false => Origin::Guess,
+                }
             } else if finite(column.lower) && finite(column.upper) {
                 Origin::Uniform
             } else {

@@ -9,8 +9,9 @@ use crate::model::{Model, RecordColumn};
 use crate::sampler::{PriorPoints, SampleError, public_rng};
 
 /// Tables made up from a model: parameters from its prior, or given; outcomes from its likelihood;
-/// the other columns, covariates, uniform between their declared bounds (a standard normal or
-/// exponential distribution where one is missing). No data are read.
+/// the other columns, covariates, as a codebook guesses ([`Model::with_codebook`]), or else uniform
+/// between their declared bounds (a standard normal or exponential distribution where one is missing).
+/// No data are read.
 ///
 /// Outcomes are drawn within their declared bounds, from the density as the model has it there.
 ///

@@ -5,8 +5,24 @@ use std::path::{Path, PathBuf};
 use super::Common;
 use super::failure::Failure;
 use crate::check::{Checked, examine};
+use crate::formula::Codebook;
 use crate::model::{BindError, Constants, Model, source_of};
 use crate::syntax::{Diagnostic, render};
+
+/// The help of `--metadata` where records are made up.
+pub(super) const METADATA: &str = "A codebook, as of `dpm new`, whose public guesses say how covariates are distributed (docs/workflow.md); without one they are uniform between their bounds";
+
+/// Reads a codebook.
+pub(super) fn codebook(path: &Path, common: &Common) -> Result<Codebook, Failure> {
+    let place = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        Failure::input(format!(
+            "cannot read the codebook `{place}`: {e}. Expected a YAML file with `columns:`"
+        ))
+    })?;
+    Codebook::read(&text)
+        .map_err(|wrong| Failure::diagnostics(render(&[wrong], &text, &place, common.color())))
+}
 
 /// A program that passed the checker.
 pub(super) struct ModelFile {
@@ -108,6 +124,23 @@ impl ModelFile {
             });
         }
         Ok(model.from(&self.source, &self.path))
+    }
+
+    /// The same with the guesses of covariates in a codebook, if one is given.
+    pub fn bind_guessed(
+        &self,
+        constants: Option<&Path>,
+        metadata: Option<&Path>,
+        common: &Common,
+    ) -> Result<Model, Failure> {
+        let model = self.bind(constants, common)?;
+        match metadata {
+            None => Ok(model),
+            Some(path) => {
+                let guessed = model.with_codebook(&codebook(path, common)?);
+                guessed.map_err(|error| Failure::input(format!("`{}`: {error}", path.display())))
+            }
+        }
     }
 
     /// A program and its constants do not fit together.

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::failure::Failure;
+use super::model_file::codebook;
 use super::{Common, print};
-use crate::formula::{Codebook, FAMILIES, Family, program};
-use crate::syntax::{Diagnostic, render};
+use crate::formula::{FAMILIES, Family, program};
+use crate::syntax::render;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -59,20 +60,11 @@ fn families() -> impl TypedValueParser<Value = Family> {
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
-    let place = arguments.metadata.display();
-    let text = std::fs::read_to_string(&arguments.metadata).map_err(|e| {
-        Failure::input(format!(
-            "cannot read the codebook `{place}`: {e}. Expected a YAML file with `columns:`"
-        ))
-    })?;
-    let shown = |diagnostics: &[Diagnostic], source: &str, name: &str| {
-        Failure::diagnostics(render(diagnostics, source, name, common.color()))
-    };
-    let codebook =
-        Codebook::read(&text).map_err(|wrong| shown(&[wrong], &text, &place.to_string()))?;
+    let codebook = codebook(&arguments.metadata, common)?;
     let formula = &arguments.formula;
-    let written = program(formula, arguments.family, &codebook)
-        .map_err(|wrong| shown(&wrong, formula, "formula"))?;
+    let written = program(formula, arguments.family, &codebook).map_err(|wrong| {
+        Failure::diagnostics(render(&wrong, formula, "formula", common.color()))
+    })?;
     match &arguments.out {
         None => print(&written.program)?,
         Some(out) => {

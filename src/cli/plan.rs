@@ -8,7 +8,7 @@ use super::Common;
 use super::failure::Failure;
 use super::headings;
 use super::ledger;
-use super::model_file::{ModelFile, model_name};
+use super::model_file::{METADATA, ModelFile, model_name};
 use super::run_settings::{RunSettings, SamplerFlags, in_flags};
 use super::{pretty, print};
 use crate::accounting::{Quote, Session};
@@ -16,17 +16,18 @@ use crate::analysis::{Foreseen, Prepared, Promise};
 use crate::model::Model;
 use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question, Setting};
-use crate::tune::{Prediction, short_simulation};
+use crate::tune::{Asked, Prediction, Width, forecast_widths, short_simulation};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Prints what a run would release, with its noise, and what that noise means for the chain:
 the standard deviation of the acceptance test's noise for a typical proposal, and that of a
 gradient compared with the gradients themselves, on records simulated from the model: with
-parameters from its prior and covariates uniform between their bounds. These records also show
+parameters from its prior and covariates uniform between their bounds, or as --metadata guesses. These records also show
 how many would be clipped, and how far the chains of dp-langevin would travel. For dp-laplace,
-prints the number of rounds, the share of the budget for each kind of release, and how much
-wider intervals will be than without privacy, at least. Warns of plans that cannot work.
+prints the number of rounds, the share of the budget for each kind of release, and a forecast of
+how wide the intervals of each parameter will be, compared with the posterior without privacy and
+with the prior. Warns of plans that cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
@@ -45,6 +46,8 @@ pub(super) struct Arguments {
         value_hint = clap::ValueHint::Other
     )]
     algorithm: Option<String>,
+    #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::DATA)]
+    metadata: Option<PathBuf>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
@@ -86,7 +89,11 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     analysis.check(algorithm)?;
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
-    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let model = file.bind_guessed(
+        arguments.constants.as_deref(),
+        arguments.metadata.as_deref(),
+        common,
+    )?;
     let (promise, default_delta) =
         (arguments.settings).promise(arguments.rows, arguments.unit.as_deref())?;
     let prepared = analysis.prepare(&model, promise)?;
@@ -107,11 +114,22 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         None => None,
     };
     let foreseen = prepared.foreseen.as_ref();
+    let widths = match foreseen {
+        // Nobody knows how many rows a unit has.
+        Some(Foreseen::Likelihood(foresight)) if arguments.unit.is_none() => {
+            let records = plan.request.temperature * arguments.rows as f64;
+            forecast_widths(&model, &Asked::new(foresight, records))
+                .ok()
+                .flatten()
+        }
+        _ => None,
+    };
     print(&match arguments.format {
         Format::Json => {
             let mut json = json_of(plan);
             json["clipping"] = prepared.clips.report(plan).json();
             json["foreseen"] = json!(foreseen.map(Foreseen::json));
+            json["widths"] = json!(widths);
             json["simulated"] = json!(simulated.as_ref().map(|s| &s.prediction));
             if let (Some(list), Some(warning)) = (json["warnings"].as_array_mut(), noisy) {
                 list.push(warning.into());
@@ -127,10 +145,36 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             lines.extend(prepared.clips.lines().iter().map(|line| in_flags(line)));
             lines.extend(simulated.iter().flat_map(Simulated::lines));
             lines.extend(foreseen.map(Foreseen::line));
+            lines.extend(widths.iter().flat_map(|widths| width_lines(widths)));
             lines.extend(quote.as_ref().map(ledger::line));
             lines.join("\n") + "\n"
         }
     })
+}
+
+/// The forecast of the widths of intervals, for people.
+fn width_lines(widths: &[Width]) -> Vec<String> {
+    const SHOWN: usize = 20;
+    let name = |width: &Width| width.name.len();
+    let longest = widths.iter().map(name).max().unwrap_or(0).max(9);
+    let mut lines = vec![
+        "forecast of the 90% intervals, about as wide or wider (`dpm sbc` measures it on whole runs), in widths of the posterior's without privacy and of the prior's:".to_owned(),
+        format!("  {:<longest$}  /posterior  /prior", "parameter"),
+    ];
+    lines.extend(widths.iter().take(SHOWN).map(|width| {
+        let prior = width.of_prior.map_or("-".to_owned(), |w| format!("{w:.3}"));
+        let Width {
+            name, of_reference, ..
+        } = width;
+        format!("  {name:<longest$}  {of_reference:>10.2}  {prior:>6}")
+    }));
+    if widths.len() > SHOWN {
+        lines.push(format!(
+            "  ... and {} more: --format json",
+            widths.len() - SHOWN
+        ));
+    }
+    lines
 }
 
 /// The cost of the run in a ledger; without --unit, for the ledger's own unit.

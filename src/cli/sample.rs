@@ -12,7 +12,7 @@ use super::failure::{Failure, place_advice};
 use super::headings;
 use super::initial::start_of;
 use super::ledger;
-use super::model_file::{ModelFile, model_name};
+use super::model_file::{METADATA, ModelFile, model_name};
 use super::plan::{describe, figure, unproved};
 use super::progress::{Audience, Progress, ProgressFlag, Spending};
 use super::ranks::{self, Role};
@@ -43,6 +43,8 @@ pub(super) struct Arguments {
     settings: RunSettings,
     #[command(flatten)]
     sampler: SamplerFlags,
+    #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::DATA)]
+    metadata: Option<PathBuf>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
@@ -181,10 +183,11 @@ fn flags_of(algorithm: &Algorithm) -> String {
 }
 
 /// The arguments that a resumed run has settled before.
-const SETTLED: [&str; 18] = [
+const SETTLED: [&str; 19] = [
     "model",
     "data",
     "constants",
+    "metadata",
     "algorithm",
     "not_private",
     "RunSettings",
@@ -209,6 +212,7 @@ struct Sources {
     model: PathBuf,
     data: Vec<PathBuf>,
     constants: Option<PathBuf>,
+    metadata: Option<PathBuf>,
     ledger: Option<PathBuf>,
     init: String,
     reading: DataSettings,
@@ -255,9 +259,14 @@ fn follow(mut follower: Follower, common: &Common) -> Result<(), Failure> {
 }
 
 impl Sources {
+    fn bind(&self, file: &ModelFile, common: &Common) -> Result<Model, Failure> {
+        let [constants, metadata] = [&self.constants, &self.metadata].map(Option::as_deref);
+        file.bind_guessed(constants, metadata, common)
+    }
+
     fn load_alone(&self, share: Share, common: &Common) -> Result<Vault, Failure> {
         let file = ModelFile::read(&self.model, common)?;
-        let model = file.bind(self.constants.as_deref(), common)?;
+        let model = self.bind(&file, common)?;
         set_threads(self.threads)?;
         self.load(model, Some(share))
     }
@@ -322,6 +331,7 @@ impl Arguments {
         let sources = Sources {
             data: self.data.clone(),
             constants: self.constants.clone(),
+            metadata: self.metadata.clone(),
             ledger: self.ledger.clone(),
             init: self.init.clone(),
             reading: self.reading.clone(),
@@ -422,16 +432,18 @@ impl SampleCommand<'_> {
         let (common, sources) = (self.common, &self.sources);
         let file = ModelFile::read(&sources.model, common)?;
         file.show_warnings(common);
-        let model = file.bind(sources.constants.as_deref(), common)?;
+        let model = sources.bind(&file, common)?;
         match &saved {
             Some(saved) => {
                 let constants = file.constants_path(sources.constants.as_deref());
                 let constants = constants.unwrap_or_default();
+                let metadata = sources.metadata.clone().unwrap_or_default();
                 let names = [
                     format!("the model `{}`", sources.model.display()),
                     format!("the file of constants `{}`", constants.display()),
+                    format!("the codebook `{}`", metadata.display()),
                 ];
-                saved.check_model(&model, [&names[0], &names[1]])?;
+                saved.check_model(&model, [&names[0], &names[1], &names[2]])?;
             }
             None => RunDirectory::check(&self.place, self.overwrite).map_err(|error| {
                 let advice = place_advice(&error);
@@ -476,6 +488,7 @@ impl SampleCommand<'_> {
             "model": sources.model.display().to_string(),
             "data": published_name(&sources.data),
             "constants": constants.map(|p| p.display().to_string()),
+            "metadata": sources.metadata.as_ref().map(|p| p.display().to_string()),
             "init": sources.init,
             "columns": sources.reading.columns,
             "on_bad_rows": sources.reading.on_bad_rows.name(),

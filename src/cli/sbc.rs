@@ -9,7 +9,7 @@ use self::answer::{Question, ranks_csv, table};
 use super::failure::{Failure, place_advice};
 use super::headings;
 use super::interrupt::Interrupt;
-use super::model_file::ModelFile;
+use super::model_file::{METADATA, ModelFile};
 use super::progress::{ProgressFlag, TableProgress};
 use super::run_settings::{RunSettings, SamplerFlags, in_flags};
 use super::sample::set_threads;
@@ -50,6 +50,8 @@ pub(super) struct Arguments {
     /// Take covariates from the rows of this public table, instead of from between their bounds
     #[arg(long, value_name = "FILE.csv")]
     public_sample: Option<PathBuf>,
+    #[arg(long, value_name = "FILE.yaml", help = METADATA)]
+    metadata: Option<PathBuf>,
     /// Public constants, of both models (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
@@ -98,7 +100,11 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     RunDirectory::check(&place, arguments.overwrite).map_err(|e| cannot_write(&e, true))?;
     set_threads(arguments.threads)?;
     file.show_warnings(common);
-    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let model = file.bind_guessed(
+        arguments.constants.as_deref(),
+        arguments.metadata.as_deref(),
+        common,
+    )?;
     let tables = arguments.tables_of(&model, common)?;
     let promise = match algorithm.is_private() {
         true => Some(arguments.promise(&analysis, &model, common)?),
@@ -164,7 +170,8 @@ impl Arguments {
             None => Tables::from_prior(model, rows)?,
             Some(path) => {
                 let file = ModelFile::read(path, common)?;
-                let other = file.bind(self.constants.as_deref(), common)?;
+                let other =
+                    file.bind_guessed(self.constants.as_deref(), self.metadata.as_deref(), common)?;
                 fits(&other, model, path)?;
                 Tables::from_prior(&other, rows)?
             }

@@ -16,7 +16,7 @@ use super::table_files::folder_of;
 use super::{Common, pretty, print, say_always};
 use crate::accounting::{LedgerError, Real, Relation, Session};
 use crate::analysis::{Estimate, Predictor, Promise, ScorePlan, Scores, bounds_of};
-use crate::output::{MODEL, RECORD, Run, RunLedger, check_files, write_files};
+use crate::output::{CODEBOOK, MODEL, RECORD, Run, RunLedger, check_files, write_files};
 use crate::privacy::{LoadError, Portion, Split, Vault};
 
 #[derive(Debug, clap::Args)]
@@ -117,7 +117,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         .map(|(place, run)| arguments.predictor(place, run, common))
         .collect::<Result<Vec<_>, _>>()?;
     let vaults = (predictors.iter())
-        .map(|predictor| arguments.load(predictor, portion.as_ref()))
+        .map(|predictor| arguments.load(predictor, &predictors, portion.as_ref()))
         .collect::<Result<Vec<Vault>, Failure>>()?;
     let relation = Relation::from(arguments.relation);
     let n = vaults[0].n() as u64;
@@ -149,7 +149,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let name = format!("score of {}", places_in_words(&places));
     let session = arguments.ledger.as_ref().map(Session::open).transpose()?;
     if let Some(session) = &session {
-        let quote = plan.quote(session, &name, &promise)?;
+        let quote = plan.once.quote(session, &name, &promise)?;
         if !quote.fits {
             return Err(LedgerError::Refused(Box::new(quote)).into());
         }
@@ -183,11 +183,6 @@ impl Arguments {
         {
             return Err(Failure::input(
                 "--clip-difference must be a positive number",
-            ));
-        }
-        if !self.against.is_empty() && self.reading.unit().is_some() {
-            return Err(Failure::input(
-                "runs cannot be compared by --unit, since a unit's rows that lack a value for one model may be all it has for another: score each run by itself",
             ));
         }
         let is_pipe = |path: &PathBuf| path.as_os_str() == "-";
@@ -262,18 +257,34 @@ impl Arguments {
 
     fn predictor(&self, place: &Path, run: &Run, common: &Common) -> Result<Predictor, Failure> {
         let file = ModelFile::read(&place.join(MODEL), common)?;
-        let model = file.bind(None, common)?;
+        let kept = std::fs::read_to_string(place.join(CODEBOOK)).ok();
+        let model = file.bind(None, common)?.with_kept_codebook(kept.as_deref());
+        let model =
+            model.map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))?;
         Predictor::new(model, run, self.draws as usize)
             .map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))
     }
 
-    fn load(&self, predictor: &Predictor, portion: Option<&Portion>) -> Result<Vault, Failure> {
+    /// The held-out records, as the run's model reads them. A row that lacks a value for any of the
+    /// runs is left out for all: they are compared on the same rows of a unit.
+    fn load(
+        &self,
+        predictor: &Predictor,
+        all: &[Predictor],
+        portion: Option<&Portion>,
+    ) -> Result<Vault, Failure> {
         let part = Loaded {
             share: None,
             portion,
         };
-        let columns = &predictor.model().columns;
-        Ok(predictor.vault(self.reading.load(&self.data, columns, part)?)?)
+        let mut columns = predictor.model().columns.clone();
+        for other in all.iter().flat_map(|other| &other.model().columns) {
+            match columns.iter_mut().find(|own| own.name == other.name) {
+                Some(own) => own.used |= other.used,
+                None => columns.push(other.clone()),
+            }
+        }
+        Ok(predictor.vault(self.reading.load(&self.data, &columns, part)?)?)
     }
 
     fn plan(&self, predictors: &[Predictor], promise: &Promise) -> Result<ScorePlan, Failure> {
@@ -377,7 +388,7 @@ impl Outcome<'_> {
         };
         format!(
             "The scores are ({}, {:e})-differentially private for the held-out records ({}){parts}",
-            figure(self.plan.epsilon),
+            figure(self.plan.once.epsilon),
             promise.delta.to_f64(),
             promise.relation,
         )
@@ -448,11 +459,11 @@ impl Outcome<'_> {
             "data": published_name(&self.arguments.data),
             "hold_out": self.split.map(Split::held_out),
             "split": self.split.map(Split::name),
-            "epsilon": self.plan.epsilon,
+            "epsilon": self.plan.once.epsilon,
             "delta": promise.delta.to_f64(),
             "relation": promise.relation,
             "unit": promise.unit_name(),
-            "events": [self.plan.event],
+            "events": [self.plan.once.event],
             "ledger": self.ledger,
             "records": scores.records,
             "clip": [bounds.density.lower, bounds.density.upper],

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::failure::Failure;
 use super::headings;
 use super::initial::start_of;
-use super::model_file::ModelFile;
+use super::model_file::{METADATA, ModelFile};
 use super::table_files::TableFiles;
 use super::{Common, pretty, print, public_data, say_always};
 use crate::analysis::{QUANTILES, Table, Tables, in_words, predicted};
@@ -19,8 +19,8 @@ use crate::sampler::public_rng;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Parameters come from the prior (or from --parameters, or from a run's draws), covariates lie uniform
-between their declared bounds (or come from the rows of --public-sample), and outcomes are drawn from
-the likelihood. Beside FILE the parameters are written, FILE.parameters.json, in the form that
+between their declared bounds (or are as --metadata guesses, or come from the rows of --public-sample),
+and outcomes are drawn from the likelihood. Beside FILE the parameters are written, FILE.parameters.json, in the form that
 `dpm sample --init` takes: what a run on the table should find. Standard error says what the outcomes
 are like; outcomes that nobody would expect are the sign of a prior that is too wide. No data are
 read, so it costs no privacy.
@@ -50,6 +50,8 @@ pub(super) struct Arguments {
     /// Take covariates from the rows of this public table, instead of from between their bounds
     #[arg(long, value_name = "FILE.csv")]
     public_sample: Option<PathBuf>,
+    #[arg(long, value_name = "FILE.yaml", help = METADATA)]
+    metadata: Option<PathBuf>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
@@ -81,7 +83,11 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let target = arguments.target()?;
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
-    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let model = file.bind_guessed(
+        arguments.constants.as_deref(),
+        arguments.metadata.as_deref(),
+        common,
+    )?;
     if let Target::Files(files, parameters) = &target {
         let all = [files.names.as_slice(), std::slice::from_ref(parameters)].concat();
         check_files(&files.folder, &all, arguments.overwrite).map_err(Failure::input)?;

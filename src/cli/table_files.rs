@@ -66,6 +66,11 @@ impl TableFiles {
         format!("{}.about.{ending}", self.stem)
     }
 
+    /// The name of a file of what covariates are like: FILE.codebook.json.
+    pub fn codebook(&self) -> String {
+        format!("{}.codebook.json", self.stem)
+    }
+
     /// What a table's file holds.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::initial::{points_of, start_of};
-use super::model_file::{ModelFile, model_name};
+use super::model_file::{METADATA, ModelFile, model_name};
 use super::plan::{describe, json_of};
 use super::run_settings::{RunSettings, SamplerFlags, flag};
 use super::{Common, pretty, print, public_data};
@@ -47,6 +47,8 @@ pub(super) struct Arguments {
     /// Sampler, one of the private ones that `dpm sample --help` lists
     #[arg(long, default_value = "dp-hmc", value_name = "NAME", value_hint = clap::ValueHint::Other)]
     algorithm: String,
+    #[arg(long, value_name = "FILE.yaml", help = METADATA)]
+    metadata: Option<PathBuf>,
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
@@ -104,7 +106,11 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     }
     analysis.check(algorithm)?;
     let file = ModelFile::read(&arguments.model, common)?;
-    let model = file.bind(arguments.constants.as_deref(), common)?;
+    let model = file.bind_guessed(
+        arguments.constants.as_deref(),
+        arguments.metadata.as_deref(),
+        common,
+    )?;
     let (promise, _) = settings.promise(arguments.rows, None)?;
     let request = analysis.request(&model, &promise)?;
     let free = Free::of(

@@ -44,7 +44,7 @@ impl Curvature {
     /// curvature is not a number at any place tried has no public one.
     pub fn of(density: &Density, centre: &[f64], seed: u64) -> Curvature {
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-        let simulator = Simulator::new(density);
+        let simulator = Simulator::new(density).by_bounds();
         let mut normal = || Distribution::<f64>::sample(&StandardNormal, rng);
         let places: Vec<Vec<f64>> = (0..PLACES)
             .map(|k| centre.iter().map(|c| c + k as f64 * normal()).collect())

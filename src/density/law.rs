@@ -780,7 +780,9 @@ impl<'a> Law<'a> {
     }
 
     fn public_records(&self, centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
-        Simulator::new(self.density).records(centre, RECORDS, None, rng)
+        Simulator::new(self.density)
+            .by_bounds()
+            .records(centre, RECORDS, None, rng)
     }
 
     /// The first support on which the density of an outcome integrates to 1, or else the one on

@@ -5,9 +5,11 @@
 //! values that the parameter part computes and a block of records (see [`RowProgram`]). This module
 //! only computes; it holds no rows and releases nothing.
 
+mod covariate;
 mod curvature;
 mod frame;
 mod grid;
+mod guesses;
 mod kernel;
 mod law;
 #[cfg(test)]
@@ -22,6 +24,7 @@ mod special;
 mod support;
 mod tensor;
 
+pub(crate) use covariate::made_up_values;
 pub use curvature::Curvature;
 pub(crate) use curvature::curvature_at;
 pub use frame::Frame;

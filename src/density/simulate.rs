@@ -4,8 +4,9 @@
 //! from the likelihood, one after the other: each from the terms that do not depend on a later one,
 //! given the columns drawn before. Where a term joins several outcomes that have no term of their
 //! own (a multivariate family), several rounds follow, in which each is drawn given all others
-//! (Gibbs sampling). The other columns are uniform between their declared bounds; where a bound is
-//! missing, a standard normal or exponential distribution takes its place.
+//! (Gibbs sampling). The other columns come from the guesses of a codebook, or else uniformly from
+//! between their declared bounds; where a bound is missing, a standard normal or exponential
+//! distribution takes its place.
 //!
 //! A column is drawn by inversion on a grid that is refined several times where the mass is (as
 //! VEGAS does: Lepage 1978), which works for any likelihood, whether there is a sampler for it or
@@ -14,11 +15,11 @@
 //! No code here reads private rows.
 
 use rand::{Rng, RngExt};
-use rand_distr::{Distribution, Exp1, StandardNormal};
 
+use super::covariate::covariate;
 use super::grid::{CELLS, Grid, REFINEMENTS, finite};
 use super::{BLOCK, Density, RowProgram, Scratch};
-use crate::model::{Model, PrivateOp, RecordColumn, Scalar};
+use crate::model::{Model, PrivateOp, Scalar};
 
 /// Rounds over outcomes that are joined.
 const ROUNDS: usize = 5;
@@ -35,6 +36,7 @@ pub struct Simulator<'a> {
     sources: Vec<usize>,
     steps: Vec<Step>,
     precise: bool,
+    by_bounds: bool,
 }
 
 /// Public rows from which covariates are taken.
@@ -73,7 +75,14 @@ impl<'a> Simulator<'a> {
             program,
             steps: steps(&density.model).0,
             precise: false,
+            by_bounds: false,
         }
+    }
+
+    /// Leaves guesses of covariates aside: for what must hold of all records, as bounds do.
+    pub fn by_bounds(mut self) -> Self {
+        self.by_bounds = true;
+        self
     }
 
     /// Draws outcomes from a density that is interpolated within cells, not constant: slower, and
@@ -108,7 +117,9 @@ impl<'a> Simulator<'a> {
                     .iter()
                     .map(|&row| values[row % values.len()])
                     .collect(),
-                None => (0..n).map(|_| covariate(column, rng)).collect(),
+                None => (0..n)
+                    .map(|_| covariate(column, self.by_bounds, rng))
+                    .collect(),
             });
         }
         let interface: Vec<_> = self.program.interface().collect();
@@ -260,26 +271,6 @@ pub(super) fn steps(model: &Model) -> (Vec<Step>, bool) {
         }
     }
     (steps, joined)
-}
-
-/// A value of a column of which only the declaration is known.
-fn covariate(column: &RecordColumn, rng: &mut impl Rng) -> f64 {
-    let value = match (finite(column.lower), finite(column.upper)) {
-        (Some(low), Some(high)) if column.is_int => {
-            return low
-                + (rng.random::<f64>() * (high - low + 1.0))
-                    .floor()
-                    .min(high - low);
-        }
-        (Some(low), Some(high)) => {
-            let share: f64 = rng.random();
-            return low * (1.0 - share) + high * share;
-        }
-        (Some(low), None) => low + Distribution::<f64>::sample(&Exp1, rng),
-        (None, Some(high)) => high - Distribution::<f64>::sample(&Exp1, rng),
-        (None, None) => StandardNormal.sample(rng),
-    };
-    if column.is_int { value.round() } else { value }
 }
 
 #[cfg(test)]

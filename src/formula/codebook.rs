@@ -7,20 +7,27 @@
 
 use std::collections::BTreeMap;
 
-use super::yaml::{Node, with_document, wrong};
-use crate::syntax::{Diagnostic, Span, did_you_mean};
+use std::path::Path;
 
-/// What is publicly known of a table.
-#[derive(Debug)]
+use super::guess::{Guess, KEYS};
+use super::yaml::{Node, with_document, wrong};
+use crate::syntax::{Diagnostic, did_you_mean, render};
+
+/// A codebook: what is publicly known of the columns of a table, from YAML or JSON.
+#[derive(Debug, Clone)]
 pub struct Codebook {
     columns: BTreeMap<String, Entry>,
 }
 
-/// One column. A public guess of its distribution (`mean`, `sd`, `quantiles`) would be a field here,
-/// and [`typical`] would look at it first.
-#[derive(Debug)]
+/// A file that is no codebook, or one that does not fit a model.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct CodebookError(pub(crate) String);
+
+/// One column.
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
-    kind: Kind,
+    kind: Option<Kind>,
     lower: Option<f64>,
     upper: Option<f64>,
     levels: Option<Vec<String>>,
@@ -28,6 +35,7 @@ pub(super) struct Entry {
     unit: Option<String>,
     /// Codes in the data that stand for missing values.
     missing: Vec<String>,
+    guess: Guess,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,12 +87,24 @@ pub(super) struct Lack {
 const MISSING: [&str; 5] = ["", "NA", "N/A", "NaN", "null"];
 
 impl Codebook {
+    /// Reads a file of YAML or JSON.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is no codebook.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Codebook, CodebookError> {
+        let place = path.as_ref().display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| CodebookError(format!("cannot read the codebook `{place}`: {e}")))?;
+        Codebook::read(&text).map_err(|wrong| CodebookError(render(&[wrong], &text, &place, false)))
+    }
+
     /// Reads the YAML, of which JSON is a part.
     ///
     /// # Errors
     ///
     /// What is not known, missing, or contradicts itself, at its place in the text.
-    pub fn read(text: &str) -> Result<Codebook, Diagnostic> {
+    pub(crate) fn read(text: &str) -> Result<Codebook, Diagnostic> {
         with_document(text, |document| {
             let mut columns = BTreeMap::new();
             let mut has_columns = false;
@@ -95,7 +115,7 @@ impl Codebook {
                 }
                 has_columns = true;
                 for column in field.value.fields(&[])? {
-                    let entry = Entry::read(&column.value, column.place)?;
+                    let entry = Entry::read(&column.value)?;
                     if let Some(what) = entry.contradiction() {
                         let message = format!("the column `{}`: {what}", column.key);
                         return Err(wrong(column.place, message));
@@ -114,22 +134,28 @@ impl Codebook {
         self.columns.get(column)
     }
 
+    /// The guess of a column's distribution, if the codebook has one.
+    pub(crate) fn guess(&self, column: &str) -> Option<&Guess> {
+        let guess = &self.columns.get(column)?.guess;
+        (!guess.is_empty()).then_some(guess)
+    }
+
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.columns.keys()
     }
 }
 
 impl Entry {
-    fn read(node: &Node<'_>, place: Span) -> Result<Entry, Diagnostic> {
-        let mut kind = None;
+    fn read(node: &Node<'_>) -> Result<Entry, Diagnostic> {
         let mut entry = Entry {
-            kind: Kind::Float,
+            kind: None,
             lower: None,
             upper: None,
             levels: None,
             description: None,
             unit: None,
             missing: Vec::new(),
+            guess: Guess::default(),
         };
         let known = [
             "type",
@@ -140,28 +166,26 @@ impl Entry {
             "unit",
             "missing",
         ];
+        let known = [&known[..], &KEYS].concat();
         let texts = |node: &Node<'_>| -> Result<Vec<String>, Diagnostic> {
             node.list()?.iter().map(Node::text).collect()
         };
         for field in node.fields(&known)? {
             let value = &field.value;
             match field.key.as_str() {
-                "type" => kind = Some(kind_of(value)?),
+                "type" => entry.kind = Some(kind_of(value)?),
                 "lower" => entry.lower = Some(value.number()?),
                 "upper" => entry.upper = Some(value.number()?),
                 "levels" => entry.levels = Some(texts(value)?),
                 "description" => entry.description = Some(value.text()?),
                 "unit" => entry.unit = Some(value.text()?),
+                key if KEYS.contains(&key) => entry.guess.read(key, value)?,
                 _ if value.is_list() => entry.missing = texts(value)?,
                 // `true` or `false`, for people.
                 _ => drop(value.text()?),
             }
         }
-        let Some(kind) = kind else {
-            let help = "add `type:`, which is float, int, boolean or string";
-            return Err(wrong(place, "this column has no type").help(help));
-        };
-        Ok(Entry { kind, ..entry })
+        Ok(entry)
     }
 
     fn contradiction(&self) -> Option<String> {
@@ -172,10 +196,13 @@ impl Entry {
             return Some(format!("`lower: {lower}` is not below `upper: {upper}`"));
         }
         let is_whole = |b: &f64| b.fract() == 0.0 && b.abs() <= LARGEST_INT;
-        if self.kind == Kind::Int && !bounds.iter().flatten().all(is_whole) {
+        if self.kind == Some(Kind::Int) && !bounds.iter().flatten().all(is_whole) {
             return Some(format!(
                 "the bounds of an int are whole numbers, up to {LARGEST_INT}"
             ));
+        }
+        if let Some(wrong) = self.guess.contradiction() {
+            return Some(wrong);
         }
         let levels = self.levels.as_ref()?;
         if bounds.iter().flatten().next().is_some() {
@@ -200,6 +227,14 @@ impl Entry {
 
     /// What the column holds.
     pub fn content(&self, name: &str) -> Result<Content, Lack> {
+        let Some(kind) = self.kind else {
+            return Err(Lack {
+                message: format!("the codebook has no `type` for `{name}`"),
+                help: format!(
+                    "add `type:` to `{name}` in the codebook, which is float, int, boolean or string"
+                ),
+            });
+        };
         if let Some(levels) = &self.levels {
             return Ok(Content::Levels(levels.clone()));
         }
@@ -211,7 +246,7 @@ impl Entry {
                 ),
             })
         };
-        match self.kind {
+        match kind {
             Kind::Boolean => Ok(Content::Binary),
             Kind::String => Err(Lack {
                 message: format!("the codebook has no `levels` for `{name}`"),
@@ -350,7 +385,18 @@ mod tests {
                 "{type: float, uper: 3}",
                 "28: `uper` is not known here / Some(\"did you mean `upper`?\")",
             ),
-            ("{lower: 3}", "no type"),
+            ("{lower: 3}", "no `type` for `x`"),
+            ("{mean: 3, sd: 0}", "above 0"),
+            ("{sd: 1}", "without `mean`"),
+            ("{zeros: 1.5}", "between 0 and 1"),
+            ("{zeros: 1}", "the same"),
+            ("{shares: {1: 0.7, 2: 0.4}}", "more than 1"),
+            ("{shares: {1: 0.7}, mean: 3, sd: 1}", "given twice"),
+            ("{zeros: 0.5, shares: {1: 0.7}}", "the share of 0"),
+            ("{quantiles: {0.5: 3}}", "two quantiles"),
+            ("{quantiles: {0.5: 3, 0.4: 4}}", "ascending"),
+            ("{quantiles: {5: 3, 95: 4}}", "`5` is no probability"),
+            ("{quantiles: {0.5: 3, 0.9: 3}}", "the same"),
             ("3", "14: expected names"),
         ] {
             let answer = content(entry);
@@ -361,6 +407,24 @@ mod tests {
         }
         assert!(Codebook::read("").is_err());
         assert!(Codebook::read("columns: {x: {type: boolean}, x: {type: boolean}}").is_err());
+    }
+
+    // If it failed: a run that is resumed would go on with another guess than it began with.
+    #[test]
+    fn guesses_are_read_again_as_they_were_written() {
+        for entry in [
+            "{mean: 1234.5, sd: 1.0e-7}",
+            "{zeros: 0.125, quantiles: {0: -3, 0.05: 0.1, 1: 2.0e+9}}",
+            "{shares: {no: 0.1, 'yes and more': 0.25, 3: 0}}",
+        ] {
+            let read = |text: &str| {
+                let book = Codebook::read(text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+                book.guess("x").cloned().expect("a guess")
+            };
+            let first = read(&format!("columns: {{x: {entry}}}"));
+            let written = serde_json::json!({ "columns": { "x": first.json() } });
+            assert_eq!(read(&written.to_string()), first);
+        }
     }
 
     #[test]

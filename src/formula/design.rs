@@ -1,6 +1,7 @@
 //! The columns by which a formula's coefficients are multiplied, coded as R codes them.
 
 use super::codebook::{Codebook, Content, typical};
+use super::guess::Guess;
 use super::tree::{Atom, Formula, Function, Named, Sum, Term, Variable};
 use crate::syntax::{Diagnostic, did_you_mean, is_name};
 
@@ -232,9 +233,14 @@ impl<'a> Reader<'a> {
             };
             let (lower, upper) = number.range;
             let centred = may_shift(&population) && blocks.iter().all(|block| may_shift(block));
-            (number.centre, number.scale) = match centred {
-                true => typical(lower, upper),
-                false => (0.0, lower.abs().max(upper.abs()) / 2.0),
+            let guess = match number.function {
+                None => self.book.guess(&number.column).and_then(Guess::moments),
+                Some(_) => None,
+            };
+            (number.centre, number.scale) = match (centred, guess) {
+                (true, Some(moments)) => moments,
+                (true, None) => typical(lower, upper),
+                (false, _) => (0.0, lower.abs().max(upper.abs()) / 2.0),
             };
             number.centre = rounded(number.centre);
             number.scale = rounded(number.scale);

@@ -1,6 +1,7 @@
 //! A model from a formula and a codebook: what `dpm new` writes.
 //!
-//! `parse` reads the formula into a `tree`, `codebook` what is publicly known of the columns. `design` finds the
+//! `parse` reads the formula into a `tree`, `codebook` what is publicly known of the columns, with a
+//! `guess` of how each is distributed. `design` finds the
 //! columns that the formula's coefficients multiply, coded as R codes them, and standardises them by
 //! public bounds; `outcome` checks the outcome against its `family`; `priors` has each family's
 //! priors. `program` writes the program, with coefficients on the scale of the data from `original`.
@@ -10,6 +11,7 @@ mod codebook;
 mod design;
 mod explain;
 mod family;
+mod guess;
 mod original;
 mod outcome;
 mod parse;
@@ -24,8 +26,9 @@ use design::Reader;
 use program::Program;
 use tree::{Argument, Formula, Function, Variable};
 
-pub use codebook::Codebook;
+pub use codebook::{Codebook, CodebookError};
 pub use family::{FAMILIES, Family};
+pub(crate) use guess::Guess;
 
 /// A program in the form of `dpm fmt`, without errors or warnings.
 #[derive(Debug)]

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 
 use super::Written;
 use super::codebook::{Codebook, Content};
-use super::design::{Column, Design, GroupBlock};
+use super::design::{Column, Design, GroupBlock, Number};
 use super::family::Family;
+use super::guess::Guess;
 use super::outcome::Outcome;
 use super::priors::Priors;
 use super::tree::{Argument, Formula, Function};
@@ -261,7 +262,14 @@ impl<'a> Program<'a> {
         );
         let numbers = &self.design.numbers;
         if numbers.iter().any(|n| !n.is_binary) {
-            text += "// Names with _z: standardised by the public bounds, which become about -2 and 2.\n";
+            text +=
+                "// Names with _z: standardised by the public bounds, which become about -2 and 2";
+            let guess = |n: &Number| self.book.guess(&n.column).and_then(Guess::moments);
+            let guessed = |n: &Number| n.function.is_none() && guess(n).is_some();
+            text += match numbers.iter().any(guessed) {
+                true => ",\n// or by the mean and the sd that the codebook guesses.\n",
+                false => ".\n",
+            };
         }
         if numbers
             .iter()

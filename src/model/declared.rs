@@ -68,6 +68,7 @@ pub(super) fn bind_record(tracer: &mut Tracer) -> Bound<Vec<RecordColumn>> {
                 upper,
                 levels: checked.levels.get(&id).cloned().unwrap_or_default(),
                 used: false,
+                guess: None,
             });
         }
         tracer.state.variables[id.0] = Some(Value {

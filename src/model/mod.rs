@@ -12,6 +12,7 @@ mod constants;
 mod constraint;
 mod declared;
 mod generate;
+mod guessed;
 mod interval;
 mod private;
 mod public;
@@ -23,6 +24,7 @@ mod value;
 
 pub use constants::{Constants, ConstantsError, nested, numbers};
 pub use generate::Generator;
+pub use guessed::{Guessed, GuessedLaw};
 pub use private::{Graphs, PrivateId, PrivateNode, PrivateOp, Scalar, operands};
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicOp};
 pub use sensitivity::{Derived, NeedKind, Sensitivity, in_words};
@@ -105,6 +107,8 @@ pub struct RecordColumn {
     pub levels: Vec<String>,
     /// Whether the likelihood reads it.
     pub used: bool,
+    /// A public guess of how its values are distributed, for records that are made up.
+    pub guess: Option<Guessed>,
 }
 
 impl RecordColumn {
@@ -176,6 +180,9 @@ pub struct Model {
     /// The constants as a JSON object, where there are any.
     #[doc(hidden)]
     pub constants: Option<String>,
+    /// The guesses of covariates as a codebook of JSON, where there are any.
+    #[doc(hidden)]
+    pub codebook: Option<String>,
 }
 
 /// A program that is not a model, with all its errors.
@@ -350,6 +357,7 @@ impl Model {
             name: "model".into(),
             source: String::new(),
             constants: constants.text(),
+            codebook: None,
         };
         model.mark_used_columns();
         model.outcomes = model.find_outcomes(&variates);

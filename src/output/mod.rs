@@ -24,7 +24,7 @@ pub use convert::ConvertError;
 pub use draws::Draws;
 pub use draws_csv::{DrawsTable, read_draws_csv};
 pub use generated_csv::{check_files, generated_csv, write_files};
-pub(crate) use prior::{CONSTANTS, MODEL, density_of, prior_draws, prior_ranges_of};
+pub(crate) use prior::{CODEBOOK, CONSTANTS, MODEL, density_of, prior_draws, prior_ranges_of};
 pub use privacy_report::{PrivateRun, RECORD, RunLedger, not_private_report, private_report};
 pub(crate) use report::CalibrationPage;
 pub use report::{Report, ReportFile, ReportPrior};

@@ -9,9 +9,10 @@ use crate::model::{Constants, Model};
 use crate::sampler::{draw_independent_margins, draw_prior_margins};
 use crate::syntax::{Diagnostic, parse};
 
-/// The model and its constants as a run keeps them.
+/// The model, its constants and the guesses of its covariates as a run keeps them.
 pub(crate) const MODEL: &str = "model.dpm";
 pub(crate) const CONSTANTS: &str = "model.constants.json";
+pub(crate) const CODEBOOK: &str = "model.codebook.json";
 
 const SEED: u64 = 1;
 /// The number of draws that show the shape of a prior.
@@ -30,7 +31,7 @@ pub(crate) fn prior_draws(
     names: &[String],
 ) -> Result<Vec<Vec<f64>>, String> {
     on_deep_stack(|| {
-        let density = density(source, constants)?;
+        let density = Density::new(model(source, constants)?);
         let prior = draw_prior_margins(&density, SHOWN, SEED).map_err(|e| e.to_string())?;
         let mut columns = vec![Vec::new(); density.output_names().count()];
         for theta in &prior.draws {
@@ -54,7 +55,7 @@ pub(super) fn prior_ranges(directory: &Path, names: &[String]) -> Vec<Option<Pri
     }
 }
 
-/// The model of the run in this directory, with its constants.
+/// The model of the run in this directory, with its constants and guesses.
 ///
 /// # Errors
 ///
@@ -63,9 +64,14 @@ pub(crate) fn density_of(directory: &Path) -> Result<Density, String> {
     let place = directory.join(MODEL);
     let source = std::fs::read_to_string(&place)
         .map_err(|e| format!("cannot read the run's model `{}`: {e}", place.display()))?;
-    let constants = std::fs::read_to_string(directory.join(CONSTANTS)).ok();
-    on_deep_stack(|| density(&source, constants.as_deref()))
-        .map_err(|e| format!("`{}`: {e}", directory.display()))
+    let [constants, codebook] =
+        [CONSTANTS, CODEBOOK].map(|name| std::fs::read_to_string(directory.join(name)).ok());
+    on_deep_stack(|| {
+        let model = model(&source, constants.as_deref())?;
+        let guessed = model.with_kept_codebook(codebook.as_deref());
+        Ok(Density::new(guessed.map_err(|e| e.to_string())?))
+    })
+    .map_err(|e: String| format!("`{}`: {e}", directory.display()))
 }
 
 /// The same for a model's outputs, in their order.
@@ -104,7 +110,7 @@ fn range(mut draws: Vec<f64>) -> Option<PriorRange> {
     sound.then_some(range)
 }
 
-fn density(source: &str, constants: Option<&str>) -> Result<Density, String> {
+fn model(source: &str, constants: Option<&str>) -> Result<Model, String> {
     let parsed = parse(source);
     let checked = if parsed.diagnostics.iter().any(Diagnostic::is_error) {
         None
@@ -117,7 +123,7 @@ fn density(source: &str, constants: Option<&str>) -> Result<Density, String> {
         None => Constants::none(),
     };
     let model = Model::bind(&checked, &constants).map_err(|e| e.to_string())?;
-    Ok(Density::new(model.from(source, Path::new(MODEL))))
+    Ok(model.from(source, Path::new(MODEL)))
 }
 
 /// The value for each of the names, from values by output.

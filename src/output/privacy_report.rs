@@ -110,6 +110,8 @@ pub struct PrivateRun<'a> {
     /// Iterations of all chains that were made and lost in interruptions.
     pub lost_iterations: u64,
     pub tempered: bool,
+    /// Whether a codebook's guesses of covariates shaped what was asked.
+    pub guessed: bool,
     pub clipping: Clipping,
 }
 
@@ -122,6 +124,11 @@ pub fn private_report(run: &PrivateRun) -> Value {
         "all settings of the run (config.json), among them clip bounds and noise multipliers",
         "initial values, given or drawn without looking at the data",
     ];
+    if run.guessed {
+        public.push(
+            "the codebook's guesses of how covariates are distributed (config.json, covariates)",
+        );
+    }
     let one = match run.unit {
         None => "one record".to_string(),
         Some(column) => format!("all records that share a value of the column `{column}`"),

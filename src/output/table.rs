@@ -86,6 +86,7 @@ mod tests {
             upper: None,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
             used: true,
+            guess: None,
         }
     }
 

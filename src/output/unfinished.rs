@@ -52,9 +52,11 @@ pub struct RunState {
     pub analysis: Value,
     /// Data that the program that began the run needs to resume it.
     pub command: Value,
-    /// The text of the model and of its constants.
+    /// The text of the model, of its constants, and of the guesses of its covariates.
     pub model: String,
     pub constants: Option<String>,
+    #[serde(default)]
+    pub codebook: Option<String>,
     /// The number of records, or of units, where it is public.
     pub records: Option<u64>,
     /// The schedule that was charged.
@@ -80,6 +82,7 @@ impl RunState {
             command,
             model,
             constants: None,
+            codebook: None,
             records: None,
             events: Value::Null,
             chains: 0,

@@ -41,6 +41,7 @@ pub use batch_penalty::{BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyScale};
 pub use data::{PrivateColumn, PrivateData};
 pub use expected::Expected;
 pub(crate) use expected::public_sum;
+pub(crate) use gradient::half_distance;
 pub use gradient::{GradientScale, ScaleError};
 pub use load::{
     ColumnSurvey, Form, LoadError, OnBadRows, Places, Reading, Survey, read_files, survey_files,
@@ -56,4 +57,5 @@ pub use store::Spilling;
 pub use subsampling::{InclusionRate, RateError, Subsampling};
 pub(crate) use vault::Scored;
 pub(crate) use vault::log_mean_exp;
+pub(crate) use vault::marginals;
 pub use vault::{Charge, ReleaseError, Vault};

@@ -152,7 +152,11 @@ impl Loaded {
     fn of(vault: &Vault) -> Loaded {
         let model = vault.model();
         let mut digest = Sha256::new();
-        for text in [Some(&model.source), model.constants.as_ref()] {
+        for text in [
+            Some(&model.source),
+            model.constants.as_ref(),
+            model.codebook.as_ref(),
+        ] {
             digest.update([u8::from(text.is_some())]);
             digest.update(Sha256::digest(text.map_or("", String::as_str)));
         }

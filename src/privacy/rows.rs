@@ -190,6 +190,7 @@ mod tests {
             upper,
             levels: Vec::new(),
             used: true,
+            guess: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod charge;
+pub(crate) mod marginals;
 mod score;
 mod table;
 mod units;
@@ -127,17 +128,20 @@ impl Vault {
             .map(|column| (0, column));
         let order: Vec<(usize, usize)> = of_program.chain(of_law).collect();
         let mut columns = raw.with(derived, &order);
-        let units = units.map(|units| {
-            let ends = units::keep(&units, &counts, &mut columns);
-            counts = vec![true; ends.last().copied().unwrap_or(0)];
-            ends
-        });
+        let (units, numbers) = units
+            .map(|units| {
+                let (ends, numbers) = units::keep(&units, &counts, &mut columns);
+                counts = vec![true; ends.last().copied().unwrap_or(0)];
+                (ends, numbers)
+            })
+            .unzip();
         Ok(Vault {
             density,
             table: Table {
                 columns,
                 counts,
                 units,
+                numbers,
                 found: Default::default(),
                 idle: Default::default(),
             },

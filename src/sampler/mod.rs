@@ -30,6 +30,7 @@ pub use chain::run::{
 };
 pub use contract::beginning::{Beginning, Foresight};
 pub use contract::form::Form;
+pub(crate) use contract::form::prior_curvature;
 pub use contract::initial::Initial;
 pub(crate) use contract::initial::start;
 pub use contract::metric::{Metric, MetricForm};

@@ -185,6 +185,11 @@ impl Scene {
         scene
     }
 
+    /// The gradients of the records at its own point.
+    pub fn gradients(&self) -> &[Vec<f64>] {
+        &self.gradients
+    }
+
     /// Every record's gradient at a point, `dimension` numbers each.
     pub fn gradients_at(&self, density: &Density, theta: &[f64]) -> Vec<f64> {
         density.record_gradients(theta, &self.columns, self.records)

@@ -62,10 +62,11 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
 }
 
 /// What the program alone knows: where it took things from.
-const ORIGIN: [&str; 14] = [
+const ORIGIN: [&str; 15] = [
     "model",
     "data",
     "constants",
+    "metadata",
     "init",
     "columns",
     "on_bad_rows",

@@ -541,7 +541,9 @@ fn verify_tells_copies_from_runs_that_both_went_on() {
 #[test]
 fn what_does_not_fit_a_run_is_refused() {
     let place = Place::new();
-    kill(place.start_and_wait(LONG, "m-run"));
+    let guess = "columns: {x: {mean: 0, sd: 0.5}}";
+    place.write("g.yaml", guess);
+    kill(place.start_and_wait(&format!("{LONG} --metadata g.yaml"), "m-run"));
     for flags in [
         "--epsilon 2",
         "--seed 3",
@@ -570,6 +572,9 @@ fn what_does_not_fit_a_run_is_refused() {
         &["the file of constants `m.constants.json` has changed"],
     );
     fs::remove_file(place.file("m.constants.json")).unwrap();
+    place.write("g.yaml", guess.replace("0.5", "0.4"));
+    place.fails(RESUME, 2, &["the codebook `g.yaml` has changed"]);
+    place.write("g.yaml", guess);
     place.write("d.csv", rows(299));
     place.fails(RESUME, 2, &["299 records", "and 300 when the run began"]);
     place.write("d.csv", rows(300));

@@ -27,6 +27,19 @@ fn table(rng: &mut Lcg, rows: usize) -> String {
     text
 }
 
+/// The mean of a function of x, by the midpoint rule.
+fn mean(of: &dyn Fn(f64) -> f64) -> f64 {
+    let places = (0..2000).map(|k| (f64::from(k) + 0.5) / 1000.0 - 1.0);
+    places.map(of).sum::<f64>() / 2000.0
+}
+
+/// The best log predictive density there is, and how much less that without a slope is.
+fn expected_densities() -> [f64; 2] {
+    let entropy = |p: f64| p * p.ln() + (1.0 - p) * (1.0 - p).ln();
+    let best = mean(&|x| entropy(probability(x)));
+    [best, entropy(mean(&probability)) - best]
+}
+
 impl Place {
     /// A table, and runs without privacy of the model and of one without a slope.
     fn new(rows: usize) -> Place {
@@ -59,24 +72,10 @@ fn scores_are_near_the_truth_and_tell_models_apart() {
     let json = place.json("score.json");
     assert_eq!(json["private"], false);
 
-    // Integrals over x by the midpoint rule.
-    let mean = |of: &dyn Fn(f64) -> f64| -> f64 {
-        (0..2000)
-            .map(|k| of((f64::from(k) + 0.5) / 1000.0 - 1.0))
-            .sum::<f64>()
-            / 2000.0
-    };
-    let entropy = |p: f64| p * p.ln() + (1.0 - p) * (1.0 - p).ln();
-    let share = mean(&|x| probability(x));
+    let [best, difference] = expected_densities();
     let expected = [
-        (
-            "/log_predictive_density",
-            mean(&|x| entropy(probability(x))),
-        ),
-        (
-            "/differences/0/log_predictive_density",
-            entropy(share) - mean(&|x| entropy(probability(x))),
-        ),
+        ("/log_predictive_density", best),
+        ("/differences/0/log_predictive_density", difference),
         (
             "/right_guesses",
             mean(&|x| probability(x).max(1.0 - probability(x))),
@@ -99,6 +98,25 @@ fn scores_are_near_the_truth_and_tell_models_apart() {
     let better = json["differences"][0]["log_predictive_density"]["interval_90"][1].as_f64();
     assert!(better.unwrap() < 0.0, "{json}");
     assert!((json["records"].as_f64().unwrap() - 3000.0).abs() < 200.0);
+}
+
+// Wrong here: units that are compared with other ones. Oracle: a unit has two rows, and twice the
+// difference of one. False alarms: 5 of its own sds, 1e-6. Power: compared with others, units would
+// have a far larger spread.
+#[test]
+fn runs_are_compared_by_unit() {
+    let place = Place::new(6000);
+    for model in ["model", "flat"] {
+        place.nuts(model, "--hold-out 0.5 --unit id");
+    }
+    let score = "score model-run data.csv --against flat-run --unit id --epsilon 1 --insecure-noise-seed 7 --format json";
+    let json = crate::harness::json(&place.succeeds(score).out);
+    let figure = &json["differences"][0]["log_predictive_density"];
+    let number = |name: &str| figure[name].as_f64().unwrap();
+    let sd = number("sampling_sd").hypot(number("noise_sd"));
+    let off = number("mean") - 2.0 * expected_densities()[1];
+    assert!(off.abs() < 5.0 * sd && sd < 0.06, "{off} {sd}");
+    assert!((json["records"].as_f64().unwrap() - 1500.0).abs() < 200.0);
 }
 
 // Wrong here: a record that a run learns from and is judged by, or that neither reads. A row that

@@ -139,6 +139,83 @@ model { a ~ normal(0, 1); y ~ normal(a * x + f, s); }
     }
 }
 
+// If it failed: what a user knows of a column would be ignored, or a run would hide that it used it.
+#[test]
+fn guesses_of_covariates_are_used_kept_and_told() {
+    let place = Place::new();
+    let gains = LOGISTIC.replace("real<lower=-1, upper=1> x", "real<lower=0, upper=100> x");
+    let gains = gains.replace("beta * x", "beta * x / 20");
+    place.write("m.dpm", &gains);
+    place.write(
+        "g.yaml",
+        "columns: {x: {zeros: 0.8, mean: 20, sd: 10}, y: {type: boolean}}",
+    );
+    let zeros = |table: &str| {
+        let table = place.read(table);
+        table
+            .lines()
+            .filter(|line| line.split(',').nth(1) == Some("0"))
+            .count()
+    };
+    place.succeeds("simulate m.dpm --rows 1000 --metadata g.yaml --out t.csv");
+    // Eight standard errors.
+    assert!((700..=900).contains(&zeros("t.csv")), "{}", zeros("t.csv"));
+    for command in [
+        "plan m.dpm --rows 1000 --epsilon 1 --delta 1e-6",
+        "sample m.dpm t.csv --epsilon 1 --delta 1e-6 --insecure-noise-seed 1 --chains 1 --num-samples 20",
+    ] {
+        let with = place.succeeds(&format!("{command} --metadata g.yaml"));
+        if command.starts_with("sample") {
+            assert_eq!(
+                place.json("m-run/config.json")["covariates"]["x"]["zeros"],
+                json!(0.8)
+            );
+            assert_eq!(place.json("m-run/config.json")["metadata"], json!("g.yaml"));
+            let public = place.json("m-run/privacy.json")["assumed_public"].to_string();
+            assert!(public.contains("guesses"), "{public}");
+            place.succeeds("synth m-run --rows 1000 --out s.csv");
+            assert!((700..=900).contains(&zeros("s.csv")), "{}", zeros("s.csv"));
+            let origin = &place.json("s.about.json")["columns"][1]["origin"];
+            assert_eq!(origin, &json!("guess"));
+            assert!(place.read("s.about.md").contains("from the public guess"));
+            let first = place.read("m-run/chain-1.csv");
+            place.succeeds(&format!("{command} --overwrite"));
+            assert_ne!(
+                place.read("m-run/chain-1.csv"),
+                first,
+                "the guess changes what is asked"
+            );
+            assert_eq!(place.json("m-run/config.json")["covariates"], Value::Null);
+        } else {
+            assert!(with.out.contains("foreseen"), "{}", with.out);
+        }
+    }
+    let standing = place.names();
+    let [wrong, none] = ["wrong.yaml", "none.yaml"];
+    place.write(wrong, "columns: {x: {mean: 200, sd: 10}}");
+    place.write(none, "columns: {y: {mean: 0.5}, z: {mean: 1, sd: 1}}");
+    for (metadata, words) in [
+        (wrong, "from 0 to 100"),
+        (none, "no guess"),
+        ("m.dpm", "YAML"),
+        ("nowhere.yaml", "cannot read the codebook"),
+    ] {
+        for command in [
+            "simulate m.dpm --rows 9 --out u.csv",
+            "sbc m.dpm --rows 9 --epsilon 1",
+            "sample m.dpm t.csv --epsilon 1 --out u",
+            "plan m.dpm --rows 9 --epsilon 1",
+            "tune m.dpm --simulate --rows 9 --epsilon 1 --delta 0.01",
+        ] {
+            place.refuses(&format!("{command} --metadata {metadata}"), 2, &[words]);
+        }
+    }
+    for made in [wrong, none] {
+        std::fs::remove_file(place.file(made)).expect("a file");
+    }
+    assert_eq!(place.names(), standing);
+}
+
 #[test]
 fn wrong_questions_are_refused_and_write_nothing() {
     let place = Place::new();

@@ -217,6 +217,111 @@ fn tables_are_made_from_the_run_alone_and_say_what_they_are() {
     }
 }
 
+// If it failed: a release of covariates that nobody is charged for, or that is charged and lost.
+#[test]
+fn covariates_are_released_once_and_used_again() {
+    let place = Folder::new();
+    place.write("m.dpm", LOGISTIC);
+    let row = |i: usize| {
+        format!(
+            "{},{}\n",
+            i % 3 / 2,
+            [-1.0, 0.5][usize::from(i.is_multiple_of(4))]
+        )
+    };
+    let rows = (0..4000).map(row);
+    place.write(
+        "d.csv",
+        rows.fold("y,x\n".to_owned(), |text, row| text + &row),
+    );
+    place.succeeds("ledger create l --epsilon 3 --delta 1e-6");
+    place.succeeds("sample m.dpm d.csv --epsilon 1 --delta 1e-6 --ledger l --out run");
+    let spent = || json(&place.succeeds("ledger show l --format json").out)["spent"].clone();
+    let synth = "synth run --rows 1000 --covariates d.csv --delta 1e-6";
+    let before = spent();
+    for (command, code, words) in [
+        (format!("{synth} --out t.csv"), 2, "--epsilon"),
+        (
+            "synth run --rows 9 --epsilon 1 --out t.csv".to_owned(),
+            2,
+            "--covariates",
+        ),
+        (
+            "synth run --rows 9 --unit y --out t.csv".to_owned(),
+            2,
+            "without --covariates",
+        ),
+        (
+            format!("{synth} --epsilon 1 --unit y --out t.csv"),
+            2,
+            "leave it out here",
+        ),
+        (
+            format!("{synth} --epsilon 1 --relation zero-out --out t.csv"),
+            2,
+            "--relation substitute",
+        ),
+        (
+            format!("{synth} --epsilon 0.01 --out t.csv"),
+            2,
+            "would drown",
+        ),
+        (
+            format!("{synth} --epsilon 2.95 --ledger l --out t.csv"),
+            3,
+            "short by",
+        ),
+        (
+            format!("{synth} --epsilon 1 --metadata g.yaml --out t.csv"),
+            2,
+            "--metadata",
+        ),
+    ] {
+        place.refuses(&command, code, &[words]);
+    }
+    assert_eq!(spent(), before);
+    assert!(!place.file("t.csv").exists() && !place.file("t.codebook.json").exists());
+
+    place.succeeds(&format!("{synth} --epsilon 1.5 --ledger l --out t.csv"));
+    assert_ne!(spent(), before);
+    let at_bound = |name: &str| {
+        let (_, columns) = records(&place.file(name));
+        columns[1].iter().filter(|x| *x == "-1").count() as f64 / 1000.0
+    };
+    // Of 0.75: five standard errors of the table, and the noise.
+    assert!(
+        (at_bound("t.csv") - 0.75).abs() < 0.1,
+        "{}",
+        at_bound("t.csv")
+    );
+    let about = place.json("t.about.json");
+    assert_eq!(about["columns"][1]["origin"], "private_marginal");
+    assert_eq!(about["private"], true);
+    let epsilon = about["further_epsilon"].as_f64().expect("a number");
+    assert!(epsilon > 1.49 && epsilon <= 1.5, "{epsilon}");
+    assert!(about["covariates"]["ledger"].is_object(), "{about}");
+    assert!(place.read("t.about.md").contains("t.codebook.json"));
+    place.refuses(
+        &format!("{synth} --epsilon 0.1 --out t.csv"),
+        1,
+        &["exists"],
+    );
+
+    let charged = spent();
+    place.succeeds("synth run --rows 1000 --metadata t.codebook.json --seed 8 --out u.csv");
+    assert!(
+        (at_bound("u.csv") - 0.75).abs() < 0.1,
+        "{}",
+        at_bound("u.csv")
+    );
+    assert_eq!(place.json("u.about.json")["columns"][1]["origin"], "guess");
+    assert_eq!(spent(), charged);
+    let seeded = format!("{synth} --epsilon 1 --insecure-noise-seed 3 --out s.csv");
+    assert!(place.succeeds(&seeded).err.contains("NOT PRIVATE"));
+    assert!(place.read("s.csv").contains("NOT_PRIVATE"));
+    assert_eq!(place.json("s.about.json")["private"], false);
+}
+
 #[test]
 fn what_cannot_be_made_is_said() {
     let place = Place::new();

@@ -7,7 +7,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::{Drawn, Origin, Synthesis};
+use crate::accounting::Event;
 use crate::diagnostics::{Decision, Severity};
+use crate::output::RunLedger;
 
 /// What is said of synthetic tables, as `FILE.about.json` has it.
 #[derive(Debug, Clone, Serialize)]
@@ -24,6 +26,8 @@ pub(crate) struct About {
     unit: Value,
     /// Epsilon that the tables cost beyond the run's.
     further_epsilon: f64,
+    /// The release of the covariates' distributions, if there was one.
+    covariates: Option<OfCovariates>,
     /// Of the text of the run's model, and of its constants where there are any.
     model_sha256: String,
     constants_sha256: Option<String>,
@@ -49,6 +53,23 @@ struct TableOf {
     drawn: Drawn,
 }
 
+/// What was asked of the data for covariates.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct OfCovariates {
+    pub epsilon: f64,
+    pub delta: f64,
+    pub relation: &'static str,
+    pub unit: String,
+    /// Whether the noise is the operating system's, and not made from a seed.
+    pub private: bool,
+    /// Standard deviation of the noise of the share of a cell.
+    pub noise_of_share: f64,
+    /// The file of what was released.
+    pub codebook: String,
+    pub events: [Event; 1],
+    pub ledger: Option<RunLedger>,
+}
+
 #[derive(Debug, Clone, Serialize)]
 struct ColumnOf {
     name: String,
@@ -64,6 +85,7 @@ impl About {
         files: &[String],
         drawn: Vec<Drawn>,
         public_sample: Option<String>,
+        covariates: Option<OfCovariates>,
     ) -> About {
         let (run, model) = (synthesis.run, synthesis.density.model());
         let report = run.report();
@@ -74,13 +96,14 @@ impl About {
         let columns = model.columns.iter().zip(synthesis.origins());
         let mut about = About {
             run: run.place().display().to_string(),
-            private: run.is_private(),
+            private: run.is_private() && covariates.as_ref().is_none_or(|of| of.private),
             statement: run.statement().to_owned(),
             epsilon: report["epsilon"].clone(),
             delta: report["delta"].clone(),
             relation: report["relation"].clone(),
             unit: report["unit"].clone(),
-            further_epsilon: 0.0,
+            further_epsilon: covariates.as_ref().map_or(0.0, |of| of.epsilon),
+            covariates,
             model_sha256: hash(&model.source),
             constants_sha256: model.constants.as_deref().map(hash),
             rows: synthesis.rows,
@@ -128,6 +151,19 @@ impl About {
             "checking the model: the tables agree with it by construction".to_owned(),
             "standard errors from one table as if it were data: they leave out how uncertain the draw is".to_owned(),
         ];
+        let alone = self.names(|origin| matches!(origin, Origin::Guess | Origin::PrivateMarginal));
+        if !alone.is_empty() {
+            self.not_good_for.push(format!(
+                "relations among covariates ({alone}), which were drawn independently of each other, and whatever depends on these relations, such as means of outcomes over the population"
+            ));
+        }
+        if let Some(of) = &self.covariates {
+            let columns = self.names(|origin| origin == Origin::PrivateMarginal);
+            self.good_for.push(format!(
+                "each covariate by itself ({columns}): shares of values and of ranges, whose noise of privacy has a standard deviation of {:.4}; within a range values are spread evenly",
+                of.noise_of_share
+            ));
+        }
         if !unlike.is_empty() {
             self.not_good_for.push(format!(
                 "anything about {unlike} alone: the model does not describe {}, so that the values are made up from the declared bounds and are not like the real ones; an estimate that depends on how they are distributed is not one of the data",
@@ -135,7 +171,9 @@ impl About {
             ));
         }
         self.notes = vec![
-            if self.private {
+            if self.private && self.covariates.is_some() {
+                "The run's noise of privacy is in the tables, through the draws, and that of the covariates' release. The promise of the run and that of the release cover them together, and further tables from both cost nothing."
+            } else if self.private {
                 "The run's noise of privacy is in the tables, through the draws. They are post-processing of released draws: the promise of the run covers them, and further tables from it cost nothing."
             } else {
                 "NOT PRIVATE: the run has no privacy, and neither have these tables. Further tables change nothing about that."
@@ -197,6 +235,13 @@ impl About {
             self.run,
             self.statement
         );
+        if let Some(of) = &self.covariates {
+            let _ = writeln!(
+                text,
+                "\nThe distributions of the covariates were released from the data for epsilon {:.6} at delta {:e} ({}, unit {}), in addition to the run. They are in `{}`, which `dpm synth --metadata` takes for further tables, free of charge.",
+                of.epsilon, of.delta, of.relation, of.unit, of.codebook
+            );
+        }
         if !self.problems.is_empty() {
             let _ = writeln!(text, "\n**{}**\n", self.decision.sentence());
             list(&mut text, &self.problems);
@@ -238,6 +283,12 @@ fn in_words(origin: Origin) -> &'static str {
             "posterior predictive: drawn from the model at the table's draw"
         }
         Origin::PublicSample => "from the rows of the public sample",
+        Origin::PrivateMarginal => {
+            "from the column's own distribution in the data, released with noise; independent of other covariates"
+        }
+        Origin::Guess => {
+            "from the public guess of the codebook, each column by itself: as like the real ones as the guess is"
+        }
         Origin::Uniform => "uniform between the declared bounds: not like the real ones",
         Origin::StandIn => {
             "a standard normal or exponential distribution, since a bound is missing: not like the real ones"

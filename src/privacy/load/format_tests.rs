@@ -30,6 +30,7 @@ fn column(name: &str, is_int: bool, lower: f64, upper: f64, levels: &[&str]) -> 
         upper: Some(upper),
         levels: levels.iter().map(|level| level.to_string()).collect(),
         used: true,
+        guess: None,
     }
 }
 

@@ -17,6 +17,7 @@ fn column(name: &str, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> R
         upper,
         levels: Vec::new(),
         used: true,
+        guess: None,
     }
 }
 

@@ -219,6 +219,7 @@ mod tests {
             upper: Some(levels.len() as f64),
             levels: levels.iter().map(|level| level.to_string()).collect(),
             used: true,
+            guess: None,
         })
     }
 
@@ -340,6 +341,7 @@ mod tests {
             upper: Some(upper),
             levels: Vec::new(),
             used: true,
+            guess: None,
         };
         let truth = Domain::new(&column(true, 0.0, 1.0));
         check(
@@ -387,6 +389,7 @@ mod tests {
             upper: Some(f64::INFINITY),
             levels: Vec::new(),
             used: true,
+            guess: None,
         };
         let domain = Domain::new(&column);
         check(&domain, &[("inf", "bad"), ("-inf", "bad"), ("1", "1.0")]);

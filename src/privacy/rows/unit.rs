@@ -11,6 +11,8 @@ pub(in crate::privacy) struct Units {
     pub count: usize,
     /// The end of the rows of each unit that has any.
     pub ends: Vec<usize>,
+    /// The numbers of these units among all, in the order of their keys.
+    pub numbers: Vec<usize>,
 }
 
 impl Rows {
@@ -60,6 +62,7 @@ impl Rows {
         let mut units = Units {
             count: 0,
             ends: Vec::new(),
+            numbers: Vec::new(),
         };
         let mut kept = 0;
         for unit in order.chunk_by(|&a, &b| keys[a] == keys[b]) {
@@ -68,6 +71,7 @@ impl Rows {
             if rows > 0 {
                 kept += rows;
                 units.ends.push(kept);
+                units.numbers.push(units.count - 1);
             }
         }
         order.retain(|&row| !self.missing[row]);

@@ -131,20 +131,7 @@ impl Vault {
         charge: Charge,
         rng: &mut PrivateRng,
     ) -> Result<Vec<i128>, ReleaseError> {
-        charge.take(&Mechanism {
-            factor: scale.sensitivity_factor(),
-            sensitivity: scale.sensitivity(),
-            sigma: scale.sigma_units(),
-            coordinates: coordinates as u64,
-            subsampling,
-            records: self.n as u64,
-        })?;
-        let noise: Vec<i64> = (0..coordinates)
-            .map(|_| scale.noise().sample(rng))
-            .collect();
-        #[cfg(test)]
-        let noise = crate::planted::noise(noise, scale.noise(), rng);
-        Ok(noise.into_iter().map(i128::from).collect())
+        charged_noise(self.n, coordinates, scale, subsampling, charge, rng)
     }
 
     /// The average of this many releases of a sum, each with its own noise.
@@ -155,11 +142,7 @@ impl Vault {
         noise: &[i128],
         scale: &GradientScale,
     ) -> Noisy<Vec<f64>> {
-        let average = |(s, k): (&i128, &i128)| scale.real(s * i128::from(times) + k) / times as f64;
-        let released = sum.iter().zip(noise).map(average).collect();
-        #[cfg(test)]
-        let released = crate::planted::released(released, self.n);
-        Noisy::new(released)
+        released(self.n, sum, times, noise, scale)
     }
 
     /// The quantity that the penalty test compares, from a batch: F + noise - sigma^2/2.
@@ -290,6 +273,48 @@ impl Vault {
         let sums = self.ask(&question, batch)?;
         Ok([sums[0], sums[1]])
     }
+}
+
+/// Charges a release about `n` units of so many coordinates and draws its noise, in lattice units.
+pub(super) fn charged_noise(
+    n: usize,
+    coordinates: usize,
+    scale: &GradientScale,
+    subsampling: Subsampling,
+    charge: Charge,
+    rng: &mut PrivateRng,
+) -> Result<Vec<i128>, ReleaseError> {
+    charge.take(&Mechanism {
+        factor: scale.sensitivity_factor(),
+        sensitivity: scale.sensitivity(),
+        sigma: scale.sigma_units(),
+        coordinates: coordinates as u64,
+        subsampling,
+        records: n as u64,
+    })?;
+    let noise: Vec<i64> = (0..coordinates)
+        .map(|_| scale.noise().sample(rng))
+        .collect();
+    #[cfg(test)]
+    let noise = crate::planted::noise(noise, scale.noise(), rng);
+    Ok(noise.into_iter().map(i128::from).collect())
+}
+
+/// The average of this many releases of a sum, each with its own noise.
+pub(super) fn released(
+    n: usize,
+    sum: &[i128],
+    times: u64,
+    noise: &[i128],
+    scale: &GradientScale,
+) -> Noisy<Vec<f64>> {
+    let average = |(s, k): (&i128, &i128)| scale.real(s * i128::from(times) + k) / times as f64;
+    let released = sum.iter().zip(noise).map(average).collect();
+    #[cfg(test)]
+    let released = crate::planted::released(released, n);
+    #[cfg(not(test))]
+    let _ = n;
+    Noisy::new(released)
 }
 
 #[cfg(test)]

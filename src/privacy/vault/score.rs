@@ -25,7 +25,7 @@ pub(crate) struct Scored<'a> {
 
 impl Vault {
     /// The sums over records of the vectors of `bounds`, plus noise. All vaults hold the same
-    /// records; where these are units of several rows, there is one vault.
+    /// records, or units of the same table.
     ///
     /// # Privacy
     ///
@@ -52,15 +52,22 @@ impl Vault {
 
 /// The sum in lattice units.
 fn score_sum(runs: &[Scored], bounds: &ScoreBounds, scale: &GradientScale) -> Vec<i128> {
+    let n = runs[0].vault.n;
     let densities: Vec<Vec<f64>> = (runs.iter())
         .map(|run| {
-            run.vault
-                .table
-                .log_predictive(&run.vault.density, run.draws)
+            let table = &run.vault.table;
+            let found = table.log_predictive(&run.vault.density, run.draws);
+            let Some(numbers) = &table.numbers else {
+                return found;
+            };
+            // Units without a row that counts lack a value.
+            let mut of_all = vec![f64::NAN; n];
+            for (&number, density) in numbers.iter().zip(found) {
+                of_all[number] = density;
+            }
+            of_all
         })
         .collect();
-    // Units without a row that counts come last, and lack a value.
-    let n = runs[0].vault.n;
     let density = |run: &Vec<f64>, i: usize| run.get(i).copied().unwrap_or(f64::NAN);
     let mut sum = vec![0; bounds.coordinates()];
     let mut memory = Memory::default();

@@ -29,6 +29,9 @@ pub(in crate::privacy) struct Table {
     pub counts: Vec<bool>,
     /// Where rows share units, the end of each unit's rows; all of them count.
     pub units: Option<Vec<usize>>,
+    /// The numbers of these units among all of the table, whatever a model reads of them. None in a
+    /// batch.
+    pub numbers: Option<Vec<usize>>,
     pub found: Found,
     pub idle: Idle,
 }
@@ -95,6 +98,7 @@ impl Table {
             columns: self.columns.gathered(rows.iter().copied()),
             counts: rows.iter().map(|&row| self.counts[row]).collect(),
             units,
+            numbers: None,
             found: Found::default(),
             idle: Idle::default(),
         }

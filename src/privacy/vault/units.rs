@@ -30,15 +30,22 @@ use crate::privacy::tally::{Sums, Tally};
 
 const ALL: [bool; BLOCK] = [true; BLOCK];
 
-/// Drops rows for which `counts` is false. Units that lose all their rows are still counted.
-pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut Columns) -> Vec<usize> {
+/// Drops rows for which `counts` is false. Units that lose all their rows are still counted. The ends
+/// of the others' rows, and their numbers.
+pub(super) fn keep(
+    units: &Units,
+    counts: &[bool],
+    columns: &mut Columns,
+) -> (Vec<usize>, Vec<usize>) {
     let mut ends = Vec::with_capacity(units.ends.len());
+    let mut numbers = Vec::with_capacity(units.ends.len());
     let (mut start, mut kept) = (0, 0);
-    for &end in &units.ends {
+    for (&end, &number) in units.ends.iter().zip(&units.numbers) {
         let rows = counts[start..end].iter().filter(|&&counts| counts).count();
         if rows > 0 {
             kept += rows;
             ends.push(kept);
+            numbers.push(number);
         }
         start = end;
     }
@@ -46,7 +53,7 @@ pub(super) fn keep(units: &Units, counts: &[bool], columns: &mut Columns) -> Vec
         let rows: Vec<usize> = (0..counts.len()).filter(|&row| counts[row]).collect();
         *columns = columns.gathered(rows.into_iter());
     }
-    ends
+    (ends, numbers)
 }
 
 impl Table {

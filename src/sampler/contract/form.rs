@@ -17,6 +17,9 @@ const SEED: u64 = 1;
 const RECORDS: usize = 2000;
 /// Directions with less information than this share of the largest count as unseen.
 const UNSEEN: f64 = 1e-9;
+/// The weight of records with covariates anywhere between their bounds, where guesses of these say
+/// otherwise: far above `UNSEEN`, and too small to matter where the guess tells anything.
+const UNGUESSED: f64 = 1e-5;
 /// The number of places to which a point is moved, and the distance in units of 1 + |w|.
 const PLACES: usize = 16;
 const FAR: f64 = 2.0;
@@ -153,7 +156,9 @@ impl Form {
     /// log-likelihood is a quadratic function.
     fn of_quadratic(density: &Density, middle: &[f64]) -> Form {
         let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
-        let raw = Simulator::new(density).records(middle, 1, None, rng);
+        let raw = Simulator::new(density)
+            .by_bounds()
+            .records(middle, 1, None, rng);
         let (columns, _) = density.load_columns(&raw, 1);
         let z = density.interface(middle).z;
         let q = z.len();
@@ -179,17 +184,27 @@ impl Form {
         expected: &Expected,
     ) -> Form {
         let d = frame.dimension();
-        let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
-        let raw = Simulator::new(density).records(&middle, RECORDS, None, rng);
-        let (mut columns, _) = density.load_columns(&raw, RECORDS);
-        columns.extend(density.columns_of_law(&raw));
-        let sight = density.sight(&space, frame.centre(), frame);
-        let look = Look {
-            expected: Some(expected),
-            ..Look::new(sight, Statistic::Information)
+        let told = |simulator: Simulator| {
+            let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+            let raw = simulator.records(&middle, RECORDS, None, rng);
+            let (mut columns, _) = density.load_columns(&raw, RECORDS);
+            columns.extend(density.columns_of_law(&raw));
+            let sight = density.sight(&space, frame.centre(), frame);
+            let look = Look {
+                expected: Some(expected),
+                ..Look::new(sight, Statistic::Information)
+            };
+            let sum = public_sum(density, &look, &columns, RECORDS);
+            Matrix::of_triangle(&sum, d).scaled(1.0 / RECORDS as f64)
         };
-        let sum = public_sum(density, &look, &columns, RECORDS);
-        let information = Matrix::of_triangle(&sum, d).scaled(1.0 / RECORDS as f64);
+        let mut information = told(Simulator::new(density));
+        if density.model().has_guesses() {
+            // A direction of which guessed records tell nothing is asked for all the same.
+            let anywhere = told(Simulator::new(density).by_bounds());
+            information = Matrix::new(d, d, |i, j| {
+                information[(i, j)] + UNGUESSED * anywhere[(i, j)]
+            });
+        }
         // Where the records add next to nothing to the prior's precision, that sets the units.
         let prior = if space.is_parameters() {
             prior_curvature(density, &middle)
@@ -255,7 +270,9 @@ fn away_from(theta: &[f64]) -> Vec<f64> {
 /// that must be positive, or ordered, are not free to move.
 fn is_free(density: &Density, space: &Space, middle: &[f64]) -> bool {
     let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
-    let raw = Simulator::new(density).records(middle, RECORDS, None, rng);
+    let raw = Simulator::new(density)
+        .by_bounds()
+        .records(middle, RECORDS, None, rng);
     let (columns, _) = density.load_columns(&raw, RECORDS);
     let point = density.point_of(space, middle);
     let frame = Frame::about(point.clone());
