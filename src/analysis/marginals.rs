@@ -377,7 +377,7 @@ mod tests {
                 (1, 14.0, 1.0),
                 (2, 1.7, 0.08),
                 (3, 1.1, 0.03),
-                (4, 25.0, 10.0),
+                (4, 25.0, 13.0),
             ] {
                 let values = made_up_values(&model.columns[c], 4000, 3);
                 let found = values.iter().sum::<f64>() / 4000.0;
