@@ -311,7 +311,7 @@ mod tests {
         let said = "`step_size` is 0; with `beta` leave `iterations` max or `tau_log_ratio` out";
         assert_eq!(
             in_flags(said),
-            "--step-size is 0; with `beta` leave `--iterations max` or --tau-log-ratio out"
+            "--step-size is 0; with `beta` leave --iterations max or --tau-log-ratio out"
         );
     }
 }
