@@ -1,9 +1,6 @@
 //! Sums of columns with weights, for a block of records: linear predictors, and gradients in
 //! coordinates in which each place of the interface counts.
 
-// The compiler makes vector instructions of loops over indices, and not of their iterators.
-#![expect(clippy::needless_range_loop)]
-
 use multiversion::target::selected_target;
 
 use super::BLOCK;
