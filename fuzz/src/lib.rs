@@ -177,6 +177,7 @@ pub fn csv(bytes: &[u8]) {
         return;
     };
     let column = |name: &str, is_int, lower, upper, used| RecordColumn {
+        guess: None,
         name: name.to_owned(),
         variable: name.split('.').next().unwrap_or(name).to_owned(),
         is_int,
