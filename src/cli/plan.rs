@@ -25,8 +25,8 @@ the standard deviation of the acceptance test's noise for a typical proposal, an
 gradient compared with the gradients themselves, on records simulated from the model: with
 parameters from its prior and covariates uniform between their bounds, or as --metadata guesses. These records also show
 how many would be clipped, and how far the chains of dp-langevin would travel. For dp-laplace,
-prints the number of rounds, the share of the budget for each kind of release, and a forecast of
-how wide the intervals of each parameter will be, compared with the posterior without privacy and
+prints the number of rounds, the share of the budget for each kind of release, and how wide the
+intervals of each parameter will be at least, compared with the posterior without privacy and
 with the prior. Warns of plans that cannot work.
 
 Examples:
@@ -152,13 +152,13 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     })
 }
 
-/// The forecast of the widths of intervals, for people.
+/// The least widths of intervals to expect, for people.
 fn width_lines(widths: &[Width]) -> Vec<String> {
     const SHOWN: usize = 20;
     let name = |width: &Width| width.name.len();
     let longest = widths.iter().map(name).max().unwrap_or(0).max(9);
     let mut lines = vec![
-        "forecast of the 90% intervals, about as wide or wider (`dpm sbc` measures it on whole runs), in widths of the posterior's without privacy and of the prior's:".to_owned(),
+        "the 90% intervals will be at least this wide, in widths of the posterior's without privacy and of the prior's (`dpm sbc` measures whole runs, whose intervals are often wider):".to_owned(),
         format!("  {:<longest$}  /posterior  /prior", "parameter"),
     ];
     lines.extend(widths.iter().take(SHOWN).map(|width| {

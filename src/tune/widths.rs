@@ -1,4 +1,5 @@
-//! How wide the intervals of a run will be, forecast on simulated records.
+//! How wide the intervals of a run will be at least, forecast on simulated records: the noise of all
+//! that is learnt beside the gradients is left out.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
