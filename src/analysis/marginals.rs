@@ -144,9 +144,10 @@ impl Marginals {
             let least = LEAST * shares.len() as f64;
             let shares = shares.iter().map(|share| (1.0 - least) * share + LEAST);
             let column = &self.columns[cells.column];
-            let guess = match cells.are_values {
-                true => json!({ "shares": of_values(column, &cells.marks, shares) }),
-                false => json!({ "quantiles": of_ranges(&cells.marks, shares) }),
+            let guess = if cells.are_values {
+                json!({ "shares": of_values(column, &cells.marks, shares) })
+            } else {
+                json!({ "quantiles": of_ranges(&cells.marks, shares) })
             };
             columns.insert(column.name.clone(), guess);
         }
@@ -372,12 +373,26 @@ mod tests {
             let released = plan.release(rows, "test", &promise, None, Some(1)).unwrap();
             let book = Codebook::read(&released.codebook.to_string()).unwrap();
             let model = model.clone().with_codebook(&book).unwrap();
-            // Where n is private, all of c but a few are in the first of 16 ranges.
+            // Where n is private there are 16 ranges, else 64. Those of c are taken to be uniform,
+            // but for the zeros; c is a product, with the distribution function t (1 - ln t).
+            let ranges = match promise.records {
+                None => USUAL_RANGES as f64,
+                Some(_) => RANGES[1],
+            };
+            let below = |x: f64| {
+                let t = ((x + 0.5) / 100.0).min(1.0);
+                t * (1.0 - t.ln())
+            };
+            let width = 1000.0 / ranges;
+            let mean_of_c: f64 = (0..ranges as usize)
+                .map(|k| (k as f64 * width, (k + 1) as f64 * width))
+                .map(|(a, b)| 0.5 * (a + b) * (below(b) - below(a)))
+                .sum();
             for (c, mean, off) in [
                 (1, 14.0, 1.0),
                 (2, 1.7, 0.08),
                 (3, 1.1, 0.03),
-                (4, 25.0, 13.0),
+                (4, mean_of_c, 2.0),
             ] {
                 let values = made_up_values(&model.columns[c], 4000, 3);
                 let found = values.iter().sum::<f64>() / 4000.0;

@@ -23,22 +23,19 @@ pub(crate) struct Cells {
 
 impl Cells {
     pub fn count(&self) -> usize {
-        match self.are_values {
-            true => self.marks.len(),
-            false => self.marks.len() + 1,
-        }
+        self.marks.len() + usize::from(!self.are_values)
     }
 
     /// The cell of a value, whatever it is.
     fn of(&self, x: f64) -> usize {
         let below = self.marks.partition_point(|mark| *mark <= x);
-        match self.are_values {
-            true => below.saturating_sub(1),
-            // At the first mark or below, in a range, or at the last mark or above.
-            false => match self.marks.first() {
-                Some(first) if x > *first => below,
-                _ => 0,
-            },
+        if self.are_values {
+            return below.saturating_sub(1);
+        }
+        // At the first mark or below, in a range, or at the last mark or above.
+        match self.marks.first() {
+            Some(first) if x > *first => below,
+            _ => 0,
         }
     }
 }
