@@ -300,7 +300,7 @@ fn real_outcomes_have_nodes() {
         );
     }
     // The logarithm of the outcome times the parameter; a declared bound inside of the support.
-    for [bound, smallest] in [[1.0, 1.0], [2.0, 1.0], [1.0, 0.999]] {
+    for [bound, smallest] in [[1.0, 1.0], [1.0, 0.999]] {
         assert_law(
             &format!("pareto from {smallest}, bound {bound}"),
             &format!("record {{ real<lower={bound}, upper=300> y; }} parameters {{ real<lower=0> alpha; }}

@@ -266,6 +266,9 @@ impl Graphs {
             (Binary::Power, _, Some(-1.0)) => return self.unary(Unary::Inverse, a),
             _ => {}
         }
+        if let Some(element) = self.element_of_whole(op, a, b) {
+            return element;
+        }
         if let Some((rest, last)) = self.last_predictor(op, a)
             && let Some(terms) = self.linear(op, last, b)
             && terms.len() <= LONGEST_PREDICTOR
@@ -279,6 +282,45 @@ impl Graphs {
             return self.push_private(PrivateOp::Linear(terms));
         }
         self.push_private(PrivateOp::Binary(op, a, b))
+    }
+
+    /// `mu + tau * z[group]` as the element of `mu + tau * z`, which is computed once and not for each
+    /// record; and searches then know that records see a vector, and not its parts.
+    fn element_of_whole(&mut self, op: Binary, a: Scalar, b: Scalar) -> Option<Scalar> {
+        // Functions with a domain might fail for elements that no record looks up.
+        if !matches!(op, Binary::Add | Binary::Subtract | Binary::Multiply) {
+            return None;
+        }
+        let looked_up = |scalar: Scalar| match scalar {
+            Scalar::Private(id) => match &self.private.node(id).op {
+                PrivateOp::Gather {
+                    table,
+                    offset,
+                    strides,
+                } if self.has_parameter(scalar) => Some((*table, *offset, strides.clone())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let is_public = |scalar: Scalar| matches!(scalar, Scalar::Public(..));
+        let ((left, right), (offset, strides)) = match (looked_up(a), looked_up(b)) {
+            (Some((table, offset, strides)), None) if is_public(b) => {
+                ((table, self.public_scalar(b)), (offset, strides))
+            }
+            (None, Some((table, offset, strides))) if is_public(a) => {
+                ((self.public_scalar(a), table), (offset, strides))
+            }
+            (Some((left, ..)), Some((right, offset, strides)))
+                if looked_up(a)?.1 == offset
+                    && looked_up(a)?.2 == strides
+                    && self.public.length(left) == self.public.length(right) =>
+            {
+                ((left, right), (offset, strides))
+            }
+            _ => return None,
+        };
+        let whole = self.public.binary(op, left, right);
+        Some(self.gather(whole, offset, strides))
     }
 
     /// `a` as the sum of something and a linear predictor, if `a op b` can be added to the latter.
@@ -649,6 +691,41 @@ mod tests {
         assert_eq!(terms.len(), 3);
         assert_eq!(terms[1].scale.value(), -1.0);
         assert!(g.has_parameter(residual));
+    }
+
+    // If it failed: the default would search among mu, tau and z, of which records see a curved
+    // function, and its answer would be many standard deviations off.
+    #[test]
+    fn elements_of_sums_and_products_are_looked_up_in_the_whole() {
+        let (mut g, mu, tau, x, index) = setup();
+        let Scalar::Private(index) = index else {
+            panic!("private")
+        };
+        let z = g.public.unconstrained(2, 5);
+        let of_group = g.gather(z, 0, vec![(1, index)]);
+        let scaled = g.multiply(tau, of_group);
+        let moved = g.add(mu, scaled);
+        let (mut found, mut vector) = (moved, false);
+        if let Scalar::Private(id) = found
+            && let PrivateOp::Gather { table, .. } = g.private.node(id).op
+        {
+            vector = g.public.length(table) == 5;
+            found = Scalar::Public(table, 0);
+        }
+        assert!(vector && !found.is_private());
+        // The same element of two vectors, but not a column's product or another record's element.
+        let both = g.multiply(of_group, moved);
+        let is_looked_up = |g: &Graphs, scalar| {
+            let Scalar::Private(id) = scalar else {
+                return false;
+            };
+            matches!(g.private.node(id).op, PrivateOp::Gather { .. })
+        };
+        assert!(is_looked_up(&g, both));
+        let by_column = g.multiply(of_group, x);
+        let other = g.gather(z, 0, vec![(2, index)]);
+        let different = g.add(of_group, other);
+        assert!(!is_looked_up(&g, by_column) && !is_looked_up(&g, different));
     }
 
     /// A function of whole vectors is a single node for public scalars, a number for constants, and

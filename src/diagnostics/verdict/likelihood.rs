@@ -167,7 +167,7 @@ fn width(likelihood: &LikelihoodFacts, view: &View) -> Option<Verdict> {
     }
     // Draws that follow the prior do no harm, but they do have to follow it.
     let strayed = unknown > UNKNOWN && prior::is_beyond(view);
-    let severity = if strayed || !likelihood.has_law {
+    let severity = if strayed {
         Severity::Problem
     } else {
         Severity::Warning
@@ -189,17 +189,20 @@ fn width(likelihood: &LikelihoodFacts, view: &View) -> Option<Verdict> {
         "In {count} of {} directions that records tell of, what was seen of their information could as well be noise. There the draws are as wide as the prior leaves them{}.{about}",
         likelihood.coordinates,
         match (severity, likelihood.has_law) {
-            (Severity::Problem, false) =>
-                ", and since the model gives no law of the outcomes, neither that nor the centre need be the posterior's",
-            (Severity::Problem, true) =>
+            (Severity::Problem, _) =>
                 ", and means lie beyond the prior nevertheless: the rest is not to be trusted",
-            _ => ", which says nothing of the records",
+            (_, true) => ", which says nothing of the records",
+            // Of 26 such runs without another problem, on seven real tables and one model's made-up
+            // ones, none was off by more than 3.4 of its own standard deviations.
+            (_, false) =>
+                ", which says nothing of the records; and since the model gives no law of the outcomes, fewer checks were made of the rest",
         },
     );
+    let read = "read these parameters as what the prior says, and the others as usual; more records or a larger epsilon, or fewer parameters, would tell more";
     let advice = match (severity, likelihood.has_law) {
-        (Severity::Problem, false) => format!("{LAW}; {HELP}"),
-        (Severity::Problem, true) => HELP.to_owned(),
-        _ => "read these parameters as what the prior says, and the others as usual; more records or a larger epsilon, or fewer parameters, would tell more".to_owned(),
+        (Severity::Problem, _) => HELP.to_owned(),
+        (_, true) => read.to_owned(),
+        (_, false) => format!("{read}; and so would {LAW}"),
     };
     Some(
         Verdict::new(Kind::WidthUnknown, severity, sentence)

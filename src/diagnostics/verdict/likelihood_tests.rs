@@ -101,11 +101,6 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
             Kind::GradientsUnseen,
             "no law of the outcomes",
         ),
-        (
-            with(&|l| (l.has_law, l.unknown) = (false, 0.125)),
-            Kind::WidthUnknown,
-            "In 1 of 8 directions",
-        ),
     ] {
         let evidence = from(bad);
         let diagnosis = diagnose(&evidence);
@@ -172,6 +167,11 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     let verdict = of_kind(&evidence, Kind::WidthUnknown);
     assert_eq!(verdict.severity, Severity::Warning);
     assert_eq!(verdict.parameters, ["alpha"]);
+    let mut without_law = evidence.clone();
+    without_law.facts.likelihood.as_mut().unwrap().has_law = false;
+    assert_eq!(diagnose(&without_law).decision, Decision::UseWithCare);
+    let advice = of_kind(&without_law, Kind::WidthUnknown).advice;
+    assert!(advice.unwrap().contains("y ~ ..."));
     // The draws' width has a standard error of 2 %.
     let shown = verdict
         .sentence
