@@ -7,6 +7,10 @@ use super::super::measure::Measure;
 use super::super::rdp::LARGEST_ORDER;
 use super::super::real::{Real, RealError};
 use super::entry::Opening;
+use super::part::Part;
+
+/// The unit where each record is one.
+const RECORD: &str = "record";
 
 /// The budget of one data set: its size, and the neighbours for which it holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +93,7 @@ impl Terms {
         delta: impl Into<Real>,
     ) -> Result<Terms, TermsError> {
         let budget = Budget::new(epsilon, delta)?;
-        Terms::new(budget, Relation::Substitute, "record", Accountant::Gaussian)
+        Terms::new(budget, Relation::Substitute, RECORD, Accountant::Gaussian)
     }
 
     /// The same with another order of `rdp`, for all runs.
@@ -136,6 +140,13 @@ impl Terms {
 
     pub fn accountant(&self) -> Accountant {
         self.measure.accountant()
+    }
+
+    /// A part of the data, where neighbours are divided alike: not where a record that is added or
+    /// removed changes the places of others.
+    pub(super) fn part<'a>(&self, part: Option<&'a Part>) -> Option<&'a Part> {
+        let moves = self.relation == Relation::AddRemove && self.unit == RECORD;
+        part.filter(|_| !moves)
     }
 
     /// The quantity that the budget sums.
