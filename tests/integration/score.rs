@@ -165,8 +165,7 @@ fn statistics_are_checked_against_what_a_run_predicts() {
     for model in ["model", "flat"] {
         place.nuts(model, "--hold-out 0.5");
     }
-    let flags =
-        "--epsilon 2 --insecure-noise-seed 7 --statistic 'y == 1' --statistic 'x > 0 ? y : 0'";
+    let flags = "--epsilon 2 --insecure-noise-seed 7 --statistic y==1 --statistic x>0?y:0";
     let checks = |run: &str| {
         let text = place.succeeds(&format!("score {run} data.csv {flags}")).out;
         assert!(
