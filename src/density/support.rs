@@ -52,8 +52,15 @@ pub(super) fn supports(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Su
     } else {
         atoms(model, column, terms)
     };
-    // Bounds may cut off a part of the model's density.
-    for range in [[lower, upper], [lower, None], [None, upper], [None, None]] {
+    // Bounds may cut off a part of the model's density, or lie inside of the positive numbers.
+    let zero = lower.filter(|low| *low > 0.0).map(|_| 0.0);
+    let lowest = if zero.is_some() {
+        vec![lower, zero, None]
+    } else {
+        vec![lower, None]
+    };
+    let ranges = lowest.iter().flat_map(|low| [[*low, upper], [*low, None]]);
+    for range in ranges {
         for atoms in &atoms {
             for scale in &scales {
                 let support = Support {

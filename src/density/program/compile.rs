@@ -105,7 +105,10 @@ impl RowProgram {
                     }
                 },
                 Operation::Select(c, ..) => need(*c),
-                Operation::Linear(_) => {}
+                Operation::Linear(terms) => {
+                    let by_place = terms.iter().filter(|term| term.place.is_some());
+                    by_place.filter_map(|term| term.column).for_each(&mut need);
+                }
                 Operation::Gather { strides, .. } => strides.iter().for_each(|s| need(s.1)),
             }
         }

@@ -62,8 +62,13 @@ impl Bend {
         let raw = Simulator::new(density).records(&centre, RECORDS, None, rng);
         let (mut columns, _) = density.load_columns(&raw, RECORDS);
         columns.extend(density.columns_of_law(&raw));
+        // Where columns are not centred, parameters are strongly correlated: one that moves alone
+        // would leave the region of high density.
         let information = |j: usize, x: f64| {
-            let mut point = centre.clone();
+            let by = (x - centre[j]) / covariance[(j, j)].max(f64::MIN_POSITIVE);
+            let mut point: Vec<f64> = (centre.iter().enumerate())
+                .map(|(k, c)| c + by * covariance[(k, j)])
+                .collect();
             point[j] = x;
             let along = (0..point.len()).map(|k| f64::from(u8::from(k == j)));
             let frame = Frame::new(point.clone(), along.collect());

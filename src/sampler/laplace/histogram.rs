@@ -102,6 +102,20 @@ impl Histogram {
         })
     }
 
+    /// The lengths of a sum in axes that make their mean `mean`. Where less is visible, the noise hides
+    /// longer ones: a group that few records belong to, and that has some directions to itself. If its
+    /// information were clipped as if it did not exist, the next axes would make it longer still.
+    pub fn with_mean(&self, mean: f64) -> Completed<'_> {
+        let seen = dot(&self.counts, &self.lengths());
+        let missing = ((1.0 - TOLERATED) * self.records * mean - seen).max(0.0);
+        let if_hidden = missing / (HIDDEN_SHARE * self.hidden).max(1.0);
+        Completed {
+            seen: self,
+            missing,
+            beyond: if_hidden.max(self.top()),
+        }
+    }
+
     /// Completes the histogram where the mean square is known to be `square`: the missing squares
     /// are in bins that the noise hides. Their lengths are at most those that they would have if
     /// they were as many as the noise can hide, and at most `reach`.
@@ -213,17 +227,45 @@ impl Histogram {
     /// loss by clipping (weighted by `weight`), in units of the remaining slope.
     pub fn best_clip(&self, noise: f64, weight: f64) -> f64 {
         let longest = self.top().max(self.beyond);
-        let bound = |k: i32| 1.25 * longest * (-f64::from(k) / 6.0).exp2();
         let cost = |bound: f64| {
             let efficiency = self.efficiency(bound);
             (noise * bound / efficiency).powi(2)
                 + (weight * self.lost_sum(bound) / efficiency).powi(2)
         };
-        (0..BOUNDS)
-            .map(bound)
+        bounds_below(longest)
             .min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
             .unwrap_or(self.top())
     }
+}
+
+/// A histogram and the sum of the lengths that it does not show, with their typical length.
+#[derive(Debug)]
+pub(super) struct Completed<'a> {
+    seen: &'a Histogram,
+    missing: f64,
+    beyond: f64,
+}
+
+impl Completed<'_> {
+    /// The clip bound that minimises the squares of the noise in a sum (`noise` for a bound of 1) and
+    /// of the loss by clipping (weighted by `weight`).
+    pub fn bound_of_least_error(&self, noise: f64, weight: f64) -> f64 {
+        let lengths = self.seen.lengths();
+        let lost = |bound: f64| {
+            let seen = self.seen.counts.iter().zip(&lengths);
+            let seen: f64 = seen.map(|(c, x)| c * (x - bound).max(0.0)).sum();
+            seen + self.missing * (1.0 - bound / self.beyond).max(0.0)
+        };
+        let cost = |bound: f64| (noise * bound).hypot(weight * lost(bound));
+        bounds_below(self.beyond)
+            .min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
+            .unwrap_or(self.beyond)
+    }
+}
+
+/// The bounds that are tried where lengths are up to about `longest`.
+fn bounds_below(longest: f64) -> impl Iterator<Item = f64> {
+    (0..BOUNDS).map(move |k| 1.25 * longest * (-f64::from(k) / 6.0).exp2())
 }
 
 #[cfg(test)]
@@ -305,6 +347,25 @@ mod tests {
             seen.with_mean_square(square, long).efficiency(short),
             before
         );
+    }
+
+    // If it failed: the information of a group of one in ten with directions to itself would be
+    // clipped to a fifth, the next axes would make it longer, and so on, until steps overshoot.
+    #[test]
+    fn what_the_noise_hides_is_told_by_the_mean() {
+        let [short, long] = [3, 9].map(|k| 2.0 * Bins::GRADIENT.upper_end(k) * 0.5f64.powf(0.25));
+        let mean = 0.9 * short + 0.1 * long;
+        let rare = counts(&[(3, 3600.0), (9, 80.0)]);
+        let seen = Histogram::seen(&rare, 60.0, BINS, 4000.0).unwrap();
+        let bound = seen.with_mean(mean).bound_of_least_error(50.0, 0.25);
+        assert!(
+            (1.5 * short..=long).contains(&bound),
+            "{bound} {short} {long}"
+        );
+        // Where nothing is missing, nothing is assumed, and without noise nothing is clipped.
+        let bound = seen.with_mean(short).bound_of_least_error(50.0, 0.25);
+        assert!(bound <= 1.2 * short, "{bound} {short}");
+        assert!(seen.with_mean(short).bound_of_least_error(1e-9, 0.25) >= short);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::density::{BLOCK, Density, Frame, Law, Simulator};
+use crate::density::{BLOCK, Density, Frame, Law, Node, Simulator};
+use crate::linear::length;
 use crate::sampler::contract::form::Form;
 
 /// The seed and the number of simulated records: one block of them.
@@ -25,31 +26,13 @@ impl Reach {
         if !law.is_costly() {
             return Reach::default();
         }
-        let point = frame.centre();
-        let theta = if form.space.is_parameters() {
-            point.to_vec()
-        } else {
-            // Covariates do not depend on the parameters.
-            form.middle.clone()
-        };
-        let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
-        let raw = Simulator::new(density).records(&theta, RECORDS, None, rng);
-        let columns: Vec<&[f64]> = law.columns().iter().map(|&c| &raw[c][..]).collect();
-        let sight = law.sight(&form.space, point, frame);
-        let mut scratch = law.scratch_at(&sight.z, frame.coordinates());
         let mut found = Vec::new();
-        law.scores(
-            &columns,
-            RECORDS,
-            &sight.jacobian,
-            &mut scratch,
-            |_, node| {
-                for (i, p) in node.probabilities.iter().enumerate() {
-                    let of_record = node.gradients.iter().skip(i).step_by(BLOCK);
-                    found.push([*p, of_record.map(|g| g * g).sum::<f64>()]);
-                }
-            },
-        );
+        simulated(form, density, law, frame, |node| {
+            for (i, p) in node.probabilities.iter().enumerate() {
+                let of_record = node.gradients.iter().skip(i).step_by(BLOCK);
+                found.push([*p, of_record.map(|g| g * g).sum::<f64>()]);
+            }
+        });
         Reach::from_squares(&found)
     }
 
@@ -86,9 +69,72 @@ impl Reach {
     }
 }
 
+/// The mean norm of a record's information over its mean trace, for simulated records at the frame's
+/// centre: 1 where each record tells of one direction, less where it tells of several.
+pub(super) fn norm_over_trace(form: &Form, density: &Density, law: &Law, frame: &Frame) -> f64 {
+    let m = frame.coordinates();
+    let mut information = vec![0.0; m * m * RECORDS];
+    simulated(form, density, law, frame, |node| {
+        for (i, p) in node.probabilities.iter().enumerate() {
+            let of_record: Vec<f64> = node
+                .gradients
+                .iter()
+                .skip(i)
+                .step_by(BLOCK)
+                .copied()
+                .collect();
+            let into = information[m * m * i..].chunks_exact_mut(m);
+            for (row, g) in into.zip(&of_record) {
+                for (entry, h) in row.iter_mut().zip(&of_record) {
+                    *entry += p * g * h;
+                }
+            }
+        }
+    });
+    let each = || information.chunks_exact(m * m);
+    let norms: f64 = each().map(length).sum();
+    let traces: f64 = each().flat_map(|a| a.iter().step_by(m + 1)).sum();
+    let share = norms / traces;
+    if share.is_finite() {
+        share.min(1.0)
+    } else {
+        1.0
+    }
+}
+
+/// Visits the nodes of simulated records at the frame's centre.
+fn simulated(
+    form: &Form,
+    density: &Density,
+    law: &Law,
+    frame: &Frame,
+    mut visit: impl FnMut(Node),
+) {
+    let point = frame.centre();
+    let theta = if form.space.is_parameters() {
+        point.to_vec()
+    } else {
+        // Covariates do not depend on the parameters.
+        form.middle.clone()
+    };
+    let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+    let raw = Simulator::new(density).records(&theta, RECORDS, None, rng);
+    let columns: Vec<&[f64]> = law.columns().iter().map(|&c| &raw[c][..]).collect();
+    let sight = law.sight(&form.space, point, frame);
+    let mut scratch = law.scratch_at(&sight.z, frame.coordinates());
+    law.scores(
+        &columns,
+        RECORDS,
+        &sight.jacobian,
+        &mut scratch,
+        |_, node| visit(node),
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Constants, Model};
 
     #[test]
     fn squares_are_those_of_the_lengths_in_units_of_their_root_mean_square() {
@@ -99,5 +145,35 @@ mod tests {
         assert!((reach.beyond(1.0).unwrap() - 0.9).abs() < 1e-12);
         let unknown = Reach::from_squares(&[[0.5, f64::INFINITY]]);
         assert_eq!((unknown.mean(), unknown.beyond(1.0)), (f64::INFINITY, None));
+    }
+
+    // A Bernoulli outcome tells of one direction, a normal one with unknown spread of two at right
+    // angles: in coordinates of equal information the norm is the trace over the root of two.
+    #[test]
+    fn a_record_tells_of_as_many_directions_as_its_outcome_has_parameters() {
+        for (source, theta, scale, share) in [
+            (
+                "record { int<lower=0, upper=1> y; real<lower=-1, upper=1> x; }
+                 parameters { real a; real b; } model { y ~ bernoulli_logit(a + b * x); }",
+                [0.3, -0.5],
+                [1.0, 1.0],
+                1.0,
+            ),
+            (
+                "record { real y; } parameters { real a; real<lower=0> s; }
+                 model { y ~ normal(a, s); }",
+                [0.3, 0.0],
+                [1.0, 0.5_f64.sqrt()],
+                0.5_f64.sqrt(),
+            ),
+        ] {
+            let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+            let form = Form::of(&density).unwrap();
+            let law = Law::of(&density, &form.middle, 1).unwrap();
+            let axes = vec![scale[0], 0.0, 0.0, scale[1]];
+            let frame = Frame::new(theta.to_vec(), axes);
+            let found = norm_over_trace(&form, &density, &law, &frame);
+            assert!((found - share).abs() < 0.01, "{source}: {found}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::histogram::{BEYOND, Histogram};
 use super::kalman;
 use super::lines::{self, Asked};
-use super::reach::Reach;
+use super::reach::{self, Reach};
 use super::response::Response;
 use super::shares::{GUESSED_RECORDS, Shares};
 use crate::density::{Density, Frame};
@@ -21,7 +21,7 @@ use crate::sampler::contract::plan::Plan;
 const WIDER: f64 = 4.0;
 const WIDEST: f64 = 100.0;
 /// The clip bound of records' information clips up to this share of the records, or `BALANCE` times
-/// the number that balances the noise.
+/// the number that balances the noise: what is clipped lies in several directions.
 const CLIPPED_INFORMATION: f64 = 0.002;
 const BALANCE: f64 = 4.0;
 /// From the third round on, looks at the information are averaged while steps are below this many
@@ -564,8 +564,21 @@ impl Search {
                 (2.0 * unit, 1.0)
             }
             Some(lengths) => {
-                let clipped = (BALANCE * tau * root).max(CLIPPED_INFORMATION * self.records);
-                let clip = lengths.exceeded_by(clipped);
+                let noise = tau * root;
+                // The axes of the first round are those of simulated records, whose covariates need
+                // not be like the real ones.
+                let clip = match law.filter(|_| k > 0) {
+                    Some(law) => {
+                        let mean = unit * reach::norm_over_trace(form, density, law, &frame);
+                        lengths
+                            .with_mean(mean)
+                            .bound_of_least_error(noise, BALANCE.recip())
+                    }
+                    None => {
+                        let clipped = (BALANCE * noise).max(CLIPPED_INFORMATION * self.records);
+                        lengths.exceeded_by(clipped)
+                    }
+                };
                 (clip, lengths.lost_factor(clip))
             }
         };
