@@ -186,9 +186,11 @@ impl Vault {
         self.by_place
     }
 
-    /// The part of a table that the records are, for a budget of all of it.
+    /// The part of a table that the records are, for a budget of all of it. Records that were found
+    /// by their places count as all of it: in another order they are in other parts.
     pub(crate) fn part(&self) -> Option<Part> {
-        self.portion.as_ref().map(Portion::part)
+        let by_key = self.portion.as_ref().filter(|_| !self.by_place);
+        by_key.map(Portion::part)
     }
 
     /// The model.

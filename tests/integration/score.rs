@@ -218,18 +218,23 @@ fn statistics_are_checked_against_what_a_run_predicts() {
     }
 }
 
-// Wrong here: a ledger that charges for parts of a table as for all of it; or that takes scores of the
-// same records, or runs on other divisions, for ones on records of their own.
+// Wrong here: a ledger that charges for parts of a table as for all of it, where units have keys; or
+// that takes scores of the same records, or runs on other divisions, for ones on records of their own.
+// Where records are found by their places: one that takes them to be in the same place next time.
 #[test]
 fn a_ledger_charges_the_larger_of_a_run_and_its_scores() {
-    let place = Place::new(2000);
-    place.succeeds("ledger create l.ledger --epsilon 3 --delta 1e-6");
-    let spent_after = |command: &str| {
-        place.succeeds(&format!("{command} --delta 1e-6 --ledger l.ledger --quiet"));
-        place.succeeds("ledger verify l.ledger");
-        let shown = place.succeeds("ledger show l.ledger --format json").out;
-        crate::harness::json(&shown)["spent"].as_f64().unwrap()
+    let place = Place::new(4000);
+    place.succeeds("ledger create units.ledger --epsilon 3 --delta 1e-6 --unit id");
+    place.succeeds("ledger create records.ledger --epsilon 3 --delta 1e-6");
+    let spent_in = |ledger: &str, command: &str| {
+        place.succeeds(&format!(
+            "{command} --delta 1e-6 --ledger {ledger}.ledger --quiet"
+        ));
+        place.succeeds(&format!("ledger verify {ledger}.ledger"));
+        let shown = place.succeeds(&format!("ledger show {ledger}.ledger --format json"));
+        crate::harness::json(&shown.out)["spent"].as_f64().unwrap()
     };
+    let spent_after = |command: &str| spent_in("units", &format!("{command} --unit id"));
     let sample = "sample model.dpm data.csv --num-samples 20 --chains 1 --no-report --overwrite";
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-4, "{a} {b}");
     let run = spent_after(&format!("{sample} --epsilon 1 --hold-out 0.4"));
@@ -251,11 +256,18 @@ fn a_ledger_charges_the_larger_of_a_run_and_its_scores() {
     near(others, other);
     let all = spent_after(&format!("{sample} --epsilon 0.8"));
     assert!(all > other + 0.1, "{all}");
-    let shown = place.succeeds("ledger show l.ledger").out;
+    let shown = place.succeeds("ledger show units.ledger").out;
     assert!(
         shown.contains("all but what `other` holds out, about 0.4"),
         "{shown}"
     );
+
+    let run = spent_in("records", &format!("{sample} --epsilon 1 --hold-out 0.4"));
+    near(run, 1.0);
+    let both = spent_in("records", score);
+    assert!(both > 1.2 && both < 1.8, "{both}");
+    let shown = place.succeeds("ledger show records.ledger").out;
+    assert!(!shown.contains("holds out"), "{shown}");
 }
 
 // Wrong here: a comparison that clipping has made of most records is shown as if it were not.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A part of the data of a budget: of those whose units a public rule divides into two. Runs on one
+/// A part of the data of a budget: of those whose units a public rule divides into two
+/// by their keys. Runs on one
 /// part and runs on the other reveal of any one unit what the runs on its own part do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -74,7 +74,8 @@ pub struct Request<'a> {
     pub relation: Relation,
     pub unit: &'a str,
     /// The part of the data that it reads; `None` for all of it. Of two parts of one division the
-    /// larger charge counts. Under add-remove only units of several rows have parts.
+    /// larger charge counts, where the unit is a column; records have no keys by which to divide
+    /// them, and are charged as all of the data.
     pub part: Option<&'a Part>,
 }
 
