@@ -48,6 +48,8 @@ pub enum Planted {
     CurvaturesAlike,
     /// A gradient is centred by what the model expects of the record after it.
     OthersCentre,
+    /// A record without a value is counted in the cells of what stands in its place.
+    BlankCounts,
 }
 
 /// Names the error to plant.

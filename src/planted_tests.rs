@@ -15,6 +15,7 @@ use crate::attack::continuations::continuations_keep_to_their_charges;
 use crate::attack::distinguisher::distinguish;
 use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
+use crate::attack::once;
 use crate::attack::record_play::{Kind, play};
 use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
 use crate::attack::samplers::{Audited, Spending, VARIANTS, ways};
@@ -28,7 +29,7 @@ const ATTACK: &str = "DPM_ATTACK";
 type Attack = fn() -> Result<(), Broken>;
 
 /// The attacks, quick versions of what `tests/audit` does.
-const ATTACKS: [(&str, Attack); 16] = [
+const ATTACKS: [(&str, Attack); 20] = [
     ("record-play of gradients, substitute", || {
         play(Kind::Gradient, Relation::Substitute, false, 200).map(|_| ())
     }),
@@ -48,6 +49,24 @@ const ATTACKS: [(&str, Attack); 16] = [
     }),
     ("record-play of dp-langevin", || whole_runs("dp-langevin")),
     ("record-play of dp-laplace", || whole_runs("dp-laplace")),
+    ("record-play of covariates", || {
+        for relation in Relation::ALL {
+            once::play(once::Kind::Covariates, relation, false, 100)?;
+        }
+        Ok(())
+    }),
+    ("record-play of scores", || {
+        for relation in Relation::ALL {
+            once::play(once::Kind::Score, relation, false, 100)?;
+        }
+        Ok(())
+    }),
+    ("noise of covariates", || {
+        once::noise_is_as_charged(once::Kind::Covariates, Relation::Substitute, 1_000)
+    }),
+    ("noise of scores", || {
+        once::noise_is_as_charged(once::Kind::Score, Relation::Substitute, 2_000)
+    }),
     ("noise", noise),
     ("both directions", both_directions),
     ("number of charges", || {
@@ -249,6 +268,12 @@ fn a_distance_of_1_for_the_root_of_2_and_of_that_for_2_are_found() {
             &["record-play of dp-langevin", "record-play of dp-laplace"],
         );
     }
+    is_found(Planted::AlikeAsOne, &["record-play of covariates"]);
+}
+
+#[test]
+fn blanks_that_are_counted_are_found() {
+    is_found(Planted::BlankCounts, &["record-play of covariates"]);
 }
 
 #[test]
@@ -260,7 +285,15 @@ fn second_derivatives_taken_for_alike_and_centres_of_others_are_found() {
 
 #[test]
 fn sigma_10_percent_low_is_found() {
-    is_found(Planted::LowSigma, &["noise", "black box, one gradient"]);
+    is_found(
+        Planted::LowSigma,
+        &[
+            "noise",
+            "noise of covariates",
+            "noise of scores",
+            "black box, one gradient",
+        ],
+    );
 }
 
 #[test]
@@ -301,6 +334,8 @@ fn division_by_the_batch_size_is_found() {
         &[
             "record-play of gradients, add-remove",
             "record-play of batches",
+            "record-play of covariates",
+            "record-play of scores",
         ],
     );
 }

@@ -3,6 +3,120 @@
 //!
 //! All else in the rooms is private to the crate, so that the compiler sees what nobody uses.
 
+pub mod analysis {
+    use crate::Error;
+    use crate::accounting::{Event, Real, Relation};
+    use crate::analysis::{HeldOut, Marginals, Predictor, Promise, ScorePlan, with_statistics};
+    use crate::model::{Constants, Model, RecordColumn};
+    use crate::privacy::{Bounds, Charge, PrivateRng, ReleaseError, Rows, ScoreBounds, Vault};
+
+    fn promise(epsilon: f64, relation: Relation) -> Promise {
+        Promise {
+            epsilon: Real::from(epsilon),
+            delta: Real::from(1e-6),
+            relation,
+            unit: None,
+            // So few as in the tests would be refused, and what is refused is not attacked.
+            records: None,
+            part: None,
+        }
+    }
+
+    /// The release of `dpm synth --covariates`.
+    #[derive(Debug)]
+    pub struct Covariates(Marginals);
+
+    impl Covariates {
+        /// As it is planned.
+        pub fn new(model: &Model, epsilon: f64, relation: Relation) -> Result<Covariates, Error> {
+            Marginals::new(model, &promise(epsilon, relation)).map(Covariates)
+        }
+
+        /// As rows are loaded for it.
+        pub fn columns(model: &Model) -> Vec<RecordColumn> {
+            Marginals::columns_of(model)
+        }
+
+        pub fn event(&self) -> &Event {
+            &self.0.once.event
+        }
+
+        pub fn sums(
+            &self,
+            rows: Rows,
+            charge: Charge,
+            rng: &mut PrivateRng,
+        ) -> Result<Vec<f64>, ReleaseError> {
+            self.0.sums(rows, charge, rng)
+        }
+    }
+
+    /// The release of `dpm score`.
+    pub struct Score {
+        plan: ScorePlan,
+        runs: Vec<Predictor>,
+    }
+
+    impl Score {
+        /// Of runs of one model with these draws, clipped to these bounds, with statistics of the
+        /// first; `records`: their number where it is public and none is blank.
+        pub fn new(
+            model: &Model,
+            draws: Vec<Vec<Vec<f64>>>,
+            statistics: &[String],
+            ([lower, upper], is_binary): ([f64; 2], bool),
+            records: Option<u64>,
+            (epsilon, relation): (f64, Relation),
+        ) -> Result<Score, Error> {
+            let half = 0.5 * (upper - lower);
+            let difference = Bounds {
+                lower: -half,
+                upper: half,
+            };
+            let source = with_statistics(&model.source, statistics)?;
+            let model = Model::from_source(&source, &Constants::none())?;
+            let mut runs = Vec::with_capacity(draws.len());
+            for (k, draws) in draws.into_iter().enumerate() {
+                let own = if k == 0 { statistics } else { &[] };
+                runs.push(Predictor::at(model.clone(), draws).checking(own)?);
+            }
+            let bounds = ScoreBounds {
+                density: Bounds { lower, upper },
+                differences: vec![difference; runs.len() - 1],
+                is_binary,
+                statistics: runs[0].bounds_of_statistics(),
+                records,
+            };
+            Ok(Score {
+                plan: ScorePlan::new(bounds, &promise(epsilon, relation))?,
+                runs,
+            })
+        }
+
+        /// The held-out records, for each run.
+        pub fn vaults(&self, rows: impl Fn() -> Rows) -> Result<Vec<Vault>, Error> {
+            let vault = |run: &Predictor| run.vault(rows());
+            self.runs.iter().map(vault).collect()
+        }
+
+        pub fn event(&self) -> &Event {
+            &self.plan.once.event
+        }
+
+        pub fn sums(
+            &self,
+            (vaults, rows): (&[Vault], Rows),
+            charge: Charge,
+            rng: &mut PrivateRng,
+        ) -> Result<Vec<f64>, ReleaseError> {
+            let is_checked = !self.runs[0].bounds_of_statistics().is_empty();
+            let rows = is_checked.then_some(rows);
+            let held_out = HeldOut { vaults, rows };
+            self.plan.sums(&self.runs, held_out, charge, rng)
+        }
+    }
+}
+
 pub mod check {
     pub use crate::check::{Checked, Joint, Type, check, on_deep_stack};
 }

@@ -103,6 +103,49 @@ const fn sgnht(clip: f64, eta0: f64, friction: f64) -> Entry {
     }
 }
 
+const fn amagold(
+    label: &'static str,
+    like: Entry,
+    friction: f64,
+    rate: Option<&'static str>,
+) -> Entry {
+    let Sampler::Hmc {
+        tau_l,
+        tau_g,
+        eta,
+        leapfrog,
+        b_l,
+        b_g,
+        ..
+    } = like.sampler
+    else {
+        panic!("an entry of dp-hmc")
+    };
+    Entry {
+        label,
+        sampler: Sampler::Amagold {
+            tau_l,
+            tau_g,
+            eta,
+            leapfrog,
+            b_l,
+            b_g,
+            friction,
+            rate,
+        },
+    }
+}
+
+/// DP-HMC, and DP-AMAGOLD with its settings: almost without friction, and as it comes; and on batches.
+const fn amortised(like: Entry, friction: f64) -> [Entry; 4] {
+    [
+        like,
+        amagold("no friction", like, 1e-3 * friction, None),
+        amagold("friction", like, friction, None),
+        amagold("batches", like, friction, Some("0.1")),
+    ]
+}
+
 const fn paper(name: &'static str, posterior: Posterior, entries: &'static [Entry]) -> Contest {
     Contest {
         name,
@@ -143,6 +186,29 @@ pub const ON_THE_GAUSS: [Entry; 2] = [
     penalty(0.05, 7e-4, 10.0),
 ];
 
+const AMAGOLD_BANANA: Contest = Contest {
+    quick_repeats: 5,
+    quick_epsilons: &[2.0, 4.0, 6.0],
+    ..thesis(
+        "amagold-flat-2",
+        problem::FLAT_BANANA_2,
+        &amortised(
+            hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], Trajectories::Default),
+            200.0,
+        ),
+    )
+};
+const AMAGOLD_GAUSS: Contest = Contest {
+    quick_epsilons: &[4.0, 8.0],
+    ..paper(
+        "amagold-gauss",
+        problem::PUBLISHED_GAUSS,
+        &amortised(
+            hmc([0.1, 0.25], 12, 1.5e-4, [6.0, 10.0], Trajectories::Default),
+            600.0,
+        ),
+    )
+};
 const BANANA: Contest = paper(
     "paper-banana",
     problem::PUBLISHED_BANANA,
@@ -401,6 +467,16 @@ macro_rules! experiment {
     };
 }
 
+pub const AMAGOLD_2: Experiment = experiment!(
+    AMAGOLD_BANANA,
+    "our own: DP-AMAGOLD beside DP-HMC on Räisä's flat banana in 2 dimensions",
+    ["2 hours", "5 minutes"]
+);
+pub const AMAGOLD_10: Experiment = experiment!(
+    AMAGOLD_GAUSS,
+    "our own: the same on the paper's Gaussian in 10 dimensions",
+    ["10 hours", "10 minutes"]
+);
 pub const PAPER_BANANA: Experiment = experiment!(
     BANANA,
     "the paper's figures 1 and 2, banana",

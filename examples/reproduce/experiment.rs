@@ -21,6 +21,8 @@ pub static EXPERIMENTS: &[Experiment] = &[
     automatic::AUTOMATIC,
     calibration::CALIBRATION,
     rows::ROWS,
+    contests::AMAGOLD_2,
+    contests::AMAGOLD_10,
     contests::PAPER_BANANA,
     contests::PAPER_GAUSS,
     contests::PAPER_GAUSS_STEEP,

@@ -30,6 +30,17 @@ pub enum Sampler {
         b_g: f64,
         trajectories: Trajectories,
     },
+    /// As `Hmc`, with batches of this rate, if any, whose gradients have the same noise.
+    Amagold {
+        tau_l: f64,
+        tau_g: f64,
+        eta: f64,
+        leapfrog: u64,
+        b_l: f64,
+        b_g: f64,
+        friction: f64,
+        rate: Option<&'static str>,
+    },
     Penalty {
         tau: f64,
         sd: f64,
@@ -101,6 +112,7 @@ impl Sampler {
     fn algorithm(&self) -> Result<&'static Algorithm, String> {
         let name = match self {
             Sampler::Hmc { .. } => "dp-hmc",
+            Sampler::Amagold { .. } => "dp-amagold",
             Sampler::Automatic => "dp-laplace",
             Sampler::Limit => "dp-langevin",
             Sampler::Penalty { .. } | Sampler::BatchPenalty { .. } => "dp-penalty",
@@ -125,6 +137,22 @@ impl Sampler {
             } => {
                 format!(
                     "tau_l {tau_l}, tau_g {tau_g}, eta {eta}, L {leapfrog}, b_l {b_l}, b_g {b_g}"
+                )
+            }
+            Sampler::Amagold {
+                tau_l,
+                tau_g,
+                eta,
+                leapfrog,
+                b_l,
+                b_g,
+                friction,
+                rate,
+            } => {
+                let rate = rate.map(|rate| format!(", rate {rate}"));
+                format!(
+                    "tau_l {tau_l}, tau_g {tau_g}, eta {eta}, J {leapfrog}, b_l {b_l}, b_g {b_g}, F {friction}{}",
+                    rate.unwrap_or_default()
                 )
             }
             Sampler::Penalty { tau, sd, b_l, .. } => format!("tau {tau}, sd {sd}, b_l {b_l}"),
@@ -213,6 +241,30 @@ impl Sampler {
                     .fresh_gradients(trajectories == Trajectories::Paper)
                     .fixed_steps(trajectories == Trajectories::Thesis),
             ),
+            Sampler::Amagold {
+                tau_l,
+                tau_g,
+                eta,
+                leapfrog,
+                b_l,
+                b_g,
+                friction,
+                rate,
+            } => {
+                let rate = rate.map(str::parse::<Real>).transpose()?;
+                let settings = Settings::new()
+                    .tau_gradient(of_code(tau_g) * rate.map_or(1.0, |rate| rate.to_f64()))
+                    .tau_log_ratio(of_code(tau_l))
+                    .step_size(eta)
+                    .leapfrog_steps(leapfrog)
+                    .clip_log_ratio(b_l)
+                    .clip_gradient(b_g)
+                    .friction(friction);
+                with(match rate {
+                    Some(rate) => settings.batch_rate(rate),
+                    None => settings,
+                })
+            }
             Sampler::Penalty {
                 tau,
                 sd,

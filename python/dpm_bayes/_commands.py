@@ -514,6 +514,7 @@ def score(
     delta: float | None = None,
     ledger: Ledger | StrPath | None = None,
     unit: str | None = None,
+    statistic: str | Sequence[str] = (),
     **flags: Any,
 ) -> Answer:
     """How well runs predict records that they did not learn from: `dpm score`.
@@ -532,6 +533,9 @@ def score(
         The scores are charged to it, or refused.
     unit : str
         As the run was sampled with.
+    statistic : str or list of str
+        Expressions of a record's columns, such as `"y == 0"`: posterior predictive checks of their
+        means (`statistics` of the answer).
     **flags
         Any other flag of `dpm score`, such as `clip="-8,0"`.
 
@@ -545,7 +549,8 @@ def score(
     table = source_of(data, lambda: model_of(Path(run) / "model.dpm")._used())
     del data
     others = [f"--against={Path(other)}" for other in against]
-    given = _program.arguments(dict(epsilon=epsilon, delta=delta, ledger=ledger, unit=unit, **flags))
+    settings = dict(epsilon=epsilon, delta=delta, ledger=ledger, unit=unit, statistic=statistic, **flags)
+    given = _program.arguments(settings)
     argv = [*given, *others, "--", os.fspath(run), *table.paths]
     done = _program.run(["score", "--quiet", "--color=never", "--format=json", *argv], table)
     if done.code or done.interrupted:

@@ -146,6 +146,9 @@ def test_runs_are_judged_by_records_that_were_held_out():
     # A table through a pipe is the same table.
     alone = dpm.score(fits[0], TABLE, **score)
     assert dpm.score(fits[0], rows, **score)["brier_score"] == alone["brier_score"]
+    checks = dpm.score(fits[0], rows, statistic=["switched == 1", "switched * (arsenic > 2)"], **score)["statistics"]
+    assert [check["statistic"] for check in checks] == ["switched == 1", "switched * (arsenic > 2)"]
+    assert 0.4 < checks[0]["observed"] < 0.75
     with pytest.raises(dpm.InputError, match="drown"):
         dpm.score(fits[0], TABLE, epsilon=0.001, delta=1e-6)
     with pytest.raises(dpm.InputError, match="learnt from all records"):

@@ -183,9 +183,10 @@ dpm_calibrate <- function(event = NULL, relation, epsilon, delta, ...) {
   answer("calibrate", flags = list(event = event, relation = relation, epsilon = epsilon, delta = delta, ...))
 }
 
-dpm_score <- function(run, data, epsilon, against = NULL, delta = NULL, ledger = NULL, unit = NULL, ...) {
+dpm_score <- function(run, data, epsilon, against = NULL, delta = NULL, ledger = NULL, unit = NULL,
+                      statistic = NULL, ...) {
   table <- source_of(data)
-  flags <- as_arguments(list(epsilon = epsilon, delta = delta, ledger = ledger, unit = unit, ...))
+  flags <- as_arguments(list(epsilon = epsilon, delta = delta, ledger = ledger, unit = unit, statistic = statistic, ...))
   others <- if (!is.null(against)) paste0("--against=", vapply(as_runs(against), path_of, ""))
   arguments <- c("score", "--quiet", "--color=never", "--format=json", flags, others, "--", path_of(run), table$paths)
   done <- run(arguments, table$feed)

@@ -43,9 +43,9 @@ pub use event_json::EventJsonError;
 pub use event_text::Unscaled;
 pub use gaussian::{Bounds, GaussianCurve};
 pub use ledger::{
-    Damage, EntryHash, EntryRef, Evidence, Grant, LedgerError, NotAHash, Outcome, Quote, Request,
-    Reservation, RunRecord, Session, Settlement, Statement, StoredEventError, Tally, Terms,
-    TermsError, random_id,
+    Damage, EntryHash, EntryRef, Evidence, Grant, LedgerError, NotAHash, Outcome, Part, Quote,
+    Request, Reservation, RunRecord, Session, Settlement, Statement, StoredEventError, Tally,
+    Terms, TermsError, random_id,
 };
 pub(crate) use ledger::{Slot, read_slot, slot_bytes, sync_folder, try_for_a_moment};
 pub use measure::Measure;

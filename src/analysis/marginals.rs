@@ -10,7 +10,7 @@ use crate::density::made_up_values;
 use crate::model::{Model, RecordColumn};
 use crate::output::RunLedger;
 use crate::privacy::marginals::{Cells, coordinates, length};
-use crate::privacy::{GradientScale, Rows, half_distance};
+use crate::privacy::{Charge, GradientScale, PrivateRng, ReleaseError, Rows, half_distance};
 
 /// Ints of so many values or fewer have a cell for each.
 const MOST_VALUES: f64 = 100.0;
@@ -115,18 +115,27 @@ impl Marginals {
         session: Option<&Session>,
         noise_seed: Option<u64>,
     ) -> Result<Released, Error> {
-        let scale = &self.once.scale;
         let (sums, ledger) =
             (self.once).release(name, promise, session, noise_seed, |charge, rng| {
-                let released = rows.noisy_marginals(&self.cells, scale, charge, rng)?;
-                Ok(released.into_inner())
+                self.sums(rows, charge, rng)
             })?;
         let total = self.total(&sums);
         Ok(Released {
             codebook: self.codebook(&sums, total),
-            noise_of_share: scale.sigma() / total,
+            noise_of_share: self.once.scale.sigma() / total,
             ledger,
         })
+    }
+
+    /// The noisy counts.
+    pub fn sums(
+        &self,
+        rows: Rows,
+        charge: Charge,
+        rng: &mut PrivateRng,
+    ) -> Result<Vec<f64>, ReleaseError> {
+        let released = rows.noisy_marginals(&self.cells, &self.once.scale, charge, rng)?;
+        Ok(released.into_inner())
     }
 
     /// The number of records, which each column's cells add up to but for the noise.
@@ -271,6 +280,7 @@ mod tests {
             relation,
             unit: None,
             records: relation.n_is_public().then_some(n),
+            part: None,
         }
     }
 

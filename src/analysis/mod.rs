@@ -44,7 +44,9 @@ pub use request::{Analysis, Progress};
 pub(crate) use run::{Charge, Job, Ran, Watch, run};
 pub(crate) use saved::SavedRun;
 pub(crate) use sbc::{Calibrated, Sbc};
-pub(crate) use score::{Estimate, Predictor, ScorePlan, Scores, bounds_of};
+pub(crate) use score::{
+    Check, Estimate, HeldOut, Predictor, ScorePlan, Scores, bounds_of, with_statistics,
+};
 pub(crate) use synthetic::{About, OfCovariates, Synthesis};
 pub use tables::{Table, Tables};
 pub(crate) use without_privacy::OpenJob;

@@ -67,6 +67,7 @@ impl Once {
             events: std::slice::from_ref(&self.event),
             relation: promise.relation,
             unit: promise.unit_name(),
+            part: promise.part.as_ref(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::clip::Clips;
 use super::error::Error;
 use super::foreseen::{self, Foreseen};
 use super::lengths::{AskedLengths, Lengths};
-use crate::accounting::{LedgerError, Real, Relation, Request, Session, Terms};
+use crate::accounting::{LedgerError, Part, Real, Relation, Request, Session, Terms};
 use crate::model::Model;
 use crate::output::RECORD;
 use crate::privacy::{LoadError, Vault};
@@ -20,6 +20,8 @@ pub(crate) struct Promise {
     pub unit: Option<String>,
     /// The number of records, or of units, where it is public.
     pub records: Option<u64>,
+    /// The part of the table that they are; all of it where there is none.
+    pub part: Option<Part>,
 }
 
 impl Promise {
@@ -28,7 +30,7 @@ impl Promise {
     /// # Errors
     ///
     /// The budget is for another unit; there are no records, and that is public; they are no part
-    /// that [`check_division`](Promise::check_division) accepts.
+    /// that can be [promised](Promise::about) anything.
     pub fn on(session: &Session, vault: &Vault, epsilon: Real) -> Result<Promise, Error> {
         let terms = session.terms()?;
         let records = match (terms.relation().n_is_public(), vault.n()) {
@@ -40,23 +42,25 @@ impl Promise {
             unit: unit_of(vault, &terms)?,
             ..Promise::under(&terms, epsilon, records)
         };
-        promise.check_division(vault)?;
-        Ok(promise)
+        promise.about(vault)
     }
 
-    /// Checks that the promise can be made of these records.
+    /// The same of these records, which may be a part of a table.
     ///
     /// # Errors
     ///
     /// They are a part of a table whose division neighbours do not share: docs/proofs.md,
     /// section 18.
-    pub fn check_division(&self, vault: &Vault) -> Result<(), Error> {
+    pub fn about(self, vault: &Vault) -> Result<Promise, Error> {
         if self.relation == Relation::AddRemove && vault.is_divided_by_place() {
             return Err(Error::Settings(
                 "under add-remove the place of a record depends on others, so records cannot be held out by it: give `unit`, or take `relation` substitute".into(),
             ));
         }
-        Ok(())
+        Ok(Promise {
+            part: vault.part(),
+            ..self
+        })
     }
 
     /// The same for so many records, or units, of any data that the terms are for.
@@ -67,6 +71,7 @@ impl Promise {
             relation: terms.relation(),
             unit: (terms.unit() != RECORD).then(|| terms.unit().to_owned()),
             records: records.filter(|_| terms.relation().n_is_public()),
+            part: None,
         }
     }
 
@@ -82,6 +87,7 @@ impl Promise {
             events: &plan.events,
             relation: self.relation,
             unit: self.unit_name(),
+            part: self.part.as_ref(),
         }
     }
 

@@ -54,6 +54,7 @@ impl<'a> OpenJob<'a> {
             relation,
             unit: unit.map(str::to_owned),
             records: Some(vault.n() as u64),
+            part: None,
         };
         let (request, _) = design.request(model, &promise)?;
         let settings = match algorithm.kind {

@@ -407,13 +407,26 @@ fn describe(statement: &Statement, history: &[RunRecord]) -> Result<String, Fail
         }
         for run in &history[history.len().saturating_sub(SHOWN)..] {
             let outcome = run.outcome.map_or("under way, or cut short", Outcome::name);
+            let part = run.part.as_ref().map(|part| {
+                let which = if part.is_held_out {
+                    "what"
+                } else {
+                    "all but what"
+                };
+                format!(
+                    " (on {which} `{}` holds out, about {})",
+                    part.split.escape_debug(),
+                    part.held_out
+                )
+            });
             writeln!(
                 text,
-                "entry {:>6}  {}  {}  {}",
+                "entry {:>6}  {}  {}  {}{}",
                 run.entry,
                 run.date.escape_debug(),
                 outcome,
-                run.run.escape_debug()
+                run.run.escape_debug(),
+                part.unwrap_or_default()
             )?;
         }
         Ok::<(), std::fmt::Error>(())

@@ -45,8 +45,13 @@ pub(super) struct Examined {
 impl Examined {
     pub fn read(path: &Path) -> Result<Examined, Failure> {
         let (source, _) = source_of(path).map_err(Failure::input)?;
+        Ok(Examined::of(path, source))
+    }
+
+    /// The program of a file, as it is given here.
+    pub fn of(path: &Path, source: String) -> Examined {
         let examined = examine(&source);
-        Ok(Examined {
+        Examined {
             path: path.to_path_buf(),
             source: match examined.is_foreign {
                 true => String::new(),
@@ -54,7 +59,7 @@ impl Examined {
             },
             diagnostics: examined.diagnostics,
             checked: examined.checked,
-        })
+        }
     }
 
     pub fn is_right(&self) -> bool {

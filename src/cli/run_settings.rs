@@ -298,6 +298,7 @@ pub(super) fn promise(
         relation,
         unit: unit.map(str::to_owned),
         records,
+        part: None,
     };
     Ok((promise, is_default))
 }

@@ -514,7 +514,7 @@ impl SampleCommand<'_> {
         let unit = sources.reading.unit();
         let asked = (analysis.epsilon(), sources.delta.map(Real::of_parts));
         let (promise, default_delta) = promise(asked, sources.relation, unit, vault.n() as u64)?;
-        promise.check_division(vault)?;
+        let promise = promise.about(vault)?;
         let prepared = analysis.prepare(vault.density().model(), promise)?;
         let (plan, lengths) = (&prepared.plan, prepared.lengths);
         if let Some(saved) = &saved {

@@ -8,16 +8,19 @@ use serde_json::{Value, json};
 use super::data_file::{DATA, DataSettings, Loaded, published_name};
 use super::failure::Failure;
 use super::ledger;
-use super::model_file::ModelFile;
+use super::model_file::{Examined, ModelFile};
 use super::plan::figure;
 use super::public_data::sample_of;
 use super::run_settings::{RelationChoice, in_flags, promise};
 use super::table_files::folder_of;
 use super::{Common, pretty, print, say_always};
 use crate::accounting::{LedgerError, Real, Relation, Session};
-use crate::analysis::{Estimate, Predictor, Promise, ScorePlan, Scores, bounds_of};
+use crate::analysis::{
+    Check, Error, Estimate, HeldOut, Predictor, Promise, ScorePlan, Scores, bounds_of,
+    with_statistics,
+};
 use crate::output::{CODEBOOK, MODEL, RECORD, Run, RunLedger, check_files, write_files};
-use crate::privacy::{LoadError, Portion, Split, Vault};
+use crate::privacy::{LoadError, Portion, Rows, Split};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -57,6 +60,9 @@ pub(super) struct Arguments {
     /// DATA are other records than those that the runs learnt from, and all are used: nobody checks that
     #[arg(long)]
     other_data: bool,
+    /// Check a statistic of each record, such as 'y == 0', against what the first run predicts of it; may be given several times
+    #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
+    statistic: Vec<String>,
     /// Clip log predictive densities to these bounds, in nats, in place of those of records made up at the draws
     #[arg(long, value_name = "LOW,HIGH", value_parser = interval, allow_hyphen_values = true)]
     clip: Option<[f64; 2]>,
@@ -113,12 +119,18 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         .collect::<Result<Vec<Run>, Failure>>()?;
     let portion = arguments.portion(&runs)?;
     arguments.same_terms(&runs)?;
-    let predictors = (places.iter().zip(&runs))
-        .map(|(place, run)| arguments.predictor(place, run, common))
+    let predictors = (places.iter().zip(&runs).enumerate())
+        .map(|(k, (place, run))| arguments.predictor(place, run, k == 0, common))
         .collect::<Result<Vec<_>, _>>()?;
-    let vaults = (predictors.iter())
-        .map(|predictor| arguments.load(predictor, &predictors, portion.as_ref()))
-        .collect::<Result<Vec<Vault>, Failure>>()?;
+    let (mut vaults, mut rows) = (Vec::with_capacity(predictors.len()), None);
+    for predictor in &predictors {
+        let loaded = arguments.load(predictor, &predictors, portion.as_ref())?;
+        // Of the first run, as its statistics read them.
+        if vaults.is_empty() && !arguments.statistic.is_empty() {
+            rows = Some(loaded.copied().map_err(Failure::input)?);
+        }
+        vaults.push(predictor.vault(loaded)?);
+    }
     let relation = Relation::from(arguments.relation);
     let n = vaults[0].n() as u64;
     if n == 0 && relation.n_is_public() {
@@ -131,6 +143,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     }
     let asked = (arguments.epsilon, arguments.delta);
     let (promise, default_delta) = promise(asked, relation, arguments.reading.unit(), n)?;
+    let promise = promise.about(&vaults[0])?;
     let plan = arguments.plan(&predictors, &promise)?;
     if default_delta {
         common.say(format!(
@@ -156,7 +169,11 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         common.say(ledger::line(&quote));
     }
     let (scores, ledger) = plan.release(
-        (&predictors, &vaults),
+        &predictors,
+        HeldOut {
+            vaults: &vaults,
+            rows,
+        },
         &name,
         &promise,
         session.as_ref(),
@@ -255,24 +272,37 @@ impl Arguments {
         Ok(())
     }
 
-    fn predictor(&self, place: &Path, run: &Run, common: &Common) -> Result<Predictor, Failure> {
-        let file = ModelFile::read(&place.join(MODEL), common)?;
+    fn predictor(
+        &self,
+        place: &Path,
+        run: &Run,
+        is_first: bool,
+        common: &Common,
+    ) -> Result<Predictor, Failure> {
+        let statistics: &[String] = if is_first { &self.statistic } else { &[] };
+        let mut file = ModelFile::read(&place.join(MODEL), common)?;
+        if !statistics.is_empty() {
+            let source = with_statistics(&file.source, statistics).map_err(in_words)?;
+            file = Examined::of(&file.path, source).model_file(common)?;
+        }
         let kept = std::fs::read_to_string(place.join(CODEBOOK)).ok();
         let model = file.bind(None, common)?.with_kept_codebook(kept.as_deref());
         let model =
             model.map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))?;
         Predictor::new(model, run, self.draws as usize)
-            .map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))
+            .map_err(|error| Failure::input(format!("`{}`: {error}", place.display())))?
+            .checking(statistics)
+            .map_err(in_words)
     }
 
-    /// The held-out records, as the run's model reads them. A row that lacks a value for any of the
-    /// runs is left out for all: they are compared on the same rows of a unit.
+    /// The held-out records with the columns of a run's model. A row that lacks a value for any of
+    /// the runs is left out for all: they are compared on the same rows of a unit.
     fn load(
         &self,
         predictor: &Predictor,
         all: &[Predictor],
         portion: Option<&Portion>,
-    ) -> Result<Vault, Failure> {
+    ) -> Result<Rows, Failure> {
         let part = Loaded {
             share: None,
             portion,
@@ -284,7 +314,7 @@ impl Arguments {
                 None => columns.push(other.clone()),
             }
         }
-        Ok(predictor.vault(self.reading.load(&self.data, &columns, part)?)?)
+        self.reading.load(&self.data, &columns, part)
     }
 
     fn plan(&self, predictors: &[Predictor], promise: &Promise) -> Result<ScorePlan, Failure> {
@@ -305,9 +335,13 @@ impl Arguments {
                 (bounds.lower, bounds.upper) = (-most, most);
             }
         }
-        ScorePlan::new(bounds, promise)
-            .map_err(|error| Failure::input(in_flags(&error.to_string())))
+        ScorePlan::new(bounds, promise).map_err(in_words)
     }
+}
+
+/// An error, with its settings as flags.
+fn in_words(error: Error) -> Failure {
+    Failure::input(in_flags(&error.to_string()))
 }
 
 /// A file's folder and name.
@@ -417,8 +451,28 @@ impl Outcome<'_> {
             None => "record",
             Some(_) => "unit",
         };
+        let checks = self.arguments.statistic.iter().zip(&scores.checks);
+        let checks: String = checks
+            .map(|(statistic, check)| {
+                let Check { observed, predicted, predictive_sd, noise_sd, p_value, .. } = check;
+                format!("{statistic:<32}{observed:>9.4}{predicted:>11.4}{predictive_sd:>9.4}{noise_sd:>9.4}{p_value:>8.3}\n")
+            })
+            .collect();
+        let checks = if checks.is_empty() {
+            checks
+        } else {
+            format!(
+                "\n{:<32}{:>9}{:>11}{:>9}{:>9}{:>8}\n{checks}",
+                format!("mean of a {unit}'s"),
+                "observed",
+                "predicted",
+                "sd",
+                "noise",
+                "p"
+            )
+        };
         format!(
-            "per held-out {unit:<19}{:>9}{:>11}{:>9}   90% interval\n{text}about {:.0} {unit}s; clipped from below {:.1}%, from above {:.1}%\n",
+            "per held-out {unit:<19}{:>9}{:>11}{:>9}   90% interval\n{text}about {:.0} {unit}s; clipped from below {:.1}%, from above {:.1}%\n{checks}",
             "mean",
             "sampling",
             "noise",
@@ -448,6 +502,21 @@ impl Outcome<'_> {
                     "clip": [bounds.lower, bounds.upper],
                 })
             });
+        let checks = self.arguments.statistic.iter().zip(&scores.checks);
+        let checks = checks
+            .zip(&bounds.statistics)
+            .map(|((statistic, check), bounds)| {
+                json!({
+                    "statistic": statistic,
+                    "bounds": [bounds.lower, bounds.upper],
+                    "observed": check.observed,
+                    "predicted": check.predicted,
+                    "predictive_sd": check.predictive_sd,
+                    "noise_sd": check.noise_sd,
+                    "interval_90": check.interval,
+                    "p_value": check.p_value,
+                })
+            });
         let [guesses, brier] = match &scores.guesses {
             Some(both) => both.each_ref().map(estimate),
             None => [Value::Null, Value::Null],
@@ -472,6 +541,7 @@ impl Outcome<'_> {
             "differences": compared.collect::<Vec<_>>(),
             "right_guesses": guesses,
             "brier_score": brier,
+            "statistics": checks.collect::<Vec<_>>(),
         })
     }
 }

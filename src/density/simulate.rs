@@ -12,7 +12,9 @@
 //! VEGAS does: Lepage 1978), which works for any likelihood, whether there is a sampler for it or
 //! not. The only assumption is that the density has, roughly, one peak.
 //!
-//! No code here reads private rows.
+//! Records that are made up here are public. What is redrawn for private ones
+//! ([`Simulator::redraw`]) is read by the vault alone, and follows for each from its own numbers
+//! and generator: that others need finer grids changes none that is done.
 
 use rand::{Rng, RngExt};
 
@@ -30,7 +32,7 @@ const AT_A_TIME: usize = 1000;
 pub struct Simulator<'a> {
     density: &'a Density,
     /// A program from raw columns to the terms of a record's log-likelihood, followed by its
-    /// outcomes' variates.
+    /// outcomes' variates and by other numbers.
     program: RowProgram,
     /// Declared columns, in the order in which the program reads them.
     sources: Vec<usize>,
@@ -58,9 +60,15 @@ pub(super) struct Step {
 
 impl<'a> Simulator<'a> {
     pub fn new(density: &'a Density) -> Self {
+        Simulator::with(density, &[])
+    }
+
+    /// One that computes these numbers of a record too.
+    pub fn with(density: &'a Density, others: &[Scalar]) -> Self {
         let model = &density.model;
         let mut roots = model.likelihood_terms().to_vec();
         roots.extend(model.outcomes.iter().map(|o| o.variate));
+        roots.extend(others);
         let graph = &model.graphs.private;
         let column = |id| match graph.node(id).op {
             PrivateOp::Column(c) => Some(c as usize),
@@ -122,13 +130,34 @@ impl<'a> Simulator<'a> {
                     .collect(),
             });
         }
-        let interface: Vec<_> = self.program.interface().collect();
-        let z = self.density.values(theta, &interface).concat();
-        let mut scratch = self.program.scratch(&z, 0);
-        for step in &self.steps {
-            self.draw(step, &mut raw, &mut scratch, rng);
-        }
+        self.redraw(&self.interface(theta), &mut raw, std::slice::from_mut(rng));
         raw
+    }
+
+    /// The numbers through which records see the parameters.
+    pub fn interface(&self, theta: &[f64]) -> Vec<f64> {
+        let interface: Vec<_> = self.program.interface().collect();
+        self.density.values(theta, &interface).concat()
+    }
+
+    /// Draws the outcomes of records anew at an interface; the i-th by the i-th generator, or all by
+    /// the one that is given.
+    pub fn redraw(&self, z: &[f64], raw: &mut [Vec<f64>], rngs: &mut [impl Rng]) {
+        let mut scratch = self.program.scratch(z, 0);
+        for step in &self.steps {
+            self.draw(step, raw, &mut scratch, rngs);
+        }
+    }
+
+    /// The k-th of the other numbers, of every record.
+    pub fn numbers(&self, k: usize, raw: &[Vec<f64>]) -> Vec<f64> {
+        let model = &self.density.model;
+        let root = model.likelihood_terms().len() + model.outcomes.len() + k;
+        let z = vec![0.0; self.program.interface_length()];
+        let mut numbers = Vec::new();
+        let mut scratch = self.program.scratch(&z, 0);
+        self.evaluate(raw, &mut scratch, (&[], root), |_, _, x| numbers.push(x));
+        numbers
     }
 
     /// The same for any number of records, some at a time.
@@ -150,7 +179,13 @@ impl<'a> Simulator<'a> {
     }
 
     /// Draws one outcome of every record.
-    fn draw(&self, step: &Step, raw: &mut [Vec<f64>], scratch: &mut Scratch, rng: &mut impl Rng) {
+    fn draw(
+        &self,
+        step: &Step,
+        raw: &mut [Vec<f64>],
+        scratch: &mut Scratch,
+        rngs: &mut [impl Rng],
+    ) {
         let model = &self.density.model;
         let c = model.outcomes[step.outcome].column;
         let variate = model.likelihood_terms().len() + step.outcome;
@@ -187,7 +222,9 @@ impl<'a> Simulator<'a> {
                 fill(&mut grids, raw, scratch);
             }
         }
-        for (value, grid) in raw[c].iter_mut().zip(&grids) {
+        let count = rngs.len();
+        for (i, (value, grid)) in raw[c].iter_mut().zip(&grids).enumerate() {
+            let rng = &mut rngs[i % count];
             *value = match grid.cells().filter(|_| self.precise) {
                 None => grid.draw(rng),
                 Some(cells) => {

@@ -12,7 +12,7 @@ pub use bessel::{
 pub use incomplete::{beta_fraction, gamma_fractions};
 pub use normal_quantile::normal_quantile;
 pub use owens_t::owens_t;
-pub use student_t_quantile::student_t_quantile;
+pub use student_t_quantile::{student_t_beyond, student_t_quantile};
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

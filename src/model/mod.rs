@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 use crate::check::{Checked, Role, examine, on_deep_stack};
 use crate::distribution::Algebra;
 use crate::syntax::{Diagnostic, Span};
+use interval::{Interval, interval};
 use trace::{LikelihoodStatement, Tracer};
 
 /// A program and its constants do not fit together. Points into the source.
@@ -168,6 +169,8 @@ pub struct Model {
     /// All terms of one record's log-likelihood, as statements added them.
     likelihood_terms: Vec<Scalar>,
     likelihood_statements: Vec<LikelihoodStatement>,
+    /// The numbers of `transformed record`, and their names.
+    of_record: Vec<(String, Scalar)>,
     /// Constants in the file that the model does not declare.
     pub extra_constants: Vec<String>,
     /// The output of `print` statements, a line each.
@@ -313,6 +316,7 @@ impl Model {
         let columns = declared::bind_record(&mut tracer)?;
         tracer.statements(&checked.transformed_record)?;
         tracer.keep_promises(Role::TransformedRecord)?;
+        let of_record = numbers_of_record(&tracer);
         let (parameters, jacobians) = declared::bind_parameters(&mut tracer)?;
         tracer.statements(&checked.transformed_parameter_statements)?;
         tracer.keep_promises(Role::TransformedParameter)?;
@@ -352,6 +356,7 @@ impl Model {
             record_constant,
             likelihood_terms,
             likelihood_statements,
+            of_record,
             extra_constants,
             printed,
             name: "model".into(),
@@ -370,6 +375,27 @@ impl Model {
         let parts = [self.likelihood, self.record_constant];
         self.likelihood = self.graphs.sum(&parts);
         self.record_constant = Scalar::number(0.0);
+        self
+    }
+
+    /// A number of `transformed record`, and its bounds as they follow from those of the columns.
+    pub(crate) fn of_record(&self, name: &str) -> Option<(Scalar, [f64; 2])> {
+        let (_, value) = self.of_record.iter().find(|(own, _)| own == name)?;
+        let column = |column: &RecordColumn| Interval {
+            low: column.lower.unwrap_or(f64::NEG_INFINITY),
+            high: column.upper.unwrap_or(f64::INFINITY),
+            whole: column.is_int,
+        };
+        let columns: Vec<Interval> = self.columns.iter().map(column).collect();
+        let Interval { low, high, .. } = interval(&self.graphs, &columns, *value);
+        Some((*value, [low, high]))
+    }
+
+    /// The same model, which reads the columns of these numbers too.
+    pub(crate) fn reading(mut self, numbers: &[Scalar]) -> Model {
+        for (column, _) in self.columns_under(numbers) {
+            self.columns[column].used = true;
+        }
         self
     }
 
@@ -454,6 +480,21 @@ impl Model {
         outcomes.sort_by_key(|o| o.column);
         outcomes
     }
+}
+
+fn numbers_of_record(tracer: &Tracer) -> Vec<(String, Scalar)> {
+    let variables = tracer.checked.variables.iter().enumerate();
+    variables
+        .filter(|(_, variable)| variable.role == Role::TransformedRecord)
+        .filter_map(|(k, variable)| {
+            let value = tracer.state.variables[k].as_ref()?;
+            let number = match value.shape.length() {
+                1 => value.elements(&tracer.graphs).first().copied(),
+                _ => None,
+            };
+            Some((variable.name.clone(), number?))
+        })
+        .collect()
 }
 
 fn outputs(tracer: &mut Tracer) -> Result<Vec<Output>, BindError> {

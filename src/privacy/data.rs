@@ -265,7 +265,7 @@ impl PrivateData {
         Ok(vault.with_unit(self.unit.clone()))
     }
 
-    fn rows(&self, columns: &[RecordColumn]) -> Result<Rows, LoadError> {
+    pub(crate) fn rows(&self, columns: &[RecordColumn]) -> Result<Rows, LoadError> {
         let reading = Reading {
             renames: &self.renames,
             on_bad_rows: self.on_bad_rows,

@@ -167,6 +167,7 @@ fn read(
     let rows = stored.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     sent?;
     let mut rows = rows.finish().map_err(LoadErrorKind::from)?;
+    rows.portion = reading.portion.cloned();
     rows.by_place = reading.portion.is_some() && reading.unit.is_none();
     if reading.share.is_some() {
         rows.compared = Compared {

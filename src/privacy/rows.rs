@@ -19,8 +19,9 @@ mod unit;
 pub(super) use domain::{Cell, Domain, is_missing};
 pub(super) use unit::Units;
 
-use super::load::OnBadRows;
+use super::load::{LoadError, LoadErrorKind, OnBadRows};
 use super::share::Compared;
+use super::split::Portion;
 use super::store::{NoRoom, Spilling, Store, StoreBuilder};
 use crate::model::RecordColumn;
 
@@ -36,7 +37,9 @@ pub struct Rows {
     spilling: Spilling,
     /// For the ranks of a run on several.
     pub(super) compared: Compared,
-    /// Whether they are a part of a table that was divided by the places of its records.
+    /// The part of a table that they are.
+    pub(super) portion: Option<Portion>,
+    /// Whether the table was divided by the places of its records.
     pub(super) by_place: bool,
 }
 
@@ -47,6 +50,7 @@ pub(super) struct Parts {
     pub units: Option<Units>,
     pub spilling: Spilling,
     pub compared: Compared,
+    pub portion: Option<Portion>,
     pub by_place: bool,
 }
 
@@ -58,6 +62,36 @@ impl Rows {
         units.map_or(self.missing.len(), |units| units.count)
     }
 
+    /// The same rows once more, for what reads them as they are, beside a vault.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for them, or they cannot be read back from a file beside memory.
+    pub(crate) fn copied(&self) -> Result<Rows, LoadError> {
+        let columns = self.columns();
+        if let Some(reason) = self.store.failure() {
+            let reason = reason.to_string();
+            return Err(LoadErrorKind::Lost { reason }.into());
+        }
+        let mut store = StoreBuilder::new(columns.len(), self.spilling.clone());
+        let mut row = Vec::with_capacity(columns.len());
+        for i in 0..self.missing.len() {
+            row.clear();
+            row.extend(columns.iter().map(|column| column[i]));
+            store.push(&row);
+        }
+        let (store, spilling) = store.finish().map_err(LoadErrorKind::from)?;
+        Ok(Rows {
+            store,
+            missing: self.missing.clone(),
+            units: self.units.clone(),
+            spilling,
+            compared: self.compared.clone(),
+            portion: self.portion.clone(),
+            by_place: self.by_place,
+        })
+    }
+
     pub(super) fn into_parts(self) -> Parts {
         Parts {
             store: self.store,
@@ -65,6 +99,7 @@ impl Rows {
             units: self.units,
             spilling: self.spilling,
             compared: self.compared,
+            portion: self.portion,
             by_place: self.by_place,
         }
     }
@@ -161,6 +196,7 @@ impl RowsBuilder {
             units: None,
             spilling,
             compared: Compared::default(),
+            portion: None,
             by_place: false,
         })
     }

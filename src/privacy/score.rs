@@ -8,6 +8,20 @@
 /// The weight of counts beside that of means. The noise of the number of records enters a mean by the
 /// mean's distance from the middle of its bounds only.
 const COUNT: f64 = 0.5;
+/// Of each record's outcome so many are drawn anew, each at another draw of the parameters, for what
+/// the model predicts of a statistic.
+pub(crate) const REPLICAS: usize = 10;
+/// The weight of how they differ. The more, the better their variance is known, and the more noise
+/// all else has.
+const REPLICA: f64 = 2.0;
+/// The sums of a statistic.
+const OF_STATISTIC: usize = 2 + REPLICAS;
+/// The square of their length: (1 - m)^2 + (1/2 - m)^2 + 4 m (1 - m) for the mean m of the replicas,
+/// which is largest at m = 1/4.
+const STATISTIC: f64 = 1.375;
+/// [`REPLICA`] over the root of [`REPLICAS`], of which the squares of all differences add up to
+/// 4 times their variance.
+const REPLICA_SHARE: f64 = REPLICA * 0.316_227_766_016_837_9;
 
 /// Between which numbers something is clipped.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +57,8 @@ pub struct ScoreBounds {
     pub differences: Vec<Bounds>,
     /// Whether a record is one outcome of two values, so that there are guesses to be counted.
     pub is_binary: bool,
+    /// Of statistics of a record.
+    pub statistics: Vec<Bounds>,
     /// The number of records, where neighbours have as many and one is replaced by another: then those
     /// are counted that lack a value, and not all others. Not under zero-out, where a blank must add
     /// nothing.
@@ -57,6 +73,18 @@ pub struct Moments {
     pub sum_of_squares: f64,
 }
 
+/// Sums of a statistic, as shares of its bounds' distance from the lower one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatisticSums {
+    pub bounds: Bounds,
+    /// How much more than the mean of its replicas it is.
+    pub difference: f64,
+    /// The mean of the replicas.
+    pub predicted: f64,
+    /// What each replica differs from that mean.
+    pub replicas: [f64; REPLICAS],
+}
+
 /// The sums over records, with their noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreSums {
@@ -69,11 +97,16 @@ pub struct ScoreSums {
     /// Of outcomes of two values, the number of those with a probability above 1/2, and the sum of
     /// the squares of what the probabilities lack to 1 (Brier 1950).
     pub guesses: Option<[f64; 2]>,
+    pub statistics: Vec<StatisticSums>,
 }
 
 impl ScoreBounds {
     /// The number of sums.
     pub fn coordinates(&self) -> usize {
+        self.first_of_statistics() + OF_STATISTIC * self.statistics.len()
+    }
+
+    fn first_of_statistics(&self) -> usize {
         5 + 2 * self.differences.len() + if self.is_binary { 2 } else { 0 }
     }
 
@@ -89,16 +122,23 @@ impl ScoreBounds {
 
     /// The same without the entry that counts records. A place u in its bounds adds
     /// u^2 + (u^2 - 1/2)^2 to the square, 5/4 at most; a guess and a Brier score less 1/2 add 1/4
-    /// each, and a record that was clipped is counted once.
+    /// each, and a record that was clipped is counted once. A statistic adds [`STATISTIC`].
     fn length_of_scores(&self) -> f64 {
         let places = 1.25 * (1 + self.differences.len()) as f64;
         let guesses = if self.is_binary { 0.5 } else { 0.0 };
-        (places + guesses + COUNT * COUNT).sqrt()
+        let statistics = STATISTIC * self.statistics.len() as f64;
+        (places + guesses + statistics + COUNT * COUNT).sqrt()
     }
 
     /// The vector of a record whose log predictive densities are these, one for each run; `None`: of
-    /// one that lacks a value.
-    pub(super) fn vector(&self, densities: Option<&[f64]>, mut put: impl FnMut(usize, f64)) {
+    /// one that lacks a value. `shares`: each statistic's place between its bounds, from 0 to 1, and
+    /// those of its replicas.
+    pub(super) fn vector(
+        &self,
+        densities: Option<&[f64]>,
+        shares: &[[f64; 1 + REPLICAS]],
+        mut put: impl FnMut(usize, f64),
+    ) {
         let Some(densities) = densities else {
             for k in 1..self.coordinates() {
                 put(k, 0.0);
@@ -132,6 +172,20 @@ impl ScoreBounds {
             put(next, if probability > 0.5 { 0.5 } else { -0.5 });
             put(next + 1, (1.0 - probability) * (1.0 - probability) - 0.5);
         }
+        let firsts = (self.first_of_statistics()..).step_by(OF_STATISTIC);
+        for (next, [own, replicas @ ..]) in firsts.zip(shares) {
+            let mean = replicas.iter().sum::<f64>() / REPLICAS as f64;
+            put(next, own - mean);
+            put(next + 1, mean - 0.5);
+            for (k, replica) in replicas.iter().enumerate() {
+                put(next + 2 + k, REPLICA_SHARE * (replica - mean));
+            }
+        }
+    }
+
+    /// The share of a statistic's bounds' distance at which a value is.
+    pub(super) fn share(bounds: Bounds, x: f64) -> f64 {
+        0.5 * (bounds.place(x) + 1.0)
     }
 
     /// The sums of such vectors, named.
@@ -156,6 +210,17 @@ impl ScoreBounds {
                 .collect(),
             guesses: (self.is_binary)
                 .then(|| [at(last), at(last + 1)].map(|sum| sum + 0.5 * count)),
+            statistics: (self.statistics.iter().enumerate())
+                .map(|(k, &bounds)| {
+                    let first = self.first_of_statistics() + OF_STATISTIC * k;
+                    StatisticSums {
+                        bounds,
+                        difference: at(first),
+                        predicted: at(first + 1) + 0.5 * count,
+                        replicas: std::array::from_fn(|s| at(first + 2 + s) / REPLICA_SHARE),
+                    }
+                })
+                .collect(),
         }
     }
 
@@ -165,6 +230,11 @@ impl ScoreBounds {
             Some(_) => 1.0 / self.length_of_scores(),
             None => 1.0 / COUNT,
         }
+    }
+
+    /// The same of a replica's sum.
+    pub fn noise_of_replica() -> f64 {
+        1.0 / REPLICA_SHARE
     }
 
     /// The same of the numbers of records that were clipped.
@@ -177,20 +247,33 @@ impl ScoreBounds {
 mod tests {
     use super::*;
 
-    fn bounds(is_binary: bool, records: Option<u64>) -> ScoreBounds {
+    fn bounds(is_binary: bool, statistics: usize, records: Option<u64>) -> ScoreBounds {
         let of = |lower, upper| Bounds { lower, upper };
         ScoreBounds {
             density: of(-4.0, 0.0),
             differences: vec![of(-1.0, 1.0), of(-0.5, 0.25)],
             is_binary,
+            statistics: vec![of(-1.0, 3.0); statistics],
             records,
         }
     }
 
-    fn vector(bounds: &ScoreBounds, densities: Option<&[f64]>) -> Vec<f64> {
+    fn vector(
+        bounds: &ScoreBounds,
+        densities: Option<&[f64]>,
+        shares: &[[f64; 1 + REPLICAS]],
+    ) -> Vec<f64> {
         let mut vector = vec![f64::NAN; bounds.coordinates()];
-        bounds.vector(densities, |k, value| vector[k] = value);
+        bounds.vector(densities, shares, |k, value| vector[k] = value);
         vector
+    }
+
+    /// So many replicas at the upper bound, and the statistic itself there or at the lower one.
+    fn extreme(own: f64, upper: usize) -> [f64; 1 + REPLICAS] {
+        std::array::from_fn(|k| match k {
+            0 => own,
+            _ => f64::from(u8::from(k <= upper)),
+        })
     }
 
     // Wrong here: a record that moves the sums by more than it is charged for.
@@ -211,16 +294,30 @@ mod tests {
             0.3,
             5.0,
         ];
-        for (is_binary, records) in [
-            (false, None),
-            (true, None),
-            (false, Some(9)),
-            (true, Some(9)),
+        for (is_binary, statistics, records) in [
+            (false, 0, None),
+            (true, 0, None),
+            (false, 0, Some(9)),
+            (true, 0, Some(9)),
+            (true, 2, None),
+            (false, 2, Some(9)),
         ] {
-            let bounds = bounds(is_binary, records);
+            let bounds = bounds(is_binary, statistics, records);
             let mut longest = 0.0f64;
+            let shares: Vec<_> = (0..=REPLICAS)
+                .flat_map(|upper| {
+                    [
+                        extreme(0.0, upper),
+                        extreme(1.0, upper),
+                        extreme(0.4, upper),
+                    ]
+                })
+                .collect();
+            let mut turn = 0;
             let mut look = |densities: Option<&[f64]>| {
-                let vector = vector(&bounds, densities);
+                turn += 1;
+                let shares = vec![shares[turn % shares.len()]; statistics];
+                let vector = vector(&bounds, densities, &shares);
                 assert!(vector.iter().all(|x| x.is_finite()), "{densities:?}");
                 let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
                 assert!(length <= bounds.length(), "{densities:?}");
@@ -234,8 +331,10 @@ mod tests {
                     }
                 }
             }
+            // The mean of replicas cannot be 1/4 of ten.
+            let near = if statistics > 0 { 0.99 } else { 0.999 };
             assert!(
-                longest > 0.999 * bounds.length(),
+                longest > near * bounds.length(),
                 "the bound is no larger than it need be"
             );
         }
@@ -250,13 +349,14 @@ mod tests {
             [0.5, 0.5, f64::NEG_INFINITY],
         ];
         for n in [None, Some(6)] {
-            let bounds = bounds(true, n);
+            let bounds = bounds(true, 1, n);
             let mut sums = vec![0.0; bounds.coordinates()];
             // Two lack a value.
             let lacking = [None, None];
             let all = records.iter().map(|record| Some(&record[..]));
-            for record in all.chain(lacking) {
-                for (sum, x) in sums.iter_mut().zip(vector(&bounds, record)) {
+            for (k, record) in all.chain(lacking).enumerate() {
+                let shares = [extreme(0.75, 2 * k)];
+                for (sum, x) in sums.iter_mut().zip(vector(&bounds, record, &shares)) {
                     *sum += x;
                 }
             }
@@ -279,5 +379,11 @@ mod tests {
         near(right, 2.0);
         let lack = |x: f64| (1.0 - x.exp().min(1.0)).powi(2);
         near(brier, [-1.0, -0.1, -7.0, 0.5].map(lack).iter().sum());
+        // With means of 0, 0.2, 0.4 and 0.6.
+        let statistic = &named.statistics[0];
+        near(statistic.difference, 4.0 * 0.75 - 1.2);
+        near(statistic.predicted, 1.2);
+        near(statistic.replicas[0], 3.0 - 1.2);
+        near(statistic.replicas[9], -1.2);
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::accounting::Part;
+
 /// A division of a table: which records are held out follows from a hash of their places, or of the
 /// keys of their units, under a public name.
 ///
@@ -94,6 +96,14 @@ impl Split {
 }
 
 impl Portion {
+    pub(super) fn part(&self) -> Part {
+        Part {
+            split: self.split.name.clone(),
+            held_out: self.split.held_out,
+            is_held_out: self.subset == Subset::HeldOut,
+        }
+    }
+
     /// Whether the record at this place of the table, counted from 0, is in the part; or, where units
     /// have keys, whether the rows of this key are.
     pub(super) fn has(&self, place: u64, key: Option<&[u8]>) -> bool {

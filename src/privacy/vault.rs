@@ -10,7 +10,7 @@ mod units;
 pub use charge::{Charge, ReleaseError};
 
 use charge::Mechanism;
-pub(crate) use score::{Scored, log_mean_exp};
+pub(crate) use score::{Redrawn, Scored, log_mean_exp};
 pub(in crate::privacy) use table::Table;
 
 use table::CompensatedSum;
@@ -24,8 +24,10 @@ use super::randomness::PrivateRng;
 use super::ranks::Leader;
 use super::rows::{Parts, Rows};
 use super::share::Compared;
+use super::split::Portion;
 use super::store::{Columns, StoreBuilder};
 use super::subsampling::{Batch, Subsampling};
+use crate::accounting::Part;
 use crate::density::{BLOCK, Density, Loading};
 use crate::model::Model;
 
@@ -43,6 +45,7 @@ pub struct Vault {
     /// The column whose values identify the units, where its name is known.
     unit: Option<String>,
     pub(super) compared: Compared,
+    portion: Option<Portion>,
     by_place: bool,
     /// Where other processes hold the rest of the records.
     ranks: Option<Leader>,
@@ -73,6 +76,7 @@ impl Vault {
             units,
             spilling,
             compared,
+            portion,
             by_place,
         } = rows.into_parts();
         let of_program = density.raw_columns();
@@ -149,6 +153,7 @@ impl Vault {
             constant: constant.value(),
             unit: None,
             compared,
+            portion,
             by_place,
             ranks: None,
         })
@@ -179,6 +184,13 @@ impl Vault {
     /// removing one would change.
     pub(crate) fn is_divided_by_place(&self) -> bool {
         self.by_place
+    }
+
+    /// The part of a table that the records are, for a budget of all of it. Records that were found
+    /// by their places count as all of it: in another order they are in other parts.
+    pub(crate) fn part(&self) -> Option<Part> {
+        let by_key = self.portion.as_ref().filter(|_| !self.by_place);
+        by_key.map(Portion::part)
     }
 
     /// The model.

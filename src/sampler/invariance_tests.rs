@@ -285,6 +285,14 @@ fn exact_samplers() -> Vec<(&'static str, Run)> {
             ..request
         })
     };
+    let amagold = |friction| {
+        registered("dp-amagold", move |request| PlanRequest {
+            settings: (request.settings.step_size(0.4))
+                .leapfrog_steps(3)
+                .friction(friction),
+            ..request
+        })
+    };
     vec![
         ("dp-hmc", Box::new(hmc(false, false))),
         ("dp-hmc --fresh-gradients", Box::new(hmc(true, false))),
@@ -292,6 +300,8 @@ fn exact_samplers() -> Vec<(&'static str, Run)> {
         ("dp-penalty", Box::new(penalty(false, false))),
         ("dp-penalty --one-component", Box::new(penalty(true, false))),
         ("dp-penalty --guided-walk", Box::new(penalty(false, true))),
+        ("dp-amagold", Box::new(amagold(0.25))),
+        ("dp-amagold --friction 2", Box::new(amagold(2.0))),
     ]
 }
 

@@ -43,7 +43,7 @@ pub use contract::schedule::{Line, Noise, PlannedLine, Question, Scale};
 pub use contract::settings::{Clip, Setting, Settings};
 pub use contract::{Algorithm, Kind};
 pub use hamiltonian::nuts::DEFAULT_MAX_DEPTH;
-use hamiltonian::{dp_hmc, hmc, nuts};
+use hamiltonian::{dp_amagold, dp_hmc, hmc, nuts};
 pub use own::OWN;
 pub use prior::draw_prior;
 pub use prior::margins::{draw_independent_margins, draw_prior_margins};
@@ -63,6 +63,7 @@ pub static ALGORITHMS: &[Algorithm] = &[
     dp_sgld::ALGORITHM,
     dp_sgnht::ALGORITHM,
     dp_sghmc::ALGORITHM,
+    dp_amagold::ALGORITHM,
     nuts::ALGORITHM,
     hmc::ALGORITHM,
     rwmh::ALGORITHM,

@@ -5,6 +5,7 @@ use dpm::accounting::Relation;
 use crate::attack::continuations::continuations_keep_to_their_charges;
 use crate::attack::ledger::file_covers_releases;
 use crate::attack::neighbours::{LINE, model, nothing};
+use crate::attack::once;
 use crate::attack::releases::{Batch, Release, noise_is_as_charged, releases_are_counted};
 
 #[test]
@@ -49,6 +50,16 @@ fn noise_is_what_was_charged() {
         for release in releases {
             noise_is_as_charged(&release, &vault, relation, 4000)
                 .unwrap_or_else(|broken| panic!("{relation}, {release:?}: {broken}"));
+        }
+    }
+}
+
+#[test]
+fn the_noise_of_covariates_and_scores_is_what_was_charged() {
+    for kind in once::Kind::ALL {
+        for relation in Relation::ALL {
+            once::noise_is_as_charged(kind, relation, 2000)
+                .unwrap_or_else(|broken| panic!("{kind:?}, {relation}: {broken}"));
         }
     }
 }

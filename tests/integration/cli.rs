@@ -813,6 +813,7 @@ fn samplers() -> Vec<(&'static Algorithm, &'static str)> {
         ("dp-penalty", "--one-component"),
         ("dp-penalty", "--guided-walk"),
         ("dp-penalty", "--batch-rate 0.2"),
+        ("dp-amagold", "--friction 3"),
         ("dp-penalty", "--batch-size 50 --one-component"),
         ("dp-sgld", "--batch-rate 0.1 --step-decay 0.33"),
         (

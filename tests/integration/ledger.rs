@@ -415,6 +415,7 @@ fn threads_share_a_session_and_never_more_than_its_budget() {
                             events,
                             relation: Relation::Substitute,
                             unit: "record",
+                            part: None,
                         };
                         let mut granted = 0;
                         for _ in 0..10 {
@@ -458,6 +459,7 @@ fn fill(place: &Place, limit: u64, room: u64) {
             events: std::slice::from_ref(&event),
             relation: Relation::Substitute,
             unit: "record",
+            part: None,
         };
         let before = place.read("l").len() as u64;
         drop(session.reserve(&request).unwrap());
@@ -853,6 +855,7 @@ fn a_child_that_tells_of_its_releases() {
             events: &plan.events,
             relation: plan.request.relation,
             unit: "record",
+            part: None,
         };
         let reservation = session.reserve(&request).unwrap();
         let settings = PrivateSettings::new(20, 1, PrivateRng::from_os().unwrap());

@@ -155,6 +155,121 @@ fn a_run_and_its_score_are_of_disjoint_records() {
     }
 }
 
+// Wrong here: a statistic that is not that of the held-out records, a prediction for other records than
+// these, or one that says nothing of a model that is wrong. Oracle: means of the made-up outcomes. The
+// flat model predicts too few of the records with x > 0. False alarms: 5 standard errors, and p beyond
+// 1e-4 of a right model, 1e-3.
+#[test]
+fn statistics_are_checked_against_what_a_run_predicts() {
+    let place = Place::new(6000);
+    for model in ["model", "flat"] {
+        place.nuts(model, "--hold-out 0.5");
+    }
+    let flags = "--epsilon 2 --insecure-noise-seed 7 --statistic y==1 --statistic x>0?y:0";
+    let checks = |run: &str| {
+        let text = place.succeeds(&format!("score {run} data.csv {flags}")).out;
+        assert!(
+            text.contains("y==1 ") && text.contains("predicted"),
+            "{text}"
+        );
+        let json = place
+            .succeeds(&format!("score {run} data.csv {flags} --format json"))
+            .out;
+        let json = crate::harness::json(&json);
+        json["statistics"].as_array().unwrap().clone()
+    };
+    let share = |x: f64| if x > 0.0 { probability(x) } else { 0.0 };
+    let truths = [mean(&probability), mean(&share)];
+    let number = |check: &serde_json::Value, name: &str| check[name].as_f64().unwrap();
+    for (check, truth) in checks("model-run").iter().zip(truths) {
+        let noise = number(check, "noise_sd");
+        let sd = (0.25f64 / 3000.0).sqrt().hypot(noise);
+        let off = number(check, "observed") - truth;
+        assert!(off.abs() < 5.0 * sd && noise < 0.01, "{check}");
+        let off = number(check, "predicted") - truth;
+        assert!(
+            off.abs() < 5.0 * sd.hypot(number(check, "predictive_sd")),
+            "{check}"
+        );
+        let p = number(check, "p_value");
+        assert!(p > 1e-4 && p < 1.0 - 1e-4, "{check}");
+        assert_eq!(check["bounds"], serde_json::json!([0.0, 1.0]));
+    }
+    let of_flat = checks("flat-run");
+    assert!(number(&of_flat[0], "p_value") > 1e-4, "{of_flat:?}");
+    assert!(number(&of_flat[1], "p_value") < 1e-4, "{of_flat:?}");
+
+    for (statistic, expected) in [
+        ("x", "reads no column that the model explains"),
+        ("y/x", "give it bounds"),
+        ("y==z", "`z`"),
+        ("y;x", "is not an expression"),
+        ("alpha*y", "alpha"),
+    ] {
+        let refused = place.dpm(&format!(
+            "score model-run data.csv --epsilon 1 --statistic {statistic}"
+        ));
+        assert_eq!(refused.code, 2, "{statistic}: {}", refused.err);
+        assert!(
+            refused.err.contains(expected),
+            "{statistic}: {}",
+            refused.err
+        );
+    }
+}
+
+// Wrong here: a ledger that charges for parts of a table as for all of it, where units have keys; or
+// that takes scores of the same records, or runs on other divisions, for ones on records of their own.
+// Where records are found by their places: one that takes them to be in the same place next time.
+#[test]
+fn a_ledger_charges_the_larger_of_a_run_and_its_scores() {
+    let place = Place::new(4000);
+    place.succeeds("ledger create units.ledger --epsilon 3 --delta 1e-6 --unit id");
+    place.succeeds("ledger create records.ledger --epsilon 3 --delta 1e-6");
+    let spent_in = |ledger: &str, command: &str| {
+        place.succeeds(&format!(
+            "{command} --delta 1e-6 --ledger {ledger}.ledger --quiet"
+        ));
+        place.succeeds(&format!("ledger verify {ledger}.ledger"));
+        let shown = place.succeeds(&format!("ledger show {ledger}.ledger --format json"));
+        crate::harness::json(&shown.out)["spent"].as_f64().unwrap()
+    };
+    let spent_after = |command: &str| spent_in("units", &format!("{command} --unit id"));
+    let sample = "sample model.dpm data.csv --num-samples 20 --chains 1 --no-report --overwrite";
+    let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-4, "{a} {b}");
+    let run = spent_after(&format!("{sample} --epsilon 1 --hold-out 0.4"));
+    near(run, 1.0);
+    let score = "score model-run data.csv --epsilon 0.8";
+    near(spent_after(score), run);
+    // Two scores on the same records cost more than the run.
+    let twice = spent_after(score);
+    assert!(twice > 1.1 && twice < 1.5, "{twice}");
+    // As much again on the other part is free, as far as the scores reach.
+    let again = spent_after(&format!("{sample} --epsilon 0.3 --hold-out 0.4"));
+    near(again, twice);
+    // Another division has nothing to do with this one, and neither has the whole table.
+    let other = spent_after(&format!(
+        "{sample} --epsilon 0.8 --hold-out 0.4 --split other"
+    ));
+    assert!(other > twice + 0.1, "{other}");
+    let others = spent_after("score model-run data.csv --epsilon 0.8");
+    near(others, other);
+    let all = spent_after(&format!("{sample} --epsilon 0.8"));
+    assert!(all > other + 0.1, "{all}");
+    let shown = place.succeeds("ledger show units.ledger").out;
+    assert!(
+        shown.contains("all but what `other` holds out, about 0.4"),
+        "{shown}"
+    );
+
+    let run = spent_in("records", &format!("{sample} --epsilon 1 --hold-out 0.4"));
+    near(run, 1.0);
+    let both = spent_in("records", score);
+    assert!(both > 1.2 && both < 1.8, "{both}");
+    let shown = place.succeeds("ledger show records.ledger").out;
+    assert!(!shown.contains("holds out"), "{shown}");
+}
+
 // Wrong here: a comparison that clipping has made of most records is shown as if it were not.
 #[test]
 fn differences_that_fill_their_bounds_are_told() {

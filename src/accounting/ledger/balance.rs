@@ -33,6 +33,7 @@ use super::super::budget::Budget;
 use super::super::elementary::exp;
 use super::super::measure::{Amounts, Cost, Measure};
 use super::super::real::Real;
+use super::part::Part;
 
 /// The share of delta that is set aside for noise on a lattice: 2^-20.
 const ALLOWED_SHARE: i32 = -20;
@@ -76,8 +77,10 @@ pub struct Quote {
 pub(super) struct Balance {
     measure: Measure,
     budget: Budget,
-    /// The sums of the measure.
-    amounts: Amounts,
+    /// The sums of the measure, of runs on all of the data.
+    whole: Amounts,
+    /// Those of runs on parts: of each division, the sums of both.
+    divided: Vec<(Part, [Amounts; 2])>,
     total_variation: Real,
     /// T, once a run has been charged.
     allowance: Option<Real>,
@@ -90,23 +93,49 @@ impl Balance {
         Balance {
             measure,
             budget,
-            amounts: Amounts::ZERO,
+            whole: Amounts::ZERO,
+            divided: Vec::new(),
             total_variation: Real::ZERO,
             allowance: None,
             charged: 0,
         }
     }
 
-    /// Charges a run, whether it fits or not: what a ledger records has happened.
-    pub fn charge(&mut self, cost: Cost) {
+    /// What no unit's sums exceed: a unit is in one part of each division, whichever that is.
+    fn amounts(&self) -> Amounts {
+        (self.divided.iter()).fold(self.whole, |sum, (_, [one, other])| {
+            sum.with(one.with(*other, Real::max), sum_up)
+        })
+    }
+
+    /// The sums to which a run on this part adds, or on all of the data.
+    fn sums_of(&mut self, part: Option<&Part>) -> &mut Amounts {
+        let Some(part) = part else {
+            return &mut self.whole;
+        };
+        let known = self
+            .divided
+            .iter()
+            .position(|(own, _)| own.divides_like(part));
+        let place = known.unwrap_or_else(|| {
+            self.divided.push((part.clone(), [Amounts::ZERO; 2]));
+            self.divided.len() - 1
+        });
+        &mut self.divided[place].1[usize::from(part.is_held_out)]
+    }
+
+    /// Charges a run on all of the data, or on a part, whether it fits or not: what a ledger records
+    /// has happened.
+    pub fn charge(&mut self, cost: Cost, part: Option<&Part>) {
         self.allowance = Some(self.allowance_with(cost));
-        self.amounts = self.amounts.with(cost.amounts, sum_up);
+        let sums = self.sums_of(part);
+        *sums = sums.with(cost.amounts, sum_up);
         self.total_variation = sum_up(self.total_variation, cost.total_variation);
         self.charged += 1;
     }
 
     /// Takes back the charge of a run that released nothing.
-    pub fn lift(&mut self, cost: Cost) {
+    pub fn lift(&mut self, cost: Cost, part: Option<&Part>) {
         self.charged -= 1;
         if self.charged == 0 {
             *self = Balance::new(self.measure, self.budget);
@@ -114,7 +143,8 @@ impl Balance {
         }
         // A difference may be rounded below the truth, by less than this.
         let less = |sum: Real, part: Real| (sum - part).max(Real::ZERO) + sum * Real::exact(1e-30);
-        self.amounts = self.amounts.with(cost.amounts, less);
+        let sums = self.sums_of(part);
+        *sums = sums.with(cost.amounts, less);
         self.total_variation = less(self.total_variation, cost.total_variation);
     }
 
@@ -124,34 +154,36 @@ impl Balance {
         let Some(allowance) = self.allowance else {
             return 0.0;
         };
-        let spent = self.epsilon(self.amounts, allowance);
+        let spent = self.epsilon(self.amounts(), allowance);
         if spent.is_finite() {
             spent
         } else {
-            self.epsilon(self.amounts, self.total_variation)
+            self.epsilon(self.amounts(), self.total_variation)
         }
     }
 
     /// Whether what is charged keeps the budget.
     pub fn holds(&self) -> bool {
         self.allowance.is_none_or(|allowance| {
-            self.total_variation <= allowance && self.keeps(self.amounts, allowance)
+            self.total_variation <= allowance && self.keeps(self.amounts(), allowance)
         })
     }
 
     /// The balance with a further run.
-    pub fn with(&self, cost: Cost) -> Balance {
+    pub fn with(&self, cost: Cost, part: Option<&Part>) -> Balance {
         let mut after = self.clone();
-        after.charge(cost);
+        after.charge(cost, part);
         after
     }
 
     /// The price of `cost`. Expensive, as it computes four epsilons; to grant a run it is enough
     /// that [`Balance::with`] it [holds](Balance::holds).
-    pub fn quote(&self, cost: Cost) -> Quote {
-        let after = self.with(cost);
+    pub fn quote(&self, cost: Cost, part: Option<&Part>) -> Quote {
+        let after = self.with(cost, part);
         let total = self.budget.epsilon().to_f64();
-        let alone = Balance::new(self.measure, self.budget).with(cost).spent();
+        let alone = Balance::new(self.measure, self.budget)
+            .with(cost, part)
+            .spent();
         let (spent, fits) = (self.spent(), after.holds());
         let spent_after = if after.passes_allowance() {
             f64::INFINITY
@@ -182,7 +214,7 @@ impl Balance {
         }
     }
 
-    /// The largest epsilon of one run, by itself and at the budget's delta, that still
+    /// The largest epsilon of one run on all of the data, by itself and at the budget's delta, that still
     /// fits; to about 1e-6.
     pub fn room(&self) -> f64 {
         let allowance = self.allowance.unwrap_or(self.least_allowance());
@@ -190,7 +222,7 @@ impl Balance {
             return 0.0;
         }
         let cost = Cost {
-            amounts: self.amounts,
+            amounts: self.amounts(),
             total_variation: allowance,
         };
         self.measure.room(cost, self.budget)

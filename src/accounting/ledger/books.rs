@@ -10,6 +10,7 @@ use super::super::measure::Cost;
 use super::balance::Balance;
 use super::entry::{Entry, FORMAT, Opening, Outcome};
 use super::hash::EntryHash;
+use super::part::Part;
 use super::stored_event::StoredEventError;
 use super::terms::{Terms, TermsError};
 
@@ -62,6 +63,9 @@ pub struct RunRecord {
     pub date: String,
     pub run: String,
     pub events: Vec<Event>,
+    /// The part of the data that it reads; all of it where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// How often it was cut short and resumed.
     pub resumed: u64,
     /// None while it is under way, and for ever if it died.
@@ -84,6 +88,7 @@ pub struct EntryRef {
 #[derive(Clone, Debug)]
 struct OpenRun {
     cost: Cost,
+    part: Option<Part>,
     counts: Box<[u64]>,
     /// Whether it was ever interrupted or resumed: then its last process does not know of all
     /// releases.
@@ -154,6 +159,7 @@ impl Books {
                 date,
                 run,
                 events,
+                part,
                 token,
                 ..
             } => {
@@ -173,7 +179,8 @@ impl Books {
                     })
                     .collect::<Result<Vec<_>, _>>()?;
                 let cost = self.terms.measure().cost(&events, self.terms.relation())?;
-                self.balance.charge(cost);
+                let part = self.terms.part(part.as_ref()).cloned();
+                self.balance.charge(cost, part.as_ref());
                 self.tally.runs += 1;
                 let counts = events.iter().map(Event::count).collect();
                 let at = EntryRef {
@@ -190,6 +197,7 @@ impl Books {
                 });
                 let open = OpenRun {
                     cost,
+                    part: part.clone(),
                     counts,
                     went_on: false,
                     token,
@@ -202,6 +210,7 @@ impl Books {
                         date: date.clone(),
                         run: run.clone(),
                         events,
+                        part,
                         resumed: 0,
                         outcome: None,
                         released: None,
@@ -277,10 +286,16 @@ impl Books {
         run.token.as_ref().map(|known| &known.1)
     }
 
-    /// Whether the open run of that entry was charged this cost for these events.
-    pub fn charges(&self, entry: u64, cost: Cost, events: &[Event]) -> bool {
+    /// Whether the open run of that entry was charged this cost for these events on this part.
+    pub fn charges(
+        &self,
+        entry: u64,
+        (cost, part): (Cost, Option<&Part>),
+        events: &[Event],
+    ) -> bool {
         self.open.get(&entry).is_some_and(|run| {
             run.cost == cost
+                && run.part.as_ref() == self.terms.part(part)
                 && run
                     .counts
                     .iter()
@@ -347,7 +362,7 @@ impl Books {
                 // Earlier versions wrote this for runs that had been resumed from a copy: how much
                 // the copy released is unknown.
                 if !run.went_on {
-                    self.balance.lift(run.cost);
+                    self.balance.lift(run.cost, run.part.as_ref());
                 }
                 self.tally.nothing_released += 1;
             }

@@ -55,6 +55,7 @@ impl Text {
             date: "2026-01-01".to_owned(),
             run: "a run".to_owned(),
             events: events(),
+            part: None,
             token: None,
         });
     }
@@ -66,6 +67,7 @@ impl Text {
             date: "2026-01-01".to_owned(),
             run: "a long run".to_owned(),
             events: events(),
+            part: None,
             token: Some(token.to_owned()),
         });
     }
@@ -497,6 +499,7 @@ fn entries_that_contradict_others_are_refused() {
                     date: String::new(),
                     run: String::new(),
                     events,
+                    part: None,
                     token: None,
                 });
             },

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::event::Relation;
 use super::hash::EntryHash;
+use super::part::Part;
 use super::stored_event::StoredEvent;
 
 /// The format that this version writes, and the only one it reads.
@@ -29,6 +30,9 @@ pub(super) enum Entry {
         /// Who asked, in a few words.
         run: String,
         events: Vec<StoredEvent>,
+        /// The part of the data that it reads; all of it where there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<Part>,
         /// The token that the run's watermark next to the ledger must carry, see `watermark`; none
         /// for a run that cannot be resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]

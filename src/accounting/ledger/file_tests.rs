@@ -42,6 +42,7 @@ impl Place {
             events: &events,
             relation,
             unit: "record",
+            part: None,
         };
         let session = Session::open(self.ledger())?;
         let reservation = session.reserve(&request)?;

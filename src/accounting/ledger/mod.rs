@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `terms` | what the budget is for |
 //! | `balance` | the filter: what is charged, and whether another run fits |
+//! | `part` | parts of the data without a record in common |
 //! | `stored_event`, `entry`, `hash` | the lines of the file |
 //! | `books` | what the entries add up to |
 //! | `chain` | reading: the chain of hashes, and tails that a crash has torn |
@@ -28,6 +29,7 @@ mod evidence;
 mod file;
 mod hash;
 mod head;
+mod part;
 mod session;
 mod slot;
 mod stored_event;
@@ -42,6 +44,7 @@ pub use evidence::Evidence;
 pub(crate) use file::try_for_a_moment;
 pub use hash::{EntryHash, NotAHash};
 pub(crate) use head::sync_folder;
+pub use part::Part;
 pub use session::{Request, Reservation, Session, Settlement, Statement};
 pub(crate) use slot::{Slot, read_slot, slot_bytes};
 pub use stored_event::StoredEventError;

@@ -18,6 +18,7 @@ use super::error::{Damage, LedgerError, figure};
 use super::evidence::Evidence;
 use super::file::{HeadRule, LedgerFile};
 use super::hash::EntryHash;
+use super::part::Part;
 use super::stored_event::StoredEvent;
 use super::terms::Terms;
 use super::watermark::{Grant, HeldWatermark, InMemory, random_id};
@@ -39,7 +40,8 @@ use super::watermark::{Grant, HeldWatermark, InMemory, random_id};
 /// let session = Session::in_memory(terms)?; // or Session::create("survey.ledger", terms)
 ///
 /// let events = [Event::parse("gaussian:clip=1,sigma=55,count=100", relation)?];
-/// let request = Request { run: "first look", events: &events, relation, unit: "record" };
+/// let (unit, part) = ("record", None);
+/// let request = Request { run: "first look", events: &events, relation, unit, part };
 /// let reservation = session.reserve(&request)?;
 /// reservation.meter().charge(0)?; // before each release
 /// reservation.complete()?;
@@ -71,6 +73,10 @@ pub struct Request<'a> {
     pub events: &'a [Event],
     pub relation: Relation,
     pub unit: &'a str,
+    /// The part of the data that it reads; `None` for all of it. Of two parts of one division the
+    /// larger charge counts, where the unit is a column; records have no keys by which to divide
+    /// them, and are charged as all of the data.
+    pub part: Option<&'a Part>,
 }
 
 /// The state of a budget's account.
@@ -211,7 +217,8 @@ impl Session {
         self.with(|state| {
             let cost = check(request, &state.chain.books.terms)?;
             state.refresh()?;
-            Ok(state.chain.books.balance.quote(cost))
+            let books = &state.chain.books;
+            Ok(books.balance.quote(cost, books.terms.part(request.part)))
         })
     }
 
@@ -281,7 +288,7 @@ impl Session {
             append(file.as_ref(), chain, |chain, entry, previous| {
                 let books = &chain.books;
                 let token = books.token(charge).ok_or(LedgerError::NotResumable)?;
-                if !books.charges(charge.entry, cost, request.events) {
+                if !books.charges(charge.entry, (cost, request.part), request.events) {
                     return Err(LedgerError::OtherPlan);
                 }
                 let mut watermark = match &file {
@@ -346,8 +353,9 @@ impl Session {
             } = state;
             let appended = append(file.as_ref(), chain, |chain, entry, previous| {
                 let balance = &chain.books.balance;
-                if !balance.with(cost).holds() {
-                    return Err(LedgerError::Refused(Box::new(balance.quote(cost))));
+                let part = chain.books.terms.part(request.part);
+                if !balance.with(cost, part).holds() {
+                    return Err(LedgerError::Refused(Box::new(balance.quote(cost, part))));
                 }
                 // Before the charge: a charge without a watermark could never be resumed.
                 if let Some((token, chains)) = resumable {
@@ -368,6 +376,7 @@ impl Session {
                     date: today(),
                     run: request.run.to_owned(),
                     events,
+                    part: part.cloned(),
                     token: resumable.map(|(token, _)| token.to_owned()),
                 })
             });

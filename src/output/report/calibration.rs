@@ -1,6 +1,6 @@
 //! The page of a calibration: what was found, and each parameter's ranks in a band.
 
-use super::axis::{Scale, percent, short};
+use super::axis::Scale;
 use super::html::Html;
 use super::page::document;
 use super::plot::{Path, bottom_axis, left_axis, line, plot, text};
@@ -94,7 +94,9 @@ impl CalibrationPage<'_> {
                                 h.element("td", &[], with_error(coverage));
                             }
                             for ratio in [p.width_to_reference, p.width_to_prior] {
-                                let ratio = ratio.map_or("\u{2013}".to_owned(), short);
+                                let ratio = ratio.filter(|ratio| ratio.is_finite());
+                                let ratio = ratio.map(|ratio| format!("{ratio:.2}"));
+                                let ratio = ratio.unwrap_or_else(|| "\u{2013}".to_owned());
                                 h.element("td", &[], ratio);
                             }
                             match p.within_band {
@@ -140,10 +142,12 @@ impl CalibrationPage<'_> {
         h.within("figure", &[], |h| {
             h.within("figcaption", &[], |h| {
                 h.element("b", &[], &parameter.name);
-                h.text(match parameter.within_band {
-                    true => "\u{2002}within the band",
-                    false => "\u{2002}leaves the band",
-                });
+                if parameter.within_band {
+                    h.text("\u{2002}within the band");
+                } else {
+                    let said = "\u{2002}leaves the band";
+                    h.element("span", &[("class", &"poor")], said);
+                }
             });
             plot(h, SIZE, &says, |h| {
                 let points = band.points();
@@ -170,14 +174,21 @@ impl CalibrationPage<'_> {
                     .iter()
                     .copied()
                     .zip(parameter.ecdf_difference.iter().copied());
-                Path::through(ends(found.collect()).map(at)).draw(h, "curve");
+                let class = if parameter.within_band {
+                    "curve"
+                } else {
+                    "curve off"
+                };
+                Path::through(ends(found.collect()).map(at)).draw(h, class);
             });
         });
         h.line();
     }
 }
 
+/// As many digits everywhere, so that they stand below each other.
 fn with_error(coverage: Coverage) -> String {
+    let percent = |share: f64| format!("{:.1}\u{202f}%", 100.0 * share);
     format!(
         "{} \u{b1} {}",
         percent(coverage.share),

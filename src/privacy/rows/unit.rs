@@ -6,6 +6,7 @@ use crate::privacy::store::{Spilling, StoreBuilder};
 use std::cmp::Ordering;
 
 /// How rows are grouped into units: a unit's rows are contiguous.
+#[derive(Clone)]
 pub(in crate::privacy) struct Units {
     /// The number of units, including those without a row that counts.
     pub count: usize,
@@ -89,6 +90,7 @@ impl Rows {
             units: Some(units),
             spilling,
             compared: self.compared,
+            portion: self.portion,
             by_place: self.by_place,
         })
     }

@@ -2,13 +2,18 @@
 
 use std::ops::Range;
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha20Rng;
+
 use super::table::{Table, merged};
 use super::{Charge, ReleaseError, Vault};
-use crate::density::{BLOCK, Density};
+use crate::density::{BLOCK, Density, Simulator};
 use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::noisy::Noisy;
 use crate::privacy::randomness::PrivateRng;
-use crate::privacy::score::ScoreBounds;
+use crate::privacy::rows::{Parts, Rows};
+use crate::privacy::score::{Bounds, REPLICAS, ScoreBounds};
+use crate::privacy::store::Columns;
 use crate::privacy::subsampling::Subsampling;
 
 /// Rows of a task, unless one unit has more.
@@ -23,9 +28,22 @@ pub(crate) struct Scored<'a> {
     pub draws: &'a [Vec<f64>],
 }
 
+/// The same records as they are in the table, and what draws their outcomes anew.
+pub(crate) struct Redrawn<'a> {
+    pub rows: Rows,
+    /// Its other numbers are the statistics.
+    pub simulator: &'a Simulator<'a>,
+    /// Its interface at so many draws of the parameters.
+    pub draws: &'a [Vec<f64>; REPLICAS],
+}
+
+/// A statistic's place between its bounds, and those of its replicas.
+type Shares = [f64; 1 + REPLICAS];
+
 impl Vault {
     /// The sums over records of the vectors of `bounds`, plus noise. All vaults hold the same
-    /// records, or units of the same table.
+    /// records, or units of the same table, and so has `redrawn`, without which there are no
+    /// statistics.
     ///
     /// # Privacy
     ///
@@ -33,7 +51,7 @@ impl Vault {
     /// `scale`, which clips them (they are not longer than its bound). Charged, and the noise drawn,
     /// before a row is read. Proof: docs/proofs.md, section 18.
     pub(crate) fn noisy_scores(
-        runs: &[Scored],
+        (runs, redrawn): (&[Scored], Option<Redrawn>),
         bounds: &ScoreBounds,
         scale: &GradientScale,
         charge: Charge,
@@ -42,7 +60,11 @@ impl Vault {
         let vault = runs[0].vault;
         let noise =
             vault.charged_noise(bounds.coordinates(), scale, Subsampling::All, charge, rng)?;
-        let sum = score_sum(runs, bounds, scale);
+        let shares = match redrawn {
+            Some(redrawn) => redrawn.shares(&bounds.statistics, rng)?,
+            None => Vec::new(),
+        };
+        let sum = score_sum(runs, &shares, bounds, scale);
         for run in runs {
             run.vault.intact()?;
         }
@@ -51,7 +73,12 @@ impl Vault {
 }
 
 /// The sum in lattice units.
-fn score_sum(runs: &[Scored], bounds: &ScoreBounds, scale: &GradientScale) -> Vec<i128> {
+fn score_sum(
+    runs: &[Scored],
+    shares: &[Shares],
+    bounds: &ScoreBounds,
+    scale: &GradientScale,
+) -> Vec<i128> {
     let n = runs[0].vault.n;
     let densities: Vec<Vec<f64>> = (runs.iter())
         .map(|run| {
@@ -73,19 +100,110 @@ fn score_sum(runs: &[Scored], bounds: &ScoreBounds, scale: &GradientScale) -> Ve
     let mut memory = Memory::default();
     let mut vectors = vec![0.0; bounds.coordinates() * BLOCK];
     let mut record = Vec::with_capacity(runs.len());
+    let statistics = bounds.statistics.len();
     for start in (0..n).step_by(BLOCK) {
         let rows = BLOCK.min(n - start);
         for i in 0..rows {
             record.clear();
             record.extend(densities.iter().map(|run| density(run, start + i)));
-            let lacks = record.iter().any(|density| density.is_nan());
+            let shares = shares.get((start + i) * statistics..(start + i + 1) * statistics);
+            let lacks = record.iter().any(|density| density.is_nan()) || shares.is_none();
             let record = (!lacks).then_some(&record[..]);
-            bounds.vector(record, |k, value| vectors[k * BLOCK + i] = value);
+            bounds.vector(record, shares.unwrap_or_default(), |k, value| {
+                vectors[k * BLOCK + i] = value;
+            });
         }
         let vectors = Gradients::whole(&vectors);
         scale.add_clipped(vectors, &[true; BLOCK][..rows], &mut memory, &mut sum);
     }
     sum
+}
+
+impl Redrawn<'_> {
+    /// For each unit, of each statistic, the means over its rows; zeros where it has none.
+    ///
+    /// # Privacy
+    ///
+    /// A row's replicas follow from its own numbers and a stream of random bits of its own, which
+    /// nobody learns: its number among the units and its place in its unit say which.
+    fn shares(self, bounds: &[Bounds], rng: &mut PrivateRng) -> Result<Vec<Shares>, ReleaseError> {
+        let mut seed = [0; 32];
+        for bytes in seed.chunks_exact_mut(8) {
+            bytes.copy_from_slice(&rng.next_u64().to_le_bytes());
+        }
+        let n = self.rows.n();
+        let Parts {
+            store,
+            missing,
+            units,
+            ..
+        } = self.rows.into_parts();
+        let all: Vec<(usize, usize)> = (0..store.columns()).map(|c| (0, c)).collect();
+        let columns = Columns::new(vec![store], &all);
+        // Of each row, the number of its unit and its place in there.
+        let owners: Vec<(usize, usize)> = match &units {
+            None => (0..missing.len()).map(|row| (row, 0)).collect(),
+            Some(units) => {
+                let starts = std::iter::once(0).chain(units.ends.iter().copied());
+                let of_unit = |((start, &end), &number): ((usize, &usize), &usize)| {
+                    (start..end).map(move |row| (number, row - start))
+                };
+                let all = starts.zip(&units.ends).zip(&units.numbers);
+                all.flat_map(of_unit).collect()
+            }
+        };
+        let (simulator, draws) = (self.simulator, self.draws);
+        let part = |rows: Range<usize>| {
+            let mut window = columns.window();
+            let own = window.rows(rows.clone()).into_iter().map(<[f64]>::to_vec);
+            let own: Vec<Vec<f64>> = own.collect();
+            let mut found = vec![[0.0; 1 + REPLICAS]; rows.len() * bounds.len()];
+            let mut keep = |replica: usize, raw: &[Vec<f64>]| {
+                for (k, &bounds_of) in bounds.iter().enumerate() {
+                    for (i, x) in simulator.numbers(k, raw).into_iter().enumerate() {
+                        let share = ScoreBounds::share(bounds_of, x);
+                        found[i * bounds.len() + k][replica] = share;
+                    }
+                }
+            };
+            keep(0, &own);
+            let generator = |&(number, place): &(usize, usize)| {
+                let mut rng = ChaCha20Rng::from_seed(seed);
+                rng.set_stream((number as u64) << 32 | place as u64);
+                rng
+            };
+            let mut rngs: Vec<ChaCha20Rng> = owners[rows].iter().map(generator).collect();
+            for (s, z) in draws.iter().enumerate() {
+                let mut raw = own.clone();
+                simulator.redraw(z, &mut raw, &mut rngs);
+                keep(1 + s, &raw);
+            }
+            found
+        };
+        let tasks = (0..missing.len()).step_by(BLOCK);
+        let tasks = tasks.map(|start| start..missing.len().min(start + BLOCK));
+        let merge = |mut all: Vec<Shares>, next: Vec<Shares>| {
+            all.extend(next);
+            all
+        };
+        let of_rows = merged(tasks.collect(), part, merge).unwrap_or_default();
+        if let Some(reason) = columns.failure() {
+            return Err(ReleaseError::Rows(reason.to_string()));
+        }
+        let mut rows_of = vec![0.0; n];
+        owners
+            .iter()
+            .for_each(|&(number, _)| rows_of[number] += 1.0);
+        let mut of_units = vec![[0.0; 1 + REPLICAS]; n * bounds.len()];
+        for (found, &(number, _)) in of_rows.chunks(bounds.len().max(1)).zip(&owners) {
+            for (sum, share) in of_units[number * bounds.len()..].iter_mut().zip(found) {
+                for (sum, share) in sum.iter_mut().zip(share) {
+                    *sum += share / rows_of[number];
+                }
+            }
+        }
+        Ok(of_units)
+    }
 }
 
 impl Table {

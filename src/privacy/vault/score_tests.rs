@@ -39,6 +39,7 @@ fn bounds(others: usize, n: Option<u64>) -> ScoreBounds {
         density: of(-3.0, 0.5),
         differences: vec![of(-1.0, 1.0); others],
         is_binary: others == 0,
+        statistics: Vec::new(),
         records: n,
     }
 }
@@ -76,7 +77,7 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_scores() {
                 let sum = |vaults: &[Vault]| {
                     let run = |(vault, draws)| Scored { vault, draws };
                     let pairs = vaults.iter().zip(seen.iter().map(Vec::as_slice));
-                    score_sum(&pairs.map(run).collect::<Vec<_>>(), &bounds, &scale)
+                    score_sum(&pairs.map(run).collect::<Vec<_>>(), &[], &bounds, &scale)
                 };
                 let vaults = |data: &[Vec<f64>]| -> Vec<Vault> {
                     (0..=others).map(|_| vault(source, data)).collect()
@@ -128,7 +129,7 @@ fn units_are_compared_with_themselves() {
         let runs: Vec<Scored> = pairs
             .map(|(vault, draws)| Scored { vault, draws })
             .collect();
-        score_sum(&runs, &bounds, &scale)
+        score_sum(&runs, &[], &bounds, &scale)
     };
     let all = sum(
         [

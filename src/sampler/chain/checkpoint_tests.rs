@@ -139,7 +139,7 @@ fn ways() -> Vec<(&'static Algorithm, Plan)> {
                     ..request
                 });
             }
-            "dp-barker" | "dp-langevin" | "dp-laplace" => {}
+            "dp-barker" | "dp-langevin" | "dp-laplace" | "dp-amagold" => {}
             // Steps that decay and are of a size for these scales.
             _ => {
                 requests = [0.0, 0.5]

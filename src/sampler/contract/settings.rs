@@ -408,14 +408,14 @@ settings! {
         /// Noise multiplier of log-ratios, in units of their sensitivity [default: what the budget allows]
         tau_log_ratio: f64 [f64] = POSITIVE, "TAU";
     }
-    "Batches of dp-sgld, dp-sgnht, dp-sghmc, dp-barker and dp-penalty" {
-        /// Probability of a record (or unit) to be in a batch [default: 0.01 for the stochastic-gradient samplers, all records for dp-penalty]
+    "Batches of dp-sgld, dp-sgnht, dp-sghmc, dp-amagold, dp-barker and dp-penalty" {
+        /// Probability of a record (or unit) to be in a batch [default: 0.01 for the stochastic-gradient samplers, all records for dp-amagold and dp-penalty]
         batch_rate: Real [impl Into<Real>] = RATE, "R";
         /// Records (or units) in a batch of fixed size, drawn without replacement [default: 1000 for dp-barker, all records for dp-penalty]
         batch_size: u64 [u64] = AT_LEAST_ONE, "B";
         /// Steps fall like 1 / iteration^P, in blocks; 0 for constant steps [default: 0; 1/3 for the sghmc samplers]
         step_decay: f64 [f64] = POWER, "P";
-        /// Friction per unit of time, A of sgnht and F of sghmc [default: 0.1 / first step]
+        /// Friction per unit of time, A of sgnht and F of sghmc and dp-amagold [default: 0.1 / first step]
         friction: f64 [f64] = POSITIVE, "F";
         /// B of sghmc: the variance of the batches' own noise per unit of time, a public guess [default: 0]
         noise_estimate: f64 [f64] = NOT_NEGATIVE, "B";

@@ -355,7 +355,7 @@ fn step(
     }
 }
 
-fn add_scaled(into: &mut [f64], factor: f64, what: &[f64]) {
+pub(super) fn add_scaled(into: &mut [f64], factor: f64, what: &[f64]) {
     for (x, w) in into.iter_mut().zip(what) {
         *x += factor * w;
     }

@@ -1,6 +1,7 @@
 //! Hamiltonian dynamics with exact gradients: the common part of the samplers
 //! without noise.
 
+pub mod dp_amagold;
 pub mod dp_hmc;
 pub mod hmc;
 mod jitter;

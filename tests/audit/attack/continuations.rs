@@ -117,6 +117,7 @@ fn request(events: &[Event]) -> Request<'_> {
         events,
         relation: RELATION,
         unit: "record",
+        part: None,
     }
 }
 

@@ -52,6 +52,7 @@ pub fn file_covers_releases() -> Result<(), Broken> {
             events: &plan.events,
             relation,
             unit: "record",
+            part: None,
         };
         let reservation = session.reserve(&request).unwrap_or_else(|e| panic!("{e}"));
         let settings = PrivateSettings {

@@ -10,6 +10,7 @@ pub mod continuations;
 pub mod distinguisher;
 pub mod ledger;
 pub mod neighbours;
+pub mod once;
 pub mod record_play;
 pub mod releases;
 pub mod samplers;

@@ -110,18 +110,22 @@ impl Table {
         }
     }
 
-    /// The vault with these rows in it.
-    pub fn vault(&self, model: &Model) -> Vault {
-        let named = model.columns.iter().zip(&self.columns);
+    /// These rows, loaded as columns of a model.
+    pub fn loaded(&self, columns: &[RecordColumn]) -> Rows {
+        let named = columns.iter().zip(&self.columns);
         let named = named.map(|(c, values)| (c.name.clone(), values.clone()));
         // Bad rows are masked, so that the ugliest values get as far as they can.
-        let rows = Rows::from_columns(&model.columns, named.collect(), OnBadRows::Skip)
+        let rows = Rows::from_columns(columns, named.collect(), OnBadRows::Skip)
             .unwrap_or_else(|e| panic!("{e}"));
-        let rows = match &self.units {
+        match &self.units {
             None => rows,
             Some(units) => rows.by_unit(units).unwrap_or_else(|e| panic!("{e}")),
-        };
-        Vault::new(Density::new(model.clone()), rows).unwrap()
+        }
+    }
+
+    /// The vault with these rows in it.
+    pub fn vault(&self, model: &Model) -> Vault {
+        Vault::new(Density::new(model.clone()), self.loaded(&model.columns)).unwrap()
     }
 }
 

@@ -6,7 +6,7 @@ use dpm::testing::privacy::{NotPrivate, PrivateRng, Subsampling};
 use dpm::testing::sampler::Question;
 
 use super::neighbours::{MODELS, model, ugly_pair};
-use super::releases::{Batch, Release};
+use super::releases::{Answer, Batch, Release};
 use super::{Broken, Lcg};
 
 /// What many pairs showed.
@@ -125,10 +125,7 @@ pub fn play(
             );
         }
         let broken = |why: String| Err(Broken(format!("pair {pair}, {release:?}: {why}")));
-        let [a, b, same] = answers.as_slice() else {
-            return broken("three answers".to_owned());
-        };
-        let (Some(a), Some(b), Some(same)) = (a, b, same) else {
+        let [Some(a), Some(b), Some(same)] = answers.as_slice() else {
             // Public numbers decided, so they decide for all.
             if answers.iter().any(Option::is_some) {
                 return broken("whether it is asked depends on the rows".to_owned());
@@ -136,6 +133,23 @@ pub fn play(
             played.skipped += 1;
             continue;
         };
+        if let Err(Broken(why)) = played.compare([a, b, same]) {
+            return broken(why);
+        }
+    }
+    Ok(played)
+}
+
+impl Played {
+    /// Compares the answers about two neighbours, and about the rows of the first in another order,
+    /// with identical randomness.
+    ///
+    /// # Errors
+    ///
+    /// One is moved by more than is charged; charges, or uses of the private generator, differ; the
+    /// order of rows shows.
+    pub fn compare(&mut self, [a, b, same]: [&Answer; 3]) -> Result<(), Broken> {
+        let broken = |why: String| Err(Broken(why));
         if (&a.units, a.next_bits) != (&same.units, same.next_bits) {
             return broken("the order of rows shows".to_owned());
         }
@@ -145,12 +159,12 @@ pub fn play(
         if a.charged != [1] {
             return broken(format!("one release is charged as {:?}", a.charged));
         }
-        played.pairs += 1;
+        self.pairs += 1;
         if a.noise != b.noise {
             return broken("noise or sensitivity depends on the rows".to_owned());
         }
         let Some(noise) = a.noise else {
-            continue;
+            return Ok(());
         };
         if a.next_bits != b.next_bits {
             return broken("draws of the private generator differ".to_owned());
@@ -171,10 +185,10 @@ pub fn play(
             ));
         }
         let share = distance / noise.sensitivity;
-        played.closest = played.closest.max(share);
-        played.gentle += u64::from(square > 0 && share < 0.1);
+        self.closest = self.closest.max(share);
+        self.gentle += u64::from(square > 0 && share < 0.1);
+        Ok(())
     }
-    Ok(played)
 }
 
 /// `None` where there are too few `records` for it.

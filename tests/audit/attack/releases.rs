@@ -209,16 +209,9 @@ impl Release {
                 let scale = GradientScale::new(*clip, factor(relation), *tau).expect("a scale");
                 let noisy =
                     vault.noisy_batch_gradient(at, &scale, batch.subsampling(), charge, rng);
+                let (noise, gamma) = Noise::of_sum(sum());
                 let values = noisy.expect("a release").into_inner();
-                let ratio = sum().lattice().expect("a lattice").ratio().to_f64();
-                let gamma = sum().sigma().to_f64() * ratio;
-                let noise = Noise {
-                    sigma: 1.0 / ratio,
-                    sensitivity: sum().sensitivity().to_f64() / gamma,
-                    penalty: 0.0,
-                };
-                // Multiplied by gamma and divided again: off by two roundings.
-                (values, 0.0, gamma, 2f64.powi(-51), Some(noise))
+                (values, 0.0, gamma, OF_SUM, Some(noise))
             }
             Release::LogRatio {
                 from,
@@ -290,26 +283,76 @@ impl Release {
                 (vec![value], 0.0, scale.lattice_ratio(), 0.0, None)
             }
         };
-        let mut units = Vec::with_capacity(values.len());
-        for value in values {
-            let unit = (value + penalty) / gamma;
-            let rounding = rounding * (unit.abs() + penalty / gamma);
-            if unit.abs() >= 2f64.powi(53) || rounding >= 0.1 {
-                panic!("{unit} units are too many to be read back");
-            }
-            if (unit - unit.round()).abs() > rounding {
-                return Err(Broken(format!(
-                    "the answer {value:e} is {unit} lattice units, and no whole number of them"
-                )));
-            }
-            units.push(unit.round() as i128);
-        }
         Ok(Some(Answer {
-            units,
+            units: read_back(&values, penalty, gamma, rounding)?,
             noise,
             charged: meter.counts(),
             next_bits: rng.next_u64(),
         }))
+    }
+}
+
+/// What a sum costs that was multiplied by its lattice and is divided by it again: two roundings.
+const OF_SUM: f64 = 1.0 / (1u64 << 51) as f64;
+
+/// The lattice units of an answer to which a penalty is added, of which floats may have cost a
+/// share.
+fn read_back(values: &[f64], penalty: f64, gamma: f64, rounding: f64) -> Result<Vec<i128>, Broken> {
+    let mut units = Vec::with_capacity(values.len());
+    for value in values {
+        let unit = (value + penalty) / gamma;
+        let rounding = rounding * (unit.abs() + penalty / gamma);
+        if unit.abs() >= 2f64.powi(53) || rounding >= 0.1 {
+            panic!("{unit} units are too many to be read back");
+        }
+        if (unit - unit.round()).abs() > rounding {
+            return Err(Broken(format!(
+                "the answer {value:e} is {unit} lattice units, and no whole number of them"
+            )));
+        }
+        units.push(unit.round() as i128);
+    }
+    Ok(units)
+}
+
+impl Noise {
+    /// Of a sum of clipped vectors, and its lattice.
+    fn of_sum(sum: &Gaussian) -> (Noise, f64) {
+        let ratio = sum.lattice().expect("a lattice").ratio().to_f64();
+        let gamma = sum.sigma().to_f64() * ratio;
+        let noise = Noise {
+            sigma: 1.0 / ratio,
+            sensitivity: sum.sensitivity().to_f64() / gamma,
+            penalty: 0.0,
+        };
+        (noise, gamma)
+    }
+}
+
+impl Answer {
+    /// That of a sum which was planned outside of a run, asked once.
+    ///
+    /// # Errors
+    ///
+    /// It is not on the lattice that was charged.
+    pub fn planned(
+        event: &Event,
+        rng: &mut PrivateRng,
+        ask: impl FnOnce(Charge, &mut PrivateRng) -> Vec<f64>,
+    ) -> Result<Answer, Broken> {
+        let meter = NotPrivate::acknowledged().meter(vec![event.clone()]);
+        let charge = Charge {
+            meter: &meter,
+            line: 0,
+        };
+        let values = ask(charge, rng);
+        let (noise, gamma) = Noise::of_sum(event.release().expect("a sum and its noise"));
+        Ok(Answer {
+            units: read_back(&values, 0.0, gamma, OF_SUM)?,
+            noise: Some(noise),
+            charged: meter.counts(),
+            next_bits: rng.next_u64(),
+        })
     }
 }
 
@@ -334,12 +377,25 @@ pub fn noise_is_as_charged(
     relation: Relation,
     times: u64,
 ) -> Result<(), Broken> {
+    answers_are_noise(times, |rng| {
+        let answer = release.ask(vault, relation, rng)?;
+        answer.ok_or_else(|| Broken("nothing was asked".to_owned()))
+    })
+}
+
+/// The same of whatever is asked.
+///
+/// # Errors
+///
+/// There is less noise than was charged, or more.
+pub fn answers_are_noise(
+    times: u64,
+    ask: impl Fn(&mut PrivateRng) -> Result<Answer, Broken>,
+) -> Result<(), Broken> {
     let mut rng = PrivateRng::insecure(5, NotPrivate::acknowledged());
     let (mut sum, mut count) = (0.0, 0.0);
     for _ in 0..times {
-        let Some(answer) = release.ask(vault, relation, &mut rng)? else {
-            return Err(Broken("nothing was asked".to_owned()));
-        };
+        let answer = ask(&mut rng)?;
         let Some(noise) = answer.noise else {
             return Err(Broken("the noise depends on rows".to_owned()));
         };

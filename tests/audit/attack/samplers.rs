@@ -45,7 +45,7 @@ pub struct Variant {
 
 /// Ways in which private samplers ask. Of DP-Barker's tests only the outcomes are to be seen, and
 /// a Rényi divergence is claimed for them.
-pub const VARIANTS: [Variant; 20] = [
+pub const VARIANTS: [Variant; 22] = [
     variant("dp-hmc", "gradients reused", [0.6, 0.6], |_| {}),
     variant("dp-hmc", "fresh gradients", [0.5, 0.5], |r| {
         r.settings.fresh_gradients = Some(true);
@@ -87,6 +87,10 @@ pub const VARIANTS: [Variant; 20] = [
     }),
     variant("dp-sghmc", "Poisson batches", [0.36, 0.57], |r| {
         stochastic(r, 1.0, HALF)
+    }),
+    variant("dp-amagold", "all records", [0.6, 0.5], |_| {}),
+    variant("dp-amagold", "Poisson batches", [0.3, 0.3], |r| {
+        r.settings.batch_rate = HALF;
     }),
     // So little counts that noise is small and chains go far.
     variant("dp-langevin", "chains", [0.5, 0.55], |r| {
