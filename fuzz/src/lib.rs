@@ -24,6 +24,13 @@ mod model;
 #[path = "../../src/syntax/mod.rs"]
 mod syntax;
 
+#[allow(dead_code)]
+#[path = "../../src/accounting/ledger"]
+mod accounting {
+    mod part;
+    pub use part::Part;
+}
+
 #[allow(dead_code, unused_imports)]
 #[path = "../../src/privacy"]
 mod privacy {
