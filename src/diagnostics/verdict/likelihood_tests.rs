@@ -97,6 +97,11 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
         ),
         (with(&|l| l.untold = 0.25), Kind::HiddenTails, "25 %"),
         (
+            with(&|l| (l.has_law, l.unknown) = (false, 0.375)),
+            Kind::WidthUnknown,
+            "In 3 of 8 directions",
+        ),
+        (
             with(&|l| (l.has_law, l.seen) = (false, false)),
             Kind::GradientsUnseen,
             "no law of the outcomes",
