@@ -291,6 +291,24 @@ impl RowProgram {
         tables.map(|&(id, _)| id).collect()
     }
 
+    /// The vectors of the interface with elements that are terms of linear predictors.
+    pub(super) fn coefficients(&self) -> Vec<PublicId> {
+        let mut is_coefficient = vec![false; self.interface_length];
+        for instruction in &self.instructions {
+            if let Operation::Linear(terms) = &instruction.operation {
+                for place in terms.iter().filter_map(|t| t.place) {
+                    is_coefficient[place] = true;
+                }
+            }
+        }
+        let ends =
+            (self.interface.iter().skip(1).map(|(_, start)| *start)).chain([self.interface_length]);
+        let vectors = self.interface.iter().zip(ends);
+        let with_some =
+            vectors.filter(|((_, start), end)| is_coefficient[*start..*end].contains(&true));
+        with_some.map(|((id, _), _)| *id).collect()
+    }
+
     /// Whether a column multiplies a place of the interface, or picks one.
     pub fn multiplies_columns(&self) -> bool {
         self.instructions.iter().any(|i| match &i.operation {

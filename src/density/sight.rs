@@ -57,19 +57,28 @@ impl Density {
 
     /// Points are the vectors from which a record looks up an element, where these are computed,
     /// such as `mu + tau * z`, and the coordinates that are seen otherwise; `None` where there are
-    /// no such vectors. `programs` see the parameters as records do, about `theta`.
-    pub(crate) fn looked_up_space(&self, theta: &[f64], programs: &[&RowProgram]) -> Option<Space> {
+    /// no such vectors. With `all`, also coefficients of which one is a curved function of several
+    /// coordinates, such as `scale .* z`. `programs` see the parameters as records do,
+    /// about `theta`.
+    pub(crate) fn computed_space(
+        &self,
+        theta: &[f64],
+        programs: &[&RowProgram],
+        all: bool,
+    ) -> Option<Space> {
         let graph = &self.model.graphs.public;
+        let (looked_up, coefficients) = (self.rows.looked_up(), self.rows.coefficients());
         let is_computed = |id: &PublicId| {
-            !matches!(graph.node(*id).op, PublicOp::Unconstrained { .. })
-                && !self.jacobian_of_vectors(&[*id], theta).is_constant()
+            if matches!(graph.node(*id).op, PublicOp::Unconstrained { .. }) {
+                return false;
+            }
+            let jacobian = self.jacobian_of_vectors(&[*id], theta);
+            let is_joint = || jacobian.rows.iter().any(|row| row.len() > 1);
+            let is_wanted =
+                looked_up.contains(id) || all && coefficients.contains(id) && is_joint();
+            is_wanted && !jacobian.is_constant()
         };
-        let vectors: Vec<PublicId> = self
-            .rows
-            .looked_up()
-            .into_iter()
-            .filter(is_computed)
-            .collect();
+        let vectors: Vec<PublicId> = self.rows.interface().filter(is_computed).collect();
         if vectors.is_empty() {
             return None;
         }

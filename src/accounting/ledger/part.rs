@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A part of the data of a budget: of those whose units a public rule divides into two
-/// by their keys. Runs on one
-/// part and runs on the other reveal of any one unit what the runs on its own part do.
+/// One of two parts into which a public rule divides the units of a table, by their keys. A unit is
+/// in one of them, and only runs on that part reveal anything about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
@@ -18,7 +17,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether it is a part of the same division, or the same part.
+    /// Whether both are parts of the same division.
     pub(super) fn divides_like(&self, other: &Part) -> bool {
         self.split == other.split && self.held_out.to_bits() == other.held_out.to_bits()
     }

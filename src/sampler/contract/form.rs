@@ -105,8 +105,11 @@ impl Form {
         let law = Law::of(density, &middle, SEED);
         let mut programs = vec![density.row_program()];
         programs.extend(law.as_ref().ok().map(Law::program));
-        let space = density.looked_up_space(&away_from(&middle), &programs);
-        let space = space.filter(|space| is_free(density, space, &middle));
+        let free = |all| {
+            let space = density.computed_space(&away_from(&middle), &programs, all);
+            space.filter(|space| is_free(density, space, &middle))
+        };
+        let space = free(true).or_else(|| free(false));
         let space = space.unwrap_or_else(|| density.parameters());
         let point = density.point_of(&space, &middle);
         let frame = Frame::about(point.clone());
@@ -309,4 +312,72 @@ pub(crate) fn prior_curvature(density: &Density, theta: &[f64]) -> Matrix {
         let entry = 0.5 * (rows[i][j] + rows[j][i]);
         if entry.is_finite() { entry } else { 0.0 }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Constants, Model};
+
+    fn form(parameters: &str, model: &str) -> (Form, usize) {
+        let source = format!(
+            "record {{ real<lower=-9, upper=9> y; vector<lower=-1, upper=1>[3] x; int<lower=1, upper=5> g; int<lower=1, upper=3> c; }}
+             parameters {{ {parameters} }} model {{ {model} }}"
+        );
+        let model = Model::from_source(&source, &Constants::none()).unwrap();
+        let density = Density::new(model);
+        (Form::of(&density).unwrap(), density.dimension())
+    }
+
+    // If it failed: a search would look for a product among its factors, along a curve of which a
+    // normal likelihood knows one point; the answer would be a hundred of its own standard deviations
+    // off.
+    #[test]
+    fn what_records_see_of_several_parameters_is_learnt_as_they_see_it() {
+        let priors = "z ~ std_normal(); tau ~ normal(0, 1); mu ~ normal(0, 1); s ~ normal(0, 1);";
+        for (parameters, likelihood, coordinates) in [
+            (
+                "real mu; real<lower=0> tau; vector[5] z; real<lower=0> s;",
+                "y ~ normal(mu + tau * z[g], s);",
+                6,
+            ),
+            (
+                "real mu; real<lower=0> tau; vector[5] z; real<lower=0> s;",
+                "vector[5] a = mu + tau * z; y ~ normal(a[g], s);",
+                6,
+            ),
+            (
+                "real mu; real<lower=0> tau; vector[3] z; real<lower=0> s;",
+                "y ~ normal(mu + dot_product(x, tau * z), s);",
+                5,
+            ),
+            (
+                "real mu; real<lower=0> tau; real z; real<lower=0> s;",
+                "y ~ normal(tau * z * mu, s);",
+                2,
+            ),
+        ] {
+            let (form, _) = form(parameters, &format!("{priors} {likelihood}"));
+            assert!(!form.space.is_parameters(), "{likelihood}");
+            assert_eq!(form.coordinates, coordinates, "{likelihood}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_records_see_by_themselves_or_in_order_stay() {
+        for (parameters, model) in [
+            (
+                "real mu; vector[3] b; real<lower=0> s;",
+                "y ~ normal(mu + dot_product(x, b), s);",
+            ),
+            (
+                "vector[3] b; ordered[2] cut;",
+                "b ~ std_normal(); cut ~ normal(0, 2); c ~ ordered_logistic(dot_product(x, b), cut);",
+            ),
+        ] {
+            let (form, dimension) = form(parameters, model);
+            assert!(form.space.is_parameters(), "{model}");
+            assert_eq!(form.coordinates as usize, dimension, "{model}");
+        }
+    }
 }
