@@ -57,14 +57,14 @@ impl Density {
 
     /// Points are the vectors from which a record looks up an element, where these are computed,
     /// such as `mu + tau * z`, and the coordinates that are seen otherwise; `None` where there are
-    /// no such vectors. With `all`, also coefficients of which one is a curved function of several
-    /// coordinates, such as `scale .* z`. `programs` see the parameters as records do,
-    /// about `theta`.
+    /// no such vectors. `with_coefficients`: also vectors of coefficients of which one is a curved
+    /// function of several coordinates, such as `scale .* z`. `programs` see the parameters as
+    /// records do, about `theta`.
     pub(crate) fn computed_space(
         &self,
         theta: &[f64],
         programs: &[&RowProgram],
-        all: bool,
+        with_coefficients: bool,
     ) -> Option<Space> {
         let graph = &self.model.graphs.public;
         let (looked_up, coefficients) = (self.rows.looked_up(), self.rows.coefficients());
@@ -74,8 +74,8 @@ impl Density {
             }
             let jacobian = self.jacobian_of_vectors(&[*id], theta);
             let is_joint = || jacobian.rows.iter().any(|row| row.len() > 1);
-            let is_wanted =
-                looked_up.contains(id) || all && coefficients.contains(id) && is_joint();
+            let is_wanted = looked_up.contains(id)
+                || with_coefficients && coefficients.contains(id) && is_joint();
             is_wanted && !jacobian.is_constant()
         };
         let vectors: Vec<PublicId> = self.rows.interface().filter(is_computed).collect();

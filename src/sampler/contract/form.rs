@@ -17,9 +17,10 @@ const SEED: u64 = 1;
 const RECORDS: usize = 2000;
 /// Directions with less information than this share of the largest count as unseen.
 const UNSEEN: f64 = 1e-9;
-/// The weight of records with covariates anywhere between their bounds, where guesses of these say
-/// otherwise: far above `UNSEEN`, and too small to matter where the guess tells anything.
-const UNGUESSED: f64 = 1e-5;
+/// The weight of information at another point than the middle of the prior, and of records with
+/// covariates anywhere between their bounds where guesses of these say otherwise: far above
+/// `UNSEEN`, and too small to matter for directions that are seen as expected.
+const UNEXPECTED: f64 = 1e-5;
 /// The number of places to which a point is moved, and the distance in units of 1 + |w|.
 const PLACES: usize = 16;
 const FAR: f64 = 2.0;
@@ -105,22 +106,30 @@ impl Form {
         let law = Law::of(density, &middle, SEED);
         let mut programs = vec![density.row_program()];
         programs.extend(law.as_ref().ok().map(Law::program));
-        let free = |all| {
-            let space = density.computed_space(&away_from(&middle), &programs, all);
-            space.filter(|space| is_free(density, space, &middle))
+        let of_vectors = |with_coefficients| {
+            let beside = away_from(&middle);
+            let space = density.computed_space(&beside, &programs, with_coefficients);
+            space.filter(|space| {
+                density.length_of(space) <= density.dimension() && is_free(density, space, &middle)
+            })
         };
-        let space = free(true).or_else(|| free(false));
+        let space = of_vectors(true).or_else(|| of_vectors(false));
         let space = space.unwrap_or_else(|| density.parameters());
-        let point = density.point_of(&space, &middle);
-        let frame = Frame::about(point.clone());
-        let expected = match &law {
-            Ok(law) => Expected::by_law(law, &space, &point, &frame),
-            Err(_) => Expected::by_differences(density, &space, &frame, STEP),
+        let look_at = |theta: &[f64]| {
+            let point = density.point_of(&space, theta);
+            let frame = Frame::about(point.clone());
+            let expected = match &law {
+                Ok(law) => Expected::by_law(law, &space, &point, &frame),
+                Err(_) => Expected::by_differences(density, &space, &frame, STEP),
+            };
+            (frame, expected)
         };
+        let places = [look_at(&middle), look_at(&away_from(&middle))];
         let spread = spread_of_prior(density, &space, SEED)?;
-        let mut form = Form::about(density, (space, middle.clone()), &frame, &expected);
+        let mut form = Form::about(density, (space.clone(), middle.clone()), &places);
         form.spread = spread;
         if let Ok(law) = &law {
+            let point = density.point_of(&space, &middle);
             let frame = Frame::new(point, form.base.entries().to_vec());
             let bounded = law.scores_are_bounded(&middle, (&form.space, &frame), SEED);
             form.information = Information::Law { bounded };
@@ -179,15 +188,14 @@ impl Form {
     }
 
     /// The form around the point that represents the middle of the prior, given the model's
-    /// expectations of records there.
+    /// expectations of records there and at a point beside it.
     fn about(
         density: &Density,
         (space, middle): (Space, Vec<f64>),
-        frame: &Frame,
-        expected: &Expected,
+        [at_middle, beside]: &[(Frame, Expected); 2],
     ) -> Form {
-        let d = frame.dimension();
-        let told = |simulator: Simulator| {
+        let d = at_middle.0.dimension();
+        let told = |simulator: Simulator, (frame, expected): &(Frame, Expected)| {
             let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
             let raw = simulator.records(&middle, RECORDS, None, rng);
             let (mut columns, _) = density.load_columns(&raw, RECORDS);
@@ -200,13 +208,18 @@ impl Form {
             let sum = public_sum(density, &look, &columns, RECORDS);
             Matrix::of_triangle(&sum, d).scaled(1.0 / RECORDS as f64)
         };
-        let mut information = told(Simulator::new(density));
+        let mut information = told(Simulator::new(density), at_middle);
+        let mut add = |more: Matrix| {
+            information = Matrix::new(d, d, |i, j| {
+                let more = UNEXPECTED * more[(i, j)];
+                information[(i, j)] + if more.is_finite() { more } else { 0.0 }
+            });
+        };
+        // The middle may be a place where a factor is zero, so that records see nothing of others.
+        add(told(Simulator::new(density), beside));
         if density.model().has_guesses() {
             // A direction of which guessed records tell nothing is asked for all the same.
-            let anywhere = told(Simulator::new(density).by_bounds());
-            information = Matrix::new(d, d, |i, j| {
-                information[(i, j)] + UNGUESSED * anywhere[(i, j)]
-            });
+            add(told(Simulator::new(density).by_bounds(), at_middle));
         }
         // Where the records add next to nothing to the prior's precision, that sets the units.
         let prior = if space.is_parameters() {
@@ -363,8 +376,10 @@ mod tests {
         }
     }
 
+    // If it failed: a model of a simplex, or of two vectors that are computed from one, could not be
+    // run.
     #[test]
-    fn parameters_that_records_see_by_themselves_or_in_order_stay() {
+    fn parameters_stay_where_records_see_them_by_themselves_in_order_or_through_more_numbers() {
         for (parameters, model) in [
             (
                 "real mu; vector[3] b; real<lower=0> s;",
@@ -374,9 +389,40 @@ mod tests {
                 "vector[3] b; ordered[2] cut;",
                 "b ~ std_normal(); cut ~ normal(0, 2); c ~ ordered_logistic(dot_product(x, b), cut);",
             ),
+            (
+                "real mu; simplex[3] w; real<lower=0> s;",
+                "w ~ dirichlet([1, 1, 1]); y ~ normal(mu + dot_product(x, w), s);",
+            ),
+            (
+                "vector[5] z; real<lower=0> tau; real sigma; real<lower=0> s;",
+                "z ~ std_normal(); vector[5] a = tau * z; vector[5] b = sigma * z; y ~ normal(a[g] + x[1] * b[g], s);",
+            ),
         ] {
             let (form, dimension) = form(parameters, model);
             assert!(form.space.is_parameters(), "{model}");
+            assert_eq!(form.coordinates as usize, dimension, "{model}");
+        }
+    }
+
+    // If it failed: a direction that no record tells of where a factor is zero would be left out of
+    // the search, and its prior returned as its posterior.
+    #[test]
+    fn factors_of_a_number_that_is_zero_at_the_middle_of_the_prior_are_seen() {
+        for (parameters, model) in [
+            (
+                "real mu; real b; real<lower=0> k; real<lower=0> s;",
+                "b ~ normal(0, 1); y ~ normal(mu + b * exp(-k * (x[1] + 1)), s);",
+            ),
+            (
+                "real mu; real b; simplex[3] d; real<lower=0> s;",
+                "b ~ normal(0, 1); y ~ normal(mu + b * (d[1] * (c > 1 ? 1 : 0) + d[2] * (c > 2 ? 1 : 0)), s);",
+            ),
+            (
+                "real mu; real b; real<lower=-3, upper=3> phase;",
+                "b ~ normal(0, 1); (y > 0 ? 1 : 0) ~ bernoulli_logit(mu + b * cos(3 * x[1] - phase));",
+            ),
+        ] {
+            let (form, dimension) = form(parameters, model);
             assert_eq!(form.coordinates as usize, dimension, "{model}");
         }
     }

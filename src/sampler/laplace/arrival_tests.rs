@@ -3,11 +3,18 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 
+use super::lines;
+use super::search::{Ground, Search};
+use super::shares::Shares;
 use crate::accounting::{Meter, Real};
 use crate::density::{Density, Simulator};
 use crate::model::{Constants, Model};
-use crate::privacy::{OnBadRows, PrivateRng, Rows, Vault};
+use crate::privacy::{Bins, OnBadRows, PrivateRng, Rows, Vault};
+use crate::sampler::contract::form::prior_curvature;
+use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError, View};
+use crate::sampler::contract::schedule::Scale;
 use crate::sampler::{Form, Plan, PlanRequest, PrivateSettings, sample_privately};
 
 /// A mean that is ten of the records' standard deviations from the start.
@@ -85,4 +92,100 @@ fn a_far_mean_is_reached() {
 fn degrees_of_freedom_of_a_logarithm_are_found() {
     let truth = [("a", 2.0), ("b", 0.3), ("sigma", 0.5), ("nu", 4.0)];
     arrives(TAILS, &truth, 800, 12.0, &[0.09, 0.08, 0.09, 4.0]);
+}
+
+/// Noise about nothing, and in the first histogram of the lengths of information a bin that is filled
+/// by noise alone, as far out as there are bins.
+struct Noise<'a> {
+    plan: &'a Plan,
+    coordinates: usize,
+    has_spike: bool,
+    rng: ChaCha8Rng,
+}
+
+impl Oracle for Noise<'_> {
+    fn dimension(&self) -> usize {
+        self.coordinates
+    }
+
+    fn log_prior(&mut self, _: &[f64]) -> f64 {
+        0.0
+    }
+
+    fn gradient(&mut self, line: usize, _: &[f64]) -> Result<Vec<f64>, SampleError> {
+        Err(SampleError::NotPlanned { line })
+    }
+
+    fn log_ratio(&mut self, line: usize, _: &[f64], _: &[f64]) -> Result<Ratio, SampleError> {
+        Err(SampleError::NotPlanned { line })
+    }
+
+    fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
+        let m = self.coordinates;
+        let length = match line {
+            lines::INFORMATION_LENGTHS => {
+                let mut counts = vec![0.0; Bins::INFORMATION.count()];
+                if std::mem::take(&mut self.has_spike) {
+                    *counts.last_mut().unwrap() = 1e5;
+                }
+                return Ok(counts);
+            }
+            lines::GRADIENT_LENGTHS => return Ok(vec![0.0; Bins::GRADIENT.count()]),
+            lines::GRADIENT => m,
+            _ => m * (m + 1) / 2,
+        };
+        let Scale::Learnt(scale) = &self.plan.lines[line].scale else {
+            return Err(SampleError::NotPlanned { line });
+        };
+        let sd = scale.sigma() * view.clip;
+        let mut draw = || Distribution::<f64>::sample(&StandardNormal, &mut self.rng);
+        Ok((0..length).map(|_| sd * draw()).collect())
+    }
+
+    fn accept(&mut self, _: f64) -> bool {
+        false
+    }
+}
+
+// If it failed: one histogram in a hundred shows a bin that noise has filled. Axes as short as that
+// noise is large would make a hundred times the prior's precision of nothing.
+#[test]
+fn nothing_is_claimed_of_noise_that_was_taken_for_information() {
+    let source = "record { int<lower=0, upper=1> y; vector<lower=-3, upper=3>[3] x; }
+        parameters { real alpha; vector[3] beta; }
+        model { alpha ~ normal(0, 1); beta ~ normal(0, 1); y ~ bernoulli_logit(alpha + dot_product(x, beta)); }";
+    let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+    let form = Form::of(&density).unwrap();
+    let request = PlanRequest {
+        records: Some(500),
+        form: Some(form.clone()),
+        chains: 1,
+        ..PlanRequest::automatic(Real::from(0.3), Real::from(1e-6), density.dimension())
+    };
+    let plan = Plan::new(request).unwrap();
+    let shares = Shares::of(&plan.request, &form).unwrap();
+    let ground = Ground {
+        form: &form,
+        density: &density,
+        plan: &plan,
+        shares: &shares,
+    };
+    let prior = prior_curvature(&density, &form.middle).between(&form.base);
+    let least = prior.eigen().0.into_iter().fold(f64::INFINITY, f64::min);
+    for seed in 1..=10 {
+        let mut noise = Noise {
+            plan: &plan,
+            coordinates: form.coordinates as usize,
+            has_spike: true,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        };
+        let mut search = Search::new(&form, &density, &form.middle, Some(500));
+        for k in 0..shares.rounds() {
+            search.round(&ground, k, &mut noise).unwrap();
+        }
+        assert!(!noise.has_spike);
+        let claimed = search.likelihood(&form, &density).precision.eigen().0;
+        let largest = claimed.into_iter().fold(0.0, f64::max);
+        assert!(largest < 0.1 * least, "{seed}: {largest} of {least}");
+    }
 }

@@ -72,8 +72,9 @@ const LOST: f64 = 0.1;
 /// first value times the largest of its noise (the positive eigenvalues of noise alone give about
 /// 0.4), all of it from the second value on.
 const KNOWN: [f64; 2] = [0.5, 1.0];
-/// The value that represents no information at all.
-const NOTHING: f64 = 1e-6;
+/// The value that represents no information at all, in axes that may be far too short if noise set
+/// their length: a prior that is as wide as ten thousand of them still decides.
+const NOTHING: f64 = 1e-10;
 /// The step of numerical differences, in posterior sds.
 const STEP: f64 = 0.3;
 
@@ -306,7 +307,7 @@ impl Search {
         let known = ((of_noise - KNOWN[0]) / (KNOWN[1] - KNOWN[0])).clamp(0.0, 1.0);
         let claim = |told: f64| {
             let noise = spread.max(f64::MIN_POSITIVE);
-            known * told * told / (told.max(noise) + noise) + 1e-4 * spread
+            known * told * told / (told.max(noise) + noise)
         };
         let claims: Vec<f64> = (0..m).map(|j| claim(told[j]) / kept[j]).collect();
         let roots: Vec<f64> = kept.iter().map(|e| e.sqrt()).collect();
@@ -643,7 +644,7 @@ impl Search {
         let weight = 1.0 / (1.0 + (spread / efficiency.max(1e-3)).powi(2));
         let mixed = |foreseen: &Matrix| &seen.scaled(weight) + &foreseen.scaled(1.0 - weight);
         let [least, most] = SLOPES;
-        self.claimed = mixed(&self.claimed).with_eigenvalues(|e| e.clamp(1e-4, most));
+        self.claimed = mixed(&self.claimed).with_eigenvalues(|e| e.clamp(NOTHING, most));
         self.slope = mixed(&self.slope).with_eigenvalues(|e| e.clamp(least * efficiency, most));
         Ok(())
     }
