@@ -41,14 +41,13 @@ impl Sampler for Own {
         } = request.asked;
         let split = request.noise_split();
         let share = |other: u64, split: f64| Noise::Share(if other > 0 { split } else { 1.0 });
-        let count = |asked: u64| over_chains(asked.checked_mul(iterations), request.chains);
         let mut lines = Vec::new();
         if gradients > 0 {
             lines.push(Line {
                 what: "gradient",
                 question: Question::Gradient,
                 noise: share(log_ratios, split),
-                count: count(gradients)?,
+                count: over_chains(gradients.checked_mul(iterations), request.chains)?,
                 subsampling: match request.settings.batch_rate {
                     Some(_) => request.poisson_batches()?,
                     None => Subsampling::All,
@@ -56,13 +55,8 @@ impl Sampler for Own {
             });
         }
         if log_ratios > 0 {
-            lines.push(Line {
-                what: "log-ratio per unit of distance",
-                question: Question::LogRatio,
-                noise: share(gradients, 1.0 - split),
-                count: count(log_ratios)?,
-                subsampling: Subsampling::All,
-            });
+            let noise = share(gradients, 1.0 - split);
+            lines.push(Line::log_ratios(noise, log_ratios, iterations, request)?);
         }
         if lines.is_empty() {
             return Err(PlanError::Settings(

@@ -210,11 +210,7 @@ impl Keeper for Memory {
 }
 
 fn warmup(plan: &Plan, sampler: &dyn Sampler, form: MetricForm) -> Warmup {
-    let step = plan
-        .request
-        .settings
-        .step_size
-        .unwrap_or_else(|| sampler.default_step_size(&plan.request));
+    let step = sampler.step_size(&plan.request);
     let target = match plan.request.settings.step_size {
         None => sampler.target_acceptance(),
         Some(_) => None,

@@ -218,10 +218,7 @@ pub fn sample_from(
         let warmup = Warmup::new(
             run.num_warmup,
             density.dimension(),
-            request
-                .settings
-                .step_size
-                .unwrap_or_else(|| sampler.default_step_size(request)),
+            sampler.step_size(request),
             match request.settings.step_size {
                 None => (request.settings.target_acceptance).or(sampler.target_acceptance()),
                 Some(_) => None,

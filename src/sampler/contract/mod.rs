@@ -94,6 +94,12 @@ pub trait Sampler: Sync + std::fmt::Debug {
     /// The default step size (unconstrained scale).
     fn default_step_size(&self, request: &PlanRequest) -> f64;
 
+    /// The step size that was asked for, or else the default.
+    fn step_size(&self, request: &PlanRequest) -> f64 {
+        let asked = request.settings.step_size;
+        asked.unwrap_or_else(|| self.default_step_size(request))
+    }
+
     /// The approximate length of a proposal whose answers are all noise (unconstrained scale);
     /// `None` for samplers whose steps do not depend on a noisy log-ratio.
     fn typical_distance(&self, _: &PlanRequest) -> Option<f64> {

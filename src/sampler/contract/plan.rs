@@ -208,12 +208,7 @@ impl Plan {
         };
         match sampler.target_acceptance() {
             Some(_) => self.request.settings.step_size,
-            None => Some(
-                self.request
-                    .settings
-                    .step_size
-                    .unwrap_or_else(|| sampler.default_step_size(&self.request)),
-            ),
+            None => Some(sampler.step_size(&self.request)),
         }
     }
 
@@ -260,6 +255,18 @@ impl Plan {
         Some((distance, self.log_ratio_noise(distance)))
     }
 
+    /// A warning if the noise of the acceptance test rejects nearly all proposals. `settings` would
+    /// make them shorter.
+    pub(crate) fn test_warnings(&self, settings: &str) -> Vec<String> {
+        let proposal = self.typical_proposal().filter(|&(_, noise)| noise > 2.0);
+        let warn = |(distance, noise)| {
+            format!(
+                "for a proposal at distance {distance:.2e} the noise of the acceptance test has standard deviation {noise:.1} nats; above 2 almost everything is rejected. Use a smaller {settings}, fewer iterations or chains, a larger epsilon, or `temperature`"
+            )
+        };
+        proposal.map(warn).into_iter().collect()
+    }
+
     /// Standard deviation of the noise on each coordinate of a gradient over all records,
     /// and the largest length of the sum of their clipped gradients, where the number of
     /// records is public; both after tempering.
@@ -281,11 +288,7 @@ impl Plan {
         let Kind::Private(sampler) = self.request.algorithm.kind else {
             return NoiseScales::default();
         };
-        let first = self
-            .request
-            .settings
-            .step_size
-            .unwrap_or_else(|| sampler.default_step_size(&self.request));
+        let first = sampler.step_size(&self.request);
         let all_rows = |question: Question| {
             let line = self.lines.iter().find(|l| l.line.question == question);
             line.is_some_and(|l| matches!(l.line.subsampling, Subsampling::All))

@@ -113,6 +113,22 @@ pub struct Line {
 }
 
 impl Line {
+    /// `each` log-ratios over all records in each iteration of each chain.
+    pub fn log_ratios(
+        noise: Noise,
+        each: u64,
+        iterations: u64,
+        request: &PlanRequest,
+    ) -> Result<Line, PlanError> {
+        Ok(Line {
+            what: "log-ratio per unit of distance",
+            question: Question::LogRatio,
+            noise,
+            count: over_chains(each.checked_mul(iterations), request.chains)?,
+            subsampling: Subsampling::All,
+        })
+    }
+
     /// The number of noise values drawn for one release.
     pub fn coordinates(&self, request: &PlanRequest) -> u64 {
         match self.question {

@@ -83,13 +83,6 @@ const LOST: f64 = 0.1;
 #[derive(Debug)]
 struct DpAmagold;
 
-impl DpAmagold {
-    fn step_size(&self, request: &PlanRequest) -> f64 {
-        let asked = request.settings.step_size;
-        asked.unwrap_or_else(|| self.default_step_size(request))
-    }
-}
-
 impl Sampler for DpAmagold {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
         let rate = request.settings.batch_rate;
@@ -111,25 +104,12 @@ impl Sampler for DpAmagold {
                 )?,
                 subsampling,
             },
-            Line {
-                what: "log-ratio per unit of distance",
-                question: Question::LogRatio,
-                noise: Noise::Share(1.0 - split),
-                count: over_chains(Some(iterations), request.chains)?,
-                subsampling: Subsampling::All,
-            },
+            Line::log_ratios(Noise::Share(1.0 - split), 1, iterations, request)?,
         ])
     }
 
     fn warnings(&self, plan: &Plan) -> Vec<String> {
-        let typical = self.typical_distance(&plan.request).unwrap_or(0.0);
-        let sigma = plan.log_ratio_noise(typical);
-        if sigma <= 2.0 {
-            return Vec::new();
-        }
-        vec![format!(
-            "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller `step_size`, fewer iterations or chains, a larger epsilon, or `temperature`"
-        )]
+        plan.test_warnings("`step_size`")
     }
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {

@@ -109,32 +109,14 @@ impl Sampler for DpHmc {
                 count: over_chains(gradients, request.chains)?,
                 subsampling: Subsampling::All,
             },
-            Line {
-                what: "log-ratio per unit of distance",
-                question: Question::LogRatio,
-                noise: Noise::Share(1.0 - split),
-                count: over_chains(Some(iterations), request.chains)?,
-                subsampling: Subsampling::All,
-            },
+            Line::log_ratios(Noise::Share(1.0 - split), 1, iterations, request)?,
         ])
     }
 
     fn warnings(&self, plan: &Plan) -> Vec<String> {
-        let r = &plan.request;
-        let step_size = r
-            .settings
-            .step_size
-            .unwrap_or_else(|| self.default_step_size(r));
-        let mut warnings = Vec::new();
-        let typical = self.typical_distance(r).unwrap_or(0.0);
-        let sigma = plan.log_ratio_noise(typical);
-        if sigma > 2.0 {
-            warnings.push(format!(
-                "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller `step_size`, fewer iterations or chains, a larger epsilon, or `temperature`"
-            ));
-        }
+        let mut warnings = plan.test_warnings("`step_size`");
         let gradient_noise = plan.gradient_noise();
-        let kick = 0.5 * step_size * gradient_noise;
+        let kick = 0.5 * self.step_size(&plan.request) * gradient_noise;
         if kick > 2.0 {
             warnings.push(format!(
                 "gradient noise (standard deviation {gradient_noise:.1}) changes the momentum by about {kick:.1} per step, more than the momentum itself: the dynamics will be mostly noise"
@@ -149,11 +131,7 @@ impl Sampler for DpHmc {
 
     /// Momenta of size 1 over L steps, jittered to half the step on average.
     fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
-        let step_size = r
-            .settings
-            .step_size
-            .unwrap_or_else(|| self.default_step_size(r));
-        Some(0.5 * step_size * r.leapfrog_steps() as f64 * (r.dimension as f64).sqrt())
+        Some(0.5 * self.step_size(r) * r.leapfrog_steps() as f64 * (r.dimension as f64).sqrt())
     }
 
     /// Below the 0.65 to 0.8 of exact HMC, since the penalty rejects as well: with a
@@ -183,10 +161,7 @@ impl Reference for DpHmc {
     ) -> Box<dyn Walker> {
         Box::new(HmcWalker {
             settings: Settings {
-                step_size: r
-                    .settings
-                    .step_size
-                    .unwrap_or_else(|| self.default_step_size(r)),
+                step_size: self.step_size(r),
                 leapfrog_steps: r.leapfrog_steps() as usize,
                 fresh_gradients: r.settings.fresh_gradients == Some(true),
                 fixed_steps: r.settings.fixed_steps == Some(true),

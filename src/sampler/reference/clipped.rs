@@ -43,14 +43,10 @@ pub(crate) fn sample(
                 .or(Some(reference.acceptance())),
             Some(_) => None,
         };
-        let step_size = request
-            .settings
-            .step_size
-            .unwrap_or_else(|| reference.default_step_size(request));
         let warmup = Warmup::new(
             run.num_warmup,
             theta.len(),
-            step_size,
+            reference.step_size(request),
             target,
             request.settings.metric.unwrap_or(MetricForm::Unit),
         );

@@ -119,12 +119,8 @@ impl Sampler for DpBarker {
         oracle: &mut dyn Oracle,
         _: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        let r = &plan.request;
         Box::new(BarkerWalker {
-            step_size: r
-                .settings
-                .step_size
-                .unwrap_or_else(|| self.default_step_size(r)),
+            step_size: self.step_size(&plan.request),
             metric: Metric::Unit,
             log_prior: oracle.log_prior(&theta),
             theta,

@@ -127,15 +127,7 @@ impl Sampler for DpPenalty {
     }
 
     fn warnings(&self, plan: &Plan) -> Vec<String> {
-        let r = &plan.request;
-        let typical = self.typical_distance(r).unwrap_or(0.0);
-        let sigma = plan.log_ratio_noise(typical);
-        if sigma <= 2.0 {
-            return Vec::new();
-        }
-        vec![format!(
-            "for a proposal at distance {typical:.2e} the noise of the acceptance test has standard deviation {sigma:.1} nats; above 2 almost everything is rejected. Use a smaller `step_size`, `one_component`, fewer iterations or chains, a larger epsilon, or `temperature`"
-        )]
+        plan.test_warnings("`step_size`, `one_component`")
     }
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
@@ -143,15 +135,11 @@ impl Sampler for DpPenalty {
     }
 
     fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
-        let step_size = r
-            .settings
-            .step_size
-            .unwrap_or_else(|| self.default_step_size(r));
         let coordinates = match Move::of(r) {
             Move::Whole => r.dimension as f64,
             Move::OneComponent | Move::GuidedWalk => 1.0,
         };
-        Some(step_size * coordinates.sqrt())
+        Some(self.step_size(r) * coordinates.sqrt())
     }
 
     /// Approximately the optimum of a random walk in few dimensions (Roberts, Gelman and Gilks
@@ -182,10 +170,7 @@ impl Reference for DpPenalty {
         let direction = theta.iter().map(|_| rng.random()).collect();
         Box::new(PenaltyWalker {
             kind: Move::of(r),
-            step_size: r
-                .settings
-                .step_size
-                .unwrap_or_else(|| self.default_step_size(r)),
+            step_size: self.step_size(r),
             metric: Metric::Unit,
             log_prior: oracle.log_prior(&theta),
             theta,
@@ -209,11 +194,12 @@ enum Move {
 
 impl Move {
     fn of(request: &PlanRequest) -> Move {
-        let (guided, one) = (request.settings.guided_walk, request.settings.one_component);
-        match (guided == Some(true), one == Some(true)) {
-            (true, _) => Move::GuidedWalk,
-            (false, true) => Move::OneComponent,
-            (false, false) => Move::Whole,
+        if request.settings.guided_walk == Some(true) {
+            Move::GuidedWalk
+        } else if request.settings.one_component == Some(true) {
+            Move::OneComponent
+        } else {
+            Move::Whole
         }
     }
 }
