@@ -10,7 +10,8 @@ use super::headings;
 use crate::model::RecordColumn;
 use crate::privacy::ranks::Share;
 use crate::privacy::{
-    NotPrivate, OnBadRows, Portion, Reading, Rows, Spilling, Survey, read_files, survey_files,
+    NotPrivate, OnBadRows, Portion, Reading, Rows, Spilling, Split, Survey, read_files,
+    survey_files,
 };
 use crate::syntax::did_you_mean;
 
@@ -82,6 +83,38 @@ pub(super) struct DataSettings {
     /// Refuse data that need such a file
     #[arg(long, conflicts_with = "spill_dir", help_heading = headings::DATA, hide_short_help = true)]
     pub no_spill: bool,
+}
+
+/// The records that a run leaves out.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct HoldOut {
+    /// Leave out this share of the records (of units, where --unit is given), by which `dpm score` then judges the run: 0.2, say
+    #[arg(
+        long,
+        allow_negative_numbers = true,
+        value_name = "SHARE",
+        help_heading = headings::DATA
+    )]
+    hold_out: Option<f64>,
+    /// Another name leaves out others; the runs that are to be compared need the same one
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "hold-out",
+        requires = "hold_out",
+        help_heading = headings::DATA,
+        hide_short_help = true
+    )]
+    split: String,
+}
+
+impl HoldOut {
+    /// The division of the table, if records are held out.
+    pub fn split(&self) -> Result<Option<Split>, Failure> {
+        let split = self.hold_out.map(|share| Split::new(&self.split, share));
+        let wrong = |error| Failure::input(format!("--hold-out: {error}"));
+        split.transpose().map_err(wrong)
+    }
 }
 
 impl DataSettings {

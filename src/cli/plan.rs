@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::Common;
+use super::data_file::HoldOut;
 use super::failure::Failure;
 use super::headings;
 use super::ledger;
@@ -14,7 +15,7 @@ use super::{pretty, print};
 use crate::accounting::{Quote, Session};
 use crate::analysis::{Foreseen, Prepared, Promise};
 use crate::model::Model;
-use crate::privacy::Subsampling;
+use crate::privacy::{Split, Subsampling};
 use crate::sampler::{Plan, Question, Setting};
 use crate::tune::{Asked, Prediction, Width, forecast_widths, short_simulation};
 
@@ -23,11 +24,11 @@ use crate::tune::{Asked, Prediction, Width, forecast_widths, short_simulation};
 Prints what a run would release, with its noise, and what that noise means for the chain:
 the standard deviation of the acceptance test's noise for a typical proposal, and that of a
 gradient compared with the gradients themselves, on records simulated from the model: with
-parameters from its prior and covariates uniform between their bounds, or as --metadata guesses. These records also show
-how many would be clipped, and how far the chains of dp-langevin would travel. For dp-laplace,
-prints the number of rounds, the share of the budget for each kind of release, and how wide the
-intervals of each parameter will be at least, compared with the posterior without privacy and
-with the prior. Warns of plans that cannot work.
+parameters from its prior and covariates uniform between their bounds, or as --metadata guesses.
+These records also show how many would be clipped, and how far the chains of dp-langevin would
+travel. For dp-laplace, prints the number of rounds, the share of the budget for each kind of
+release, and how wide the intervals of each parameter will be at least, compared with the
+posterior without privacy and with the prior. Warns of plans that cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
@@ -35,7 +36,7 @@ Examples:
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Number of records the run would have (of units, where --unit is given)
+    /// Number of records the run would learn from (of units, where --unit is given)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
     /// Sampler, one of the private ones that `dpm sample --help` lists [default: as there]
@@ -60,6 +61,8 @@ pub(super) struct Arguments {
     /// The budget of the data: also say what the run would leave of it; nothing is charged
     #[arg(long, value_name = "FILE", help_heading = headings::BUDGET)]
     ledger: Option<PathBuf>,
+    #[command(flatten)]
+    hold_out: HoldOut,
     #[command(flatten)]
     settings: RunSettings,
     #[command(flatten)]
@@ -87,6 +90,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         return Err(Failure::input("--rows must be at least 1"));
     }
     analysis.check(algorithm)?;
+    let split = arguments.hold_out.split()?;
     let file = ModelFile::read(&arguments.model, common)?;
     file.show_warnings(common);
     let model = file.bind_guessed(
@@ -110,7 +114,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         common.say(in_flags(&format!("warning: {warning}")));
     }
     let quote = match &arguments.ledger {
-        Some(path) => Some(quote(path, &prepared, arguments.unit.is_some())?),
+        Some(path) => Some(quote(path, &prepared, arguments, split)?),
         None => None,
     };
     let foreseen = prepared.foreseen.as_ref();
@@ -178,15 +182,18 @@ fn width_lines(widths: &[Width]) -> Vec<String> {
 }
 
 /// The cost of the run in a ledger; without --unit, for the ledger's own unit.
-fn quote(path: &Path, prepared: &Prepared, has_unit: bool) -> Result<Quote, Failure> {
+fn quote(
+    path: &Path,
+    prepared: &Prepared,
+    arguments: &Arguments,
+    split: Option<Split>,
+) -> Result<Quote, Failure> {
     let session = Session::open(path)?;
-    let promise = if has_unit {
-        prepared.promise.clone()
-    } else {
-        Promise {
-            unit: Some(session.terms()?.unit().to_owned()),
-            ..prepared.promise.clone()
-        }
+    let own = session.terms()?.unit().to_owned();
+    let promise = Promise {
+        unit: arguments.unit.clone().or(Some(own)),
+        part: split.map(|split| split.training().part()),
+        ..prepared.promise.clone()
     };
     ledger::quote(&session, &promise, &prepared.plan)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::data_file::{DATA, DataSettings, Loaded, published_name};
+use super::data_file::{DATA, DataSettings, HoldOut, Loaded, published_name};
 use super::diagnose;
 use super::failure::{Failure, place_advice};
 use super::headings;
@@ -83,24 +83,8 @@ pub(super) struct Arguments {
     init: String,
     #[command(flatten)]
     reading: DataSettings,
-    /// Leave out this share of the records (of units, where --unit is given), by which `dpm score` then judges the run: 0.2, say
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "SHARE",
-        help_heading = headings::DATA
-    )]
-    hold_out: Option<f64>,
-    /// Another name leaves out others; the runs that are to be compared need the same one
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "hold-out",
-        requires = "hold_out",
-        help_heading = headings::DATA,
-        hide_short_help = true
-    )]
-    split: String,
+    #[command(flatten)]
+    hold_out: HoldOut,
     /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
     #[arg(
         long,
@@ -183,7 +167,7 @@ fn flags_of(algorithm: &Algorithm) -> String {
 }
 
 /// The arguments that a resumed run has settled before.
-const SETTLED: [&str; 19] = [
+const SETTLED: [&str; 18] = [
     "model",
     "data",
     "constants",
@@ -196,8 +180,7 @@ const SETTLED: [&str; 19] = [
     "thin",
     "init",
     "DataSettings",
-    "hold_out",
-    "split",
+    "HoldOut",
     "seed",
     "insecure_noise_seed",
     "out",
@@ -335,7 +318,7 @@ impl Arguments {
             ledger: self.ledger.clone(),
             init: self.init.clone(),
             reading: self.reading.clone(),
-            split: self.split()?,
+            split: self.hold_out.split()?,
             delta: self.settings.delta.map(Real::parts),
             relation: self.settings.relation.into(),
             threads: self.threads,
@@ -370,16 +353,6 @@ impl Arguments {
             overwrite: self.overwrite,
             audience: self.progress.audience(common),
         })
-    }
-
-    /// The division of the table, if records are held out.
-    fn split(&self) -> Result<Option<Split>, Failure> {
-        let Some(share) = self.hold_out else {
-            return Ok(None);
-        };
-        let split = Split::new(&self.split, share);
-        let wrong = |error| Failure::input(format!("--hold-out: {error}"));
-        Ok(Some(split.map_err(wrong)?))
     }
 
     fn check_usage(&self, algorithm: &Algorithm) -> Result<(), Failure> {

@@ -96,7 +96,7 @@ impl Split {
 }
 
 impl Portion {
-    pub(super) fn part(&self) -> Part {
+    pub(crate) fn part(&self) -> Part {
         Part {
             split: self.split.name.clone(),
             held_out: self.split.held_out,

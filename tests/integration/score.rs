@@ -134,9 +134,12 @@ fn a_run_and_its_score_are_of_disjoint_records() {
         let mut held_out = 0;
         for spoilt in (1..=300).step_by(13) {
             let lines = good.lines().enumerate();
-            let spoil = |(i, line): (usize, &str)| match i == spoilt {
-                true => format!("{},?,0\n", line.split(',').next().unwrap()),
-                false => format!("{line}\n"),
+            let spoil = |(i, line): (usize, &str)| {
+                if i == spoilt {
+                    format!("{},?,0\n", line.split(',').next().unwrap())
+                } else {
+                    format!("{line}\n")
+                }
             };
             place.write("data.csv", lines.map(spoil).collect::<String>());
             let score = place.dpm(&format!(
@@ -244,7 +247,17 @@ fn a_ledger_charges_the_larger_of_a_run_and_its_scores() {
     // Two scores on the same records cost more than the run.
     let twice = spent_after(score);
     assert!(twice > 1.1 && twice < 1.5, "{twice}");
-    // As much again on the other part is free, as far as the scores reach.
+    // As much again on the other part is free, as far as the scores reach, and `dpm plan` knows.
+    let planned = |flags: &str| {
+        let plan = format!(
+            "plan model.dpm --rows 2400 --epsilon 0.3 --delta 1e-6 --ledger units.ledger --format json {flags}"
+        );
+        let quote = &crate::harness::json(&place.succeeds(&plan).out)["ledger"];
+        quote["requested"].as_f64().unwrap()
+    };
+    near(planned("--unit id --hold-out 0.4"), 0.0);
+    assert!(planned("--unit id --hold-out 0.3") > 0.01);
+    assert!(planned("--unit id") > 0.01);
     let again = spent_after(&format!("{sample} --epsilon 0.3 --hold-out 0.4"));
     near(again, twice);
     // Another division has nothing to do with this one, and neither has the whole table.
