@@ -1,6 +1,6 @@
 //! The input of the accountants: the releases, sorted by how they draw rows.
 
-use super::accountant::AccountError;
+use super::accountant::{AccountError, Accountant};
 use super::barker::Barker;
 use super::discrete::total_variation_of_draw;
 use super::event::{Event, Gaussian, Lattice, Relation};
@@ -73,8 +73,25 @@ impl<'a> Composition<'a> {
         self.not_about_all_rows().is_none()
     }
 
+    /// That all releases are about all rows, which `accountant` needs.
+    pub(super) fn check_about_all_rows(&self, accountant: Accountant) -> Result<(), AccountError> {
+        let Some(kind) = self.not_about_all_rows() else {
+            return Ok(());
+        };
+        Err(AccountError::NoBound {
+            accountant,
+            kind,
+            relation: self.relation(),
+            instead: if kind == "barker" {
+                "`rdp`"
+            } else {
+                "`pld` or `rdp`"
+            },
+        })
+    }
+
     /// The kind of a release, if there is one, that is not Gaussian noise on a sum over all rows.
-    pub(super) fn not_about_all_rows(&self) -> Option<&'static str> {
+    fn not_about_all_rows(&self) -> Option<&'static str> {
         let sampled = self.sampled.first().map(|event| event.scheme().kind());
         sampled.or(self.not_gaussian())
     }

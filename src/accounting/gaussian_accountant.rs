@@ -10,26 +10,9 @@ pub(super) fn account(
     composition: &Composition<'_>,
     query: Query,
 ) -> Result<Guarantee, AccountError> {
-    check(composition)?;
+    composition.check_about_all_rows(Accountant::Gaussian)?;
     let found = found(composition, query)?;
     Ok(Guarantee::new(Accountant::Gaussian, composition, found))
-}
-
-/// That all releases are about all rows.
-pub(super) fn check(composition: &Composition<'_>) -> Result<(), AccountError> {
-    match composition.not_about_all_rows() {
-        None => Ok(()),
-        Some(kind) => Err(AccountError::NoBound {
-            accountant: Accountant::Gaussian,
-            kind,
-            relation: composition.relation(),
-            instead: if kind == "barker" {
-                "`rdp`"
-            } else {
-                "`pld` or `rdp`"
-            },
-        }),
-    }
 }
 
 /// Bounds for the releases about all rows.

@@ -34,10 +34,9 @@ use super::composition::Composition;
 use super::discrete::LatticeCurve;
 use super::event::{Event, Relation};
 use super::gaussian::{GaussianCurve, ln_bounds};
-use super::gaussian_accountant;
 use super::rdp;
 use super::real::Real;
-use super::zcdp::{self, Conversion, epsilon_of_rho, ln_delta_of_rho};
+use super::zcdp::{Conversion, epsilon_of_rho, ln_delta_of_rho};
 
 /// The quantity summed over releases that are chosen adaptively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,14 +151,14 @@ impl Measure {
         let composition = Composition::new(events, relation)?;
         match self {
             Measure::Gaussian => {
-                gaussian_accountant::check(&composition)?;
+                composition.check_about_all_rows(Accountant::Gaussian)?;
                 Ok(Cost {
                     amounts: Amounts::of([composition.mu()]),
                     total_variation: composition.total_variation(),
                 })
             }
             Measure::Zcdp => {
-                zcdp::check_full_data(&composition)?;
+                composition.check_about_all_rows(Accountant::Zcdp)?;
                 Ok(Cost {
                     amounts: Amounts::of([composition.mu()]),
                     total_variation: Real::ZERO,

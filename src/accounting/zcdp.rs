@@ -63,7 +63,8 @@ fn account_by(
     query: Query,
     conversion: Conversion,
 ) -> Result<Guarantee, AccountError> {
-    check_full_data(composition)?;
+    // It has no useful bound for a sample of the rows.
+    composition.check_about_all_rows(Accountant::Zcdp)?;
     let rho = composition.mu();
     let rho = rho + rho * ROUNDING_UP;
     let found = match query {
@@ -79,23 +80,6 @@ fn account_by(
         },
     };
     Ok(Guarantee::new(Accountant::Zcdp, composition, found))
-}
-
-/// zCDP has no useful bound for a sample of the rows.
-pub(super) fn check_full_data(composition: &Composition<'_>) -> Result<(), AccountError> {
-    match composition.not_about_all_rows() {
-        Some(kind) => Err(AccountError::NoBound {
-            accountant: Accountant::Zcdp,
-            kind,
-            relation: composition.relation(),
-            instead: if kind == "barker" {
-                "`rdp`"
-            } else {
-                "`pld` or `rdp`"
-            },
-        }),
-        None => Ok(()),
-    }
 }
 
 /// Epsilon of rho-zCDP, rounded up.

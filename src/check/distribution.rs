@@ -3,7 +3,7 @@
 use super::habits;
 use super::scope::{Checker, find_variable};
 use super::typed::*;
-use crate::distribution::{self, FAMILIES, FamilyFunction, Function, Kind, Tail};
+use crate::distribution::{self, Argument, FAMILIES, FamilyFunction, Function, Kind, Tail};
 use crate::function::{Builtin, Unary};
 use crate::syntax::{self, Diagnostic, Ident, Span, did_you_mean};
 
@@ -184,16 +184,7 @@ impl Checker {
         }
         let mut checked = checked?;
         if !conditioned || checked.is_empty() {
-            self.report(
-                Diagnostic::error(
-                    "E0114",
-                    span,
-                    format!("`{}` wants a bar after the variate", name.name),
-                )
-                .label("expected `|`")
-                .help(format!("write `{}(y | ...)`", name.name)),
-            );
-            return None;
+            return self.wants_bar(span, name);
         }
         let variate = checked.remove(0);
         self.distribution_arguments(name, family, &variate, &checked)?;
@@ -238,6 +229,31 @@ impl Checker {
         }))
     }
 
+    /// Refuses another number of arguments than the signature's.
+    pub fn same_number(
+        &mut self,
+        span: Span,
+        name: &str,
+        signature: &[Argument],
+        arguments: &[Expr],
+    ) -> Option<()> {
+        if signature.len() == arguments.len() {
+            return Some(());
+        }
+        let names: Vec<_> = signature.iter().map(|a| a.name).collect();
+        let message = format!(
+            "`{name}` takes {} argument{}, not {}",
+            signature.len(),
+            if signature.len() == 1 { "" } else { "s" },
+            arguments.len()
+        );
+        self.report(
+            Diagnostic::error("E0115", span, message)
+                .label(format!("expected `{name}({})`", names.join(", "))),
+        );
+        None
+    }
+
     /// Checks the variate and the arguments of a distribution against its
     /// signature.
     pub fn distribution_arguments(
@@ -249,28 +265,7 @@ impl Checker {
     ) -> Option<()> {
         let definition = FAMILIES[family];
         let signature = definition.arguments();
-        if signature.len() != arguments.len() {
-            let names: Vec<_> = signature.iter().map(|a| a.name).collect();
-            self.report(
-                Diagnostic::error(
-                    "E0115",
-                    name.span,
-                    format!(
-                        "`{}` takes {} argument{}, not {}",
-                        definition.name(),
-                        signature.len(),
-                        if signature.len() == 1 { "" } else { "s" },
-                        arguments.len()
-                    ),
-                )
-                .label(format!(
-                    "expected `{}({})`",
-                    definition.name(),
-                    names.join(", ")
-                )),
-            );
-            return None;
-        }
+        self.same_number(name.span, definition.name(), signature, arguments)?;
         let mut fits = true;
         let mut check = |checker: &mut Self, what: String, value: &Expr, kind: Kind| {
             if stands_for(kind, value.ty).is_none() {

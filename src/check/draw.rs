@@ -4,7 +4,7 @@ use super::distribution::{StandsFor, stands_for, wanted_kind};
 use super::scope::Checker;
 use super::typed::*;
 use crate::distribution::{FAMILIES, Kind};
-use crate::syntax::{self, Diagnostic, Ident, Span};
+use crate::syntax::{self, Ident, Span};
 
 impl Checker {
     pub(super) fn draw_call(
@@ -21,24 +21,7 @@ impl Checker {
         let arguments = arguments?;
         let definition = FAMILIES[family];
         let signature = definition.draw_arguments();
-        if signature.len() != arguments.len() {
-            let names: Vec<_> = signature.iter().map(|a| a.name).collect();
-            self.report(
-                Diagnostic::error(
-                    "E0115",
-                    name.span,
-                    format!(
-                        "`{}` takes {} argument{}, not {}",
-                        name.name,
-                        signature.len(),
-                        if signature.len() == 1 { "" } else { "s" },
-                        arguments.len()
-                    ),
-                )
-                .label(format!("expected `{}({})`", name.name, names.join(", "))),
-            );
-            return None;
-        }
+        self.same_number(name.span, &name.name, signature, &arguments)?;
         let mut many = false;
         let mut fits = true;
         for (argument, wanted) in arguments.iter().zip(signature) {

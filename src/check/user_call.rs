@@ -26,16 +26,7 @@ impl Checker {
         let arguments = self.expressions(arguments)?;
         let kind = Kind::of(&defined_name(&name.name));
         if kind.has_bar() && !conditioned {
-            self.report(
-                Diagnostic::error(
-                    "E0114",
-                    span,
-                    format!("`{}` wants a bar after the variate", name.name),
-                )
-                .label("expected `|`")
-                .help(format!("write `{}(y | ...)`", name.name)),
-            );
-            return None;
+            return self.wants_bar(span, name);
         }
         self.no_bar(span, name, conditioned && !kind.has_bar())?;
         let wanted = defined_name(&name.name);
@@ -61,6 +52,17 @@ impl Checker {
             ty,
             span,
         })
+    }
+
+    /// Refuses a density without its bar.
+    pub fn wants_bar<T>(&mut self, span: Span, name: &Ident) -> Option<T> {
+        let message = format!("`{}` wants a bar after the variate", name.name);
+        self.report(
+            Diagnostic::error("E0114", span, message)
+                .label("expected `|`")
+                .help(format!("write `{}(y | ...)`", name.name)),
+        );
+        None
     }
 
     /// Refuses the bar of a density in another function's call.

@@ -226,6 +226,12 @@ impl<'a> Scene<'a> {
         Problem::new(diagnostic, edits)
     }
 
+    fn no_word(&self, token: &Token<'_>, meant: &str) -> Problem {
+        let message = format!("`{}` is not a word of the language", token.text);
+        let label = format!("did you mean `{meant}`?");
+        self.give_up(Diagnostic::error("S001", token.span, message).label(label))
+    }
+
     /// A mark is inserted, and reading continues.
     fn insert(&self, diagnostic: Diagnostic, mark: &'static str) -> Problem {
         Problem::new(diagnostic, vec![Edit::Insert(self.gap().end, mark)])

@@ -68,21 +68,13 @@ fn rows_of(h: &mut Html, view: &View, groups: &[intervals::Group], from: usize, 
         "pinned",
         "Posterior summaries: intervals, effective sample sizes and R-hat",
         |h| {
-            h.within("thead", &[], |h| {
-                h.within("tr", &[], |h| {
-                    h.element("th", &[("scope", &"col"), ("class", &"words")], "Parameter");
-                    h.element(
-                        "th",
-                        &[("scope", &"col"), ("class", &"plot words")],
-                        "50 % and 90 % intervals",
-                    );
-                    for name in [
-                        "Mean", "SD", "5 %", "Median", "95 %", "Bulk ESS", "Tail ESS", "R-hat",
-                    ] {
-                        h.element("th", &[("scope", &"col")], name);
-                    }
-                });
-            });
+            head_row(
+                h,
+                ["Parameter", "50 % and 90 % intervals"],
+                &[
+                    "Mean", "SD", "5 %", "Median", "95 %", "Bulk ESS", "Tail ESS", "R-hat",
+                ],
+            );
             h.within("tbody", &[], |h| {
                 for group in groups {
                     let rows: Vec<usize> = group
@@ -362,19 +354,11 @@ fn compared_with_prior(h: &mut Html, view: &View) {
             "pinned",
             "90 % intervals before and after the data, each row on an axis of its own",
             |h| {
-                h.within("thead", &[], |h| {
-                    h.within("tr", &[], |h| {
-                        h.element("th", &[("scope", &"col"), ("class", &"words")], "Parameter");
-                        h.element(
-                            "th",
-                            &[("scope", &"col"), ("class", &"plot words")],
-                            "Prior above, posterior below",
-                        );
-                        for name in ["Prior", "Posterior", "Width left"] {
-                            h.element("th", &[("scope", &"col")], name);
-                        }
-                    });
-                });
+                head_row(
+                    h,
+                    ["Parameter", "Prior above, posterior below"],
+                    &["Prior", "Posterior", "Width left"],
+                );
                 h.within("tbody", &[], |h| {
                     for (index, prior, posterior) in part {
                         h.within("tr", &[], |h| {
@@ -402,6 +386,19 @@ fn compared_with_prior(h: &mut Html, view: &View) {
             rows(h, &both[open..shown])
         });
     }
+}
+
+/// Names of columns: of a column of words, of one of plots, and of others.
+pub(super) fn head_row(h: &mut Html, [words, plot]: [&str; 2], others: &[&str]) {
+    h.within("thead", &[], |h| {
+        h.within("tr", &[], |h| {
+            h.element("th", &[("scope", &"col"), ("class", &"words")], words);
+            h.element("th", &[("scope", &"col"), ("class", &"plot words")], plot);
+            for name in others {
+                h.element("th", &[("scope", &"col")], name);
+            }
+        });
+    });
 }
 
 pub(super) fn scrolling_table(

@@ -7,7 +7,7 @@ use super::axis::{Scale, count, percent, short, superscript};
 use super::guarantee::{Guarantee, Point};
 use super::html::Html;
 use super::plot::{Path, bottom_axis, circle, decoration, left_axis, line, plot, rectangle, text};
-use super::posterior::scrolling_table;
+use super::posterior::{head_row, scrolling_table};
 use crate::accounting::Relation;
 
 pub(super) fn privacy(h: &mut Html, view: &View) {
@@ -227,26 +227,18 @@ fn releases(h: &mut Html, view: &View, guarantee: &Guarantee) {
         "pinned",
         "Releases of the run, with their share of the privacy budget",
         |h| {
-            h.within("thead", &[], |h| {
-                h.within("tr", &[], |h| {
-                    h.element("th", &[("scope", &"col"), ("class", &"words")], "Question");
-                    h.element(
-                        "th",
-                        &[("scope", &"col"), ("class", &"plot words")],
-                        "Share of the budget",
-                    );
-                    for name in [
-                        "",
-                        "Planned",
-                        "Made",
-                        "One unit\u{2019}s bound",
-                        "SD of the noise",
-                        "Noise / sensitivity",
-                    ] {
-                        h.element("th", &[("scope", &"col")], name);
-                    }
-                });
-            });
+            head_row(
+                h,
+                ["Question", "Share of the budget"],
+                &[
+                    "",
+                    "Planned",
+                    "Made",
+                    "One unit\u{2019}s bound",
+                    "SD of the noise",
+                    "Noise / sensitivity",
+                ],
+            );
             h.within("tbody", &[], |h| {
                 for (i, event) in guarantee.events.iter().enumerate() {
                     let share = guarantee.shares.get(i).copied();

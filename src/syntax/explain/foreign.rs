@@ -62,16 +62,7 @@ impl Scene<'_> {
         if !fits || self.on_a_new_line() && second.span == self.here() {
             return None;
         }
-        Some(
-            self.give_up(
-                Diagnostic::error(
-                    "S001",
-                    first.span,
-                    format!("`{}` is not a word of the language", first.text),
-                )
-                .label(format!("did you mean `{meant}`?")),
-            ),
-        )
+        Some(self.no_word(first, meant))
     }
 
     /// `x = if (a) 1 else 2;`

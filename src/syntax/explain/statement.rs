@@ -218,16 +218,7 @@ impl Scene<'_> {
         if first.text == lower || !opens.contains(&lower.as_str()) {
             return None;
         }
-        Some(
-            self.give_up(
-                Diagnostic::error(
-                    "S001",
-                    first.span,
-                    format!("`{}` is not a word of the language", first.text),
-                )
-                .label(format!("did you mean `{lower}`?")),
-            ),
-        )
+        Some(self.no_word(first, &lower))
     }
 
     /// `x = a if b else c;`
