@@ -28,10 +28,10 @@ Predictions for public rows: declare them as constants, and loop over them in
 With --data new.csv, the column x_new fills the constant of that name, columns
 x_new.1, x_new.2, ... fill a matrix (or an array of vectors), and the first size,
 N_new here, becomes the number of rows. For `dpm sample` such constants can be
-empty: {\"N_new\": 0, \"x_new\": []}. Constants that are given here count instead
-of the run's, which count for the rest; parameters keep their sizes. The rows must be public: no noise protects
-them. Draws of the run and constants are all else that is read, so that the
-guarantee of the run stays as it is.
+empty: {\"N_new\": 0, \"x_new\": []}. Constants that are given here replace
+those of the run; parameters keep their sizes. The rows must be public: no noise
+protects them. Apart from them only constants and draws of the run are read, so
+the run's guarantee still holds.
 
 A draw for which the program reaches `reject` becomes a row of `nan`.")]
 pub(super) struct Arguments {
@@ -99,9 +99,10 @@ fn constants(
 ) -> Result<Constants, Failure> {
     // Those of the run, so that a file need hold only what is new or other.
     let of_run = arguments.run.join(CONSTANTS);
-    let mut constants = match of_run.exists() {
-        true => file.constants(Some(&of_run))?,
-        false => Constants::none(),
+    let mut constants = if of_run.exists() {
+        file.constants(Some(&of_run))?
+    } else {
+        Constants::none()
     };
     let own = file.constants(arguments.constants.as_deref())?;
     let unknown = own.names().filter(|&name| !file.declares_constant(name));

@@ -72,7 +72,7 @@ struct Common {
     /// Colours on standard error
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     color: ColorChoice,
-    /// Say nothing but errors, and that draws are not to be used: for scheduled jobs, since progress tells the number of records
+    /// Print only errors, and warnings that draws must not be used: for scheduled jobs, since progress shows the number of records
     #[arg(long, short, global = true)]
     quiet: bool,
 }
@@ -151,47 +151,47 @@ enum Command {
     Check(check::Arguments),
     /// Write a model from a formula and a codebook, without any data
     New(new::Arguments),
-    /// Write models in the one form that all have
+    /// Format models
     Fmt(fmt::Arguments),
-    /// Serve an editor: errors, completion and more while a model is written
+    /// Serve an editor with errors, completion and more while you write a model
     Lsp(lsp::Arguments),
     /// Show what a run would release and cost, without any data
     Plan(Box<plan::Arguments>),
     /// Settings that are good on records made up from the model, without any data
     Tune(Box<tune::Arguments>),
-    /// Tables made up from a model, and the parameters that made them
+    /// Make up tables from a model, without any data
     Simulate(simulate::Arguments),
-    /// What runs will give, from whole runs on tables made up from a model
+    /// Measure how wide and how well calibrated intervals will be, by runs on made-up tables
     Sbc(Box<sbc::Arguments>),
     /// Log density and gradient at given points (NOT PRIVATE)
     LogProb(log_prob::Arguments),
     /// Describe a model as JSON
     Info(info::Arguments),
-    /// Epsilon or delta of a list of releases
+    /// Compute epsilon or delta of a list of releases
     Account(account::Arguments),
-    /// Generated quantities of a run's draws, predictions for public rows
+    /// Compute generated quantities of a run's draws, and predictions for public rows
     Generate(generate::Arguments),
-    /// Synthetic tables from a run's released draws
+    /// Make synthetic tables from a run's released draws
     Synth(synth::Arguments),
     /// Combine the estimates of several synthetic tables
     Pool(pool::Arguments),
-    /// The privacy budget of a data set, over all runs on it
+    /// Keep the privacy budget of a data set over all runs on it
     Ledger(ledger::Arguments),
-    /// The noise that a budget asks for, or the repetitions it allows
+    /// Compute the noise that a budget requires, or the repetitions it allows
     Calibrate(calibrate::Arguments),
     /// Summarise the draws of a run
     Summary(summary::Arguments),
-    /// Say in words whether a run has converged, and what is wrong with it
+    /// Say in words whether a run's draws can be used, and what is wrong with them
     Diagnose(diagnose::Arguments),
-    /// A run as one page: what was asked, what is promised, what the draws say
+    /// Write the report of a run: what was asked, what is promised, what the draws say
     Report(report::Arguments),
     /// Judge runs by records that they did not learn from, under a budget
     Score(Box<score::Arguments>),
-    /// Hold a run's draws against reference draws
+    /// Compare a run's draws with reference draws
     Compare(compare::Arguments),
     /// Write a run's draws as Zarr, Parquet or one CSV
     Convert(convert::Arguments),
-    /// A script with which a shell completes commands and flags
+    /// Print a script with which a shell completes commands and flags
     Completions(completions::Arguments),
     /// Write the manual pages of all commands
     Man(man::Arguments),

@@ -28,8 +28,8 @@ model, with parameters drawn from its prior (as `dpm simulate` does), runs on ea
 intervals hold them, whether their ranks are uniform, and how wide intervals are, compared with the
 posterior without privacy and with the prior. No data are read and nothing is charged.
 
-MODEL-sbc holds sbc.json, ranks.csv and sbc.html with a drawing for each parameter. The exit code is 0
-whatever is found. docs/workflow.md explains it.
+MODEL-sbc holds sbc.json, ranks.csv and sbc.html with a drawing for each parameter. The exit code
+is 0 whatever is found. docs/workflow.md explains it.
 
 Examples:
   dpm sbc model.dpm --rows 5000 --epsilon 1 --delta 1e-6
@@ -106,9 +106,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         common,
     )?;
     let tables = arguments.tables_of(&model, common)?;
-    let promise = match algorithm.is_private() {
-        true => Some(arguments.promise(&analysis, &model, common)?),
-        false => None,
+    let promise = if algorithm.is_private() {
+        Some(arguments.promise(&analysis, &model, common)?)
+    } else {
+        None
     };
     say_stand_ins(&tables, common);
     let question = Question {
@@ -155,9 +156,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
 }
 
 fn cannot_write(error: &RunDirectoryError, beforehand: bool) -> Failure {
-    let failure = match beforehand {
-        true => Failure::input(error),
-        false => Failure::run(error),
+    let failure = if beforehand {
+        Failure::input(error)
+    } else {
+        Failure::run(error)
     };
     failure.and_maybe(place_advice(error))
 }

@@ -24,14 +24,15 @@ use crate::privacy::{LoadError, Portion, Rows, Split};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The score is the mean, over the held-out records, of the logarithm of the predictive density: higher
-is better, and differences between runs matter, not the number. For outcomes of two values it also
-gives the share of right guesses and the Brier score. Everything is released at once, with noise, for
-the epsilon that is given; the sample's and the noise's uncertainty are both in the intervals.
+The score is the mean, over the held-out records, of the logarithm of the predictive density:
+higher is better, and differences between runs matter, not the number. For outcomes of two values
+it also gives the share of right guesses and the Brier score. Everything is released at once, with
+noise, for the epsilon that is given; the sample's and the noise's uncertainty are both in the
+intervals.
 
-DATA is the table that the runs were made from, in the same order, unless --other-data is given: the
-records that `dpm sample --hold-out` left out are found in it by a hash. Runs that are compared need
-the same --hold-out and --split.
+DATA is the table that the runs were made from, in the same order, unless --other-data is given:
+the records that `dpm sample --hold-out` left out are found in it by a hash. Runs that are
+compared need the same --hold-out and --split.
 
 Example: dpm score wells-run wells.csv --epsilon 0.5
 after dpm sample wells.dpm wells.csv --epsilon 1 --hold-out 0.2")]

@@ -18,12 +18,12 @@ use crate::sampler::public_rng;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Parameters come from the prior (or from --parameters, or from a run's draws), covariates lie uniform
-between their declared bounds (or are as --metadata guesses, or come from the rows of --public-sample),
-and outcomes are drawn from the likelihood. Beside FILE the parameters are written, FILE.parameters.json, in the form that
-`dpm sample --init` takes: what a run on the table should find. Standard error says what the outcomes
-are like; outcomes that nobody would expect are the sign of a prior that is too wide. No data are
-read, so it costs no privacy.
+Parameters come from the prior (or from --parameters, or from a run's draws), covariates lie
+uniform between their declared bounds (or are as --metadata guesses, or come from the rows of
+--public-sample), and outcomes are drawn from the likelihood. FILE.parameters.json has the
+parameters, in the form that `dpm sample --init` takes: what a run on the table should find.
+Standard error says what the outcomes are like; outcomes that nobody would expect are the sign of
+a prior that is too wide. No data are read, so it costs no privacy.
 
 Examples:
   dpm simulate model.dpm --rows 5000 --out made-up.csv

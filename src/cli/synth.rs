@@ -22,15 +22,15 @@ use crate::privacy::{LoadError, Rows};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Draws the columns that the model explains from its likelihood, each table at a released draw of its
-own. It reads the run's directory and no data, and costs no privacy, however many tables are made.
-Columns that the model does not explain are uniform between their declared bounds, and not like the
-real ones; or as a codebook guesses, or rows of --public-sample. FILE.about.md and FILE.about.json say
-what the tables are good for and what not.
+Draws the columns that the model explains from its likelihood, each table at a released draw of
+its own. It reads the run's directory and no data, and costs no privacy, however many tables are
+made. Columns that the model does not explain are uniform between their declared bounds, and not
+like the real ones; or as a codebook guesses, or rows of --public-sample. FILE.about.md and
+FILE.about.json say what the tables are good for and what not.
 
 With --covariates the distribution of each column that the model does not explain is released from
-the data, with noise, for an epsilon of its own. It is kept in FILE.codebook.json, with which --metadata
-makes further tables free of charge.
+the data, with noise, for an epsilon of its own. It is kept in FILE.codebook.json, with which
+--metadata makes further tables free of charge.
 
 Examples:
   dpm synth adult_income-run --rows 48842 --out synthetic.csv
