@@ -109,9 +109,10 @@
 //!     .iterations(20, 50)
 //!     .sample_with(&vault, &session, |progress| {
 //!         let _ = (progress.chain, progress.iteration, &progress.draw.values);
-//!         match Instant::now() < deadline {
-//!             true => ControlFlow::Continue(()),
-//!             false => ControlFlow::Break(()),
+//!         if Instant::now() < deadline {
+//!             ControlFlow::Continue(())
+//!         } else {
+//!             ControlFlow::Break(())
 //!         }
 //!     })?;
 //! assert!(!fit.is_interrupted());

@@ -91,9 +91,10 @@ pub fn is_uncharged(what: &str) -> bool {
 
 /// What takes the place of the bound on vectors that do not point away from each other.
 pub fn alike(bound: f64) -> f64 {
-    match is(Planted::AlikeAsOne) {
-        true => bound * std::f64::consts::SQRT_2,
-        false => bound,
+    if is(Planted::AlikeAsOne) {
+        bound * std::f64::consts::SQRT_2
+    } else {
+        bound
     }
 }
 

@@ -129,9 +129,10 @@ fn row(trial: &Trial, run: &Outcome, place: &Path) -> Result<Vec<String>, Box<dy
     let worst = errors.max_by(|a, b| a.1.total_cmp(&b.1));
     let (worst, error) = worst.ok_or("no parameters")?;
     let problems = run.problems();
-    let search = match is_off(error, OFF[0]) {
-        true => run.save(place)?,
-        false => run.save(&tempfile::tempdir()?.path().join("run"))?,
+    let search = if is_off(error, OFF[0]) {
+        run.save(place)?
+    } else {
+        run.save(&tempfile::tempdir()?.path().join("run"))?
     };
     let count = |covered: &[bool]| covered.iter().filter(|c| **c).count().to_string();
     let largest = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);

@@ -245,12 +245,13 @@ impl Cloud {
         variant: &Variant,
         batches: &mut PrivateRng,
     ) -> Result<(), Box<dyn Error>> {
-        let (subsampling, weight) = match variant.batches {
-            true => (
+        let (subsampling, weight) = if variant.batches {
+            (
                 Subsampling::Poisson(InclusionRate::new(Real::from(RATE))?),
                 1.0 / RATE,
-            ),
-            false => (Subsampling::All, 1.0),
+            )
+        } else {
+            (Subsampling::All, 1.0)
         };
         let sd = variant.noise().sqrt();
         for [theta, p] in &mut self.at {

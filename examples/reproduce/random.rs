@@ -74,9 +74,12 @@ impl Random {
 
     /// Covariates: standard normal within (-3, 3), the last one 0 or 1.
     pub fn covariates<const K: usize>(&mut self) -> [f64; K] {
-        std::array::from_fn(|k| match k + 1 == K {
-            true => self.bernoulli(0.4),
-            false => self.normal(0.0, 1.0).clamp(-3.0, 3.0),
+        std::array::from_fn(|k| {
+            if k + 1 == K {
+                self.bernoulli(0.4)
+            } else {
+                self.normal(0.0, 1.0).clamp(-3.0, 3.0)
+            }
         })
     }
 }

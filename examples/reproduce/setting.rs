@@ -192,9 +192,10 @@ impl Sampler {
         };
         // Noise is settled: what is cut short costs less.
         let longest = with(Iterations::Max)?;
-        match longest.iterations_per_chain <= terms.most_iterations {
-            true => Ok(longest),
-            false => Ok(with(Iterations::Fixed(terms.most_iterations))?),
+        if longest.iterations_per_chain <= terms.most_iterations {
+            Ok(longest)
+        } else {
+            Ok(with(Iterations::Fixed(terms.most_iterations))?)
         }
     }
 

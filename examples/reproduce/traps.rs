@@ -33,9 +33,10 @@ const RARE_CLASS: Subject = Subject {
         let parameters = [&[0.5, -0.5, rare][..], &[0.5, -0.3, 0.0], &[0.0; 3]].concat();
         Made::of(n, parameters, |i| {
             let x: [f64; 2] = random.covariates();
-            let y = match i < 5 {
-                true => 4.0,
-                false => random.categorical_logit(&[0.0, 0.5 + 0.5 * x[0], -0.5 - 0.3 * x[0]]),
+            let y = if i < 5 {
+                4.0
+            } else {
+                random.categorical_logit(&[0.0, 0.5 + 0.5 * x[0], -0.5 - 0.3 * x[0]])
             };
             vec![y, x[0], x[1]]
         })

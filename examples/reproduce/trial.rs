@@ -74,9 +74,10 @@ impl Trial {
         let names: Vec<String> = density.output_names().map(str::to_owned).collect();
         let place = unconstrained(density, &made.parameters)?;
         let reference = posterior(&vault, &place, number, draws)?;
-        let truth = match subject.is_true {
-            true => place,
-            false => reference.iter().map(|x| mean_of(x)).collect(),
+        let truth = if subject.is_true {
+            place
+        } else {
+            reference.iter().map(|x| mean_of(x)).collect()
         };
         Ok(Trial {
             names,
@@ -177,9 +178,10 @@ fn posterior(
     draws: u64,
 ) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
     let density = vault.density();
-    let metric = match place.len() <= DENSE {
-        true => MetricForm::Dense,
-        false => MetricForm::Diagonal,
+    let metric = if place.len() <= DENSE {
+        MetricForm::Dense
+    } else {
+        MetricForm::Diagonal
     };
     let run = NonPrivateRun {
         request: PlanRequest {

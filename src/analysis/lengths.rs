@@ -102,10 +102,12 @@ impl Lengths {
 
 /// Warm-up iterations for every ten that are kept.
 fn warmup_per_ten(algorithm: &Algorithm) -> u64 {
-    match (algorithm.learns(), algorithm.travels()) {
-        (true, true) => 1,
-        (true, false) => 5,
-        (false, _) => 10,
+    if !algorithm.learns() {
+        10
+    } else if algorithm.travels() {
+        1
+    } else {
+        5
     }
 }
 

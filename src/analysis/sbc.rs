@@ -157,12 +157,13 @@ impl Sbc<'_> {
         let Some(files) = self.sample(&table, seed, &Stop(stop))? else {
             return Ok(None);
         };
-        let reference = match self.reference {
-            false => None,
-            true => match self.without_privacy(&table, seed, &Stop(stop))? {
+        let reference = if self.reference {
+            match self.without_privacy(&table, seed, &Stop(stop))? {
                 Some(files) => Some(files),
                 None => return Ok(None),
-            },
+            }
+        } else {
+            None
         };
         let pooled = |files: &RunFiles, name: &str| files.draws.pooled(name).unwrap_or_default();
         let names = files.draws.names();
@@ -210,9 +211,10 @@ impl Sbc<'_> {
         seed: u64,
         stop: &Stop,
     ) -> Result<Option<RunFiles>, Error> {
-        let metric = match self.model.dimension <= DENSE {
-            true => MetricForm::Dense,
-            false => MetricForm::Diagonal,
+        let metric = if self.model.dimension <= DENSE {
+            MetricForm::Dense
+        } else {
+            MetricForm::Diagonal
         };
         let mut analysis = Analysis::new("reference", 1.0)
             .algorithm("nuts")

@@ -333,12 +333,11 @@ pub(crate) fn bounds_of(
             let of_first = first.densities(run.model(), &made_up);
             found.extend(own.iter().zip(of_first).map(|(b, a)| b - a));
         }
-        let widest = match found.is_empty() {
-            true => density.half_width(),
-            false => {
-                let bounds = spread(&found)?;
-                bounds.lower.abs().max(bounds.upper.abs())
-            }
+        let widest = if found.is_empty() {
+            density.half_width()
+        } else {
+            let bounds = spread(&found)?;
+            bounds.lower.abs().max(bounds.upper.abs())
         };
         let widest = widest.max(1e-3);
         differences.push(Bounds {
@@ -348,12 +347,13 @@ pub(crate) fn bounds_of(
     }
     let is_binary = promise.unit.is_none() && is_binary(first.model());
     Ok(ScoreBounds {
-        density: match is_binary {
-            true => Bounds {
+        density: if is_binary {
+            Bounds {
                 upper: density.upper.min(0.0).max(density.lower / 2.0),
                 ..density
-            },
-            false => density,
+            }
+        } else {
+            density
         },
         differences,
         is_binary,

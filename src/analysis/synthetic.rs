@@ -72,9 +72,10 @@ impl Synthesis<'_> {
             } else if from_sample(c) {
                 Origin::PublicSample
             } else if column.guess.is_some() {
-                match self.released {
-                    true => Origin::PrivateMarginal,
-                    false => Origin::Guess,
+                if self.released {
+                    Origin::PrivateMarginal
+                } else {
+                    Origin::Guess
                 }
             } else if finite(column.lower) && finite(column.upper) {
                 Origin::Uniform

@@ -472,9 +472,10 @@ fn of_starting_values_only_the_model_s_parameters_are_kept() {
     let stopped = short(1.0)
         .start_at(start)
         .sample_at(&run, &vault(), &session, |progress| {
-            match progress.iteration < 5 {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
+            if progress.iteration < 5 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
             }
         });
     assert!(stopped.unwrap().is_interrupted());

@@ -53,9 +53,10 @@ impl Examined {
         let examined = examine(&source);
         Examined {
             path: path.to_path_buf(),
-            source: match examined.is_foreign {
-                true => String::new(),
-                false => source,
+            source: if examined.is_foreign {
+                String::new()
+            } else {
+                source
             },
             diagnostics: examined.diagnostics,
             checked: examined.checked,

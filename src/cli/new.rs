@@ -88,9 +88,10 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
 }
 
 fn write(path: &Path, text: &str, overwrite: bool) -> std::io::Result<()> {
-    let mut file = match overwrite {
-        true => File::create(path)?,
-        false => File::create_new(path)?,
+    let mut file = if overwrite {
+        File::create(path)?
+    } else {
+        File::create_new(path)?
     };
     file.write_all(text.as_bytes())
 }

@@ -192,9 +192,10 @@ fn text(rule: PoolRule, pooled: &[(Option<String>, Pooled)]) -> String {
     if !few.is_empty() {
         text += &format!(
             "\nThe variance of the rule was negative, and was replaced, or nearly so{}: make more tables.\n",
-            match few.iter().all(String::is_empty) {
-                true => String::new(),
-                false => format!(" for {}", few.join(", ")),
+            if few.iter().all(String::is_empty) {
+                String::new()
+            } else {
+                format!(" for {}", few.join(", "))
             }
         );
     }

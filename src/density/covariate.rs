@@ -54,9 +54,10 @@ fn at_share(points: &[[f64; 2]], share: f64) -> f64 {
 /// A beta distribution between two bounds, a gamma distribution from one, a normal one without any.
 fn with_moments(mean: f64, sd: f64, column: &RecordColumn, rng: &mut impl Rng) -> f64 {
     // Rounding moves ints by up to a half.
-    let (room, variance) = match column.is_int {
-        true => (0.5, (sd * sd - 1.0 / 12.0).max(sd * sd / 4.0)),
-        false => (0.0, sd * sd),
+    let (room, variance) = if column.is_int {
+        (0.5, (sd * sd - 1.0 / 12.0).max(sd * sd / 4.0))
+    } else {
+        (0.0, sd * sd)
     };
     let low = finite(column.lower).map(|low| low - room);
     let high = finite(column.upper).map(|high| high + room);

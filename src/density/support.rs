@@ -91,10 +91,12 @@ fn atoms(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Vec<f64>> {
         let PrivateOp::Binary(op, a, b) = graph.node(id).op else {
             continue;
         };
-        let constant = match (is_column(a), is_column(b)) {
-            (true, _) => b.as_number(),
-            (_, true) => a.as_number(),
-            _ => None,
+        let constant = if is_column(a) {
+            b.as_number()
+        } else if is_column(b) {
+            a.as_number()
+        } else {
+            None
         };
         let Some(constant) = constant.filter(|c| c.is_finite()) else {
             continue;

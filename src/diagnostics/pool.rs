@@ -127,9 +127,10 @@ pub fn pool(
             (m - 1.0) * (1.0 + sign * within / spread).powi(2),
         ),
     };
-    let half = match variance > 0.0 {
-        true => student_t_quantile(0.95, degrees_of_freedom) * variance.sqrt(),
-        false => 0.0,
+    let half = if variance > 0.0 {
+        student_t_quantile(0.95, degrees_of_freedom) * variance.sqrt()
+    } else {
+        0.0
     };
     Ok(Pooled {
         tables,

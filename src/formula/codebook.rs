@@ -123,9 +123,10 @@ impl Codebook {
                     columns.insert(column.key, entry);
                 }
             }
-            match has_columns {
-                true => Ok(Codebook { columns }),
-                false => Err(wrong(document.place(), "the codebook has no `columns:`")),
+            if has_columns {
+                Ok(Codebook { columns })
+            } else {
+                Err(wrong(document.place(), "the codebook has no `columns:`"))
             }
         })
     }

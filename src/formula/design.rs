@@ -72,9 +72,10 @@ pub(super) struct Block {
 
 impl Block {
     fn has(&self, column: &Column) -> bool {
-        match column.0.is_empty() {
-            true => self.intercept,
-            false => self.columns.iter().any(|c| c.is(column)),
+        if column.0.is_empty() {
+            self.intercept
+        } else {
+            self.columns.iter().any(|c| c.is(column))
         }
     }
 
@@ -274,9 +275,10 @@ impl<'a> Reader<'a> {
             let mut others = term.0.clone();
             others.remove(i);
             let without = Term(others);
-            let has_margin = match without.0.is_empty() {
-                true => intercept,
-                false => sum.terms.iter().any(|t| t.is(&without)),
+            let has_margin = if without.0.is_empty() {
+                intercept
+            } else {
+                sum.terms.iter().any(|t| t.is(&without))
             };
             let choices = self.parts(atom, has_margin);
             let with = |column: &Column, part: &Part| {
@@ -391,8 +393,9 @@ pub(super) fn rounded(x: f64) -> f64 {
 pub(super) fn as_name(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = text.trim().chars().map(plain).collect();
-    match is_name(&name) {
-        true => name,
-        false => format!("x_{name}"),
+    if is_name(&name) {
+        name
+    } else {
+        format!("x_{name}")
     }
 }

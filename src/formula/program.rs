@@ -106,9 +106,10 @@ impl<'a> Program<'a> {
         for predictor in &predictors {
             let terms = self.predictor(predictor, &offset);
             let eta = self.take(&format!("eta{}", predictor.tag));
-            let sum = match terms.is_empty() {
-                true => "0".to_owned(),
-                false => terms.join(" + "),
+            let sum = if terms.is_empty() {
+                "0".to_owned()
+            } else {
+                terms.join(" + ")
             };
             self.model.push(format!("real {eta} = {sum};"));
             etas.push(eta);
@@ -266,9 +267,10 @@ impl<'a> Program<'a> {
                 "// Names with _z: standardised by the public bounds, which become about -2 and 2";
             let guess = |n: &Number| self.book.guess(&n.column).and_then(Guess::moments);
             let guessed = |n: &Number| n.function.is_none() && guess(n).is_some();
-            text += match numbers.iter().any(guessed) {
-                true => ",\n// or by the mean and the sd that the codebook guesses.\n",
-                false => ".\n",
+            text += if numbers.iter().any(guessed) {
+                ",\n// or by the mean and the sd that the codebook guesses.\n"
+            } else {
+                ".\n"
             };
         }
         if numbers

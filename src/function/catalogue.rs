@@ -66,9 +66,10 @@ impl Function {
             .filter(|(_, name)| *name == self.name)
             .map(|(synonym, _)| format!("`{synonym}`"))
             .collect();
-        let others = match others.is_empty() {
-            true => String::new(),
-            false => format!(" Also called {}.", others.join(", ")),
+        let others = if others.is_empty() {
+            String::new()
+        } else {
+            format!(" Also called {}.", others.join(", "))
         };
         format!("{}{stages}{others}", self.documentation)
     }

@@ -21,9 +21,10 @@ pub(super) fn hover(document: &Document, offset: usize) -> Option<Hover> {
     }
     let called = document.function_at(offset)?;
     let name = &document.source()[called.span.range()];
-    let markdown = match called.is_distribution {
-        true => family(distribution::lookup(name)?),
-        false => function(name)?,
+    let markdown = if called.is_distribution {
+        family(distribution::lookup(name)?)
+    } else {
+        function(name)?
     };
     Some(Hover {
         span: called.span,
@@ -56,9 +57,12 @@ pub(super) fn heading(document: &Document, symbol: &Symbol) -> String {
     let headings = symbol.headings.iter().map(|&span| document.words(span));
     match symbol.role {
         None => headings
-            .map(|heading| match heading.contains('(') {
-                true => heading + ")",
-                false => heading + "()",
+            .map(|heading| {
+                if heading.contains('(') {
+                    heading + ")"
+                } else {
+                    heading + "()"
+                }
             })
             .collect::<Vec<_>>()
             .join("\n"),

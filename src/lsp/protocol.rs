@@ -65,9 +65,10 @@ impl Places<'_> {
         let is_unused = said.label == "not used";
         lsp::Diagnostic {
             range: self.range(said.span),
-            severity: Some(match said.is_error() {
-                true => lsp::DiagnosticSeverity::ERROR,
-                false => lsp::DiagnosticSeverity::WARNING,
+            severity: Some(if said.is_error() {
+                lsp::DiagnosticSeverity::ERROR
+            } else {
+                lsp::DiagnosticSeverity::WARNING
             }),
             code: Some(lsp::NumberOrString::String(said.code.to_owned())),
             source: Some("dpm".to_owned()),

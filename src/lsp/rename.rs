@@ -39,9 +39,10 @@ pub(super) fn rename(
     let is_function = names.symbols[found.symbol].role.is_none();
     let source = document.source();
     let (_, ending) = split_ending(&source[found.span.range()]);
-    let (stem, new_ending) = match is_function {
-        true => split_ending(name),
-        false => (name, ""),
+    let (stem, new_ending) = if is_function {
+        split_ending(name)
+    } else {
+        (name, "")
     };
     if is_function && ending != new_ending {
         return Err(match ending {

@@ -497,9 +497,10 @@ impl<'a> Server<'a> {
     fn references(&self, request: Request) -> Result<Value, Refusal> {
         let params: lsp::ReferenceParams = parameters(request)?;
         let (document, offset, places) = self.at(&params.text_document_position)?;
-        let declared = match params.context.include_declaration {
-            true => Vec::new(),
-            false => document.definitions(offset),
+        let declared = if params.context.include_declaration {
+            Vec::new()
+        } else {
+            document.definitions(offset)
         };
         let found = document.references(offset).into_iter();
         let locations: Vec<lsp::Location> = found
@@ -516,9 +517,10 @@ impl<'a> Server<'a> {
         let highlights: Vec<DocumentHighlight> = found
             .map(|o| DocumentHighlight {
                 range: places.range(o.span),
-                kind: Some(match o.writes {
-                    true => DocumentHighlightKind::WRITE,
-                    false => DocumentHighlightKind::READ,
+                kind: Some(if o.writes {
+                    DocumentHighlightKind::WRITE
+                } else {
+                    DocumentHighlightKind::READ
                 }),
             })
             .collect();

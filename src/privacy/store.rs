@@ -431,9 +431,10 @@ impl StoreBuilder {
         let mut words_of_block = 0;
         let narrow = self.narrow;
         let piece = |values: &Vec<f64>| {
-            let stored = match narrow {
-                true => Stored::narrowest(values),
-                false => Stored::F64,
+            let stored = if narrow {
+                Stored::narrowest(values)
+            } else {
+                Stored::F64
             };
             let start = words_of_block;
             words_of_block += stored.words(rows_of_block);

@@ -71,9 +71,12 @@ fn sources_under(folder: &Path) -> String {
     paths.sort();
     paths
         .iter()
-        .map(|path| match path.is_dir() {
-            true => sources_under(path),
-            false => read(path),
+        .map(|path| {
+            if path.is_dir() {
+                sources_under(path)
+            } else {
+                read(path)
+            }
         })
         .collect()
 }

@@ -840,9 +840,10 @@ fn every_sampler_runs_as_planned_and_reports_it() {
     for (i, (algorithm, flags)) in samplers().into_iter().enumerate() {
         let lengths = "--chains 2 --num-warmup 6 --num-samples 12 --temperature 30";
         let budget = "--epsilon 3 --delta 1e-4";
-        let (noise, permission) = match algorithm.is_private() {
-            true => ("--insecure-noise-seed 11", budget),
-            false => ("", "--not-private"),
+        let (noise, permission) = if algorithm.is_private() {
+            ("--insecure-noise-seed 11", budget)
+        } else {
+            ("", "--not-private")
         };
         let settings = format!("--algorithm {} {flags} {lengths}", algorithm.name);
         let run = |out: &str, more: &str| {

@@ -167,9 +167,10 @@ fn a_run_of_the_library_is_resumed_by_it_on_its_charge() {
     let run = place.file("run");
     assert!(analysis.sample_at(&run, &vault, &session(), go_on).is_err());
     let stopped = analysis.sample_at(&run, &vault, &open(), |progress| {
-        match progress.iteration < 60 {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        if progress.iteration < 60 {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     });
     assert!(stopped.expect("a part of a fit").is_interrupted());

@@ -419,9 +419,10 @@ fn a_program_samples_and_its_intervals_hold_the_truth() {
         let educ = (3.0 * random.uniform()) as usize;
         let level = [0.0, truth[3].1, truth[4].1][educ];
         let eta = truth[0].1 + truth[1].1 * x + truth[2].1 * male + level + truth[5].1 * x * male;
-        let answer = match random.uniform() < 1.0 / (1.0 + (-eta).exp()) {
-            true => "\"yes, often\"",
-            false => "no",
+        let answer = if random.uniform() < 1.0 / (1.0 + (-eta).exp()) {
+            "\"yes, often\""
+        } else {
+            "no"
         };
         let educ = ["none", "high school", "college"][educ];
         rows += &format!("{answer},{x},{male},{educ}\n");

@@ -393,9 +393,10 @@ fn units_are_checked_in_every_command() {
             ],
         );
         let nobody = command.replace("DATA", "nobody.csv") + " --unit who";
-        let words: &[&str] = match command.starts_with("check") {
-            true => &["one row cannot be read"],
-            false => &["column `who`: expected a value that says to which unit"],
+        let words: &[&str] = if command.starts_with("check") {
+            &["one row cannot be read"]
+        } else {
+            &["column `who`: expected a value that says to which unit"]
         };
         place.fails(&nobody, words);
     }

@@ -276,9 +276,10 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         );
         kill(run);
         copy(&place.file("m-run"), &place.file("copy"));
-        let (first, second) = match copy_first {
-            true => ("copy", "m-run"),
-            false => ("m-run", "copy"),
+        let (first, second) = if copy_first {
+            ("copy", "m-run")
+        } else {
+            ("m-run", "copy")
         };
         let run = place.start_and_wait(&format!("sample --resume {first}"), first);
         // While the first is at it, and when it is killed: the second has lost its right for
@@ -403,12 +404,11 @@ fn a_copy_from_before_the_first_release_lifts_no_charge() {
                 place.write(&format!("copy/unfinished/{name}.{ending}"), "");
             }
         }
-        match published {
-            true => {
-                signal(&run, "INT");
-                assert_eq!(finish(run).code, 130);
-            }
-            false => kill(run),
+        if published {
+            signal(&run, "INT");
+            assert_eq!(finish(run).code, 130);
+        } else {
+            kill(run)
         }
         place.fails(
             "sample --resume copy",
@@ -647,11 +647,11 @@ fn every_private_sampler_goes_on_without_a_ledger() {
             true,
         ),
     ] {
-        let run = match flags.contains("1e-2") {
-            true => run
-                .replace(" --delta 1e-6", "")
-                .replace("d.csv", "more.csv"),
-            false => run.to_owned(),
+        let run = if flags.contains("1e-2") {
+            run.replace(" --delta 1e-6", "")
+                .replace("d.csv", "more.csv")
+        } else {
+            run.to_owned()
         };
         let child = place.start_and_wait(&format!("{run} {flags} --overwrite"), "m-run");
         signal(&child, "INT");

@@ -197,9 +197,12 @@ fn vectorised_statements_are_sums() {
             let declared = if two.is_empty() { one } else { two };
             parameters.push_str(&format!("{declared} y;"));
         }
-        let indexed = |stands: bool, name: &str, i: usize| match stands {
-            true => format!("{name}[{i}]"),
-            false => name.to_string(),
+        let indexed = |stands: bool, name: &str, i: usize| {
+            if stands {
+                format!("{name}[{i}]")
+            } else {
+                name.to_string()
+            }
         };
         // Which of the variate and the arguments are containers.
         let mut all = vec![(

@@ -479,12 +479,13 @@ fn computed_variables_keep_their_promises() {
         assert!(gradient.iter().all(|g| g.is_finite()), "{ty} {values:?}");
 
         let number: usize = size.parse().expect("a number");
-        let rows: Vec<Vec<f64>> = match plain.starts_with("matrix") {
+        let rows: Vec<Vec<f64>> = if plain.starts_with("matrix") {
             // Columns of the storage are columns of the matrix.
-            true => (0..number)
+            (0..number)
                 .map(|i| (0..number).map(|j| values[i + j * number]).collect())
-                .collect(),
-            false => values.chunks(number).map(<[f64]>::to_vec).collect(),
+                .collect()
+        } else {
+            values.chunks(number).map(<[f64]>::to_vec).collect()
         };
         let mut constants = Constants::none();
         if plain.starts_with("vector") {

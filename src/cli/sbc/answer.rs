@@ -143,9 +143,12 @@ impl Question<'_> {
 /// Ranks count from 0; a line for each table.
 pub(super) fn ranks_csv(found: &Calibrated) -> String {
     let c = &found.calibration;
-    let names = c.parameters.iter().map(|p| match p.name.contains(',') {
-        true => format!(",\"{}\"", p.name),
-        false => format!(",{}", p.name),
+    let names = c.parameters.iter().map(|p| {
+        if p.name.contains(',') {
+            format!(",\"{}\"", p.name)
+        } else {
+            format!(",{}", p.name)
+        }
     });
     let mut text = format!("table{}\n", names.collect::<String>());
     for (i, table) in found.tables.iter().enumerate() {

@@ -33,9 +33,10 @@ impl Program<'_> {
             let name = self.take(&format!("b{tag}_{value}"));
             let what = self.coefficient_in_words(column, block);
             self.parameters.push(format!("real {name};  // {of}{what}"));
-            match block.is_mean(column) {
-                true => self.prior(&name, middle, width),
-                false => self.prior(&name, 0.0, self.priors.coefficient),
+            if block.is_mean(column) {
+                self.prior(&name, middle, width)
+            } else {
+                self.prior(&name, 0.0, self.priors.coefficient)
             }
             terms.push(format!("{name} * {value}"));
             coefficients.push((column.clone(), name));
@@ -88,9 +89,10 @@ impl Program<'_> {
             } else {
                 self.take(&format!("{own}_at_0"))
             };
-            let kind = match is_cut {
-                true => format!("vector[{}]", self.outcome.categories.len() - 1),
-                false => "real".to_owned(),
+            let kind = if is_cut {
+                format!("vector[{}]", self.outcome.categories.len() - 1)
+            } else {
+                "real".to_owned()
             };
             self.originals.push(format!("{kind} {name} = {value};"));
         }

@@ -68,9 +68,10 @@ impl Program<'_> {
             centre => format!("({value} - {})", literal(centre)),
         };
         // A quotient of ints would be rounded.
-        let scale = match number.is_int {
-            true => format!("{:?}", number.scale),
-            false => literal(number.scale),
+        let scale = if number.is_int {
+            format!("{:?}", number.scale)
+        } else {
+            literal(number.scale)
         };
         self.transformed_record
             .push(format!("real {name} = {shifted} / {scale};"));

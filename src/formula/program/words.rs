@@ -38,9 +38,10 @@ impl Program<'_> {
                 at.push(place);
             }
         }
-        match at.is_empty() {
-            true => String::new(),
-            false => format!(" at {}", at.join(", ")),
+        if at.is_empty() {
+            String::new()
+        } else {
+            format!(" at {}", at.join(", "))
         }
     }
 

@@ -340,10 +340,10 @@ impl<'a> PublicHalf<'a> {
 
 /// Whether a condition holds; `None` where it may or may not.
 pub fn truth(condition: Range) -> Option<bool> {
-    match (condition.is_zero(), condition.contains(0.0)) {
-        (true, _) => Some(false),
-        (_, false) => Some(true),
-        _ => None,
+    if condition.is_zero() {
+        Some(false)
+    } else {
+        (!condition.contains(0.0)).then_some(true)
     }
 }
 

@@ -99,9 +99,10 @@ impl CalibrationPage<'_> {
                                 let ratio = ratio.unwrap_or_else(|| "\u{2013}".to_owned());
                                 h.element("td", &[], ratio);
                             }
-                            match p.within_band {
-                                true => h.element("td", &[], "within the band"),
-                                false => h.element("td", &[("class", &"poor")], "off"),
+                            if p.within_band {
+                                h.element("td", &[], "within the band")
+                            } else {
+                                h.element("td", &[("class", &"poor")], "off")
                             }
                         });
                         h.line();

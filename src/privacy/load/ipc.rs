@@ -104,9 +104,10 @@ fn next_of_stream(input: &mut impl BufRead) -> io::Result<Option<Message>> {
     }
     let length = u32::from_le_bytes(four);
     if length == 0 {
-        return match input.fill_buf()?.is_empty() {
-            true => Ok(None),
-            false => Err(io::ErrorKind::InvalidData.into()),
+        return if input.fill_buf()?.is_empty() {
+            Ok(None)
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
         };
     }
     with_body(input, length.into()).map(Some)
@@ -150,9 +151,10 @@ fn footer(input: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
 /// No memory is set aside for a length that may be wrong.
 fn exactly(input: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    match input.take(length).read_to_end(&mut bytes)? as u64 == length {
-        true => Ok(bytes),
-        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    if input.take(length).read_to_end(&mut bytes)? as u64 == length {
+        Ok(bytes)
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
 

@@ -70,9 +70,10 @@ impl Lines {
             return Ok(());
         }
         let is_last = self.records.is_last();
-        match is_last.map_err(|reason| read_error(&self.origin, self.packed, reason))? {
-            true => Err(self.torn()),
-            false => Ok(()),
+        if is_last.map_err(|reason| read_error(&self.origin, self.packed, reason))? {
+            Err(self.torn())
+        } else {
+            Ok(())
         }
     }
 

@@ -130,9 +130,10 @@ impl World {
     fn new(seed: u64) -> World {
         // Where there is memory for files, since what takes time is waiting for the disk.
         let shared = Path::new("/dev/shm");
-        let folder = match shared.is_dir() {
-            true => tempfile::tempdir_in(shared),
-            false => tempfile::tempdir(),
+        let folder = if shared.is_dir() {
+            tempfile::tempdir_in(shared)
+        } else {
+            tempfile::tempdir()
         };
         let folder = folder.expect("a temporary directory");
         Session::create(folder.path().join("l"), &terms()).expect("a ledger");
@@ -362,12 +363,13 @@ impl World {
             drop(reference.reserve(&request(&events)).expect("a budget"));
         }
         let cost = reference.statement().expect("a budget").spent;
-        match statement.spent >= cost {
-            true => Ok(()),
-            false => Err(Broken(format!(
+        if statement.spent >= cost {
+            Ok(())
+        } else {
+            Err(Broken(format!(
                 "all releases cost epsilon {cost}, and the ledger says {}",
                 statement.spent
-            ))),
+            )))
         }
     }
 }

@@ -145,9 +145,10 @@ const fn variant(
 /// What is known of a model before a run is planned.
 pub fn form_of(model: &Model, shared_units: bool) -> Result<Form, SampleError> {
     let density = Density::new(model.clone());
-    match shared_units {
-        true => Form::of_units(&density),
-        false => Form::of(&density),
+    if shared_units {
+        Form::of_units(&density)
+    } else {
+        Form::of(&density)
     }
 }
 
@@ -331,9 +332,12 @@ impl Audited {
             (_, Subsampling::FixedSize(_)) => opposed_pair(&model, others),
             _ => loud_pair(&model, request.relation, calm),
         };
-        let vault = |table: Table| match shared_units {
-            true => table.in_units(3).vault(&model),
-            false => table.vault(&model),
+        let vault = |table: Table| {
+            if shared_units {
+                table.in_units(3).vault(&model)
+            } else {
+                table.vault(&model)
+            }
         };
         Audited {
             vaults: [one, other].map(vault),

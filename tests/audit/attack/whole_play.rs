@@ -100,9 +100,10 @@ fn planned(
     (units, shared_units): (u64, bool),
 ) -> Result<Vec<Plan>, PlanError> {
     let algorithm = lookup(way.algorithm).expect("a sampler");
-    let form = match algorithm.looks_at_model() {
-        true => Some(form_of(model, shared_units)),
-        false => None,
+    let form = if algorithm.looks_at_model() {
+        Some(form_of(model, shared_units))
+    } else {
+        None
     };
     let form = form
         .transpose()
@@ -321,9 +322,10 @@ impl<'a> Twins<'a> {
             if error < 0.1 && (apart - apart.round()).abs() > error {
                 broken = Some(format!("answers are {apart} lattice units apart"));
             }
-            let (steps, error) = match error < 0.1 {
-                true => (apart.round() / times, 0.0),
-                false => (apart / times, error / times),
+            let (steps, error) = if error < 0.1 {
+                (apart.round() / times, 0.0)
+            } else {
+                (apart / times, error / times)
             };
             square += steps * steps;
             rounding += error;
