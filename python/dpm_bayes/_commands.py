@@ -297,13 +297,14 @@ def tune(
     epsilon: float | None = None,
     delta: float | None = None,
     constants: Constants = None,
+    progress: Wanted = None,
     **flags: Any,
 ) -> Answer:
     """Settings that are good on records made up from the model, without any data: `dpm tune`.
 
     Parameters
     ----------
-    model, epsilon, delta, constants
+    model, epsilon, delta, constants, progress
         As for `sample`.
     rows : int
         Number of records that the run would have.
@@ -316,7 +317,7 @@ def tune(
         Its `settings` are keyword arguments for `sample`.
     """
     given = dict(flags, rows=rows, epsilon=epsilon, delta=delta, constants=constants, simulate=True)
-    return _without_data("tune", model, given)
+    return _without_data("tune", model, given, progress)
 
 
 def new(formula: str, family: str, metadata: Mapping[str, Any] | StrPath, name: str = "model") -> Model:
@@ -459,11 +460,12 @@ def pool(file: StrPath, rule: Literal["full", "partial", "missing"] = "full", **
     return Answer(_program.answer("pool", file, rule=rule, format="json", **flags))
 
 
-def _without_data(command: str, model: ModelLike, flags: dict[str, Any]) -> Answer:
+def _without_data(command: str, model: ModelLike, flags: dict[str, Any], progress: Wanted = False) -> Answer:
     model = model_of(model)
     model.check(flags["constants"])
-    argv = [*_program.arguments(flags), "--", os.fspath(model.path)]
-    done = _program.run([command, "--quiet", "--color=never", "--format=json", *argv])
+    reporter = Reporter(progress)
+    argv = [*reporter.flags, *_program.arguments(flags), "--", os.fspath(model.path)]
+    done = _program.run([command, "--color=never", "--format=json", *argv], reporter=reporter)
     if done.code or done.interrupted:
         raise _program.failure(done, ledger=flags.get("ledger"))
     # Tuning takes too long to be done again as text.

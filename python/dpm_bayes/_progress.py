@@ -15,11 +15,11 @@ class Progress(NamedTuple):
     Attributes
     ----------
     stage : str
-        `learning`, then `sampling`; `tables` of `sbc`.
+        `learning`, then `sampling`; `tables` of `sbc`; `settings` of `tune`.
     done, total : int
         Of all chains together. The total of `learning` is an estimate.
     unit : str
-        `rounds`, `iterations` or `tables`.
+        `rounds`, `iterations`, `tables` or `settings`.
     """
 
     stage: str

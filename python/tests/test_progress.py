@@ -44,6 +44,17 @@ def test_tables_of_sbc_are_told():
     assert steps == [("tables", i, 3, "tables") for i in (1, 2, 3)]
 
 
+def test_settings_of_tune_are_told(capfd):
+    few = {"rows": 50, "epsilon": 1, "delta": 1e-3, "tries": 2, "points": 1, "records": 50}
+    steps = []
+    dpm.tune(BERNOULLI, progress=steps.append, **few)
+    assert steps == [("settings", i, 2, "settings") for i in (1, 2)]
+    assert not capfd.readouterr().err
+    dpm.tune(BERNOULLI, progress=True, **few)
+    said = capfd.readouterr().err
+    assert "2/2 settings" in said and "stage" not in said
+
+
 def test_an_exception_stops_the_run_which_can_be_resumed(tmp_path):
     def stops(step):
         if step.done >= 30:

@@ -66,9 +66,9 @@ dpm_plan <- function(model, rows, epsilon = NULL, delta = NULL, ledger = NULL, c
                                    constants = constants, ...))
 }
 
-dpm_tune <- function(model, rows, epsilon = NULL, delta = NULL, constants = NULL, ...) {
+dpm_tune <- function(model, rows, epsilon = NULL, delta = NULL, constants = NULL, progress = on_a_terminal(), ...) {
   found <- without_data("tune", model, list(rows = rows, epsilon = epsilon, delta = delta, constants = constants,
-                                            simulate = TRUE, ...))
+                                            simulate = TRUE, ...), progress)
   # Tuning takes too long to be done again as text.
   structure(found, command = NULL)
 }
@@ -116,13 +116,14 @@ dpm_pool <- function(file, rule = "full", ...) {
   structure(read_json(done$out), class = "dpm_answer")
 }
 
-without_data <- function(command, model, flags) {
+without_data <- function(command, model, flags, progress = FALSE) {
   path <- model_file(model)
   dpm_check(path, flags$constants)
-  arguments <- c(command, "--quiet", "--color=never", as_arguments(flags))
-  done <- run(c(arguments, "--format=json", "--", path))
+  arguments <- c(command, "--color=never", as_arguments(flags))
+  reporter <- reporter(progress)
+  done <- run(c(arguments, reporter$flags, "--format=json", "--", path), reporter = reporter)
   if (done$code != 0 || done$interrupted) stop(failure(done))
-  structure(read_json(done$out), class = "dpm_answer", command = c(arguments, "--", path))
+  structure(read_json(done$out), class = "dpm_answer", command = c(arguments, "--quiet", "--", path))
 }
 
 # The answer as the program shows it to people, or else as JSON.

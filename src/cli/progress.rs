@@ -1,5 +1,5 @@
-//! A bar per chain, with the epsilon spent so far; and one for a number of tables. For programs, lines
-//! of JSON.
+//! A bar per chain, with the epsilon spent so far; and one for a number of tables or settings. For
+//! programs, lines of JSON.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -162,55 +162,60 @@ fn lines(audience: Audience) -> bool {
     audience == Audience::People && !bars_show
 }
 
-/// How many tables are over.
-pub(super) struct TableProgress {
+/// How many of a number of tables, or of settings, are over.
+pub(super) struct Count {
     audience: Audience,
     bar: ProgressBar,
+    unit: &'static str,
     all: usize,
     begun: Instant,
     due: Option<Mutex<Instant>>,
 }
 
-impl TableProgress {
-    pub fn new(all: usize, audience: Audience) -> TableProgress {
+impl Count {
+    pub fn new(unit: &'static str, all: usize, audience: Audience) -> Count {
         let bar = ProgressBar::with_draw_target(Some(all as u64), draw_target(audience));
         bar.set_style(style());
-        bar.set_prefix("tables");
+        bar.set_prefix(unit);
         let begun = Instant::now();
-        TableProgress {
+        Count {
             audience,
             bar,
+            unit,
             all,
             begun,
             due: lines(audience).then(|| Mutex::new(begun + BETWEEN_LINES)),
         }
     }
 
-    pub fn done(&self, tables: usize) {
-        self.bar.set_position(tables as u64);
+    /// `note`: what else is known by now, for people.
+    pub fn done(&self, done: usize, note: &str) {
+        self.bar.set_position(done as u64);
+        self.bar.set_message(note.to_string());
         if self.audience == Audience::Programs {
             let step = Step {
-                stage: "tables",
-                done: tables as u64,
+                stage: self.unit,
+                done: done as u64,
                 total: self.all as u64,
-                unit: "tables",
+                unit: self.unit,
             };
             step.tell(0);
         }
         if due(self.due.as_ref()).is_none() {
             return;
         }
-        let each = self.begun.elapsed().as_secs_f64() / tables.max(1) as f64;
-        let left = Duration::from_secs_f64((each * (self.all - tables) as f64).min(1e12));
+        let each = self.begun.elapsed().as_secs_f64() / done.max(1) as f64;
+        let left = Duration::from_secs_f64((each * (self.all - done) as f64).min(1e12));
+        let (all, unit) = (self.all, self.unit);
+        let comma = if note.is_empty() { "" } else { ", " };
         say_always(format!(
-            "{tables} of {} tables, about {} left",
-            self.all,
+            "{done} of {all} {unit}{comma}{note}, about {} left",
             HumanDuration(left)
         ));
     }
 }
 
-impl Drop for TableProgress {
+impl Drop for Count {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::initial::{points_of, start_of};
 use super::model_file::{METADATA, ModelFile, model_name};
 use super::plan::{describe, json_of};
+use super::progress::{Count, ProgressFlag};
 use super::run_settings::{RunSettings, SamplerFlags, flag};
 use super::{Common, pretty, print, public_data};
 use crate::accounting::Relation;
@@ -71,6 +72,8 @@ pub(super) struct Arguments {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]
+    progress: ProgressFlag,
+    #[command(flatten)]
     settings: RunSettings,
     #[command(flatten)]
     sampler: SamplerFlags,
@@ -125,12 +128,14 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         seed: arguments.seed,
     };
     let simulation = simulation(arguments, &model, common)?;
-    let tuned = tune(&simulation, &request, &free, &effort, |done, of, best| {
-        if let (true, Some(mmd)) = (done % 10 == 0 || done == of, best) {
-            common.say(format!("{done} of {of} settings tried, best MMD {mmd:.3}"));
-        }
-    })
-    .map_err(|error| match error {
+    let audience = arguments.progress.audience(common);
+    let progress = Count::new("settings", arguments.tries, audience);
+    let tuned = tune(&simulation, &request, &free, &effort, |done, best| {
+        let best = best.map(|mmd| format!("best MMD {mmd:.3}"));
+        progress.done(done, &best.unwrap_or_default());
+    });
+    drop(progress);
+    let tuned = tuned.map_err(|error| match error {
         TuneError::Plan(error) => crate::analysis::Error::from(error).into(),
         TuneError::Sample(_) => Failure::run(error),
         _ => Failure::input(error),

@@ -130,8 +130,8 @@ impl Point {
 /// Tries settings on `simulation` and returns the best: random ones first, then variations of the
 /// best. The same seed gives the same result.
 ///
-/// `request` has the user's settings, and the budget. `progress` receives the number done, the
-/// total, and the best MMD.
+/// `request` has the user's settings, and the budget. `progress` receives the number done and
+/// the best MMD.
 ///
 /// # Errors
 ///
@@ -142,7 +142,7 @@ pub fn tune(
     request: &PlanRequest,
     free: &Free,
     effort: &Effort,
-    mut progress: impl FnMut(usize, usize, Option<f64>),
+    mut progress: impl FnMut(usize, Option<f64>),
 ) -> Result<Tuned, TuneError> {
     check(request)?;
     let (n, tries, seed) = (effort.records, effort.tries, effort.seed);
@@ -180,6 +180,7 @@ pub fn tune(
             Ok(plan) => plan,
             Err(error) => {
                 refused = Some(error);
+                progress(k + 1, best.as_ref().map(|b| b.2.predicted.mmd));
                 continue;
             }
         };
@@ -206,7 +207,7 @@ pub fn tune(
             };
             best = Some((score, point, tuned));
         }
-        progress(k + 1, tries, best.as_ref().map(|b| b.2.predicted.mmd));
+        progress(k + 1, best.as_ref().map(|b| b.2.predicted.mmd));
     }
     match (best, refused) {
         (Some((.., tuned)), _) => Ok(Tuned { tried, ..tuned }),
@@ -383,7 +384,7 @@ mod tests {
                 tries,
                 ..effort.clone()
             };
-            tune(&simulation, &request, free, &effort, |_, _, _| ()).unwrap()
+            tune(&simulation, &request, free, &effort, |_, _| ()).unwrap()
         };
         let defaults = with(&none, 1);
         let tuned = with(&all, 24);

@@ -1811,8 +1811,10 @@ fn tuned_settings_are_those_of_a_run() {
     let tune = format!(
         "tune m.dpm --rows 400 --simulate --tries 6 --points 1 --records 50 --public-sample public.csv {budget}"
     );
-    let json = place.succeeds(&format!("{tune} --format json"));
-    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    let answer = place.succeeds(&format!("{tune} --format json --quiet --progress json"));
+    let told = answer.err.lines().map(|line| json(line)["done"].as_u64());
+    assert!(told.eq((1..=6).map(Some)), "{}", answer.err);
+    let json = json(&answer.out);
     let flags: Vec<&str> = json["flags"]
         .as_array()
         .expect("a list")

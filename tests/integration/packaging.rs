@@ -42,6 +42,14 @@ fn one_name_and_one_address_are_published() {
 }
 
 #[test]
+fn the_wheel_has_the_licences_of_the_program() {
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        let copy = root().join("python/licences").join(name);
+        assert_eq!(read(&copy), read(&root().join(name)), "{name}");
+    }
+}
+
+#[test]
 fn one_rust_builds_what_is_published() {
     let rust = env!("CARGO_PKG_RUST_VERSION");
     assert_eq!(

@@ -128,7 +128,10 @@ test_that("plans, answers and settings", {
   expect_lte(plan$epsilon, 1)
   expect_output(print(plan), "epsilon 1.000000 at delta 1e-6")
   expect_output(print(dpm_check(COIN)), "sensitivity")
-  tuned <- dpm_tune(COIN, rows = 3000, epsilon = 1, delta = 1e-6, tries = 2, points = 1, records = 50)
+  steps <- list()
+  tuned <- dpm_tune(COIN, rows = 3000, epsilon = 1, delta = 1e-6, tries = 2, points = 1, records = 50,
+                    progress = function(step) steps[[length(steps) + 1]] <<- step)
+  expect_identical(steps[[2]], list(stage = "settings", done = 2L, total = 2L, unit = "settings"))
   expect_true(is.list(tuned$settings))
   do.call(dpm_plan, c(list(COIN, rows = 3000, epsilon = 1, delta = 1e-6), tuned$settings))
 })
