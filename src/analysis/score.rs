@@ -493,8 +493,9 @@ impl ScorePlan {
     fn scores(&self, sums: &[f64], n: Option<u64>) -> Scores {
         let sums = self.bounds.named(sums);
         let sigma = self.once.scale.sigma();
-        let most = n.map_or(f64::INFINITY, |n| n as f64);
-        let count = sums.count.min(most).max(1.0);
+        // Not cut at the number of records: where all count, that would make it too small on average,
+        // and so the means too far from the middle of their bounds.
+        let count = sums.count.max(1.0);
         let noise_of_count = self.bounds.noise_of_count() * sigma;
         // The mean of places whose count is noisy too.
         let noise_at = |place: f64| sigma.hypot(place * noise_of_count) / count;
@@ -526,7 +527,7 @@ impl ScorePlan {
             }
         };
         Scores {
-            records: count,
+            records: n.map_or(count, |n| count.min(n as f64)),
             clipped: sums.clipped.map(|sum| (sum / count).clamp(0.0, 1.0)),
             noise_of_clipped: ScoreBounds::noise_of_clipped() * sigma / count,
             density: estimate(&sums.density),
@@ -624,7 +625,8 @@ mod tests {
     // the clipped log density, and of the difference of two, over the normal distribution that
     // records come from. 300 tables of 400 records; intervals of 90% hold the truth in at least 85%
     // of them. False alarms: 0.3% if they hold it in exactly 90%, and they are made a little wider.
-    // Power: without the noise's part they hold it in less than 75%.
+    // Power: without the noise's part they hold it in less than 75%. On average they are less than 0.2
+    // of their standard deviations off, which has a standard deviation of 0.06.
     #[test]
     fn intervals_hold_the_expected_density_as_often_as_they_say() {
         const TABLES: u64 = 300;
@@ -655,7 +657,7 @@ mod tests {
             expected(&|y| clipped(log_density(&[0.5], y) - first(y), bounds.differences[0])),
         ];
         let mut rng = ChaCha8Rng::seed_from_u64(4);
-        let (mut held, mut held_by_sample) = ([0; 2], [0; 2]);
+        let (mut held, mut held_by_sample, mut bias) = ([0; 2], [0; 2], [0.0; 2]);
         for table in 0..TABLES {
             let y: Vec<f64> = (0..N).map(|_| StandardNormal.sample(&mut rng)).collect();
             let data = PrivateData::from_columns([("y", y)]);
@@ -678,13 +680,15 @@ mod tests {
             for (k, (estimate, truth)) in estimates.iter().zip(truths).enumerate() {
                 let [low, high] = estimate.interval();
                 held[k] += u64::from(low <= truth && truth <= high);
-                let off = (estimate.mean - truth).abs();
-                held_by_sample[k] += u64::from(off <= Z_95 * estimate.sampling_sd);
+                let off = estimate.mean - truth;
+                held_by_sample[k] += u64::from(off.abs() <= Z_95 * estimate.sampling_sd);
+                bias[k] += off / estimate.sd() / TABLES as f64;
             }
         }
         for k in 0..2 {
             assert!(held[k] >= TABLES * 85 / 100, "{held:?}");
             assert!(held_by_sample[k] < TABLES * 75 / 100, "{held_by_sample:?}");
+            assert!(bias[k].abs() < 0.2, "{bias:?}");
         }
     }
 
