@@ -4,11 +4,9 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::properties::WriterProperties;
 
 use crate::harness::{Folder, LOGISTIC, Lcg, Outcome, finish, folder_of, json, start};
 
@@ -261,42 +259,6 @@ fn what_cannot_be_read_is_refused_before_anything_is_written() {
         assert_eq!(outcome.code, 2);
         assert!(outcome.err.contains(said), "{}", outcome.err);
         assert!(!place.file("m-run").exists());
-    }
-}
-
-// Wrong here: a small file that takes all memory. A word of 16 MiB, which compresses to nothing, in
-// each of 200 rows: 3 GiB if it were decoded for each.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_parquet_bomb_takes_no_more_memory_than_its_largest_word() {
-    let place = Place::new();
-    place.write(
-        "m.dpm",
-        LOGISTIC.replace("real<lower=-1, upper=1> x", "factor(\"a\", \"b\") x"),
-    );
-    let word = "a".repeat(16 << 20);
-    let words = StringArray::from(vec![word.as_str()]);
-    let keys = Int32Array::from(vec![0; 200]);
-    let columns: [(&str, ArrayRef); 2] = [
-        ("y", Arc::new(Int32Array::from(vec![1; keys.len()]))),
-        ("x", Arc::new(DictionaryArray::new(keys, Arc::new(words)))),
-    ];
-    let batch = RecordBatch::try_from_iter(columns).expect("a batch");
-    let mut bytes = Vec::new();
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_dictionary_page_size_limit(1 << 30);
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties.build()))
-        .expect("a writer");
-    writer.write(&batch).expect("a batch");
-    writer.close().expect("a file");
-    assert!(bytes.len() < 1 << 20);
-    place.write("bomb.parquet", bytes);
-    for (more, code) in [("", 2), ("--on-bad-rows skip", 0)] {
-        let run = format!("sample m.dpm bomb.parquet {RUN} --threads 1 {more}");
-        let outcome = finish(start(&mut place.limited("-v 1000000", &run)));
-        assert_eq!(outcome.code, code, "{}", outcome.err);
-        assert_eq!(place.file("m-run").exists(), code == 0);
     }
 }
 
