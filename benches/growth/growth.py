@@ -3,18 +3,22 @@
     python3 -m venv venv && venv/bin/pip install -r benches/growth/requirements.txt
     venv/bin/python benches/growth/growth.py rows 10000 100000 1000000 [--max-memory 1GiB]
     venv/bin/python benches/growth/growth.py parameters 2 10 50 100 200
+    venv/bin/python benches/growth/growth.py passes 10000000
     venv/bin/python benches/growth/growth.py picture
 
 Logistic regressions on standard normal columns, in Parquet files of a million rows that are made anew;
 `dpm sample` at epsilon 1 without a report. `rows`: ten covariates, the default sampler. `parameters`:
 100,000 rows, the default sampler as far as it goes, and ten iterations of dp-hmc. Each line is one
 run: CPU seconds, user and system, seconds, and the peak of its memory. What was measured is added to
-measured.csv beside this script, from which `picture` draws docs/scale.svg. Needs target/release/dpm,
-Linux, and for 10^8 rows 20 GB of disk.
+measured.csv beside this script, from which `picture` draws docs/scale.svg. `passes`: what reading the
+columns beside memory adds to the CPU time of a sum over records, and that of reading as many bytes from
+a file and nothing else, both from the page cache. Needs target/release/dpm, Linux, and for 10^8 rows
+20 GB of disk.
 """
 
 import argparse
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -114,6 +118,48 @@ def measure(rows, covariates, max_memory, folder):
                 out.writerow(line)
 
 
+def passes(rows, folder):
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        place = Path(name)
+        write(place, rows, 10)
+
+        def each(memory):
+            """CPU seconds of a sum over all records: those of many draws less those of few."""
+            found = []
+            for draws in ["2", "12"]:
+                least = min(
+                    run(place, ["--algorithm", "dp-hmc", "--num-warmup", "0", "--num-samples", draws, "--chains", "1",
+                                "--threads", "1", "--max-memory", memory, "--spill-dir", name])[0]
+                    for _ in range(3)
+                )  # fmt: skip
+                events = json.loads((place / "m-run/privacy.json").read_text())["events"]
+                found.append((least, sum(event["count"] for event in events)))
+            (few, sums), (many, more) = found
+            return (many - few) / (more - sums)
+
+        held, beside = each("100GiB"), each("0")
+        bytes_of_row = 10 * 4 + 1
+        size = rows * bytes_of_row
+        with open(place / "bytes", "wb") as file:
+            for _ in range(size >> 20):
+                file.write(bytes(1 << 20))
+        reading = []
+        for _ in range(5):
+            start = time.process_time()
+            with open(place / "bytes", "rb", buffering=0) as file:
+                buffer = bytearray(1 << 20)
+                while file.readinto(buffer):
+                    pass
+            reading.append(time.process_time() - start)
+        for what, seconds in [
+            ("a sum, columns in memory", held),
+            ("a sum, columns beside memory", beside),
+            ("what reading adds", beside - held),
+            ("reading the bytes alone", min(reading)),
+        ]:
+            print(f"{what:30} {seconds:.3f} s  {size / seconds / 1e9:6.2f} GB/s")
+
+
 def picture():
     import matplotlib
 
@@ -154,7 +200,7 @@ def picture():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["rows", "parameters", "picture"])
+    parser.add_argument("what", choices=["rows", "parameters", "passes", "picture"])
     parser.add_argument("numbers", type=int, nargs="*")
     parser.add_argument("--max-memory")
     parser.add_argument("--folder", help="where tables and spilled columns go")
@@ -162,7 +208,9 @@ def main():
     if arguments.what == "picture":
         return picture()
     for number in arguments.numbers:
-        if arguments.what == "rows":
+        if arguments.what == "passes":
+            passes(number, arguments.folder)
+        elif arguments.what == "rows":
             measure(number, 10, arguments.max_memory, arguments.folder)
         else:
             measure(100_000, number - 1, arguments.max_memory, arguments.folder)
