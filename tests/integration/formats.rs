@@ -246,13 +246,20 @@ fn what_cannot_be_read_is_refused_before_anything_is_written() {
         place.refuses(&format!("sample m.dpm {data} {RUN}"), 2, &[words]);
         assert!(!place.file("m-run").exists());
     }
-    let outcome = place.piped(&format!("sample m.dpm - {RUN}"), b"");
-    assert_eq!(outcome.code, 2);
-    assert!(
-        outcome.err.contains("standard input is empty"),
-        "{}",
-        outcome.err
-    );
+    let text = csv(&rows);
+    let in_a_row = text.rfind(',').expect("a row");
+    for (bytes, said) in [
+        ("", "standard input is empty"),
+        (
+            &text[..in_a_row],
+            "standard input, line 201: expected 2 fields",
+        ),
+    ] {
+        let outcome = place.piped(&format!("sample m.dpm - {RUN}"), bytes.as_bytes());
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.err.contains(said), "{}", outcome.err);
+        assert!(!place.file("m-run").exists());
+    }
 }
 
 // Wrong here: several runs of the same data, each charged or each released, where the user wanted one.

@@ -107,6 +107,24 @@ impl Folder {
         command
     }
 
+    /// Under a limit of the shell's: `-f 64` for files of 64 blocks of 512 bytes at most, as on a disk
+    /// that is full then; `-v` for KiB of memory.
+    #[cfg(unix)]
+    pub fn limited(&self, limit: &str, arguments: &str) -> Command {
+        let mut limited = Command::new("sh");
+        limited
+            .args([
+                "-c",
+                &format!("trap '' XFSZ; ulimit {limit}; exec \"$0\" \"$@\""),
+            ])
+            .arg(env!("CARGO_BIN_EXE_dpm"))
+            .args(arguments.split_whitespace())
+            .current_dir(self.path())
+            // Some shells count blocks of 1024 bytes otherwise.
+            .env("POSIXLY_CORRECT", "1");
+        limited
+    }
+
     pub fn dpm(&self, arguments: &str) -> Outcome {
         finish(start(&mut self.command(arguments)))
     }

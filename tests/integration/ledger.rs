@@ -471,23 +471,6 @@ fn fill(place: &Place, limit: u64, room: u64) {
     assert_eq!(place.read("l").len() as u64, limit - room);
 }
 
-/// A run that can write no file past this many blocks of 512 bytes.
-#[cfg(unix)]
-fn limited(place: &Place, blocks: u64, arguments: &str) -> Command {
-    let mut limited = Command::new("sh");
-    limited
-        .args([
-            "-c",
-            &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""),
-        ])
-        .arg(env!("CARGO_BIN_EXE_dpm"))
-        .args(arguments.split_whitespace())
-        .current_dir(place.path())
-        // Some shells count blocks of 1024 bytes otherwise.
-        .env("POSIXLY_CORRECT", "1");
-    limited
-}
-
 // A disk that is full: here, a limit on the size of files, which stops the write of a
 // line at any byte. Wrong here: a run without a charge, or a ledger that no longer reads.
 #[cfg(unix)]
@@ -499,7 +482,7 @@ fn a_full_disk_refuses_the_run_and_leaves_the_ledger_sound() {
         let place = Place::with_ledger("2");
         fill(&place, limit, room);
         let before = place.read("l");
-        let mut limited = limited(&place, BLOCKS, &format!("{RUN} --epsilon 1"));
+        let mut limited = place.limited(&format!("-f {BLOCKS}"), &format!("{RUN} --epsilon 1"));
         for tries in 1..=2 {
             let run = finish(start(&mut limited));
             assert_eq!(run.code, 1, "{room}: {}", run.err);
@@ -590,11 +573,8 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
     };
     assert!(first + line < 512 * 256);
     fill(&place, 512 * 256, line + 20);
-    let run = finish(start(&mut limited(
-        &place,
-        256,
-        &format!("{RUN} --epsilon 1"),
-    )));
+    let mut limited = place.limited("-f 256", &format!("{RUN} --epsilon 1"));
+    let run = finish(start(&mut limited));
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(
         run.err.contains("could not note how the run ended"),
@@ -620,7 +600,7 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
 fn draws_that_cannot_be_written_stay_charged() {
     let place = Place::with_ledger("2");
     let long = format!("{RUN} --epsilon 1").replace("--num-samples 40", "--num-samples 400");
-    let run = finish(start(&mut limited(&place, 16, &long)));
+    let run = finish(start(&mut place.limited("-f 16", &long)));
     assert_eq!(run.code, 1, "{}", run.err);
     for words in [
         "cannot write the checkpoint",

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Folder, folder_of, json};
+use crate::harness::{Folder, finish, folder_of, json, start};
 
 const FACTORS: &str = r#"
 constants { real<lower=0> most; }
@@ -749,4 +749,25 @@ fn rows_beside_memory_give_the_same_draws() {
         place.refuses(&run, 2, words);
     }
     assert!(!place.file("other").exists());
+}
+
+/// A disk without room for them: nothing is charged, and nothing is left.
+#[cfg(unix)]
+#[test]
+fn rows_beside_memory_need_room_on_the_disk() {
+    let rows: Vec<_> = (0..200).flat_map(|_| logistic_rows(60)).collect();
+    let place = Place::with(LOGISTIC, &csv(&rows));
+    place.succeeds("ledger create l --epsilon 2 --delta 1e-5");
+    let before = place.read("l");
+    std::fs::create_dir(place.file("beside")).expect("a folder");
+    let run = "sample m.dpm d.csv --epsilon 1 --delta 1e-6 --ledger l --max-memory 0 --spill-dir beside --out run";
+    let outcome = finish(start(&mut place.limited("-f 64", run)));
+    assert_eq!(outcome.code, 2, "{}", outcome.err);
+    for words in ["cannot be written in beside", "--spill-dir", "--max-memory"] {
+        assert!(outcome.err.contains(words), "{}", outcome.err);
+    }
+    assert!(!place.file("run").exists());
+    assert_eq!(place.read("l"), before);
+    let left = std::fs::read_dir(place.file("beside")).expect("a folder");
+    assert_eq!(left.count(), 0);
 }

@@ -706,17 +706,9 @@ fn ctrl_c_without_privacy_leaves_the_draws_so_far() {
 
 /// As a full disk: no file past so many blocks of 512 bytes.
 fn limited(place: &Place, blocks: u64, arguments: &str) -> Outcome {
-    let mut limited = Command::new("sh");
-    limited
-        .args([
-            "-c",
-            &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""),
-        ])
-        .arg(env!("CARGO_BIN_EXE_dpm"))
-        .args(arguments.split_whitespace())
-        .current_dir(place.path())
-        .env("POSIXLY_CORRECT", "1");
-    finish(start(&mut limited))
+    finish(start(
+        &mut place.limited(&format!("-f {blocks}"), arguments),
+    ))
 }
 
 // Wrong here: a disk that fills up costs a run its charge or its draws.
