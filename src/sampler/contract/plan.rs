@@ -255,8 +255,8 @@ impl Plan {
         Some((distance, self.log_ratio_noise(distance)))
     }
 
-    /// A warning if the noise of the acceptance test rejects nearly all proposals. `settings` would
-    /// make them shorter.
+    /// A warning if the noise of the acceptance test rejects nearly all proposals; smaller values of
+    /// `settings` make them shorter.
     pub(crate) fn test_warnings(&self, settings: &str) -> Vec<String> {
         let proposal = self.typical_proposal().filter(|&(_, noise)| noise > 2.0);
         let warn = |(distance, noise)| {
