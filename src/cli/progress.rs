@@ -163,7 +163,7 @@ fn lines(audience: Audience) -> bool {
 }
 
 /// How many of a number of tables, or of settings, are over.
-pub(super) struct Count {
+pub(super) struct CountProgress {
     audience: Audience,
     bar: ProgressBar,
     unit: &'static str,
@@ -172,13 +172,13 @@ pub(super) struct Count {
     due: Option<Mutex<Instant>>,
 }
 
-impl Count {
-    pub fn new(unit: &'static str, all: usize, audience: Audience) -> Count {
+impl CountProgress {
+    pub fn new(unit: &'static str, all: usize, audience: Audience) -> CountProgress {
         let bar = ProgressBar::with_draw_target(Some(all as u64), draw_target(audience));
         bar.set_style(style());
         bar.set_prefix(unit);
         let begun = Instant::now();
-        Count {
+        CountProgress {
             audience,
             bar,
             unit,
@@ -215,7 +215,7 @@ impl Count {
     }
 }
 
-impl Drop for Count {
+impl Drop for CountProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -10,7 +10,7 @@ use super::failure::{Failure, place_advice};
 use super::headings;
 use super::interrupt::Interrupt;
 use super::model_file::{METADATA, ModelFile};
-use super::progress::{Count, ProgressFlag};
+use super::progress::{CountProgress, ProgressFlag};
 use super::run_settings::{RunSettings, SamplerFlags, in_flags};
 use super::sample::set_threads;
 use super::simulate::{say_stand_ins, with_covariates};
@@ -204,7 +204,7 @@ impl Arguments {
         let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = self.threads.unwrap_or_else(cores);
         let interrupt = Interrupt::watch();
-        let progress = Count::new(
+        let progress = CountProgress::new(
             "tables",
             self.tables as usize,
             self.progress.audience(common),

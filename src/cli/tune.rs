@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::initial::{points_of, start_of};
 use super::model_file::{METADATA, ModelFile, model_name};
 use super::plan::{describe, json_of};
-use super::progress::{Count, ProgressFlag};
+use super::progress::{CountProgress, ProgressFlag};
 use super::run_settings::{RunSettings, SamplerFlags, flag};
 use super::{Common, pretty, print, public_data};
 use crate::accounting::Relation;
@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     };
     let simulation = simulation(arguments, &model, common)?;
     let audience = arguments.progress.audience(common);
-    let progress = Count::new("settings", arguments.tries, audience);
+    let progress = CountProgress::new("settings", arguments.tries, audience);
     let tuned = tune(&simulation, &request, &free, &effort, |done, best| {
         let best = best.map(|mmd| format!("best MMD {mmd:.3}"));
         progress.done(done, &best.unwrap_or_default());
