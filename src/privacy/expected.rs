@@ -93,21 +93,36 @@ pub(crate) fn public_sum(
     columns: &[Vec<f64>],
     n: usize,
 ) -> Vec<f64> {
-    let mut reader = Reader::new(density, look, false, None);
     let mut sum = vec![0.0; look.summed_coordinates()];
+    visit_public(density, look, columns, n, |entries| {
+        for (j, x) in entries {
+            sum[*j] += x;
+        }
+    });
+    sum
+}
+
+/// Visits the entries of the look's vector for each of `n` public records, with their coordinates,
+/// where all are finite.
+pub(crate) fn visit_public(
+    density: &Density,
+    look: &Look,
+    columns: &[Vec<f64>],
+    n: usize,
+    mut visit: impl FnMut(&[(usize, f64)]),
+) {
+    let mut reader = Reader::new(density, look, false, None);
     for start in (0..n).step_by(BLOCK) {
         let rows = BLOCK.min(n - start);
         let block: Vec<&[f64]> = columns.iter().map(|c| &c[start..start + rows]).collect();
         let of_rows = reader.rows(&block, rows, start);
         for i in 0..rows {
-            if of_rows.of(i).all(|(_, x)| x.is_finite()) {
-                for (j, x) in of_rows.of(i) {
-                    sum[j] += x;
-                }
+            let entries: Vec<(usize, f64)> = of_rows.of(i).collect();
+            if entries.iter().all(|(_, x)| x.is_finite()) {
+                visit(&entries);
             }
         }
     }
-    sum
 }
 
 /// The nodes of a table's blocks of records where the law saw `z` last: several questions are asked

@@ -40,7 +40,7 @@ pub use barker::{BarkerError, BarkerScale};
 pub use batch_penalty::{BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyScale};
 pub use data::{PrivateColumn, PrivateData};
 pub use expected::Expected;
-pub(crate) use expected::public_sum;
+pub(crate) use expected::{public_sum, visit_public};
 pub(crate) use gradient::half_distance;
 pub use gradient::{GradientScale, ScaleError};
 pub use load::{

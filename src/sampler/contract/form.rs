@@ -7,7 +7,8 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::density::{Curvature, Density, Frame, Law, Simulator, Space, curvature_at};
 use crate::linear::Matrix;
-use crate::privacy::{Expected, Look, Statistic, public_sum};
+use crate::privacy::{Expected, Look, Statistic, public_sum, visit_public};
+use crate::sampler::contract::blocks::{Blocks, few_entries};
 use crate::sampler::contract::oracle::SampleError;
 use crate::sampler::prior::{middle_of_prior, spread_of_prior};
 
@@ -75,6 +76,8 @@ pub struct Form {
     pub(crate) base: Matrix,
     /// The left inverse of `base`.
     pub(crate) lift: Matrix,
+    /// Groups of coordinates of which a record sees one.
+    pub(crate) blocks: Option<Blocks>,
 }
 
 impl Form {
@@ -148,6 +151,7 @@ impl Form {
             spread: vec![f64::INFINITY; dimension],
             base: Matrix::identity(dimension),
             lift: Matrix::identity(dimension),
+            blocks: None,
         }
     }
 
@@ -157,6 +161,33 @@ impl Form {
             Information::Law { .. } => Law::of(density, &self.middle, SEED).ok(),
             Information::Public | Information::Curvature => None,
         }
+    }
+
+    /// The largest number of coordinates that one record may see.
+    pub(crate) fn seen_by_one(&self) -> usize {
+        (self.blocks.as_ref()).map_or(self.coordinates as usize, Blocks::seen_by_one)
+    }
+
+    /// The root of the information that each coordinate of a search's axes should have, relative to all
+    /// of them: 1 where records do not see groups of coordinates.
+    pub(crate) fn weights(&self) -> Vec<f64> {
+        let m = self.coordinates as usize;
+        (self.blocks.as_ref()).map_or(vec![1.0; m], Blocks::weights)
+    }
+
+    /// Whether the records see numbers of which the prior knows that groups have similar ones.
+    pub(crate) fn has_alike_groups(&self) -> bool {
+        self.blocks.is_some() && !self.space.is_parameters()
+    }
+
+    /// For each coordinate, whether it is none of such groups.
+    pub(crate) fn apart_from_alike_groups(&self) -> Vec<bool> {
+        let mut apart = vec![true; self.coordinates as usize];
+        if self.has_alike_groups() {
+            let groups = self.blocks.iter().flat_map(|blocks| &blocks.groups);
+            groups.flatten().for_each(|&j| apart[j] = false);
+        }
+        apart
     }
 
     /// The point at y = 0 of a search that begins at the parameters `theta`.
@@ -195,11 +226,15 @@ impl Form {
         [at_middle, beside]: &[(Frame, Expected); 2],
     ) -> Form {
         let d = at_middle.0.dimension();
-        let told = |simulator: Simulator, (frame, expected): &(Frame, Expected)| {
+        let records = |simulator: Simulator| {
             let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
             let raw = simulator.records(&middle, RECORDS, None, rng);
             let (mut columns, _) = density.load_columns(&raw, RECORDS);
             columns.extend(density.columns_of_law(&raw));
+            columns
+        };
+        let told = |simulator, (frame, expected): &(Frame, Expected)| {
+            let columns = records(simulator);
             let sight = density.sight(&space, frame.centre(), frame);
             let look = Look {
                 expected: Some(expected),
@@ -237,11 +272,24 @@ impl Form {
                 }
             })
             .collect();
-        Form::with_information(
-            (Information::Curvature, space, middle),
+        let form = Form::with_information(
+            (Information::Curvature, space.clone(), middle.clone()),
             &information,
             &units,
-        )
+        );
+        // Products of gradients show what a record sees, where their expectation may be zero.
+        let sight = density.sight(&space, beside.0.centre(), &beside.0);
+        let look = Look::new(sight, Statistic::Gradient);
+        let columns = records(Simulator::new(density));
+        let mut products = Matrix::new(d, d, |_, _| 0.0);
+        visit_public(density, &look, &columns, RECORDS, |gradient| {
+            for (i, x) in gradient {
+                for (j, y) in gradient {
+                    products[(*i, *j)] += x * y;
+                }
+            }
+        });
+        form.in_blocks(&information, &products, &units)
     }
 
     /// The form in the given units, which are those of a record's information unless they are 1.
@@ -262,6 +310,7 @@ impl Form {
         };
         Form {
             information: source,
+            blocks: None,
             coordinates: seen.len() as u64,
             spread: vec![f64::INFINITY; q],
             space,
@@ -272,6 +321,27 @@ impl Form {
             lift: Matrix::new(seen.len(), q, |k, i| {
                 vectors[(i, seen[k])] / units[i] / length(seen[k])
             }),
+        }
+    }
+
+    /// The same in coordinates of which a record sees few, where there are groups of them: given the
+    /// information, the sum of products of simulated records' gradients, and the units.
+    fn in_blocks(self, information: &Matrix, products: &Matrix, units: &[f64]) -> Form {
+        let (q, m) = (self.base.rows(), self.base.columns());
+        let seen = Matrix::new(q, m, |i, k| self.base[(i, k)] / units[i]);
+        let rows = few_entries(&seen, products);
+        let across = &rows.transposed() * &(&rows * &rows.transposed()).inverse();
+        let base = &Matrix::diagonal(units) * &across;
+        let Some(blocks) = Blocks::of(&products.between(&base)) else {
+            return self;
+        };
+        let told = information.between(&base);
+        let length = |k: usize| told[(k, k)].sqrt();
+        Form {
+            base: Matrix::new(q, m, |i, k| base[(i, k)] / length(k)),
+            lift: Matrix::new(m, q, |k, i| rows[(k, i)] * length(k) / units[i]),
+            blocks: Some(blocks),
+            ..self
         }
     }
 }
@@ -374,6 +444,49 @@ mod tests {
             assert!(!form.space.is_parameters(), "{likelihood}");
             assert_eq!(form.coordinates, coordinates, "{likelihood}");
         }
+    }
+
+    // If it failed: a record's information about its own group would be hidden by noise about all others.
+    #[test]
+    fn groups_of_which_a_record_sees_one_are_found() {
+        for (parameters, likelihood, coordinates) in [
+            (
+                "real mu; real<lower=0> tau; vector[30] z; real<lower=0> s;",
+                "y ~ normal(mu + x[1] + tau * z[h], s);",
+                31,
+            ),
+            (
+                "real mu; vector[30] z; real<lower=0> s;",
+                "z ~ normal(mu, 1); y ~ normal(z[h], s);",
+                31,
+            ),
+        ] {
+            let source = format!(
+                "record {{ real<lower=-9, upper=9> y; vector<lower=-1, upper=1>[3] x; int<lower=1, upper=30> h; }}
+                 parameters {{ {parameters} }} model {{ {likelihood} }}"
+            );
+            let model = Model::from_source(&source, &Constants::none()).unwrap();
+            let form = Form::of(&Density::new(model)).unwrap();
+            assert_eq!(form.coordinates, coordinates, "{likelihood}");
+            let blocks = form.blocks.as_ref().unwrap();
+            assert_eq!(
+                (blocks.shared.len(), blocks.groups.len()),
+                (1, 30),
+                "{likelihood}"
+            );
+            let one = &form.lift * &form.base;
+            for i in 0..coordinates as usize {
+                for j in 0..coordinates as usize {
+                    let expected = f64::from(u8::from(i == j));
+                    assert!((one[(i, j)] - expected).abs() < 1e-9, "{one:?}");
+                }
+            }
+        }
+        let (form, _) = form(
+            "real mu; vector[5] z; real<lower=0> s;",
+            "z ~ std_normal(); y ~ normal(mu + z[g], s);",
+        );
+        assert_eq!(form.blocks, None);
     }
 
     // If it failed: a model of a simplex, or of two vectors that are computed from one, could not be

@@ -2,6 +2,7 @@
 //! asks, their planning, and the oracle that answers them.
 
 pub mod beginning;
+pub(crate) mod blocks;
 pub mod dynamics;
 pub mod form;
 pub mod initial;

@@ -1,17 +1,32 @@
 //! A Kalman filter of the centre, which observes slopes: y = H v + noise, where v is the error of the
-//! centre, with the prior belief N(0, K).
+//! centre, with the prior belief N(0, K), and the noise is independent with the variances `noise`.
 
 use crate::linear::Matrix;
 
+/// Less noise than this counts as that.
+const LEAST_NOISE: f64 = 1e-30;
 /// The largest factor by which a contradicted filter widens its belief.
 const LEAST_TRUST: f64 = 1e6;
 
-/// y'(H K H + v I)^-1 y
-pub(super) fn unexpected(belief: &Matrix, slope: &Matrix, variance: f64, off: &[f64]) -> f64 {
-    let spread = belief.between(slope);
-    spread
-        .with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance))
-        .form(off)
+/// y'(H K H + N)^-1 y
+pub(super) fn unexpected(belief: &Matrix, slope: &Matrix, noise: &[f64], off: &[f64]) -> f64 {
+    precision(belief, slope, noise).form(off)
+}
+
+/// (H K H + N)^-1
+fn precision(belief: &Matrix, slope: &Matrix, noise: &[f64]) -> Matrix {
+    let roots = roots_of(noise);
+    let spread = belief.between(&(slope * &roots));
+    let inverse = spread.with_eigenvalues(|e| 1.0 / (e.max(0.0) + 1.0));
+    inverse.between(&roots)
+}
+
+/// N^-1/2
+fn roots_of(noise: &[f64]) -> Matrix {
+    let roots: Vec<f64> = (noise.iter())
+        .map(|v| v.max(LEAST_NOISE).sqrt().recip())
+        .collect();
+    Matrix::diagonal(&roots)
 }
 
 /// The mean square of a slope, in units of its expectation; where that is above 1, the belief is
@@ -19,16 +34,17 @@ pub(super) fn unexpected(belief: &Matrix, slope: &Matrix, variance: f64, off: &[
 pub(super) fn contradiction(
     belief: &mut Matrix,
     slope: &Matrix,
-    variance: f64,
+    noise: &[f64],
     off: &[f64],
 ) -> f64 {
     let m = off.len().max(1) as f64;
-    let (values, vectors) = belief.between(slope).eigen();
-    let along = vectors.transposed().times(off);
+    let roots = roots_of(noise);
+    let (values, vectors) = belief.between(&(slope * &roots)).eigen();
+    let along = vectors.transposed().times(&roots.times(off));
     let surprise = |wider: f64| {
         let squares = along.iter().zip(&values);
         squares
-            .map(|(y, e)| y * y / (wider * e.max(0.0) + variance))
+            .map(|(y, e)| y * y / (wider * e.max(0.0) + 1.0))
             .sum::<f64>()
             / m
     };
@@ -49,17 +65,15 @@ pub(super) fn contradiction(
 }
 
 /// The step, and the covariance of the remaining error, of a Kalman filter that observes the slope
-/// `off` at the centre with noise of this variance.
+/// `off` at the centre.
 pub(super) fn step(
     belief: &Matrix,
     slope: &Matrix,
-    variance: f64,
+    noise: &[f64],
     off: &[f64],
 ) -> (Vec<f64>, Matrix) {
     let m = off.len();
-    let spread = belief.between(slope);
-    let weight = spread.with_eigenvalues(|e| 1.0 / (e.max(0.0) + variance));
-    let gain = &(belief * slope) * &weight;
+    let gain = &(belief * slope) * &precision(belief, slope, noise);
     let left = &(&Matrix::identity(m) - &(&gain * slope)) * belief;
     let symmetric = (&left + &left.transposed()).scaled(0.5);
     (gain.times(off), symmetric)
@@ -78,12 +92,12 @@ mod tests {
     #[test]
     fn a_step_is_that_of_the_normal_posterior() {
         let (belief, slope) = (diagonal(&[4.0, 1.0]), diagonal(&[2.0, 3.0]));
-        let (found, left) = step(&belief, &slope, 1.0, &[17.0, -10.0]);
+        let (found, left) = step(&belief, &slope, &[1.0; 2], &[17.0, -10.0]);
         assert!((found[0] - 8.0).abs() < 1e-12 && (found[1] + 3.0).abs() < 1e-12);
         assert!((left[(0, 0)] - 4.0 / 17.0).abs() < 1e-12);
         assert!((left[(1, 1)] - 0.1).abs() < 1e-12 && left[(0, 1)].abs() < 1e-12);
         // 17^2 / 17 + 10^2 / 10
-        let chi_square = unexpected(&belief, &slope, 1.0, &[17.0, -10.0]);
+        let chi_square = unexpected(&belief, &slope, &[1.0; 2], &[17.0, -10.0]);
         assert!((chi_square - 27.0).abs() < 1e-9);
     }
 
@@ -91,13 +105,13 @@ mod tests {
     fn a_belief_that_is_contradicted_becomes_as_wide_as_what_is_seen() {
         let slope = diagonal(&[2.0, 3.0]);
         let mut belief = diagonal(&[4.0, 1.0]);
-        let surprise = contradiction(&mut belief, &slope, 1.0, &[17.0, -10.0]);
+        let surprise = contradiction(&mut belief, &slope, &[1.0; 2], &[17.0, -10.0]);
         assert!((surprise - 13.5).abs() < 1e-9);
-        let now = unexpected(&belief, &slope, 1.0, &[17.0, -10.0]) / 2.0;
+        let now = unexpected(&belief, &slope, &[1.0; 2], &[17.0, -10.0]) / 2.0;
         assert!((now - 1.0).abs() < 1e-6, "{now}");
         // What is expected changes nothing.
         let mut belief = diagonal(&[4.0, 1.0]);
-        assert!(contradiction(&mut belief, &slope, 1.0, &[1.0, 1.0]) < 1.0);
+        assert!(contradiction(&mut belief, &slope, &[1.0; 2], &[1.0, 1.0]) < 1.0);
         assert_eq!(belief, diagonal(&[4.0, 1.0]));
     }
 }

@@ -51,6 +51,7 @@
 
 #[cfg(test)]
 mod arrival_tests;
+mod axes;
 mod bend;
 mod histogram;
 mod kalman;
@@ -64,6 +65,7 @@ mod shares;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
@@ -81,7 +83,7 @@ use crate::sampler::contract::settings::Setting;
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::sampler::prior::middle_of_prior;
 use bend::Bend;
-use lines::form_of;
+use lines::{MOST_NOISE, form_of, in_budget};
 use posterior::Posterior;
 use search::{Ground, Search};
 use shares::Shares;
@@ -97,8 +99,10 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 /// The largest step of the draws, before it is adapted, in posterior sds.
 const FIRST_STEP: f64 = 0.8;
 const TARGET_ACCEPTANCE: f64 = 0.9;
-/// With more coordinates than this, matrices are too noisy for this method.
-const MOST_COORDINATES: u64 = 100;
+/// With more coordinates than this that one record may see, matrices are too noisy for this method;
+/// with more than the second number in all, they take too long.
+const MOST_SEEN: usize = 100;
+const MOST_COORDINATES: u64 = 500;
 
 #[derive(Debug)]
 struct DpLaplace;
@@ -162,9 +166,18 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
     } else if form.coordinates == 0 {
         "the records carry no information about any parameter: there is nothing to learn from the data"
             .to_owned()
-    } else if form.coordinates > MOST_COORDINATES {
+    } else if form.seen_by_one() > MOST_SEEN || form.coordinates > MOST_COORDINATES {
+        let groups = (request.form.as_ref()).is_some_and(|form| form.seen_by_one() <= MOST_SEEN);
+        let help = if groups && form.coordinates <= MOST_COORDINATES {
+            let foreseen = Shares::of(request, form)?.foreseen;
+            format!(
+                "; a record sees few of them, and {name} would learn them by groups with more records or more epsilon (its noise is expected to be {foreseen:.1} posterior standard deviations, and may be {MOST_NOISE})"
+            )
+        } else {
+            String::new()
+        };
         format!(
-            "the records see {} numbers, and {name} learns at most {MOST_COORDINATES}, since the information about more would be lost in its noise: use the algorithm dp-langevin, or a model with fewer group parameters",
+            "the records see {} numbers, and {name} learns at most {MOST_SEEN}, since the information about more would be lost in its noise{help}: use the algorithm dp-langevin, or a model with fewer group parameters",
             form.coordinates
         )
     } else {
@@ -296,6 +309,7 @@ fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
         None if plan.request.shared_units => Form::of_units(density)?,
         None => Form::of(density)?,
     };
+    let form = in_budget(form, &plan.request);
     let assumed = form_of(&plan.request);
     let fits = form.information.is_planned_as(assumed.information)
         && form.coordinates <= plan.request.dimension
@@ -351,7 +365,22 @@ impl Beginning for Learning {
             shares,
         };
         if (round as usize) < shares.rounds() {
-            search.round(&ground, round as usize, oracle)
+            search.round(&ground, round as usize, oracle)?;
+            if form.has_alike_groups() {
+                // The prior knows that groups are alike: the errors in their coordinates, of which
+                // there are many, would otherwise look like spread of the outcomes.
+                let likelihood = search.likelihood(form, density);
+                let rng = &mut ChaCha8Rng::seed_from_u64(round);
+                let posterior = Posterior {
+                    density,
+                    form,
+                    likelihood,
+                    bend: &Bend::default(),
+                };
+                let draws = posterior.draws(form.middle.clone(), rng);
+                search.look_from(&ground, &draws);
+            }
+            Ok(())
         } else {
             search.certify(&ground, oracle)
         }
@@ -372,7 +401,7 @@ impl Beginning for Learning {
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker + 'a> {
         let likelihood = self.search.likelihood(&self.form, density);
-        let noise = self.search.noise();
+        let noise = self.search.noise(&self.form);
         let bend = (self.bend).get_or_init(|| Bend::of(&self.form, density, &likelihood, noise));
         let mut start = self.form.middle.clone();
         if self.form.space.is_parameters() {
@@ -420,13 +449,13 @@ impl Beginning for Learning {
             "unknown": search.unknown,
             "untold": search.untold,
             "seen": !search.blind,
-            "centre_sd": search.noise().sqrt(),
+            "centre_sd": search.noise(&self.form).sqrt(),
             "certificate": search.certificate.map(|c| json!({"p": c.p, "noise": c.noise})),
         })
     }
 
     fn describe(&self, plan: &Plan) -> Vec<String> {
-        let noise = self.search.noise().sqrt();
+        let noise = self.search.noise(&self.form).sqrt();
         vec![
             format!(
                 "learnt in {} rounds, and released: the likelihood in {} direction{}, with noise of {noise:.2} posterior standard deviations in its centre",

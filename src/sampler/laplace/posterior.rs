@@ -15,13 +15,14 @@ use super::bend::Bend;
 use super::search::Likelihood;
 use crate::density::Density;
 use crate::linear::{Matrix, dot, length};
+use crate::sampler::chain::adaptation::DualAveraging;
 use crate::sampler::chain::checkpoint::read;
 use crate::sampler::contract::form::Form;
 use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::{Step, Walker};
 use crate::sampler::hamiltonian::nuts::{self, DEFAULT_MAX_DEPTH};
-use crate::sampler::hamiltonian::{State, Target};
+use crate::sampler::hamiltonian::{Info, State, Target};
 use crate::sampler::random::normals;
 
 /// The largest number of Newton steps towards the highest density, the length in posterior sds at
@@ -34,6 +35,9 @@ const HALVINGS: usize = 30;
 const NEWTON_STEPS: usize = 30;
 const FOUND: f64 = 1e-12;
 const SAME: f64 = 1e-6;
+/// The numbers of iterations of a short chain.
+const WARM_UP: usize = 60;
+const DRAWS: usize = 200;
 /// The step of numerical differences of gradients.
 const STEP: f64 = 1e-4;
 
@@ -99,6 +103,22 @@ impl<'a> Posterior<'a> {
             h: super::FIRST_STEP,
             jumps,
         }
+    }
+
+    /// Draws of y, by a short chain that begins at `start`.
+    pub fn draws(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
+        let mut chain = self.chain(start, rng);
+        let mut adapting = DualAveraging::new(chain.h, super::TARGET_ACCEPTANCE);
+        for _ in 0..WARM_UP {
+            adapting.update(chain.advance(rng).accept_stat);
+            chain.h = adapting.step();
+        }
+        chain.h = adapting.average_step();
+        let draw = |_| {
+            chain.advance(rng);
+            chain.target.coordinates(&chain.state.theta)
+        };
+        (0..DRAWS).map(draw).collect()
     }
 
     /// Jumps from `mode`, where y has as many numbers as there are parameters and is not a linear
@@ -286,8 +306,8 @@ struct Saved {
     theta: Vec<f64>,
 }
 
-impl Walker for Nuts<'_> {
-    fn step(&mut self, _: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
+impl Nuts<'_> {
+    fn advance(&mut self, rng: &mut ChaCha8Rng) -> Info {
         let state = self.state.clone();
         let (next, info) = nuts::step(
             state,
@@ -301,6 +321,13 @@ impl Walker for Nuts<'_> {
             Some(jumps) => self.target.jump(jumps, next, rng),
             None => next,
         };
+        info
+    }
+}
+
+impl Walker for Nuts<'_> {
+    fn step(&mut self, _: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
+        let info = self.advance(rng);
         Ok(Step {
             accept_stat: info.accept_stat,
             accepted: info.accepted,

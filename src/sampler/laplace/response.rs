@@ -248,6 +248,14 @@ impl<'a> Response<'a> {
         Some(matrix).filter(Matrix::is_finite)
     }
 
+    /// The mean of the scores at the centre where the parameters are off by the step, and by its opposite:
+    /// what is left of the score's change where its linear part cancels.
+    pub fn even_part(&self, step: &[f64]) -> Option<Vec<f64>> {
+        let opposite: Vec<f64> = step.iter().map(|x| -x).collect();
+        let both = sum(&self.score(step)?.mean, &self.score(&opposite)?.mean);
+        Some(both.iter().map(|x| 0.5 * x).collect())
+    }
+
     /// The score at the step `at`; `None` where it is not finite.
     fn score(&self, at: &[f64]) -> Option<Score> {
         let m = at.len();
@@ -294,11 +302,11 @@ impl<'a> Response<'a> {
     }
 }
 
-fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
+pub(super) fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a + b).collect()
 }
 
-fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+pub(super) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 

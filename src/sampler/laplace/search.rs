@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::axes::Axes;
 use super::histogram::{BEYOND, Histogram};
 use super::kalman;
 use super::lines::{self, Asked};
 use super::reach::{self, Reach};
-use super::response::Response;
+use super::response::{Response, difference, sum};
 use super::shares::{GUESSED_RECORDS, Shares};
 use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
@@ -36,6 +37,9 @@ const SYMMETRIC: f64 = 0.03;
 /// The variance of a slope's noise is multiplied by this, to allow for clipping; by more where so
 /// much noise is expected, in posterior sds, that slopes and axes are poorly known.
 const ALLOWANCE: f64 = 1.5;
+/// The same for what records of all groups share: a normal likelihood in so many directions leaves more
+/// to allow for.
+const ALLOWANCE_BESIDE_GROUPS: f64 = 3.5;
 const FROM_NOISE: f64 = 0.3;
 const TO_NOISE: f64 = 2.0;
 /// A share of unseen squares up to this many sds of its noise is no sign of tails.
@@ -65,13 +69,8 @@ const SLOPES: [f64; 2] = [0.4, 1.5];
 const CLIPPED_SLOPE: f64 = 0.01;
 /// A certificate less probable than this overrules the belief.
 const CONTRADICTED: f64 = 0.02;
-/// Where all of the information is lost in its noise, this share of the noise takes its place, since
-/// axes would be infinite.
-const LOST: f64 = 0.1;
-/// Information is not claimed where all of it could be noise: nothing where its mean eigenvalue is the
-/// first value times the largest of its noise (the positive eigenvalues of noise alone give about
-/// 0.4), all of it from the second value on.
-const KNOWN: [f64; 2] = [0.5, 1.0];
+/// Every so many of the draws from a belief are used for the slope that groups' differences make.
+const EVERY: usize = 10;
 /// The value that represents no information at all, in axes that may be far too short if noise set
 /// their length: a prior that is as wide as ten thousand of them still decides.
 const NOTHING: f64 = 1e-10;
@@ -87,6 +86,12 @@ pub(super) struct Search {
     /// The point at y = 0.
     origin: Vec<f64>,
     centre: Vec<f64>,
+    /// The place from which records are looked at, where that is not the centre.
+    viewpoint: Option<Vec<f64>>,
+    /// The slope in y that records are expected to have there, since groups differ from it.
+    even_part: Vec<f64>,
+    /// Its standard deviation, as a share.
+    doubted: f64,
     axes: Matrix,
     /// The inverse of `axes`.
     inverse: Matrix,
@@ -183,6 +188,9 @@ impl Search {
         Search {
             origin: form.origin(density, theta),
             centre: vec![0.0; m],
+            viewpoint: None,
+            even_part: vec![0.0; m],
+            doubted: 0.0,
             axes: Matrix::identity(m),
             inverse: Matrix::identity(m),
             belief,
@@ -212,17 +220,20 @@ impl Search {
         ];
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
-        let numbers = [&self.origin, &self.centre];
+        let viewpoint = self.viewpoint.as_ref().unwrap_or(&self.centre);
+        let numbers = [&self.origin, &self.centre, viewpoint, &self.even_part];
         matrices.into_iter().chain(of_looks).all(square)
             && self.origin.len() == form.base.rows()
             && self.centre.len() == m
+            && viewpoint.len() == m
+            && self.even_part.len() == m
             && numbers.into_iter().flatten().all(|x| x.is_finite())
     }
 
     /// Mean variance of the noise in the centre, in posterior variances.
-    pub fn noise(&self) -> f64 {
+    pub fn noise(&self, form: &Form) -> f64 {
         let belief = self.belief.between(&self.inverse.transposed());
-        belief.trace() / belief.rows().max(1) as f64
+        mean_variance(&belief, &form.weights())
     }
 
     /// The learnt values as numbers that an audit can attack.
@@ -278,45 +289,26 @@ impl Search {
         }
         self.blind = false;
         if k == 0 {
-            self.scale_to(self.records * temperature);
+            self.scale_to(self.records * temperature, &form.weights());
         }
 
         // The information, and axes in which it is the identity.
         let (information, spread) = self.information(ground, law.as_ref(), k, oracle)?;
         let (own_slope, own_curvature) = self.prior(ground)?;
-        let whole = &information + &own_curvature.between(&self.axes);
-        let (values, vectors) = whole.eigen();
-        let prior = own_curvature.between(&(&self.axes * &vectors));
-        let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let floor = spread.min(largest.max(LOST * spread));
-        let told: Vec<f64> = (0..m)
-            .map(|j| (values[j] - prior[(j, j)]).max(0.0))
-            .collect();
-        let kept: Vec<f64> = values
-            .iter()
-            .map(|e| e.max(floor).max(1e-12 * largest))
-            .collect();
-        let doubtful = mean(
-            values
-                .iter()
-                .map(|e| (spread / e.max(f64::MIN_POSITIVE)).min(1.0).powi(2)),
-        );
-        self.unknown = mean(told.iter().map(|told| f64::from(u8::from(*told < spread))));
-        // The largest eigenvalues are those to which the noise has added.
-        let of_noise = mean(told.iter().copied()) / spread.max(f64::MIN_POSITIVE);
-        let known = ((of_noise - KNOWN[0]) / (KNOWN[1] - KNOWN[0])).clamp(0.0, 1.0);
-        let claim = |told: f64| {
-            let noise = spread.max(f64::MIN_POSITIVE);
-            known * told * told / (told.max(noise) + noise)
-        };
-        let claims: Vec<f64> = (0..m).map(|j| claim(told[j]) / kept[j]).collect();
-        let roots: Vec<f64> = kept.iter().map(|e| e.sqrt()).collect();
-        let inner = Matrix::new(m, m, |i, j| vectors[(i, j)] / roots[j]);
-        let outer = Matrix::new(m, m, |i, j| vectors[(j, i)] * roots[i]);
-        self.axes = &self.axes * &inner;
-        self.inverse = &outer * &self.inverse;
         let prior = own_curvature.between(&self.axes);
-        let foreseen = &Matrix::identity(m) - &prior;
+        let axes = match &form.blocks {
+            None => Axes::of(&information, spread, &prior),
+            Some(blocks) => {
+                let sd = spread / (2.0 * m as f64).sqrt();
+                Axes::of_blocks(&information, sd, &prior, blocks)
+            }
+        };
+        self.unknown = axes.unknown;
+        self.axes = &self.axes * &axes.inner;
+        self.inverse = &axes.outer * &self.inverse;
+        let prior = own_curvature.between(&self.axes);
+        let weights = form.weights();
+        let foreseen = &Matrix::diagonal(&squares(&weights)) - &prior;
 
         // The slope.
         let frame = self.frame(form);
@@ -372,11 +364,12 @@ impl Search {
             Information::Curvature => 1.0,
             _ => efficiency,
         };
-        let sum = ask.sum(lines::GRADIENT, clip, clip, times, oracle)?;
+        let released = ask.sum(lines::GRADIENT, clip, clip, times, oracle)?;
         let noise = temperature * noise * clip;
         let lost = temperature * lost;
+        // Of each of many groups there are too few simulated records.
         let response = (law.as_ref())
-            .filter(|_| form.information != Information::Public)
+            .filter(|_| form.information != Information::Public && form.blocks.is_none())
             .map(|law| Response::new(form, density, law, &frame, effective));
         // Only for outcomes that are enumerated: with others, such as Student t, searches that use
         // it are lost more often.
@@ -386,30 +379,57 @@ impl Search {
             .unwrap_or_else(|| Matrix::identity(m).scaled(efficiency));
         self.slope = kept.between(&foreseen.with_eigenvalues(|e| e.max(0.0).sqrt()));
         self.claimed = match form.information {
-            Information::Public => Matrix::diagonal(&claims),
+            Information::Public => Matrix::diagonal(&axes.claims),
             _ => {
-                let roots: Vec<f64> = claims.iter().map(|claim| claim.sqrt()).collect();
+                let roots: Vec<f64> = axes.claims.iter().map(|claim| claim.sqrt()).collect();
                 kept.between(&Matrix::diagonal(&roots))
             }
         };
         if last && shares.slope > 0.0 {
             self.look_at_slope(&ask, lengths.as_ref(), (clip, efficiency), oracle)?;
         }
-        let (slopes, axes) = self.claimed.eigen();
+        let (slopes, vectors) = self.claimed.eigen();
         let slopes: Vec<f64> = slopes.iter().map(|e| e.max(NOTHING)).collect();
-        self.claimed = Matrix::diagonal(&slopes).between(&axes.transposed());
+        self.claimed = Matrix::diagonal(&slopes).between(&vectors.transposed());
 
         // A Kalman step.
         let slope = &self.slope + &prior;
         let own = self.axes.transposed().times(&own_slope);
-        let off: Vec<f64> = (0..m).map(|j| temperature * sum[j] + own[j]).collect();
-        let allowance = ALLOWANCE + (shares.foreseen.min(TO_NOISE) - FROM_NOISE).max(0.0);
+        let aside = self.aside();
+        let certain = 1.0 / (1.0 + self.doubted * self.doubted);
+        let explained: Vec<f64> = (slope.times(&aside).iter().zip(self.even_part()))
+            .map(|(x, even)| x + certain * even)
+            .collect();
+        let off: Vec<f64> = (0..m)
+            .map(|j| temperature * released[j] + own[j] - explained[j])
+            .collect();
+        let allowance = if form.blocks.is_some() {
+            ALLOWANCE_BESIDE_GROUPS
+        } else {
+            ALLOWANCE
+        };
+        let allowance = allowance + (shares.foreseen.min(TO_NOISE) - FROM_NOISE).max(0.0);
         let variance = allowance * noise * noise + lost * lost;
+        let mut variances = noise_in(form, variance, noise * noise);
+        for (variance, even) in variances.iter_mut().zip(self.even_part()) {
+            *variance += (self.doubted * even).powi(2);
+        }
         let mut belief = self.belief.between(&self.inverse.transposed());
-        let surprise = kalman::contradiction(&mut belief, &slope, variance, &off);
-        let (mut step, mut left) = kalman::step(&belief, &slope, variance, &off);
+        // Where the slope's own error is known, steps so far were off by that share of the way; and an
+        // observation is less exact, the farther off what it is to show.
+        let way = self.inverse.times(&self.centre);
+        for j in 0..m {
+            belief[(j, j)] += (axes.errors[j] * way[j]).powi(2);
+            let error = axes.errors[j] * efficiency * weights[j].powi(2);
+            variances[j] += error * error * belief[(j, j)];
+        }
+        let surprise = kalman::contradiction(&mut belief, &slope, &variances, &off);
+        let (mut step, mut left) = kalman::step(&belief, &slope, &variances, &off);
         let answered = response.as_ref().and_then(|response| {
-            response.instead_of(&step, &left, variance / (efficiency * efficiency))
+            let whole = sum(&step, &aside);
+            let answer =
+                response.instead_of(&whole, &left, variance / (efficiency * efficiency))?;
+            Some(difference(&answer, &aside))
         });
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
@@ -421,42 +441,66 @@ impl Search {
             effective.sqrt()
         };
         step = answered.unwrap_or(step);
-        let of_prior = (form.base.times(&self.axes.times(&step)).iter())
+        // What groups are thought to be is limited by the prior, from whose view records are seen.
+        let limited = form.apart_from_alike_groups();
+        let of_limited = |x: &[f64]| -> Vec<f64> {
+            let kept = x.iter().zip(&limited);
+            kept.map(|(x, limited)| if *limited { *x } else { 0.0 })
+                .collect()
+        };
+        let free = of_limited(&step);
+        let of_prior = (form.base.times(&self.axes.times(&free)).iter())
             .zip(&form.spread)
             .map(|(moved, spread)| OF_PRIOR * spread / moved.abs().max(f64::MIN_POSITIVE))
             .fold(f64::INFINITY, f64::min);
-        let share = (reach / length(&step)).min(of_prior);
+        let share = (reach / length(&products(&free, &weights))).min(of_prior);
         let cut = share < 1.0;
         if cut {
-            step.iter_mut().for_each(|x| *x *= share);
+            for (x, free) in step.iter_mut().zip(free) {
+                *x += (share - 1.0) * free;
+            }
         }
-        let square = dot(&step, &step) / m.max(1) as f64;
-        let [least, most] = DRIFT_OF_STEP;
-        let of_step = if is_quadratic {
-            most
-        } else {
-            most.min(least + dot(&step, &step) / effective) + doubtful
-        };
-        let mut drift = of_step * square;
-        if cut {
-            drift += DRIFT_OF_CUT * square;
-        }
-        if !last && !is_quadratic {
-            drift += DRIFT;
-        }
+        let in_sds = products(&step, &weights);
+        let square = dot(&in_sds, &in_sds) / m.max(1) as f64;
         if let Some(stretch) = by_direction.and_then(|response| response.stretch(&step)) {
             left = left.between(&stretch.transposed());
             self.claimed = self.claimed.between(&stretch.inverse());
         }
-        let width = (1.0 + left.trace().max(0.0) / m.max(1) as f64).sqrt();
+        let width = (1.0 + mean_variance(&left, &weights).max(0.0)).sqrt();
         // Where a step was longer than the noise explains, the next may be as long, above all where
         // few records have most of the information.
         let missing = lengths.as_ref().map_or(0.0, Histogram::missing_share);
         let by_noise = BY_NOISE[usize::from(missing > 0.5)];
-        let more: Vec<f64> = (0..m)
-            .map(|j| DRIFT_ALONG * (step[j] * step[j] - by_noise * left[(j, j)]).max(0.0))
+        let squares: Vec<f64> = (0..m)
+            .map(|j| step[j] * step[j] - by_noise * left[(j, j)])
             .collect();
-        left = left.with_eigenvalues(|e| e.max(1e-12) + drift);
+        let more: Vec<f64> = (pooled(form, squares).iter())
+            .map(|square| DRIFT_ALONG * square.max(0.0))
+            .collect();
+        let of_free = of_limited(&in_sds);
+        let squares = dot(&of_free, &of_free);
+        let count = limited.iter().filter(|limited| **limited).count();
+        let [least, most] = DRIFT_OF_STEP;
+        let drifts: Vec<f64> = (0..m)
+            .map(|j| {
+                let mut of_step = if is_quadratic {
+                    most
+                } else {
+                    most.min(least + squares / effective) + axes.doubtful[j]
+                };
+                if cut {
+                    of_step += DRIFT_OF_CUT;
+                }
+                let of_step = if limited[j] {
+                    of_step * squares / count as f64
+                } else {
+                    0.0
+                };
+                let always = if last || is_quadratic { 0.0 } else { DRIFT };
+                (of_step + always) / weights[j].powi(2)
+            })
+            .collect();
+        left = &left.with_eigenvalues(|e| e.max(1e-12)) + &Matrix::diagonal(&drifts);
         if !is_quadratic {
             left = &left + &Matrix::diagonal(&more);
         }
@@ -479,11 +523,12 @@ impl Search {
     }
 
     /// Sets axes in which a record's information, about the identity in y, is 1 / `records`.
-    fn scale_to(&mut self, records: f64) {
-        let m = self.centre.len();
+    fn scale_to(&mut self, records: f64, weights: &[f64]) {
         let root = records.max(1.0).sqrt();
-        self.axes = Matrix::identity(m).scaled(1.0 / root);
-        self.inverse = Matrix::identity(m).scaled(root);
+        let scales: Vec<f64> = weights.iter().map(|w| root / w).collect();
+        self.inverse = Matrix::diagonal(&scales);
+        let scales: Vec<f64> = scales.iter().map(|s| s.recip()).collect();
+        self.axes = Matrix::diagonal(&scales);
     }
 
     /// Takes the number of records from noisy counts, where it is private.
@@ -640,12 +685,27 @@ impl Search {
         };
         let sum = ask.sum(lines::SLOPE, bound, clip, 1, oracle)?;
         let seen = Matrix::of_triangle(&sum, m).scaled(temperature);
+        let seen = match &ask.form.blocks {
+            Some(blocks) => blocks.of_arrow(&seen),
+            None => seen,
+        };
         let spread = temperature * bound * ask.noise(lines::SLOPE, 1) * (2.0 * m as f64).sqrt();
         let weight = 1.0 / (1.0 + (spread / efficiency.max(1e-3)).powi(2));
         let mixed = |foreseen: &Matrix| &seen.scaled(weight) + &foreseen.scaled(1.0 - weight);
         let [least, most] = SLOPES;
-        self.claimed = mixed(&self.claimed).with_eigenvalues(|e| e.clamp(NOTHING, most));
-        self.slope = mixed(&self.slope).with_eigenvalues(|e| e.clamp(least * efficiency, most));
+        let weights = ask.form.weights();
+        let (units, back) = (
+            Matrix::diagonal(&weights),
+            Matrix::diagonal(&weights).inverse(),
+        );
+        let within = |slope: Matrix, least: f64| {
+            let slope = slope.between(&back);
+            slope
+                .with_eigenvalues(|e| e.clamp(least, most))
+                .between(&units)
+        };
+        self.claimed = within(mixed(&self.claimed), NOTHING);
+        self.slope = within(mixed(&self.slope), least * efficiency);
         Ok(())
     }
 
@@ -675,7 +735,7 @@ impl Search {
         };
         let (own_slope, own_curvature) = self.prior(ground)?;
         let prior = own_curvature.between(&self.axes);
-        let foreseen = &Matrix::identity(m) - &prior;
+        let foreseen = &Matrix::diagonal(&squares(&form.weights())) - &prior;
         let counts = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
         let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
         let lengths = self.lengths(&counts, unit, reach.as_ref(), &foreseen);
@@ -688,19 +748,27 @@ impl Search {
             (_, Some(lengths)) => lengths.efficiency(clip),
             (_, None) => self.efficiency,
         };
-        let sum = ask.sum(lines::CERTIFICATE, clip, clip, 1, oracle)?;
+        let released = ask.sum(lines::CERTIFICATE, clip, clip, 1, oracle)?;
         let noise = temperature * clip * ask.noise(lines::CERTIFICATE, 1);
         let own = self.axes.transposed().times(&own_slope);
-        let off: Vec<f64> = (0..m).map(|j| temperature * sum[j] + own[j]).collect();
         let slope = &foreseen.scaled(efficiency) + &prior;
-        let variance = noise * noise;
+        let certain = 1.0 / (1.0 + self.doubted * self.doubted);
+        let explained: Vec<f64> = (slope.times(&self.aside()).iter().zip(self.even_part()))
+            .map(|(x, even)| x + certain * even)
+            .collect();
+        let off: Vec<f64> = (0..m)
+            .map(|j| temperature * released[j] + own[j] - explained[j])
+            .collect();
+        let variances: Vec<f64> = (self.even_part().iter())
+            .map(|even| noise * noise + (self.doubted * even).powi(2))
+            .collect();
         let mut belief = self.belief.between(&self.inverse.transposed());
-        let chi_square = kalman::unexpected(&belief, &slope, variance, &off);
+        let chi_square = kalman::unexpected(&belief, &slope, &variances, &off);
         let p = gamma_fractions(0.5 * m as f64, 0.5 * chi_square).1;
         if p < CONTRADICTED {
             belief = &belief + &Matrix::square_of(&slope.inverse().times(&off));
         }
-        let (step, left) = kalman::step(&belief, &slope, variance, &off);
+        let (step, left) = kalman::step(&belief, &slope, &variances, &off);
         self.belief = left
             .with_eigenvalues(|e| e.max(1e-12))
             .between(&self.axes.transposed());
@@ -732,9 +800,76 @@ impl Search {
         }
     }
 
-    /// The coordinates v about the centre.
+    /// Looks at records from the mean of these draws of y from now on. What groups still differ by from
+    /// it looks like spread of the outcomes, and the law shows how much.
+    pub fn look_from(&mut self, ground: &Ground, draws: &[Vec<f64>]) {
+        let Ground {
+            form,
+            density,
+            plan,
+            ..
+        } = *ground;
+        let total = draws
+            .iter()
+            .fold(vec![0.0; self.centre.len()], |total, y| sum(&total, y));
+        let mean: Vec<f64> = total.iter().map(|y| y / draws.len() as f64).collect();
+        if !mean.iter().all(|x| x.is_finite()) {
+            return;
+        }
+        let apart = form.apart_from_alike_groups();
+        self.viewpoint = Some(mean.clone());
+        let Some(law) = form.law(density) else {
+            return;
+        };
+        let frame = self.frame(form);
+        let effective = plan.request.temperature * self.records;
+        let response = Response::new(form, density, &law, &frame, effective);
+        let alone = |x: Vec<f64>, kept: bool| -> Vec<f64> {
+            let both = x.into_iter().zip(&apart);
+            both.map(|(x, apart)| if *apart == kept { x } else { 0.0 })
+                .collect()
+        };
+        let found: Option<Vec<Vec<f64>>> = (draws.iter().step_by(EVERY))
+            .map(|y| {
+                let step = alone(self.inverse.times(&difference(y, &mean)), false);
+                Some(alone(response.even_part(&step)?, true))
+            })
+            .collect();
+        if let Some(found) = found {
+            let count = found.len() as f64;
+            let total = found
+                .iter()
+                .fold(vec![0.0; mean.len()], |total, x| sum(&total, x));
+            let even: Vec<f64> = total.iter().map(|x| x / count).collect();
+            let squares = found.iter().map(|x| {
+                let off = difference(x, &even);
+                dot(&off, &off)
+            });
+            let square = squares.sum::<f64>() / count;
+            self.doubted = (square / dot(&even, &even).max(f64::MIN_POSITIVE)).sqrt();
+            self.even_part = self.inverse.transposed().times(&even);
+        }
+    }
+
+    /// The part of a slope in the axes that the differences between groups account for.
+    fn even_part(&self) -> Vec<f64> {
+        let even = self.axes.transposed().times(&self.even_part);
+        even.iter().map(|x| self.efficiency * x).collect()
+    }
+
+    /// The centre as seen from the viewpoint, in the axes.
+    fn aside(&self) -> Vec<f64> {
+        match &self.viewpoint {
+            None => vec![0.0; self.centre.len()],
+            Some(from) => self.inverse.times(&difference(&self.centre, from)),
+        }
+    }
+
+    /// The coordinates v about the viewpoint.
     fn frame(&self, form: &Form) -> Frame {
-        let moved = form.base.times(&self.centre);
+        let moved = form
+            .base
+            .times(self.viewpoint.as_ref().unwrap_or(&self.centre));
         let point = self.origin.iter().zip(moved).map(|(o, s)| o + s).collect();
         Frame::new(point, (&form.base * &self.axes).entries().to_vec())
     }
@@ -790,7 +925,44 @@ fn positive(a: &Matrix) -> Matrix {
     a.with_eigenvalues(|e| e.max(0.0))
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len().max(1) as f64;
-    values.sum::<f64>() / count
+/// The mean variance in posterior variances, of errors in axes with these weights.
+fn mean_variance(covariance: &Matrix, weights: &[f64]) -> f64 {
+    let sum: f64 = (weights.iter().enumerate())
+        .map(|(j, w)| w * w * covariance[(j, j)])
+        .sum();
+    sum / weights.len().max(1) as f64
+}
+
+fn products(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a * b).collect()
+}
+
+fn squares(a: &[f64]) -> Vec<f64> {
+    products(a, a)
+}
+
+/// The variances of the noise in a slope: `allowed`, and `own` in coordinates of groups, where noise that
+/// is believed to be larger than it is would make groups seem more alike than they are.
+fn noise_in(form: &Form, allowed: f64, own: f64) -> Vec<f64> {
+    let mut noise = vec![allowed; form.coordinates as usize];
+    for &j in form
+        .blocks
+        .iter()
+        .flat_map(|blocks| blocks.groups.iter().flatten())
+    {
+        noise[j] = own;
+    }
+    noise
+}
+
+/// The values with those of groups replaced by their mean.
+fn pooled(form: &Form, mut values: Vec<f64>) -> Vec<f64> {
+    if let Some(blocks) = &form.blocks {
+        let grouped: Vec<usize> = blocks.groups.iter().flatten().copied().collect();
+        let sum: f64 = grouped.iter().map(|&j| values[j]).sum();
+        for &j in &grouped {
+            values[j] = sum / grouped.len() as f64;
+        }
+    }
+    values
 }

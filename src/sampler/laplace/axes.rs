@@ -1,0 +1,395 @@
+//! Axes in which noisy information, with the prior's, is the identity, and the part of it that is
+//! claimed.
+//!
+//! Where records see groups of coordinates ([`Blocks`]), the information is shaped like an arrow: it is
+//! zero between groups, so that noise there can be left out. The axes are those of block elimination,
+//! which begins with the groups. What is left for the shared coordinates is C = S - sum_g B_g' D_g^-1 B_g;
+//! the noise in B makes the sum too large by a known amount, which is added. So C is far better known
+//! than the B_g by themselves, which are shrunk towards zero by the estimate of James and Stein (1961).
+
+use crate::linear::Matrix;
+use crate::sampler::contract::blocks::Blocks;
+
+/// Where all of the information is lost in its noise, this share of the noise takes its place, since
+/// axes would be infinite.
+const LOST: f64 = 0.1;
+/// Information is not claimed where all of it could be noise: nothing where its mean eigenvalue is the
+/// first value times the largest of its noise (the positive eigenvalues of noise alone give about
+/// 0.4), all of it from the second value on.
+const KNOWN: [f64; 2] = [0.5, 1.0];
+/// The least information in axes in which it was 1, as far as was known, and the share of the information
+/// about a shared coordinate that is assumed to lie between groups where this is not seen.
+const LEAST: f64 = 0.05;
+const BETWEEN: f64 = 0.3;
+
+/// New axes, v = `inner` v', and what is known in them.
+pub(super) struct Axes {
+    pub inner: Matrix,
+    /// The inverse of `inner`.
+    pub outer: Matrix,
+    /// The records' information that is claimed in each direction.
+    pub claims: Vec<f64>,
+    /// The share of directions whose information its noise could have made.
+    pub unknown: f64,
+    /// The mean square of the noise, as a share of the information and at most 1, for each direction.
+    pub doubtful: Vec<f64>,
+    /// The standard deviation of the information that is 1 in these axes, for each direction; 0 where
+    /// only its lower bound is used.
+    pub errors: Vec<f64>,
+}
+
+/// Directions with a common noise.
+struct Part {
+    values: Vec<f64>,
+    /// The approximate largest eigenvalue of the noise in which each direction is.
+    spreads: Vec<f64>,
+    /// The information of the axes, prior included.
+    kept: Vec<f64>,
+    /// The standard deviations of these.
+    errors: Vec<f64>,
+    /// Whether they are known together, as those of groups are.
+    alike: bool,
+}
+
+impl Part {
+    fn new(values: Vec<f64>, spreads: Vec<f64>) -> Part {
+        let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let kept = (values.iter().zip(&spreads))
+            .map(|(e, spread)| {
+                let floor = spread.min(largest.max(LOST * spread));
+                e.max(floor).max(1e-12 * largest)
+            })
+            .collect();
+        Part {
+            errors: vec![0.0; values.len()],
+            values,
+            spreads,
+            kept,
+            alike: false,
+        }
+    }
+
+    /// The same where information is believed to be `expected` with this variance, and is seen with an
+    /// error of the standard deviation `sd`.
+    fn near([expected, variance]: [f64; 2], sd: f64, values: Vec<f64>, spreads: Vec<f64>) -> Part {
+        let told = variance / (variance + sd * sd).max(f64::MIN_POSITIVE);
+        let kept = (values.iter())
+            .map(|e| (told * e + (1.0 - told) * expected).max(LEAST))
+            .collect();
+        Part {
+            errors: vec![told.sqrt() * sd; values.len()],
+            values,
+            spreads,
+            kept,
+            alike: false,
+        }
+    }
+
+    /// The claims, given the prior's curvature in the new axes.
+    fn claims(&self, prior: &[f64]) -> (Vec<f64>, f64) {
+        let told: Vec<f64> = (self.values.iter().zip(&self.kept).zip(prior.iter()))
+            .map(|((e, kept), prior)| (e - kept * prior).max(0.0))
+            .collect();
+        let of_noise = |(told, spread): (&f64, &f64)| told / spread.max(f64::MIN_POSITIVE);
+        // The largest eigenvalues are those to which the noise has added.
+        let shares = told.iter().zip(&self.spreads).map(of_noise);
+        let mean = shares.sum::<f64>() / told.len().max(1) as f64;
+        let known = ((mean - KNOWN[0]) / (KNOWN[1] - KNOWN[0])).clamp(0.0, 1.0);
+        if self.alike {
+            // To claim less would be to believe in more noise, and so in groups that are more alike.
+            let share = |(told, kept): (&f64, &f64)| known * (told / kept).min(1.0);
+            let told: Vec<f64> = (self.kept.iter().zip(prior))
+                .map(|(e, p)| (e - e * p).max(0.0))
+                .collect();
+            let claims = told.iter().zip(&self.kept).map(share).collect();
+            return (claims, (1.0 - known) * told.len() as f64);
+        }
+        let claims = (told.iter().zip(&self.spreads).zip(&self.kept))
+            .map(|((told, spread), kept)| {
+                let noise = spread.max(f64::MIN_POSITIVE);
+                known * told * told / (told.max(noise) + noise) / kept
+            })
+            .collect();
+        let unknown = told.iter().zip(&self.spreads).filter(|(t, s)| t < s);
+        (claims, unknown.count() as f64)
+    }
+
+    fn doubt(&self) -> f64 {
+        let share = |(e, spread): (&f64, &f64)| (spread / e.max(f64::MIN_POSITIVE)).min(1.0);
+        let shares = self.values.iter().zip(&self.spreads).map(share);
+        shares.map(|x| x * x).sum::<f64>() / self.values.len().max(1) as f64
+    }
+}
+
+impl Axes {
+    /// From information with noise of which the largest eigenvalue is about `spread`, and the prior's
+    /// curvature.
+    pub fn of(information: &Matrix, spread: f64, prior: &Matrix) -> Axes {
+        let (values, vectors) = (information + prior).eigen();
+        let m = values.len();
+        let part = Part::new(values, vec![spread; m]);
+        let roots: Vec<f64> = part.kept.iter().map(|e| e.sqrt()).collect();
+        let inner = Matrix::new(m, m, |i, j| vectors[(i, j)] / roots[j]);
+        let outer = Matrix::new(m, m, |i, j| vectors[(j, i)] * roots[i]);
+        let order: Vec<usize> = (0..m).collect();
+        Axes::new((inner, outer), prior, &[(part, order)])
+    }
+
+    /// The same where records see groups of coordinates, in axes with the weights of [`Blocks::weights`];
+    /// the noise in an entry on the diagonal has the standard deviation `sd`, and less by a root of 2 in
+    /// others.
+    pub fn of_blocks(information: &Matrix, sd: f64, prior: &Matrix, blocks: &Blocks) -> Axes {
+        let m = information.rows();
+        let weights = blocks.weights();
+        let back = Matrix::diagonal(&weights.iter().map(|w| w.recip()).collect::<Vec<_>>());
+        let prior = &prior.between(&back);
+        let shared = &blocks.shared;
+        let (g, q) = (m - shared.len(), shared.len());
+        // Groups come first, as in the elimination.
+        let order: Vec<usize> = blocks
+            .groups
+            .iter()
+            .flatten()
+            .chain(shared)
+            .copied()
+            .collect();
+        let whole = blocks.of_arrow(&(&information.between(&back) + prior));
+        let part = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| {
+            let (i0, j0) = (rows.start, columns.start);
+            Matrix::new(rows.len(), columns.len(), |i, j| {
+                whole[(order[i0 + i], order[j0 + j])]
+            })
+        };
+        let of_group = weights[order[0]].recip();
+        let of_shared = (shared.first()).map_or(1.0, |&j| weights[j].recip());
+        let sd_between = sd * of_group * of_shared;
+        let [sd, sd_shared] = [of_group, of_shared].map(|by| sd * by * by);
+
+        // D, the groups' own information, and its roots.
+        let (mut values, mut spreads) = (Vec::new(), Vec::new());
+        let mut vectors = Matrix::new(g, g, |_, _| 0.0);
+        let mut first = 0;
+        for group in &blocks.groups {
+            let end = first + group.len();
+            let (own, turns) = part(first..end, first..end).eigen();
+            values.extend(own);
+            spreads.extend(vec![sd * (2.0 * group.len() as f64).sqrt(); group.len()]);
+            for i in 0..group.len() {
+                for j in 0..group.len() {
+                    vectors[(first + i, first + j)] = turns[(i, j)];
+                }
+            }
+            first = end;
+        }
+        let mean = values.iter().sum::<f64>() / g as f64;
+        let square = values.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / g as f64;
+        let variance = (square - sd * sd).max(0.0);
+        let groups = Part {
+            alike: true,
+            errors: vec![0.0; g],
+            ..Part::near([mean, variance], sd, values, spreads)
+        };
+        let power = |p: f64| {
+            let powers: Vec<f64> = groups.kept.iter().map(|e| e.powf(p)).collect();
+            Matrix::diagonal(&powers).between(&vectors.transposed())
+        };
+        let [own, root, back_root] = [1.0, 0.5, -0.5].map(power);
+
+        // The border B. What all groups have in common of it, as where columns are not centred, is
+        // known far better than the rest.
+        let border = part(0..g, g..m);
+        let common = common_border(blocks, &own, &border);
+        let mut rest = &back_root * &(&border - &(&own * &common));
+        // The mean square of the noise in each row, and in a square of all without its mean.
+        let noise: Vec<f64> = (0..g)
+            .map(|i| {
+                0.5 * sd_between.powi(2) * (0..g).map(|j| back_root[(i, j)].powi(2)).sum::<f64>()
+            })
+            .collect();
+        let of_square: f64 = noise.iter().sum();
+        let in_square: f64 = noise.iter().map(|v| 2.0 * v * v).sum();
+        let told = 1.0 / (1.0 + in_square / BETWEEN.powi(2));
+        let square = &rest.transposed() * &rest;
+        let between = &square - &Matrix::identity(q).scaled(of_square);
+        let left = &(&part(g..m, g..m) - &own.between(&common)) - &between.scaled(told);
+        let unseen = told * told * in_square + ((1.0 - told) * BETWEEN).powi(2);
+        let spread = (2.0 * q as f64 * sd_shared.powi(2) + unseen).sqrt();
+        let (values, turns) = left.eigen();
+        let error = (sd_shared.powi(2) + unseen).sqrt();
+        let last = Part::near([1.0; 2], error, values, vec![spread; q]);
+        for j in 0..q {
+            let trusted = (1.0 - of_square / square[(j, j)].max(f64::MIN_POSITIVE)).max(0.0);
+            for i in 0..g {
+                rest[(i, j)] *= trusted;
+            }
+        }
+        let border = &(&root * &common) + &rest;
+
+        let roots: Vec<f64> = last.kept.iter().map(|e| e.sqrt()).collect();
+        let of_last = Matrix::new(q, q, |i, j| turns[(i, j)] / roots[j]);
+        let back_of_last = Matrix::new(q, q, |i, j| turns[(j, i)] * roots[i]);
+        let moved = &(&back_root * &border) * &of_last;
+        let inner = Matrix::new(m, m, |i, j| match (i < g, j < g) {
+            (true, true) => back_root[(i, j)],
+            (true, false) => -moved[(i, j - g)],
+            (false, true) => 0.0,
+            (false, false) => of_last[(i - g, j - g)],
+        });
+        let outer = Matrix::new(m, m, |i, j| match (i < g, j < g) {
+            (true, true) => root[(i, j)],
+            (true, false) => border[(i, j - g)],
+            (false, true) => 0.0,
+            (false, false) => back_of_last[(i - g, j - g)],
+        });
+        // Axes have the places of the coordinates that they take over from.
+        let mut place = vec![0; m];
+        for (k, &j) in order.iter().enumerate() {
+            place[j] = k;
+        }
+        let [inner, outer] =
+            [inner, outer].map(|a| Matrix::new(m, m, |i, j| a[(place[i], place[j])]));
+        let parts = [(groups, order[..g].to_vec()), (last, shared.clone())];
+        let mut axes = Axes::new((inner, outer), prior, &parts);
+        let weighted = |a: &Matrix| &(&back * a) * &Matrix::diagonal(&weights);
+        axes.inner = weighted(&axes.inner);
+        axes.outer = weighted(&axes.outer);
+        for (claim, weight) in axes.claims.iter_mut().zip(&weights) {
+            *claim *= weight * weight;
+        }
+        axes
+    }
+
+    /// From new axes, and the parts with the places of their directions.
+    fn new((inner, outer): (Matrix, Matrix), prior: &Matrix, parts: &[(Part, Vec<usize>)]) -> Axes {
+        let m = inner.rows();
+        let prior = prior.between(&inner);
+        let mut all = vec![0.0; m];
+        let mut unknown = 0.0;
+        let mut doubtful = vec![0.0; m];
+        let mut errors = vec![0.0; m];
+        for (part, places) in parts {
+            let (claims, count) =
+                part.claims(&places.iter().map(|&j| prior[(j, j)]).collect::<Vec<_>>());
+            let doubt = part.doubt();
+            for (k, &j) in places.iter().enumerate() {
+                all[j] = claims[k];
+                doubtful[j] = doubt;
+                errors[j] = part.errors[k] / part.kept[k];
+            }
+            unknown += count;
+        }
+        Axes {
+            inner,
+            outer,
+            claims: all,
+            unknown: unknown / m.max(1) as f64,
+            doubtful,
+            errors,
+        }
+    }
+}
+
+/// The C of B = D C by least squares, where it is the same in all groups: its rows are repeated for each.
+/// Zero where groups differ in size.
+fn common_border(blocks: &Blocks, own: &Matrix, border: &Matrix) -> Matrix {
+    let (g, q) = (border.rows(), border.columns());
+    let size = blocks.groups[0].len();
+    if blocks.groups.iter().any(|group| group.len() != size) {
+        return Matrix::new(g, q, |_, _| 0.0);
+    }
+    let groups = Matrix::new(g, size, |i, j| f64::from(u8::from(i % size == j)));
+    let common = &own.between(&groups).inverse() * &(&groups.transposed() * border);
+    &groups * &common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn blocks() -> Blocks {
+        Blocks {
+            shared: vec![0, 4],
+            groups: (0..12)
+                .map(|g| if g < 3 { vec![1 + g] } else { vec![2 + g] })
+                .collect(),
+        }
+    }
+
+    /// Information of 14 coordinates in the form of an arrow.
+    fn arrow() -> Matrix {
+        let mut found = Matrix::identity(14);
+        for i in 0..14 {
+            found[(i, i)] = 1.0 + 0.1 * i as f64;
+            for j in [0, 4] {
+                if i != j {
+                    let x = 0.15 * ((i * 7 + j) % 5) as f64 - 0.2;
+                    found[(i, j)] = x;
+                    found[(j, i)] = x;
+                }
+            }
+        }
+        found
+    }
+
+    // If it failed: the noise in what groups and shared coordinates have in common would be mistaken for
+    // information, or for a loss of it.
+    #[test]
+    fn noise_between_groups_and_the_rest_is_left_out() {
+        let groups = 60;
+        let blocks = Blocks {
+            shared: vec![groups, groups + 1],
+            groups: (0..groups).map(|j| vec![j]).collect(),
+        };
+        let weights = blocks.weights();
+        let units = Matrix::diagonal(&weights);
+        let m = groups + 2;
+        let rng = &mut ChaCha8Rng::seed_from_u64(3);
+        let mut noise = Matrix::new(m, m, |_, _| 0.0);
+        let sd = 0.2;
+        for i in 0..m {
+            for j in 0..=i {
+                let normal: f64 = StandardNormal.sample(rng);
+                let by = if i == j { sd } else { sd * 0.5f64.sqrt() };
+                noise[(i, j)] = by * normal;
+                noise[(j, i)] = by * normal;
+            }
+        }
+        let truth = Matrix::identity(m).between(&units);
+        let none = Matrix::new(m, m, |_, _| 0.0);
+        let axes = Axes::of_blocks(&(&truth + &noise), sd, &none, &blocks);
+        // The truth in the new axes should be that of the old ones.
+        let whole = truth.between(&axes.inner);
+        for (j, w) in weights.iter().enumerate() {
+            let ratio = whole[(j, j)] / (w * w);
+            assert!((0.5..2.0).contains(&ratio), "{j}: {ratio}");
+            assert!(axes.claims[j] < 1.6 * w * w, "{j}: {:?}", axes.claims);
+        }
+    }
+
+    #[test]
+    fn without_noise_the_axes_are_exact() {
+        let prior = Matrix::diagonal(&[0.05; 14]);
+        let axes = Axes::of_blocks(&arrow(), 1e-9, &prior, &blocks());
+        let weights = blocks().weights();
+        let whole = (&arrow() + &prior).between(&axes.inner);
+        let one = &axes.inner * &axes.outer;
+        for i in 0..14 {
+            for j in 0..14 {
+                let expected = f64::from(u8::from(i == j));
+                let square = expected * weights[i] * weights[j];
+                assert!((whole[(i, j)] - square).abs() < 1e-6, "{i} {j}: {whole:?}");
+                assert!((one[(i, j)] - expected).abs() < 1e-9, "{i} {j}: {one:?}");
+            }
+            let told = weights[i].powi(2) - prior.between(&axes.inner)[(i, i)];
+            assert!(
+                (axes.claims[i] - told).abs() < 1e-6,
+                "{i}: {:?}",
+                axes.claims
+            );
+        }
+        assert_eq!(axes.unknown, 0.0);
+    }
+}
