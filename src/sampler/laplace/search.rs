@@ -37,11 +37,11 @@ const SYMMETRIC: f64 = 0.03;
 /// The variance of a slope's noise is multiplied by this, to allow for clipping; by more where so
 /// much noise is expected, in posterior sds, that slopes and axes are poorly known.
 const ALLOWANCE: f64 = 1.5;
-/// The same for what records of all groups share: a normal likelihood in so many directions leaves more
-/// to allow for.
-const ALLOWANCE_BESIDE_GROUPS: f64 = 3.5;
 const FROM_NOISE: f64 = 0.3;
 const TO_NOISE: f64 = 2.0;
+/// The first of these for what records of all groups share: a normal likelihood in so many directions
+/// leaves more to allow for.
+const ALLOWANCE_BESIDE_GROUPS: f64 = 3.5;
 /// A share of unseen squares up to this many sds of its noise is no sign of tails.
 const CERTAIN: f64 = 2.0;
 /// Lengths that are not seen are assumed to be at most this many units.
@@ -395,11 +395,7 @@ impl Search {
         // A Kalman step.
         let slope = &self.slope + &prior;
         let own = self.axes.transposed().times(&own_slope);
-        let aside = self.aside();
-        let certain = 1.0 / (1.0 + self.doubted * self.doubted);
-        let explained: Vec<f64> = (slope.times(&aside).iter().zip(self.even_part()))
-            .map(|(x, even)| x + certain * even)
-            .collect();
+        let explained = self.explained(&slope);
         let off: Vec<f64> = (0..m)
             .map(|j| temperature * released[j] + own[j] - explained[j])
             .collect();
@@ -426,10 +422,7 @@ impl Search {
         let surprise = kalman::contradiction(&mut belief, &slope, &variances, &off);
         let (mut step, mut left) = kalman::step(&belief, &slope, &variances, &off);
         let answered = response.as_ref().and_then(|response| {
-            let whole = sum(&step, &aside);
-            let answer =
-                response.instead_of(&whole, &left, variance / (efficiency * efficiency))?;
-            Some(difference(&answer, &aside))
+            response.instead_of(&step, &left, variance / (efficiency * efficiency))
         });
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
@@ -752,10 +745,7 @@ impl Search {
         let noise = temperature * clip * ask.noise(lines::CERTIFICATE, 1);
         let own = self.axes.transposed().times(&own_slope);
         let slope = &foreseen.scaled(efficiency) + &prior;
-        let certain = 1.0 / (1.0 + self.doubted * self.doubted);
-        let explained: Vec<f64> = (slope.times(&self.aside()).iter().zip(self.even_part()))
-            .map(|(x, even)| x + certain * even)
-            .collect();
+        let explained = self.explained(&slope);
         let off: Vec<f64> = (0..m)
             .map(|j| temperature * released[j] + own[j] - explained[j])
             .collect();
@@ -857,12 +847,16 @@ impl Search {
         even.iter().map(|x| self.efficiency * x).collect()
     }
 
-    /// The centre as seen from the viewpoint, in the axes.
-    fn aside(&self) -> Vec<f64> {
-        match &self.viewpoint {
-            None => vec![0.0; self.centre.len()],
-            Some(from) => self.inverse.times(&difference(&self.centre, from)),
-        }
+    /// The slope that is expected at the viewpoint where the centre is right: by its distance, and by
+    /// what groups differ by, as far as that is certain.
+    fn explained(&self, slope: &Matrix) -> Vec<f64> {
+        let Some(from) = &self.viewpoint else {
+            return vec![0.0; self.centre.len()];
+        };
+        let aside = self.inverse.times(&difference(&self.centre, from));
+        let certain = 1.0 / (1.0 + self.doubted * self.doubted);
+        let even: Vec<f64> = self.even_part().iter().map(|x| certain * x).collect();
+        sum(&slope.times(&aside), &even)
     }
 
     /// The coordinates v about the viewpoint.
