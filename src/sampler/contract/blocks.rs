@@ -3,10 +3,10 @@
 
 use crate::linear::Matrix;
 
-/// Two coordinates with less information in common than this, as a correlation, are never seen
-/// together.
+/// Two coordinates whose products are below this, as a correlation, are never seen together.
 const APART: f64 = 1e-10;
-/// The least number of groups, with fewer of which noise between them costs little, and the largest number of coordinates in one.
+/// The least number of groups, since with fewer the noise between them costs little, and the largest
+/// number of coordinates in one.
 const LEAST_GROUPS: usize = 30;
 const LARGEST_GROUP: usize = 4;
 /// A pivot below this is none, and an entry below this is a rounding error; entries are about 1.
@@ -22,10 +22,10 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The groups that this information of all records shows; `None` where there are too few of them.
-    pub fn of(information: &Matrix) -> Option<Blocks> {
-        let m = information.rows();
-        let together = seen_together(information);
+    /// The groups that this sum of products of records' gradients shows; `None` where there are too few.
+    pub fn of(products: &Matrix) -> Option<Blocks> {
+        let m = products.rows();
+        let together = seen_together(products);
         let mut by_company: Vec<usize> = (0..m).collect();
         by_company.sort_by_key(|&j| std::cmp::Reverse(together[j].len()));
         let mut grouped = vec![true; m];
@@ -82,11 +82,11 @@ impl Blocks {
 }
 
 /// The coordinates beside each that some record sees together with it.
-fn seen_together(information: &Matrix) -> Vec<Vec<usize>> {
-    let m = information.rows();
+fn seen_together(products: &Matrix) -> Vec<Vec<usize>> {
+    let m = products.rows();
     let beside = |i: usize, j: usize| {
-        let both = (information[(i, i)] * information[(j, j)]).sqrt();
-        i != j && information[(i, j)].abs() > APART * both
+        let both = (products[(i, i)] * products[(j, j)]).sqrt();
+        i != j && products[(i, j)].abs() > APART * both
     };
     (0..m)
         .map(|i| (0..m).filter(|&j| beside(i, j)).collect())
@@ -122,9 +122,9 @@ fn components(together: &[Vec<usize>], kept: &[bool]) -> Vec<Vec<usize>> {
 /// A basis of the space that the columns of `seen` span, as rows with few entries: that of an
 /// elimination which begins with the coordinates that are seen together with the fewest others. So
 /// `a + b[g]` is found where records see `a` and `b[g]` in no other way.
-pub(super) fn few_entries(seen: &Matrix, information: &Matrix) -> Matrix {
+pub(super) fn few_entries(seen: &Matrix, products: &Matrix) -> Matrix {
     let (q, s) = (seen.rows(), seen.columns());
-    let together = seen_together(information);
+    let together = seen_together(products);
     let mut order: Vec<usize> = (0..q).collect();
     order.sort_by_key(|&j| together[j].len());
     let mut rows = seen.transposed();

@@ -76,8 +76,18 @@ pub struct Form {
     pub(crate) base: Matrix,
     /// The left inverse of `base`.
     pub(crate) lift: Matrix,
-    /// Groups of coordinates of which a record sees one.
+    /// Groups of these coordinates of which a record sees one.
     pub(crate) blocks: Option<Blocks>,
+    /// Other coordinates, of which there are such groups.
+    pub(crate) by_groups: Option<ByGroups>,
+}
+
+/// Coordinates of which a record sees few.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ByGroups {
+    base: Matrix,
+    lift: Matrix,
+    pub blocks: Blocks,
 }
 
 impl Form {
@@ -131,6 +141,10 @@ impl Form {
         let spread = spread_of_prior(density, &space, SEED)?;
         let mut form = Form::about(density, (space.clone(), middle.clone()), &places);
         form.spread = spread;
+        // Without a law, learning by groups was not tried.
+        if law.is_err() {
+            form.by_groups = None;
+        }
         if let Ok(law) = &law {
             let point = density.point_of(&space, &middle);
             let frame = Frame::new(point, form.base.entries().to_vec());
@@ -152,6 +166,7 @@ impl Form {
             base: Matrix::identity(dimension),
             lift: Matrix::identity(dimension),
             blocks: None,
+            by_groups: None,
         }
     }
 
@@ -161,6 +176,18 @@ impl Form {
             Information::Law { .. } => Law::of(density, &self.middle, SEED).ok(),
             Information::Public | Information::Curvature => None,
         }
+    }
+
+    /// The form in coordinates of groups, where there are any.
+    pub(crate) fn by_groups(&self) -> Option<Form> {
+        let ByGroups { base, lift, blocks } = self.by_groups.clone()?;
+        Some(Form {
+            base,
+            lift,
+            blocks: Some(blocks),
+            by_groups: None,
+            ..self.clone()
+        })
     }
 
     /// The largest number of coordinates that one record may see.
@@ -272,7 +299,7 @@ impl Form {
                 }
             })
             .collect();
-        let form = Form::with_information(
+        let mut form = Form::with_information(
             (Information::Curvature, space.clone(), middle.clone()),
             &information,
             &units,
@@ -289,7 +316,8 @@ impl Form {
                 }
             }
         });
-        form.in_blocks(&information, &products, &units)
+        form.by_groups = form.grouped(&information, &products, &units);
+        form
     }
 
     /// The form in the given units, which are those of a record's information unless they are 1.
@@ -311,6 +339,7 @@ impl Form {
         Form {
             information: source,
             blocks: None,
+            by_groups: None,
             coordinates: seen.len() as u64,
             spread: vec![f64::INFINITY; q],
             space,
@@ -324,25 +353,22 @@ impl Form {
         }
     }
 
-    /// The same in coordinates of which a record sees few, where there are groups of them: given the
-    /// information, the sum of products of simulated records' gradients, and the units.
-    fn in_blocks(self, information: &Matrix, products: &Matrix, units: &[f64]) -> Form {
+    /// Coordinates of which a record sees few, where there are groups of them: given the information, the
+    /// sum of products of simulated records' gradients, and the units.
+    fn grouped(&self, information: &Matrix, products: &Matrix, units: &[f64]) -> Option<ByGroups> {
         let (q, m) = (self.base.rows(), self.base.columns());
         let seen = Matrix::new(q, m, |i, k| self.base[(i, k)] / units[i]);
         let rows = few_entries(&seen, products);
         let across = &rows.transposed() * &(&rows * &rows.transposed()).inverse();
         let base = &Matrix::diagonal(units) * &across;
-        let Some(blocks) = Blocks::of(&products.between(&base)) else {
-            return self;
-        };
+        let blocks = Blocks::of(&products.between(&base))?;
         let told = information.between(&base);
         let length = |k: usize| told[(k, k)].sqrt();
-        Form {
+        Some(ByGroups {
             base: Matrix::new(q, m, |i, k| base[(i, k)] / length(k)),
             lift: Matrix::new(m, q, |k, i| rows[(k, i)] * length(k) / units[i]),
-            blocks: Some(blocks),
-            ..self
-        }
+            blocks,
+        })
     }
 }
 
@@ -467,6 +493,8 @@ mod tests {
             );
             let model = Model::from_source(&source, &Constants::none()).unwrap();
             let form = Form::of(&Density::new(model)).unwrap();
+            assert_eq!(form.blocks, None);
+            let form = form.by_groups().unwrap();
             assert_eq!(form.coordinates, coordinates, "{likelihood}");
             let blocks = form.blocks.as_ref().unwrap();
             assert_eq!(
@@ -486,7 +514,7 @@ mod tests {
             "real mu; vector[5] z; real<lower=0> s;",
             "z ~ std_normal(); y ~ normal(mu + z[g], s);",
         );
-        assert_eq!(form.blocks, None);
+        assert_eq!(form.by_groups, None);
     }
 
     // If it failed: a model of a simplex, or of two vectors that are computed from one, could not be

@@ -101,6 +101,20 @@ mod tests {
         assert!((chi_square - 27.0).abs() < 1e-9);
     }
 
+    // Oracle: the normal posterior of each coordinate. If it failed: the noise of one coordinate would
+    // count as that of another.
+    #[test]
+    fn each_coordinate_has_its_own_noise() {
+        let (belief, slope) = (diagonal(&[4.0, 1.0]), diagonal(&[2.0, 3.0]));
+        let (found, left) = step(&belief, &slope, &[1.0, 7.0], &[17.0, -16.0]);
+        assert!((found[0] - 8.0).abs() < 1e-12 && (found[1] + 3.0).abs() < 1e-12);
+        assert!((left[(0, 0)] - 4.0 / 17.0).abs() < 1e-12);
+        assert!((left[(1, 1)] - 7.0 / 16.0).abs() < 1e-12);
+        // 17^2 / 17 + 16^2 / 16
+        let chi_square = unexpected(&belief, &slope, &[1.0, 7.0], &[17.0, -16.0]);
+        assert!((chi_square - 33.0).abs() < 1e-9);
+    }
+
     #[test]
     fn a_belief_that_is_contradicted_becomes_as_wide_as_what_is_seen() {
         let slope = diagonal(&[2.0, 3.0]);

@@ -37,6 +37,11 @@
 //! budget looks at the centre again with a wide clip bound. Its size follows a chi-square law if
 //! all claims hold.
 //!
+//! # Groups
+//!
+//! Where each record sees one of many groups of coordinates, the information is zero between groups
+//! ([`axes`]), and records are looked at from the mean of the posterior so far ([`viewpoint`]).
+//!
 //! # Draws
 //!
 //! The released likelihood is normal in y, with covariance H^-1 plus that of the noise in the
@@ -61,6 +66,7 @@ mod reach;
 mod response;
 mod search;
 mod shares;
+mod viewpoint;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -166,9 +172,8 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
     } else if form.coordinates == 0 {
         "the records carry no information about any parameter: there is nothing to learn from the data"
             .to_owned()
-    } else if form.seen_by_one() > MOST_SEEN || form.coordinates > MOST_COORDINATES {
-        let groups = (request.form.as_ref()).is_some_and(|form| form.seen_by_one() <= MOST_SEEN);
-        let help = if groups && form.coordinates <= MOST_COORDINATES {
+    } else if !is_small(form) {
+        let help = if (form.by_groups()).is_some_and(|form| is_small(&form)) {
             let foreseen = Shares::of(request, form)?.foreseen;
             format!(
                 "; a record sees few of them, and {name} would learn them by groups with more records or more epsilon (its noise is expected to be {foreseen:.1} posterior standard deviations, and may be {MOST_NOISE})"
@@ -184,6 +189,10 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
         return Ok(());
     };
     Err(PlanError::Settings(wrong))
+}
+
+fn is_small(form: &Form) -> bool {
+    form.seen_by_one() <= MOST_SEEN && form.coordinates <= MOST_COORDINATES
 }
 
 impl Learner for DpLaplace {

@@ -351,6 +351,23 @@ mod tests {
         }
     }
 
+    // Oracle: with the mean off by d to either side, the mean score of log s at s = 1 is d^2, and that of
+    // the mean is zero. If it failed: what groups differ by would be taken for spread of the outcomes.
+    #[test]
+    fn the_even_part_is_the_spread_that_errors_of_means_look_like() {
+        let normal = "record { real y; } parameters { real m; real<lower=0> s; }
+            model { m ~ normal(0, 3); s ~ lognormal(0, 1); y ~ normal(m, s); }";
+        for d in [0.2, 0.7] {
+            let even = with(normal, &[0.0; 2], |r| r.even_part(&[UNITS * d, 0.0])).unwrap();
+            let oracle = UNITS * d * d;
+            assert!(
+                (even[1] / oracle - 1.0).abs() < 0.05,
+                "{d}: {even:?} {oracle}"
+            );
+            assert!(even[0].abs() < 0.01 * oracle, "{d}: {even:?}");
+        }
+    }
+
     // If it failed: noise would be mistaken for a long way to go.
     #[test]
     fn what_noise_can_make_is_a_newton_step() {

@@ -9,6 +9,7 @@ use super::lines::{self, Asked};
 use super::reach::{self, Reach};
 use super::response::{Response, difference, sum};
 use super::shares::{GUESSED_RECORDS, Shares};
+use super::viewpoint::{self, Viewpoint};
 use crate::density::{Density, Frame};
 use crate::function::special::gamma_fractions;
 use crate::linear::{Matrix, dot, length};
@@ -69,8 +70,6 @@ const SLOPES: [f64; 2] = [0.4, 1.5];
 const CLIPPED_SLOPE: f64 = 0.01;
 /// A certificate less probable than this overrules the belief.
 const CONTRADICTED: f64 = 0.02;
-/// Every so many of the draws from a belief are used for the slope that groups' differences make.
-const EVERY: usize = 10;
 /// The value that represents no information at all, in axes that may be far too short if noise set
 /// their length: a prior that is as wide as ten thousand of them still decides.
 const NOTHING: f64 = 1e-10;
@@ -87,11 +86,7 @@ pub(super) struct Search {
     origin: Vec<f64>,
     centre: Vec<f64>,
     /// The place from which records are looked at, where that is not the centre.
-    viewpoint: Option<Vec<f64>>,
-    /// The slope in y that records are expected to have there, since groups differ from it.
-    even_part: Vec<f64>,
-    /// Its standard deviation, as a share.
-    doubted: f64,
+    viewpoint: Option<Viewpoint>,
     axes: Matrix,
     /// The inverse of `axes`.
     inverse: Matrix,
@@ -189,8 +184,6 @@ impl Search {
             origin: form.origin(density, theta),
             centre: vec![0.0; m],
             viewpoint: None,
-            even_part: vec![0.0; m],
-            doubted: 0.0,
             axes: Matrix::identity(m),
             inverse: Matrix::identity(m),
             belief,
@@ -220,13 +213,11 @@ impl Search {
         ];
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
-        let viewpoint = self.viewpoint.as_ref().unwrap_or(&self.centre);
-        let numbers = [&self.origin, &self.centre, viewpoint, &self.even_part];
+        let numbers = [&self.origin, &self.centre];
         matrices.into_iter().chain(of_looks).all(square)
             && self.origin.len() == form.base.rows()
             && self.centre.len() == m
-            && viewpoint.len() == m
-            && self.even_part.len() == m
+            && self.viewpoint.iter().all(|viewpoint| viewpoint.is_sound(m))
             && numbers.into_iter().flatten().all(|x| x.is_finite())
     }
 
@@ -395,7 +386,7 @@ impl Search {
         // A Kalman step.
         let slope = &self.slope + &prior;
         let own = self.axes.transposed().times(&own_slope);
-        let explained = self.explained(&slope);
+        let (explained, doubts) = self.explained(&slope);
         let off: Vec<f64> = (0..m)
             .map(|j| temperature * released[j] + own[j] - explained[j])
             .collect();
@@ -407,8 +398,8 @@ impl Search {
         let allowance = allowance + (shares.foreseen.min(TO_NOISE) - FROM_NOISE).max(0.0);
         let variance = allowance * noise * noise + lost * lost;
         let mut variances = noise_in(form, variance, noise * noise);
-        for (variance, even) in variances.iter_mut().zip(self.even_part()) {
-            *variance += (self.doubted * even).powi(2);
+        for (variance, doubt) in variances.iter_mut().zip(doubts) {
+            *variance += doubt;
         }
         let mut belief = self.belief.between(&self.inverse.transposed());
         // Where the slope's own error is known, steps so far were off by that share of the way; and an
@@ -745,13 +736,11 @@ impl Search {
         let noise = temperature * clip * ask.noise(lines::CERTIFICATE, 1);
         let own = self.axes.transposed().times(&own_slope);
         let slope = &foreseen.scaled(efficiency) + &prior;
-        let explained = self.explained(&slope);
+        let (explained, doubts) = self.explained(&slope);
         let off: Vec<f64> = (0..m)
             .map(|j| temperature * released[j] + own[j] - explained[j])
             .collect();
-        let variances: Vec<f64> = (self.even_part().iter())
-            .map(|even| noise * noise + (self.doubted * even).powi(2))
-            .collect();
+        let variances: Vec<f64> = doubts.iter().map(|doubt| noise * noise + doubt).collect();
         let mut belief = self.belief.between(&self.inverse.transposed());
         let chi_square = kalman::unexpected(&belief, &slope, &variances, &off);
         let p = gamma_fractions(0.5 * m as f64, 0.5 * chi_square).1;
@@ -790,82 +779,43 @@ impl Search {
         }
     }
 
-    /// Looks at records from the mean of these draws of y from now on. What groups still differ by from
-    /// it looks like spread of the outcomes, and the law shows how much.
+    /// Looks at records from the mean of these draws of y from now on, if it is finite.
     pub fn look_from(&mut self, ground: &Ground, draws: &[Vec<f64>]) {
+        let at = viewpoint::mean(draws);
+        if !at.iter().all(|x| x.is_finite()) {
+            return;
+        }
         let Ground {
             form,
             density,
             plan,
             ..
         } = *ground;
-        let total = draws
-            .iter()
-            .fold(vec![0.0; self.centre.len()], |total, y| sum(&total, y));
-        let mean: Vec<f64> = total.iter().map(|y| y / draws.len() as f64).collect();
-        if !mean.iter().all(|x| x.is_finite()) {
-            return;
-        }
-        let apart = form.apart_from_alike_groups();
-        self.viewpoint = Some(mean.clone());
-        let Some(law) = form.law(density) else {
-            return;
-        };
-        let frame = self.frame(form);
-        let effective = plan.request.temperature * self.records;
-        let response = Response::new(form, density, &law, &frame, effective);
-        let alone = |x: Vec<f64>, kept: bool| -> Vec<f64> {
-            let both = x.into_iter().zip(&apart);
-            both.map(|(x, apart)| if *apart == kept { x } else { 0.0 })
-                .collect()
-        };
-        let found: Option<Vec<Vec<f64>>> = (draws.iter().step_by(EVERY))
-            .map(|y| {
-                let step = alone(self.inverse.times(&difference(y, &mean)), false);
-                Some(alone(response.even_part(&step)?, true))
-            })
-            .collect();
-        if let Some(found) = found {
-            let count = found.len() as f64;
-            let total = found
-                .iter()
-                .fold(vec![0.0; mean.len()], |total, x| sum(&total, x));
-            let even: Vec<f64> = total.iter().map(|x| x / count).collect();
-            let squares = found.iter().map(|x| {
-                let off = difference(x, &even);
-                dot(&off, &off)
-            });
-            let square = squares.sum::<f64>() / count;
-            self.doubted = (square / dot(&even, &even).max(f64::MIN_POSITIVE)).sqrt();
-            self.even_part = self.inverse.transposed().times(&even);
+        self.viewpoint = Some(Viewpoint::at(at));
+        if let (Some(law), Some(viewpoint)) = (form.law(density), &mut self.viewpoint) {
+            let frame = frame_at(form, &self.origin, &viewpoint.at, &self.axes);
+            let effective = plan.request.temperature * self.records;
+            let response = Response::new(form, density, &law, &frame, effective);
+            viewpoint.expect(form, &response, draws, &self.inverse);
         }
     }
 
-    /// The part of a slope in the axes that the differences between groups account for.
-    fn even_part(&self) -> Vec<f64> {
-        let even = self.axes.transposed().times(&self.even_part);
-        even.iter().map(|x| self.efficiency * x).collect()
-    }
-
-    /// The slope that is expected at the viewpoint where the centre is right: by its distance, and by
-    /// what groups differ by, as far as that is certain.
-    fn explained(&self, slope: &Matrix) -> Vec<f64> {
-        let Some(from) = &self.viewpoint else {
-            return vec![0.0; self.centre.len()];
+    /// The slope that is expected at the viewpoint if the centre is right, and the variances of its
+    /// error.
+    fn explained(&self, slope: &Matrix) -> (Vec<f64>, Vec<f64>) {
+        let Some(viewpoint) = &self.viewpoint else {
+            let none = vec![0.0; self.centre.len()];
+            return (none.clone(), none);
         };
-        let aside = self.inverse.times(&difference(&self.centre, from));
-        let certain = 1.0 / (1.0 + self.doubted * self.doubted);
-        let even: Vec<f64> = self.even_part().iter().map(|x| certain * x).collect();
-        sum(&slope.times(&aside), &even)
+        let aside = (self.inverse).times(&difference(&self.centre, &viewpoint.at));
+        let (even, variances) = viewpoint.even_part(&self.axes, self.efficiency);
+        (sum(&slope.times(&aside), &even), variances)
     }
 
     /// The coordinates v about the viewpoint.
     fn frame(&self, form: &Form) -> Frame {
-        let moved = form
-            .base
-            .times(self.viewpoint.as_ref().unwrap_or(&self.centre));
-        let point = self.origin.iter().zip(moved).map(|(o, s)| o + s).collect();
-        Frame::new(point, (&form.base * &self.axes).entries().to_vec())
+        let at = self.viewpoint.as_ref().map_or(&self.centre, |v| &v.at);
+        frame_at(form, &self.origin, at, &self.axes)
     }
 
     /// The gradient of the log prior in y, and minus its second derivatives, made positive.
@@ -893,6 +843,12 @@ impl Search {
             curvature.between(&form.base),
         )
     }
+}
+
+/// The coordinates v about y = `at`.
+fn frame_at(form: &Form, origin: &[f64], at: &[f64], axes: &Matrix) -> Frame {
+    let point = sum(origin, &form.base.times(at));
+    Frame::new(point, (&form.base * axes).entries().to_vec())
 }
 
 /// The clip bound of gradients with these lengths, and the sd of the error that clipping may leave.
