@@ -339,6 +339,12 @@ impl<'a> Law<'a> {
         located
     }
 
+    /// Whether any outcome is a count of more values than there are nodes.
+    pub(crate) fn has_counts(&self) -> bool {
+        let is_count = |step: &Step| step.is_int && step.support.range.is_some();
+        self.steps.iter().any(is_count)
+    }
+
     /// Whether nodes have to be searched for.
     pub(crate) fn is_costly(&self) -> bool {
         self.steps.iter().any(|step| step.support.range.is_some())
