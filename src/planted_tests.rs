@@ -107,7 +107,7 @@ const ATTACKS: [(&str, Attack); 20] = [
 fn whole_runs(algorithm: &str) -> Result<(), Broken> {
     for way in ways().iter().filter(|way| way.algorithm == algorithm) {
         // A centre shows in the few of them in which a record and the one before it move alike.
-        whole_play::play(way, Relation::Substitute, false, 48)?;
+        whole_play::play(way, Relation::Substitute, false, 144)?;
     }
     Ok(())
 }

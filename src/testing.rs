@@ -202,6 +202,15 @@ pub mod sampler {
         PrivateSettings, Question, Ratio, Scale, View, draw_prior, lookup, sample_from,
         sample_privately, sample_without_privacy,
     };
+
+    /// The form of the same model with a prior that is nowhere wide, so that a search looks in all
+    /// directions from its first round on.
+    pub fn without_wide_directions(form: &Form) -> Form {
+        Form {
+            wide: None,
+            ..form.clone()
+        }
+    }
 }
 
 pub mod syntax {

@@ -22,6 +22,10 @@ const UNSEEN: f64 = 1e-9;
 /// covariates anywhere between their bounds where guesses of these say otherwise: far above
 /// `UNSEEN`, and too small to matter for directions that are seen as expected.
 const UNEXPECTED: f64 = 1e-5;
+/// A direction is wide if the prior's variance is above this many times that of one record, where a step
+/// of a record's sd changes what is seen; a flat prior counts as `WIDEST` times as wide.
+const WIDE: f64 = 0.5;
+const WIDEST: f64 = 100.0;
 /// The number of places to which a point is moved, and the distance in units of 1 + |w|.
 const PLACES: usize = 16;
 const FAR: f64 = 2.0;
@@ -76,10 +80,22 @@ pub struct Form {
     pub(crate) base: Matrix,
     /// The left inverse of `base`.
     pub(crate) lift: Matrix,
+    /// Directions in which the prior is wide, where they are few.
+    pub(crate) wide: Option<Wide>,
     /// Groups of these coordinates of which a record sees one.
     pub(crate) blocks: Option<Blocks>,
     /// Other coordinates, of which there are such groups.
     pub(crate) by_groups: Option<ByGroups>,
+}
+
+/// Directions in which the prior is wider than what one record tells.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wide {
+    /// One column for each, in the form's coordinates: a record has the information 1 about each, and none
+    /// between them.
+    pub directions: Matrix,
+    /// The largest of the prior's variances in these.
+    pub variance: f64,
 }
 
 /// Coordinates of which a record sees few.
@@ -166,6 +182,7 @@ impl Form {
             spread: vec![f64::INFINITY; dimension],
             base: Matrix::identity(dimension),
             lift: Matrix::identity(dimension),
+            wide: None,
             blocks: None,
             by_groups: None,
         }
@@ -185,7 +202,23 @@ impl Form {
         Some(Form {
             base,
             lift,
+            wide: None,
             blocks: Some(blocks),
+            by_groups: None,
+            ..self.clone()
+        })
+    }
+
+    /// The form with its wide directions only, where there are any.
+    pub(crate) fn in_wide_directions(&self) -> Option<Form> {
+        let wide = &self.wide.as_ref()?.directions;
+        let across = &wide.transposed() * wide;
+        let lift = &(&across.inverse() * &wide.transposed()) * &self.lift;
+        Some(Form {
+            coordinates: wide.columns() as u64,
+            base: &self.base * wide,
+            lift,
+            wide: None,
             by_groups: None,
             ..self.clone()
         })
@@ -305,6 +338,10 @@ impl Form {
             &information,
             &units,
         );
+        if space.is_parameters() {
+            let told = information.between(&form.base);
+            form.wide = wide_directions(&told, &prior.between(&form.base));
+        }
         // Products of gradients show what a record sees, where their expectation may be zero.
         let sight = density.sight(&space, beside.0.centre(), &beside.0);
         let look = Look::new(sight, Statistic::Gradient);
@@ -339,6 +376,7 @@ impl Form {
         };
         Form {
             information: source,
+            wide: None,
             blocks: None,
             by_groups: None,
             coordinates: seen.len() as u64,
@@ -371,6 +409,24 @@ impl Form {
             blocks,
         })
     }
+}
+
+/// The directions in which the prior's variance is more than `WIDE` times that of one record with this
+/// information, where they are at most half of all.
+fn wide_directions(information: &Matrix, prior: &Matrix) -> Option<Wide> {
+    let m = information.rows();
+    let root = information.with_eigenvalues(|e| e.max(0.0).sqrt());
+    let back = information.with_eigenvalues(|e| e.max(f64::MIN_POSITIVE).sqrt().recip());
+    let variance = prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) + 1.0 / WIDEST));
+    let (values, vectors) = variance.between(&root).eigen();
+    let wide: Vec<usize> = (0..m).filter(|&k| values[k] > WIDE).collect();
+    let vectors = Matrix::new(m, wide.len(), |i, k| vectors[(i, wide[k])]);
+    let directions = &back * &vectors;
+    let are_few = !wide.is_empty() && 2 * wide.len() <= m;
+    (are_few && directions.is_finite()).then(|| Wide {
+        directions,
+        variance: wide.iter().map(|&k| values[k]).fold(0.0, f64::max),
+    })
 }
 
 /// A point at which no number is zero unless it always is.
@@ -437,6 +493,25 @@ mod tests {
         let model = Model::from_source(&source, &Constants::none()).unwrap();
         let density = Density::new(model);
         (Form::of(&density).unwrap(), density.dimension())
+    }
+
+    // Oracle: information diag(4, 1, 1) and prior precision diag(1, 100, 100): variances of about 4, 0.01 and
+    // 0.01 in units of a record's; the first direction has the information 1 at half its length. If it
+    // failed: a search would begin far from the posterior, where its steps are too short.
+    #[test]
+    fn directions_are_wide_where_the_prior_is_wider_than_a_record() {
+        let information = Matrix::diagonal(&[4.0, 1.0, 1.0]);
+        let prior = Matrix::diagonal(&[1.0, 100.0, 100.0]);
+        let wide = wide_directions(&information, &prior).unwrap();
+        assert_eq!(wide.directions.columns(), 1);
+        assert!((wide.directions[(0, 0)].abs() - 0.5).abs() < 1e-9);
+        assert!(wide.directions[(1, 0)].abs() < 1e-9);
+        assert!((wide.variance - 4.0 / 1.01).abs() < 1e-9);
+        // All are wide, or none.
+        for precision in [0.1, 100.0] {
+            let prior = Matrix::identity(3).scaled(precision);
+            assert_eq!(wide_directions(&information, &prior), None);
+        }
     }
 
     // If it failed: a search would look for a product among its factors, along a curve of which a

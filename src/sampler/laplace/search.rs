@@ -82,7 +82,7 @@ const STEP: f64 = 0.3;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Search {
-    /// The point at y = 0.
+    /// The point at y = 0: where the search in wide directions ended.
     origin: Vec<f64>,
     centre: Vec<f64>,
     /// The place from which records are looked at, where that is not the centre.
@@ -94,6 +94,8 @@ pub(super) struct Search {
     belief: Matrix,
     /// The number of records: noisy where it is private.
     records: f64,
+    /// The search in the wide directions, until it has found where this one begins.
+    wide: Option<Box<Search>>,
     looks: Vec<Look>,
     pub(super) steps: Vec<Movement>,
     /// Slopes of the released sums of gradients in the frame: the one used for steps, and the one
@@ -180,14 +182,21 @@ impl Search {
         } else {
             Matrix::identity(m).scaled(1.0 / least)
         };
+        Search::at(form.origin(density, theta), belief, n)
+    }
+
+    /// The state before the first round at this origin.
+    fn at(origin: Vec<f64>, belief: Matrix, records: f64) -> Search {
+        let m = belief.rows();
         Search {
-            origin: form.origin(density, theta),
+            origin,
             centre: vec![0.0; m],
             viewpoint: None,
             axes: Matrix::identity(m),
             inverse: Matrix::identity(m),
             belief,
-            records: n,
+            records,
+            wide: None,
             looks: Vec::new(),
             steps: Vec::new(),
             slope: Matrix::identity(m),
@@ -218,6 +227,10 @@ impl Search {
             && self.origin.len() == form.base.rows()
             && self.centre.len() == m
             && self.viewpoint.iter().all(|viewpoint| viewpoint.is_sound(m))
+            && self
+                .wide
+                .iter()
+                .all(|wide| (form.in_wide_directions()).is_some_and(|form| wide.is_sound(&form)))
             && numbers.into_iter().flatten().all(|x| x.is_finite())
     }
 
@@ -234,6 +247,7 @@ impl Search {
         let scales = (0..m).map(|j| self.belief[(j, j)]);
         let scales = scales.chain([self.clip, self.records, self.efficiency]);
         numbers.extend(scales.map(|x| x.max(1e-50).ln()));
+        numbers.extend(&self.origin);
         numbers
     }
 
@@ -245,8 +259,11 @@ impl Search {
         k: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
+        if k < ground.shares.wide {
+            return self.round_in_wide_directions(ground, k, oracle);
+        }
         let before = self.clone();
-        self.try_round(ground, k, oracle)?;
+        self.try_round(ground, k, k - ground.shares.wide, oracle)?;
         if !self.is_sound(ground.form) {
             *self = before;
             self.steps.push(Movement {
@@ -259,10 +276,52 @@ impl Search {
         Ok(())
     }
 
+    /// A round of a search in the wide directions. The last of them moves the origin.
+    fn round_in_wide_directions(
+        &mut self,
+        ground: &Ground,
+        k: usize,
+        oracle: &mut dyn Oracle,
+    ) -> Result<(), SampleError> {
+        let Some((form, wide)) = ground
+            .form
+            .in_wide_directions()
+            .zip(ground.form.wide.as_ref())
+        else {
+            return Ok(());
+        };
+        let mut search = self.wide.take().map_or_else(
+            || {
+                let known = self.belief.inverse().between(&wide.directions);
+                Search::at(self.origin.clone(), known.inverse(), self.records)
+            },
+            |search| *search,
+        );
+        let ground = Ground {
+            form: &form,
+            ..*ground
+        };
+        let before = search.clone();
+        search.try_round(&ground, k, k, oracle)?;
+        if !search.is_sound(&form) {
+            search = before;
+        }
+        if k + 1 < ground.shares.wide {
+            self.wide = Some(Box::new(search));
+        } else {
+            let moved = form.base.times(&search.centre);
+            self.origin = sum(&search.origin, &moved);
+            self.records = search.records;
+        }
+        Ok(())
+    }
+
+    /// A round, the `nth` of this search.
     fn try_round(
         &mut self,
         ground: &Ground,
         k: usize,
+        nth: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
         let Ground {
@@ -279,12 +338,12 @@ impl Search {
             return Err(SampleError::NotTheseUnits);
         }
         self.blind = false;
-        if k == 0 {
+        if nth == 0 {
             self.scale_to(self.records * temperature, &form.weights());
         }
 
         // The information, and axes in which it is the identity.
-        let (information, spread) = self.information(ground, law.as_ref(), k, oracle)?;
+        let (information, spread) = self.information(ground, law.as_ref(), (k, nth), oracle)?;
         let (own_slope, own_curvature) = self.prior(ground)?;
         let prior = own_curvature.between(&self.axes);
         let axes = match &form.blocks {
@@ -318,7 +377,7 @@ impl Search {
             unit,
         };
         let counts = ask.histogram(lines::GRADIENT_LENGTHS, shares.others[k], oracle)?;
-        if k == 0 && form.information == Information::Public {
+        if nth == 0 && form.information == Information::Public {
             self.count(plan, &counts.0);
         }
         let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
@@ -545,7 +604,7 @@ impl Search {
         &mut self,
         ground: &Ground,
         law: Option<&crate::density::Law>,
-        k: usize,
+        (k, nth): (usize, usize),
         oracle: &mut dyn Oracle,
     ) -> Result<(Matrix, f64), SampleError> {
         let Ground {
@@ -582,7 +641,7 @@ impl Search {
         };
         let times = shares.others[k];
         let (counts, sd) = ask.histogram(of_lengths, times, oracle)?;
-        if k == 0 {
+        if nth == 0 {
             self.count(plan, &counts);
         }
         let lengths = Histogram::seen(&counts, sd, (Bins::INFORMATION, unit), self.records);
@@ -597,7 +656,7 @@ impl Search {
                 let noise = tau * root;
                 // The axes of the first round are those of simulated records, whose covariates need
                 // not be like the real ones.
-                let clip = match law.filter(|_| k > 0) {
+                let clip = match law.filter(|_| nth > 0) {
                     Some(law) => {
                         let mean = unit * reach::norm_over_trace(form, density, law, &frame);
                         lengths
@@ -626,7 +685,7 @@ impl Search {
             moved: 0.0,
         });
         let near = self.steps.last().is_some_and(|step| step.length < NEAR);
-        if k >= 2 && near && self.looks.len() > 1 {
+        if nth >= 2 && near && self.looks.len() > 1 {
             Ok(self.averaged())
         } else {
             Ok((found, spread))

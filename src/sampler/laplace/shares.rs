@@ -27,12 +27,18 @@ const OF_ITS_GRADIENT: f64 = 0.85;
 /// The parts of the gradients' share for the last round, at least, and for the first.
 const LAST: f64 = 0.5;
 const FIRST: [f64; 2] = [0.005, 0.05];
+/// The range of the number of rounds that look in the wide directions only, where there are any: as many as
+/// steps of a record's sd may be needed. The first of the other rounds gets `BESIDE_WIDE` times as much.
+const OF_WIDE: [usize; 2] = [2, 6];
+const BESIDE_WIDE: f64 = 2.0;
 /// The factor by which each round is more exact than the one before.
 const GROWTH: f64 = 2.2;
 
 /// The plan of a search.
 #[derive(Debug, Clone)]
 pub(super) struct Shares {
+    /// The number of first rounds that look in the wide directions only.
+    pub wide: usize,
     /// Releases of the gradient in each round, which are averaged.
     pub gradients: Vec<u64>,
     /// Releases of the other quantities in each round.
@@ -63,10 +69,15 @@ impl Shares {
         let first = (0.5 * foreseen).powi(2).clamp(FIRST[0], FIRST[1]);
         let steps = (LAST / first).ln() / GROWTH.ln();
         let rounds = 1 + (1 + steps.ceil() as usize).max(3);
-        let gradients: Vec<f64> = (0..rounds)
-            .map(|k| (LAST / first).powf(k as f64 / (rounds - 1) as f64))
+        let wide = (form.wide.as_ref()).map_or(0, |wide| {
+            let steps = 1.0 + wide.variance.sqrt().ceil();
+            (steps as usize).clamp(OF_WIDE[0], OF_WIDE[1])
+        });
+        let growing = (0..rounds).map(|k| (LAST / first).powf(k as f64 / (rounds - 1) as f64));
+        let gradients: Vec<f64> = std::iter::repeat_n(1.0, wide)
+            .chain(growing.map(|g| BESIDE_WIDE * g))
             .collect();
-        let histograms = 2.0 * rounds as f64 * (63.0 * tau / n).powi(2);
+        let histograms = 2.0 * gradients.len() as f64 * (63.0 * tau / n).powi(2);
         let histograms = histograms.clamp(FOR_HISTOGRAMS[0], FOR_HISTOGRAMS[1]);
         let (information, slope) = match form.information {
             Information::Public => (0.0, 0.0),
@@ -79,6 +90,7 @@ impl Shares {
         };
         let of_gradients = if information > 0.0 { OF_GRADIENTS } else { 1.0 };
         Ok(Shares {
+            wide,
             others: gradients
                 .iter()
                 .map(|g| (2.0 * g.sqrt()).round() as u64)

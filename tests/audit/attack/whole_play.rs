@@ -10,7 +10,7 @@ use dpm::accounting::{Meter, Relation};
 use dpm::testing::privacy::{BatchPenaltyPlan, NotPrivate, PenaltyPlan, PrivateRng, penalty};
 use dpm::testing::sampler::{
     Beginning, Initial, Iterations, Observer, Oracle, Oracles, PlanRequest, PrivateOracle,
-    PrivateSettings, Ratio, Scale, View, lookup, sample_from,
+    PrivateSettings, Ratio, Scale, View, lookup, sample_from, without_wide_directions,
 };
 use dpm::{Draw, Model, Plan, PlanError, Real, SampleError, Settings, Vault};
 
@@ -108,6 +108,9 @@ fn planned(
     let form = form
         .transpose()
         .map_err(|error| PlanError::Settings(error.to_string()))?;
+    let everywhere = form.as_ref().map(without_wide_directions);
+    let mut forms = vec![form, everywhere];
+    forms.dedup();
     let given = [0.5, 5.0, 100.0].map(|tau| (Some(tau), 1e4, 1e-6));
     let budgets =
         [(35.0, 0.5), (20.0, 0.1), (4.0, 0.1)].map(|(epsilon, delta)| (None, epsilon, delta));
@@ -139,12 +142,17 @@ fn planned(
                 request.records = request.records.map(|_| units);
                 request.settings.batch_size =
                     request.settings.batch_size.map(|size| size.min(units));
-                request.form = form.clone();
                 request.shared_units = shared_units;
-                match Plan::new(request) {
-                    Ok(plan) => plans.push(plan),
-                    Err(error) => {
-                        refused.get_or_insert(error);
+                for form in &forms {
+                    let form = form.clone();
+                    match Plan::new(PlanRequest {
+                        form,
+                        ..request.clone()
+                    }) {
+                        Ok(plan) => plans.push(plan),
+                        Err(error) => {
+                            refused.get_or_insert(error);
+                        }
                     }
                 }
             }
