@@ -481,7 +481,7 @@ impl Beginning for Learning {
     }
 
     fn numbers(&self) -> Vec<f64> {
-        self.search.numbers()
+        self.search.numbers(&self.form)
     }
 }
 

@@ -241,13 +241,11 @@ impl Search {
     }
 
     /// The learnt values as numbers that an audit can attack.
-    pub fn numbers(&self) -> Vec<f64> {
-        let mut numbers = self.centre.clone();
-        let m = numbers.len();
-        let scales = (0..m).map(|j| self.belief[(j, j)]);
+    pub fn numbers(&self, form: &Form) -> Vec<f64> {
+        let mut numbers = sum(&self.origin, &form.base.times(&self.centre));
+        let scales = (0..self.centre.len()).map(|j| self.belief[(j, j)]);
         let scales = scales.chain([self.clip, self.records, self.efficiency]);
         numbers.extend(scales.map(|x| x.max(1e-50).ln()));
-        numbers.extend(&self.origin);
         numbers
     }
 

@@ -73,9 +73,10 @@ impl Shares {
             let steps = 1.0 + wide.variance.sqrt().ceil();
             (steps as usize).clamp(OF_WIDE[0], OF_WIDE[1])
         });
+        let unit = if wide > 0 { BESIDE_WIDE } else { 1.0 };
         let growing = (0..rounds).map(|k| (LAST / first).powf(k as f64 / (rounds - 1) as f64));
         let gradients: Vec<f64> = std::iter::repeat_n(1.0, wide)
-            .chain(growing.map(|g| BESIDE_WIDE * g))
+            .chain(growing.map(|g| unit * g))
             .collect();
         let histograms = 2.0 * gradients.len() as f64 * (63.0 * tau / n).powi(2);
         let histograms = histograms.clamp(FOR_HISTOGRAMS[0], FOR_HISTOGRAMS[1]);
