@@ -8,6 +8,12 @@
 //! source of the information: it is public, or that of the law which the model gives a record's
 //! outcomes, or the second derivatives of its log-likelihood.
 //!
+//! # Wide directions
+//!
+//! Where the prior is wider than what one record tells, in few directions, the first rounds look in these
+//! alone: a step of a record's sd changes what is seen, so that more than one is needed, and a few
+//! directions have little noise. What they find is where the other rounds begin.
+//!
 //! # A round
 //!
 //! At y = c + A v ([`search`]):
