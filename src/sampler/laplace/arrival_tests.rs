@@ -250,3 +250,58 @@ fn nothing_is_claimed_of_noise_that_was_taken_for_information() {
         assert!(largest < 0.1 * least, "{seed}: {largest} of {least}");
     }
 }
+
+/// The search of 500 records of rare counts, of which nothing but noise is seen, with at most this number of
+/// rounds in wide directions; `kept` is what becomes of it after each round.
+fn search_of_noise(wide: usize, kept: impl Fn(Search) -> Search) -> (Form, Density, Search) {
+    let density = Density::new(Model::from_source(RARE, &Constants::none()).unwrap());
+    let form = Form::of(&density).unwrap();
+    let request = PlanRequest {
+        records: Some(500),
+        form: Some(form.clone()),
+        chains: 1,
+        ..PlanRequest::automatic(Real::from(3.0), Real::from(1e-6), density.dimension())
+    };
+    let plan = Plan::new(request).unwrap();
+    let shares = Shares::of(&plan.request, &form).unwrap();
+    assert!(shares.wide >= 2);
+    let ground = Ground {
+        form: &form,
+        density: &density,
+        plan: &plan,
+        shares: &shares,
+    };
+    let mut noise = Noise {
+        plan: &plan,
+        coordinates: form.coordinates as usize,
+        has_spike: false,
+        rng: ChaCha8Rng::seed_from_u64(4),
+    };
+    let mut search = Search::new(&form, &density, &form.middle, Some(500));
+    for k in (0..shares.wide.min(wide)).chain(shares.wide..shares.rounds()) {
+        search.round(&ground, k, &mut noise).unwrap();
+        search = kept(search);
+        assert!(search.is_sound(&form));
+    }
+    (form, density, search)
+}
+
+// If it failed: a run that was interrupted in its first rounds would end elsewhere than it would have.
+#[test]
+fn a_search_that_is_saved_in_wide_directions_goes_on_as_it_was() {
+    let through_a_file = |search: Search| {
+        let text = serde_json::to_string(&search).unwrap();
+        serde_json::from_str(&text).unwrap()
+    };
+    let (form, _, whole) = search_of_noise(usize::MAX, |search| search);
+    let (_, _, saved) = search_of_noise(usize::MAX, through_a_file);
+    assert_eq!(whole.numbers(&form), saved.numbers(&form));
+}
+
+// If it failed: an interruption that loses a round would lose what those before it had found.
+#[test]
+fn what_was_found_in_wide_directions_is_kept_if_the_rest_is_lost() {
+    let (form, density, search) = search_of_noise(1, |search| search);
+    let found = search.likelihood(&form, &density).origin;
+    assert_ne!(found, form.origin(&density, &form.middle));
+}

@@ -260,6 +260,7 @@ impl Search {
         if k < ground.shares.wide {
             return self.round_in_wide_directions(ground, k, oracle);
         }
+        self.begin_where_wide_ended(ground.form);
         let before = self.clone();
         self.try_round(ground, k, k - ground.shares.wide, oracle)?;
         if !self.is_sound(ground.form) {
@@ -274,18 +275,15 @@ impl Search {
         Ok(())
     }
 
-    /// A round of a search in the wide directions. The last of them moves the origin.
+    /// A round of a search in the wide directions.
     fn round_in_wide_directions(
         &mut self,
         ground: &Ground,
         k: usize,
         oracle: &mut dyn Oracle,
     ) -> Result<(), SampleError> {
-        let Some((form, wide)) = ground
-            .form
-            .in_wide_directions()
-            .zip(ground.form.wide.as_ref())
-        else {
+        let whole = ground.form;
+        let Some((form, wide)) = whole.in_wide_directions().zip(whole.wide.as_ref()) else {
             return Ok(());
         };
         let mut search = self.wide.take().map_or_else(
@@ -304,14 +302,16 @@ impl Search {
         if !search.is_sound(&form) {
             search = before;
         }
-        if k + 1 < ground.shares.wide {
-            self.wide = Some(Box::new(search));
-        } else {
-            let moved = form.base.times(&search.centre);
-            self.origin = sum(&search.origin, &moved);
+        self.wide = Some(Box::new(search));
+        Ok(())
+    }
+
+    /// Begins at the place that the search in wide directions has found, even if its last rounds were lost.
+    fn begin_where_wide_ended(&mut self, form: &Form) {
+        if let Some((form, search)) = form.in_wide_directions().zip(self.wide.take()) {
+            self.origin = sum(&search.origin, &form.base.times(&search.centre));
             self.records = search.records;
         }
-        Ok(())
     }
 
     /// A round, the `nth` of this search.
