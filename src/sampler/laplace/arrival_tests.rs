@@ -36,6 +36,14 @@ const RARE: &str = "record { int<lower=0, upper=50> y; vector<lower=0, upper=2>[
       y ~ neg_binomial_2_log(a + dot_product(x, b), phi);
     }";
 
+/// Counts of which most are zero.
+const SPARSE: &str = "record { int<lower=0, upper=200> y; vector<lower=-2, upper=2>[8] x; }
+    parameters { real a; vector[8] b; real<lower=0> phi; }
+    model {
+      a ~ normal(0, 3); b ~ normal(0, 1); phi ~ lognormal(0, 1);
+      y ~ neg_binomial_2_log(a + 0.4 * dot_product(x, b), phi);
+    }";
+
 /// A parameter for each of forty groups.
 const GROUPS: &str =
     "record { int<lower=0, upper=1> y; real<lower=-2, upper=2> x; int<lower=1, upper=40> g; }
@@ -145,6 +153,14 @@ fn degrees_of_freedom_of_a_logarithm_are_found() {
 fn rare_counts_are_reached() {
     let truth = [("a", -3.0), ("phi", 3.0)];
     arrives(RARE, &truth, 2000, 8.0, 0, &[2.0, 20.0]);
+}
+
+// If it failed: errors of the other parameters, whichever way they go, would look like dispersion, and those
+// of all rounds add up.
+#[test]
+fn errors_in_the_mean_of_counts_are_not_taken_for_dispersion() {
+    let truth = [("a", -2.0), ("phi", 0.8)];
+    arrives(SPARSE, &truth, 1500, 6.0, 0, &[1.0, 3.0]);
 }
 
 // If it failed: nothing would be learnt of a model with a parameter for each group, or groups would seem

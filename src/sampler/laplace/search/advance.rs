@@ -1,0 +1,186 @@
+//! The step of the centre that follows a look at the gradients, and its limits.
+
+use super::gradient::Observed;
+use super::{Ground, Movement, Search, Turned, mean_variance, products};
+use crate::linear::{Matrix, dot, length};
+use crate::sampler::contract::form::{Form, Information};
+use crate::sampler::laplace::kalman;
+
+/// The variance of the centre's error after a step, in posterior variances: always, and for each
+/// unit of the step's mean square, from the first value for short steps to the second for those that
+/// are a good part of one record's sd, over which the slope changes; more where the step was cut.
+const DRIFT: f64 = 0.02;
+const DRIFT_OF_STEP: [f64; 2] = [0.02, 0.15];
+const DRIFT_OF_CUT: f64 = 4.0;
+/// The same in each direction, as a share of the square of the step beyond `BY_NOISE` times the noise:
+/// the second value where most of the squares of lengths are not seen.
+const DRIFT_ALONG: f64 = 0.5;
+const BY_NOISE: [f64; 2] = [4.0, 1.0];
+/// The longest step where the response by the law is known, in sds of one record; else it is one.
+const REACH: f64 = 4.0;
+/// No step is longer than this many times the range of the prior.
+const OF_PRIOR: f64 = 2.0;
+/// The mean square of a step, in variances of the error that it leaves, that may come from noise alone:
+/// this share of its even part is not taken out.
+const STEP_BY_NOISE: f64 = 0.3;
+/// The sd of the error in the even part of a step's response, as a multiple of it: simulated records
+/// have other covariates.
+const DOUBT: f64 = 1.5;
+
+impl Search {
+    /// Moves the centre as the slope tells: a Kalman step, where the law does not know a better one.
+    pub(super) fn advance(
+        &mut self,
+        ground: &Ground,
+        turned: &Turned,
+        observed: Observed,
+        last: bool,
+    ) {
+        let form = ground.form;
+        let m = form.coordinates as usize;
+        let effective = ground.plan.request.temperature * self.records;
+        let weights = form.weights();
+        let axes = &turned.axes;
+        let Observed {
+            off,
+            slope,
+            variance,
+            mut variances,
+            clip,
+            efficiency,
+            missing,
+            response,
+            tells_directions,
+        } = observed;
+        let mut belief = self.belief.between(&self.inverse.transposed());
+        // Where the slope's own error is known, steps so far were off by that share of the way; and an
+        // observation is less exact, the farther off what it is to show.
+        let way = self.inverse.times(&self.centre);
+        for j in 0..m {
+            belief[(j, j)] += (axes.errors[j] * way[j]).powi(2);
+            let error = axes.errors[j] * efficiency * weights[j].powi(2);
+            variances[j] += error * error * belief[(j, j)];
+        }
+        let surprise = kalman::contradiction(&mut belief, &slope, &variances, &off);
+        let (mut step, mut left) = kalman::step(&belief, &slope, &variances, &off);
+        let answered = response.as_ref().and_then(|response| {
+            response.instead_of(&step, &left, variance / (efficiency * efficiency))
+        });
+        if let (None, Some(response)) = (&answered, &response) {
+            let owed =
+                response.even_part_like(&step, &turned.foreseen, (&self.axes, &self.inverse));
+            if let Some(owed) = owed {
+                let owed: Vec<f64> = owed.iter().map(|x| efficiency * x).collect();
+                let owed = kalman::step(&belief, &slope, &variances, &owed).0;
+                let share = length(&products(&step, &weights)) / length(&products(&owed, &weights));
+                let owed: Vec<f64> = owed.iter().map(|x| share.min(1.0) * x).collect();
+                let square = left.with_eigenvalues(|e| 1.0 / e.max(1e-12)).form(&step);
+                let sure = (1.0 - STEP_BY_NOISE * m as f64 / square).max(0.0);
+                for (x, owed) in step.iter_mut().zip(&owed) {
+                    *x -= sure * owed;
+                }
+                left = &left + &Matrix::square_of(&owed).scaled(DOUBT.powi(2));
+            }
+        }
+        // A quadratic is the same everywhere.
+        let is_quadratic = form.information == Information::Public;
+        let reach = if is_quadratic {
+            f64::INFINITY
+        } else if answered.is_some() {
+            REACH * effective.sqrt()
+        } else {
+            effective.sqrt()
+        };
+        step = answered.unwrap_or(step);
+        // What groups are thought to be is limited by the prior, from whose view records are seen.
+        let limited = form.apart_from_alike_groups();
+        let of_limited = |x: &[f64]| -> Vec<f64> {
+            let kept = x.iter().zip(&limited);
+            kept.map(|(x, limited)| if *limited { *x } else { 0.0 })
+                .collect()
+        };
+        let free = of_limited(&step);
+        let of_prior = (form.base.times(&self.axes.times(&free)).iter())
+            .zip(&form.spread)
+            .map(|(moved, spread)| OF_PRIOR * spread / moved.abs().max(f64::MIN_POSITIVE))
+            .fold(f64::INFINITY, f64::min);
+        let share = (reach / length(&products(&free, &weights))).min(of_prior);
+        let cut = share < 1.0;
+        if cut {
+            for (x, free) in step.iter_mut().zip(free) {
+                *x += (share - 1.0) * free;
+            }
+        }
+        let in_sds = products(&step, &weights);
+        let square = dot(&in_sds, &in_sds) / m.max(1) as f64;
+        let by_direction = response.as_ref().filter(|_| tells_directions);
+        if let Some(stretch) = by_direction.and_then(|response| response.stretch(&step)) {
+            left = left.between(&stretch.transposed());
+            self.claimed = self.claimed.between(&stretch.inverse());
+        }
+        let width = (1.0 + mean_variance(&left, &weights).max(0.0)).sqrt();
+        // Where a step was longer than the noise explains, the next may be as long, above all where
+        // few records have most of the information.
+        let by_noise = BY_NOISE[usize::from(missing > 0.5)];
+        let squares: Vec<f64> = (0..m)
+            .map(|j| step[j] * step[j] - by_noise * left[(j, j)])
+            .collect();
+        let more: Vec<f64> = (pooled(form, squares).iter())
+            .map(|square| DRIFT_ALONG * square.max(0.0))
+            .collect();
+        let of_free = of_limited(&in_sds);
+        let squares = dot(&of_free, &of_free);
+        let count = limited.iter().filter(|limited| **limited).count();
+        let [least, most] = DRIFT_OF_STEP;
+        let drifts: Vec<f64> = (0..m)
+            .map(|j| {
+                let mut of_step = if is_quadratic {
+                    most
+                } else {
+                    most.min(least + squares / effective) + axes.doubtful[j]
+                };
+                if cut {
+                    of_step += DRIFT_OF_CUT;
+                }
+                let of_step = if limited[j] {
+                    of_step * squares / count as f64
+                } else {
+                    0.0
+                };
+                let always = if last || is_quadratic { 0.0 } else { DRIFT };
+                (of_step + always) / weights[j].powi(2)
+            })
+            .collect();
+        left = &left.with_eigenvalues(|e| e.max(1e-12)) + &Matrix::diagonal(&drifts);
+        if !is_quadratic {
+            left = &left + &Matrix::diagonal(&more);
+        }
+        self.belief = left.between(&self.axes.transposed());
+        for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
+            *c += s;
+        }
+        if let Some(look) = self.looks.last_mut() {
+            look.moved = square.sqrt();
+        }
+        self.clip = clip;
+        self.efficiency = efficiency;
+        self.steps.push(Movement {
+            length: square.sqrt(),
+            widths: square.sqrt() / width,
+            cut,
+            surprise,
+        });
+    }
+}
+
+/// The values with those of groups replaced by their mean.
+fn pooled(form: &Form, mut values: Vec<f64>) -> Vec<f64> {
+    if let Some(blocks) = &form.blocks {
+        let grouped: Vec<usize> = blocks.groups.iter().flatten().copied().collect();
+        let sum: f64 = grouped.iter().map(|&j| values[j]).sum();
+        for &j in &grouped {
+            values[j] = sum / grouped.len() as f64;
+        }
+    }
+    values
+}

@@ -1,0 +1,82 @@
+//! A fresh look at the centre, which tests what the rounds claim.
+
+use super::{Certificate, Ground, Search, squares};
+use crate::function::special::gamma_fractions;
+use crate::linear::Matrix;
+use crate::privacy::Expected;
+use crate::sampler::contract::form::Information;
+use crate::sampler::contract::oracle::{Oracle, SampleError};
+use crate::sampler::laplace::histogram::BEYOND;
+use crate::sampler::laplace::kalman;
+use crate::sampler::laplace::lines::{self, Asked};
+use crate::sampler::laplace::reach::Reach;
+
+/// A certificate less probable than this overrules the belief.
+const CONTRADICTED: f64 = 0.02;
+
+impl Search {
+    /// Takes a fresh look at the centre with a wide clip bound, and a last step from its result.
+    pub fn certify(&mut self, ground: &Ground, oracle: &mut dyn Oracle) -> Result<(), SampleError> {
+        let Ground {
+            form,
+            density,
+            plan,
+            ..
+        } = *ground;
+        let m = form.coordinates as usize;
+        let temperature = plan.request.temperature;
+        let law = form.law(density);
+        let frame = self.frame(form);
+        let theta = frame.centre().to_vec();
+        let expected = law
+            .as_ref()
+            .map(|law| Expected::by_law(law, &form.space, &theta, &frame));
+        let unit = (m as f64 / (temperature * self.records)).sqrt();
+        let ask = Asked {
+            form,
+            plan,
+            frame: &frame,
+            expected: expected.as_ref(),
+            unit,
+        };
+        let (own_slope, own_curvature) = self.prior(ground)?;
+        let prior = own_curvature.between(&self.axes);
+        let foreseen = &Matrix::diagonal(&squares(&form.weights())) - &prior;
+        let counts = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
+        let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
+        let lengths = self.lengths(&counts, unit, reach.as_ref(), &foreseen);
+        let clip = match &lengths {
+            Some(lengths) => self.clip.max(BEYOND * lengths.top()),
+            None => self.clip,
+        };
+        let efficiency = match (form.information, &lengths) {
+            (Information::Curvature, _) => 1.0,
+            (_, Some(lengths)) => lengths.efficiency(clip),
+            (_, None) => self.efficiency,
+        };
+        let released = ask.sum(lines::CERTIFICATE, clip, clip, 1, oracle)?;
+        let noise = temperature * clip * ask.noise(lines::CERTIFICATE, 1);
+        let own = self.axes.transposed().times(&own_slope);
+        let slope = &foreseen.scaled(efficiency) + &prior;
+        let (explained, doubts) = self.explained(&slope);
+        let off: Vec<f64> = (0..m)
+            .map(|j| temperature * released[j] + own[j] - explained[j])
+            .collect();
+        let variances: Vec<f64> = doubts.iter().map(|doubt| noise * noise + doubt).collect();
+        let mut belief = self.belief.between(&self.inverse.transposed());
+        let chi_square = kalman::unexpected(&belief, &slope, &variances, &off);
+        let p = gamma_fractions(0.5 * m as f64, 0.5 * chi_square).1;
+        if p < CONTRADICTED {
+            belief = &belief + &Matrix::square_of(&slope.inverse().times(&off));
+        }
+        let (step, left) = kalman::step(&belief, &slope, &variances, &off);
+        self.belief = left
+            .with_eigenvalues(|e| e.max(1e-12))
+            .between(&self.axes.transposed());
+        for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
+            *c += s;
+        }
+        self.certificate = Some(Certificate { p, noise });
+        Ok(())
+    }
+}
