@@ -20,11 +20,10 @@ const BY_NOISE: [f64; 2] = [4.0, 1.0];
 const REACH: f64 = 4.0;
 /// No step is longer than this many times the range of the prior.
 const OF_PRIOR: f64 = 2.0;
-/// The mean square of a step, in variances of the error that it leaves, that may come from noise alone:
-/// this share of its even part is not taken out.
+/// The mean square of a step that may come from noise alone, in variances of the error that it leaves: of
+/// a shorter step, nothing is taken out for the even part of its response.
 const STEP_BY_NOISE: f64 = 0.3;
-/// The sd of the error in the even part of a step's response, as a multiple of it: simulated records
-/// have other covariates.
+/// The sd of the error in that even part, as a multiple of it: simulated records have other covariates.
 const DOUBT: f64 = 1.5;
 
 impl Search {
@@ -67,13 +66,12 @@ impl Search {
             response.instead_of(&step, &left, variance / (efficiency * efficiency))
         });
         if let (None, Some(response)) = (&answered, &response) {
-            let owed =
-                response.even_part_like(&step, &turned.foreseen, (&self.axes, &self.inverse));
-            if let Some(owed) = owed {
-                let owed: Vec<f64> = owed.iter().map(|x| efficiency * x).collect();
-                let owed = kalman::step(&belief, &slope, &variances, &owed).0;
-                let share = length(&products(&step, &weights)) / length(&products(&owed, &weights));
-                let owed: Vec<f64> = owed.iter().map(|x| share.min(1.0) * x).collect();
+            let follow = |off: &[f64]| kalman::step(&belief, &slope, &variances, off).0;
+            let frame = (&self.axes, &self.inverse);
+            let even = response.even_part_like(&step, &turned.foreseen, frame);
+            if let Some(even) = even {
+                let even: Vec<f64> = even.iter().map(|x| efficiency * x).collect();
+                let owed = within(follow(&even), &step, &weights);
                 let square = left.with_eigenvalues(|e| 1.0 / e.max(1e-12)).form(&step);
                 let sure = (1.0 - STEP_BY_NOISE * m as f64 / square).max(0.0);
                 for (x, owed) in step.iter_mut().zip(&owed) {
@@ -183,4 +181,10 @@ fn pooled(form: &Form, mut values: Vec<f64>) -> Vec<f64> {
         }
     }
     values
+}
+
+/// A part of a step, not longer than the step in these units.
+fn within(part: Vec<f64>, step: &[f64], weights: &[f64]) -> Vec<f64> {
+    let share = length(&products(step, weights)) / length(&products(&part, weights));
+    part.iter().map(|x| share.min(1.0) * x).collect()
 }
