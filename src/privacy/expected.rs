@@ -313,15 +313,14 @@ impl<'a> Reader<'a> {
             }
             Statistic::Information | Statistic::InformationLengths => {
                 self.expect(columns, rows, start);
-                let nodes = self.merge_two();
-                self.products(nodes)
+                self.products()
             }
             Statistic::Slope => {
                 self.expect(columns, rows, start);
                 self.balance();
                 subtract(&self.balancing.balance, &mut self.vectors);
                 clip_weights(&self.vectors, None, self.look.inner_clip, &mut self.weights);
-                self.products(self.weights.len() / BLOCK)
+                self.products()
             }
             Statistic::Centred if matches!(self.source, Source::Law { .. }) => {
                 self.expect(columns, rows, start);
@@ -434,30 +433,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Makes one vector of the two of outcomes with two values, since w_0 v_0 + w_1 v_1 = 0 and w_0 + w_1 = 1:
-    /// w_0 v_0 v_0' + w_1 v_1 v_1' = w_0 w_1 (v_1 - v_0)(v_1 - v_0)'. Returns the number of nodes that are
-    /// left.
-    fn merge_two(&mut self) -> usize {
-        let nodes = self.weights.len() / BLOCK;
-        if nodes != 2 || !matches!(self.source, Source::Law { .. }) {
-            return nodes;
-        }
-        let (first, second) = self.weights.split_at_mut(BLOCK);
-        for (w, other) in first.iter_mut().zip(second) {
-            *w *= *other;
-        }
-        let (first, second) = self.vectors.split_at_mut(self.width * BLOCK);
-        subtract(second, first);
-        1
-    }
-
-    /// sum_j w_j v_j v_j' over the first of the nodes, as a triangle.
+    /// sum_j w_j v_j v_j', as a triangle.
     ///
     /// Whatever the floats are, it is positive semidefinite except for the rounding of the sum:
     /// weights that are negative or NaN count as zero.
-    fn products(&mut self, nodes: usize) -> Gradients<'_> {
-        let weights = &self.weights[..nodes * BLOCK];
-        weighted_products(weights, &self.vectors, self.width, &mut self.out);
+    fn products(&mut self) -> Gradients<'_> {
+        weighted_products(&self.weights, &self.vectors, self.width, &mut self.out);
         let Some(of_law) = &self.of_law else {
             return Gradients::whole(&self.out);
         };
