@@ -13,6 +13,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::density::BLOCK;
 use crate::privacy::noise::DiscreteGaussian;
 use crate::privacy::{PrivateRng, Statistic};
 
@@ -46,7 +47,7 @@ pub enum Planted {
     GradientsAlike,
     /// Second derivatives, which may be of either sign, are.
     CurvaturesAlike,
-    /// A gradient is centred by what the model expects of the record after it.
+    /// A gradient is centred by what the model expects of all records of its block.
     OthersCentre,
     /// A record without a value is counted in the cells of what stands in its place.
     BlankCounts,
@@ -103,10 +104,14 @@ pub fn is_alike(statistic: Statistic) -> bool {
     is(Planted::GradientsAlike) || is(Planted::CurvaturesAlike) && statistic == Statistic::Curvature
 }
 
-/// Moves the centres of a block of records, one after another for each coordinate.
+/// Makes the sum of the centres of a block of records the centre of each, as if it was not cleared between
+/// two records; `[coordinate][BLOCK]`.
 pub fn move_centres(centres: &mut [f64]) {
     if is(Planted::OthersCentre) {
-        centres.rotate_left(1);
+        for centres in centres.chunks_exact_mut(BLOCK) {
+            let sum = centres.iter().sum();
+            centres.fill(sum);
+        }
     }
 }
 

@@ -106,8 +106,7 @@ const ATTACKS: [(&str, Attack); 20] = [
 
 fn whole_runs(algorithm: &str) -> Result<(), Broken> {
     for way in ways().iter().filter(|way| way.algorithm == algorithm) {
-        // A centre shows in the few of them in which a record and the one before it move alike, and in none
-        // of 144 of dp-laplace whose first rounds are in wide directions: about half of them have none.
+        // About half of those of dp-laplace have no rounds in wide directions.
         whole_play::play(way, Relation::Substitute, false, 144)?;
     }
     Ok(())
