@@ -95,8 +95,8 @@ impl Search {
         if nth == 0 && form.information == Information::Public {
             self.count(plan, &counts.0);
         }
-        let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
-        let lengths = self.lengths(&counts, unit, reach.as_ref(), &foreseen);
+        let reach = law.map(|law| Reach::of(form, density, law, frame));
+        let lengths = self.lengths(&counts, unit, reach.as_ref(), foreseen);
         // The law has some of the unseen squares in lengths beyond those that are seen.
         let beyond = (reach.as_ref().zip(lengths.as_ref()))
             .and_then(|(reach, lengths)| reach.beyond(lengths.top() / unit));
@@ -133,9 +133,9 @@ impl Search {
         let noise = temperature * noise * clip;
         let lost = temperature * lost;
         // Of each of many groups there are too few simulated records.
-        let response = (law.as_ref())
+        let response = law
             .filter(|_| form.information != Information::Public && form.blocks.is_none())
-            .map(|law| Response::new(form, density, law, &frame, effective));
+            .map(|law| Response::new(form, density, law, frame, effective));
         // Only for outcomes that are enumerated: with others, such as Student t, searches that use
         // it are lost more often.
         let by_direction = response.as_ref().filter(|r| r.tells_directions(m));
@@ -158,7 +158,7 @@ impl Search {
         self.claimed = Matrix::diagonal(&slopes).between(&vectors.transposed());
 
         let slope = &self.slope + prior;
-        let own = self.axes.transposed().times(&own_slope);
+        let own = self.axes.transposed().times(own_slope);
         let (explained, doubts) = self.explained(&slope);
         let off: Vec<f64> = (0..m)
             .map(|j| temperature * released[j] + own[j] - explained[j])
