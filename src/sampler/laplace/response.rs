@@ -99,6 +99,11 @@ impl<'a> Response<'a> {
         }
     }
 
+    /// Whether any outcome is a count of many values.
+    pub fn is_of_counts(&self) -> bool {
+        self.law.has_counts()
+    }
+
     /// Whether the law can tell directions apart: all values of the outcomes are nodes, and the
     /// simulated records are like the real ones. Where a column is declared much wider than its values
     /// are, a few simulated records have all the information, and lose it with any step.

@@ -65,7 +65,9 @@ impl Search {
         let answered = response.as_ref().and_then(|response| {
             response.instead_of(&step, &left, variance / (efficiency * efficiency))
         });
-        if let (None, Some(response)) = (&answered, &response) {
+        // With other outcomes, such as Student t, searches that do this are lost more often.
+        let of_counts = response.as_ref().filter(|response| response.is_of_counts());
+        if let (None, Some(response)) = (&answered, of_counts) {
             let follow = |off: &[f64]| kalman::step(&belief, &slope, &variances, off).0;
             let frame = (&self.axes, &self.inverse);
             let even = response.even_part_like(&step, &turned.foreseen, frame);
