@@ -37,8 +37,6 @@
 //! 5. A Kalman step with the slope H, which is F times the efficiency of clipping, or in the last
 //!    round of a large budget a release of its own; a trust region of one record's sd, and of the
 //!    range of the prior. A filter that is contradicted by an observation trusts its belief less.
-//!    What the step owes to the even part of the records' response ([`response`]) is taken out of it: an
-//!    error in the mean of counts looks like dispersion, whichever way it goes.
 //!
 //! Each round is more exact than the one before by a factor of about two: far away there is no
 //! point in being exact, and the last round decides. A certificate follows: a small part of the

@@ -10,10 +10,6 @@
 //! Where gradients are clipped, the slope of their sum is less than J, and not equally in all
 //! directions: a class that hardly any record has pulls in few long gradients, which are clipped.
 //!
-//! The even part of the response, (r(s) + r(-s)) / 2, does not depend on the sign of the error: errors in
-//! the mean of counts look like dispersion whichever way they go, and those of many rounds add up. What a
-//! step shows of it is taken out of the slope.
-//!
 //! Means are over simulated records, and public. In directions about which these say nothing, the
 //! Newton step is kept.
 
@@ -97,11 +93,6 @@ impl<'a> Response<'a> {
             columns: density.columns_of_law(&raw),
             times: records / RECORDS as f64,
         }
-    }
-
-    /// Whether any outcome is a count of many values.
-    pub fn is_of_counts(&self) -> bool {
-        self.law.has_counts()
     }
 
     /// Whether the law can tell directions apart: all values of the outcomes are nodes, and the
@@ -265,34 +256,6 @@ impl<'a> Response<'a> {
         Some(both.iter().map(|x| 0.5 * x).collect())
     }
 
-    /// The even part where the information is not that of the simulated records, but this one, in the
-    /// frame with these axes and their inverse.
-    ///
-    /// Simulated records have other covariates than the real ones, and a step moves them farther, or less
-    /// far. The step is therefore mapped in the form's coordinates y, by the symmetric matrix M with
-    /// M D M = F, where D and F are the two informations: the linear part of the response is then the
-    /// real one, and scores of parameters about which outcomes tell separately, such as a mean and a
-    /// dispersion, are not mixed.
-    pub fn even_part_like(
-        &self,
-        step: &[f64],
-        information: &Matrix,
-        (axes, inverse): (&Matrix, &Matrix),
-    ) -> Option<Vec<f64>> {
-        let simulated = self.score(&vec![0.0; step.len()])?.slope;
-        let simulated = (&simulated + &simulated.transposed())
-            .scaled(0.5)
-            .between(inverse);
-        let largest = (simulated.eigen().0.into_iter()).fold(f64::MIN_POSITIVE, f64::max);
-        let root = simulated.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt());
-        let middle =
-            (information.between(inverse).between(&root)).with_eigenvalues(|e| e.max(0.0).sqrt());
-        let map = middle.between(&root.inverse());
-        let map = &(inverse * &map) * axes;
-        let even = self.even_part(&map.times(step))?;
-        Some(map.transposed().times(&even)).filter(|even| even.iter().all(|x| x.is_finite()))
-    }
-
     /// The score at the step `at`; `None` where it is not finite.
     fn score(&self, at: &[f64]) -> Option<Score> {
         let m = at.len();
@@ -402,30 +365,6 @@ mod tests {
                 "{d}: {even:?} {oracle}"
             );
             assert!(even[0].abs() < 0.01 * oracle, "{d}: {even:?}");
-        }
-    }
-
-    // Oracle: counts with the mean exp(a) have n exp(a) (cosh(s) - 1) as the even part of their score in a,
-    // and the information n exp(a). Records with c^2 times as much information move c times as far, with c
-    // times the score. If it failed: real records would be expected to answer as records with any covariates
-    // between the declared bounds do.
-    #[test]
-    fn the_even_part_is_that_of_records_with_the_real_information() {
-        let counts = "record { int<lower=0> y; } parameters { real a; }
-            model { a ~ normal(0, 1); y ~ poisson_log(a); }";
-        let axes = Matrix::identity(1).scaled(1.0 / UNITS);
-        let inverse = Matrix::identity(1).scaled(UNITS);
-        for (c, s) in [(1.0, 0.5), (0.5, 0.5), (2.0, 0.2)] {
-            let information = Matrix::identity(1).scaled(c * c);
-            let even = with(counts, &[0.0], |r| {
-                r.even_part_like(&[UNITS * s], &information, (&axes, &inverse))
-            });
-            let oracle = UNITS * c * ((c * s).cosh() - 1.0);
-            let even = even.unwrap()[0];
-            assert!(
-                (even / oracle - 1.0).abs() < 0.02,
-                "{c} {s}: {even} {oracle}"
-            );
         }
     }
 

@@ -20,11 +20,6 @@ const BY_NOISE: [f64; 2] = [4.0, 1.0];
 const REACH: f64 = 4.0;
 /// No step is longer than this many times the range of the prior.
 const OF_PRIOR: f64 = 2.0;
-/// The mean square of a step that may come from noise alone, in variances of the error that it leaves: of
-/// a shorter step, nothing is taken out for the even part of its response.
-const STEP_BY_NOISE: f64 = 0.3;
-/// The sd of the error in that even part, as a multiple of it: simulated records have other covariates.
-const DOUBT: f64 = 1.5;
 
 impl Search {
     /// Moves the centre as the slope tells: a Kalman step, where the law does not know a better one.
@@ -65,23 +60,6 @@ impl Search {
         let answered = response.as_ref().and_then(|response| {
             response.instead_of(&step, &left, variance / (efficiency * efficiency))
         });
-        // With other outcomes, such as Student t, searches that do this are lost more often.
-        let of_counts = response.as_ref().filter(|response| response.is_of_counts());
-        if let (None, Some(response)) = (&answered, of_counts) {
-            let follow = |off: &[f64]| kalman::step(&belief, &slope, &variances, off).0;
-            let frame = (&self.axes, &self.inverse);
-            let even = response.even_part_like(&step, &turned.foreseen, frame);
-            if let Some(even) = even {
-                let even: Vec<f64> = even.iter().map(|x| efficiency * x).collect();
-                let owed = within(follow(&even), &step, &weights);
-                let square = left.with_eigenvalues(|e| 1.0 / e.max(1e-12)).form(&step);
-                let sure = (1.0 - STEP_BY_NOISE * m as f64 / square).max(0.0);
-                for (x, owed) in step.iter_mut().zip(&owed) {
-                    *x -= sure * owed;
-                }
-                left = &left + &Matrix::square_of(&owed).scaled(DOUBT.powi(2));
-            }
-        }
         // A quadratic is the same everywhere.
         let is_quadratic = form.information == Information::Public;
         let reach = if is_quadratic {
@@ -183,10 +161,4 @@ fn pooled(form: &Form, mut values: Vec<f64>) -> Vec<f64> {
         }
     }
     values
-}
-
-/// A part of a step, not longer than the step in these units.
-fn within(part: Vec<f64>, step: &[f64], weights: &[f64]) -> Vec<f64> {
-    let share = length(&products(step, weights)) / length(&products(&part, weights));
-    part.iter().map(|x| share.min(1.0) * x).collect()
 }
