@@ -105,7 +105,8 @@ pub fn is_alike(statistic: Statistic) -> bool {
 }
 
 /// Makes the sum of the centres of a block of records the centre of each, as if it was not cleared between
-/// two records; `[coordinate][BLOCK]`.
+/// two records; `[coordinate][BLOCK]`. Subtler ones, such as the next record's centre, show in few whole runs:
+/// `what_is_taken_of_a_record_follows_from_it_alone` finds any, to the bit.
 pub fn move_centres(centres: &mut [f64]) {
     if is(Planted::OthersCentre) {
         for centres in centres.chunks_exact_mut(BLOCK) {
