@@ -85,7 +85,7 @@ fn of_likelihood(foresight: &Foresight) -> String {
         if foresight.coordinates == 1 { "" } else { "s" },
         shares.join(", "),
         foresight.noise.hypot(1.0),
-        match foresight.blind_spot {
+        match &foresight.blind_spot {
             Some(sentence) => format!(". Beware: {sentence}"),
             None => String::new(),
         },

@@ -48,6 +48,10 @@ const EXACT: f64 = 1e-4;
 /// evaluated far out.
 const RECORDS: usize = 64;
 const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
+/// Where nothing else is found, integrals at scales from `WIDE` on may be off by more, since the grid is
+/// less accurate where an outcome spreads over several orders of magnitude: their logs count less by this.
+const WIDE: f64 = 1.0;
+const WIDE_WEIGHT: f64 = 0.2;
 /// The share of them that may be wrong: a peak that the grid misses.
 const ODD: f64 = 0.02;
 /// The share of records of which the integral must be known at two places or more.
@@ -123,6 +127,14 @@ pub(crate) struct Located {
     values: Vec<f64>,
     /// `[node][BLOCK]`
     probabilities: Vec<f64>,
+}
+
+impl Located {
+    /// The values of each outcome at a node, by record.
+    pub(crate) fn outcomes(&self, node: usize) -> impl Iterator<Item = &[f64]> {
+        let each = self.probabilities.len();
+        (self.values.chunks(each)).map(move |values| &values[node * BLOCK..][..BLOCK])
+    }
 }
 
 struct Work {
@@ -807,6 +819,7 @@ impl<'a> Law<'a> {
             .map(|&c| records[c].as_slice())
             .collect();
         let mut nearest: Option<(f64, Support)> = None;
+        let mut near_by: Option<(f64, Support)> = None;
         let mut constant = None;
         let mut least: Option<f64> = None;
         for support in supports {
@@ -816,10 +829,11 @@ impl<'a> Law<'a> {
             };
             let mut log_masses = vec![Vec::new(); RECORDS];
             let mut endless = [false; RECORDS];
-            for theta in places {
+            for (theta, scale) in places.iter().zip(SCALES) {
+                let weight = if scale < WIDE { 1.0 } else { WIDE_WEIGHT };
                 let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
                 self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
-                    Ok(conditional) => log_masses[i].push(conditional.log_mass),
+                    Ok(conditional) => log_masses[i].push((conditional.log_mass, weight)),
                     Err(Lost::Endless) => endless[i] = true,
                     Err(Lost::Nowhere) => {}
                 });
@@ -830,19 +844,19 @@ impl<'a> Law<'a> {
                 .zip(endless)
                 .filter(|(l, e)| l.len() < 2 && *e)
             {
-                *log_masses = vec![0.0, f64::INFINITY];
+                *log_masses = vec![(0.0, 1.0), (f64::INFINITY, 1.0)];
             }
             log_masses.retain(|of_record| of_record.len() > 1);
             if (log_masses.len() as f64) < JUDGED * RECORDS as f64 {
                 continue;
             }
             // A bound that all but a few odd records stay below.
-            let quantile = |of: &dyn Fn(&[f64]) -> f64| {
+            let quantile = |of: &dyn Fn(&[(f64, f64)]) -> f64| {
                 let mut each: Vec<f64> = log_masses.iter().map(|l| of(l)).collect();
                 each.sort_by(f64::total_cmp);
                 each[((1.0 - ODD) * (each.len() - 1) as f64).floor() as usize]
             };
-            let off_one = quantile(&|l| l.iter().fold(0.0, |m, x| x.abs().max(m)));
+            let off_one = quantile(&|l| l.iter().fold(0.0, |m, (x, _)| x.abs().max(m)));
             if off_one <= EXACT {
                 return Ok(support);
             }
@@ -850,9 +864,13 @@ impl<'a> Law<'a> {
                 nearest = Some((off_one, support));
                 continue;
             }
+            let weighted = quantile(&|l| l.iter().fold(0.0, |m, (x, w)| (w * x.abs()).max(m)));
+            if weighted <= near_by.as_ref().map_or(TOLERANCE, |(off, _)| *off) {
+                near_by = Some((weighted, support.clone()));
+            }
             let moved = quantile(&|l| {
-                let high = l.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                high - l.iter().copied().fold(f64::INFINITY, f64::min)
+                let masses = || l.iter().map(|(x, _)| *x);
+                masses().fold(f64::NEG_INFINITY, f64::max) - masses().fold(f64::INFINITY, f64::min)
             });
             if moved <= TOLERANCE && constant.is_none() {
                 constant = Some(support);
@@ -860,7 +878,8 @@ impl<'a> Law<'a> {
             least = Some(least.map_or(moved, |l| l.min(moved)));
         }
         let outcome = step.name.clone();
-        match (nearest.map(|(_, support)| support).or(constant), least) {
+        let of = |found: Option<(f64, Support)>| found.map(|(_, support)| support);
+        match (of(nearest).or(constant).or(of(near_by)), least) {
             (Some(support), _) => Ok(support),
             (None, Some(moved)) => Err(NoLaw::NotNormalised {
                 outcome,

@@ -29,7 +29,7 @@ pub use curvature::Curvature;
 pub(crate) use curvature::curvature_at;
 pub use frame::Frame;
 pub(crate) use law::Located;
-pub use law::{Law, LawScratch, Node};
+pub use law::{Law, LawScratch, NoLaw, Node};
 pub use program::{BLOCK, Jacobian, Picked, Pull, RowProgram, Scratch, Sparse, merge_picks};
 pub use sight::{Sight, Space};
 pub use simulate::{PublicSample, Simulator};

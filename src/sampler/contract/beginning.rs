@@ -81,7 +81,7 @@ pub struct Foresight {
     /// records are similar to each other.
     pub noise: f64,
     /// A possible fault of the records that no release would show.
-    pub blind_spot: Option<&'static str>,
+    pub blind_spot: Option<String>,
     /// The share of the budget for each kind of release.
     pub shares: Vec<(&'static str, f64)>,
 }

@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::density::{Curvature, Density, Frame, Law, Simulator, Space, curvature_at};
+use crate::density::{Curvature, Density, Frame, Law, NoLaw, Simulator, Space, curvature_at};
 use crate::linear::Matrix;
 use crate::privacy::{Expected, Look, Statistic, public_sum, visit_public};
 use crate::sampler::contract::blocks::{Blocks, few_entries};
@@ -68,6 +68,8 @@ impl Information {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     pub(crate) information: Information,
+    /// The reason why the outcomes have no law, where information does not come from one.
+    pub(crate) no_law: Option<NoLaw>,
     /// The number of coordinates, without those that no record sees.
     pub(crate) coordinates: u64,
     /// The space of the origin.
@@ -162,11 +164,14 @@ impl Form {
         if law.as_ref().map_or(true, Law::has_counts) {
             form.by_groups = None;
         }
-        if let Ok(law) = &law {
-            let point = density.point_of(&space, &middle);
-            let frame = Frame::new(point, form.base.entries().to_vec());
-            let bounded = law.scores_are_bounded(&middle, (&form.space, &frame), SEED);
-            form.information = Information::Law { bounded };
+        match &law {
+            Ok(law) => {
+                let point = density.point_of(&space, &middle);
+                let frame = Frame::new(point, form.base.entries().to_vec());
+                let bounded = law.scores_are_bounded(&middle, (&form.space, &frame), SEED);
+                form.information = Information::Law { bounded };
+            }
+            Err(reason) => form.no_law = Some(reason.clone()),
         }
         Ok(form)
     }
@@ -176,6 +181,7 @@ impl Form {
     pub(crate) fn unknown(dimension: usize) -> Form {
         Form {
             information: Information::Law { bounded: false },
+            no_law: None,
             coordinates: dimension as u64,
             space: Space::of_parameters(dimension),
             middle: vec![0.0; dimension],
@@ -376,6 +382,7 @@ impl Form {
         };
         Form {
             information: source,
+            no_law: None,
             wide: None,
             blocks: None,
             by_groups: None,

@@ -197,6 +197,17 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
     Err(PlanError::Settings(wrong))
 }
 
+fn blind_spot(form: &Form) -> Option<String> {
+    let single = "single outcomes may pull without bound in this model, and the releases may not show a few records far outside its tails: the answer is then that of the others (a likelihood with heavier tails, such as student_t, is not drawn away by them)";
+    match (form.information, &form.no_law) {
+        (Information::Public | Information::Law { bounded: true }, _) => None,
+        (_, None) => Some(single.to_owned()),
+        (_, Some(reason)) => Some(format!(
+            "the model gives no law of the outcomes, by which clipping would be balanced, so that clipping can move the answer ({reason}). And {single}"
+        )),
+    }
+}
+
 fn is_small(form: &Form) -> bool {
     form.seen_by_one() <= MOST_SEEN && form.coordinates <= MOST_COORDINATES
 }
@@ -231,12 +242,7 @@ impl Learner for DpLaplace {
             coordinates: form.coordinates,
             information: form.information.name(),
             noise: shares.foreseen,
-            blind_spot: match form.information {
-                Information::Public | Information::Law { bounded: true } => None,
-                Information::Law { bounded: false } | Information::Curvature => Some(
-                    "single outcomes may pull without bound in this model, and the releases may not show a few records far outside its tails: the answer is then that of the others (a likelihood with heavier tails, such as student_t, is not drawn away by them)",
-                ),
-            },
+            blind_spot: blind_spot(&form),
             shares: [
                 ("gradients", shares.gradient),
                 ("information", shares.information),

@@ -46,6 +46,9 @@ const LIKE: f64 = 100.0;
 /// No direction keeps less of its slope than this share of the mean over directions.
 const LEAST_KEPT: f64 = 0.2;
 
+/// A direction is beside the means of outcomes if these have less than this share of its information.
+const OF_MEANS: f64 = 0.1;
+
 /// The response of simulated records to steps from the centre of a frame.
 pub(super) struct Response<'a> {
     law: &'a Law<'a>,
@@ -66,6 +69,14 @@ struct Trial {
     missed: Vec<f64>,
     pull: Vec<f64>,
     square: f64,
+}
+
+/// Moments of an outcome of one record, and of the outcome with the score.
+#[derive(Clone)]
+struct Moments {
+    mean: f64,
+    square: f64,
+    with_score: Vec<f64>,
 }
 
 /// The sum of scores at the centre where parameters are elsewhere, and its derivative.
@@ -256,6 +267,42 @@ impl<'a> Response<'a> {
         Some(both.iter().map(|x| 0.5 * x).collect())
     }
 
+    /// The part of a step in directions that change how widely outcomes spread and not their means, such as
+    /// that of a dispersion, as a projection; `None` where there are none, or outcomes are not counts.
+    ///
+    /// The mean of an outcome has the information c c' / v, where c is the covariance of the outcome
+    /// with the score, and v its variance. It is at most the score's own (Cauchy and Schwarz), and all of it
+    /// for a Poisson law.
+    pub fn beside_means(&self) -> Option<Matrix> {
+        if !self.law.has_counts() {
+            return None;
+        }
+        let m = self.frame.coordinates();
+        let columns = self.columns();
+        let mut scratch = self.law.scratch_at(&self.here.z, m);
+        let located = self.law.locate(&columns, RECORDS, &mut scratch);
+        let mut whole = Matrix::new(m, m, |_, _| 0.0);
+        let mut moments = vec![Moments::new(m); located.outcomes(0).count() * RECORDS];
+        self.visit(&located, &self.here, m, |j, node| {
+            for (i, &p) in node.probabilities.iter().enumerate() {
+                let score: Vec<f64> = (0..m).map(|j| node.gradients[j * BLOCK + i]).collect();
+                whole = &whole + &Matrix::square_of(&score).scaled(p);
+                for (k, values) in located.outcomes(j).enumerate() {
+                    moments[k * RECORDS + i].add(p, values[i], &score);
+                }
+            }
+        });
+        let of_means = moments.iter().filter_map(Moments::information);
+        let of_means = of_means.fold(Matrix::new(m, m, |_, _| 0.0), |sum, each| &sum + &each);
+        let largest = whole.eigen().0.into_iter().fold(0.0, f64::max);
+        let root = whole.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt());
+        let back = root.inverse();
+        let beside =
+            (of_means.between(&back)).with_eigenvalues(|share| f64::from(share < OF_MEANS));
+        let found = beside.trace() > 0.5;
+        Some(&(&back * &beside) * &root).filter(|a| found && a.is_finite())
+    }
+
     /// The score at the step `at`; `None` where it is not finite.
     fn score(&self, at: &[f64]) -> Option<Score> {
         let m = at.len();
@@ -299,6 +346,32 @@ impl<'a> Response<'a> {
 
     fn columns(&self) -> Vec<&[f64]> {
         self.columns.iter().map(Vec::as_slice).collect()
+    }
+}
+
+impl Moments {
+    fn new(m: usize) -> Moments {
+        Moments {
+            mean: 0.0,
+            square: 0.0,
+            with_score: vec![0.0; m],
+        }
+    }
+
+    fn add(&mut self, p: f64, outcome: f64, score: &[f64]) {
+        if p > 0.0 {
+            self.mean += p * outcome;
+            self.square += p * outcome * outcome;
+            for (sum, g) in self.with_score.iter_mut().zip(score) {
+                *sum += p * outcome * g;
+            }
+        }
+    }
+
+    /// The information of the outcome's mean; the score's own mean is zero.
+    fn information(&self) -> Option<Matrix> {
+        let variance = self.square - self.mean * self.mean;
+        (variance > 0.0).then(|| Matrix::square_of(&self.with_score).scaled(1.0 / variance))
     }
 }
 

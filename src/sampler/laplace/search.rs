@@ -301,7 +301,7 @@ impl Search {
         let turned = self.turn(ground, law, (k, nth), oracle)?;
         let frame = self.frame(form);
         let observed = self.look_at_gradients(ground, &turned, (law, &frame), (k, nth), oracle)?;
-        self.advance(ground, &turned, observed, k + 1 == shares.rounds());
+        self.advance(ground, &turned, observed, shares.rounds() - 1 - k);
         Ok(())
     }
 

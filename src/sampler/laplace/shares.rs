@@ -108,6 +108,11 @@ impl Shares {
         })
     }
 
+    /// Whether much noise is expected.
+    pub fn are_tight(&self) -> bool {
+        self.foreseen > TIGHT
+    }
+
     pub fn rounds(&self) -> usize {
         self.gradients.len()
     }

@@ -5,6 +5,7 @@ use super::{Ground, Movement, Search, Turned, mean_variance, products};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::laplace::kalman;
+use crate::sampler::laplace::response::Response;
 
 /// The variance of the centre's error after a step, in posterior variances: always, and for each
 /// unit of the step's mean square, from the first value for short steps to the second for those that
@@ -18,6 +19,9 @@ const DRIFT_ALONG: f64 = 0.5;
 const BY_NOISE: [f64; 2] = [4.0, 1.0];
 /// The longest step where the response by the law is known, in sds of one record; else it is one.
 const REACH: f64 = 4.0;
+/// Dispersions of counts are looked at in this many last rounds only: the second number under a tight budget,
+/// where means are found later.
+const ROUNDS_OF_SPREAD: [usize; 2] = [4, 2];
 /// No step is longer than this many times the range of the prior.
 const OF_PRIOR: f64 = 2.0;
 
@@ -28,7 +32,7 @@ impl Search {
         ground: &Ground,
         turned: &Turned,
         observed: Observed,
-        last: bool,
+        rounds_left: usize,
     ) {
         let form = ground.form;
         let m = form.coordinates as usize;
@@ -70,6 +74,16 @@ impl Search {
             effective.sqrt()
         };
         step = answered.unwrap_or(step);
+        // While means are far off, their errors look like dispersion, and the filter would be sure of a wrong
+        // one. Scores that tell of means have expectation zero at the right ones, whatever the dispersion.
+        let late = ROUNDS_OF_SPREAD[usize::from(ground.shares.are_tight())];
+        let held = response.as_ref().filter(|_| rounds_left >= late);
+        if let Some(spread) = held.and_then(Response::beside_means) {
+            let rest = &Matrix::identity(m) - &spread;
+            let before = self.belief.between(&self.inverse.transposed());
+            step = rest.times(&step);
+            left = &left.between(&rest.transposed()) + &before.between(&spread.transposed());
+        }
         // What groups are thought to be is limited by the prior, from whose view records are seen.
         let limited = form.apart_from_alike_groups();
         let of_limited = |x: &[f64]| -> Vec<f64> {
@@ -125,7 +139,11 @@ impl Search {
                 } else {
                     0.0
                 };
-                let always = if last || is_quadratic { 0.0 } else { DRIFT };
+                let always = if rounds_left == 0 || is_quadratic {
+                    0.0
+                } else {
+                    DRIFT
+                };
                 (of_step + always) / weights[j].powi(2)
             })
             .collect();
