@@ -238,9 +238,7 @@ impl<'a> Response<'a> {
         if !(whole.is_finite() && clipped.is_finite() && (0.0..=1.0).contains(&mean)) {
             return None;
         }
-        let largest = (whole.eigen().0.into_iter()).fold(f64::MIN_POSITIVE, f64::max);
-        let root = whole.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt().recip());
-        let (kept, axes) = clipped.between(&root).eigen();
+        let (kept, axes) = clipped.between(&root_of(&whole).inverse()).eigen();
         let least = (LEAST_KEPT * mean).max(1.0 - m as f64 * (1.0 - mean));
         let bounded = |scale: f64| -> Vec<f64> {
             let each = kept.iter().map(|e| (scale * e).clamp(least, 1.0));
@@ -294,8 +292,7 @@ impl<'a> Response<'a> {
         });
         let of_means = moments.iter().filter_map(Moments::information);
         let of_means = of_means.fold(Matrix::new(m, m, |_, _| 0.0), |sum, each| &sum + &each);
-        let largest = whole.eigen().0.into_iter().fold(0.0, f64::max);
-        let root = whole.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt());
+        let root = root_of(&whole);
         let back = root.inverse();
         let beside =
             (of_means.between(&back)).with_eigenvalues(|share| f64::from(share < OF_MEANS));
@@ -373,6 +370,12 @@ impl Moments {
         let variance = self.square - self.mean * self.mean;
         (variance > 0.0).then(|| Matrix::square_of(&self.with_score).scaled(1.0 / variance))
     }
+}
+
+/// The root of an information, in which no direction has next to none.
+fn root_of(information: &Matrix) -> Matrix {
+    let largest = (information.eigen().0.into_iter()).fold(f64::MIN_POSITIVE, f64::max);
+    information.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt())
 }
 
 pub(super) fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
@@ -497,6 +500,35 @@ mod tests {
             "real<lower=-9, upper=9> y",
             "normal(a + b * x, 1)"
         ));
+    }
+
+    // If it failed: a dispersion would be learnt from the errors of means, or means would be held still.
+    #[test]
+    fn a_dispersion_is_beside_the_means_of_counts() {
+        let beside = |[declared, prior, law]: [&str; 3], theta: &[f64]| {
+            let source = format!(
+                "record {{ int<lower=0> y; real<lower=-2, upper=2> x; }}
+                 parameters {{ real a; real b; {declared} }}
+                 model {{ a ~ normal(0, 2); b ~ normal(0, 1); {prior} y ~ {law}; }}"
+            );
+            with(&source, theta, |r| r.beside_means())
+        };
+        let overdispersed = [
+            "real<lower=0> phi;",
+            "phi ~ exponential(1);",
+            "neg_binomial_2_log(a + b * x, phi)",
+        ];
+        let found = beside(overdispersed, &[-1.0, 0.3, 0.5]).unwrap();
+        for i in 0..3 {
+            for j in 0..3 {
+                let expected = f64::from(i == 2 && j == 2);
+                assert!((found[(i, j)] - expected).abs() < 0.02, "{found:?}");
+            }
+        }
+        assert_eq!(
+            beside(["", "", "poisson_log(a + b * x)"], &[-1.0, 0.3]),
+            None
+        );
     }
 
     // Half of all records have the one outcome, one in fifty the other, whose gradients are long
