@@ -170,6 +170,13 @@ enum Design {
     Points(Vec<Vec<Point>>),
 }
 
+/// The log of an integral that is to be 1, and the weight of its error.
+#[derive(Clone, Copy)]
+struct Mass {
+    log: f64,
+    weight: f64,
+}
+
 /// The reason why a record has no distribution at a step.
 #[derive(Debug, Clone, Copy)]
 enum Lost {
@@ -833,7 +840,10 @@ impl<'a> Law<'a> {
                 let weight = if scale < WIDE { 1.0 } else { WIDE_WEIGHT };
                 let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
                 self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
-                    Ok(conditional) => log_masses[i].push((conditional.log_mass, weight)),
+                    Ok(conditional) => log_masses[i].push(Mass {
+                        log: conditional.log_mass,
+                        weight,
+                    }),
                     Err(Lost::Endless) => endless[i] = true,
                     Err(Lost::Nowhere) => {}
                 });
@@ -844,19 +854,21 @@ impl<'a> Law<'a> {
                 .zip(endless)
                 .filter(|(l, e)| l.len() < 2 && *e)
             {
-                *log_masses = vec![(0.0, 1.0), (f64::INFINITY, 1.0)];
+                *log_masses = [0.0, f64::INFINITY]
+                    .map(|log| Mass { log, weight: 1.0 })
+                    .to_vec();
             }
             log_masses.retain(|of_record| of_record.len() > 1);
             if (log_masses.len() as f64) < JUDGED * RECORDS as f64 {
                 continue;
             }
             // A bound that all but a few odd records stay below.
-            let quantile = |of: &dyn Fn(&[(f64, f64)]) -> f64| {
+            let quantile = |of: &dyn Fn(&[Mass]) -> f64| {
                 let mut each: Vec<f64> = log_masses.iter().map(|l| of(l)).collect();
                 each.sort_by(f64::total_cmp);
                 each[((1.0 - ODD) * (each.len() - 1) as f64).floor() as usize]
             };
-            let off_one = quantile(&|l| l.iter().fold(0.0, |m, (x, _)| x.abs().max(m)));
+            let off_one = quantile(&|l| l.iter().fold(0.0, |most, mass| mass.log.abs().max(most)));
             if off_one <= EXACT {
                 return Ok(support);
             }
@@ -864,12 +876,15 @@ impl<'a> Law<'a> {
                 nearest = Some((off_one, support));
                 continue;
             }
-            let weighted = quantile(&|l| l.iter().fold(0.0, |m, (x, w)| (w * x.abs()).max(m)));
+            let weighted = quantile(&|l| {
+                let each = l.iter().map(|mass| mass.weight * mass.log.abs());
+                each.fold(0.0, f64::max)
+            });
             if weighted <= near_by.as_ref().map_or(TOLERANCE, |(off, _)| *off) {
                 near_by = Some((weighted, support.clone()));
             }
             let moved = quantile(&|l| {
-                let masses = || l.iter().map(|(x, _)| *x);
+                let masses = || l.iter().map(|mass| mass.log);
                 masses().fold(f64::NEG_INFINITY, f64::max) - masses().fold(f64::INFINITY, f64::min)
             });
             if moved <= TOLERANCE && constant.is_none() {
