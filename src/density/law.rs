@@ -826,7 +826,7 @@ impl<'a> Law<'a> {
             .map(|&c| records[c].as_slice())
             .collect();
         let mut nearest: Option<(f64, Support)> = None;
-        let mut near_by: Option<(f64, Support)> = None;
+        let mut nearest_weighted: Option<(f64, Support)> = None;
         let mut constant = None;
         let mut least: Option<f64> = None;
         for support in supports {
@@ -880,8 +880,8 @@ impl<'a> Law<'a> {
                 let each = l.iter().map(|mass| mass.weight * mass.log.abs());
                 each.fold(0.0, f64::max)
             });
-            if weighted <= near_by.as_ref().map_or(TOLERANCE, |(off, _)| *off) {
-                near_by = Some((weighted, support.clone()));
+            if weighted <= nearest_weighted.as_ref().map_or(TOLERANCE, |(off, _)| *off) {
+                nearest_weighted = Some((weighted, support.clone()));
             }
             let moved = quantile(&|l| {
                 let masses = || l.iter().map(|mass| mass.log);
@@ -893,8 +893,9 @@ impl<'a> Law<'a> {
             least = Some(least.map_or(moved, |l| l.min(moved)));
         }
         let outcome = step.name.clone();
-        let of = |found: Option<(f64, Support)>| found.map(|(_, support)| support);
-        match (of(nearest).or(constant).or(of(near_by)), least) {
+        let support = |found: Option<(f64, Support)>| found.map(|(_, support)| support);
+        let nearest = support(nearest).or(constant);
+        match (nearest.or(support(nearest_weighted)), least) {
             (Some(support), _) => Ok(support),
             (None, Some(moved)) => Err(NoLaw::NotNormalised {
                 outcome,

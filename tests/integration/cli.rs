@@ -1201,6 +1201,26 @@ fn a_plan_of_a_likelihood_foresees_rounds_shares_and_width() {
     ] {
         assert!(text.contains(words), "{text}");
     }
+    assert!(!text.contains("no law of the outcomes"), "{text}");
+    place.write(
+        "censored.dpm",
+        "record { real<lower=0, upper=9> t; int<lower=0, upper=1> died; }
+         parameters { real<lower=0> rate; }
+         model {
+           rate ~ exponential(1);
+           target += died == 1 ? exponential_lpdf(t | rate) : exponential_lccdf(t | rate);
+         }",
+    );
+    let text = place
+        .succeeds("plan censored.dpm --rows 4000 --epsilon 1 --delta 1e-6")
+        .out;
+    for words in [
+        "no law of the outcomes",
+        "for `t` are not a density",
+        "may pull without bound",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
     place.write(
         "groups.dpm",
         "record { real<lower=-4, upper=4> y; int<lower=1, upper=120> g; }

@@ -455,10 +455,15 @@ mod tests {
 
     /// The response at `theta` of a model without constants, as of 20 x 20 records.
     fn with<T>(source: &str, theta: &[f64], ask: impl Fn(&Response) -> T) -> T {
+        in_axes(&Matrix::identity(theta.len()), source, theta, ask)
+    }
+
+    /// The same in a frame with these axes, in units of 1 / 20.
+    fn in_axes<T>(axes: &Matrix, source: &str, theta: &[f64], ask: impl Fn(&Response) -> T) -> T {
         let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
         let form = Form::of(&density).unwrap();
         let law = Law::of(&density, theta, 1).unwrap();
-        let axes = Matrix::identity(theta.len()).scaled(1.0 / UNITS);
+        let axes = axes.scaled(1.0 / UNITS);
         let frame = Frame::new(theta.to_vec(), axes.entries().to_vec());
         ask(&Response::new(&form, &density, &law, &frame, UNITS * UNITS))
     }
@@ -502,33 +507,40 @@ mod tests {
         ));
     }
 
-    // If it failed: a dispersion would be learnt from the errors of means, or means would be held still.
+    // Oracle: the means of these counts do not depend on phi, whose score is orthogonal to theirs, so that in the
+    // coordinates v = A^-1 theta the projection is A^-1 e e' A. If it failed: a dispersion would be learnt from the
+    // errors of means, or means would be held still.
     #[test]
     fn a_dispersion_is_beside_the_means_of_counts() {
-        let beside = |[declared, prior, law]: [&str; 3], theta: &[f64]| {
-            let source = format!(
+        let source = |[declared, prior, law]: [&str; 3]| {
+            format!(
                 "record {{ int<lower=0> y; real<lower=-2, upper=2> x; }}
                  parameters {{ real a; real b; {declared} }}
                  model {{ a ~ normal(0, 2); b ~ normal(0, 1); {prior} y ~ {law}; }}"
-            );
-            with(&source, theta, |r| r.beside_means())
+            )
         };
-        let overdispersed = [
+        let overdispersed = source([
             "real<lower=0> phi;",
             "phi ~ exponential(1);",
             "neg_binomial_2_log(a + b * x, phi)",
-        ];
-        let found = beside(overdispersed, &[-1.0, 0.3, 0.5]).unwrap();
-        for i in 0..3 {
-            for j in 0..3 {
-                let expected = f64::from(i == 2 && j == 2);
-                assert!((found[(i, j)] - expected).abs() < 0.02, "{found:?}");
-            }
+        ]);
+        let identity = Matrix::identity(3);
+        let oblique = Matrix::new(3, 3, |i, j| {
+            [1.0, 0.3, -0.5, 0.0, 2.0, 0.4, 0.8, 0.0, 1.5][3 * i + j]
+        });
+        let back = |a: &Matrix| {
+            // Not symmetric: A^-1 = (A'A)^-1 A'.
+            &(&a.transposed() * a).inverse() * &a.transposed()
+        };
+        for axes in [identity, oblique] {
+            let theta = [-1.0, 0.3, 0.5];
+            let found = in_axes(&axes, &overdispersed, &theta, |r| r.beside_means()).unwrap();
+            let phi = Matrix::diagonal(&[0.0, 0.0, 1.0]);
+            let expected = &(&back(&axes) * &phi) * &axes;
+            assert!((&found - &expected).norm() < 0.05, "{found:?} {expected:?}");
         }
-        assert_eq!(
-            beside(["", "", "poisson_log(a + b * x)"], &[-1.0, 0.3]),
-            None
-        );
+        let poisson = source(["", "", "poisson_log(a + b * x)"]);
+        assert_eq!(with(&poisson, &[-1.0, 0.3], |r| r.beside_means()), None);
     }
 
     // Half of all records have the one outcome, one in fifty the other, whose gradients are long

@@ -19,7 +19,7 @@ const DRIFT_ALONG: f64 = 0.5;
 const BY_NOISE: [f64; 2] = [4.0, 1.0];
 /// The longest step where the response by the law is known, in sds of one record; else it is one.
 const REACH: f64 = 4.0;
-/// Dispersions of counts are looked at in this many last rounds only: the second number under a tight budget,
+/// Dispersions of counts are learnt in this many last rounds only: the second number under a tight budget,
 /// where means are found later.
 const ROUNDS_OF_SPREAD: [usize; 2] = [4, 2];
 /// No step is longer than this many times the range of the prior.
@@ -74,15 +74,11 @@ impl Search {
             effective.sqrt()
         };
         step = answered.unwrap_or(step);
-        // While means are far off, their errors look like dispersion, and the filter would be sure of a wrong
-        // one. Scores that tell of means have expectation zero at the right ones, whatever the dispersion.
         let late = ROUNDS_OF_SPREAD[usize::from(ground.shares.are_tight())];
-        let held = response.as_ref().filter(|_| rounds_left >= late);
-        if let Some(spread) = held.and_then(Response::beside_means) {
-            let rest = &Matrix::identity(m) - &spread;
-            let before = self.belief.between(&self.inverse.transposed());
-            step = rest.times(&step);
-            left = &left.between(&rest.transposed()) + &before.between(&spread.transposed());
+        if rounds_left >= late
+            && let Some(spread) = response.as_ref().and_then(Response::beside_means)
+        {
+            (step, left) = self.hold(&spread, &step, &left);
         }
         // What groups are thought to be is limited by the prior, from whose view records are seen.
         let limited = form.apart_from_alike_groups();
@@ -166,6 +162,21 @@ impl Search {
             cut,
             surprise,
         });
+    }
+}
+
+impl Search {
+    /// The step and the covariance of its error without the part on which `held` projects: it stays where it is,
+    /// and as uncertain.
+    ///
+    /// While means are far off, their errors look like dispersion, and the filter would be sure of a wrong one.
+    /// Scores that tell of means have expectation zero at the right ones, whatever the dispersion is; clipping
+    /// unbalances them a little, until the last rounds.
+    fn hold(&self, held: &Matrix, step: &[f64], left: &Matrix) -> (Vec<f64>, Matrix) {
+        let rest = &Matrix::identity(step.len()) - held;
+        let before = self.belief.between(&self.inverse.transposed());
+        let error = &left.between(&rest.transposed()) + &before.between(&held.transposed());
+        (rest.times(step), error)
     }
 }
 
