@@ -137,9 +137,18 @@ impl Grid {
     /// The size of a cell on the scale of the variate.
     fn size(&self, cell: usize) -> f64 {
         let width = self.widths[cell];
+        // The variate need not be known outside of the support, as a logarithm below zero.
+        let known = |other: usize| {
+            if self.variate[other].is_finite() {
+                other
+            } else {
+                cell
+            }
+        };
         let (before, after) = (cell.saturating_sub(1), (cell + 1).min(CELLS - 1));
+        let (before, after) = (known(before), known(after));
         let run = self.middle(after) - self.middle(before);
-        if self.is_int || run <= 0.0 {
+        if self.is_int || run <= 0.0 || !self.variate[cell].is_finite() {
             return width;
         }
         width * ((self.variate[after] - self.variate[before]) / run).abs()

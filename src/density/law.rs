@@ -364,6 +364,11 @@ impl<'a> Law<'a> {
         self.steps.iter().any(is_count)
     }
 
+    /// Whether all outcomes are real.
+    pub(crate) fn has_real_outcomes_only(&self) -> bool {
+        self.steps.iter().all(|step| !step.is_int)
+    }
+
     /// Whether nodes have to be searched for.
     pub(crate) fn is_costly(&self) -> bool {
         self.steps.iter().any(|step| step.support.range.is_some())

@@ -39,6 +39,7 @@ pub struct Simulator<'a> {
     steps: Vec<Step>,
     precise: bool,
     by_bounds: bool,
+    beyond_bounds: bool,
 }
 
 /// Public rows from which covariates are taken.
@@ -84,12 +85,19 @@ impl<'a> Simulator<'a> {
             steps: steps(&density.model).0,
             precise: false,
             by_bounds: false,
+            beyond_bounds: false,
         }
     }
 
     /// Leaves guesses of covariates aside: for what must hold of all records, as bounds do.
     pub fn by_bounds(mut self) -> Self {
         self.by_bounds = true;
+        self
+    }
+
+    /// Draws real outcomes wherever the model allows them, also outside of their declared bounds.
+    pub fn beyond_bounds(mut self) -> Self {
+        self.beyond_bounds = true;
         self
     }
 
@@ -190,7 +198,11 @@ impl<'a> Simulator<'a> {
         let c = model.outcomes[step.outcome].column;
         let variate = model.likelihood_terms().len() + step.outcome;
         let column = &model.columns[c];
-        let grid = Grid::over(column.is_int, column.lower, column.upper);
+        let grid = if self.beyond_bounds && !column.is_int {
+            Grid::over(false, None, None)
+        } else {
+            Grid::over(column.is_int, column.lower, column.upper)
+        };
         let mut grids = vec![grid; raw[c].len()];
         let fill = |grids: &mut [Grid], raw: &mut [Vec<f64>], scratch: &mut Scratch| {
             for cell in 0..CELLS {

@@ -14,6 +14,7 @@ mod invariance_tests;
 mod langevin;
 mod laplace;
 mod own;
+mod peak;
 mod prior;
 mod random;
 mod reference;

@@ -10,6 +10,7 @@ use crate::linear::Matrix;
 use crate::privacy::{Expected, Look, Statistic, public_sum, visit_public};
 use crate::sampler::contract::blocks::{Blocks, few_entries};
 use crate::sampler::contract::oracle::SampleError;
+use crate::sampler::prior::start::widest_of_prior;
 use crate::sampler::prior::{middle_of_prior, spread_of_prior};
 
 /// The seed of the public randomness in this file.
@@ -134,7 +135,14 @@ impl Form {
 
     /// The form for records that have a law, or second derivatives.
     fn of_law(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
-        let law = Law::of(density, &middle, SEED);
+        let mut middle = middle;
+        let mut law = Law::of(density, &middle, SEED);
+        if law.as_ref().is_ok_and(Law::has_real_outcomes_only)
+            && let Some(wide) = widest_of_prior(density, &middle, SEED)
+        {
+            middle = wide;
+            law = Law::of(density, &middle, SEED);
+        }
         let mut programs = vec![density.row_program()];
         programs.extend(law.as_ref().ok().map(Law::program));
         let of_vectors = |with_coefficients| {

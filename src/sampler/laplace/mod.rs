@@ -97,6 +97,7 @@ use crate::sampler::prior::middle_of_prior;
 use bend::Bend;
 use lines::{MOST_NOISE, form_of, in_budget};
 use posterior::Posterior;
+use response::simulated;
 use search::{Ground, Search};
 use shares::Shares;
 
@@ -379,11 +380,16 @@ impl Beginning for Learning {
             search,
             ..
         } = self;
+        let simulated = match form.information {
+            Information::Law { .. } => simulated(form, density),
+            Information::Public | Information::Curvature => Vec::new(),
+        };
         let ground = Ground {
             form,
             density,
             plan,
             shares,
+            simulated: &simulated,
         };
         if (round as usize) < shares.rounds() {
             search.round(&ground, round as usize, oracle)?;

@@ -23,13 +23,9 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::{Step, Walker};
 use crate::sampler::hamiltonian::nuts::{self, DEFAULT_MAX_DEPTH};
 use crate::sampler::hamiltonian::{Info, State, Target};
+use crate::sampler::peak::peak;
 use crate::sampler::random::normals;
 
-/// The largest number of Newton steps towards the highest density, the length in posterior sds at
-/// which they end, and the largest number of halvings of a step.
-const STEPS: usize = 50;
-const ARRIVED: f64 = 1e-3;
-const HALVINGS: usize = 30;
 /// Newton's method from y to the parameters: the largest number of steps, the distance at which it
 /// has converged, and that at which two points count as the same.
 const NEWTON_STEPS: usize = 30;
@@ -38,9 +34,6 @@ const SAME: f64 = 1e-6;
 /// The numbers of iterations of a short chain.
 const WARM_UP: usize = 60;
 const DRAWS: usize = 200;
-/// The step of numerical differences of gradients.
-const STEP: f64 = 1e-4;
-
 /// The density of the draws: that of the parameters, unconstrained scale.
 pub(super) struct Posterior<'a> {
     pub density: &'a Density,
@@ -80,7 +73,7 @@ impl<'a> Posterior<'a> {
     /// density.
     pub fn chain(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Nuts<'a> {
         let target = self;
-        let (mode, covariance) = target.mode(start);
+        let (mode, covariance) = peak(|theta| target.log_density(theta), start);
         let d = mode.len();
         let jumps = target.jumps(&mode);
         let root = covariance.with_eigenvalues(|e| e.max(0.0).sqrt());
@@ -207,77 +200,6 @@ impl<'a> Posterior<'a> {
         } else {
             state
         }
-    }
-
-    /// Approximately the point of highest density, and the inverse of minus the second derivatives
-    /// there: by Newton's method from `start`, with steps that never decrease the density.
-    fn mode(&self, start: Vec<f64>) -> (Vec<f64>, Matrix) {
-        let mut theta = start;
-        let (mut value, mut gradient) = self.log_density(&theta);
-        let mut covariance = self.covariance(&theta);
-        for _ in 0..STEPS {
-            let step = covariance.times(&gradient);
-            let decrement = dot(&step, &gradient).max(0.0).sqrt();
-            if decrement.is_nan() || decrement <= ARRIVED {
-                break;
-            }
-            let mut share = 1.0;
-            let found = (0..HALVINGS).find_map(|_| {
-                let moved: Vec<f64> = theta
-                    .iter()
-                    .zip(&step)
-                    .map(|(t, s)| t + share * s)
-                    .collect();
-                share *= 0.5;
-                let (at, gradient) = self.log_density(&moved);
-                (at > value).then_some((moved, at, gradient))
-            });
-            let Some((moved, at, slope)) = found else {
-                break;
-            };
-            (theta, value, gradient) = (moved, at, slope);
-            covariance = self.covariance(&theta);
-        }
-        (theta, covariance)
-    }
-
-    fn covariance(&self, theta: &[f64]) -> Matrix {
-        let d = theta.len();
-        let side = |j: usize, by: f64| {
-            let mut moved = theta.to_vec();
-            moved[j] += by;
-            self.log_density(&moved).1
-        };
-        let rows: Vec<Vec<f64>> = (0..d)
-            .map(|j| {
-                let step = STEP * (1.0 + 0.01 * length(&theta[j..=j]));
-                let (above, below) = (side(j, step), side(j, -step));
-                let differences = below.iter().zip(above);
-                differences.map(|(b, a)| (b - a) / (2.0 * step)).collect()
-            })
-            .collect();
-        let curvature = Matrix::new(d, d, |i, j| {
-            let entry = 0.5 * (rows[i][j] + rows[j][i]);
-            if entry.is_finite() {
-                entry
-            } else {
-                f64::from(u8::from(i == j))
-            }
-        });
-        // A direction in which the density is flat or convex is treated as one of sd 1; scales are
-        // those of the diagonal.
-        let scales: Vec<f64> = (0..d)
-            .map(|j| {
-                if curvature[(j, j)] > 0.0 {
-                    curvature[(j, j)].sqrt().recip()
-                } else {
-                    1.0
-                }
-            })
-            .collect();
-        let scaled = Matrix::new(d, d, |i, j| scales[i] * curvature[(i, j)] * scales[j]);
-        let inverse = scaled.with_eigenvalues(|e| 1.0 / e.abs().max(1e-8));
-        Matrix::new(d, d, |i, j| scales[i] * inverse[(i, j)] * scales[j])
     }
 }
 

@@ -13,12 +13,16 @@
 //! Means are over simulated records, and public. In directions about which these say nothing, the
 //! Newton step is kept.
 
+mod spread;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Pull, Sight, Simulator};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::Form;
+
+pub(super) use spread::Along;
 
 /// The seed and the number of simulated records.
 const SEED: u64 = 2;
@@ -46,9 +50,6 @@ const LIKE: f64 = 100.0;
 /// No direction keeps less of its slope than this share of the mean over directions.
 const LEAST_KEPT: f64 = 0.2;
 
-/// A direction is beside the means of outcomes if these have less than this share of its information.
-const OF_MEANS: f64 = 0.1;
-
 /// The response of simulated records to steps from the centre of a frame.
 pub(super) struct Response<'a> {
     law: &'a Law<'a>,
@@ -56,7 +57,7 @@ pub(super) struct Response<'a> {
     frame: &'a Frame,
     /// The sight from the frame's centre.
     here: Sight,
-    columns: Vec<Vec<f64>>,
+    columns: &'a [Vec<f64>],
     /// The number of records for which each simulated one stands.
     times: f64,
 }
@@ -71,37 +72,33 @@ struct Trial {
     square: f64,
 }
 
-/// Moments of an outcome of one record, and of the outcome with the score.
-#[derive(Clone)]
-struct Moments {
-    mean: f64,
-    square: f64,
-    with_score: Vec<f64>,
-}
-
 /// The sum of scores at the centre where parameters are elsewhere, and its derivative.
 struct Score {
     mean: Vec<f64>,
     slope: Matrix,
 }
 
+/// The columns of simulated records that the law reads.
+pub(super) fn simulated(form: &Form, density: &Density) -> Vec<Vec<f64>> {
+    let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
+    density.columns_of_law(&Simulator::new(density).records(&form.middle, RECORDS, None, rng))
+}
+
 impl<'a> Response<'a> {
-    /// The response of this number of records.
+    /// The response of this number of records, given the columns of [`simulated`] ones.
     pub fn new(
         form: &'a Form,
-        density: &Density,
+        columns: &'a [Vec<f64>],
         law: &'a Law<'a>,
         frame: &'a Frame,
         records: f64,
     ) -> Response<'a> {
-        let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
-        let raw = Simulator::new(density).records(&form.middle, RECORDS, None, rng);
         Response {
             law,
             form,
             frame,
             here: law.sight(&form.space, frame.centre(), frame),
-            columns: density.columns_of_law(&raw),
+            columns,
             times: records / RECORDS as f64,
         }
     }
@@ -265,39 +262,9 @@ impl<'a> Response<'a> {
         Some(both.iter().map(|x| 0.5 * x).collect())
     }
 
-    /// The part of a step in directions that change how widely outcomes spread and not their means, such as
-    /// that of a dispersion, as a projection; `None` where there are none, or outcomes are not counts.
-    ///
-    /// The mean of an outcome has the information c c' / v, where c is the covariance of the outcome
-    /// with the score, and v its variance. It is at most the score's own (Cauchy and Schwarz), and all of it
-    /// for a Poisson law.
-    pub fn beside_means(&self) -> Option<Matrix> {
-        if !self.law.has_counts() {
-            return None;
-        }
-        let m = self.frame.coordinates();
-        let columns = self.columns();
-        let mut scratch = self.law.scratch_at(&self.here.z, m);
-        let located = self.law.locate(&columns, RECORDS, &mut scratch);
-        let mut whole = Matrix::new(m, m, |_, _| 0.0);
-        let mut moments = vec![Moments::new(m); located.outcomes(0).count() * RECORDS];
-        self.visit(&located, &self.here, m, |j, node| {
-            for (i, &p) in node.probabilities.iter().enumerate() {
-                let score: Vec<f64> = (0..m).map(|j| node.gradients[j * BLOCK + i]).collect();
-                whole = &whole + &Matrix::square_of(&score).scaled(p);
-                for (k, values) in located.outcomes(j).enumerate() {
-                    moments[k * RECORDS + i].add(p, values[i], &score);
-                }
-            }
-        });
-        let of_means = moments.iter().filter_map(Moments::information);
-        let of_means = of_means.fold(Matrix::new(m, m, |_, _| 0.0), |sum, each| &sum + &each);
-        let root = root_of(&whole);
-        let back = root.inverse();
-        let beside =
-            (of_means.between(&back)).with_eigenvalues(|share| f64::from(share < OF_MEANS));
-        let found = beside.trace() > 0.5;
-        Some(&(&back * &beside) * &root).filter(|a| found && a.is_finite())
+    /// The information at the centre; `None` where it is not finite.
+    pub fn information(&self) -> Option<Matrix> {
+        Some(self.score(&vec![0.0; self.frame.coordinates()])?.slope)
     }
 
     /// The score at the step `at`; `None` where it is not finite.
@@ -346,34 +313,8 @@ impl<'a> Response<'a> {
     }
 }
 
-impl Moments {
-    fn new(m: usize) -> Moments {
-        Moments {
-            mean: 0.0,
-            square: 0.0,
-            with_score: vec![0.0; m],
-        }
-    }
-
-    fn add(&mut self, p: f64, outcome: f64, score: &[f64]) {
-        if p > 0.0 {
-            self.mean += p * outcome;
-            self.square += p * outcome * outcome;
-            for (sum, g) in self.with_score.iter_mut().zip(score) {
-                *sum += p * outcome * g;
-            }
-        }
-    }
-
-    /// The information of the outcome's mean; the score's own mean is zero.
-    fn information(&self) -> Option<Matrix> {
-        let variance = self.square - self.mean * self.mean;
-        (variance > 0.0).then(|| Matrix::square_of(&self.with_score).scaled(1.0 / variance))
-    }
-}
-
 /// The root of an information, in which no direction has next to none.
-fn root_of(information: &Matrix) -> Matrix {
+pub(super) fn root_of(information: &Matrix) -> Matrix {
     let largest = (information.eigen().0.into_iter()).fold(f64::MIN_POSITIVE, f64::max);
     information.with_eigenvalues(|e| e.max(1e-9 * largest).sqrt())
 }
@@ -392,7 +333,7 @@ mod tests {
     use crate::model::{Constants, Model};
 
     /// The root of the number of records: in these units, all of them have the information 1.
-    const UNITS: f64 = 20.0;
+    pub(super) const UNITS: f64 = 20.0;
     const NORMAL: &str = "record { real y; } parameters { real m; real<lower=0> s; real idle; }
         model { m ~ normal(0, 3); s ~ lognormal(0, 1); idle ~ normal(0, 1); y ~ normal(m, s); }";
 
@@ -404,7 +345,8 @@ mod tests {
         let law = Law::of(&density, &[0.0; 3], 1).unwrap();
         let axes = Matrix::identity(3).scaled(1.0 / UNITS);
         let frame = Frame::new(vec![0.0; 3], axes.entries().to_vec());
-        let response = Response::new(&form, &density, &law, &frame, UNITS * UNITS);
+        let columns = simulated(&form, &density);
+        let response = Response::new(&form, &columns, &law, &frame, UNITS * UNITS);
         let covariance = Matrix::diagonal(&[variance, 0.25 * variance, 1.0]);
         let newton = newton.map(|x| UNITS * x);
         let step = response.instead_of(&newton, &covariance, variance)?;
@@ -454,18 +396,29 @@ mod tests {
     }
 
     /// The response at `theta` of a model without constants, as of 20 x 20 records.
-    fn with<T>(source: &str, theta: &[f64], ask: impl Fn(&Response) -> T) -> T {
+    pub(super) fn with<T>(source: &str, theta: &[f64], ask: impl Fn(&Response) -> T) -> T {
         in_axes(&Matrix::identity(theta.len()), source, theta, ask)
     }
 
     /// The same in a frame with these axes, in units of 1 / 20.
-    fn in_axes<T>(axes: &Matrix, source: &str, theta: &[f64], ask: impl Fn(&Response) -> T) -> T {
+    pub(super) fn in_axes<T>(
+        axes: &Matrix,
+        source: &str,
+        theta: &[f64],
+        ask: impl Fn(&Response) -> T,
+    ) -> T {
         let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
         let form = Form::of(&density).unwrap();
         let law = Law::of(&density, theta, 1).unwrap();
         let axes = axes.scaled(1.0 / UNITS);
         let frame = Frame::new(theta.to_vec(), axes.entries().to_vec());
-        ask(&Response::new(&form, &density, &law, &frame, UNITS * UNITS))
+        ask(&Response::new(
+            &form,
+            &simulated(&form, &density),
+            &law,
+            &frame,
+            UNITS * UNITS,
+        ))
     }
 
     // Oracle: r = (m, s^2 + m^2 - 1) has the slope (1, 2 s^2) in (m, log s) at m = 0, and J is

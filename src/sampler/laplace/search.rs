@@ -72,6 +72,8 @@ struct Look {
     /// The approximate largest eigenvalue of its noise, in the axes of that round.
     spread: f64,
     inverse: Matrix,
+    /// The centre of that round.
+    centre: Vec<f64>,
     /// Length of the step that followed, in posterior sds.
     moved: f64,
 }
@@ -117,6 +119,8 @@ pub(super) struct Ground<'a> {
     pub density: &'a Density,
     pub plan: &'a Plan,
     pub shares: &'a Shares,
+    /// The columns of [`simulated`](super::response::simulated) records.
+    pub simulated: &'a [Vec<f64>],
 }
 
 /// The axes to which a round turns, and what is known in them.
@@ -182,16 +186,17 @@ impl Search {
         ];
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
-        let numbers = [&self.origin, &self.centre];
+        let mut centres = self.looks.iter().map(|l| &l.centre).chain([&self.centre]);
+        let numbers = self.origin.iter().chain(centres.clone().flatten());
         matrices.into_iter().chain(of_looks).all(square)
             && self.origin.len() == form.base.rows()
-            && self.centre.len() == m
+            && centres.all(|centre| centre.len() == m)
             && self.viewpoint.iter().all(|viewpoint| viewpoint.is_sound(m))
             && self
                 .wide
                 .iter()
                 .all(|wide| (form.in_wide_directions()).is_some_and(|form| wide.is_sound(&form)))
-            && numbers.into_iter().flatten().all(|x| x.is_finite())
+            && numbers.into_iter().all(|x| x.is_finite())
     }
 
     /// Mean variance of the noise in the centre, in posterior variances.
@@ -287,6 +292,7 @@ impl Search {
             density,
             plan,
             shares,
+            ..
         } = *ground;
         if oracle.adds_up_rows() != plan.request.shared_units {
             return Err(SampleError::NotTheseUnits);
@@ -298,6 +304,7 @@ impl Search {
         }
         let law = form.law(density);
         let law = law.as_ref();
+        self.carry_axes(ground, law)?;
         let turned = self.turn(ground, law, (k, nth), oracle)?;
         let frame = self.frame(form);
         let observed = self.look_at_gradients(ground, &turned, (law, &frame), (k, nth), oracle)?;
@@ -389,7 +396,7 @@ impl Search {
         if let (Some(law), Some(viewpoint)) = (form.law(density), &mut self.viewpoint) {
             let frame = frame_at(form, &self.origin, &viewpoint.at, &self.axes);
             let effective = plan.request.temperature * self.records;
-            let response = Response::new(form, density, &law, &frame, effective);
+            let response = Response::new(form, ground.simulated, &law, &frame, effective);
             viewpoint.expect(form, &response, draws, &self.inverse);
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod margins;
 pub mod points;
+pub(crate) mod start;
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};

@@ -71,6 +71,7 @@ impl Search {
             density,
             plan,
             shares,
+            ..
         } = *ground;
         let m = form.coordinates as usize;
         let temperature = plan.request.temperature;
@@ -135,7 +136,7 @@ impl Search {
         // Of each of many groups there are too few simulated records.
         let response = law
             .filter(|_| form.information != Information::Public && form.blocks.is_none())
-            .map(|law| Response::new(form, density, law, frame, effective));
+            .map(|law| Response::new(form, ground.simulated, law, frame, effective));
         // Only for outcomes that are enumerated: with others, such as Student t, searches that use
         // it are lost more often.
         let by_direction = response.as_ref().filter(|r| r.tells_directions(m));
