@@ -1,6 +1,6 @@
 //! The samplers: the contract, the chains, a folder for each family, and the list of all samplers.
 //!
-//! Each folder uses only those before it in this order: `prior`, `contract`, `chain`, the families
+//! Each uses only those before it in this order: `random`, `peak`, `prior`, `contract`, `chain`, the families
 //! (`stochastic`, `hamiltonian`, `walks`, `langevin`, `laplace`), `reference`. A new sampler needs
 //! one file in a family's folder, and one line in [`ALGORITHMS`].
 

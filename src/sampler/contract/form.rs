@@ -75,7 +75,7 @@ pub struct Form {
     pub(crate) coordinates: u64,
     /// The space of the origin.
     pub(crate) space: Space,
-    /// The middle of the prior, unconstrained scale.
+    /// The middle of the prior, or a place with wide scales; unconstrained scale.
     pub(crate) middle: Vec<f64>,
     /// The approximate distance from its middle that the prior allows each number of a point.
     pub(crate) spread: Vec<f64>,
@@ -135,14 +135,22 @@ impl Form {
 
     /// The form for records that have a law, or second derivatives.
     fn of_law(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
-        let mut middle = middle;
-        let mut law = Law::of(density, &middle, SEED);
-        if law.as_ref().is_ok_and(Law::has_real_outcomes_only)
-            && let Some(wide) = widest_of_prior(density, &middle, SEED)
-        {
-            middle = wide;
-            law = Law::of(density, &middle, SEED);
+        let form = Form::about_place(density, middle)?;
+        // Distances along a scale are not found by the law where records see groups.
+        let begins_wide = form.by_groups.is_none()
+            && form
+                .law(density)
+                .is_some_and(|law| law.has_real_outcomes_only());
+        let wide = begins_wide.then(|| widest_of_prior(density, &form.middle, SEED));
+        match wide.flatten() {
+            Some(wide) => Form::about_place(density, wide),
+            None => Ok(form),
         }
+    }
+
+    /// The same, about these parameters.
+    fn about_place(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
+        let law = Law::of(density, &middle, SEED);
         let mut programs = vec![density.row_program()];
         programs.extend(law.as_ref().ok().map(Law::program));
         let of_vectors = |with_coefficients| {
