@@ -22,7 +22,7 @@ use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Pull, Sight, Sim
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::Form;
 
-pub(super) use spread::Along;
+pub(super) use spread::Seen;
 
 /// The seed and the number of simulated records.
 const SEED: u64 = 2;

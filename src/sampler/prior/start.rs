@@ -28,7 +28,7 @@ const FLAT: f64 = 10.0;
 /// may be many sds away: the sum of their gradients is long then, and clipping and noise are, too.
 pub(crate) fn widest_of_prior(density: &Density, middle: &[f64], seed: u64) -> Option<Vec<f64>> {
     let d = density.dimension();
-    if d > MOST {
+    if d == 0 || d > MOST {
         return None;
     }
     let PriorDraws { draws, stand_ins } = draw_prior(density, FOR_MIDDLE, seed).ok()?;

@@ -1,9 +1,9 @@
 //! Directions that change how widely outcomes spread and not where they are, as those of a scale or of a
 //! dispersion; and steps along them.
 
-use super::{RECORDS, Response, root_of};
+use super::{RECORDS, Response, difference, root_of};
 use crate::density::BLOCK;
-use crate::linear::{Matrix, dot};
+use crate::linear::{Matrix, dot, length};
 
 /// A direction is one of spread if the places of outcomes have less than this share of its information.
 const OF_PLACES: f64 = 0.1;
@@ -18,20 +18,45 @@ const DEPTH: f64 = 8.0;
 const FALL: f64 = 0.1;
 /// A belief is contradicted by a distance of this many of its sds.
 const DOUBTED: f64 = 2.0;
+/// A distance with the standard deviation s is believed to be shorter by s / (1 + t / s), where t is this, in sds of
+/// one record: records are many sds away from outcomes that hardly spread, whereas a spread that is too wide
+/// costs a round.
+const SHY: f64 = 0.25;
+/// Along one of several directions of spread, a distance is at most this many times the Newton step.
+const OF_SEVERAL: f64 = 3.0;
+
+/// What a round has seen of the slope in a frame: the slope and the variance of its noise in each direction, and the
+/// belief about the centre's error before.
+pub(in crate::sampler::laplace) struct Seen<'a> {
+    pub slope: Vec<f64>,
+    pub noise: f64,
+    pub belief: &'a Matrix,
+    /// Whether a clipped gradient is that of a unit, which has an unknown number of rows.
+    pub by_units: bool,
+}
+
+/// A step, the covariance of its error, and the number of rows that have the information of the frame.
+pub(in crate::sampler::laplace) struct Found {
+    pub step: Vec<f64>,
+    pub left: Matrix,
+    pub rows: f64,
+}
 
 /// What is known of a step along one direction of a frame, in which records have the identity as their
 /// information.
-pub(in crate::sampler::laplace) struct Along<'a> {
-    pub unit: &'a [f64],
+struct Along<'a> {
+    unit: &'a [f64],
     /// The rest of the step, and the square of its length, as far as it explains what outcomes spread now.
-    pub rest: &'a [f64],
-    pub explained: f64,
+    rest: &'a [f64],
+    explained: f64,
     /// The slope that was seen, and the variance of its noise.
-    pub slope: f64,
-    pub noise: f64,
+    slope: f64,
+    noise: f64,
     /// The variance of the distance before it was seen; its mean is 0.
-    pub believed: f64,
-    pub within: [f64; 2],
+    believed: f64,
+    within: [f64; 2],
+    /// The rows of a unit.
+    rows: f64,
 }
 
 /// A value that one record's outcome may have, its probability, and the score there.
@@ -53,7 +78,7 @@ impl Response<'_> {
     }
 
     /// The same for real outcomes; `None` also where most directions are such.
-    pub fn beside_places(&self) -> Option<Matrix> {
+    fn beside_places(&self) -> Option<Matrix> {
         let of_real = self.law.has_real_outcomes_only();
         let found = of_real.then(|| self.spreads(take_ranks)).flatten();
         found.filter(|spread| spread.trace() < MOST * spread.rows() as f64 + 0.5)
@@ -96,13 +121,66 @@ impl Response<'_> {
         Some(&(&back * &beside) * &root).filter(|a| found && a.is_finite())
     }
 
+    /// The step and the covariance of its error, with the distance along its part that changes how widely real
+    /// outcomes spread by the law: the Newton step is far too short where they spread less than it seems, and far
+    /// too long where they spread more. No step is longer than `reach` sds of one record. `None` where there is no
+    /// such part.
+    pub fn along_spread(
+        &self,
+        (step, left): (&[f64], &Matrix),
+        seen: &Seen,
+        reach: f64,
+    ) -> Option<Found> {
+        let spread = self.beside_places()?;
+        let along = spread.times(step);
+        let rest = difference(step, &along);
+        let size = length(&along).max(f64::MIN_POSITIVE);
+        let unit: Vec<f64> = along.iter().map(|x| x / size).collect();
+        // The information of the frame is that of all rows, and the simulated ones stand for one in each unit.
+        let of_units = if seen.by_units {
+            self.information()?.form(&unit).recip()
+        } else {
+            1.0
+        };
+        let rows = of_units * self.times * RECORDS as f64;
+        let far = reach * rows.sqrt();
+        let own = left.form(&unit);
+        // What is left of the rest's error after the step looks like spread.
+        let moved = (far / length(&rest).max(f64::MIN_POSITIVE)).min(1.0);
+        let explained = moved * (2.0 - moved) * dot(&rest, &rest) - (left.trace() - own);
+        let is_one = spread.trace() < 1.5;
+        let (mean, variance) = self.distance(&Along {
+            unit: &unit,
+            rest: &rest,
+            explained: explained.max(0.0),
+            slope: dot(&unit, &seen.slope),
+            noise: seen.noise,
+            believed: seen.belief.form(&unit),
+            within: if is_one {
+                [-far, far]
+            } else {
+                [0.0, far.min(OF_SEVERAL * size)]
+            },
+            rows: of_units,
+        })?;
+        let shy = variance / (variance.sqrt() + SHY * rows.sqrt());
+        let distance = (mean.abs() - shy).max(0.0).copysign(mean);
+        let parts = rest.iter().zip(&unit);
+        let more = (variance + shy * shy - own).max(0.0);
+        Some(Found {
+            step: parts.map(|(r, u)| moved * r + distance * u).collect(),
+            left: left + &Matrix::square_of(&unit).scaled(more),
+            rows,
+        })
+    }
+
     /// The mean and the variance of the distance along a direction, given the slope that was seen there:
     /// the law tells which slope each distance has. `None` where that is not finite.
-    pub fn distance(&self, along: &Along) -> Option<(f64, f64)> {
+    fn distance(&self, along: &Along) -> Option<(f64, f64)> {
         let [mut low, mut high] = along.within;
         // The simulated records see the rest of the step by other covariates: it is made to be as far for them
         // as for the real ones.
-        let off = self.information()?.form(along.rest);
+        let off = along.rows * self.information()?.form(along.rest);
         let scale = if off > 0.0 {
             (along.explained / off).sqrt()
         } else {
@@ -111,7 +189,7 @@ impl Response<'_> {
         let told = |x: f64| -> Option<f64> {
             let at = along.rest.iter().zip(along.unit);
             let at: Vec<f64> = at.map(|(r, u)| scale * r + x * u).collect();
-            Some(dot(along.unit, &self.score(&at)?.mean))
+            Some(along.rows * dot(along.unit, &self.score(&at)?.mean))
         };
         let mut likely = Vec::new();
         for _ in 0..PASSES {
@@ -235,6 +313,7 @@ mod tests {
                 noise: (UNITS * noise).powi(2),
                 believed: (UNITS * believed).powi(2),
                 within: [-4.0 * UNITS, 4.0 * UNITS],
+                rows: 1.0,
             })
         });
         let (mean, variance) = found.unwrap();
@@ -265,6 +344,72 @@ mod tests {
         assert!((found - 4f64.ln()).abs() < 0.1, "{found}");
     }
 
+    /// The step of m and log s, in sds of one record, that is `rest` along m, in a frame with `axes` whose information
+    /// is that of `rows` real rows for each simulated one, and its error.
+    fn along(axes: [f64; 2], rest: f64, square: f64, rows: f64) -> ([f64; 2], f64) {
+        let units = UNITS * rows.sqrt();
+        let root = 2f64.sqrt();
+        let slope = rows.sqrt() * UNITS * (square - 1.0) / root;
+        let axes = Matrix::diagonal(&[axes[0], axes[1] / root]);
+        let found = in_axes(
+            &axes.scaled(rows.sqrt().recip()),
+            NORMAL,
+            &[0.0; 2],
+            |response| {
+                response.along_spread(
+                    (
+                        &[units * rest, 0.5 * slope],
+                        &Matrix::diagonal(&[1e-4, 1e-4]),
+                    ),
+                    &Seen {
+                        slope: vec![units * rest, slope],
+                        noise: (0.01 * units).powi(2),
+                        belief: &Matrix::diagonal(&[1e6, 1e6]),
+                        by_units: rows > 1.0,
+                    },
+                    4.0,
+                )
+            },
+        );
+        let found = found.unwrap();
+        assert!(
+            (found.rows / (units * units) - 1.0).abs() < 0.05,
+            "{}",
+            found.rows
+        );
+        let [m, log_scale] = [found.step[0] / units, found.step[1] / units / root];
+        ([m, log_scale], found.left[(1, 1)].sqrt() / units / root)
+    }
+
+    // Oracle: with the mean off by d, of which the step covers c, what is left of E y^2 is 1 + (E y^2 - 1) - d^2 +
+    // (d - c)^2, and the scale that belongs to it is its root. If it failed: scales would shrink under errors of means
+    // that are still there, or rows of a unit would make them shrink by as many times too much.
+    #[test]
+    fn a_scale_covers_what_a_step_leaves_of_the_mean() {
+        for rows in [1.0, 5.0] {
+            for (d, s) in [(0.0, 0.5_f64), (0.9, 0.5), (3.0, 2.0), (6.0, 0.5)] {
+                let c = f64::min(d, 4.0);
+                let oracle = 0.5 * (s * s + (d - c).powi(2)).ln();
+                let ([m, log_scale], _) = along([1.0, 1.0], d, s * s + d * d, rows);
+                assert!((m - c).abs() < 0.02 * (1.0 + d), "{d} {s}: {m}");
+                assert!(
+                    (log_scale - oracle).abs() < 0.15,
+                    "{rows} {d} {s}: {log_scale} {oracle}"
+                );
+            }
+        }
+    }
+
+    // The real records see means by other covariates than the simulated ones, here by twice as wide ones.
+    #[test]
+    fn a_step_of_means_is_as_far_for_simulated_records_as_for_real_ones() {
+        let ([m, log_scale], sd) = along([2.0, 1.0], 0.9, 0.25 + 0.81, 1.0);
+        assert!((m - 0.9).abs() < 0.01, "{m}");
+        assert!((log_scale - 0.5_f64.ln()).abs() < 0.1, "{log_scale} {sd}");
+        // A scale of 0.5 is known to noise / (2 s^2) = 0.01 sqrt 2 / 0.5.
+        assert!((0.02..0.04).contains(&sd), "{sd}");
+    }
+
     // If it failed: a step would go to where the law has nothing in common with itself here.
     #[test]
     fn a_response_that_was_lost_explains_nothing() {
@@ -276,6 +421,7 @@ mod tests {
             noise: 1.0,
             believed: 1e6,
             within: [-40.0, 40.0],
+            rows: 1.0,
         };
         let told = [
             [-30.0, 0.0],

@@ -5,7 +5,7 @@ use super::{Ground, Movement, Search, Turned, mean_variance, products};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::laplace::kalman;
-use crate::sampler::laplace::response::{Along, Response, difference};
+use crate::sampler::laplace::response::{Response, Seen};
 
 /// The variance of the centre's error after a step, in posterior variances: always, and for each
 /// unit of the step's mean square, from the first value for short steps to the second for those that
@@ -22,12 +22,6 @@ const REACH: f64 = 4.0;
 /// Dispersions of counts are learnt in this many last rounds only: the second number under a tight budget,
 /// where means are found later.
 const ROUNDS_OF_SPREAD: [usize; 2] = [4, 2];
-/// A distance along a spread with the standard deviation s is believed to be shorter by s / (1 + t / s), where t is
-/// this, in sds of one record: records are many sds away from outcomes that hardly spread, whereas a spread that is
-/// too wide costs a round.
-const SHY: f64 = 0.25;
-/// Along one of several directions of spread, it is at most this many times the Newton step.
-const OF_SEVERAL: f64 = 3.0;
 /// No step is longer than this many times the range of the prior.
 const OF_PRIOR: f64 = 2.0;
 
@@ -81,11 +75,15 @@ impl Search {
         };
         step = answered.unwrap_or(step);
         if let Some(response) = &response {
-            let seen: Vec<f64> = off.iter().map(|x| x / efficiency).collect();
-            let seen = (seen, variance / (efficiency * efficiency));
-            if let Some(spread) = respread(response, (&step, &left), &belief, seen, effective) {
-                (step, left) = spread;
-                reach = REACH * effective.sqrt();
+            let seen = Seen {
+                slope: off.iter().map(|x| x / efficiency).collect(),
+                noise: variance / (efficiency * efficiency),
+                belief: &belief,
+                by_units: ground.plan.request.shared_units,
+            };
+            if let Some(found) = response.along_spread((&step, &left), &seen, REACH) {
+                reach = REACH * found.rows.sqrt();
+                (step, left) = (found.step, found.left);
             }
         }
         let late = ROUNDS_OF_SPREAD[usize::from(ground.shares.are_tight())];
@@ -192,52 +190,6 @@ impl Search {
         let error = &left.between(&rest.transposed()) + &before.between(&held.transposed());
         (rest.times(step), error)
     }
-}
-
-/// The step and the covariance of its error, with the distance along its part that changes how widely real outcomes
-/// spread by the law: the Newton step is far too short where they spread less than it seems, and far too long
-/// where they spread more. `None` where there is no such part.
-fn respread(
-    response: &Response,
-    (step, left): (&[f64], &Matrix),
-    belief: &Matrix,
-    (off, noise): (Vec<f64>, f64),
-    effective: f64,
-) -> Option<(Vec<f64>, Matrix)> {
-    let spread = response.beside_places()?;
-    let along = spread.times(step);
-    let rest = difference(step, &along);
-    let size = length(&along).max(f64::MIN_POSITIVE);
-    let unit: Vec<f64> = along.iter().map(|x| x / size).collect();
-    let far = REACH * effective.sqrt();
-    let own = left.form(&unit);
-    // What is left of the rest's error after the step looks like spread.
-    let moved = (far / length(&rest).max(f64::MIN_POSITIVE)).min(1.0);
-    let explained = moved * (2.0 - moved) * dot(&rest, &rest) - (left.trace() - own);
-    let is_one = spread.trace() < 1.5;
-    let (mean, variance) = response.distance(&Along {
-        unit: &unit,
-        rest: &rest,
-        explained: explained.max(0.0),
-        slope: dot(&unit, &off),
-        noise,
-        believed: belief.form(&unit),
-        within: if is_one {
-            [-far, far]
-        } else {
-            [0.0, far.min(OF_SEVERAL * size)]
-        },
-    })?;
-    let sd = variance.sqrt();
-    let shy = variance / (sd + SHY * effective.sqrt());
-    let distance = (mean.abs() - shy).max(0.0).copysign(mean);
-    let step = rest
-        .iter()
-        .zip(&unit)
-        .map(|(r, u)| moved * r + distance * u);
-    let more = (variance + shy * shy - own).max(0.0);
-    let left = left + &Matrix::square_of(&unit).scaled(more);
-    Some((step.collect(), left))
 }
 
 /// The values with those of groups replaced by their mean.
