@@ -236,7 +236,7 @@ impl<'a> Law<'a> {
         if (0..terms.len()).any(|t| changes(t) && !speaks_of_outcome(t)) {
             return Err(NoLaw::NoDensity);
         }
-        let places = law.public_places(centre, rng);
+        let places = public_places(centre, rng);
         let records = law.public_records(centre, rng);
         for step in &drawn {
             let outcome = model.outcomes[step.outcome].column;
@@ -801,14 +801,6 @@ impl<'a> Law<'a> {
         }
     }
 
-    fn public_places(&self, centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
-        let mut about = |scale: f64| {
-            let noise = |c: &f64| c + scale * Distribution::<f64>::sample(&StandardNormal, rng);
-            centre.iter().map(noise).collect()
-        };
-        SCALES.iter().map(|&scale| about(scale)).collect()
-    }
-
     fn public_records(&self, centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
         Simulator::new(self.density)
             .by_bounds()
@@ -1037,8 +1029,17 @@ impl Density {
     }
 }
 
+/// Public parameters about a centre, at which is checked what must hold everywhere.
+pub(super) fn public_places(centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
+    let mut about = |scale: f64| {
+        let noise = |c: &f64| c + scale * Distribution::<f64>::sample(&StandardNormal, rng);
+        centre.iter().map(noise).collect()
+    };
+    SCALES.iter().map(|&scale| about(scale)).collect()
+}
+
 /// A program from raw columns to the likelihood and its terms, and the columns that it reads.
-fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
+pub(super) fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
     let mut roots = vec![model.likelihood];
     roots.extend(model.likelihood_terms());
     let graph = &model.graphs.private;

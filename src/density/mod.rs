@@ -10,6 +10,7 @@ mod curvature;
 mod frame;
 mod grid;
 mod guesses;
+mod hazard;
 mod kernel;
 mod law;
 #[cfg(test)]
@@ -28,6 +29,8 @@ pub(crate) use covariate::made_up_values;
 pub use curvature::Curvature;
 pub(crate) use curvature::curvature_at;
 pub use frame::Frame;
+pub use hazard::Hazard;
+pub(crate) use hazard::{Censored, HazardScratch, INTERVALS};
 pub(crate) use law::Located;
 pub use law::{Law, LawScratch, NoLaw, Node};
 pub use program::{BLOCK, Jacobian, Picked, Pull, RowProgram, Scratch, Sparse, merge_picks};

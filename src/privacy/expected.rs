@@ -6,6 +6,8 @@
 //!
 //! - where the model gives the record's outcomes a law, the gradients g_j that it would have at
 //!   its nodes, less their mean, with their probabilities;
+//! - where a time may be censored, the derivatives of its log hazard in intervals of the time of
+//!   follow-up, with the integrals of the hazard over these;
 //! - elsewhere the eigenvectors of minus the second derivatives of the log-likelihood, with
 //!   their eigenvalues where these are positive.
 
@@ -17,8 +19,8 @@ use serde::Serialize;
 use super::gradient::Gradients;
 use super::statistic::{Look, Statistic, triangle, triangle_place, triangle_weight};
 use crate::density::{
-    BLOCK, Density, Frame, Jacobian, Law, LawScratch, Located, Picked, Pull, RowProgram, Scratch,
-    Sight, Space, Sparse, merge_picks,
+    BLOCK, Density, Frame, Hazard, HazardScratch, INTERVALS, Jacobian, Law, LawScratch, Located,
+    Picked, Pull, RowProgram, Scratch, Sight, Space, Sparse, merge_picks,
 };
 use crate::linear::{eigen, vectorised};
 
@@ -37,6 +39,12 @@ pub enum Expected<'a> {
         /// The point from which the law sees records.
         sight: Sight,
     },
+    /// By the hazard of a time that may be censored.
+    Hazard {
+        #[serde(serialize_with = "columns_of")]
+        hazard: Hazard<'a>,
+        sight: Sight,
+    },
     /// By central differences of gradients: the sights one step ahead of the point and one step
     /// behind it, along each coordinate.
     Differences { sights: Vec<[Sight; 2]>, step: f64 },
@@ -48,6 +56,19 @@ impl<'a> Expected<'a> {
         Expected::Law {
             law,
             sight: law.sight(space, point, frame),
+        }
+    }
+
+    /// By a hazard, at a point of the space, in the frame's coordinates.
+    pub fn by_hazard(
+        hazard: Hazard<'a>,
+        space: &Space,
+        point: &[f64],
+        frame: &Frame,
+    ) -> Expected<'a> {
+        Expected::Hazard {
+            sight: hazard.sight(space, point, frame),
+            hazard,
         }
     }
 
@@ -76,10 +97,15 @@ fn made_at<S: serde::Serializer>(law: &Law, to: S) -> Result<S::Ok, S::Error> {
     law.made_at().serialize(to)
 }
 
+fn columns_of<S: serde::Serializer>(hazard: &Hazard, to: S) -> Result<S::Ok, S::Error> {
+    hazard.of.serialize(to)
+}
+
 impl std::fmt::Debug for Expected<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str(match self {
             Expected::Law { .. } => "Law",
+            Expected::Hazard { .. } => "Hazard",
             Expected::Differences { .. } => "Differences",
         })
     }
@@ -196,6 +222,11 @@ enum Source<'a> {
         sight: &'a Sight,
         scratch: Box<LawScratch>,
     },
+    Hazard {
+        hazard: &'a Hazard<'a>,
+        sight: &'a Sight,
+        scratch: Box<HazardScratch>,
+    },
     Differences {
         sights: Vec<[(&'a Jacobian, Scratch); 2]>,
         step: f64,
@@ -233,6 +264,15 @@ impl<'a> Reader<'a> {
                 };
                 (law, nodes)
             }
+            Some(Expected::Hazard { hazard, sight }) if asks => {
+                let scratch = Box::new(hazard.scratch_at(&sight.z, d));
+                let hazard = Source::Hazard {
+                    hazard,
+                    sight,
+                    scratch,
+                };
+                (hazard, INTERVALS + 1)
+            }
             Some(Expected::Differences { sights, step }) if asks => {
                 let side = |sight: &'a Sight| (&sight.jacobian, program.scratch(&sight.z, d));
                 let sights = sights.iter().map(|both| both.each_ref().map(side));
@@ -257,7 +297,8 @@ impl<'a> Reader<'a> {
             Source::Law { law, sight, .. } if in_parts => law.sparse(&sight.jacobian),
             _ => None,
         };
-        if look.statistic == Statistic::Centred && matches!(source, Source::Law { .. }) {
+        let by_law = matches!(source, Source::Law { .. } | Source::Hazard { .. });
+        if look.statistic == Statistic::Centred && by_law {
             let [own, of_law_own] = [&sparse, &of_law].map(|s| s.as_ref().map(Sparse::coordinates));
             if own != of_law_own {
                 (sparse, of_law) = (None, None);
@@ -317,12 +358,16 @@ impl<'a> Reader<'a> {
             }
             Statistic::Slope => {
                 self.expect(columns, rows, start);
-                self.balance();
-                subtract(&self.balancing.balance, &mut self.vectors);
+                if matches!(self.source, Source::Law { .. }) {
+                    self.balance();
+                    subtract(&self.balancing.balance, &mut self.vectors);
+                }
                 clip_weights(&self.vectors, None, self.look.inner_clip, &mut self.weights);
                 self.products()
             }
-            Statistic::Centred if matches!(self.source, Source::Law { .. }) => {
+            Statistic::Centred
+                if matches!(self.source, Source::Law { .. } | Source::Hazard { .. }) =>
+            {
                 self.expect(columns, rows, start);
                 self.balance();
                 #[cfg(test)]
@@ -371,14 +416,30 @@ impl<'a> Reader<'a> {
 
     /// Weights and vectors of a block.
     fn expect(&mut self, columns: &[&[f64]], rows: usize, start: usize) {
-        let Source::Law {
-            law,
-            sight,
-            scratch,
-        } = &mut self.source
-        else {
-            self.differences(columns, rows, true);
-            return;
+        let (law, sight, scratch) = match &mut self.source {
+            Source::Law {
+                law,
+                sight,
+                scratch,
+            } => (law, sight, scratch),
+            Source::Hazard {
+                hazard,
+                sight,
+                scratch,
+            } => {
+                let raw = &columns[columns.len() - hazard.columns()..];
+                let (weights, event) = self.weights.split_at_mut(INTERVALS * BLOCK);
+                let (vectors, at_event) = self.vectors.split_at_mut(INTERVALS * self.d * BLOCK);
+                hazard.intervals(raw, rows, sight, scratch, (weights, vectors));
+                if self.look.statistic == Statistic::Centred {
+                    hazard.events(raw, rows, sight, scratch, (event, at_event));
+                }
+                return;
+            }
+            Source::Nothing | Source::Differences { .. } => {
+                self.differences(columns, rows, true);
+                return;
+            }
         };
         let raw = &columns[columns.len() - law.columns().len()..];
         let (weights, vectors) = (&mut self.weights, &mut self.vectors);
@@ -413,6 +474,9 @@ impl<'a> Reader<'a> {
 
     /// Finds the vector a of each record for which sum_j w_j clip(v_j - a) is approximately zero:
     /// where clipped gradients are balanced by the model's own law. Zero without a law.
+    ///
+    /// With a hazard h, a is such that score - a = status clip(u(t)) - int clip(u(s)) h(s) ds: like the score,
+    /// the integral of a predictable function by a martingale, whose expectation is zero.
     fn balance(&mut self) {
         let Balancing {
             balance,
@@ -420,8 +484,18 @@ impl<'a> Reader<'a> {
             kept,
         } = &mut self.balancing;
         balance.fill(0.0);
-        if !matches!(self.source, Source::Law { .. }) {
-            return;
+        match self.source {
+            Source::Law { .. } => {}
+            Source::Hazard { .. } => {
+                kept.copy_from_slice(&self.weights);
+                clip_weights(&self.vectors, None, self.look.inner_clip, kept);
+                for (kept, weight) in kept.iter_mut().zip(&self.weights) {
+                    *kept -= weight;
+                }
+                add_mean(kept, &self.vectors, balance);
+                return;
+            }
+            Source::Nothing | Source::Differences { .. } => return,
         }
         for _ in 0..BALANCING {
             kept.copy_from_slice(&self.weights);
@@ -438,6 +512,9 @@ impl<'a> Reader<'a> {
     /// Whatever the floats are, it is positive semidefinite except for the rounding of the sum:
     /// weights that are negative or NaN count as zero.
     fn products(&mut self) -> Gradients<'_> {
+        if matches!(self.source, Source::Hazard { .. }) {
+            move_into_vectors(&mut self.weights, &mut self.vectors);
+        }
         weighted_products(&self.weights, &self.vectors, self.width, &mut self.out);
         let Some(of_law) = &self.of_law else {
             return Gradients::whole(&self.out);
@@ -586,6 +663,24 @@ vectorised! {
             for ((b, s), total) in balance.iter_mut().zip(step).zip(&totals) {
                 *b += s - *b * total;
             }
+        }
+    }
+}
+
+/// Multiplies vectors by the roots of weights above 1, which become 1 as those of a law are: what the proof for
+/// products that underflow counts on.
+fn move_into_vectors(weights: &mut [f64], vectors: &mut [f64]) {
+    let length = vectors.len() / weights.len() * BLOCK;
+    let nodes = weights
+        .chunks_exact_mut(BLOCK)
+        .zip(vectors.chunks_exact_mut(length));
+    for (weights, vectors) in nodes {
+        for (i, w) in weights.iter_mut().enumerate().filter(|(_, w)| **w > 1.0) {
+            let root = w.sqrt();
+            (i..length)
+                .step_by(BLOCK)
+                .for_each(|at| vectors[at] *= root);
+            *w = 1.0;
         }
     }
 }

@@ -3,13 +3,17 @@
 use super::*;
 use crate::accounting::{Event, Gaussian, Lattice, Meter, Relation};
 use crate::check::check;
-use crate::density::Frame;
-use crate::density::Law;
+use crate::density::{Censored, Frame, Hazard, Law};
 use crate::model::{Constants, Model};
 use crate::privacy::{
     Expected, GradientScale, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic,
 };
 use crate::syntax::parse;
+
+/// A model of times that may be censored, which have a hazard and no law.
+const CENSORED: &str = "record { real<lower=0> t; int<lower=0, upper=1> died; real x; }
+     parameters { real a; real b; real<lower=0> k; }
+     model { target += died == 1 ? weibull_lpdf(t | k, exp(a + b * x)) : weibull_lccdf(t | k, exp(a + b * x)); }";
 
 /// Models whose records move the sums through all three kinds of interface; in the last, gradients
 /// are summed in parts, and a record may pick one place twice.
@@ -235,10 +239,11 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
     let mut closest = [0.0f64; 11];
     let mut farthest = [0.0f64; 11];
     let pairs = 10_000 / MODELS.len() / statistics.len() + 1;
-    for source in MODELS {
+    for source in MODELS.into_iter().chain([CENSORED]) {
         let d = density(source);
         let dimension = d.dimension();
         let law = Law::of(&d, &vec![0.1; dimension], 1);
+        let censored = Censored::of(&d, &vec![0.1; dimension], 1);
         let space = d.parameters();
         for pair in 0..pairs {
             let original = table(&mut rng, &d, 3);
@@ -261,8 +266,11 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
             let theta = frame.point(&point(&mut rng, dimension));
             let clip = [0.01, 1.0, 8.0][pair % 3];
             for (k, statistic) in statistics.into_iter().enumerate() {
-                let expected = match &law {
-                    Ok(law) if pair % 3 > 0 => Expected::by_law(law, &space, &theta, &frame),
+                let expected = match (&law, censored) {
+                    (Ok(law), _) if pair % 3 > 0 => Expected::by_law(law, &space, &theta, &frame),
+                    (Err(_), Some(of)) if pair % 3 > 0 => {
+                        Expected::by_hazard(Hazard::new(&d, of), &space, &theta, &frame)
+                    }
                     _ => Expected::by_differences(&d, &space, &frame, 0.01),
                 };
                 let look = Look {
@@ -307,7 +315,7 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
     let shapes = "record { real<lower=0> y; real<lower=0, upper=1> z; real x; }
         parameters { real a; real b; }
         model { y ~ gamma(exp(a), exp(b)); z ~ beta(2, exp(a + y)); }";
-    for source in MODELS.into_iter().chain([shapes]) {
+    for source in MODELS.into_iter().chain([shapes, CENSORED]) {
         let d = density(source);
         let (n, dimension) = (300, d.dimension());
         let data = table(&mut rng, &d, n);
@@ -320,13 +328,16 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
         let alone: Vec<Vault> = (0..n).map(|i| vault(source, &record(i))).collect();
         let theta = point(&mut rng, dimension);
         let frame = Frame::about(theta.clone());
-        let law = Law::of(&d, &vec![0.1; dimension], 1).unwrap();
+        let law = Law::of(&d, &vec![0.1; dimension], 1);
         let space = d.parameters();
         for by_law in [true, false] {
-            let expected = if by_law {
-                Expected::by_law(&law, &space, &theta, &frame)
-            } else {
-                Expected::by_differences(&d, &space, &frame, 0.01)
+            let expected = match &law {
+                Ok(law) if by_law => Expected::by_law(law, &space, &theta, &frame),
+                Err(_) if by_law => {
+                    let censored = Censored::of(&d, &vec![0.1; dimension], 1).unwrap();
+                    Expected::by_hazard(Hazard::new(&d, censored), &space, &theta, &frame)
+                }
+                _ => Expected::by_differences(&d, &space, &frame, 0.01),
             };
             for statistic in [
                 Statistic::Centred,

@@ -35,6 +35,9 @@ fn information(source: &str) -> &'static str {
         "law" | "law, bounded gradients" => {
             "The information of a record is the expected one, under the law that the model gives its outcomes, and clipped gradients are centred under that law (conditionally unbiased bounded influence, Künsch, Stefanski and Carroll 1989)."
         }
+        "hazard" => {
+            "Times may be censored: the information of a record is the integral over its follow-up of what an event would tell, under the hazard that the model gives it, and clipped gradients are balanced under that hazard (Andersen, Borgan, Gill and Keiding 1993)."
+        }
         _ => {
             "The model gives no law of the outcomes: the information is that of the records' own second derivatives."
         }

@@ -5,7 +5,9 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::density::{Curvature, Density, Frame, Law, NoLaw, Simulator, Space, curvature_at};
+use crate::density::{
+    Censored, Curvature, Density, Frame, Hazard, Law, NoLaw, Simulator, Space, curvature_at,
+};
 use crate::linear::Matrix;
 use crate::privacy::{Expected, Look, Statistic, public_sum, visit_public};
 use crate::sampler::contract::blocks::{Blocks, few_entries};
@@ -43,6 +45,8 @@ pub enum Information {
         /// Whether gradients are bounded for all outcomes.
         bounded: bool,
     },
+    /// The hazard that the model gives a time that may be censored.
+    Hazard(Censored),
     /// Second derivatives of its log-likelihood.
     Curvature,
 }
@@ -54,6 +58,7 @@ impl Information {
             Information::Public => "public",
             Information::Law { bounded: true } => "law, bounded gradients",
             Information::Law { bounded: false } => "law",
+            Information::Hazard(_) => "hazard",
             Information::Curvature => "second derivatives",
         }
     }
@@ -89,6 +94,24 @@ pub struct Form {
     pub(crate) blocks: Option<Blocks>,
     /// Other coordinates, of which there are such groups.
     pub(crate) by_groups: Option<ByGroups>,
+}
+
+/// The expectations for records at the frame's centre, by a law or a hazard.
+fn expected<'a>(
+    density: &'a Density,
+    (law, censored): (Option<&'a Law<'a>>, Option<Censored>),
+    space: &Space,
+    frame: &Frame,
+) -> Option<Expected<'a>> {
+    let point = frame.centre();
+    match (law, censored) {
+        (Some(law), _) => Some(Expected::by_law(law, space, point, frame)),
+        (None, Some(of)) => {
+            let hazard = Hazard::new(density, of);
+            Some(Expected::by_hazard(hazard, space, point, frame))
+        }
+        (None, None) => None,
+    }
 }
 
 /// Directions in which the prior is wider than what one record tells.
@@ -151,8 +174,14 @@ impl Form {
     /// The same, about these parameters.
     fn about_place(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
         let law = Law::of(density, &middle, SEED);
+        let censored = match &law {
+            Ok(_) => None,
+            Err(_) => Censored::of(density, &middle, SEED),
+        };
+        let hazard = censored.map(|of| Hazard::new(density, of));
         let mut programs = vec![density.row_program()];
         programs.extend(law.as_ref().ok().map(Law::program));
+        programs.extend(hazard.as_ref().map(Hazard::program));
         let of_vectors = |with_coefficients| {
             let beside = away_from(&middle);
             let space = density.computed_space(&beside, &programs, with_coefficients);
@@ -164,11 +193,9 @@ impl Form {
         let space = space.unwrap_or_else(|| density.parameters());
         let look_at = |theta: &[f64]| {
             let point = density.point_of(&space, theta);
-            let frame = Frame::about(point.clone());
-            let expected = match &law {
-                Ok(law) => Expected::by_law(law, &space, &point, &frame),
-                Err(_) => Expected::by_differences(density, &space, &frame, STEP),
-            };
+            let frame = Frame::about(point);
+            let expected = expected(density, (law.as_ref().ok(), censored), &space, &frame)
+                .unwrap_or_else(|| Expected::by_differences(density, &space, &frame, STEP));
             (frame, expected)
         };
         let places = [look_at(&middle), look_at(&away_from(&middle))];
@@ -180,14 +207,15 @@ impl Form {
         if law.as_ref().map_or(true, Law::has_counts) {
             form.by_groups = None;
         }
-        match &law {
-            Ok(law) => {
+        match (&law, censored) {
+            (Ok(law), _) => {
                 let point = density.point_of(&space, &middle);
                 let frame = Frame::new(point, form.base.entries().to_vec());
                 let bounded = law.scores_are_bounded(&middle, (&form.space, &frame), SEED);
                 form.information = Information::Law { bounded };
             }
-            Err(reason) => form.no_law = Some(reason.clone()),
+            (Err(_), Some(of)) => form.information = Information::Hazard(of),
+            (Err(reason), None) => form.no_law = Some(reason.clone()),
         }
         Ok(form)
     }
@@ -214,8 +242,22 @@ impl Form {
     pub(crate) fn law<'a>(&self, density: &'a Density) -> Option<Law<'a>> {
         match self.information {
             Information::Law { .. } => Law::of(density, &self.middle, SEED).ok(),
-            Information::Public | Information::Curvature => None,
+            Information::Public | Information::Hazard(_) | Information::Curvature => None,
         }
+    }
+
+    /// The expectations for records at the frame's centre, where outcomes have a law or a hazard.
+    pub(crate) fn expected<'a>(
+        &self,
+        density: &'a Density,
+        law: Option<&'a Law<'a>>,
+        frame: &Frame,
+    ) -> Option<Expected<'a>> {
+        let censored = match self.information {
+            Information::Hazard(of) => Some(of),
+            _ => None,
+        };
+        expected(density, (law, censored), &self.space, frame)
     }
 
     /// The form in coordinates of groups, where there are any.

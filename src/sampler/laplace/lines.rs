@@ -39,7 +39,7 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
         subsampling: Subsampling::All,
     };
     let gradient = match form.information {
-        Information::Law { .. } => (
+        Information::Law { .. } | Information::Hazard(_) => (
             "gradient, centred by the model's law",
             Quantity::CentredGradient,
         ),
@@ -74,7 +74,7 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
     ];
     let last = match form.information {
         Information::Public => return lines,
-        Information::Law { .. } => 0,
+        Information::Law { .. } | Information::Hazard(_) => 0,
         Information::Curvature => *shares.others.last().unwrap_or(&0),
     };
     let rest = (others - last) as f64 / others as f64;

@@ -229,6 +229,9 @@ impl Learner for DpLaplace {
             Information::Law { bounded: false } => {
                 "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. Each record's gradient is measured from the point at which it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as the records do not follow that law. Single outcomes may pull without bound. What clipping takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records far outside the model's tails can stay below the noise of these histograms, and the answer is then that of the others."
             }
+            Information::Hazard(_) => {
+                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. What each record tells is clipped so that it is balanced under the hazard that the model gives its time, whenever records are censored: clipping makes intervals wider, and moves them only as far as the records do not follow that hazard. Single records may pull without bound. What clipping takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records that pull far harder than the others can stay below the noise of these histograms, and the answer is then that of the others."
+            }
             Information::Curvature => {
                 "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. The model gives no law of the outcomes by which clipping could be balanced, so that clipping can move the answer. What it takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records that pull far harder than the others can stay below the noise of these histograms, and the answer is then that of the others."
             }
@@ -381,7 +384,7 @@ impl Beginning for Learning {
             ..
         } = self;
         let simulated = match form.information {
-            Information::Law { .. } => simulated(form, density),
+            Information::Law { .. } | Information::Hazard(_) => simulated(form, density),
             Information::Public | Information::Curvature => Vec::new(),
         };
         let ground = Ground {

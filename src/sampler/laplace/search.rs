@@ -4,6 +4,7 @@ mod advance;
 mod certificate;
 mod gradient;
 mod information;
+mod level;
 
 use serde::{Deserialize, Serialize};
 

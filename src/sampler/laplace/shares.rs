@@ -84,10 +84,10 @@ impl Shares {
             Information::Public => (0.0, 0.0),
             Information::Curvature => (for_information(tight), 0.0),
             // The balance is that of rows, but units are clipped.
-            Information::Law { .. } if tight || request.shared_units => {
+            Information::Law { .. } | Information::Hazard(_) if tight || request.shared_units => {
                 (for_information(tight), 0.0)
             }
-            Information::Law { .. } => (for_information(tight), FOR_SLOPE),
+            Information::Law { .. } | Information::Hazard(_) => (for_information(tight), FOR_SLOPE),
         };
         let of_gradients = if information > 0.0 { OF_GRADIENTS } else { 1.0 };
         Ok(Shares {

@@ -74,6 +74,10 @@ impl Search {
             effective.sqrt()
         };
         step = answered.unwrap_or(step);
+        if let Some(found) = self.of_level(ground, (&step, &left)) {
+            reach = REACH * effective.sqrt();
+            (step, left) = found;
+        }
         if let Some(response) = &response {
             let seen = Seen {
                 slope: off.iter().map(|x| x / efficiency).collect(),

@@ -1,9 +1,9 @@
 //! A fresh look at the centre, which tests what the rounds claim.
 
+use super::gradient::longest;
 use super::{Certificate, Ground, Search, squares};
 use crate::function::special::gamma_fractions;
 use crate::linear::Matrix;
-use crate::privacy::Expected;
 use crate::sampler::contract::form::Information;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::histogram::BEYOND;
@@ -27,10 +27,7 @@ impl Search {
         let temperature = plan.request.temperature;
         let law = form.law(density);
         let frame = self.frame(form);
-        let theta = frame.centre().to_vec();
-        let expected = law
-            .as_ref()
-            .map(|law| Expected::by_law(law, &form.space, &theta, &frame));
+        let expected = form.expected(density, law.as_ref(), &frame);
         let unit = (m as f64 / (temperature * self.records)).sqrt();
         let ask = Asked {
             form,
@@ -44,7 +41,7 @@ impl Search {
         let foreseen = &Matrix::diagonal(&squares(&form.weights())) - &prior;
         let counts = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
         let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
-        let lengths = self.lengths(&counts, unit, reach.as_ref(), &foreseen);
+        let lengths = self.lengths(&counts, unit, longest(form, reach.as_ref()), &foreseen);
         let clip = match &lengths {
             Some(lengths) => self.clip.max(BEYOND * lengths.top()),
             None => self.clip,

@@ -3,7 +3,7 @@
 use super::{Ground, NOTHING, Search, Turned};
 use crate::density::{Frame, Law};
 use crate::linear::Matrix;
-use crate::privacy::{Bins, Expected};
+use crate::privacy::Bins;
 use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::histogram::Histogram;
@@ -81,7 +81,7 @@ impl Search {
             prior,
             foreseen,
         } = turned;
-        let expected = law.map(|law| Expected::by_law(law, &form.space, frame.centre(), frame));
+        let expected = form.expected(density, law, frame);
         let times = shares.gradients[k];
         let effective = temperature * self.records;
         let unit = (m as f64 / effective).sqrt();
@@ -97,7 +97,7 @@ impl Search {
             self.count(plan, &counts.0);
         }
         let reach = law.map(|law| Reach::of(form, density, law, frame));
-        let lengths = self.lengths(&counts, unit, reach.as_ref(), foreseen);
+        let lengths = self.lengths(&counts, unit, longest(form, reach.as_ref()), foreseen);
         // The law has some of the unseen squares in lengths beyond those that are seen.
         let beyond = (reach.as_ref().zip(lengths.as_ref()))
             .and_then(|(reach, lengths)| reach.beyond(lengths.top() / unit));
@@ -114,8 +114,8 @@ impl Search {
             None => {
                 self.blind = true;
                 let clip = 2.0 * unit;
-                let efficiency =
-                    (reach.as_ref()).map_or(1.0, |reach| (2.0 / reach.mean().min(UNSEEN)).min(0.5));
+                let efficiency = longest(form, reach.as_ref())
+                    .map_or(1.0, |longest| (2.0 / longest.min(UNSEEN)).min(0.5));
                 (clip, efficiency, 0.0)
             }
             Some(lengths) => {
@@ -234,20 +234,32 @@ impl Search {
     }
 
     /// The visible lengths of gradients: `counts` with noise of their sd, in bins around `unit`. In
-    /// axes in which the information is `foreseen`, the law gives their mean square.
+    /// axes in which the information is `foreseen`, the law or the hazard gives their mean square;
+    /// `longest`: as [`longest`].
     pub(super) fn lengths(
         &self,
         (counts, sd): &(Vec<f64>, f64),
         unit: f64,
-        reach: Option<&Reach>,
+        longest: Option<f64>,
         foreseen: &Matrix,
     ) -> Option<Histogram> {
         let seen = Histogram::seen(counts, *sd, (Bins::GRADIENT, unit), self.records)?;
         let square = unit * unit * foreseen.trace() / foreseen.rows().max(1) as f64;
-        Some(match reach {
-            Some(reach) => seen.with_mean_square(square, unit * reach.mean()),
+        Some(match longest {
+            Some(longest) => seen.with_mean_square(square, unit * longest),
             None => seen,
         })
+    }
+}
+
+/// The longest that the lengths of gradients may be which the noise hides, in units, where their mean square is
+/// known: under a law, which says how long they are, or a hazard, under which events may be as rare as the noise
+/// can hide.
+pub(super) fn longest(form: &Form, reach: Option<&Reach>) -> Option<f64> {
+    match (reach, form.information) {
+        (Some(reach), _) => Some(reach.mean()),
+        (None, Information::Hazard(_)) => Some(f64::INFINITY),
+        (None, _) => None,
     }
 }
 
@@ -263,7 +275,7 @@ fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64, adds_up_rows: bool
         Information::Public => (lengths.best_clip(noise * root, SYMMETRIC), 0.0),
         // Tails may not be the model's, and rows of a unit may be alike: the loss by clipping may lie
         // in one direction.
-        Information::Law { .. } | Information::Curvature => {
+        Information::Law { .. } | Information::Hazard(_) | Information::Curvature => {
             let clip = lengths.best_clip(noise, 1.0);
             (clip, lengths.lost_sum(clip))
         }

@@ -74,11 +74,9 @@ impl Search {
         }
         let m = form.coordinates as usize;
         let frame = self.frame(form);
-        let theta = frame.centre().to_vec();
-        let expected = match law {
-            Some(law) => Expected::by_law(law, &form.space, &theta, &frame),
-            None => Expected::by_differences(density, &form.space, &frame, STEP),
-        };
+        let expected = form
+            .expected(density, law, &frame)
+            .unwrap_or_else(|| Expected::by_differences(density, &form.space, &frame, STEP));
         let signed = form.information == Information::Curvature && k + 1 == shares.rounds();
         let [of_lengths, of_sum] = if signed {
             [lines::CURVATURE_LENGTHS, lines::CURVATURE]
