@@ -24,17 +24,18 @@ impl Search {
     ) -> Option<(Vec<f64>, Matrix)> {
         let mean = self.mean_log_hazard_slope(ground)?;
         let change = dot(&mean, step);
-        let variance = dot(&mean, &left.times(&mean)).max(0.0);
+        let of_error = left.times(&mean);
+        let variance = dot(&mean, &of_error).max(f64::MIN_POSITIVE);
         let share = (1.0 + change).max(LEAST).max(IN_SDS * variance.sqrt());
         // A step that is as long as its noise tells nothing of the curvature.
         if (share - 1.0) * change <= 0.0 {
             return None;
         }
         let stretch = share.ln() / (share - 1.0);
-        let along: Vec<f64> = step.iter().map(|x| x / change).collect();
-        let more = variance * (share.powi(-2) - 1.0).max(0.0);
+        // The error of the step, e^k - 1, is one of k that is longer by e^-k.
+        let more = (share.powi(-2) - 1.0).max(0.0) / variance;
         let m = step.len();
-        let error = Matrix::new(m, m, |i, j| left[(i, j)] + more * along[i] * along[j]);
+        let error = Matrix::new(m, m, |i, j| left[(i, j)] + more * of_error[i] * of_error[j]);
         Some((step.iter().map(|x| stretch * x).collect(), error))
     }
 
