@@ -26,6 +26,7 @@
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
 
 use super::law::{compiled, public_places};
 use super::{BLOCK, Density, Frame, RowProgram, Scratch, Sight, Simulator, Space};
@@ -52,12 +53,12 @@ const HOLDS: f64 = 0.95;
 const FEWEST: usize = 32;
 
 /// The columns, in the declaration, of a time that may be censored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Censored {
-    time: usize,
-    status: usize,
+    pub time: usize,
+    pub status: usize,
     /// The status of an event; the other of 0 and 1 is that of a censored time.
-    event: u8,
+    pub event: u8,
 }
 
 /// The hazard of a model's time.

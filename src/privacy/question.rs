@@ -8,7 +8,7 @@ use super::gradient::GradientScale;
 use super::statistic::{Look, Statistic};
 use super::tally::Tally;
 use super::vault::Table;
-use crate::density::{Density, Law, Sight};
+use crate::density::{Censored, Density, Hazard, Law, Sight};
 
 /// A question. It holds public numbers alone.
 #[derive(Serialize)]
@@ -66,6 +66,7 @@ pub(super) struct ReceivedLook {
 #[derive(Deserialize)]
 enum ReceivedExpected {
     Law { law: MadeAt, sight: Sight },
+    Hazard { hazard: Censored, sight: Sight },
     Differences { sights: Vec<[Sight; 2]>, step: f64 },
 }
 
@@ -115,6 +116,10 @@ impl Received {
             Some(ReceivedExpected::Differences { sights, step }) => {
                 Some(Expected::Differences { sights, step })
             }
+            Some(ReceivedExpected::Hazard { hazard, sight }) => Some(Expected::Hazard {
+                hazard: Hazard::new(density, hazard),
+                sight,
+            }),
             Some(ReceivedExpected::Law { law, sight }) => Some(Expected::Law {
                 law: laws.at(law, density)?,
                 sight,

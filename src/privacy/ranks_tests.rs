@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread::scope;
 
 use super::*;
-use crate::density::{Frame, Law};
+use crate::density::{Censored, Frame, Hazard, Law};
 use crate::model::{Constants, Model};
 use crate::privacy::statistic::{Look, Statistic};
 use crate::privacy::tally::Tally;
@@ -164,6 +164,14 @@ fn answers(vault: &Vault) -> Vec<Vec<i128>> {
     let (space, frame) = (density.parameters(), Frame::about(from.to_vec()));
     let by_law = Expected::by_law(&law, &space, &from, &frame);
     let by_differences = Expected::by_differences(density, &space, &frame, 0.01);
+    // No time and no status, but numbers all the same.
+    let columns = Censored {
+        time: 0,
+        status: 1,
+        event: 1,
+    };
+    let hazard = Hazard::new(density, columns);
+    let by_hazard = Expected::by_hazard(hazard, &space, &from, &frame);
     let mut answers = Vec::new();
     let batch = Batch::of(&(0..vault.n()).filter(|i| i % 3 == 1).collect::<Vec<_>>());
     let batches = || [None, Some(Batch::of(&batch.members().collect::<Vec<_>>()))];
@@ -174,6 +182,8 @@ fn answers(vault: &Vault) -> Vec<Vec<i128>> {
         (Statistic::Centred, Some(&by_law)),
         (Statistic::Slope, Some(&by_law)),
         (Statistic::Information, Some(&by_law)),
+        (Statistic::Centred, Some(&by_hazard)),
+        (Statistic::Information, Some(&by_hazard)),
         (Statistic::Curvature, Some(&by_differences)),
     ] {
         let look = Look {

@@ -558,7 +558,7 @@ fn clipped_events_are_balanced_by_their_hazard() {
     let density = density(CENSORED);
     let n = 20_000;
     let mut rng = Lcg(11);
-    let theta = [1.6, -0.3, 0.2];
+    let theta = [1.6_f64, -0.3, 0.2];
     let shape = theta[2].exp();
     let (mut times, mut died, mut x) = (vec![], vec![], vec![]);
     for _ in 0..n {
