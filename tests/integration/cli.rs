@@ -1202,17 +1202,18 @@ fn a_plan_of_a_likelihood_foresees_rounds_shares_and_width() {
         assert!(text.contains(words), "{text}");
     }
     assert!(!text.contains("no law of the outcomes"), "{text}");
+    // A time without the event counts twice: no hazard, and no density of `t`.
     place.write(
-        "censored.dpm",
+        "weighted.dpm",
         "record { real<lower=0, upper=9> t; int<lower=0, upper=1> died; }
          parameters { real<lower=0> rate; }
          model {
            rate ~ exponential(1);
-           target += died == 1 ? exponential_lpdf(t | rate) : exponential_lccdf(t | rate);
+           target += died == 1 ? exponential_lpdf(t | rate) : 2 * exponential_lccdf(t | rate);
          }",
     );
     let text = place
-        .succeeds("plan censored.dpm --rows 4000 --epsilon 1 --delta 1e-6")
+        .succeeds("plan weighted.dpm --rows 4000 --epsilon 1 --delta 1e-6")
         .out;
     for words in [
         "no law of the outcomes",

@@ -301,7 +301,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     assert!(kinds(&diagnosis).contains(&"beyond_prior"), "{diagnosis}");
 }
 
-/// Survival with an event indicator, which is no density of the time that a law could be taken of.
+/// Times that may be censored, of people who entered after time 0: their likelihood is neither a law nor a hazard.
 const LIFE: &str = "\
 record {
   real<lower=0, upper=100> t;
@@ -316,7 +316,7 @@ model {
   a ~ normal(-3, 1);
   b ~ normal(0, 0.5);
   real eta = a + b * treated;
-  target += died * eta - exp(eta) * t;
+  target += died * eta - exp(eta) * (t - 0.5);
 }
 ";
 
