@@ -65,7 +65,7 @@ pub(crate) struct Censored {
 pub struct Hazard<'a> {
     density: &'a Density,
     pub(crate) of: Censored,
-    program: RowProgram,
+    program: Box<RowProgram>,
     columns: usize,
     time: usize,
     status: usize,
@@ -137,7 +137,7 @@ impl<'a> Hazard<'a> {
         Hazard {
             density,
             of,
-            program,
+            program: Box::new(program),
             columns: sources.len(),
             time: place(of.time),
             status: place(of.status),
