@@ -98,7 +98,7 @@ fn made_at<S: serde::Serializer>(law: &Law, to: S) -> Result<S::Ok, S::Error> {
 }
 
 fn columns_of<S: serde::Serializer>(hazard: &Hazard, to: S) -> Result<S::Ok, S::Error> {
-    hazard.of.serialize(to)
+    hazard.censored.serialize(to)
 }
 
 impl std::fmt::Debug for Expected<'_> {
@@ -233,6 +233,13 @@ enum Source<'a> {
     },
 }
 
+impl Source<'_> {
+    /// Whether it balances clipped gradients.
+    fn balances(&self) -> bool {
+        matches!(self, Source::Law { .. } | Source::Hazard { .. })
+    }
+}
+
 impl<'a> Reader<'a> {
     /// `shared`: whether rows are added up to units.
     pub fn new(
@@ -297,8 +304,7 @@ impl<'a> Reader<'a> {
             Source::Law { law, sight, .. } if in_parts => law.sparse(&sight.jacobian),
             _ => None,
         };
-        let by_law = matches!(source, Source::Law { .. } | Source::Hazard { .. });
-        if look.statistic == Statistic::Centred && by_law {
+        if look.statistic == Statistic::Centred && source.balances() {
             let [own, of_law_own] = [&sparse, &of_law].map(|s| s.as_ref().map(Sparse::coordinates));
             if own != of_law_own {
                 (sparse, of_law) = (None, None);
@@ -365,9 +371,7 @@ impl<'a> Reader<'a> {
                 clip_weights(&self.vectors, None, self.look.inner_clip, &mut self.weights);
                 self.products()
             }
-            Statistic::Centred
-                if matches!(self.source, Source::Law { .. } | Source::Hazard { .. }) =>
-            {
+            Statistic::Centred if self.source.balances() => {
                 self.expect(columns, rows, start);
                 self.balance();
                 #[cfg(test)]

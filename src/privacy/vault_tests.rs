@@ -594,6 +594,33 @@ fn clipped_events_are_balanced_by_their_hazard() {
     assert!(balanced < 4.0, "{balanced}");
     let plain = sum(Statistic::Gradient, clip);
     assert!(plain > 10.0, "{plain}");
+    // The slope is minus the derivative of the balanced sum, but for chance.
+    let summed = |theta: &[f64], statistic: Statistic| {
+        let frame = Frame::about(theta.to_vec());
+        let hazard = Hazard::new(&density, censored);
+        let expected = Expected::by_hazard(hazard, &space, theta, &frame);
+        let look = Look {
+            expected: Some(&expected),
+            inner_clip: clip,
+            ..Look::new(density.sight(&space, theta, &frame), statistic)
+        };
+        let scale = statistic.scale(100.0, 2, 5.0, 3).unwrap();
+        vault.clipped_statistic(&look, &scale, NotPrivate::acknowledged())
+    };
+    let slope = summed(&theta, Statistic::Slope);
+    let diagonal = [slope[0], slope[3], slope[5]];
+    for (j, slope) in diagonal.into_iter().enumerate() {
+        let aside = |by: f64| {
+            let mut theta = theta;
+            theta[j] += by;
+            summed(&theta, Statistic::Centred)[j]
+        };
+        let derivative = (aside(-0.05) - aside(0.05)) / 0.1;
+        assert!(
+            (slope / derivative - 1.0).abs() < 0.1,
+            "{j}: {slope} {derivative}"
+        );
+    }
 }
 
 #[test]

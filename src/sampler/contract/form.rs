@@ -156,7 +156,7 @@ impl Form {
         Form::of_law(density, middle_of_prior(density, SEED)?)
     }
 
-    /// The form for records that have a law, or second derivatives.
+    /// The form for records that have a law or a hazard, or second derivatives.
     fn of_law(density: &Density, middle: Vec<f64>) -> Result<Form, SampleError> {
         let form = Form::about_place(density, middle)?;
         // Distances along a scale are not found by the law where records see groups.
