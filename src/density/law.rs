@@ -21,49 +21,26 @@
 //! parameters. The integral must be the same for all parameters: then, and only then, the mean of
 //! the score is zero. Where it is not, there is no law.
 
+mod check;
+mod conditional;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
 
-use super::grid::{CELLS, Cells, Grid, REFINEMENTS};
+pub(super) use check::public_places;
+use conditional::shares_of;
+
+use super::grid::Grid;
 use super::nodes::{NODES, Nodes, Point, Rule, points};
 use super::scale::Scale;
-use super::simulate::{Simulator, steps};
+use super::simulate::steps;
 use super::support::{Support, supports};
 use super::{
     BLOCK, Density, Frame, Jacobian, Picked, Pull, RowProgram, Scratch, Sight, Space, Sparse,
 };
-use crate::function::{exp, ln};
 use crate::linear::vectorised;
 use crate::model::{Model, PrivateOp, Scalar};
 
-/// By how much the log of an integral may move with the parameters. The integral on a grid is
-/// accurate to about a tenth of that.
-const TOLERANCE: f64 = 0.01;
-/// An integral whose log is this near to 0 is 1 to the accuracy of the grid. One that is further
-/// off may be that of a density whose tail is cut off by a bound.
-const EXACT: f64 = 1e-4;
-/// Public records and the scales of the public parameters, normal about the centre, at which
-/// integrals are computed: wide ones to detect a difference, narrow ones for models that cannot be
-/// evaluated far out.
-const RECORDS: usize = 64;
-const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
-/// Where nothing else is found, integrals at scales from `WIDE` on may be off by more, since the grid is
-/// less accurate where an outcome spreads over several orders of magnitude: their logs count less by this.
-const WIDE: f64 = 1.0;
-const WIDE_WEIGHT: f64 = 0.2;
-/// The share of them that may be wrong: a peak that the grid misses.
-const ODD: f64 = 0.02;
-/// The share of records of which the integral must be known at two places or more.
-const JUDGED: f64 = 0.1;
-/// How far out an outcome is where scores are compared, in units of the outermost node, and by
-/// how much one that is not bounded has grown: a score that is linear in the outcome by ten, one
-/// that grows as its logarithm by less than two.
-const NEAR: f64 = 3.0;
-const FAR: f64 = 30.0;
-const GROWN: f64 = 3.0;
-/// The value of an outcome about which nothing is known: not a special value of any function.
-const ANY: [f64; 1] = [0.5];
 /// The fewest nodes of a real outcome among several outcomes.
 const FEWEST: usize = 4;
 
@@ -168,36 +145,6 @@ enum Design {
     Product(Vec<Rule>),
     /// The same points for all records, equally weighted.
     Points(Vec<Vec<Point>>),
-}
-
-/// The log of an integral that is to be 1, and the weight of its error.
-#[derive(Clone, Copy)]
-struct Mass {
-    log: f64,
-    weight: f64,
-}
-
-/// The reason why a record has no distribution at a step.
-#[derive(Debug, Clone, Copy)]
-enum Lost {
-    /// No mass was found.
-    Nowhere,
-    /// Mass is where an unbounded column ends.
-    Endless,
-}
-
-/// One record's distribution at one step.
-struct Conditional<'a> {
-    atoms: &'a [f64],
-    /// The scale of the rest.
-    scale: &'a Scale,
-    /// Their probabilities.
-    weights: [f64; NODES],
-    /// The rest, and its probability.
-    cells: Option<Cells<'a>>,
-    rest: f64,
-    is_int: bool,
-    log_mass: f64,
 }
 
 impl<'a> Law<'a> {
@@ -448,81 +395,6 @@ impl<'a> Law<'a> {
         is_known.then(|| self.program.sparse(jacobian)).flatten()
     }
 
-    /// Whether gradients stay within a few times those at nodes, however far an outcome is from its
-    /// expectation, as for ints with few values and for heavy tails. Checked on public records at
-    /// `theta`, in coordinates of the space about the point that represents it.
-    pub(crate) fn scores_are_bounded(
-        &self,
-        theta: &[f64],
-        (space, frame): (&Space, &Frame),
-        seed: u64,
-    ) -> bool {
-        if self.steps.iter().all(|s| s.support.range.is_none()) {
-            return true;
-        }
-        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
-        let records = self.public_records(theta, rng);
-        let columns: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
-        let Sight { z, jacobian } = self.sight(space, frame.centre(), frame);
-        let mut scratch = self.scratch_at(&z, frame.coordinates());
-        let Located {
-            values,
-            probabilities,
-        } = self.locate(&columns, RECORDS, &mut scratch);
-        let work = &mut scratch.work;
-        let count = self.nodes();
-        let mut grown = 0;
-        let mut judged = 0_u32;
-        for (k, step) in self.steps.iter().enumerate() {
-            if step.support.range.is_none() {
-                continue;
-            }
-            for (side, in_logs) in [(-1.0, false), (1.0, false), (-1.0, true), (1.0, true)] {
-                // Lengths of gradients at outcomes that are `times` as far out as any node; also on
-                // the scale of logarithms where all nodes are positive.
-                let mut lengths = |times: f64| -> Vec<f64> {
-                    let far: Vec<f64> = (0..RECORDS)
-                        .map(|i| {
-                            let nodes = (0..count)
-                                .filter(|j| probabilities[j * BLOCK + i] > 0.0)
-                                .map(|j| values[(k * count + j) * BLOCK + i])
-                                .filter(|x| !step.support.atoms.contains(x))
-                                .map(|x| if in_logs { x.ln() } else { x });
-                            let ends = (f64::INFINITY, f64::NEG_INFINITY);
-                            // Not a number where a node has no logarithm.
-                            let (low, high) = nodes.fold(ends, |(l, h), x| {
-                                if x.is_nan() {
-                                    (x, x)
-                                } else {
-                                    (if l > x { x } else { l }, if h < x { x } else { h })
-                                }
-                            });
-                            let middle = 0.5 * (low + high);
-                            let x = middle + side * times * (high - middle);
-                            if in_logs { x.exp() } else { x }
-                        })
-                        .collect();
-                    let mut block = columns.clone();
-                    block[step.position] = &far;
-                    let gradients =
-                        self.program
-                            .gradients(&block, RECORDS, &jacobian, &mut work.program);
-                    let square =
-                        |i: usize| gradients.chunks(BLOCK).map(|g| g[i] * g[i]).sum::<f64>();
-                    (0..RECORDS).map(|i| square(i).sqrt()).collect()
-                };
-                let (near, far) = (lengths(NEAR), lengths(FAR));
-                for (near, far) in near.iter().zip(&far) {
-                    if near.is_finite() && far.is_finite() {
-                        judged += 1;
-                        grown += usize::from(*far > GROWN * near);
-                    }
-                }
-            }
-        }
-        (grown as f64) < JUDGED * f64::from(judged.max(1))
-    }
-
     /// Values and probabilities of all nodes.
     fn find_nodes(
         &self,
@@ -663,341 +535,6 @@ impl<'a> Law<'a> {
             flat: vec![None; rows],
         }
     }
-
-    /// The distribution of an outcome for each record of a block.
-    fn conditionals(
-        &self,
-        step: &Step,
-        base: &[&[f64]],
-        rows: usize,
-        work: &mut Work,
-        mut each: impl FnMut(usize, Result<Conditional, Lost>),
-    ) {
-        let Support {
-            atoms,
-            range,
-            scale,
-        } = &step.support;
-        self.log_densities_at_atoms(step, base, rows, work);
-        let Work {
-            program,
-            grids,
-            trial,
-            log_densities,
-            atoms: at_atoms,
-            flat,
-        } = work;
-        if let Some([lower, upper]) = *range {
-            let grids = &mut grids[..rows];
-            grids.fill(Grid::over(step.is_int, lower, upper));
-            let low = lower.unwrap_or(f64::NEG_INFINITY);
-            let high = upper.unwrap_or(f64::INFINITY);
-            let mut fill = |grids: &mut [Grid]| {
-                for cell in 0..CELLS {
-                    for (value, grid) in trial.iter_mut().zip(&*grids) {
-                        *value = scale.back(grid.middle(cell));
-                        // An atom is not part of the density around it.
-                        if !step.is_int && atoms.contains(value) {
-                            *value = value.next_up();
-                        }
-                    }
-                    let log_densities = &mut log_densities[..rows];
-                    self.evaluate(step, base, &trial[..rows], program, log_densities);
-                    for (grid, &log_density) in grids.iter_mut().zip(&*log_densities) {
-                        let middle = grid.middle(cell);
-                        let is_in = (low..=high).contains(&middle) && scale.reaches(middle);
-                        let log_density = if is_in {
-                            log_density
-                        } else {
-                            f64::NEG_INFINITY
-                        };
-                        grid.put(cell, log_density, middle);
-                    }
-                }
-            };
-            for round in 1.. {
-                fill(grids);
-                if round == 1 {
-                    for (flat, grid) in flat.iter_mut().zip(&*grids) {
-                        *flat = grid.flat();
-                    }
-                }
-                let mut coarse = false;
-                if round < REFINEMENTS {
-                    for grid in grids.iter_mut() {
-                        coarse |= grid.refine();
-                    }
-                }
-                if !coarse {
-                    break;
-                }
-            }
-            // Twice, since tails are coarse the first time.
-            for last in [false, true] {
-                let mut laid = false;
-                for grid in grids.iter_mut() {
-                    laid |= grid.lay_at_scores(last);
-                }
-                if laid {
-                    fill(grids);
-                }
-            }
-        }
-        for i in 0..rows {
-            let cells = range.and_then(|_| grids[i].cells());
-            let leaves = cells.as_ref().is_some_and(|c| grids[i].leaves(c));
-            let log_densities = (0..atoms.len()).map(|a| at_atoms[a * BLOCK + i]);
-            let said = |cells| Conditional::new((atoms, scale), log_densities, cells, step.is_int);
-            // An outcome without bounds may be unused, as in a branch that leaves it out: then any
-            // value will do.
-            let nothing =
-                |said| Conditional::new((&ANY, scale), [said].into_iter(), None, step.is_int);
-            each(
-                i,
-                match (leaves, flat[i]) {
-                    (false, _) => said(cells),
-                    (true, Some(log_density)) => nothing(log_density),
-                    (true, None) => Err(Lost::Endless),
-                },
-            );
-        }
-    }
-
-    /// The log densities of an outcome at its atoms, `[atom][BLOCK]`, in the work's `atoms`.
-    fn log_densities_at_atoms(&self, step: &Step, base: &[&[f64]], rows: usize, work: &mut Work) {
-        let Work {
-            program,
-            trial,
-            atoms,
-            ..
-        } = work;
-        let of_atoms = step.support.atoms.iter().zip(atoms.chunks_exact_mut(BLOCK));
-        for (value, log_densities) in of_atoms {
-            trial.fill(*value);
-            let log_densities = &mut log_densities[..rows];
-            self.evaluate(step, base, &trial[..rows], program, log_densities);
-        }
-    }
-
-    /// The log densities of an outcome at the values of `trial`, one for each record.
-    fn evaluate(
-        &self,
-        step: &Step,
-        base: &[&[f64]],
-        trial: &[f64],
-        program: &mut Scratch,
-        log_densities: &mut [f64],
-    ) {
-        let rows = trial.len();
-        let mut block = base.to_vec();
-        block[step.position] = trial;
-        self.program.forward(&block, rows, program);
-        log_densities.fill(0.0);
-        for &term in &step.terms {
-            let of_term = self.program.output(term, &block, rows, program);
-            for (sum, x) in log_densities.iter_mut().zip(of_term) {
-                *sum += x;
-            }
-        }
-    }
-
-    fn public_records(&self, centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
-        Simulator::new(self.density)
-            .by_bounds()
-            .records(centre, RECORDS, None, rng)
-    }
-
-    /// The first support on which the density of an outcome integrates to 1, or else the one on
-    /// which it is nearest to that, or else one on which its integral does not depend on
-    /// parameters.
-    fn check(
-        &self,
-        step: &Step,
-        supports: Vec<Support>,
-        records: &[Vec<f64>],
-        places: &[Vec<f64>],
-    ) -> Result<Support, NoLaw> {
-        let block: Vec<&[f64]> = self
-            .sources
-            .iter()
-            .map(|&c| records[c].as_slice())
-            .collect();
-        let mut nearest: Option<(f64, Support)> = None;
-        let mut nearest_weighted: Option<(f64, Support)> = None;
-        let mut constant = None;
-        let mut least: Option<f64> = None;
-        for support in supports {
-            let step = Step {
-                support: support.clone(),
-                ..step.clone()
-            };
-            let mut log_masses = vec![Vec::new(); RECORDS];
-            let mut endless = [false; RECORDS];
-            for (theta, scale) in places.iter().zip(SCALES) {
-                let weight = if scale < WIDE { 1.0 } else { WIDE_WEIGHT };
-                let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
-                self.conditionals(&step, &block, RECORDS, &mut work, |i, found| match found {
-                    Ok(conditional) => log_masses[i].push(Mass {
-                        log: conditional.log_mass,
-                        weight,
-                    }),
-                    Err(Lost::Endless) => endless[i] = true,
-                    Err(Lost::Nowhere) => {}
-                });
-            }
-            // Far out a mean may be beyond all bounds, but not everywhere.
-            for (log_masses, _) in log_masses
-                .iter_mut()
-                .zip(endless)
-                .filter(|(l, e)| l.len() < 2 && *e)
-            {
-                *log_masses = [0.0, f64::INFINITY]
-                    .map(|log| Mass { log, weight: 1.0 })
-                    .to_vec();
-            }
-            log_masses.retain(|of_record| of_record.len() > 1);
-            if (log_masses.len() as f64) < JUDGED * RECORDS as f64 {
-                continue;
-            }
-            // A bound that all but a few odd records stay below.
-            let quantile = |of: &dyn Fn(&[Mass]) -> f64| {
-                let mut each: Vec<f64> = log_masses.iter().map(|l| of(l)).collect();
-                each.sort_by(f64::total_cmp);
-                each[((1.0 - ODD) * (each.len() - 1) as f64).floor() as usize]
-            };
-            let off_one = quantile(&|l| l.iter().fold(0.0, |most, mass| mass.log.abs().max(most)));
-            if off_one <= EXACT {
-                return Ok(support);
-            }
-            if off_one <= nearest.as_ref().map_or(TOLERANCE, |(off, _)| *off) {
-                nearest = Some((off_one, support));
-                continue;
-            }
-            let weighted = quantile(&|l| {
-                let each = l.iter().map(|mass| mass.weight * mass.log.abs());
-                each.fold(0.0, f64::max)
-            });
-            if weighted <= nearest_weighted.as_ref().map_or(TOLERANCE, |(off, _)| *off) {
-                nearest_weighted = Some((weighted, support.clone()));
-            }
-            let moved = quantile(&|l| {
-                let masses = || l.iter().map(|mass| mass.log);
-                masses().fold(f64::NEG_INFINITY, f64::max) - masses().fold(f64::INFINITY, f64::min)
-            });
-            if moved <= TOLERANCE && constant.is_none() {
-                constant = Some(support);
-            }
-            least = Some(least.map_or(moved, |l| l.min(moved)));
-        }
-        let outcome = step.name.clone();
-        let support = |found: Option<(f64, Support)>| found.map(|(_, support)| support);
-        let nearest = support(nearest).or(constant);
-        match (nearest.or(support(nearest_weighted)), least) {
-            (Some(support), _) => Ok(support),
-            (None, Some(moved)) => Err(NoLaw::NotNormalised {
-                outcome,
-                factor: moved.exp(),
-            }),
-            (None, None) => Err(NoLaw::NotFound { outcome }),
-        }
-    }
-}
-
-impl<'a> Conditional<'a> {
-    fn new(
-        (atoms, scale): (&'a [f64], &'a Scale),
-        log_densities: impl Iterator<Item = f64>,
-        cells: Option<Cells<'a>>,
-        is_int: bool,
-    ) -> Result<Self, Lost> {
-        let mut weights = [0.0; NODES];
-        let own = &mut weights[..atoms.len()];
-        for (weight, log_density) in own.iter_mut().zip(log_densities) {
-            // No mass where the density is not a number.
-            *weight = log_density.max(f64::NEG_INFINITY);
-        }
-        let rest = cells.as_ref().map_or(f64::NEG_INFINITY, |c| c.log_mass);
-        let peak = own.iter().copied().fold(rest, f64::max);
-        let total: f64 = own.iter().chain([&rest]).map(|w| exp(w - peak)).sum();
-        let log_mass = peak + ln(total);
-        let share = |log: f64| exp(log - log_mass);
-        for weight in &mut *own {
-            *weight = share(*weight);
-        }
-        if !log_mass.is_finite() {
-            return Err(Lost::Nowhere);
-        }
-        Ok(Conditional {
-            atoms,
-            scale,
-            weights,
-            rest: share(rest),
-            cells,
-            is_int,
-            log_mass,
-        })
-    }
-
-    fn nodes(&self, rule: &Rule, into: &mut Nodes) {
-        let first = self.atoms.len();
-        into.values[..first].copy_from_slice(self.atoms);
-        into.weights = self.weights;
-        if let Some(cells) = &self.cells {
-            rule.nodes(cells, first, self.rest, into);
-            for value in &mut into.values[first..] {
-                *value = self.scale.back(*value);
-            }
-        }
-    }
-
-    /// The value that represents one of equal shares.
-    fn value(&self, point: Point) -> f64 {
-        let mut left = point.share;
-        for (value, weight) in self.atoms.iter().zip(&self.weights) {
-            left -= weight;
-            if left <= 0.0 {
-                return *value;
-            }
-        }
-        match &self.cells {
-            Some(cells) if self.atoms.is_empty() && !self.is_int => {
-                self.scale.back(cells.value(point.tails))
-            }
-            Some(cells) => {
-                let share = (left / self.rest).clamp(0.0, 1.0);
-                self.scale.back(cells.value([share, 1.0 - share]))
-            }
-            None => self.atoms.last().copied().unwrap_or(0.0),
-        }
-    }
-}
-
-vectorised! {
-    /// The shares of atoms in the mass of each record, of their log densities, `[atom][BLOCK]`; all
-    /// 0 where there is no mass.
-    fn shares_of(log_densities: &mut [f64]) {
-        let mut peaks = [f64::NEG_INFINITY; BLOCK];
-        for column in log_densities.chunks_exact(BLOCK) {
-            for (peak, &l) in peaks.iter_mut().zip(column) {
-                *peak = if l > *peak { l } else { *peak };
-            }
-        }
-        let mut totals = [0.0; BLOCK];
-        for column in log_densities.chunks_exact_mut(BLOCK) {
-            for ((l, peak), total) in column.iter_mut().zip(&peaks).zip(&mut totals) {
-                // No mass where the density is not a number.
-                let mass = if *l <= *peak { exp(*l - peak) } else { 0.0 };
-                *l = if mass >= 0.0 { mass } else { 0.0 };
-                *total += *l;
-            }
-        }
-        for column in log_densities.chunks_exact_mut(BLOCK) {
-            for ((mass, total), peak) in column.iter_mut().zip(&totals).zip(&peaks) {
-                let share = *mass / total;
-                *mass = if *total > 0.0 && peak.is_finite() { share } else { 0.0 };
-            }
-        }
-    }
 }
 
 vectorised! {
@@ -1027,15 +564,6 @@ impl Density {
     pub(crate) fn places_of_law(&self) -> Vec<usize> {
         compiled(&self.model).1
     }
-}
-
-/// Public parameters about a centre, at which is checked what must hold everywhere.
-pub(super) fn public_places(centre: &[f64], rng: &mut impl Rng) -> Vec<Vec<f64>> {
-    let mut about = |scale: f64| {
-        let noise = |c: &f64| c + scale * Distribution::<f64>::sample(&StandardNormal, rng);
-        centre.iter().map(noise).collect()
-    };
-    SCALES.iter().map(|&scale| about(scale)).collect()
 }
 
 /// A program from raw columns to the likelihood and its terms, and the columns that it reads.

@@ -1,0 +1,279 @@
+//! One record's distribution at one outcome: its mass is searched for on a grid, and atoms and
+//! cells are weighed against each other.
+
+use super::super::grid::{CELLS, Cells, Grid, REFINEMENTS};
+use super::super::nodes::{NODES, Nodes, Point, Rule};
+use super::super::scale::Scale;
+use super::super::support::Support;
+use super::super::{BLOCK, Scratch};
+use super::{Law, Step, Work};
+use crate::function::{exp, ln};
+use crate::linear::vectorised;
+
+/// The value of an outcome about which nothing is known: not a special value of any function.
+const ANY: [f64; 1] = [0.5];
+
+/// The reason why a record has no distribution at a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Lost {
+    /// No mass was found.
+    Nowhere,
+    /// Mass is where an unbounded column ends.
+    Endless,
+}
+
+/// One record's distribution at one step.
+pub(super) struct Conditional<'a> {
+    atoms: &'a [f64],
+    /// The scale of the rest.
+    scale: &'a Scale,
+    /// Their probabilities.
+    weights: [f64; NODES],
+    /// The rest, and its probability.
+    cells: Option<Cells<'a>>,
+    rest: f64,
+    is_int: bool,
+    pub(super) log_mass: f64,
+}
+
+impl Law<'_> {
+    /// The distribution of an outcome for each record of a block.
+    pub(super) fn conditionals(
+        &self,
+        step: &Step,
+        base: &[&[f64]],
+        rows: usize,
+        work: &mut Work,
+        mut each: impl FnMut(usize, Result<Conditional, Lost>),
+    ) {
+        let Support {
+            atoms,
+            range,
+            scale,
+        } = &step.support;
+        self.log_densities_at_atoms(step, base, rows, work);
+        let Work {
+            program,
+            grids,
+            trial,
+            log_densities,
+            atoms: at_atoms,
+            flat,
+        } = work;
+        if let Some([lower, upper]) = *range {
+            let grids = &mut grids[..rows];
+            grids.fill(Grid::over(step.is_int, lower, upper));
+            let low = lower.unwrap_or(f64::NEG_INFINITY);
+            let high = upper.unwrap_or(f64::INFINITY);
+            let mut fill = |grids: &mut [Grid]| {
+                for cell in 0..CELLS {
+                    for (value, grid) in trial.iter_mut().zip(&*grids) {
+                        *value = scale.back(grid.middle(cell));
+                        // An atom is not part of the density around it.
+                        if !step.is_int && atoms.contains(value) {
+                            *value = value.next_up();
+                        }
+                    }
+                    let log_densities = &mut log_densities[..rows];
+                    self.evaluate(step, base, &trial[..rows], program, log_densities);
+                    for (grid, &log_density) in grids.iter_mut().zip(&*log_densities) {
+                        let middle = grid.middle(cell);
+                        let is_in = (low..=high).contains(&middle) && scale.reaches(middle);
+                        let log_density = if is_in {
+                            log_density
+                        } else {
+                            f64::NEG_INFINITY
+                        };
+                        grid.put(cell, log_density, middle);
+                    }
+                }
+            };
+            for round in 1.. {
+                fill(grids);
+                if round == 1 {
+                    for (flat, grid) in flat.iter_mut().zip(&*grids) {
+                        *flat = grid.flat();
+                    }
+                }
+                let mut coarse = false;
+                if round < REFINEMENTS {
+                    for grid in grids.iter_mut() {
+                        coarse |= grid.refine();
+                    }
+                }
+                if !coarse {
+                    break;
+                }
+            }
+            // Twice, since tails are coarse the first time.
+            for last in [false, true] {
+                let mut laid = false;
+                for grid in grids.iter_mut() {
+                    laid |= grid.lay_at_scores(last);
+                }
+                if laid {
+                    fill(grids);
+                }
+            }
+        }
+        for i in 0..rows {
+            let cells = range.and_then(|_| grids[i].cells());
+            let leaves = cells.as_ref().is_some_and(|c| grids[i].leaves(c));
+            let log_densities = (0..atoms.len()).map(|a| at_atoms[a * BLOCK + i]);
+            let said = |cells| Conditional::new((atoms, scale), log_densities, cells, step.is_int);
+            // An outcome without bounds may be unused, as in a branch that leaves it out: then any
+            // value will do.
+            let nothing =
+                |said| Conditional::new((&ANY, scale), [said].into_iter(), None, step.is_int);
+            each(
+                i,
+                match (leaves, flat[i]) {
+                    (false, _) => said(cells),
+                    (true, Some(log_density)) => nothing(log_density),
+                    (true, None) => Err(Lost::Endless),
+                },
+            );
+        }
+    }
+
+    /// The log densities of an outcome at its atoms, `[atom][BLOCK]`, in the work's `atoms`.
+    pub(super) fn log_densities_at_atoms(
+        &self,
+        step: &Step,
+        base: &[&[f64]],
+        rows: usize,
+        work: &mut Work,
+    ) {
+        let Work {
+            program,
+            trial,
+            atoms,
+            ..
+        } = work;
+        let of_atoms = step.support.atoms.iter().zip(atoms.chunks_exact_mut(BLOCK));
+        for (value, log_densities) in of_atoms {
+            trial.fill(*value);
+            let log_densities = &mut log_densities[..rows];
+            self.evaluate(step, base, &trial[..rows], program, log_densities);
+        }
+    }
+
+    /// The log densities of an outcome at the values of `trial`, one for each record.
+    fn evaluate(
+        &self,
+        step: &Step,
+        base: &[&[f64]],
+        trial: &[f64],
+        program: &mut Scratch,
+        log_densities: &mut [f64],
+    ) {
+        let rows = trial.len();
+        let mut block = base.to_vec();
+        block[step.position] = trial;
+        self.program.forward(&block, rows, program);
+        log_densities.fill(0.0);
+        for &term in &step.terms {
+            let of_term = self.program.output(term, &block, rows, program);
+            for (sum, x) in log_densities.iter_mut().zip(of_term) {
+                *sum += x;
+            }
+        }
+    }
+}
+
+impl<'a> Conditional<'a> {
+    fn new(
+        (atoms, scale): (&'a [f64], &'a Scale),
+        log_densities: impl Iterator<Item = f64>,
+        cells: Option<Cells<'a>>,
+        is_int: bool,
+    ) -> Result<Self, Lost> {
+        let mut weights = [0.0; NODES];
+        let own = &mut weights[..atoms.len()];
+        for (weight, log_density) in own.iter_mut().zip(log_densities) {
+            // No mass where the density is not a number.
+            *weight = log_density.max(f64::NEG_INFINITY);
+        }
+        let rest = cells.as_ref().map_or(f64::NEG_INFINITY, |c| c.log_mass);
+        let peak = own.iter().copied().fold(rest, f64::max);
+        let total: f64 = own.iter().chain([&rest]).map(|w| exp(w - peak)).sum();
+        let log_mass = peak + ln(total);
+        let share = |log: f64| exp(log - log_mass);
+        for weight in &mut *own {
+            *weight = share(*weight);
+        }
+        if !log_mass.is_finite() {
+            return Err(Lost::Nowhere);
+        }
+        Ok(Conditional {
+            atoms,
+            scale,
+            weights,
+            rest: share(rest),
+            cells,
+            is_int,
+            log_mass,
+        })
+    }
+
+    pub(super) fn nodes(&self, rule: &Rule, into: &mut Nodes) {
+        let first = self.atoms.len();
+        into.values[..first].copy_from_slice(self.atoms);
+        into.weights = self.weights;
+        if let Some(cells) = &self.cells {
+            rule.nodes(cells, first, self.rest, into);
+            for value in &mut into.values[first..] {
+                *value = self.scale.back(*value);
+            }
+        }
+    }
+
+    /// The value that represents one of equal shares.
+    pub(super) fn value(&self, point: Point) -> f64 {
+        let mut left = point.share;
+        for (value, weight) in self.atoms.iter().zip(&self.weights) {
+            left -= weight;
+            if left <= 0.0 {
+                return *value;
+            }
+        }
+        match &self.cells {
+            Some(cells) if self.atoms.is_empty() && !self.is_int => {
+                self.scale.back(cells.value(point.tails))
+            }
+            Some(cells) => {
+                let share = (left / self.rest).clamp(0.0, 1.0);
+                self.scale.back(cells.value([share, 1.0 - share]))
+            }
+            None => self.atoms.last().copied().unwrap_or(0.0),
+        }
+    }
+}
+
+vectorised! {
+    /// The shares of atoms in the mass of each record, of their log densities, `[atom][BLOCK]`; all
+    /// 0 where there is no mass.
+    pub(super) fn shares_of(log_densities: &mut [f64]) {
+        let mut peaks = [f64::NEG_INFINITY; BLOCK];
+        for column in log_densities.chunks_exact(BLOCK) {
+            for (peak, &l) in peaks.iter_mut().zip(column) {
+                *peak = if l > *peak { l } else { *peak };
+            }
+        }
+        let mut totals = [0.0; BLOCK];
+        for column in log_densities.chunks_exact_mut(BLOCK) {
+            for ((l, peak), total) in column.iter_mut().zip(&peaks).zip(&mut totals) {
+                // No mass where the density is not a number.
+                let mass = if *l <= *peak { exp(*l - peak) } else { 0.0 };
+                *l = if mass >= 0.0 { mass } else { 0.0 };
+                *total += *l;
+            }
+        }
+        for column in log_densities.chunks_exact_mut(BLOCK) {
+            for ((mass, total), peak) in column.iter_mut().zip(&totals).zip(&peaks) {
+                let share = *mass / total;
+                *mass = if *total > 0.0 && peak.is_finite() { share } else { 0.0 };
+            }
+        }
+    }
+}
