@@ -16,6 +16,7 @@ mod law;
 #[cfg(test)]
 mod law_tests;
 mod nodes;
+mod noncentred;
 mod program;
 mod public;
 mod scale;
@@ -33,6 +34,7 @@ pub use hazard::Hazard;
 pub(crate) use hazard::{Censored, HazardScratch, INTERVALS};
 pub(crate) use law::Located;
 pub use law::{Law, LawScratch, NoLaw, Node};
+pub(crate) use noncentred::NonCentred;
 pub use program::{BLOCK, Jacobian, Picked, Pull, RowProgram, Scratch, Sparse, merge_picks};
 pub use sight::{Sight, Space};
 pub use simulate::{PublicSample, Simulator};

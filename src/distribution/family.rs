@@ -134,6 +134,14 @@ pub struct Family {
 }
 
 impl Family {
+    /// The arguments mu and sigma that move and scale a standard distribution of the reals, by their
+    /// positions.
+    pub(crate) fn location_and_scale(&self) -> Option<(usize, usize)> {
+        let place = |name| self.arguments.iter().position(|a| a.name == name);
+        let is_of_reals = self.variate == Kind::Real && self.support == Domain::Real;
+        place("mu").zip(place("sigma")).filter(|_| is_of_reals)
+    }
+
     /// The name after `~`, e.g. `normal`.
     pub fn name(&self) -> &'static str {
         self.name

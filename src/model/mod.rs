@@ -137,6 +137,17 @@ pub struct Outcome {
     pub variate: Scalar,
 }
 
+/// Parameters whose prior is a standard distribution that others move and scale, as `a` in
+/// `a ~ normal(mu, tau)`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Moved {
+    /// Their unconstrained coordinates, which are the parameters themselves.
+    pub coordinates: Vec<usize>,
+    /// Vectors as long, or of length 1.
+    pub location: PublicId,
+    pub scale: PublicId,
+}
+
 /// A model bound to its constants.
 #[derive(Debug, Clone)]
 pub struct Model {
@@ -154,6 +165,8 @@ pub struct Model {
     pub outcomes: Vec<Outcome>,
     /// Number of unconstrained coordinates.
     pub dimension: usize,
+    /// The hierarchical part of the prior.
+    pub(crate) moved: Vec<Moved>,
     /// Log prior density on the constrained scale, nats.
     #[doc(hidden)]
     pub prior: PublicId,
@@ -330,6 +343,7 @@ impl Model {
             likelihood: likelihood_terms,
             likelihood_statements,
             variates,
+            moved,
             state,
             printed,
             ..
@@ -350,6 +364,7 @@ impl Model {
             columns,
             outcomes: Vec::new(),
             dimension,
+            moved,
             prior,
             jacobian,
             likelihood,

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::public::{Binary, Bits, PublicGraph, PublicId};
+use super::public::{Binary, Bits, PublicGraph, PublicId, PublicOp};
 use crate::distribution::Algebra;
 use crate::function::{Form, Kernel, Unary, pick_by_comparison, unrolled};
 
@@ -190,6 +190,32 @@ impl Graphs {
         match self.public.constant_values(id).as_deref() {
             Some([value]) => Scalar::number(*value),
             _ => Scalar::Public(id, 0),
+        }
+    }
+
+    /// The unconstrained coordinate that the scalar is; `None` where it is computed.
+    pub fn coordinate(&self, scalar: Scalar) -> Option<usize> {
+        let Scalar::Public(mut node, position) = scalar else {
+            return None;
+        };
+        let mut position = position as usize;
+        loop {
+            match &self.public.node(node).op {
+                PublicOp::Unconstrained { offset, .. } => return Some(*offset as usize + position),
+                PublicOp::Take(whole, positions) => {
+                    position = positions[position] as usize;
+                    node = *whole;
+                }
+                PublicOp::Concatenate(parts) => {
+                    node = *parts.iter().find(|&&part| {
+                        let length = self.public.length(part);
+                        let is_here = position < length;
+                        position -= if is_here { 0 } else { length };
+                        is_here
+                    })?;
+                }
+                _ => return None,
+            }
         }
     }
 

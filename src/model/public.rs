@@ -172,6 +172,37 @@ impl PublicGraph {
         self.node(id).length
     }
 
+    /// Which of the unconstrained coordinates, of which there are `dimension`, these nodes are computed from.
+    pub fn coordinates_under(&self, roots: &[PublicId], dimension: usize) -> Vec<bool> {
+        let mut found = vec![false; dimension];
+        let mut needed = vec![false; self.nodes.len()];
+        for root in roots {
+            needed[root.0 as usize] = true;
+        }
+        let leaf = |id: PublicId| match self.node(id).op {
+            PublicOp::Unconstrained { offset, .. } => Some(offset as usize),
+            _ => None,
+        };
+        for i in (0..needed.len()).rev() {
+            if !needed[i] {
+                continue;
+            }
+            match &self.nodes[i].op {
+                PublicOp::Unconstrained { offset, length } => {
+                    found[*offset as usize..][..*length as usize].fill(true);
+                }
+                PublicOp::Take(a, positions) if leaf(*a).is_some() => {
+                    let offset = leaf(*a).unwrap_or_default();
+                    for &position in positions {
+                        found[offset + position as usize] = true;
+                    }
+                }
+                op => op.for_operands(|id| needed[id.0 as usize] = true),
+            }
+        }
+        found
+    }
+
     fn push(&mut self, op: PublicOp, length: usize) -> PublicId {
         if let Some(&id) = self.known.get(&op) {
             return id;

@@ -18,7 +18,7 @@ use std::rc::Rc;
 pub use flow::State;
 use rand_chacha::ChaCha8Rng;
 
-use super::BindError;
+use super::{BindError, Moved};
 use super::interval::Interval;
 use super::private::{Graphs, Scalar};
 use super::value::{Data, Shape, Value};
@@ -46,6 +46,8 @@ pub(super) struct Tracer<'a> {
     pub likelihood_statements: Vec<LikelihoodStatement>,
     /// The private variates of log densities.
     pub variates: Vec<Scalar>,
+    /// The public ones that other parameters move and scale.
+    pub moved: Vec<Moved>,
     /// The values that each record column may hold, for indices, and its name.
     pub columns: Vec<Interval>,
     pub column_names: Vec<String>,
@@ -81,6 +83,7 @@ impl<'a> Tracer<'a> {
             likelihood: Vec::new(),
             likelihood_statements: Vec::new(),
             variates: Vec::new(),
+            moved: Vec::new(),
             columns: Vec::new(),
             column_names: Vec::new(),
             printed: Vec::new(),

@@ -46,7 +46,8 @@ pub(super) fn peak(
     (theta, covariance)
 }
 
-fn covariance(log_density: impl Fn(&[f64]) -> (f64, Vec<f64>), theta: &[f64]) -> Matrix {
+/// The inverse of minus the second derivatives of a log density, made positive.
+pub(super) fn covariance(log_density: impl Fn(&[f64]) -> (f64, Vec<f64>), theta: &[f64]) -> Matrix {
     let d = theta.len();
     let side = |j: usize, by: f64| {
         let mut moved = theta.to_vec();

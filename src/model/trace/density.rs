@@ -1,6 +1,6 @@
 //! Log densities: a term per element, or one sum where all of them are public.
 
-use super::super::BindError;
+use super::super::{BindError, Moved};
 use super::super::interval::interval;
 use super::super::private::{Graphs, Scalar};
 use super::super::public::PublicId;
@@ -39,6 +39,7 @@ impl Tracer<'_> {
         if !FAMILIES[family].is_scalar() {
             return Ok(self.container_terms(family, &statements));
         }
+        self.note_moved(family, &values, &statements);
         let [lower, upper] = ends;
         let ends = if distribution::sums_masses(family) {
             let known = |end: &Option<Value>| end.as_ref()?.only(&self.graphs).as_number();
@@ -56,6 +57,31 @@ impl Tracer<'_> {
         let mut values = values;
         values.extend(lower.into_iter().chain(upper));
         self.scalar_terms(&statements, &values, &Density { family, ends })
+    }
+
+    /// Notes parameters that others move and scale.
+    fn note_moved(&mut self, family: usize, values: &[Value], statements: &Statements) {
+        let Some((location, scale)) = FAMILIES[family].location_and_scale() else {
+            return;
+        };
+        let variates = &statements.given[0].elements;
+        if values.iter().any(Value::is_private) || variates.len() != statements.count {
+            return;
+        }
+        let coordinate = |&s: &Scalar| self.graphs.coordinate(s);
+        let Some(coordinates) = variates.iter().map(coordinate).collect() else {
+            return;
+        };
+        let [location, scale] =
+            [location, scale].map(|argument| values[1 + argument].public_node(&mut self.graphs));
+        let is_constant = |id| self.graphs.public.constant_values(id).is_some();
+        if !(is_constant(location) && is_constant(scale)) {
+            self.moved.push(Moved {
+                coordinates,
+                location,
+                scale,
+            });
+        }
     }
 
     /// Whether the probability of a count between these ends can be computed.

@@ -5,6 +5,9 @@
 //! many as these, trajectories follow the curve slowly. Each is then followed by a jump: a draw of
 //! these numbers from the likelihood, converted to parameters by Newton's method, and accepted as
 //! in Metropolis-Hastings with the ratio of prior over |det dy/dtheta|.
+//!
+//! Otherwise chains move in non-centred coordinates where the prior is hierarchical and the likelihood
+//! says little more than it ([`NonCentred`]).
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -13,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::bend::Bend;
 use super::search::Likelihood;
-use crate::density::Density;
+use crate::density::{Density, NonCentred};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::chain::adaptation::DualAveraging;
 use crate::sampler::chain::checkpoint::read;
@@ -23,7 +26,7 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::{Step, Walker};
 use crate::sampler::hamiltonian::nuts::{self, DEFAULT_MAX_DEPTH};
 use crate::sampler::hamiltonian::{Info, State, Target};
-use crate::sampler::peak::peak;
+use crate::sampler::peak::{covariance, peak};
 use crate::sampler::random::normals;
 
 /// Newton's method from y to the parameters: the largest number of steps, the distance at which it
@@ -34,6 +37,10 @@ const SAME: f64 = 1e-6;
 /// The numbers of iterations of a short chain.
 const WARM_UP: usize = 60;
 const DRAWS: usize = 200;
+/// A hierarchical parameter keeps its own coordinate where the likelihood says this many times as much of it
+/// as the prior given the others.
+const CENTRED: f64 = 10.0;
+
 /// The density of the draws: that of the parameters, unconstrained scale.
 pub(super) struct Posterior<'a> {
     pub density: &'a Density,
@@ -42,7 +49,25 @@ pub(super) struct Posterior<'a> {
     pub bend: &'a Bend,
 }
 
-impl Target for Posterior<'_> {
+/// The density of the coordinates in which chains move.
+struct InCoordinates<'a> {
+    posterior: Posterior<'a>,
+    map: NonCentred<'a>,
+}
+
+impl Target for InCoordinates<'_> {
+    fn log_density(&self, coordinates: &[f64]) -> (f64, Vec<f64>) {
+        if self.map.is_empty() {
+            return self.posterior.log_density(coordinates);
+        }
+        let place = self.map.place(coordinates);
+        let (log_density, gradient) = self.posterior.log_density(&place.theta);
+        let (log_determinant, gradient) = place.pull_back(coordinates, gradient);
+        (log_density + log_determinant, gradient)
+    }
+}
+
+impl Posterior<'_> {
     fn log_density(&self, theta: &[f64]) -> (f64, Vec<f64>) {
         let Likelihood {
             origin,
@@ -72,27 +97,46 @@ impl<'a> Posterior<'a> {
     /// A chain that begins at a draw from the normal distribution about the point of highest
     /// density.
     pub fn chain(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Nuts<'a> {
-        let target = self;
-        let (mode, covariance) = peak(|theta| target.log_density(theta), start);
+        let is_curved = self.is_curved();
+        let density = self.density;
+        let mut target = InCoordinates {
+            map: NonCentred::of(density, |_| !is_curved),
+            posterior: self,
+        };
+        let start = target.map.coordinates(&start);
+        let (mut mode, mut covariance) = peak(|at| target.log_density(at), start);
+        if !target.map.is_empty() {
+            let theta = target.map.place(&mode).theta;
+            let scales = target.map.scales(&theta);
+            let told = target.posterior.precisions(&theta);
+            let is_wanted = |j: usize| told[j] * scales[j] * scales[j] < CENTRED;
+            if !(0..theta.len()).all(is_wanted) {
+                target.map = NonCentred::of(density, is_wanted);
+                mode = target.map.coordinates(&theta);
+                covariance = self::covariance(|at| target.log_density(at), &mode);
+            }
+        }
         let d = mode.len();
-        let jumps = target.jumps(&mode);
+        let jumps = is_curved.then(|| target.posterior.jumps(&mode));
         let root = covariance.with_eigenvalues(|e| e.max(0.0).sqrt());
-        let mut theta = mode.clone();
+        let mut coordinates = mode.clone();
         for scale in [1.0, 0.3, 0.1] {
             let moved: Vec<f64> = (root.times(&normals(d, rng)).iter().zip(&mode))
                 .map(|(s, m)| m + scale * s)
                 .collect();
             if target.log_density(&moved).0.is_finite() {
-                theta = moved;
+                coordinates = moved;
                 break;
             }
         }
         let metric = Metric::dense(covariance.entries().to_vec(), d).unwrap_or(Metric::Unit);
-        let state = State::new(theta, &target);
+        let state = State::new(coordinates, &target);
+        let theta = target.map.place(&state.theta).theta;
         Nuts {
             target,
             metric,
             state,
+            theta,
             h: super::FIRST_STEP,
             jumps,
         }
@@ -109,22 +153,31 @@ impl<'a> Posterior<'a> {
         chain.h = adapting.average_step();
         let draw = |_| {
             chain.advance(rng);
-            chain.target.coordinates(&chain.state.theta)
+            chain.target.posterior.coordinates(&chain.theta)
         };
         (0..DRAWS).map(draw).collect()
     }
 
-    /// Jumps from `mode`, where y has as many numbers as there are parameters and is not a linear
-    /// function of them.
-    fn jumps(&self, mode: &[f64]) -> Option<Jumps> {
-        let curved = !self.form.space.is_parameters()
-            && self.form.coordinates as usize == mode.len()
-            && self.density.dimension() == mode.len();
+    /// Whether y has as many numbers as there are parameters and is not a linear function of them.
+    fn is_curved(&self) -> bool {
+        let d = self.density.dimension();
+        !self.form.space.is_parameters() && self.form.coordinates as usize == d
+    }
+
+    /// The precision of each parameter given the others by the likelihood alone.
+    fn precisions(&self, theta: &[f64]) -> Vec<f64> {
+        let slopes = self.slopes(theta);
+        let precision = self.likelihood.precision.between(&slopes);
+        (0..theta.len()).map(|j| precision[(j, j)]).collect()
+    }
+
+    /// Jumps from `mode`.
+    fn jumps(&self, mode: &[f64]) -> Jumps {
         let root = self.likelihood.precision.inverse();
-        curved.then(|| Jumps {
+        Jumps {
             from: mode.to_vec(),
             root: root.with_eigenvalues(|e| e.max(0.0).sqrt()),
-        })
+        }
     }
 
     /// y at `theta`.
@@ -176,30 +229,20 @@ impl<'a> Posterior<'a> {
         self.density.log_prior(theta) - log_determinant
     }
 
-    /// Proposes a draw of y from the likelihood as the next state of the chain.
-    fn jump(&self, jumps: &Jumps, state: State, rng: &mut ChaCha8Rng) -> State {
-        let y: Vec<f64> = (jumps.root.times(&normals(state.theta.len(), rng)).iter())
+    /// Proposes a draw of y from the likelihood as the next state of the chain; `None` where it is rejected.
+    fn jump(&self, jumps: &Jumps, theta: &[f64], rng: &mut ChaCha8Rng) -> Option<Vec<f64>> {
+        let y: Vec<f64> = (jumps.root.times(&normals(theta.len(), rng)).iter())
             .zip(&self.likelihood.root)
             .map(|(s, r)| s + r)
             .collect();
         let u: f64 = rng.random();
-        let Some(theta) = self.parameters(&jumps.from, &y) else {
-            return state;
-        };
+        let proposed = self.parameters(&jumps.from, &y)?;
         // A jump may only leave a point to which a jump could have led.
-        let back = self.parameters(&jumps.from, &self.coordinates(&state.theta));
-        let off = |back: &Vec<f64>| {
-            let off: Vec<f64> = back.iter().zip(&state.theta).map(|(b, t)| b - t).collect();
-            length(&off)
-        };
-        if !back.is_some_and(|back| off(&back) <= SAME * (1.0 + length(&state.theta))) {
-            return state;
-        }
-        if u.ln() < self.log_weight(&theta) - self.log_weight(&state.theta) {
-            State::new(theta, self)
-        } else {
-            state
-        }
+        let back = self.parameters(&jumps.from, &self.coordinates(theta))?;
+        let off: Vec<f64> = back.iter().zip(theta).map(|(b, t)| b - t).collect();
+        let is_same = length(&off) <= SAME * (1.0 + length(theta));
+        let is_accepted = || u.ln() < self.log_weight(&proposed) - self.log_weight(theta);
+        (is_same && is_accepted()).then_some(proposed)
     }
 }
 
@@ -214,9 +257,12 @@ pub(super) struct Jumps {
 /// A chain of the no-U-turn sampler, in the metric of the normal distribution about the point of
 /// highest density.
 pub(super) struct Nuts<'a> {
-    target: Posterior<'a>,
+    target: InCoordinates<'a>,
     metric: Metric,
+    /// In coordinates.
     state: State,
+    /// The parameters there.
+    theta: Vec<f64>,
     h: f64,
     jumps: Option<Jumps>,
 }
@@ -225,7 +271,7 @@ pub(super) struct Nuts<'a> {
 #[serde(deny_unknown_fields)]
 struct Saved {
     step_size: f64,
-    theta: Vec<f64>,
+    coordinates: Vec<f64>,
 }
 
 impl Nuts<'_> {
@@ -239,10 +285,11 @@ impl Nuts<'_> {
             &self.metric,
             rng,
         );
-        self.state = match &self.jumps {
-            Some(jumps) => self.target.jump(jumps, next, rng),
-            None => next,
-        };
+        let jumps = self.jumps.as_ref();
+        let posterior = &self.target.posterior;
+        let jumped = jumps.and_then(|jumps| posterior.jump(jumps, &next.theta, rng));
+        self.state = jumped.map_or(next, |theta| State::new(theta, &self.target));
+        self.theta = self.target.map.place(&self.state.theta).theta;
         info
     }
 }
@@ -265,7 +312,7 @@ impl Walker for Nuts<'_> {
     }
 
     fn theta(&self) -> &[f64] {
-        &self.state.theta
+        &self.theta
     }
 
     /// The metric is known from what was released.
@@ -274,16 +321,20 @@ impl Walker for Nuts<'_> {
     }
 
     fn save(&self) -> Value {
-        json!({"step_size": self.h, "theta": self.state.theta})
+        json!({"step_size": self.h, "coordinates": self.state.theta})
     }
 
     fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
-        let Saved { step_size, theta } = read(saved)?;
-        if theta.len() != self.state.theta.len() {
+        let Saved {
+            step_size,
+            coordinates,
+        } = read(saved)?;
+        if coordinates.len() != self.theta.len() {
             return Err(SampleError::Unreadable);
         }
         self.h = step_size;
-        self.state = State::new(theta, &self.target);
+        self.theta = self.target.map.place(&coordinates).theta;
+        self.state = State::new(coordinates, &self.target);
         Ok(())
     }
 }
