@@ -56,10 +56,10 @@ impl Density {
     }
 
     /// Points are the vectors from which a record looks up an element, where these are computed,
-    /// such as `mu + tau * z`, and the coordinates that are seen otherwise; `None` where there are
-    /// no such vectors. `with_coefficients`: also vectors of coefficients of which one is a curved
-    /// function of several coordinates, such as `scale .* z`. `programs` see the parameters as
-    /// records do, about `theta`.
+    /// such as `mu + tau * z`, or moved and scaled by other parameters, and the coordinates that are seen
+    /// otherwise; `None` where there are no such vectors. `with_coefficients`: also vectors of coefficients
+    /// of which one is a curved function of several coordinates, such as `scale .* z`. `programs` see the
+    /// parameters as records do, about `theta`.
     pub(crate) fn computed_space(
         &self,
         theta: &[f64],
@@ -68,9 +68,10 @@ impl Density {
     ) -> Option<Space> {
         let graph = &self.model.graphs.public;
         let (looked_up, coefficients) = (self.rows.looked_up(), self.rows.coefficients());
+        let is_moved = |j: usize| (self.model.moved.iter()).any(|m| m.coordinates.contains(&j));
         let is_computed = |id: &PublicId| {
-            if matches!(graph.node(*id).op, PublicOp::Unconstrained { .. }) {
-                return false;
+            if let PublicOp::Unconstrained { offset, length } = graph.node(*id).op {
+                return looked_up.contains(id) && (offset..offset + length).all(|j| is_moved(j as usize));
             }
             let jacobian = self.jacobian_of_vectors(&[*id], theta);
             let is_joint = || jacobian.rows.iter().any(|row| row.len() > 1);
@@ -99,6 +100,13 @@ impl Density {
             parameters: (0..self.dimension()).filter(|&j| seen[j]).collect(),
             rest: theta.to_vec(),
         })
+    }
+
+    /// Whether points are numbers that the unconstrained parameters hold.
+    pub(crate) fn is_uncomputed(&self, space: &Space) -> bool {
+        let graph = &self.model.graphs.public;
+        let is_parameter = |id: &PublicId| matches!(graph.node(*id).op, PublicOp::Unconstrained { .. });
+        space.vectors.iter().all(is_parameter)
     }
 
     /// The point that corresponds to the parameters `theta` (unconstrained).

@@ -161,7 +161,7 @@ impl<'a> Posterior<'a> {
     /// Whether y has as many numbers as there are parameters and is not a linear function of them.
     fn is_curved(&self) -> bool {
         let d = self.density.dimension();
-        !self.form.space.is_parameters() && self.form.coordinates as usize == d
+        !self.density.is_uncomputed(&self.form.space) && self.form.coordinates as usize == d
     }
 
     /// The precision of each parameter given the others by the likelihood alone.
