@@ -7,7 +7,8 @@ use crate::linear::Matrix;
 const APART: f64 = 1e-10;
 /// The least number of groups, since with fewer the noise between them costs little, and the largest
 /// number of coordinates in one.
-const LEAST_GROUPS: usize = 30;
+const LEAST_GROUPS: usize = 8;
+const MANY_GROUPS: usize = 30;
 const LARGEST_GROUP: usize = 4;
 /// A pivot below this is none, and an entry below this is a rounding error; entries are about 1.
 const PIVOT: f64 = 1e-6;
@@ -41,6 +42,11 @@ impl Blocks {
             }
         }
         None
+    }
+
+    /// Whether there are few groups.
+    pub fn are_few(&self) -> bool {
+        self.groups.len() < MANY_GROUPS
     }
 
     /// The matrix without its entries between different groups.

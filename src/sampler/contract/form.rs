@@ -203,8 +203,12 @@ impl Form {
         let mut form = Form::about(density, (space.clone(), middle.clone()), &places);
         form.spread = spread;
         // Without a law, learning by groups was not tried; with counts of many values, errors of fourteen
-        // own sds went unseen (docs/results.md).
-        if law.as_ref().map_or(true, Law::has_counts) {
+        // own sds went unseen (docs/results.md). Few groups of a real outcome are found better by steps along
+        // its scale, which groups do not have.
+        let is_few = (form.by_groups.as_ref()).is_some_and(|by| by.blocks.are_few());
+        let goes_by_groups =
+            |law: &Law| !law.has_counts() && !(is_few && law.has_real_outcomes_only());
+        if !law.as_ref().is_ok_and(goes_by_groups) {
             form.by_groups = None;
         }
         match (&law, censored) {
@@ -298,6 +302,11 @@ impl Form {
     pub(crate) fn weights(&self) -> Vec<f64> {
         let m = self.coordinates as usize;
         (self.blocks.as_ref()).map_or(vec![1.0; m], Blocks::weights)
+    }
+
+    /// Whether simulated records tell of all coordinates: of each of many groups there would be too few.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.blocks.as_ref().is_none_or(Blocks::are_few)
     }
 
     /// Whether the records see numbers of which the prior knows that groups have similar ones.

@@ -135,7 +135,7 @@ impl Search {
         let lost = temperature * lost;
         // Of each of many groups there are too few simulated records.
         let response = law
-            .filter(|_| form.information != Information::Public && form.blocks.is_none())
+            .filter(|_| form.information != Information::Public && form.is_simulated())
             .map(|law| Response::new(form, ground.simulated, law, frame, effective));
         // Only for outcomes that are enumerated: with others, such as Student t, searches that use
         // it are lost more often.
