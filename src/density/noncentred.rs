@@ -142,11 +142,7 @@ impl<'a> NonCentred<'a> {
 
     fn values(&self, layer: &Layer, theta: &[f64]) -> PublicValues<'_> {
         let Density { public, model, .. } = self.density;
-        public.at(
-            &model.graphs.public,
-            Cow::Owned(layer.order.clone()),
-            theta,
-        )
+        public.at(&model.graphs.public, Cow::Owned(layer.order.clone()), theta)
     }
 }
 
@@ -263,7 +259,10 @@ mod tests {
                 at(&moved).0
             };
             let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
-            assert!((slope - gradient[j]).abs() < 1e-6, "{j}: {slope} {gradient:?}");
+            assert!(
+                (slope - gradient[j]).abs() < 1e-6,
+                "{j}: {slope} {gradient:?}"
+            );
         }
     }
 

@@ -71,7 +71,8 @@ impl Density {
         let is_moved = |j: usize| (self.model.moved.iter()).any(|m| m.coordinates.contains(&j));
         let is_computed = |id: &PublicId| {
             if let PublicOp::Unconstrained { offset, length } = graph.node(*id).op {
-                return looked_up.contains(id) && (offset..offset + length).all(|j| is_moved(j as usize));
+                return looked_up.contains(id)
+                    && (offset..offset + length).all(|j| is_moved(j as usize));
             }
             let jacobian = self.jacobian_of_vectors(&[*id], theta);
             let is_joint = || jacobian.rows.iter().any(|row| row.len() > 1);
@@ -105,7 +106,8 @@ impl Density {
     /// Whether points are numbers that the unconstrained parameters hold.
     pub(crate) fn is_uncomputed(&self, space: &Space) -> bool {
         let graph = &self.model.graphs.public;
-        let is_parameter = |id: &PublicId| matches!(graph.node(*id).op, PublicOp::Unconstrained { .. });
+        let is_parameter =
+            |id: &PublicId| matches!(graph.node(*id).op, PublicOp::Unconstrained { .. });
         space.vectors.iter().all(is_parameter)
     }
 

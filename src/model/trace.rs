@@ -18,10 +18,10 @@ use std::rc::Rc;
 pub use flow::State;
 use rand_chacha::ChaCha8Rng;
 
-use super::{BindError, Moved};
 use super::interval::Interval;
 use super::private::{Graphs, Scalar};
 use super::value::{Data, Shape, Value};
+use super::{BindError, Moved};
 use crate::check::{Checked, Expr, Index, Role, Stack, Statement, StatementKind, Type, VariableId};
 use crate::syntax::{BinaryOperator, Span};
 

@@ -1,10 +1,10 @@
 //! Log densities: a term per element, or one sum where all of them are public.
 
-use super::super::{BindError, Moved};
 use super::super::interval::interval;
 use super::super::private::{Graphs, Scalar};
 use super::super::public::PublicId;
 use super::super::value::{Data, Shape, Value};
+use super::super::{BindError, Moved};
 use super::{Traced, Tracer};
 use crate::check::{Base, Expr, ExprKind, StandsFor, Truncation, Type, stands_for};
 use crate::distribution::{

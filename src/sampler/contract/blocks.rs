@@ -5,8 +5,8 @@ use crate::linear::Matrix;
 
 /// Two coordinates whose products are below this, as a correlation, are never seen together.
 const APART: f64 = 1e-10;
-/// The least number of groups, since with fewer the noise between them costs little, and the largest
-/// number of coordinates in one.
+/// The least number of groups, since with fewer the noise between them costs little; the number from which on
+/// there are many, of each of which few records are simulated; and the largest number of coordinates in one.
 const LEAST_GROUPS: usize = 8;
 const MANY_GROUPS: usize = 30;
 const LARGEST_GROUP: usize = 4;

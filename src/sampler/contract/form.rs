@@ -206,8 +206,7 @@ impl Form {
         // own sds went unseen (docs/results.md). Few groups of a real outcome are found better by steps along
         // its scale, which groups do not have.
         let is_few = (form.by_groups.as_ref()).is_some_and(|by| by.blocks.are_few());
-        let goes_by_groups =
-            |law: &Law| !law.has_counts() && !(is_few && law.has_real_outcomes_only());
+        let goes_by_groups = |law: &Law| !law.has_counts() && !(is_few && law.is_costly());
         if !law.as_ref().is_ok_and(goes_by_groups) {
             form.by_groups = None;
         }
@@ -620,6 +619,33 @@ mod tests {
             assert!(!form.space.is_parameters(), "{likelihood}");
             assert_eq!(form.coordinates, coordinates, "{likelihood}");
         }
+    }
+
+    // If it failed: answers about twenty groups would be off by eight of their own sds, or steps along a scale
+    // would be lost where records see groups.
+    #[test]
+    fn few_groups_are_found_for_classes_only() {
+        let of = |outcome: &str, likelihood: &str, groups: usize| {
+            let source = format!(
+                "record {{ {outcome} y; int<lower=1, upper={groups}> g; }}
+                 parameters {{ real mu; real<lower=0> tau; vector[{groups}] a; real<lower=0> s; }}
+                 model {{ a ~ normal(mu, tau); y ~ {likelihood}; }}"
+            );
+            let model = Model::from_source(&source, &Constants::none()).unwrap();
+            let form = Form::of(&Density::new(model)).unwrap().by_groups();
+            form.map(|form| {
+                (
+                    form.blocks.as_ref().unwrap().groups.len(),
+                    form.is_simulated(),
+                )
+            })
+        };
+        let class = ("int<lower=0, upper=1>", "bernoulli_logit(s * a[g])");
+        assert_eq!(of(class.0, class.1, 12), Some((12, true)));
+        assert_eq!(of(class.0, class.1, 6), None);
+        let real = ("real<lower=-9, upper=9>", "normal(a[g], s)");
+        assert_eq!(of(real.0, real.1, 12), None);
+        assert_eq!(of(real.0, real.1, 40), Some((40, false)));
     }
 
     // If it failed: a record's information about its own group would be hidden by noise about all others.

@@ -338,3 +338,108 @@ impl Walker for Nuts<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::model::{Constants, Model};
+    use crate::sampler::contract::form::Form;
+
+    const GROUPS: usize = 10;
+    /// The standard deviation with which each a is told.
+    const ERROR: f64 = 0.7;
+    const TOLD: [f64; GROUPS] = [0.9, -0.6, 1.4, 0.1, 0.4, -0.3, 2.1, 0.8, -1.2, 0.5];
+    const DRAWN: usize = 4000;
+
+    /// The mean and the standard deviation of log tau, and the share of draws that were divergent.
+    fn drawn(hierarchy: &str, error: f64) -> ([f64; 2], f64) {
+        let source = format!(
+            "record {{ int<lower=1, upper={GROUPS}> g; real y; }}
+             parameters {{ real mu; real<lower=0> tau; {hierarchy}
+             mu ~ normal(0, 1); tau ~ exponential(1); y ~ normal(a[g], 1); }}"
+        );
+        let density = Density::new(Model::from_source(&source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let likelihood = Likelihood {
+            origin: vec![0.0; GROUPS],
+            root: form.lift.times(&TOLD),
+            precision: Matrix::identity(GROUPS)
+                .scaled(error.powi(-2))
+                .between(&form.base),
+        };
+        let posterior = Posterior {
+            density: &density,
+            form: &form,
+            likelihood,
+            bend: &Bend::default(),
+        };
+        let rng = &mut ChaCha8Rng::seed_from_u64(1);
+        let mut chain = posterior.chain(form.middle.clone(), rng);
+        chain.h = 0.4;
+        let mut divergent = 0;
+        let draws: Vec<f64> = (0..DRAWN)
+            .map(|_| {
+                divergent += usize::from(chain.advance(rng).divergent);
+                chain.theta[1]
+            })
+            .collect();
+        let mean = draws.iter().sum::<f64>() / DRAWN as f64;
+        let square = draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / DRAWN as f64;
+        ([mean, square.sqrt()], divergent as f64 / DRAWN as f64)
+    }
+
+    /// The same by integration: what is told of each a is normal about mu with the variance tau^2 + error^2.
+    fn oracle(error: f64) -> [f64; 2] {
+        let mut sums = [0.0; 3];
+        for k in -3000..1500 {
+            let u = 0.002 * f64::from(k);
+            let tau = u.exp();
+            let variance = tau * tau + error * error;
+            let precision = GROUPS as f64 / variance + 1.0;
+            let sum: f64 = TOLD.iter().sum::<f64>() / variance;
+            let square: f64 = TOLD.iter().map(|x| x * x).sum::<f64>() / variance;
+            let log = -0.5 * (square - sum * sum / precision)
+                - 0.5 * GROUPS as f64 * variance.ln()
+                - 0.5 * precision.ln()
+                - tau
+                + u;
+            let p = log.exp();
+            sums = [sums[0] + p, sums[1] + p * u, sums[2] + p * u * u];
+        }
+        let mean = sums[1] / sums[0];
+        [mean, (sums[2] / sums[0] - mean * mean).sqrt()]
+    }
+
+    // Oracle: integration. Bounds are four standard errors with one effective draw in four. If it failed: chains of
+    // a hierarchy that is written centred would begin where tau is 0 and never move, or be drawn from something
+    // else than its posterior.
+    #[test]
+    fn hierarchies_have_the_same_draws_centred_or_not() {
+        let centred = format!("vector[{GROUPS}] a; }} model {{ a ~ normal(mu, tau);");
+        let non_centred = format!(
+            "vector[{GROUPS}] z; }} transformed parameters {{ vector[{GROUPS}] a = mu + tau * z; }}
+             model {{ z ~ std_normal();"
+        );
+        for (hierarchy, error) in [
+            (&centred, ERROR),
+            (&non_centred, ERROR),
+            // The likelihood says far more than the prior.
+            (&centred, 0.05),
+        ] {
+            let [mean, sd] = oracle(error);
+            let ([found, found_sd], divergent) = drawn(hierarchy, error);
+            let bound = 4.0 * sd / (DRAWN as f64 / 4.0).sqrt();
+            assert!(
+                (found - mean).abs() < bound,
+                "{error}: {found} {mean} {bound}"
+            );
+            assert!(
+                (found_sd / sd - 1.0).abs() < 0.2,
+                "{error}: {found_sd} {sd}"
+            );
+            assert!(divergent < 0.02, "{error}: {divergent}");
+        }
+    }
+}
