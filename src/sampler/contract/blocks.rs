@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(blocks.of_arrow(&dense)[(2, 3)], 0.0);
         assert_eq!(blocks.of_arrow(&dense)[(0, 3)], 1.0);
         // Too few groups, and records that see everything.
-        let few = Matrix::new(20, 20, |i, j| of_groups()[(i, j)]);
+        let few = Matrix::new(9, 9, |i, j| of_groups()[(i, j)]);
         assert_eq!(Blocks::of(&few), None);
         assert_eq!(Blocks::of(&dense), None);
     }
