@@ -206,7 +206,7 @@ impl Form {
         // own sds went unseen (docs/results.md). Few groups of a real outcome are found better by steps along
         // its scale, which groups do not have.
         let is_few = (form.by_groups.as_ref()).is_some_and(|by| by.blocks.are_few());
-        let goes_by_groups = |law: &Law| !law.has_counts() && !(is_few && law.is_costly());
+        let goes_by_groups = |law: &Law| !(law.has_counts() || is_few && law.is_costly());
         if !law.as_ref().is_ok_and(goes_by_groups) {
             form.by_groups = None;
         }
