@@ -2,14 +2,15 @@
 //! `a ~ normal(mu, tau)`, its coordinate is z in a = mu + tau z.
 //!
 //! Where records say little about each a, the posterior of a and tau is a funnel, whose density has no
-//! bound as tau goes to 0; that of z and tau is not (Papaspiliopoulos, Roberts and Skold 2007, *A general
+//! bound as tau goes to 0; that of z and tau is none (Papaspiliopoulos, Roberts and Sköld 2007, *A general
 //! framework for the parametrization of hierarchical models*).
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::Density;
 use super::public::PublicValues;
-use crate::model::{Moved, PublicId};
+use crate::model::{LocationScale, PublicId};
 
 /// A parameter may be moved by another that is moved itself, so many times over.
 const LAYERS: usize = 4;
@@ -49,11 +50,11 @@ impl<'a> NonCentred<'a> {
         let graph = &density.model.graphs.public;
         let mut left: Vec<(Part, Vec<bool>)> = Vec::new();
         let mut is_moved = vec![false; density.dimension()];
-        for Moved {
+        for LocationScale {
             coordinates,
             location,
             scale,
-        } in &density.model.moved
+        } in &density.model.location_scales
         {
             let element = |id: PublicId, k: usize| if graph.length(id) == 1 { 0 } else { k };
             let mut places = Vec::new();
@@ -129,15 +130,30 @@ impl<'a> NonCentred<'a> {
         coordinates
     }
 
-    /// How much each parameter changes with its coordinate.
-    pub fn scales(&self, theta: &[f64]) -> Vec<f64> {
-        let mut scales = vec![1.0; theta.len()];
+    /// The mean square distance from their locations of all parameters that share a scale, for each of these;
+    /// 0 for others. It takes the place of the square of the scale, which is far too large where the density of the
+    /// coordinates is highest.
+    pub fn spread(&self, theta: &[f64]) -> Vec<f64> {
+        let mut spread = vec![0.0; theta.len()];
         for layer in &self.layers {
-            for ([j, ..], [_, scale]) in layer.moves(&self.values(layer, theta)) {
-                scales[j] = scale;
+            let values = self.values(layer, theta);
+            let mut of_scale: HashMap<(PublicId, usize), Vec<(usize, f64)>> = HashMap::new();
+            for part in &layer.parts {
+                let locations = values.get(part.location);
+                for &[j, location, scale] in &part.places {
+                    let square = (theta[j] - locations[location]).powi(2);
+                    let sharing = of_scale.entry((part.scale, scale)).or_default();
+                    sharing.push((j, square));
+                }
+            }
+            for sharing in of_scale.values() {
+                let sum: f64 = sharing.iter().map(|(_, square)| square).sum();
+                for (j, _) in sharing {
+                    spread[*j] = sum / sharing.len() as f64;
+                }
             }
         }
-        scales
+        spread
     }
 
     fn values(&self, layer: &Layer, theta: &[f64]) -> PublicValues<'_> {
@@ -264,6 +280,44 @@ mod tests {
                 "{j}: {slope} {gradient:?}"
             );
         }
+    }
+
+    // Oracle: given z the density of tau is its prior's, exp(-tau) tau in log tau. If it failed: the determinant would
+    // be missing, or have the wrong sign.
+    #[test]
+    fn coordinates_do_not_depend_on_the_scale() {
+        let density = density(NESTED);
+        let map = NonCentred::of(&density, |_| true);
+        let at = |tau: f64| {
+            let mut coordinates = vec![0.3, tau.ln(), 0.1];
+            coordinates.extend([0.5, -1.0, 0.1, 0.2, 0.3, 0.4, 2.0]);
+            let place = map.place(&coordinates);
+            let (log_prior, gradient) = density.pull_back(&place.theta, &[]);
+            log_prior + place.pull_back(&coordinates, gradient).0
+        };
+        let expected = |tau: f64| tau.ln() - tau;
+        let found = at(0.4) - at(1.7);
+        assert!(
+            (found - expected(0.4) + expected(1.7)).abs() < 1e-9,
+            "{found}"
+        );
+    }
+
+    // Oracle: the distances from mu are -1, 1 and 3 with tau, and 2 with 1.
+    #[test]
+    fn parameters_that_share_a_scale_are_so_far_apart() {
+        let density = density(
+            "record { int<lower=1, upper=4> t; real y; }
+            parameters { vector[4] x; real mu; real<lower=0> tau; }
+            model {
+              for (k in 1:3) x[k] ~ normal(mu, tau);
+              x[4] ~ normal(mu, 1);
+              y ~ normal(x[t], 1);
+            }",
+        );
+        let map = NonCentred::of(&density, |_| true);
+        let spread = map.spread(&[1.0, 3.0, 5.0, 4.0, 2.0, 0.3]);
+        assert_eq!(spread, [11.0 / 3.0, 11.0 / 3.0, 11.0 / 3.0, 4.0, 0.0, 0.0]);
     }
 
     // A parameter that is moved by itself, as in a walk that is written as one statement, stays.

@@ -68,7 +68,8 @@ impl Density {
     ) -> Option<Space> {
         let graph = &self.model.graphs.public;
         let (looked_up, coefficients) = (self.rows.looked_up(), self.rows.coefficients());
-        let is_moved = |j: usize| (self.model.moved.iter()).any(|m| m.coordinates.contains(&j));
+        let is_moved =
+            |j: usize| (self.model.location_scales.iter()).any(|m| m.coordinates.contains(&j));
         let is_computed = |id: &PublicId| {
             if let PublicOp::Unconstrained { offset, length } = graph.node(*id).op {
                 return looked_up.contains(id)
@@ -103,8 +104,8 @@ impl Density {
         })
     }
 
-    /// Whether points are numbers that the unconstrained parameters hold.
-    pub(crate) fn is_uncomputed(&self, space: &Space) -> bool {
+    /// Whether points are a linear function of the unconstrained parameters: no vector is computed from them.
+    pub(crate) fn is_linear(&self, space: &Space) -> bool {
         let graph = &self.model.graphs.public;
         let is_parameter =
             |id: &PublicId| matches!(graph.node(*id).op, PublicOp::Unconstrained { .. });

@@ -140,7 +140,7 @@ pub struct Outcome {
 /// Parameters whose prior is a standard distribution that others move and scale, as `a` in
 /// `a ~ normal(mu, tau)`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Moved {
+pub(crate) struct LocationScale {
     /// Their unconstrained coordinates, which are the parameters themselves.
     pub coordinates: Vec<usize>,
     /// Vectors as long, or of length 1.
@@ -166,7 +166,7 @@ pub struct Model {
     /// Number of unconstrained coordinates.
     pub dimension: usize,
     /// The hierarchical part of the prior.
-    pub(crate) moved: Vec<Moved>,
+    pub(crate) location_scales: Vec<LocationScale>,
     /// Log prior density on the constrained scale, nats.
     #[doc(hidden)]
     pub prior: PublicId,
@@ -343,7 +343,7 @@ impl Model {
             likelihood: likelihood_terms,
             likelihood_statements,
             variates,
-            moved,
+            location_scales,
             state,
             printed,
             ..
@@ -364,7 +364,7 @@ impl Model {
             columns,
             outcomes: Vec::new(),
             dimension,
-            moved,
+            location_scales,
             prior,
             jacobian,
             likelihood,

@@ -21,7 +21,7 @@ use rand_chacha::ChaCha8Rng;
 use super::interval::Interval;
 use super::private::{Graphs, Scalar};
 use super::value::{Data, Shape, Value};
-use super::{BindError, Moved};
+use super::{BindError, LocationScale};
 use crate::check::{Checked, Expr, Index, Role, Stack, Statement, StatementKind, Type, VariableId};
 use crate::syntax::{BinaryOperator, Span};
 
@@ -47,7 +47,7 @@ pub(super) struct Tracer<'a> {
     /// The private variates of log densities.
     pub variates: Vec<Scalar>,
     /// The public ones that other parameters move and scale.
-    pub moved: Vec<Moved>,
+    pub location_scales: Vec<LocationScale>,
     /// The values that each record column may hold, for indices, and its name.
     pub columns: Vec<Interval>,
     pub column_names: Vec<String>,
@@ -83,7 +83,7 @@ impl<'a> Tracer<'a> {
             likelihood: Vec::new(),
             likelihood_statements: Vec::new(),
             variates: Vec::new(),
-            moved: Vec::new(),
+            location_scales: Vec::new(),
             columns: Vec::new(),
             column_names: Vec::new(),
             printed: Vec::new(),

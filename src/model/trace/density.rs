@@ -4,7 +4,7 @@ use super::super::interval::interval;
 use super::super::private::{Graphs, Scalar};
 use super::super::public::PublicId;
 use super::super::value::{Data, Shape, Value};
-use super::super::{BindError, Moved};
+use super::super::{BindError, LocationScale};
 use super::{Traced, Tracer};
 use crate::check::{Base, Expr, ExprKind, StandsFor, Truncation, Type, stands_for};
 use crate::distribution::{
@@ -39,7 +39,7 @@ impl Tracer<'_> {
         if !FAMILIES[family].is_scalar() {
             return Ok(self.container_terms(family, &statements));
         }
-        self.note_moved(family, &values, &statements);
+        self.note_location_scale(family, &values, &statements);
         let [lower, upper] = ends;
         let ends = if distribution::sums_masses(family) {
             let known = |end: &Option<Value>| end.as_ref()?.only(&self.graphs).as_number();
@@ -60,7 +60,7 @@ impl Tracer<'_> {
     }
 
     /// Notes parameters that others move and scale.
-    fn note_moved(&mut self, family: usize, values: &[Value], statements: &Statements) {
+    fn note_location_scale(&mut self, family: usize, values: &[Value], statements: &Statements) {
         let Some((location, scale)) = FAMILIES[family].location_and_scale() else {
             return;
         };
@@ -76,7 +76,7 @@ impl Tracer<'_> {
             [location, scale].map(|argument| values[1 + argument].public_node(&mut self.graphs));
         let is_constant = |id| self.graphs.public.constant_values(id).is_some();
         if !(is_constant(location) && is_constant(scale)) {
-            self.moved.push(Moved {
+            self.location_scales.push(LocationScale {
                 coordinates,
                 location,
                 scale,

@@ -107,9 +107,9 @@ impl<'a> Posterior<'a> {
         let (mut mode, mut covariance) = peak(|at| target.log_density(at), start);
         if !target.map.is_empty() {
             let theta = target.map.place(&mode).theta;
-            let scales = target.map.scales(&theta);
+            let spread = target.map.spread(&theta);
             let told = target.posterior.precisions(&theta);
-            let is_wanted = |j: usize| told[j] * scales[j] * scales[j] < CENTRED;
+            let is_wanted = |j: usize| told[j] * spread[j] < CENTRED;
             if !(0..theta.len()).all(is_wanted) {
                 target.map = NonCentred::of(density, is_wanted);
                 mode = target.map.coordinates(&theta);
@@ -145,12 +145,7 @@ impl<'a> Posterior<'a> {
     /// Draws of y, by a short chain that begins at `start`.
     pub fn draws(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Vec<Vec<f64>> {
         let mut chain = self.chain(start, rng);
-        let mut adapting = DualAveraging::new(chain.h, super::TARGET_ACCEPTANCE);
-        for _ in 0..WARM_UP {
-            adapting.update(chain.advance(rng).accept_stat);
-            chain.h = adapting.step();
-        }
-        chain.h = adapting.average_step();
+        chain.warm_up(rng);
         let draw = |_| {
             chain.advance(rng);
             chain.target.posterior.coordinates(&chain.theta)
@@ -161,7 +156,7 @@ impl<'a> Posterior<'a> {
     /// Whether y has as many numbers as there are parameters and is not a linear function of them.
     fn is_curved(&self) -> bool {
         let d = self.density.dimension();
-        !self.density.is_uncomputed(&self.form.space) && self.form.coordinates as usize == d
+        !self.density.is_linear(&self.form.space) && self.form.coordinates as usize == d
     }
 
     /// The precision of each parameter given the others by the likelihood alone.
@@ -275,6 +270,16 @@ struct Saved {
 }
 
 impl Nuts<'_> {
+    /// Adapts the step of a short chain.
+    fn warm_up(&mut self, rng: &mut ChaCha8Rng) {
+        let mut adapting = DualAveraging::new(self.h, super::TARGET_ACCEPTANCE);
+        for _ in 0..WARM_UP {
+            adapting.update(self.advance(rng).accept_stat);
+            self.h = adapting.step();
+        }
+        self.h = adapting.average_step();
+    }
+
     fn advance(&mut self, rng: &mut ChaCha8Rng) -> Info {
         let state = self.state.clone();
         let (next, info) = nuts::step(
@@ -377,7 +382,7 @@ mod tests {
         };
         let rng = &mut ChaCha8Rng::seed_from_u64(1);
         let mut chain = posterior.chain(form.middle.clone(), rng);
-        chain.h = 0.4;
+        chain.warm_up(rng);
         let mut divergent = 0;
         let draws: Vec<f64> = (0..DRAWN)
             .map(|_| {
@@ -423,6 +428,7 @@ mod tests {
              model {{ z ~ std_normal();"
         );
         for (hierarchy, error) in [
+            (&centred, ERROR),
             (&non_centred, ERROR),
             // The likelihood says ten times as much as the prior, and far more.
             (&centred, 0.3),
