@@ -119,6 +119,22 @@ impl<'a> NonCentred<'a> {
         }
     }
 
+    /// For each coordinate, whether it is moved.
+    pub fn moved(&self) -> Vec<bool> {
+        let mut moved = vec![false; self.density.dimension()];
+        for part in self.layers.iter().flat_map(|layer| &layer.parts) {
+            part.places.iter().for_each(|[j, ..]| moved[*j] = true);
+        }
+        moved
+    }
+
+    /// The log prior of coordinates.
+    pub fn log_prior(&self, coordinates: &[f64]) -> f64 {
+        let place = self.place(coordinates);
+        let none = vec![0.0; coordinates.len()];
+        self.density.log_prior(&place.theta) + place.pull_back(coordinates, none).0
+    }
+
     /// The coordinates of these parameters.
     pub fn coordinates(&self, theta: &[f64]) -> Vec<f64> {
         let mut coordinates = theta.to_vec();
@@ -291,10 +307,10 @@ mod tests {
         let at = |tau: f64| {
             let mut coordinates = vec![0.3, tau.ln(), 0.1];
             coordinates.extend([0.5, -1.0, 0.1, 0.2, 0.3, 0.4, 2.0]);
-            let place = map.place(&coordinates);
-            let (log_prior, gradient) = density.pull_back(&place.theta, &[]);
-            log_prior + place.pull_back(&coordinates, gradient).0
+            map.log_prior(&coordinates)
         };
+        let is_moved = |j: usize| (3..9).contains(&j);
+        assert!((0..10).all(|j| map.moved()[j] == is_moved(j)));
         let expected = |tau: f64| tau.ln() - tau;
         let found = at(0.4) - at(1.7);
         assert!(

@@ -81,6 +81,17 @@ impl Blocks {
         weights
     }
 
+    /// For each place in a group, the coordinates that groups have there.
+    pub fn places(&self) -> Vec<Vec<usize>> {
+        let most = self.groups.iter().map(Vec::len).max().unwrap_or(0);
+        let at = |k| {
+            self.groups
+                .iter()
+                .filter_map(move |group| group.get(k).copied())
+        };
+        (0..most).map(|k| at(k).collect()).collect()
+    }
+
     /// The largest number of coordinates that a record may see.
     pub fn seen_by_one(&self) -> usize {
         self.shared.len() + self.groups.iter().map(Vec::len).max().unwrap_or(0)

@@ -291,6 +291,12 @@ impl Form {
         })
     }
 
+    /// The precision of y about its middle of which its prior is no wider.
+    pub(crate) fn limits_of_prior(&self) -> Matrix {
+        let precisions: Vec<f64> = self.spread.iter().map(|s| s.powi(-2)).collect();
+        Matrix::diagonal(&precisions).between(&self.base)
+    }
+
     /// The largest number of coordinates that one record may see.
     pub(crate) fn seen_by_one(&self) -> usize {
         (self.blocks.as_ref()).map_or(self.coordinates as usize, Blocks::seen_by_one)

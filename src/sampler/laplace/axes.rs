@@ -17,6 +17,10 @@ const LOST: f64 = 0.1;
 /// first value times the largest of its noise (the positive eigenvalues of noise alone give about
 /// 0.4), all of it from the second value on.
 const KNOWN: [f64; 2] = [0.5, 1.0];
+/// The standard deviation of the error of an observed slope, over the largest eigenvalue of the noise in the
+/// information: in m directions with this largest eigenvalue, 2 s sqrt(m), noise with the sd s in each entry moves
+/// a slope by s sqrt(m) sds of the centre's error.
+const OF_SPREAD: f64 = 0.5;
 /// The least information in axes in which it was 1, as far as was known, and the share of the information
 /// about a shared coordinate that is assumed to lie between groups where this is not seen.
 const LEAST: f64 = 0.05;
@@ -33,8 +37,8 @@ pub(super) struct Axes {
     pub unknown: f64,
     /// The mean square of the noise, as a share of the information and at most 1, for each direction.
     pub doubtful: Vec<f64>,
-    /// The standard deviation of the information that is 1 in these axes, for each direction; 0 where
-    /// only its lower bound is used.
+    /// The standard deviation of the information that is 1 in these axes, for each direction; 0 for groups,
+    /// which would seem more alike.
     pub errors: Vec<f64>,
 }
 
@@ -54,14 +58,16 @@ struct Part {
 impl Part {
     fn new(values: Vec<f64>, spreads: Vec<f64>) -> Part {
         let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let kept = (values.iter().zip(&spreads))
+        let kept: Vec<f64> = (values.iter().zip(&spreads))
             .map(|(e, spread)| {
                 let floor = spread.min(largest.max(LOST * spread));
                 e.max(floor).max(1e-12 * largest)
             })
             .collect();
         Part {
-            errors: vec![0.0; values.len()],
+            errors: (spreads.iter().zip(&kept))
+                .map(|(spread, kept): (&f64, &f64)| (OF_SPREAD * spread).min(*kept))
+                .collect(),
             values,
             spreads,
             kept,
@@ -69,15 +75,24 @@ impl Part {
         }
     }
 
-    /// The same where information is believed to be `expected` with this variance, and is seen with an
-    /// error of the standard deviation `sd`.
-    fn near([expected, variance]: [f64; 2], sd: f64, values: Vec<f64>, spreads: Vec<f64>) -> Part {
-        let told = variance / (variance + sd * sd).max(f64::MIN_POSITIVE);
-        let kept = (values.iter())
-            .map(|e| (told * e + (1.0 - told) * expected).max(LEAST))
+    /// The same where information is believed to be `expected` with this variance, and is seen with errors of
+    /// the standard deviations `sds`.
+    fn near(
+        [expected, variance]: [f64; 2],
+        sds: &[f64],
+        values: Vec<f64>,
+        spreads: Vec<f64>,
+    ) -> Part {
+        let told: Vec<f64> = (sds.iter())
+            .map(|sd| variance / (variance + sd * sd).max(f64::MIN_POSITIVE))
             .collect();
+        // Less information than its noise is not seen to be less.
+        let kept = (values.iter().zip(&told).zip(sds))
+            .map(|((e, told), sd)| (told * e + (1.0 - told) * expected).max(sd.clamp(LEAST, 1.0)))
+            .collect();
+        let errors = sds.iter().zip(told);
         Part {
-            errors: vec![told.sqrt() * sd; values.len()],
+            errors: errors.map(|(sd, told)| told.sqrt() * sd).collect(),
             values,
             spreads,
             kept,
@@ -136,9 +151,14 @@ impl Axes {
     }
 
     /// The same where records see groups of coordinates, in axes with the weights of [`Blocks::weights`];
-    /// the noise in an entry on the diagonal has the standard deviation `sd`, and less by a root of 2 in
-    /// others.
-    pub fn of_blocks(information: &Matrix, sd: f64, prior: &Matrix, blocks: &Blocks) -> Axes {
+    /// the noise in an entry on the diagonal has the standard deviation `sd` times the factor of its coordinate,
+    /// and less by a root of 2 in others.
+    pub fn of_blocks(
+        information: &Matrix,
+        (sd, factors): (f64, &[f64]),
+        prior: &Matrix,
+        blocks: &Blocks,
+    ) -> Axes {
         let m = information.rows();
         let weights = blocks.weights();
         let back = Matrix::diagonal(&weights.iter().map(|w| w.recip()).collect::<Vec<_>>());
@@ -167,13 +187,15 @@ impl Axes {
 
         // D, the groups' own information, and its roots.
         let (mut values, mut spreads) = (Vec::new(), Vec::new());
+        let sds: Vec<f64> = order[..g].iter().map(|&j| sd * factors[j]).collect();
         let mut vectors = Matrix::new(g, g, |_, _| 0.0);
         let mut first = 0;
         for group in &blocks.groups {
             let end = first + group.len();
             let (own, turns) = part(first..end, first..end).eigen();
             values.extend(own);
-            spreads.extend(vec![sd * (2.0 * group.len() as f64).sqrt(); group.len()]);
+            let root = (2.0 * group.len() as f64).sqrt();
+            spreads.extend(sds[first..end].iter().map(|sd| sd * root));
             for i in 0..group.len() {
                 for j in 0..group.len() {
                     vectors[(first + i, first + j)] = turns[(i, j)];
@@ -181,13 +203,18 @@ impl Axes {
             }
             first = end;
         }
-        let mean = values.iter().sum::<f64>() / g as f64;
-        let square = values.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / g as f64;
-        let variance = (square - sd * sd).max(0.0);
+        let precisions: Vec<f64> = order[..g].iter().map(|&j| factors[j].powi(-2)).collect();
+        let average = |x: &mut dyn Iterator<Item = f64>| {
+            let sum: f64 = x.zip(&precisions).map(|(x, weight)| weight * x).sum();
+            sum / precisions.iter().sum::<f64>()
+        };
+        let mean = average(&mut values.iter().copied());
+        let excess = |(e, sd): (&f64, &f64)| (e - mean).powi(2) - sd * sd;
+        let variance = average(&mut values.iter().zip(&sds).map(excess)).max(0.0);
         let groups = Part {
             alike: true,
             errors: vec![0.0; g],
-            ..Part::near([mean, variance], sd, values, spreads)
+            ..Part::near([mean, variance], &sds, values, spreads)
         };
         let power = |p: f64| {
             let powers: Vec<f64> = groups.kept.iter().map(|e| e.powf(p)).collect();
@@ -203,7 +230,8 @@ impl Axes {
         // The mean square of the noise in each row, and in a square of all without its mean.
         let noise: Vec<f64> = (0..g)
             .map(|i| {
-                0.5 * sd_between.powi(2) * (0..g).map(|j| back_root[(i, j)].powi(2)).sum::<f64>()
+                let squares = (0..g).map(|j| (back_root[(i, j)] * factors[order[j]]).powi(2));
+                0.5 * sd_between.powi(2) * squares.sum::<f64>()
             })
             .collect();
         let of_square: f64 = noise.iter().sum();
@@ -216,7 +244,7 @@ impl Axes {
         let spread = (2.0 * q as f64 * sd_shared.powi(2) + unseen).sqrt();
         let (values, turns) = left.eigen();
         let error = (sd_shared.powi(2) + unseen).sqrt();
-        let last = Part::near([1.0; 2], error, values, vec![spread; q]);
+        let last = Part::near([1.0; 2], &vec![error; q], values, vec![spread; q]);
         for j in 0..q {
             let trusted = (1.0 - of_square / square[(j, j)].max(f64::MIN_POSITIVE)).max(0.0);
             for i in 0..g {
@@ -359,7 +387,7 @@ mod tests {
         }
         let truth = Matrix::identity(m).between(&units);
         let none = Matrix::new(m, m, |_, _| 0.0);
-        let axes = Axes::of_blocks(&(&truth + &noise), sd, &none, &blocks);
+        let axes = Axes::of_blocks(&(&truth + &noise), (sd, &vec![1.0; m]), &none, &blocks);
         // The truth in the new axes should be that of the old ones.
         let whole = truth.between(&axes.inner);
         for (j, w) in weights.iter().enumerate() {
@@ -369,10 +397,39 @@ mod tests {
         }
     }
 
+    // Groups 0 to 8 have the information that they are thought to have, and of the last nothing is seen, with so
+    // much noise that it could have as much. If it failed: its axis would become longer with each round, until all of
+    // its records were clipped.
+    #[test]
+    fn an_axis_is_not_longer_where_noise_hides_the_information() {
+        let groups = 10;
+        let blocks = Blocks {
+            shared: vec![groups],
+            groups: (0..groups).map(|j| vec![j]).collect(),
+        };
+        let weights = blocks.weights();
+        let units = Matrix::diagonal(&weights);
+        let mut seen = Matrix::identity(groups + 1);
+        seen[(9, 9)] = 0.0;
+        let mut factors = vec![1.0; groups + 1];
+        let none = Matrix::new(groups + 1, groups + 1, |_, _| 0.0);
+        let longest = |factors: &[f64]| {
+            let axes = Axes::of_blocks(&seen.between(&units), (0.1, factors), &none, &blocks);
+            axes.inner[(9, 9)]
+        };
+        assert!(longest(&factors) > 2.0, "{}", longest(&factors));
+        factors[9] = 20.0;
+        assert!(
+            (longest(&factors) - 1.0).abs() < 0.02,
+            "{}",
+            longest(&factors)
+        );
+    }
+
     #[test]
     fn without_noise_the_axes_are_exact() {
         let prior = Matrix::diagonal(&[0.05; 14]);
-        let axes = Axes::of_blocks(&arrow(), 1e-9, &prior, &blocks());
+        let axes = Axes::of_blocks(&arrow(), (1e-9, &[1.0; 14]), &prior, &blocks());
         let weights = blocks().weights();
         let whole = (&arrow() + &prior).between(&axes.inner);
         let one = &axes.inner * &axes.outer;

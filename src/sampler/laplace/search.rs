@@ -17,6 +17,7 @@ use crate::linear::Matrix;
 use crate::sampler::contract::form::{Form, prior_curvature};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
+use information::Informed;
 
 /// The belief about the centre before the first round: variances are `WIDER` times the prior's, and
 /// at most about `WIDER` times `WIDEST` times the variance that one record leaves.
@@ -52,6 +53,8 @@ pub(super) struct Search {
     /// claimed as information.
     slope: Matrix,
     claimed: Matrix,
+    /// The standard deviation of the error of the slope, for each direction of the frame.
+    slope_errors: Vec<f64>,
     pub(super) clip: f64,
     /// The slope of clipped gradients over that of unclipped ones.
     pub(super) efficiency: f64,
@@ -77,6 +80,8 @@ struct Look {
     centre: Vec<f64>,
     /// Length of the step that followed, in posterior sds.
     moved: f64,
+    /// As in [`Informed`].
+    factors: Vec<f64>,
 }
 
 /// A step of the centre.
@@ -166,6 +171,7 @@ impl Search {
             steps: Vec::new(),
             slope: Matrix::identity(m),
             claimed: Matrix::identity(m),
+            slope_errors: vec![0.0; m],
             clip: 0.0,
             efficiency: 1.0,
             unknown: 1.0,
@@ -188,9 +194,12 @@ impl Search {
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
         let mut centres = self.looks.iter().map(|l| &l.centre).chain([&self.centre]);
-        let numbers = self.origin.iter().chain(centres.clone().flatten());
+        let mut of_directions = (self.looks.iter().map(|l| &l.factors)).chain([&self.slope_errors]);
+        let numbers = (self.origin.iter().chain(centres.clone().flatten()))
+            .chain(of_directions.clone().flatten());
         matrices.into_iter().chain(of_looks).all(square)
             && self.origin.len() == form.base.rows()
+            && of_directions.all(|x| x.len() == m)
             && centres.all(|centre| centre.len() == m)
             && self.viewpoint.iter().all(|viewpoint| viewpoint.is_sound(m))
             && self
@@ -322,25 +331,35 @@ impl Search {
         oracle: &mut dyn Oracle,
     ) -> Result<Turned, SampleError> {
         let form = ground.form;
-        let (information, spread) = self.information(ground, law, (k, nth), oracle)?;
+        let Informed {
+            information,
+            spread,
+            factors,
+        } = self.information(ground, law, (k, nth), oracle)?;
         let (own_slope, own_curvature) = self.prior(ground)?;
-        let prior = own_curvature.between(&self.axes);
+        // Where the prior is added at the end, axes are limited by its width nevertheless.
+        let limits = if form.space.is_parameters() {
+            own_curvature.clone()
+        } else {
+            form.limits_of_prior()
+        };
+        let before = limits.between(&self.axes);
         let axes = match &form.blocks {
-            None => Axes::of(&information, spread, &prior),
+            None => Axes::of(&information, spread, &before),
             Some(blocks) => {
                 let sd = spread / (2.0 * form.coordinates as f64).sqrt();
-                Axes::of_blocks(&information, sd, &prior, blocks)
+                Axes::of_blocks(&information, (sd, &factors), &before, blocks)
             }
         };
         self.unknown = axes.unknown;
         self.axes = &self.axes * &axes.inner;
         self.inverse = &axes.outer * &self.inverse;
-        let prior = own_curvature.between(&self.axes);
+        let identity = Matrix::diagonal(&squares(&form.weights()));
         Ok(Turned {
-            foreseen: &Matrix::diagonal(&squares(&form.weights())) - &prior,
+            foreseen: &identity - &limits.between(&self.axes),
             axes,
             own_slope,
-            prior,
+            prior: own_curvature.between(&self.axes),
         })
     }
 
@@ -366,10 +385,9 @@ impl Search {
         let (own_slope, _) = self.prior_at(form, density);
         let own = self.axes.transposed().times(&own_slope);
         let identity = Matrix::identity(m).scaled(NOTHING);
-        let back = (&self.slope + &identity).inverse();
-        let root: Vec<f64> = back.times(&own).iter().map(|x| -x).collect();
+        let (root, error) = self.aside(&own);
         let belief = self.belief.between(&self.inverse.transposed());
-        let covariance = &(&self.claimed + &identity).inverse() + &belief;
+        let covariance = &(&(&self.claimed + &identity).inverse() + &belief) + &error;
         let mut centre = self.centre.clone();
         for (c, s) in centre.iter_mut().zip(self.axes.times(&root)) {
             *c += s;
@@ -379,6 +397,28 @@ impl Search {
             root: centre,
             precision: covariance.inverse().between(&self.inverse),
         }
+    }
+
+    /// How far the likelihood's maximum is from the centre, where the prior's gradient in the frame is `own`, and
+    /// the covariance of the error in that: -own / slope in each principal direction of the slope, shrunk towards 0
+    /// where the slope's error is a large part of it, since there the likelihood might as well be flat.
+    fn aside(&self, own: &[f64]) -> (Vec<f64>, Matrix) {
+        let m = own.len();
+        let (slopes, vectors) = self.slope.eigen();
+        let along = vectors.transposed().times(own);
+        let mut distances = vec![0.0; m];
+        let mut variances = vec![0.0; m];
+        for i in 0..m {
+            let error: f64 = (0..m)
+                .map(|j| (vectors[(j, i)] * self.slope_errors[j]).powi(2))
+                .sum();
+            let slope = slopes[i].max(NOTHING);
+            let square = slope * slope + error;
+            distances[i] = -along[i] * slope / square;
+            variances[i] = (along[i] / square).powi(2) * error;
+        }
+        let covariance = Matrix::diagonal(&variances).between(&vectors.transposed());
+        (vectors.times(&distances), covariance)
     }
 
     /// Looks at records from the mean of these draws of y from now on, if it is finite.
@@ -414,10 +454,14 @@ impl Search {
         (sum(&slope.times(&aside), &even), variances)
     }
 
+    /// The place from which records are looked at.
+    fn place(&self) -> &Vec<f64> {
+        self.viewpoint.as_ref().map_or(&self.centre, |v| &v.at)
+    }
+
     /// The coordinates v about the viewpoint.
     fn frame(&self, form: &Form) -> Frame {
-        let at = self.viewpoint.as_ref().map_or(&self.centre, |v| &v.at);
-        frame_at(form, &self.origin, at, &self.axes)
+        frame_at(form, &self.origin, self.place(), &self.axes)
     }
 
     /// The gradient of the log prior in y, and minus its second derivatives, made positive.
@@ -472,4 +516,25 @@ fn products(a: &[f64], b: &[f64]) -> Vec<f64> {
 
 fn squares(a: &[f64]) -> Vec<f64> {
     products(a, a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Oracle: -own / slope where the slope is known. If it failed: where the prior is steeper than the likelihood, the
+    // likelihood's maximum would be put where nothing was ever seen, and draws would be of a place between.
+    #[test]
+    fn the_maximum_is_aside_as_far_as_the_slope_is_known() {
+        let mut search = Search::at(vec![0.0; 2], Matrix::identity(2), 100.0);
+        search.slope = Matrix::diagonal(&[0.5, 1e-6]);
+        let (distances, covariance) = search.aside(&[3.0, 0.0]);
+        assert!((distances[0] + 6.0).abs() < 1e-9, "{distances:?}");
+        assert_eq!(covariance[(0, 0)], 0.0);
+        search.slope_errors = vec![0.1, 0.2];
+        let (distances, covariance) = search.aside(&[0.0, 3.0]);
+        assert!(distances[1].abs() < 1e-3, "{distances:?}");
+        // 3 / 0.2
+        assert!((covariance[(1, 1)].sqrt() - 15.0).abs() < 1e-3);
+    }
 }

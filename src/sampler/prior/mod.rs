@@ -7,7 +7,7 @@ pub(crate) mod start;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-use crate::density::{Density, Space};
+use crate::density::{Density, NonCentred, Space};
 use crate::sampler::random::public_rng;
 use crate::sampler::random::random_point;
 use points::PriorPoints;
@@ -45,20 +45,34 @@ pub struct PriorDraws {
 ///
 /// Errors: no point with a finite prior density is found.
 pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDraws, PriorError> {
+    let all: Vec<usize> = (0..density.dimension()).collect();
+    draw_coordinates(density, &all, |theta| density.log_prior(theta), count, seed)
+}
+
+/// The same for these coordinates of points with this log density; the others are 0.
+fn draw_coordinates(
+    density: &Density,
+    drawn: &[usize],
+    log_prior: impl Fn(&[f64]) -> f64,
+    count: usize,
+    seed: u64,
+) -> Result<PriorDraws, PriorError> {
     let mut rng = public_rng(seed, 0);
-    let d = density.dimension();
-    let stand_ins = improper(density);
+    let d = drawn.len();
+    let stand_ins = improper_in(density.dimension(), &log_prior);
     let log_density = |theta: &[f64]| {
         let squares: f64 = stand_ins.iter().map(|&j| theta[j] * theta[j]).sum();
-        density.log_prior(theta) - 0.5 * squares
+        log_prior(theta) - 0.5 * squares
     };
-    let mut theta = vec![0.0; d];
+    let mut theta = vec![0.0; density.dimension()];
     let mut tries = 0;
     while !log_density(&theta).is_finite() {
         if tries == 100 {
             return Err(PriorError);
         }
-        theta = random_point(d, &mut rng);
+        for (&j, x) in drawn.iter().zip(random_point(d, &mut rng)) {
+            theta[j] = x;
+        }
         tries += 1;
     }
     let rounds = (UPDATES / d.max(1)).clamp(1, ROUNDS);
@@ -73,7 +87,7 @@ pub fn draw_prior(density: &Density, count: usize, seed: u64) -> Result<PriorDra
     let mut draws = Vec::new();
     for round in 1..=warmup + rounds * count {
         let learning = round <= warmup;
-        for (j, width) in widths.iter_mut().enumerate() {
+        for (&j, width) in drawn.iter().zip(&mut widths) {
             let growth = if learning { 2.0 } else { 1.0 };
             let slice = update(&mut theta, j, log_density, (*width, growth), &mut rng);
             if learning {
@@ -133,11 +147,15 @@ pub(crate) fn update(
 /// is nowhere lower than it was nearer to 0. Its mode may be on either side, and near the end
 /// numbers may overflow that a logarithm of a scale stands for.
 pub(crate) fn improper(density: &Density) -> Vec<usize> {
-    let d = density.dimension();
+    improper_in(density.dimension(), |theta| density.log_prior(theta))
+}
+
+/// The same of points with so many coordinates and this log density.
+fn improper_in(d: usize, log_prior: impl Fn(&[f64]) -> f64) -> Vec<usize> {
     let log_prior_with = |j: usize, value: f64| {
         let mut point = vec![0.0; d];
         point[j] = value;
-        density.log_prior(&point)
+        log_prior(&point)
     };
     let falls = |j: usize, side: f64| {
         let mut highest = f64::NEG_INFINITY;
@@ -160,19 +178,27 @@ const FOR_MIDDLE: usize = 50;
 /// With fewer draws than this, their range says nothing.
 const FOR_SPREAD: usize = 10;
 
-/// For each coordinate, zero if it lies in the middle fifth of the prior's draws, else their
+/// For each non-centred coordinate, zero if it lies in the middle fifth of the prior's draws, else their
 /// median: a vague prior's median is known no better than that, and starts are often at zero.
 pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, PriorError> {
-    let prior = draw_prior(density, FOR_MIDDLE, seed)?;
+    // What moves others is independent of their coordinates.
+    let map = NonCentred::of(density, |_| true);
+    let moved = map.moved();
+    let drawn: Vec<usize> = (0..moved.len()).filter(|&j| !moved[j]).collect();
+    let prior = draw_coordinates(density, &drawn, |at| map.log_prior(at), FOR_MIDDLE, seed)?;
     let d = density.dimension();
     // With many coordinates there are too few draws to take a median of.
-    let margins = if d > MANY {
+    let margins = if drawn.len() > MANY {
         PriorPoints::new(density)?.margins()
     } else {
         Vec::new()
     };
     let mut middle = Vec::with_capacity(d);
     for j in 0..d {
+        if moved[j] {
+            middle.push(0.0);
+            continue;
+        }
         let mut column: Vec<f64> = prior.draws.iter().map(|draw| draw[j]).collect();
         column.sort_by(f64::total_cmp);
         let margin = margins.iter().find(|(own, _)| *own == j);
@@ -189,13 +215,15 @@ pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, 
     // The medians of single coordinates need not be likely together: for a curved prior, the
     // origin may be the better guess.
     let origin = vec![0.0; d];
-    if density.log_prior(&origin) >= density.log_prior(&middle) {
+    if map.log_prior(&origin) >= map.log_prior(&middle) {
         middle = origin;
     }
+    let middle = map.place(&middle).theta;
     if density.log_prior(&middle).is_finite() {
         return Ok(middle);
     }
-    prior.draws.into_iter().next_back().ok_or(PriorError)
+    let last = prior.draws.last().ok_or(PriorError)?;
+    Ok(map.place(last).theta)
 }
 
 /// The largest distance from the median among the prior's draws of each number of a point of the
@@ -252,6 +280,21 @@ mod tests {
         let tau = (10.0 * 2f64.ln()).ln();
         assert!((middle[1] - tau).abs() < 0.05, "{} {tau}", middle[1]);
         assert_eq!(middle[2..], [0.0; 60]);
+    }
+
+    // If it failed: a search would begin where all groups are at 0, far from the records. Bounds are five standard
+    // errors of the median of 50 draws, of which some are correlated.
+    #[test]
+    fn the_middle_of_a_centred_hierarchy_is_that_of_its_location() {
+        let source = "record { real y; int<lower=1, upper=60> g; }
+            parameters { vector[60] a; real mu; real<lower=0> tau; }
+            model { mu ~ normal(12, 2); tau ~ lognormal(1, 0.5); a ~ normal(mu, tau);
+                    y ~ normal(a[g], 1); }";
+        let model = Model::from_source(source, &Constants::none()).unwrap();
+        let middle = middle_of_prior(&Density::new(model), 1).unwrap();
+        assert!((middle[60] - 12.0).abs() < 2.0, "{}", middle[60]);
+        assert!((middle[61] - 1.0).abs() < 0.5, "{}", middle[61]);
+        assert_eq!(middle[..60], [middle[60]; 60]);
     }
 
     fn draws(source: &str, count: usize) -> PriorDraws {

@@ -51,13 +51,17 @@ impl Search {
             tells_directions,
         } = observed;
         let mut belief = self.belief.between(&self.inverse.transposed());
-        // Where the slope's own error is known, steps so far were off by that share of the way; and an
-        // observation is less exact, the farther off what it is to show.
+        // Where the slope's own error is known, an observation is less exact, the farther off what it is to
+        // show. Of what groups share little is seen at first: steps so far were off by that share of the way.
         let way = self.inverse.times(&self.centre);
+        self.slope_errors = (0..m)
+            .map(|j| axes.errors[j] * efficiency * weights[j].powi(2))
+            .collect();
         for j in 0..m {
-            belief[(j, j)] += (axes.errors[j] * way[j]).powi(2);
-            let error = axes.errors[j] * efficiency * weights[j].powi(2);
-            variances[j] += error * error * belief[(j, j)];
+            if form.blocks.is_some() {
+                belief[(j, j)] += (axes.errors[j] * way[j]).powi(2);
+            }
+            variances[j] += self.slope_errors[j].powi(2) * belief[(j, j)];
         }
         let surprise = kalman::contradiction(&mut belief, &slope, &variances, &off);
         let (mut step, mut left) = kalman::step(&belief, &slope, &variances, &off);

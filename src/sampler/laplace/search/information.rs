@@ -4,6 +4,7 @@ use super::{Ground, Look, Search, frame_at};
 use crate::density::Law;
 use crate::linear::Matrix;
 use crate::privacy::{Bins, Expected};
+use crate::sampler::contract::blocks::Blocks;
 use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::histogram::Histogram;
@@ -23,6 +24,15 @@ const CHANGE: f64 = 1e4;
 /// The step of numerical differences, in posterior sds.
 const STEP: f64 = 0.3;
 
+/// The information in all records, in axes.
+pub(super) struct Informed {
+    pub information: Matrix,
+    /// The approximate largest eigenvalue of its noise.
+    pub spread: f64,
+    /// The noise in each coordinate, over that in those which no group has.
+    pub factors: Vec<f64>,
+}
+
 impl Search {
     /// Turns to the axes in which the information at the centre is the identity by the law, given that it
     /// was at the place of the last look.
@@ -31,11 +41,20 @@ impl Search {
         ground: &Ground,
         law: Option<&Law>,
     ) -> Result<(), SampleError> {
-        let look = self.looks.last();
-        let carried = look
-            .zip(law)
-            .and_then(|(look, law)| self.carried((ground.form, ground.simulated), law, look));
-        let Some(carried) = carried else {
+        let Some((look, law)) = self.looks.last().zip(law) else {
+            return Ok(());
+        };
+        let records = (ground.form, ground.simulated);
+        if let Some(blocks) = &ground.form.blocks {
+            // The axes of groups remain so.
+            if let Some(changes) = self.changes(records, law, look, blocks) {
+                let back: Vec<f64> = changes.iter().map(|x| x.recip()).collect();
+                self.axes = &Matrix::diagonal(&back) * &self.axes;
+                self.inverse = &self.inverse * &Matrix::diagonal(&changes);
+            }
+            return Ok(());
+        }
+        let Some(carried) = self.carried(records, law, look) else {
             return Ok(());
         };
         let (_, own) = self.prior(ground)?;
@@ -59,7 +78,7 @@ impl Search {
         law: Option<&Law>,
         (k, nth): (usize, usize),
         oracle: &mut dyn Oracle,
-    ) -> Result<(Matrix, f64), SampleError> {
+    ) -> Result<Informed, SampleError> {
         let Ground {
             form,
             density,
@@ -70,7 +89,11 @@ impl Search {
         let temperature = plan.request.temperature;
         if form.information == Information::Public {
             let records = temperature * self.records;
-            return Ok(((&self.axes.transposed() * &self.axes).scaled(records), 0.0));
+            return Ok(Informed {
+                information: (&self.axes.transposed() * &self.axes).scaled(records),
+                spread: 0.0,
+                factors: vec![1.0; form.coordinates as usize],
+            });
         }
         let m = form.coordinates as usize;
         let frame = self.frame(form);
@@ -126,6 +149,8 @@ impl Search {
         let sum = ask.sum(of_sum, clip, f64::INFINITY, times, oracle)?;
         let scale = temperature * lost;
         let found = Matrix::of_triangle(&sum, m).scaled(scale);
+        let factors = self.lost_by_groups(form, &found, clip * temperature * self.records);
+        let found = Matrix::new(m, m, |i, j| found[(i, j)] * factors[i].max(factors[j]));
         let spread = scale * clip * ask.noise(of_sum, times) * root;
         if signed {
             self.looks.clear();
@@ -134,22 +159,62 @@ impl Search {
             information: found.between(&self.inverse),
             spread,
             inverse: self.inverse.clone(),
-            centre: self.centre.clone(),
+            centre: self.place().clone(),
             moved: 0.0,
+            factors: factors.clone(),
         });
         let near = self.steps.last().is_some_and(|step| step.length < NEAR);
         if nth >= 2 && near && self.looks.len() > 1 {
             Ok(self.averaged(ground, law))
         } else {
-            Ok((found, spread))
+            Ok(Informed {
+                information: found,
+                spread,
+                factors,
+            })
         }
+    }
+
+    /// The information about each group's coordinates over that of its records clipped at `clip` over the number
+    /// of records; 1 for other coordinates.
+    ///
+    /// A record tells each group about the same. If it were left out that the records of small groups are clipped,
+    /// the axes of these would become longer with each round, and their records would be clipped the more.
+    fn lost_by_groups(&self, form: &Form, found: &Matrix, clip: f64) -> Vec<f64> {
+        let mut lost = vec![1.0; found.rows()];
+        let Some(blocks) = &form.blocks else {
+            return lost;
+        };
+        let squares = |j: usize| {
+            (0..found.rows())
+                .map(|i| self.axes[(i, j)].powi(2))
+                .sum::<f64>()
+        };
+        let told = |j: usize| found[(j, j)].max(0.0) / squares(j);
+        let places = blocks.places();
+        let of_place = places
+            .iter()
+            .map(|place| place.iter().map(|&j| told(j)).sum());
+        let of_place: Vec<f64> = of_place.collect();
+        for group in &blocks.groups {
+            let length: f64 = group
+                .iter()
+                .zip(&of_place)
+                .map(|(&j, told)| told * squares(j))
+                .sum();
+            for &j in group {
+                lost[j] = (length / clip).max(1.0);
+            }
+        }
+        lost
     }
 
     /// The average information over the looks whose steps were short, carried to here and weighted by
     /// their noise in these axes.
-    fn averaged(&self, ground: &Ground, law: Option<&Law>) -> (Matrix, f64) {
+    fn averaged(&self, ground: &Ground, law: Option<&Law>) -> Informed {
         let m = self.centre.len();
         let (mut sum, mut weights) = (Matrix::new(m, m, |_, _| 0.0), 0.0);
+        let mut squares = vec![0.0; m];
         for look in &self.looks {
             if look.moved < NEAR {
                 let carry = law
@@ -161,9 +226,16 @@ impl Search {
                 let here = look.information.between(&self.axes).between(&carry);
                 sum = &sum + &here.scaled(weight);
                 weights += weight;
+                for (square, factor) in squares.iter_mut().zip(&look.factors) {
+                    *square += weight * factor * factor;
+                }
             }
         }
-        (sum.scaled(1.0 / weights), weights.sqrt().recip())
+        Informed {
+            information: sum.scaled(1.0 / weights),
+            spread: weights.sqrt().recip(),
+            factors: squares.iter().map(|s| (s / weights).sqrt()).collect(),
+        }
     }
 
     /// The E of F' = E F E', where F is the information at the place of a look and F' that at the centre,
@@ -176,8 +248,12 @@ impl Search {
         law: &Law,
         look: &Look,
     ) -> Option<Matrix> {
-        let is_known = law.has_real_outcomes_only() && form.blocks.is_none();
-        if !is_known || look.centre == self.centre {
+        if let Some(blocks) = &form.blocks {
+            let changes = self.changes((form, simulated), law, look, blocks)?;
+            let change = &(&self.inverse * &Matrix::diagonal(&changes)) * &self.axes;
+            return Some(change.transposed()).filter(Matrix::is_finite);
+        }
+        if !self.is_carried(law, look) {
             return None;
         }
         let told = |centre: &[f64]| {
@@ -190,6 +266,46 @@ impl Search {
         let change = (root_of(&now).with_eigenvalues(|e| e * e).between(&back))
             .with_eigenvalues(|e| e.clamp(CHANGE.recip(), CHANGE).sqrt());
         Some(&(&root * &change) * &back).filter(Matrix::is_finite)
+    }
+
+    /// Whether the information has changed since a look, by a known amount.
+    fn is_carried(&self, law: &Law, look: &Look) -> bool {
+        law.has_real_outcomes_only() && look.centre != *self.place()
+    }
+
+    /// The roots of the changes of the information about each coordinate from the place of a look to here, the same
+    /// for all groups, as simulated records have it.
+    fn changes(
+        &self,
+        (form, simulated): (&Form, &[Vec<f64>]),
+        law: &Law,
+        look: &Look,
+        blocks: &Blocks,
+    ) -> Option<Vec<f64>> {
+        if !self.is_carried(law, look) {
+            return None;
+        }
+        let m = self.centre.len();
+        let told = |at: &[f64]| {
+            let frame = frame_at(form, &self.origin, at, &Matrix::identity(m));
+            let told = Response::new(form, simulated, law, &frame, 1.0).information()?;
+            let mut told: Vec<f64> = (0..m).map(|j| told[(j, j)]).collect();
+            for place in blocks.places() {
+                let sum: f64 = place.iter().map(|&j| told[j]).sum();
+                place.iter().for_each(|&j| told[j] = sum);
+            }
+            Some(told)
+        };
+        let (before, now) = (told(&look.centre)?, told(self.place())?);
+        let change = |(before, now): (&f64, &f64)| {
+            let ratio = now / before;
+            if ratio.is_finite() {
+                ratio.clamp(CHANGE.recip(), CHANGE).sqrt()
+            } else {
+                1.0
+            }
+        };
+        Some(before.iter().zip(&now).map(change).collect())
     }
 }
 
@@ -217,6 +333,7 @@ mod tests {
             inverse: Matrix::identity(m),
             centre: search.centre.clone(),
             moved: 0.0,
+            factors: vec![1.0; m],
         };
         let simulated = simulated(&form, &density);
         assert_eq!(search.carried((&form, &simulated), &law, &look), None);
@@ -226,5 +343,32 @@ mod tests {
         let oracle = &(&form.base.transposed() * &scales) * &form.lift.transposed();
         let off = (&carried - &oracle).norm();
         assert!(off < 0.02, "{carried:?} {oracle:?}");
+    }
+
+    // Nine groups of 111 records and one with a single record, each of which tells .25 of its group. If it failed: the
+    // axis of the small group would become longer with each round.
+    #[test]
+    fn what_is_clipped_of_a_small_group_is_known() {
+        let blocks = Blocks {
+            shared: vec![10],
+            groups: (0..10).map(|j| vec![j]).collect(),
+        };
+        let form = Form {
+            blocks: Some(blocks),
+            ..Form::unknown(11)
+        };
+        let mut search = Search::at(vec![0.0; 11], Matrix::identity(11), 1000.0);
+        let records = |j: usize| if j == 9 { 1.0_f64 } else { 111.0 };
+        let square = |j: usize| 4.0 / records(j);
+        search.axes = Matrix::new(11, 11, |i, j| if i == j { square(i).sqrt() } else { 0.0 });
+        let clip = 0.05;
+        let told = |j: usize| records(j) * (0.25 * square(j)).min(clip);
+        let found = Matrix::diagonal(&(0..11).map(told).collect::<Vec<_>>());
+        let lost = search.lost_by_groups(&form, &found, clip * 1000.0);
+        assert!((lost[9] - 20.0).abs() < 0.1, "{lost:?}");
+        assert!(
+            lost[..9].iter().chain(&lost[10..]).all(|x| *x == 1.0),
+            "{lost:?}"
+        );
     }
 }
