@@ -293,7 +293,9 @@ impl Form {
 
     /// The precision of y about its middle of which its prior is no wider.
     pub(crate) fn limits_of_prior(&self) -> Matrix {
-        let precisions: Vec<f64> = self.spread.iter().map(|s| s.powi(-2)).collect();
+        // A number that the prior fixes moves with no coordinate.
+        let precision = |s: &f64| if *s > 0.0 { s.powi(-2) } else { 0.0 };
+        let precisions: Vec<f64> = self.spread.iter().map(precision).collect();
         Matrix::diagonal(&precisions).between(&self.base)
     }
 

@@ -29,8 +29,11 @@ fn roots_of(noise: &[f64]) -> Matrix {
     Matrix::diagonal(&roots)
 }
 
-/// The mean square of a slope, in units of its expectation; where that is above 1, the belief is
-/// made wide enough for it.
+/// The mean square of a slope, in units of its expectation; where that is above 1, the belief is made wider by the
+/// factor of maximum likelihood.
+///
+/// The factor with which that mean square is 1 would be moved as much by directions in which nothing but noise is
+/// seen, and be infinite where this is by chance a little more than expected.
 pub(super) fn contradiction(
     belief: &mut Matrix,
     slope: &Matrix,
@@ -41,19 +44,21 @@ pub(super) fn contradiction(
     let roots = roots_of(noise);
     let (values, vectors) = belief.between(&(slope * &roots)).eigen();
     let along = vectors.transposed().times(&roots.times(off));
-    let surprise = |wider: f64| {
-        let squares = along.iter().zip(&values);
-        squares
-            .map(|(y, e)| y * y / (wider * e.max(0.0) + 1.0))
-            .sum::<f64>()
-            / m
+    let seen = || along.iter().zip(&values).map(|(y, e)| (y * y, e.max(0.0)));
+    let found = seen().map(|(square, e)| square / (e + 1.0)).sum::<f64>() / m;
+    // Of the logarithm of the likelihood, by the factor.
+    let derivative = |wider: f64| -> f64 {
+        let of_direction = |(square, e): (f64, f64)| {
+            let expected = wider * e + 1.0;
+            e / expected * (square / expected - 1.0)
+        };
+        seen().map(of_direction).sum()
     };
-    let found = surprise(1.0);
     if found > 1.0 {
         let (mut low, mut high) = (0.0, LEAST_TRUST.ln());
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            if surprise(middle.exp()) > 1.0 {
+            if derivative(middle.exp()) > 0.0 {
                 low = middle;
             } else {
                 high = middle;
@@ -121,8 +126,12 @@ mod tests {
         let mut belief = diagonal(&[4.0, 1.0]);
         let surprise = contradiction(&mut belief, &slope, &[1.0; 2], &[17.0, -10.0]);
         assert!((surprise - 13.5).abs() < 1e-9);
-        let now = unexpected(&belief, &slope, &[1.0; 2], &[17.0, -10.0]) / 2.0;
-        assert!((now - 1.0).abs() < 1e-6, "{now}");
+        // 16 w + 1 and 9 w + 1 are expected of squares of 289 and 100; the derivative is zero at w.
+        let wider = belief[(0, 0)] / 4.0;
+        let [a, b] = [16.0 * wider + 1.0, 9.0 * wider + 1.0];
+        let derivative = 16.0 / a * (289.0 / a - 1.0) + 9.0 / b * (100.0 / b - 1.0);
+        assert!(derivative.abs() < 1e-6, "{derivative}");
+        assert!((belief[(1, 1)] - wider).abs() < 1e-9);
         // What is expected changes nothing.
         let mut belief = diagonal(&[4.0, 1.0]);
         assert!(contradiction(&mut belief, &slope, &[1.0; 2], &[1.0, 1.0]) < 1.0);

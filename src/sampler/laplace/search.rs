@@ -76,8 +76,8 @@ struct Look {
     /// The approximate largest eigenvalue of its noise, in the axes of that round.
     spread: f64,
     inverse: Matrix,
-    /// The centre of that round.
-    centre: Vec<f64>,
+    /// The place from which records were looked at.
+    place: Vec<f64>,
     /// Length of the step that followed, in posterior sds.
     moved: f64,
     /// As in [`Informed`].
@@ -143,15 +143,14 @@ struct Turned {
 impl Search {
     /// The state before the first round, at y = 0, which represents the parameters `theta`.
     pub fn new(form: &Form, density: &Density, theta: &[f64], records: Option<u64>) -> Search {
-        let m = form.coordinates as usize;
         let n = records.map_or(GUESSED_RECORDS, |n| n as f64);
         let least = 1.0 / (WIDER * WIDEST);
-        let belief = if form.space.is_parameters() {
-            let prior = positive(&prior_curvature(density, theta)).between(&form.base);
-            prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least))
+        let prior = if form.space.is_parameters() {
+            positive(&prior_curvature(density, theta)).between(&form.base)
         } else {
-            Matrix::identity(m).scaled(1.0 / least)
+            form.limits_of_prior()
         };
+        let belief = prior.with_eigenvalues(|e| 1.0 / (e.max(0.0) / WIDER + least));
         Search::at(form.origin(density, theta), belief, n)
     }
 
@@ -193,7 +192,7 @@ impl Search {
         ];
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
-        let mut centres = self.looks.iter().map(|l| &l.centre).chain([&self.centre]);
+        let mut centres = self.looks.iter().map(|l| &l.place).chain([&self.centre]);
         let mut of_directions = (self.looks.iter().map(|l| &l.factors)).chain([&self.slope_errors]);
         let numbers = (self.origin.iter().chain(centres.clone().flatten()))
             .chain(of_directions.clone().flatten());
@@ -281,10 +280,14 @@ impl Search {
         Ok(())
     }
 
-    /// Begins at the place that the search in wide directions has found, even if its last rounds were lost.
+    /// Begins at the place that the search in wide directions has found, as far as it is known better than by the
+    /// prior, even if its last rounds were lost.
     fn begin_where_wide_ended(&mut self, form: &Form) {
         if let Some((form, search)) = form.in_wide_directions().zip(self.wide.take()) {
-            self.origin = sum(&search.origin, &form.base.times(&search.centre));
+            let known = search.belief.inverse();
+            let both = &known + &form.limits_of_prior();
+            let place = both.inverse().times(&known.times(&search.centre));
+            self.origin = sum(&search.origin, &form.base.times(&place));
             self.records = search.records;
         }
     }
@@ -335,6 +338,7 @@ impl Search {
             information,
             spread,
             factors,
+            lost,
         } = self.information(ground, law, (k, nth), oracle)?;
         let (own_slope, own_curvature) = self.prior(ground)?;
         // Where the prior is added at the end, axes are limited by its width nevertheless.
@@ -345,7 +349,7 @@ impl Search {
         };
         let before = limits.between(&self.axes);
         let axes = match &form.blocks {
-            None => Axes::of(&information, spread, &before),
+            None => Axes::of(&information, spread, &before, lost.as_ref()),
             Some(blocks) => {
                 let sd = spread / (2.0 * form.coordinates as f64).sqrt();
                 Axes::of_blocks(&information, (sd, &factors), &before, blocks)
@@ -521,6 +525,66 @@ fn squares(a: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linear::length;
+    use crate::model::{Constants, Model};
+
+    fn with_a_wide_column() -> (Density, Form) {
+        let source = "record { real<lower=0, upper=9000> y; real<lower=0, upper=60> x; }
+            parameters { real a; real b; real<lower=0> s; }
+            model { a ~ normal(0, 10); b ~ normal(0, 10); s ~ exponential(0.1); y ~ student_t(4, a + b * x, s); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        (density, form)
+    }
+
+    // If it failed: where rounds in wide directions saw nothing, the search would go on from a place as far from the
+    // prior as their noise is.
+    #[test]
+    fn a_search_goes_on_where_both_prior_and_wide_rounds_have_it() {
+        let (density, form) = with_a_wide_column();
+        let wide = form.in_wide_directions().expect("a slope on a wide column");
+        let m = wide.coordinates as usize;
+        let begin = |sd: f64| {
+            let belief = Matrix::identity(m).scaled(sd * sd);
+            let mut inner = Search::at(vec![0.0; 3], belief, 100.0);
+            inner.centre = vec![1.0; m];
+            let mut search = Search::new(&form, &density, &form.middle, Some(100));
+            search.wide = Some(Box::new(inner));
+            search.begin_where_wide_ended(&form);
+            wide.lift.times(&search.origin)
+        };
+        let limits = wide.limits_of_prior();
+        let sd = limits
+            .eigen()
+            .0
+            .into_iter()
+            .fold(0.0, f64::max)
+            .sqrt()
+            .recip();
+        assert!(begin(1e-6 * sd).iter().all(|x| (x - 1.0).abs() < 1e-6));
+        let between = begin(sd);
+        assert!(length(&between) < length(&vec![1.0; m]), "{between:?}");
+        if m == 1 {
+            assert!((between[0] - 0.5).abs() < 1e-9, "{between:?}");
+        }
+    }
+
+    // If it failed: the first steps of a hierarchy would lead as far from its prior as noise leads.
+    #[test]
+    fn the_first_belief_of_a_hierarchy_is_no_wider_than_its_prior() {
+        let source = "record { real<lower=-99, upper=99> y; int<lower=1, upper=30> g; }
+            parameters { real mu; real<lower=0> tau; vector[30] a; }
+            model { mu ~ normal(0, 1); tau ~ lognormal(0, 0.2); a ~ normal(mu, tau); y ~ normal(a[g], 1); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap().by_groups().unwrap();
+        assert!(!form.space.is_parameters());
+        let search = Search::new(&form, &density, &form.middle, Some(1000));
+        let covariance = search.belief.between(&form.base.transposed());
+        for (k, spread) in form.spread.iter().enumerate() {
+            let sd = covariance[(k, k)].sqrt();
+            assert!(sd < 1.01 * WIDER.sqrt() * spread, "{k}: {sd} {spread}");
+        }
+    }
 
     // Oracle: -own / slope where the slope is known. If it failed: where the prior is steeper than the likelihood, the
     // likelihood's maximum would be put where nothing was ever seen, and draws would be of a place between.

@@ -60,13 +60,8 @@ impl Search {
             .map(|j| temperature * released[j] + own[j] - explained[j])
             .collect();
         let variances: Vec<f64> = doubts.iter().map(|doubt| noise * noise + doubt).collect();
-        let mut belief = self.belief.between(&self.inverse.transposed());
-        let chi_square = kalman::unexpected(&belief, &slope, &variances, &off);
-        let p = gamma_fractions(0.5 * m as f64, 0.5 * chi_square).1;
-        if p < CONTRADICTED {
-            belief = &belief + &Matrix::square_of(&slope.inverse().times(&off));
-        }
-        let (step, left) = kalman::step(&belief, &slope, &variances, &off);
+        let belief = self.belief.between(&self.inverse.transposed());
+        let (p, step, left) = settled(belief, &slope, &variances, &off);
         self.belief = left
             .with_eigenvalues(|e| e.max(1e-12))
             .between(&self.axes.transposed());
@@ -75,5 +70,41 @@ impl Search {
         }
         self.certificate = Some(Certificate { p, noise });
         Ok(())
+    }
+}
+
+/// The probability of a slope that is as unexpected as `off`, the step that follows, and the covariance of the
+/// error that remains.
+fn settled(
+    mut belief: Matrix,
+    slope: &Matrix,
+    variances: &[f64],
+    off: &[f64],
+) -> (f64, Vec<f64>, Matrix) {
+    let chi_square = kalman::unexpected(&belief, slope, variances, off);
+    let p = gamma_fractions(0.5 * off.len() as f64, 0.5 * chi_square).1;
+    if p < CONTRADICTED {
+        // In all directions alike: along the error that this slope would show, noise is far where records tell little.
+        kalman::contradiction(&mut belief, slope, variances, off);
+    }
+    let (step, left) = kalman::step(&belief, slope, variances, off);
+    (p, step, left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // One direction contradicts the belief; in the other the slope is nearly 0 and all that is seen is noise. If it
+    // failed: noise would move the answer by hundreds of posterior sds, and the certificate would vouch for it.
+    #[test]
+    fn a_contradicted_certificate_moves_nothing_by_noise() {
+        let slope = Matrix::diagonal(&[1.0, 1e-3]);
+        let (p, step, left) = settled(Matrix::identity(2), &slope, &[1.0; 2], &[8.0, 1.5]);
+        assert!(p < CONTRADICTED, "{p}");
+        assert!(step[0] > 6.0, "{step:?}");
+        assert!(step[1].abs() < 0.1 * left[(1, 1)].sqrt(), "{step:?}");
+        // The belief is wider by 63, as 64 = w + 1, but for the other direction's 1e-6.
+        assert!((left[(1, 1)] - 63.0).abs() < 0.1, "{left:?}");
     }
 }
