@@ -22,6 +22,8 @@ const KNOWN: [f64; 2] = [0.5, 1.0];
 /// information: in m directions with this largest eigenvalue, 2 s sqrt(m), noise with the sd s in each entry moves
 /// a slope by s sqrt(m) sds of the centre's error.
 const OF_SPREAD: f64 = 0.5;
+/// The least share of the information that noise has set which is expected to be there.
+const LEAST_EXPECTED: f64 = 0.1;
 /// The least information in axes in which it was 1, as far as was known, and the share of the information
 /// about a shared coordinate that is assumed to lie between groups where this is not seen.
 const LEAST: f64 = 0.05;
@@ -41,6 +43,8 @@ pub(super) struct Axes {
     /// The standard deviation of the information that is 1 in these axes, for each direction; 0 for groups,
     /// which would seem more alike.
     pub errors: Vec<f64>,
+    /// The information that is expected in each direction: less than 1 where noise has set the axes.
+    pub expected: Vec<f64>,
 }
 
 /// Directions with a common noise.
@@ -52,6 +56,8 @@ struct Part {
     kept: Vec<f64>,
     /// The standard deviations of these.
     errors: Vec<f64>,
+    /// The shares of `kept` that are expected to be there.
+    expected: Vec<f64>,
     /// Whether they are known together, as those of groups are.
     alike: bool,
 }
@@ -70,8 +76,10 @@ impl Part {
             .collect();
         let errors = (values.iter().zip(&spreads).zip(&kept))
             .map(|((e, spread), kept)| (OF_SPREAD * spread).max(kept - e.max(*spread)).min(*kept));
+        let errors = errors.collect();
         Part {
-            errors: errors.collect(),
+            expected: expected_shares(&values, &spreads, lost, &kept),
+            errors,
             values,
             spreads,
             kept,
@@ -99,6 +107,7 @@ impl Part {
             errors: errors.map(|(sd, told)| told.sqrt() * sd).collect(),
             values,
             spreads,
+            expected: vec![1.0; sds.len()],
             kept,
             alike: false,
         }
@@ -303,6 +312,7 @@ impl Axes {
         let mut unknown = 0.0;
         let mut doubtful = vec![0.0; m];
         let mut errors = vec![0.0; m];
+        let mut expected = vec![1.0; m];
         for (part, places) in parts {
             let (claims, count) =
                 part.claims(&places.iter().map(|&j| prior[(j, j)]).collect::<Vec<_>>());
@@ -311,6 +321,7 @@ impl Axes {
                 all[j] = claims[k];
                 doubtful[j] = doubt;
                 errors[j] = part.errors[k] / part.kept[k];
+                expected[j] = part.expected[k];
             }
             unknown += count;
         }
@@ -321,8 +332,30 @@ impl Axes {
             unknown: unknown / m.max(1) as f64,
             doubtful,
             errors,
+            expected,
         }
     }
+}
+
+/// The shares of the information `kept` that are expected to be there. Where noise hides it, as eigenvalues of noise
+/// alone are below its `spreads` and have half of that as their standard deviation, this is the estimate of James
+/// and Stein (1961), which is close to the mean of all hidden directions: noise hides that the least.
+fn expected_shares(values: &[f64], spreads: &[f64], lost: &[f64], kept: &[f64]) -> Vec<f64> {
+    let is_hidden = |j: &usize| values[*j] < spreads[*j];
+    let hidden: Vec<usize> = (0..values.len()).filter(is_hidden).collect();
+    let average = |of: &dyn Fn(usize) -> f64| {
+        hidden.iter().map(|&j| of(j)).sum::<f64>() / hidden.len().max(1) as f64
+    };
+    let mean = average(&|j| values[j]);
+    let square = average(&|j| (values[j] - mean).powi(2));
+    let noise = average(&|j| (0.5 * spreads[j]).powi(2));
+    let told = (1.0 - noise / square.max(f64::MIN_POSITIVE)).max(0.0);
+    let mut shares = vec![1.0; values.len()];
+    for j in hidden {
+        let unclipped = lost[j] * (mean + told * (values[j] - mean));
+        shares[j] = (unclipped / kept[j]).clamp(LEAST_EXPECTED, 1.0);
+    }
+    shares
 }
 
 /// The C of B = D C by least squares, where it is the same in all groups: its rows are repeated for each.
@@ -438,6 +471,29 @@ mod tests {
         // Where nothing is seen, any part of what is assumed may be there.
         let hidden = Axes::of(&none, 1.0, &none, None);
         assert!(hidden.errors.iter().all(|error| *error == 1.0));
+    }
+
+    // Oracle, by hand: the hidden values have the mean 0.1 and the variance 0.365, of which the noise is 0.25. If it
+    // failed: the search would be sure of more with each round in which nothing but noise was seen.
+    #[test]
+    fn what_noise_hides_is_not_expected_to_be_as_large_as_the_noise() {
+        let shares = |values: &[f64]| {
+            let information = Matrix::diagonal(values);
+            let prior = Matrix::identity(values.len()).scaled(1e-9);
+            let mut shares = Axes::of(&information, 1.0, &prior, None).expected;
+            shares.sort_by(f64::total_cmp);
+            shares
+        };
+        let alike = shares(&[10.0, 0.3, 0.1, -0.1, 0.1]);
+        assert!(
+            alike[..4].iter().all(|x| (x - 0.1).abs() < 1e-6),
+            "{alike:?}"
+        );
+        assert_eq!(alike[4], 1.0);
+        let apart = shares(&[10.0, 0.9, -0.7, 0.4, -0.2]);
+        let told = 1.0 - 0.25 / 0.365;
+        assert!((apart[3] - (0.1 + 0.8 * told)).abs() < 1e-6, "{apart:?}");
+        assert!(apart[..2].iter().all(|&x| x == LEAST_EXPECTED), "{apart:?}");
     }
 
     // Groups 0 to 8 have the information that they are thought to have, and of the last nothing is seen, with so

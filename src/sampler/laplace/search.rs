@@ -14,7 +14,7 @@ use super::shares::{GUESSED_RECORDS, Shares};
 use super::viewpoint::{self, Viewpoint};
 use crate::density::{Density, Frame, Law};
 use crate::linear::Matrix;
-use crate::sampler::contract::form::{Form, prior_curvature};
+use crate::sampler::contract::form::{Form, Information, prior_curvature};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
 use information::Informed;
@@ -55,6 +55,8 @@ pub(super) struct Search {
     claimed: Matrix,
     /// The standard deviation of the error of the slope, for each direction of the frame.
     slope_errors: Vec<f64>,
+    /// The information that is expected in each direction of the frame, the prior's included.
+    expected: Vec<f64>,
     pub(super) clip: f64,
     /// The slope of clipped gradients over that of unclipped ones.
     pub(super) efficiency: f64,
@@ -136,8 +138,10 @@ struct Turned {
     own_slope: Vec<f64>,
     /// Minus its second derivatives in the frame, made positive.
     prior: Matrix,
-    /// The information that is expected in the frame, of which noise may be a part.
+    /// The records' information that is expected in the frame.
     foreseen: Matrix,
+    /// The records' information that the axes allow for, of which noise may be a part.
+    allowed: Matrix,
 }
 
 impl Search {
@@ -171,6 +175,7 @@ impl Search {
             slope: Matrix::identity(m),
             claimed: Matrix::identity(m),
             slope_errors: vec![0.0; m],
+            expected: vec![1.0; m],
             clip: 0.0,
             efficiency: 1.0,
             unknown: 1.0,
@@ -193,7 +198,8 @@ impl Search {
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
         let mut centres = self.looks.iter().map(|l| &l.place).chain([&self.centre]);
-        let mut of_directions = (self.looks.iter().map(|l| &l.factors)).chain([&self.slope_errors]);
+        let mut of_directions =
+            (self.looks.iter().map(|l| &l.factors)).chain([&self.slope_errors, &self.expected]);
         let numbers = (self.origin.iter().chain(centres.clone().flatten()))
             .chain(of_directions.clone().flatten());
         matrices.into_iter().chain(of_looks).all(square)
@@ -358,9 +364,15 @@ impl Search {
         self.unknown = axes.unknown;
         self.axes = &self.axes * &axes.inner;
         self.inverse = &axes.outer * &self.inverse;
-        let identity = Matrix::diagonal(&squares(&form.weights()));
+        self.expected = squares(&form.weights());
+        // For other outcomes, intervals became wider by it, and no truer (docs/results.md).
+        if !form.space.is_parameters() || form.information == (Information::Law { bounded: true }) {
+            self.expected = products(&axes.expected, &self.expected);
+        }
+        let limits = limits.between(&self.axes);
         Ok(Turned {
-            foreseen: &identity - &limits.between(&self.axes),
+            foreseen: &Matrix::diagonal(&self.expected) - &limits,
+            allowed: &Matrix::diagonal(&squares(&form.weights())) - &limits,
             axes,
             own_slope,
             prior: own_curvature.between(&self.axes),
@@ -456,6 +468,15 @@ impl Search {
         let aside = (self.inverse).times(&difference(&self.centre, &viewpoint.at));
         let (even, variances) = viewpoint.even_part(&self.axes, self.efficiency);
         (sum(&slope.times(&aside), &even), variances)
+    }
+
+    /// The variances that errors of the slope add to those of a slope's noise, where the belief about the centre is
+    /// this in the frame: an observation is less exact, the farther off what it is to show.
+    fn doubts_of_slope(&self, belief: &Matrix) -> Vec<f64> {
+        let errors = self.slope_errors.iter().enumerate();
+        errors
+            .map(|(j, error)| error * error * belief[(j, j)])
+            .collect()
     }
 
     /// The place from which records are looked at.

@@ -1,7 +1,7 @@
 //! The step of the centre that follows a look at the gradients, and its limits.
 
 use super::gradient::Observed;
-use super::{Ground, Movement, Search, Turned, mean_variance, products};
+use super::{Ground, Movement, Search, Turned, mean_variance, products, sum};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::laplace::kalman;
@@ -51,8 +51,7 @@ impl Search {
             tells_directions,
         } = observed;
         let mut belief = self.belief.between(&self.inverse.transposed());
-        // Where the slope's own error is known, an observation is less exact, the farther off what it is to
-        // show. Of what groups share little is seen at first: steps so far were off by that share of the way.
+        // Of what groups share little is seen at first: steps so far were off by that share of the way.
         let way = self.inverse.times(&self.centre);
         self.slope_errors = (0..m)
             .map(|j| axes.errors[j] * efficiency * weights[j].powi(2))
@@ -61,8 +60,8 @@ impl Search {
             if form.blocks.is_some() {
                 belief[(j, j)] += (axes.errors[j] * way[j]).powi(2);
             }
-            variances[j] += self.slope_errors[j].powi(2) * belief[(j, j)];
         }
+        variances = sum(&variances, &self.doubts_of_slope(&belief));
         let surprise = kalman::contradiction(&mut belief, &slope, &variances, &off);
         let (mut step, mut left) = kalman::step(&belief, &slope, &variances, &off);
         let answered = response.as_ref().and_then(|response| {

@@ -1,7 +1,7 @@
 //! A fresh look at the centre, which tests what the rounds claim.
 
 use super::gradient::longest;
-use super::{Certificate, Ground, Search, squares};
+use super::{Certificate, Ground, Search, squares, sum};
 use crate::function::special::gamma_fractions;
 use crate::linear::Matrix;
 use crate::sampler::contract::form::Information;
@@ -38,10 +38,11 @@ impl Search {
         };
         let (own_slope, own_curvature) = self.prior(ground)?;
         let prior = own_curvature.between(&self.axes);
-        let foreseen = &Matrix::diagonal(&squares(&form.weights())) - &prior;
+        let foreseen = &Matrix::diagonal(&self.expected) - &prior;
         let counts = ask.histogram(lines::CERTIFICATE_LENGTHS, 1, oracle)?;
         let reach = (law.as_ref()).map(|law| Reach::of(form, density, law, &frame));
-        let lengths = self.lengths(&counts, unit, longest(form, reach.as_ref()), &foreseen);
+        let allowed = &Matrix::diagonal(&squares(&form.weights())) - &prior;
+        let lengths = self.lengths(&counts, unit, longest(form, reach.as_ref()), &allowed);
         let clip = match &lengths {
             Some(lengths) => self.clip.max(BEYOND * lengths.top()),
             None => self.clip,
@@ -59,8 +60,9 @@ impl Search {
         let off: Vec<f64> = (0..m)
             .map(|j| temperature * released[j] + own[j] - explained[j])
             .collect();
-        let variances: Vec<f64> = doubts.iter().map(|doubt| noise * noise + doubt).collect();
         let belief = self.belief.between(&self.inverse.transposed());
+        let doubts = sum(&doubts, &self.doubts_of_slope(&belief));
+        let variances: Vec<f64> = doubts.iter().map(|doubt| noise * noise + doubt).collect();
         let (p, step, left) = settled(belief, &slope, &variances, &off);
         self.belief = left
             .with_eigenvalues(|e| e.max(1e-12))

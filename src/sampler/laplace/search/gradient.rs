@@ -80,6 +80,7 @@ impl Search {
             own_slope,
             prior,
             foreseen,
+            allowed,
         } = turned;
         let expected = form.expected(density, law, frame);
         let times = shares.gradients[k];
@@ -97,7 +98,7 @@ impl Search {
             self.count(plan, &counts.0);
         }
         let reach = law.map(|law| Reach::of(form, density, law, frame));
-        let lengths = self.lengths(&counts, unit, longest(form, reach.as_ref()), foreseen);
+        let lengths = self.lengths(&counts, unit, longest(form, reach.as_ref()), allowed);
         // The law has some of the unseen squares in lengths beyond those that are seen.
         let beyond = (reach.as_ref().zip(lengths.as_ref()))
             .and_then(|(reach, lengths)| reach.beyond(lengths.top() / unit));
@@ -234,17 +235,17 @@ impl Search {
     }
 
     /// The visible lengths of gradients: `counts` with noise of their sd, in bins around `unit`. In
-    /// axes in which the information is `foreseen`, the law or the hazard gives their mean square;
+    /// axes that allow for the information `allowed`, the law or the hazard gives their mean square;
     /// `longest`: as [`longest`].
     pub(super) fn lengths(
         &self,
         (counts, sd): &(Vec<f64>, f64),
         unit: f64,
         longest: Option<f64>,
-        foreseen: &Matrix,
+        allowed: &Matrix,
     ) -> Option<Histogram> {
         let seen = Histogram::seen(counts, *sd, (Bins::GRADIENT, unit), self.records)?;
-        let square = unit * unit * foreseen.trace() / foreseen.rows().max(1) as f64;
+        let square = unit * unit * allowed.trace() / allowed.rows().max(1) as f64;
         Some(match longest {
             Some(longest) => seen.with_mean_square(square, unit * longest),
             None => seen,
