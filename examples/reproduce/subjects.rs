@@ -208,8 +208,8 @@ pub const SOFTMAX: Subject = Subject {
         let parameters = [alpha, beta, gamma].concat();
         Made::of(n, parameters, |_| {
             let x: [f64; 2] = random.covariates();
-            let of = |k: usize| alpha[k] + beta[k] * x[0] + gamma[k] * x[1];
-            let y = random.categorical_logit(&[0.0, of(0), of(1), of(2)]);
+            let log_odds = |k: usize| alpha[k] + beta[k] * x[0] + gamma[k] * x[1];
+            let y = random.categorical_logit(&[0.0, log_odds(0), log_odds(1), log_odds(2)]);
             vec![y, x[0], x[1]]
         })
     },

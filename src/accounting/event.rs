@@ -448,11 +448,11 @@ mod tests {
     // Wrong here: half the noise that substitute needs.
     #[test]
     fn the_relation_makes_the_sensitivity() {
-        let of = |relation| Gaussian::of_clip("gradient", 1.5, relation, 2.0).unwrap();
-        assert_eq!(of(Relation::Substitute).sensitivity().to_f64(), 3.0);
-        assert_eq!(of(Relation::AddRemove).sensitivity().to_f64(), 1.5);
-        assert_eq!(of(Relation::ZeroOut).sensitivity().to_f64(), 1.5);
-        assert_eq!(of(Relation::AddRemove).clip().unwrap().to_f64(), 1.5);
+        let gaussian = |relation| Gaussian::of_clip("gradient", 1.5, relation, 2.0).unwrap();
+        assert_eq!(gaussian(Relation::Substitute).sensitivity().to_f64(), 3.0);
+        assert_eq!(gaussian(Relation::AddRemove).sensitivity().to_f64(), 1.5);
+        assert_eq!(gaussian(Relation::ZeroOut).sensitivity().to_f64(), 1.5);
+        assert_eq!(gaussian(Relation::AddRemove).clip().unwrap().to_f64(), 1.5);
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl Questions {
         noise: &PrivateRng,
         sampler: &(impl Fn(&mut Oracle<'_>) -> Result<(), Error> + Sync),
     ) -> Result<Vec<Chain>, Error> {
-        let one = |chain: usize| -> Result<Chain, Error> {
+        let run_chain = |chain: usize| -> Result<Chain, Error> {
             let noise = noise.fork(chain as u64).map_err(SampleError::from)?;
             let mut oracle = Oracle {
                 density: vault.density(),
@@ -208,9 +208,9 @@ impl Questions {
             Ok(oracle.finish())
         };
         std::thread::scope(|scope| {
-            let one = &one;
+            let run_chain = &run_chain;
             let chains = 0..plan.request.chains as usize;
-            let threads: Vec<_> = chains.map(|c| scope.spawn(move || one(c))).collect();
+            let threads: Vec<_> = chains.map(|c| scope.spawn(move || run_chain(c))).collect();
             let outcomes = threads.into_iter().map(|thread| {
                 thread
                     .join()

@@ -435,8 +435,8 @@ const WORDS: u32 = 4;
 
 /// Integers modulo 2^128 in words of 32 bits, which leave room for the sum over 2^32 ranks.
 fn words(integers: &[i128]) -> Vec<u64> {
-    let of = |&x: &i128| (0..WORDS).map(move |k| u64::from((x >> (32 * k)) as u32));
-    integers.iter().flat_map(of).collect()
+    let split = |&x: &i128| (0..WORDS).map(move |k| u64::from((x >> (32 * k)) as u32));
+    integers.iter().flat_map(split).collect()
 }
 
 /// The integers whose words, or sums of words, these are.
@@ -444,8 +444,8 @@ fn numbers(words: &[u64]) -> Vec<i128> {
     let add = |sum: i128, (k, &word): (usize, &u64)| {
         sum.wrapping_add(i128::from(word).wrapping_shl(32 * k as u32))
     };
-    let of = |words: &[u64]| words.iter().enumerate().fold(0, add);
-    words.chunks(WORDS as usize).map(of).collect()
+    let joined = |words: &[u64]| words.iter().enumerate().fold(0, add);
+    words.chunks(WORDS as usize).map(joined).collect()
 }
 
 #[cfg(test)]

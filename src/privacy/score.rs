@@ -248,12 +248,12 @@ mod tests {
     use super::*;
 
     fn bounds(is_binary: bool, statistics: usize, records: Option<u64>) -> ScoreBounds {
-        let of = |lower, upper| Bounds { lower, upper };
+        let between = |lower, upper| Bounds { lower, upper };
         ScoreBounds {
-            density: of(-4.0, 0.0),
-            differences: vec![of(-1.0, 1.0), of(-0.5, 0.25)],
+            density: between(-4.0, 0.0),
+            differences: vec![between(-1.0, 1.0), between(-0.5, 0.25)],
             is_binary,
-            statistics: vec![of(-1.0, 3.0); statistics],
+            statistics: vec![between(-1.0, 3.0); statistics],
             records,
         }
     }

@@ -1177,8 +1177,8 @@ fn a_plan_of_a_likelihood_foresees_rounds_shares_and_width() {
         assert!((sum - 1.0).abs() < 1e-9, "{foreseen}");
         // A share is of the sum of sensitivity^2 / (2 sigma^2).
         let cost = |event: &Value| {
-            let of = |key: &str| event[key].as_f64().expect("a number");
-            of("count") * of("sensitivity").powi(2) / (2.0 * of("sigma").powi(2))
+            let number = |key: &str| event[key].as_f64().expect("a number");
+            number("count") * number("sensitivity").powi(2) / (2.0 * number("sigma").powi(2))
         };
         let events = plan["events"].as_array().expect("events");
         let of_certificate = events.iter().filter(|e| {

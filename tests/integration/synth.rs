@@ -432,21 +432,21 @@ fn estimates_of_tables_are_pooled() {
         json(&out)["quantities"].clone()
     };
     let full = pooled("");
-    let of = |pooled: &Value, key: &str| pooled[0][key].as_f64().expect("a number");
+    let number = |pooled: &Value, key: &str| pooled[0][key].as_f64().expect("a number");
     let error = (1.1_f64 / 200.0).sqrt();
     assert!(
-        (of(&full, "estimate") - mean(&data)).abs() < 5.0 * error,
+        (number(&full, "estimate") - mean(&data)).abs() < 5.0 * error,
         "{full}"
     );
-    let variance = of(&full, "variance");
+    let variance = number(&full, "variance");
     assert!((0.25..4.0).contains(&(variance / error.powi(2))), "{full}");
-    assert!(of(&pooled(" --rule missing"), "variance") > variance);
+    assert!(number(&pooled(" --rule missing"), "variance") > variance);
     assert_eq!(
         (&full[1]["name"], &full[1]["tables"]),
         (&json("\"twice\""), &json("20"))
     );
     assert!(
-        (full[1]["estimate"].as_f64().expect("a number") - 2.0 * of(&full, "estimate")).abs()
+        (full[1]["estimate"].as_f64().expect("a number") - 2.0 * number(&full, "estimate")).abs()
             < 1e-9
     );
     let text = place.succeeds("pool e.csv").out;
