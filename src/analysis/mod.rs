@@ -41,7 +41,7 @@ pub(crate) use predictive::{QUANTILES, in_words, predicted};
 pub(crate) use prepare::{Prepared, Promise};
 pub(crate) use report::{REPORT, name_of, of_directory as report_of};
 pub use request::{Analysis, Progress};
-pub(crate) use run::{Charge, Job, Ran, Watch, run};
+pub(crate) use run::{Charge, EndedRun, Job, Watch, run};
 pub(crate) use saved::SavedRun;
 pub(crate) use sbc::{Calibrated, Sbc};
 pub(crate) use score::{

@@ -18,7 +18,7 @@ use crate::density::Density;
 use crate::model::Model;
 use crate::privacy::Vault;
 use crate::sampler::{
-    ALGORITHMS, Algorithm, Asked, DEFAULT_CHAINS, DEFAULT_SAMPLES, Draw, Initial, Plan,
+    ALGORITHMS, Algorithm, Allowance, DEFAULT_CHAINS, DEFAULT_SAMPLES, Draw, Initial, Plan,
     PlanRequest, Settings, default_algorithm, lookup,
 };
 use crate::syntax::did_you_mean;
@@ -316,7 +316,7 @@ impl Analysis {
             chains: self.chains,
             lengths: self.lengths.settle(default_samples, algorithm)?,
             temper_to: self.temper_to,
-            asked: Asked::default(),
+            allowance: Allowance::default(),
         })
     }
 
@@ -430,9 +430,9 @@ fn run_at(
     saved: SavedRun,
     each: impl Fn(Progress<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Fit, Error> {
-    let ran = run::run(job, Some(saved), &PerIteration::new(&each))?;
-    let fit = ran.fit?;
-    if let Some(saved) = ran.saved {
+    let ended = run::run(job, Some(saved), &PerIteration::new(&each))?;
+    let fit = ended.fit?;
+    if let Some(saved) = ended.saved {
         fit.files().write_over(&saved, true, &Value::Null)?;
     }
     Ok(fit)

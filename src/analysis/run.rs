@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
-use super::fit::{Fit, Made};
+use super::fit::{Fit, FitParts};
 use super::prepare::Prepared;
 use super::request::{Analysis, Progress};
 use super::saved::SavedRun;
@@ -37,7 +37,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// A private run that is over, or was interrupted.
-pub(crate) struct Ran {
+pub(crate) struct EndedRun {
     pub fit: Result<Fit, Error>,
     /// Its state, while it has one: not of a run that released nothing, which is as if it had
     /// never begun.
@@ -57,9 +57,13 @@ pub(crate) trait Watch {
 ///
 /// # Errors
 ///
-/// A budget that refuses, and nothing was done. A run that then cannot go on is in [`Ran::fit`],
+/// A budget that refuses, and nothing was done. A run that then cannot go on is in [`EndedRun::fit`],
 /// as [`Error::Cut`] where it can be resumed.
-pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> Result<Ran, Error> {
+pub(crate) fn run(
+    job: &Job,
+    mut saved: Option<SavedRun>,
+    watch: &dyn Watch,
+) -> Result<EndedRun, Error> {
     let analysis = job.analysis;
     let plan = &job.prepared.plan;
     if let (Some(_), Charge::Session(session)) = (analysis.noise_seed(), job.charge)
@@ -145,7 +149,7 @@ pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> 
             (Ok(_), None) => {}
             // Nothing of it is shown before the ledger knows.
             (Err(error), _) => {
-                return Ok(Ran {
+                return Ok(EndedRun {
                     fit: Err(cut(error.into(), saved.as_ref())),
                     saved,
                     settled,
@@ -159,7 +163,7 @@ pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> 
     }
     let fit = match chains {
         Err(error) => Err(cut(error.into(), saved.as_ref())),
-        Ok(chains) => Fit::new(Made {
+        Ok(chains) => Fit::new(FitParts {
             analysis,
             density: job.vault.density(),
             prepared: &job.prepared,
@@ -170,7 +174,7 @@ pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> 
             secure_noise,
         }),
     };
-    Ok(Ran {
+    Ok(EndedRun {
         fit,
         saved,
         settled,

@@ -17,7 +17,7 @@ use crate::analysis::{Foreseen, Prepared, Promise};
 use crate::model::Model;
 use crate::privacy::{Split, Subsampling};
 use crate::sampler::{Plan, Question, Setting};
-use crate::tune::{Asked, Prediction, Width, forecast_widths, short_simulation};
+use crate::tune::{Demand, Prediction, Width, forecast_widths, short_simulation};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -122,7 +122,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         // Nobody knows how many rows a unit has.
         Some(Foreseen::Likelihood(foresight)) if arguments.unit.is_none() => {
             let records = plan.request.temperature * arguments.rows as f64;
-            forecast_widths(&model, &Asked::new(foresight, records))
+            forecast_widths(&model, &Demand::new(foresight, records))
                 .ok()
                 .flatten()
         }

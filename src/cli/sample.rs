@@ -20,7 +20,7 @@ use super::run_settings::{RunSettings, SamplerFlags, flag, in_flags, promise};
 use super::{Common, say_always};
 use crate::accounting::{LedgerError, Meter, Outcome, Real, Relation, Session};
 use crate::analysis::{
-    Analysis, Charge, Error, Foreseen, Job, OpenJob, Ran, RunFiles, SavedRun, Watch, Written,
+    Analysis, Charge, EndedRun, Error, Foreseen, Job, OpenJob, RunFiles, SavedRun, Watch, Written,
     run as run_private,
 };
 use crate::density::Density;
@@ -536,10 +536,10 @@ impl SampleCommand<'_> {
             plan: &job.prepared.plan,
             audience: self.audience,
         };
-        let ran = run_private(&job, Some(saved), &shown).map_err(not_begun)?;
-        self.say_settled(&ran);
-        let fit = ran.fit?;
-        let Some(saved) = ran.saved else {
+        let ended = run_private(&job, Some(saved), &shown).map_err(not_begun)?;
+        self.say_settled(&ended);
+        let fit = ended.fit?;
+        let Some(saved) = ended.saved else {
             return Err(Failure::interrupted(
                 "interrupted before the first release: nothing was charged, and nothing is written",
             ));
@@ -606,8 +606,8 @@ impl SampleCommand<'_> {
         Ok(())
     }
 
-    fn say_settled(&self, ran: &Ran) {
-        match &ran.settled {
+    fn say_settled(&self, ended: &EndedRun) {
+        match &ended.settled {
             Some(Ok(Outcome::NothingReleased)) => self
                 .common
                 .say("nothing was released, so the ledger's charge is lifted"),

@@ -38,7 +38,7 @@ pub use contract::metric::{Metric, MetricForm};
 pub use contract::oracle::{Oracle, Ratio, SampleError, View};
 pub use contract::plan::{NoiseScales, Plan, PlanError};
 pub use contract::request::{
-    Asked, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_SAMPLES, Iterations, PlanRequest,
+    Allowance, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_SAMPLES, Iterations, PlanRequest,
 };
 pub use contract::schedule::{Line, Noise, PlannedLine, Question, Scale};
 pub use contract::settings::{Clip, Setting, Settings};
@@ -112,7 +112,7 @@ impl PlanRequest {
             records: None,
             shared_units: false,
             form: None,
-            asked: Asked::default(),
+            allowance: Allowance::default(),
         }
     }
 

@@ -342,7 +342,7 @@ mod tests {
     use super::*;
     use crate::accounting::Real;
     use crate::model::{Constants, Model};
-    use crate::tune::Made;
+    use crate::tune::Recipe;
 
     // If it failed: tuning would not be worthwhile, or would overrule the user. The default step is
     // hundreds of posterior sds long here, and the default clip bound 30 times what any record
@@ -355,12 +355,12 @@ mod tests {
             &Constants::none(),
         )
         .unwrap();
-        let made = Made {
+        let recipe = Recipe {
             records: 60,
             public: None,
             seed: 1,
         };
-        let simulation = Simulation::at_points(&model, vec![vec![0.3]], &made);
+        let simulation = Simulation::at_points(&model, vec![vec![0.3]], &recipe);
         let n = 1_000_000;
         let request = PlanRequest {
             chains: 2,

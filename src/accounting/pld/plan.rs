@@ -5,7 +5,7 @@ use super::cells::Cells;
 use super::curve::{CurveBuilder, PldCurve, Window};
 use super::pair::Reach;
 use super::pmf::TiltedPmf;
-use super::question::{Asked, Question};
+use super::question::{Question, Target};
 use super::sketch::{Sketch, Span, epsilon_near, least_tilt, ln_delta_near, span};
 use super::{GAP, LARGEST_SIZE, Part, PldDetails};
 
@@ -140,8 +140,8 @@ impl Plan {
     /// A plan for a question about which nothing is known yet.
     pub(super) fn new(parts: &[Part], question: &Question) -> Result<Plan, AccountError> {
         let releases: f64 = parts.iter().map(|part| part.count as f64).sum();
-        match &question.asked {
-            Asked::Epsilon { ln_delta, .. } => {
+        match &question.target {
+            Target::Epsilon { ln_delta, .. } => {
                 let ln_delta = ln_delta.max(LEAST_LN_DELTA);
                 let survey = Survey::new(parts, releases, ln_delta);
                 let epsilons = survey.sketches.iter();
@@ -151,7 +151,7 @@ impl Plan {
                 let aim = Aim { ln_delta, epsilon };
                 Plan::of(survey, releases, aim, usual_room(releases))
             }
-            Asked::Delta { epsilon, .. } => {
+            Target::Delta { epsilon, .. } => {
                 let estimate = |guess: f64| {
                     let survey = Survey::new(parts, releases, guess);
                     let ln_deltas = survey.sketches.iter();
