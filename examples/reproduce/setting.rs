@@ -70,13 +70,13 @@ pub enum Sampler {
         eta0: f64,
         friction: f64,
     },
-    /// What `dpm sample` does when it is told epsilon and delta only.
+    /// `dpm sample` with epsilon and delta only.
     Automatic,
     /// A mark for what samplers on clipped gradients can do at best.
     Limit,
 }
 
-/// What the sources' DP-HMC differ in.
+/// The trajectories, in which the DP-HMC of the sources differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trajectories {
     /// A fresh gradient at the start of each, steps jittered.

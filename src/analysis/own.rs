@@ -2,9 +2,9 @@
 //!
 //! # Privacy
 //!
-//! What leaves the vault here are the releases that any sampler of the crate makes: each is
-//! charged to the meter of a reservation before a row is read, and what was not planned is
-//! refused. Everything else an [`Oracle`] says is public, or follows from what was released.
+//! Nothing leaves the vault here but releases such as any sampler of the crate makes: each is charged
+//! to the meter of a reservation before a row is read, and one that was not planned is refused.
+//! Everything else an [`Oracle`] says is public, or follows from what was released.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

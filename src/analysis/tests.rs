@@ -71,7 +71,7 @@ fn two_analyses_share_a_budget_and_a_third_is_refused() {
     assert_eq!(session.statement().unwrap().spent, after_two.spent);
 }
 
-/// What costs nothing is not charged: a run that ends before its first release.
+/// A run that ends before its first release costs nothing.
 #[test]
 fn settings_that_cannot_be_are_said_and_cost_nothing() {
     let (vault, session) = (vault(), Session::new(2.0, 1e-6).unwrap());

@@ -139,7 +139,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// What to do about a directory that cannot be written.
+/// Advice for a directory that cannot be written.
 pub(super) fn place_advice(error: &RunDirectoryError) -> Option<String> {
     Some(match error {
         RunDirectoryError::NotARun(_) => return None,

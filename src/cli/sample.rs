@@ -220,7 +220,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     command.run(saved, leader)
 }
 
-/// What rank 0 tells the others to load.
+/// The sources that rank 0 tells the others to load.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     sources: Sources,

@@ -356,7 +356,7 @@ fn places_in_words(places: &[&Path]) -> String {
     names.join(" and ")
 }
 
-/// What is said and written.
+/// The results to print and to write.
 struct Outcome<'a> {
     arguments: &'a Arguments,
     places: &'a [&'a Path],

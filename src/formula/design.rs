@@ -90,7 +90,7 @@ impl Block {
 pub(super) struct GroupBlock {
     pub by: String,
     pub count: usize,
-    /// What the model subtracts from the column to count from 1.
+    /// Subtracted from the column, so that the model counts from 1.
     pub before_first: i64,
     pub block: Block,
     pub correlated: bool,

@@ -208,7 +208,7 @@ pub(crate) struct Reader<'a> {
     out: Vec<f64>,
 }
 
-/// What balances the gradients of records, `[derivative][BLOCK]`, and memory to find it.
+/// The balance of the gradients of records, `[derivative][BLOCK]`, and memory to find it.
 struct Balancing {
     balance: Vec<f64>,
     step: Vec<f64>,

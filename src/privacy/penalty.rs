@@ -240,7 +240,7 @@ impl PenaltyQuery {
         self.noise
     }
 
-    /// What is added up: log-ratios, clipped at this query's bound.
+    /// The summands: log-ratios, clipped at this query's bound.
     pub(super) fn tally(&self) -> Tally {
         Tally::Ratio { bound: self.bound }
     }

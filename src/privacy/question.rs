@@ -1,5 +1,5 @@
-//! What the vault asks of its records: points and bounds go in, a vector of integers comes out, a sum
-//! over records. Whoever holds some of the records can answer for these.
+//! The questions that the vault asks of its records: points and bounds go in, a vector of integers comes
+//! out, a sum over records. Whoever holds some of the records can answer for these.
 
 use serde::{Deserialize, Serialize};
 

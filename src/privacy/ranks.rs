@@ -7,7 +7,7 @@
 //!
 //! # Privacy
 //!
-//! What ranks send each other is inside the vault: exact sums, batches, and digests of the units'
+//! The messages between ranks are inside the vault: exact sums, batches, and digests of the units'
 //! keys go over the link, which must be as well protected as the rows are. Followers hold no noise
 //! and release nothing. Proof: docs/proofs.md, section 2.
 
@@ -114,7 +114,7 @@ impl From<LinkError> for RanksError {
     }
 }
 
-/// What rank 0 sends to all.
+/// A message of rank 0 to all.
 #[derive(Serialize)]
 enum Message<'a> {
     Order(&'a [u8]),
@@ -138,7 +138,7 @@ enum Heard {
     Stop,
 }
 
-/// What a rank has loaded.
+/// The part of the table that a rank has loaded.
 #[derive(Serialize, Deserialize)]
 struct Loaded {
     model: [u8; 32],
@@ -298,7 +298,7 @@ impl Follower {
         self.link.rank()
     }
 
-    /// What rank 0 wants to be loaded; `None` if there is nothing to do.
+    /// The order of rank 0, which says what to load; `None` if there is nothing to do.
     ///
     /// # Errors
     ///
@@ -369,7 +369,7 @@ fn out_of_turn() -> LinkError {
     LinkError("a message came out of turn".to_owned())
 }
 
-/// What all ranks have loaded.
+/// The table that all ranks together have loaded.
 struct Joined {
     /// The number of units.
     units: u64,

@@ -34,7 +34,7 @@ impl Threads {
         (0..ranks).map(link).collect()
     }
 
-    /// What all have passed.
+    /// The messages of all ranks.
     fn exchanged(&self, message: Vec<u8>) -> Vec<Vec<u8>> {
         self.shared.slots.lock().unwrap()[self.rank] = message;
         self.shared.barrier.wait();

@@ -1,4 +1,4 @@
-//! What is added up of records' clipped log-ratios: integers.
+//! The integers that are added up of records' clipped log-ratios.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::penalty::clip;
 /// U: the clip bound in the units in which moments are taken.
 pub(super) const UNITS_PER_BOUND: f64 = (1u64 << 36) as f64;
 
-/// What a record adds, x being its log-ratio in the units of [`super::penalty`], clipped to
+/// The summand of a record, x being its log-ratio in the units of [`super::penalty`], clipped to
 /// [-`bound`, `bound`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) enum Tally {

@@ -38,8 +38,7 @@ pub struct Width {
     pub of_prior: Option<f64>,
 }
 
-/// The noise, the budget share and the directions of the gradients that a run of the default sampler is foreseen to ask
-/// for.
+/// The gradients that a run of the default sampler is foreseen to ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
     /// The sampling noise of a sum of gradients, in posterior sds, if all were of the same length and

@@ -120,7 +120,7 @@ fn samplers_stand_on_what_knows_nothing_of_them() {
     );
 }
 
-/// What a public module shows counts as used, so the compiler could not say that it is dead.
+/// An item of a public module counts as used, so the compiler cannot say that it is dead.
 #[test]
 fn rooms_are_private_and_testing_shows_no_more_than_is_asked_for() {
     const PUBLIC: [&str; 3] = ["accounting", "diagnostics", "testing"];

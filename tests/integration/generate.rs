@@ -673,8 +673,8 @@ fn generate_says_what_does_not_fit() {
     assert!(!place.path().join("failed").exists());
 }
 
-/// What was declared for predictions need not have been known when the run was made: constants of
-/// `generate` count before the run's, which fill the rest.
+/// Constants for predictions need not have been known when the run was made: those of `generate`
+/// count before the run's, which fill the rest.
 #[test]
 fn generate_takes_constants_of_its_own() {
     let place = Place::new();

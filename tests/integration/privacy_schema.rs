@@ -15,7 +15,7 @@ fn schema() -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect("the schema")).expect("JSON")
 }
 
-/// What of `value` is not as `schema` says; `root` holds the definitions.
+/// The faults of `value` against `schema`; `root` holds the definitions.
 fn faults(value: &Value, schema: &Value, root: &Value, at: &str) -> Vec<String> {
     let keywords = match schema {
         Value::Bool(true) => return vec![],

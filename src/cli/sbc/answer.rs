@@ -1,4 +1,4 @@
-//! What a calibration found: in sentences, as a table, as JSON.
+//! The findings of a calibration: in sentences, as a table, as JSON.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::analysis::{Calibrated, Promise, Tables};
 use crate::diagnostics::{Coverage, quantile};
 use crate::sampler::Algorithm;
 
-/// What is run, and on what.
+/// The subject of a calibration: the sampler, its promise and the tables.
 pub(super) struct Question<'a> {
     pub arguments: &'a Arguments,
     pub name: String,
@@ -16,7 +16,7 @@ pub(super) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// What was run, in a sentence.
+    /// The runs, in a sentence.
     pub fn about(&self) -> String {
         let a = self.arguments;
         let from = match &a.simulate_from {
@@ -29,7 +29,7 @@ impl Question<'_> {
         )
     }
 
-    /// What a run will give, in sentences.
+    /// The result to expect of a run, in sentences.
     pub fn answer(&self, found: &Calibrated) -> Vec<String> {
         let a = self.arguments;
         let c = &found.calibration;

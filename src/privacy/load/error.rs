@@ -52,7 +52,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a file's content is.
+/// The format of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {

@@ -204,7 +204,7 @@ impl Place {
     }
 }
 
-/// What was loaded, or the message.
+/// The loaded values, or the message.
 fn loaded(paths: &[PathBuf], reading: &Reading) -> Result<Vec<Vec<u64>>, String> {
     let rows = read_files(paths, &columns(), reading).map_err(|error| {
         let said = format!("{error} {error:?}");

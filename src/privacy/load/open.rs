@@ -1,4 +1,4 @@
-//! What a data file is, by its content.
+//! Opens data files, and tells their formats by their content.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read};
@@ -12,7 +12,7 @@ use super::source::Batches;
 const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 
-/// What is known of a file before it is read: as much as its beginning tells.
+/// The number of bytes at the beginning of a file that tell its format.
 const START: usize = 8;
 
 /// An open data file.

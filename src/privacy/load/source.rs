@@ -35,7 +35,7 @@ pub(super) struct Source<'a> {
     /// The place in this file of each column that the model uses.
     fields: Vec<Option<Field>>,
     unit: Option<Field>,
-    /// What is in each column, and that of the unit, as the first file has it.
+    /// The kind of each column, and of the unit's, as the first file has it.
     kinds: Vec<Option<Kind>>,
     format: Option<Format>,
 }
@@ -452,8 +452,8 @@ impl RowsOf {
     }
 }
 
-/// What a decoder answers; if it panics, the file is damaged. A hook may show what a panic says,
-/// which no decoder is known to do about a value.
+/// The answer of a decoder; if it panics, the file is damaged. A hook may show the panic's
+/// message, in which no decoder is known to put a value.
 #[cfg(feature = "parquet")]
 pub(super) fn guarded<T>(
     origin: &Origin,

@@ -177,7 +177,7 @@ impl Scene<'_> {
         )
     }
 
-    /// What to write for a text, in quotes, that is compared with a factor.
+    /// Advice on a text, in quotes, that is compared with a factor: the number to write instead.
     fn number_of_level(&self, text: &str) -> Option<String> {
         let compares = |at: usize| {
             let operator = self.tokens.get(at)?.text;
