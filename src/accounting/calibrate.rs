@@ -335,8 +335,8 @@ mod tests {
         ];
         let sigma = sigma_for_budget(&events, Relation::Substitute, budget, None).unwrap();
         let epsilon = |sigma: f64| {
-            let with = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
-            let events: Vec<Event> = events.iter().map(with).collect();
+            let scaled = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
+            let events: Vec<Event> = events.iter().map(scaled).collect();
             let query = Query::Epsilon {
                 delta: budget.delta(),
             };
@@ -366,8 +366,8 @@ mod tests {
         for accountant in [Accountant::Rdp, Accountant::Pld] {
             let sigma = sigma_for_budget(&events, relation, budget, Some(accountant)).unwrap();
             let epsilon = |sigma: f64| {
-                let with = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
-                let events: Vec<Event> = events.iter().map(with).collect();
+                let scaled = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
+                let events: Vec<Event> = events.iter().map(scaled).collect();
                 let query = Query::Epsilon {
                     delta: budget.delta(),
                 };

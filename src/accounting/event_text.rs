@@ -447,12 +447,12 @@ mod tests {
         let open = read("gaussian:clip=1,count=3");
         assert_eq!((open.sensitivity().to_f64(), open.count()), (1.0, 3));
         let at_two = |unscaled: &Unscaled| unscaled.with_sigma(Real::exact(2.0));
-        let is = |text| Event::parse(text, Relation::AddRemove);
-        assert_eq!(at_two(&open), is("gaussian:clip=1,sigma=2,count=3"));
+        let parsed = |text| Event::parse(text, Relation::AddRemove);
+        assert_eq!(at_two(&open), parsed("gaussian:clip=1,sigma=2,count=3"));
         let scaled = read("poisson:rate=0.5,clip=1,scale=3");
-        assert_eq!(at_two(&scaled), is("poisson:rate=0.5,clip=1,sigma=6"));
+        assert_eq!(at_two(&scaled), parsed("poisson:rate=0.5,clip=1,sigma=6"));
         let fixed = read("gaussian:clip=1,sigma=3");
-        assert_eq!(at_two(&fixed), is("gaussian:clip=1,sigma=3"));
+        assert_eq!(at_two(&fixed), parsed("gaussian:clip=1,sigma=3"));
         assert!(open.is_unknown() && scaled.is_unknown() && !fixed.is_unknown());
         assert!(matches!(
             Unscaled::parse("gaussian:clip=1,sigma=3,scale=2", Relation::AddRemove),

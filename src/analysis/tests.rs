@@ -302,17 +302,17 @@ fn budgets_of_units_and_of_records_are_not_mixed_up() {
         Session::in_memory(terms.unwrap()).unwrap()
     };
     let people: Vec<i64> = (0..2000).map(|i| i / 4).collect();
-    let by = |column: &str| {
+    let vault_by = |column: &str| {
         let data = data().column(column, people.clone()).by_unit(column);
         data.bind(&model()).unwrap_or_else(|e| panic!("{e}"))
     };
     let fit = short(1.0)
-        .sample(&by("person"), &session_of("person"))
+        .sample(&vault_by("person"), &session_of("person"))
         .unwrap();
     assert_eq!(fit.report()["unit_column"], json!("person"));
     for (vault, session) in [
-        (by("person"), session_of("record")),
-        (by("person"), session_of("household")),
+        (vault_by("person"), session_of("record")),
+        (vault_by("person"), session_of("household")),
         (vault(), session_of("person")),
     ] {
         let refused = short(1.0).sample(&vault, &session);
@@ -320,11 +320,13 @@ fn budgets_of_units_and_of_records_are_not_mixed_up() {
         assert!(unit, "{}", message(refused));
     }
     assert!(
-        message(short(1.0).sample(&by("record"), &session_of("record"))).contains("something else")
+        message(short(1.0).sample(&vault_by("record"), &session_of("record")))
+            .contains("something else")
     );
     let derived = short(1.0).settings(Settings::new().clip_gradient(Clip::Derived));
     assert!(
-        message(derived.sample(&by("person"), &session_of("person"))).contains("rows of a unit")
+        message(derived.sample(&vault_by("person"), &session_of("person")))
+            .contains("rows of a unit")
     );
     // Put together by hand, they have no name.
     let y = vec![("y".to_string(), vec![0.5, 1.0, 1.5])];

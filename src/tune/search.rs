@@ -379,15 +379,15 @@ mod tests {
             tries: 24,
             seed: 5,
         };
-        let with = |free: &Free, tries| {
+        let tuned_with = |free: &Free, tries| {
             let effort = Effort {
                 tries,
                 ..effort.clone()
             };
             tune(&simulation, &request, free, &effort, |_, _| ()).unwrap()
         };
-        let defaults = with(&none, 1);
-        let tuned = with(&all, 24);
+        let defaults = tuned_with(&none, 1);
+        let tuned = tuned_with(&all, 24);
         assert!(tuned.predicted.score() < 0.7 * defaults.predicted.score());
         let found = &tuned.plan.request;
         assert!(found.clip_gradient() < 0.5 && found.clip_gradient() > 0.01);
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(tuned.plan.iterations_per_chain, 150);
         assert!(tuned.plan.epsilon() <= 2.0);
         assert_eq!(defaults.plan.request.settings, request.settings);
-        let again = with(&all, 24);
+        let again = tuned_with(&all, 24);
         assert_eq!(again.predicted, tuned.predicted);
     }
 

@@ -939,13 +939,13 @@ fn every_sampler_runs_as_planned_and_reports_it() {
 fn progress_for_programs_is_told_at_fixed_counts() {
     let place = Place::new();
     place.write("more.csv", csv(&rows(3000)));
-    let told = |data: &str, out: &str| -> Vec<Value> {
+    let progress = |data: &str, out: &str| -> Vec<Value> {
         let outcome = place.sample(data, out, "--num-samples 190 --quiet --progress json");
         let lines = outcome.err.lines().filter(|line| line.starts_with('{'));
         lines.map(json).collect()
     };
-    let steps = told("d.csv", "few");
-    assert_eq!(steps, told("more.csv", "many"));
+    let steps = progress("d.csv", "few");
+    assert_eq!(steps, progress("more.csv", "many"));
     // 2 chains of 200 iterations.
     let counts = std::iter::once(1).chain((4..=400).step_by(4));
     let expected = counts.map(|done| {

@@ -130,13 +130,17 @@ fn tables_are_made_from_the_run_alone_and_say_what_they_are() {
         );
         assert!(columns.iter().all(|column| column.len() == 500));
         assert!(columns[1].iter().any(|word| word == "north, far"));
-        let is = |column: usize, words: &[&str]| {
+        let holds_only = |column: usize, words: &[&str]| {
             columns[column]
                 .iter()
                 .all(|word| words.contains(&word.as_str()))
         };
-        assert!(is(1, &["north, far", "south"]) && is(3, &["0", "1"]) && is(4, &["low", "high"]));
-        assert!(is(6, &["NOT_PRIVATE"]));
+        assert!(
+            holds_only(1, &["north, far", "south"])
+                && holds_only(3, &["0", "1"])
+                && holds_only(4, &["low", "high"])
+        );
+        assert!(holds_only(6, &["NOT_PRIVATE"]));
         let (x, y) = (numbers(&columns[0]), numbers(&columns[5]));
         assert!(x.iter().all(|x| (-2.0..=4.0).contains(x)));
         assert!(numbers(&columns[2]).iter().all(|age| *age >= 0.0));

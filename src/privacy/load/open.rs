@@ -127,14 +127,14 @@ fn text(
 fn recognised(start: &[u8]) -> Option<Format> {
     // A frame of zstd that is to be skipped may come first.
     let is_skipped = || start.len() > 3 && start[0] >> 4 == 5 && start[1..4] == [0x2a, 0x4d, 0x18];
-    let is = |mark: &[u8]| start.starts_with(mark);
-    if is(&[0x1f, 0x8b]) {
+    let begins_with = |mark: &[u8]| start.starts_with(mark);
+    if begins_with(&[0x1f, 0x8b]) {
         Some(Format::Gzip)
-    } else if is(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skipped() {
+    } else if begins_with(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skipped() {
         Some(Format::Zstd)
-    } else if is(b"PAR1") || is(b"PARE") {
+    } else if begins_with(b"PAR1") || begins_with(b"PARE") {
         Some(Format::Parquet)
-    } else if is(b"ARROW1") || is(&[0xff; 4]) {
+    } else if begins_with(b"ARROW1") || begins_with(&[0xff; 4]) {
         Some(Format::Arrow)
     } else {
         None
