@@ -3,8 +3,11 @@
 //! `poisson:rate=0.01,clip=1,sigma=1,count=1000`, `barker:batch=1000,rows=100000,count=500`.
 
 use super::barker::Barker;
-use super::event::{Event, EventError, Gaussian, Relation};
+use super::event::Event;
+use super::event_error::EventError;
 use super::real::Real;
+use super::relation::Relation;
+use super::release::Gaussian;
 use super::subsampled::Subsampled;
 
 const COUNT_EXPECTED: &str = "a whole number, at least 1";

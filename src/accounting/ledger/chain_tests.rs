@@ -1,6 +1,7 @@
 use super::super::super::accountant::Accountant;
 use super::super::super::budget::Budget;
-use super::super::super::event::{Event, Relation};
+use super::super::super::event::Event;
+use super::super::super::relation::Relation;
 use super::super::entry::Outcome;
 use super::super::session::opening;
 use super::super::stored_event::StoredEvent;

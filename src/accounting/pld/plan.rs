@@ -1,6 +1,7 @@
 //! Which tilt, window and grid to use.
 
 use super::super::accountant::AccountError;
+use super::aim::Aim;
 use super::cells::Cells;
 use super::curve::{CurveBuilder, PldCurve, Window};
 use super::pair::Reach;
@@ -42,13 +43,6 @@ pub(super) struct Plan {
     releases: f64,
     /// How much larger than delta the unit of the transforms' round-off may be.
     ln_room: f64,
-}
-
-/// Where the answer is thought to be.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
-    pub(super) ln_delta: f64,
-    pub(super) epsilon: f64,
 }
 
 /// "Remove", or with `mirrored` "add".

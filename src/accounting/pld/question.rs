@@ -3,9 +3,9 @@
 use super::super::accountant::{AccountError, Query, delta_unreachable};
 use super::super::gaussian::ln_bounds;
 use super::super::real::Real;
+use super::aim::Aim;
 use super::curve::Curve;
 use super::pair::ln_sum;
-use super::plan::Aim;
 use super::rough::Rough;
 use super::{GAP, PldBounds, PldDetails};
 
