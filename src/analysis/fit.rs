@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::error::Error;
-use super::files::{Parts, RunFiles, SaveError};
+use super::error::{Error, SaveError};
+use super::files::{Parts, RunFiles};
 use super::prepare::Prepared;
 use super::request::Analysis;
 use crate::accounting::Event;

@@ -7,34 +7,15 @@ use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
 use super::fit::{Fit, FitParts};
-use super::prepare::Prepared;
-use super::request::{Analysis, Progress};
+use super::job::{Charge, Job};
+use super::request::Progress;
 use super::saved::SavedRun;
-use crate::accounting::{LedgerError, Meter, Outcome, Reservation, Session};
+use crate::accounting::{LedgerError, Meter, Outcome, Reservation};
 use crate::output::RunLedger;
-use crate::privacy::{NotPrivate, PrivateRng, Vault};
+use crate::privacy::{NotPrivate, PrivateRng};
 use crate::sampler::{
-    Beginning, Draw, Initial, Keeping, Observer, PrivateSettings, SampleError,
-    sample_with_checkpoints,
+    Beginning, Draw, Keeping, Observer, PrivateSettings, SampleError, sample_with_checkpoints,
 };
-
-/// The account that a private run is charged to.
-#[derive(Clone, Copy)]
-pub(crate) enum Charge<'a> {
-    /// To nothing: nobody keeps count of what else these data are asked.
-    Nothing,
-    Session(&'a Session),
-}
-
-/// Everything is read, checked and planned; now the work.
-pub(crate) struct Job<'a> {
-    pub analysis: &'a Analysis,
-    pub vault: &'a Vault,
-    pub prepared: Prepared,
-    /// Where its chains begin.
-    pub initial: Initial,
-    pub charge: Charge<'a>,
-}
 
 /// A private run that is over, or was interrupted.
 pub(crate) struct EndedRun {
