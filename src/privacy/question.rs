@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::expected::Expected;
+use super::expectation::Expected;
 use super::gradient::GradientScale;
 use super::statistic::{Look, Statistic};
 use super::tally::Tally;

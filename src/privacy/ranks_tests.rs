@@ -3,10 +3,13 @@
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::scope;
 
+use super::message::{gaps, numbers};
 use super::*;
 use crate::density::{Censored, Frame, Hazard, Law};
 use crate::model::{Constants, Model};
+use crate::privacy::question::Question;
 use crate::privacy::statistic::{Look, Statistic};
+use crate::privacy::subsampling::Batch;
 use crate::privacy::tally::Tally;
 use crate::privacy::{Expected, GradientScale, PrivateData, Spilling};
 

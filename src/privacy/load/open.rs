@@ -6,8 +6,8 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use super::error::{Format, LoadError, LoadErrorKind, Origin};
-use super::source::Batches;
+use super::batches::Batches;
+use super::error::{Format, LoadError, LoadErrorKind, Origin, read_error};
 
 const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
@@ -157,22 +157,6 @@ fn named(path: &Path) -> Option<Format> {
         "arrow" | "arrows" | "feather" | "ipc" => Format::Arrow,
         _ => return None,
     })
-}
-
-/// An error while reading. Those of the system have its number; others are a decoder's about its
-/// input.
-pub(super) fn read_error(origin: &Origin, packed: Option<Format>, reason: io::Error) -> LoadError {
-    let origin = origin.clone();
-    match packed {
-        Some(format) if reason.raw_os_error().is_none() => {
-            LoadErrorKind::Damaged { origin, format }.into()
-        }
-        _ => LoadErrorKind::Unreadable {
-            origin,
-            reason: reason.to_string(),
-        }
-        .into(),
-    }
 }
 
 /// The first `most` bytes, or all where there are fewer.
