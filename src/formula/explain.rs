@@ -2,7 +2,7 @@
 
 use pest::error::{ErrorVariant, InputLocation};
 
-use super::parse::Rule;
+use super::grammar::Rule;
 use crate::syntax::{Diagnostic, Span};
 
 /// The error for text that pest could not read, with a caret at the farthest place that it reached.

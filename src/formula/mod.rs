@@ -11,6 +11,7 @@ mod codebook;
 mod design;
 mod explain;
 mod family;
+mod grammar;
 mod guess;
 mod original;
 mod outcome;

@@ -1,10 +1,10 @@
 //! Noise and clipping of a plan, on simulated records.
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
 
-use super::oracle::direction;
 use crate::density::{Density, PublicSample, Simulator};
 use crate::function::linear::cholesky;
 use crate::model::Model;
@@ -282,6 +282,13 @@ impl Scene {
 
 pub(super) fn norm(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// Uniform on the unit sphere.
+pub(super) fn direction(dimension: usize, rng: &mut impl Rng) -> Vec<f64> {
+    let normal: Vec<f64> = (0..dimension).map(|_| StandardNormal.sample(rng)).collect();
+    let length = norm(&normal);
+    normal.iter().map(|x| x / length).collect()
 }
 
 pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -1,7 +1,7 @@
 //! Slips in expressions and names.
 
 use super::super::diagnostic::Diagnostic;
-use super::super::parse::Rule;
+use super::super::grammar::Rule;
 use super::super::tokens::{Problem, TokenKind};
 use super::super::words;
 use super::Scene;
