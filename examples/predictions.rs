@@ -46,8 +46,8 @@ fn main() -> Result<(), Error> {
 
     let predictions = GeneratedQuantities::from_source(MODEL, &constants)?.of(fit.draws(), 1)?;
     for (case, dose) in ["0", "1", "2"].into_iter().enumerate() {
-        let of = |name: &str| predictions.pooled(&format!("{name}[{}]", case + 1));
-        let (chance, cured) = (of("chance").unwrap_or_default(), of("cured_new"));
+        let pooled = |name: &str| predictions.pooled(&format!("{name}[{}]", case + 1));
+        let (chance, cured) = (pooled("chance").unwrap_or_default(), pooled("cured_new"));
         println!(
             "dose {dose}: cured with a chance of {:.2} ({:.2} to {:.2}); {:.2} of the predictions",
             mean(&[&chance[..]]),

@@ -24,7 +24,7 @@ pub enum Planted {
     HalfSensitivity,
     /// The noise has nine tenths of its standard deviation.
     LowSigma,
-    /// What should be entered in the ledger is not.
+    /// An entry that should be in the ledger is missing.
     MissedEntry,
     /// A run goes on from whatever state it shows.
     OlderState,
@@ -69,7 +69,7 @@ pub fn is(which: Planted) -> bool {
     named.as_ref().is_some_and(|name| *name == which.name())
 }
 
-/// What takes the place of noise that was drawn from `rng` by `law`.
+/// Replaces noise that was drawn from `rng` by `law`.
 pub fn noise(drawn: Vec<i64>, law: DiscreteGaussian, rng: &PrivateRng) -> Vec<i64> {
     if is(Planted::LowSigma) {
         return drawn.iter().map(|k| k / 10 * 9).collect();
@@ -90,7 +90,7 @@ pub fn is_uncharged(what: &str) -> bool {
         && GRADIENTS.fetch_add(1, Ordering::SeqCst).is_multiple_of(3)
 }
 
-/// What takes the place of the bound on vectors that do not point away from each other.
+/// Replaces the bound on vectors that do not point away from each other.
 pub fn alike(bound: f64) -> f64 {
     if is(Planted::AlikeAsOne) {
         bound * std::f64::consts::SQRT_2
@@ -116,7 +116,7 @@ pub fn move_centres(centres: &mut [f64]) {
     }
 }
 
-/// What takes the place of a released sum over `records` records.
+/// Replaces a released sum over `records` records.
 pub fn released(sum: Vec<f64>, records: usize) -> Vec<f64> {
     if is(Planted::DividedByBatch) {
         return sum.iter().map(|s| s / records.max(1) as f64).collect();
@@ -124,7 +124,7 @@ pub fn released(sum: Vec<f64>, records: usize) -> Vec<f64> {
     sum
 }
 
-/// What is left of the two directions, "remove" first, or of the one that stands for both.
+/// Keeps some of the two directions, "remove" first, or of the one that stands for both.
 pub fn directions<T>(mut both: Vec<T>) -> Vec<T> {
     if is(Planted::RemoveAlone) {
         both.truncate(1);

@@ -203,7 +203,7 @@ fn a_child_that_attacks() {
     }
 }
 
-/// What an attack says in a process with that error.
+/// The verdict of an attack in a process with that error.
 fn verdict(attack: &str, planted: Option<Planted>) -> String {
     let mut child = Command::new(std::env::current_exe().expect("this program"));
     child

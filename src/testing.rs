@@ -1,5 +1,5 @@
-//! What this project's own tests, benchmarks and examples need beyond the documented front,
-//! room by room. It may change in any release.
+//! Items that this project's own tests, benchmarks and examples need beyond the documented front,
+//! room by room. They may change in any release.
 //!
 //! All else in the rooms is private to the crate, so that the compiler sees what nobody uses.
 

@@ -282,7 +282,7 @@ for_the_same_processors! {
         let mut sum = vec![0.0; d * (d + 1) / 2];
         let place = |j: usize, k: usize| j * (2 * d - j + 1) / 2 + k - j;
         let weight = |j: usize, k: usize| if j == k { 1.0 } else { std::f64::consts::SQRT_2 };
-        let own = |group: f64| {
+        let mean_gradient = |group: f64| {
             let g = group as usize + 1;
             let v = [1.0 / sigma, tau * case.theta[g] / sigma, tau / sigma];
             ([0, 1, g], v)
@@ -291,7 +291,7 @@ for_the_same_processors! {
         let length = |vv: f64, vw: f64, ww: f64| (vv * vv + 2.0 * vw * vw + ww * ww).sqrt();
         let Some(axes) = axes else {
             for &group in &case.rows {
-                let (at, v) = own(group);
+                let (at, v) = mean_gradient(group);
                 let length = length(dot(&v, &v), 0.0, w * w);
                 let factor = if length > case.clip { case.clip / length } else { 1.0 };
                 for j in 0..3 {
@@ -308,9 +308,9 @@ for_the_same_processors! {
             *s = w * a;
         }
         for &group in &case.rows {
-            let (at, own) = own(group);
+            let (at, entries) = mean_gradient(group);
             v.fill(0.0);
-            for (x, j) in own.into_iter().zip(at) {
+            for (x, j) in entries.into_iter().zip(at) {
                 for (v, a) in v.iter_mut().zip(&axes[j * d..]) {
                     *v += x * a;
                 }

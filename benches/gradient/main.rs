@@ -470,7 +470,7 @@ fn threads(case: &Case) {
     report(case.name, two, &[Some(one)]);
 }
 
-/// What a gradient costs besides its rows.
+/// The cost of a gradient besides its rows.
 fn without_rows(case: &Case) {
     const CALLS: u32 = 1000;
     let density = Density::new(case.model());

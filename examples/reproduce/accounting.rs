@@ -1,4 +1,4 @@
-//! What budgets allow by different accountants, and the epsilon of Lode's schedules.
+//! The iterations that budgets allow by different accountants, and the epsilon of Lode's schedules.
 
 use std::error::Error;
 
@@ -34,7 +34,7 @@ pub const LODE: Experiment = Experiment {
 
 const N: f64 = 100_000.0;
 
-/// What an algorithm releases in k iterations.
+/// The releases of an algorithm in k iterations.
 type Releases = fn(u64) -> Result<Vec<Event>, Box<dyn Error>>;
 
 /// An algorithm under an accountant.

@@ -1,5 +1,5 @@
-//! What `dpm sample` does with epsilon and delta alone, against samplers that were tuned by
-//! hand on the posterior.
+//! `dpm sample` with epsilon and delta alone, against samplers that were tuned by hand on the
+//! posterior.
 
 use std::error::Error;
 
@@ -29,7 +29,7 @@ const DELTA: f64 = 1e-6;
 /// They share the budget.
 const CHAINS: u64 = 4;
 const REPEATS: u64 = 5;
-/// What a quick run is about.
+/// The posteriors of a quick run.
 const QUICK: [&str; 2] = ["banana", "wells"];
 /// After the label of a sampler whose chains do not begin about the truth.
 const NOT_TOLD: &str = " not told where";
@@ -196,7 +196,7 @@ fn make(course: &Course) -> Result<(), Box<dyn Error>> {
     figure(&table)?.write(&course.out.join(format!("{}.svg", AUTOMATIC.name)))
 }
 
-/// What is not in the table yet, a whole repeat after the other.
+/// Plans the runs that are not in the table yet, one whole repeat after the other.
 fn planned<'a>(
     course: &Course,
     table: &Table,

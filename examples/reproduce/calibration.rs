@@ -33,7 +33,7 @@ const RECORDS: [usize; 4] = [500, 2000, 5000, 20_000];
 const REPEATS: u64 = 10;
 /// Records of a quick run.
 const QUICK: [usize; 2] = [500, 5000];
-/// What a smoke test is about.
+/// The subjects of a smoke test.
 const SMOKE: [&str; 3] = ["logistic", "normal", "trap: flat direction"];
 /// Draws without privacy.
 const REFERENCE: u64 = 400;

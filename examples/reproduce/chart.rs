@@ -15,7 +15,7 @@ const COLOURS: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999",
 ];
 
-/// What a published curve's label ends with; it has the colour of the label without.
+/// The end of a published curve's label; the curve has the colour of the label without it.
 pub const PUBLISHED: &str = ", published";
 
 /// A figure of several panels side by side, with one legend.

@@ -1,4 +1,4 @@
-//! What clipping alone does: random walks and HMC on clipped likelihoods, without noise.
+//! The effect of clipping alone: random walks and HMC on clipped likelihoods, without noise.
 
 use std::error::Error;
 use std::time::Instant;

@@ -8,7 +8,7 @@ use crate::{accounting, automatic, calibration, clipping, contests, phase_space,
 /// An experiment of one of the works, or of our own.
 pub struct Experiment {
     pub name: &'static str,
-    /// What of which work it makes again.
+    /// The result that it reproduces, and its source.
     pub of: &'static str,
     /// Time of a full run and of a quick one, on two cores.
     pub time: [&'static str; 2],
@@ -73,7 +73,7 @@ impl Form {
     }
 }
 
-/// What was asked for.
+/// The options that were given.
 pub struct Course {
     pub out: PathBuf,
     pub form: Form,

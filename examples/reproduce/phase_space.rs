@@ -1,4 +1,4 @@
-//! What batches do to the volume of phase space, and what friction does about it.
+//! The effect of batches on the volume of phase space, and how friction undoes it.
 //!
 //! A cloud of particles on a spring, whose force is the gradient of a normal model's
 //! posterior, all records' or a batch's. With all records the dynamics keep the cloud's area;

@@ -70,13 +70,13 @@ pub enum Sampler {
         eta0: f64,
         friction: f64,
     },
-    /// What `dpm sample` does when it is told epsilon and delta only.
+    /// `dpm sample` with epsilon and delta only.
     Automatic,
     /// A mark for what samplers on clipped gradients can do at best.
     Limit,
 }
 
-/// What the sources' DP-HMC differ in.
+/// The trajectories, in which the DP-HMC of the sources differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trajectories {
     /// A fresh gradient at the start of each, steps jittered.
@@ -184,18 +184,18 @@ impl Sampler {
         if let Sampler::Automatic = self {
             return Ok(tuned_plan(request, terms.problem.vault.density().model())?);
         }
-        let with = |iterations| {
+        let planned = |iterations| {
             Plan::new(PlanRequest {
                 iterations,
                 ..request.clone()
             })
         };
         // Noise is settled: what is cut short costs less.
-        let longest = with(Iterations::Max)?;
+        let longest = planned(Iterations::Max)?;
         if longest.iterations_per_chain <= terms.most_iterations {
             Ok(longest)
         } else {
-            Ok(with(Iterations::Fixed(terms.most_iterations))?)
+            Ok(planned(Iterations::Fixed(terms.most_iterations))?)
         }
     }
 
@@ -218,7 +218,7 @@ impl Sampler {
             temperature: problem.temperature,
             ..PlanRequest::new(Real::from(epsilon), Real::from(delta), dimension)
         };
-        let with = |settings| PlanRequest {
+        let request_with = |settings| PlanRequest {
             settings,
             ..plain.clone()
         };
@@ -231,7 +231,7 @@ impl Sampler {
                 b_l,
                 b_g,
                 trajectories,
-            } => with(
+            } => request_with(
                 Settings::new()
                     .tau_gradient(of_code(tau_g))
                     .tau_log_ratio(of_code(tau_l))
@@ -261,7 +261,7 @@ impl Sampler {
                     .clip_log_ratio(b_l)
                     .clip_gradient(b_g)
                     .friction(friction);
-                with(match rate {
+                request_with(match rate {
                     Some(rate) => settings.batch_rate(rate),
                     None => settings,
                 })
@@ -271,7 +271,7 @@ impl Sampler {
                 sd,
                 b_l,
                 guided,
-            } => with(
+            } => request_with(
                 Settings::new()
                     .tau_log_ratio(of_code(tau))
                     .step_size(sd)
@@ -292,13 +292,15 @@ impl Sampler {
                     .clip_log_ratio(b_l)
                     .one_component(guided)
                     .guided_walk(guided);
-                with(match batch {
+                request_with(match batch {
                     Batch::Poisson(rate) => settings.batch_rate(rate.parse::<Real>()?),
                     Batch::Fixed(size) => settings.batch_size(size),
                 })
             }
-            Sampler::Barker { sd, batch } => with(Settings::new().step_size(sd).batch_size(batch)),
-            Sampler::Sgld { clip, eta0 } => with(
+            Sampler::Barker { sd, batch } => {
+                request_with(Settings::new().step_size(sd).batch_size(batch))
+            }
+            Sampler::Sgld { clip, eta0 } => request_with(
                 Settings::new()
                     .step_size(2.0 * eta0 / n)
                     .clip_gradient(clip)
@@ -308,7 +310,7 @@ impl Sampler {
                 clip,
                 eta0,
                 friction,
-            } => with(
+            } => request_with(
                 Settings::new()
                     .step_size(eta0 / n)
                     .friction(friction)

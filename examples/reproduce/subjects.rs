@@ -8,13 +8,14 @@ pub struct Subject {
     pub name: &'static str,
     pub program: &'static str,
     /// A table of so many records.
-    pub make: fn(&mut Random, usize) -> Made,
+    pub make: fn(&mut Random, usize) -> Dataset,
     /// Whether the parameters are a draw from the prior and the records one from the model; what
     /// can be true elsewhere is only the posterior without privacy.
     pub is_true: bool,
 }
 
-pub struct Made {
+/// A table, and the parameters that it was made from.
+pub struct Dataset {
     /// Values of the parameters in the order of the program, elements one by one; where they are
     /// not true, a place near the posterior.
     pub parameters: Vec<f64>,
@@ -22,10 +23,10 @@ pub struct Made {
     pub records: Vec<Vec<f64>>,
 }
 
-impl Made {
+impl Dataset {
     /// So many records, each made by itself.
-    pub fn of(n: usize, parameters: Vec<f64>, record: impl FnMut(usize) -> Vec<f64>) -> Made {
-        Made {
+    pub fn of(n: usize, parameters: Vec<f64>, record: impl FnMut(usize) -> Vec<f64>) -> Dataset {
+        Dataset {
             parameters,
             records: (0..n).map(record).collect(),
         }
@@ -46,7 +47,7 @@ pub const LOGISTIC: Subject = Subject {
         let alpha = random.normal(0.0, 1.0);
         let beta: [f64; 4] = random.normals(0.0, 0.7);
         let parameters = [&[alpha][..], &beta].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 4] = random.covariates();
             let y = random.bernoulli_logit(alpha + dot(&x, &beta));
             [&[y][..], &x].concat()
@@ -69,7 +70,7 @@ const POISSON: Subject = Subject {
         let alpha = random.normal(0.0, 0.7);
         let beta: [f64; 3] = random.normals(0.0, 0.3);
         let parameters = [&[alpha][..], &beta].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 3] = random.covariates();
             let y = random.poisson((alpha + dot(&x, &beta)).exp());
             [&[y.min(60.0)][..], &x].concat()
@@ -98,7 +99,7 @@ const NEGATIVE_BINOMIAL: Subject = Subject {
         let beta: [f64; 2] = random.normals(0.0, 0.3);
         let phi = random.lognormal(0.5, 0.5);
         let parameters = [&[alpha][..], &beta, &[phi]].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let exposure = random.uniform(0.2, 5.0);
             let x: [f64; 2] = random.covariates();
             let mean = exposure * (alpha + dot(&x, &beta)).exp();
@@ -126,7 +127,7 @@ const ORDERED: Subject = Subject {
         let mut cut: [f64; 4] = random.normals(0.0, 2.0);
         cut.sort_by(f64::total_cmp);
         let parameters = [&beta[..], &cut].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 3] = random.covariates();
             // A logistic number about the predictor, and the cuts that it is above.
             let u = random.uniform(0.0, 1.0);
@@ -156,7 +157,7 @@ const STUDENT_T: Subject = Subject {
         let sigma = random.lognormal(0.0, 0.5);
         let nu = 1.0 + random.gamma(2.0, 0.1);
         let parameters = [&[alpha][..], &beta, &[sigma, nu]].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 2] = random.covariates();
             let y = alpha + dot(&x, &beta) + sigma * random.student_t(nu);
             [&[y][..], &x].concat()
@@ -181,7 +182,7 @@ pub const LOGNORMAL: Subject = Subject {
         let beta: [f64; 2] = random.normals(0.0, 0.5);
         let sigma = random.lognormal(-0.5, 0.5);
         let parameters = [&[alpha][..], &beta, &[sigma]].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 2] = random.covariates();
             let y = random.lognormal(alpha + dot(&x, &beta), sigma);
             [&[y][..], &x].concat()
@@ -206,10 +207,10 @@ pub const SOFTMAX: Subject = Subject {
         let beta: [f64; 3] = random.normals(0.0, 0.7);
         let gamma: [f64; 3] = random.normals(0.0, 0.7);
         let parameters = [alpha, beta, gamma].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 2] = random.covariates();
-            let of = |k: usize| alpha[k] + beta[k] * x[0] + gamma[k] * x[1];
-            let y = random.categorical_logit(&[0.0, of(0), of(1), of(2)]);
+            let log_odds = |k: usize| alpha[k] + beta[k] * x[0] + gamma[k] * x[1];
+            let y = random.categorical_logit(&[0.0, log_odds(0), log_odds(1), log_odds(2)]);
             vec![y, x[0], x[1]]
         })
     },
@@ -243,7 +244,7 @@ const HURDLE: Subject = Subject {
         let delta: [f64; 2] = random.normals(0.0, 0.5);
         let sigma = random.lognormal(-0.5, 0.5);
         let parameters = [&[alpha][..], &beta, &[gamma], &delta, &[sigma]].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 2] = random.covariates();
             let any = random.bernoulli_logit(alpha + dot(&x, &beta));
             let y = any * random.lognormal(gamma + dot(&x, &delta), sigma);
@@ -272,7 +273,7 @@ const SURVIVAL: Subject = Subject {
         let alpha = random.normal(-0.5, 0.7);
         let beta: [f64; 2] = random.normals(0.0, 0.5);
         let parameters = [&[alpha][..], &beta].concat();
-        Made::of(n, parameters, |_| {
+        Dataset::of(n, parameters, |_| {
             let x: [f64; 2] = random.covariates();
             let time = random.exponential((alpha + dot(&x, &beta)).exp());
             let seen = random.uniform(1.0, 5.0);
@@ -292,7 +293,7 @@ pub const NORMAL: Subject = Subject {
     make: |random, n| {
         let mu = random.normal(0.0, 5.0);
         let sigma = random.lognormal(0.0, 0.7);
-        Made::of(n, vec![mu, sigma], |_| vec![random.normal(mu, sigma)])
+        Dataset::of(n, vec![mu, sigma], |_| vec![random.normal(mu, sigma)])
     },
     is_true: true,
 };
@@ -315,7 +316,7 @@ const GROUPS: Subject = Subject {
         let raw: [f64; 9] = random.normals(0.0, 1.0);
         let sigma = random.lognormal(0.0, 0.5);
         let parameters = [&[mu, tau][..], &raw, &[sigma]].concat();
-        Made::of(n, parameters, |i| {
+        Dataset::of(n, parameters, |i| {
             let group = i % raw.len();
             let y = random.normal(mu + tau * raw[group], sigma);
             vec![y, (group + 1) as f64]

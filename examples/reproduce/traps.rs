@@ -2,7 +2,7 @@
 //! privacy, or a verdict that the draws are not to be used.
 
 use crate::random::dot;
-use crate::subjects::{LOGISTIC, LOGNORMAL, Made, NORMAL, SOFTMAX, Subject};
+use crate::subjects::{Dataset, LOGISTIC, LOGNORMAL, NORMAL, SOFTMAX, Subject};
 
 /// Two parameters of which the records see the sum alone.
 const FLAT: Subject = Subject {
@@ -17,7 +17,7 @@ const FLAT: Subject = Subject {
           y ~ bernoulli_logit(a + b + beta * x);
         }",
     make: |random, n| {
-        Made::of(n, vec![0.25, 0.25, 0.7], |_| {
+        Dataset::of(n, vec![0.25, 0.25, 0.7], |_| {
             let x = random.normal(0.0, 1.0).clamp(-3.0, 3.0);
             vec![random.bernoulli_logit(0.5 + 0.7 * x), x]
         })
@@ -31,7 +31,7 @@ const RARE_CLASS: Subject = Subject {
     make: |random, n| {
         let rare = (5.0 / n as f64).ln();
         let parameters = [&[0.5, -0.5, rare][..], &[0.5, -0.3, 0.0], &[0.0; 3]].concat();
-        Made::of(n, parameters, |i| {
+        Dataset::of(n, parameters, |i| {
             let x: [f64; 2] = random.covariates();
             let y = if i < 5 {
                 4.0
@@ -57,7 +57,7 @@ const OUTLIER: Subject = Subject {
           y ~ bernoulli_logit(alpha + dot_product(x, beta));
         }",
     make: |random, n| {
-        Made::of(n, vec![-0.5, 0.5, -0.5], |i| {
+        Dataset::of(n, vec![-0.5, 0.5, -0.5], |i| {
             let mut x: [f64; 2] = random.normals(0.0, 1.0);
             if i == 0 {
                 x[0] = 1e6;
@@ -79,7 +79,7 @@ const PRIOR: Subject = Subject {
         record { real<lower=-100, upper=100> y; }
         parameters { real mu; real<lower=0> sigma; }
         model { mu ~ normal(0, 1); sigma ~ lognormal(0, 0.7); y ~ normal(mu, sigma); }",
-    make: |random, n| Made::of(n, vec![50.0, 2.0], |_| vec![random.normal(50.0, 2.0)]),
+    make: |random, n| Dataset::of(n, vec![50.0, 2.0], |_| vec![random.normal(50.0, 2.0)]),
     is_true: false,
 };
 
@@ -96,7 +96,7 @@ const OVERDISPERSED: Subject = Subject {
         }",
     make: |random, n| {
         let (alpha, beta) = (0.7, [0.3, -0.2, 0.3]);
-        Made::of(n, [&[alpha][..], &beta].concat(), |_| {
+        Dataset::of(n, [&[alpha][..], &beta].concat(), |_| {
             let x: [f64; 3] = random.covariates();
             let mean = (alpha + dot(&x, &beta)).exp();
             // A gamma mixture: the variance is mean (1 + 6).
@@ -112,7 +112,7 @@ const LEFT_TAIL: Subject = Subject {
     name: "trap: left tail",
     make: |random, n| {
         let (alpha, beta) = (2.0, [0.4, -0.3]);
-        Made::of(n, vec![alpha, beta[0], beta[1], 1.0], |_| {
+        Dataset::of(n, vec![alpha, beta[0], beta[1], 1.0], |_| {
             let x: [f64; 2] = random.covariates();
             let tail = random.bernoulli(0.05) * random.exponential(0.3);
             let y = (random.normal(alpha + dot(&x, &beta), 0.4) - tail).exp();
@@ -129,7 +129,7 @@ const LINK: Subject = Subject {
     make: |random, n| {
         let (alpha, beta) = (0.5, [1.5, -1.0, 0.8, 0.5]);
         let near = [&[alpha][..], &beta].concat();
-        Made::of(n, near.iter().map(|b| 0.7 * b).collect(), |_| {
+        Dataset::of(n, near.iter().map(|b| 0.7 * b).collect(), |_| {
             let x: [f64; 4] = random.covariates();
             let eta: f64 = alpha + dot(&x, &beta);
             let y = random.bernoulli(0.5 + eta.atan() / std::f64::consts::PI);
@@ -153,7 +153,7 @@ const BOUNDS: Subject = Subject {
           y ~ normal(alpha + beta * x, sigma);
         }",
     make: |random, n| {
-        Made::of(n, vec![0.3, 0.4, 0.7], |_| {
+        Dataset::of(n, vec![0.3, 0.4, 0.7], |_| {
             let x = random.normal(0.0, 2.0);
             vec![random.normal(1.0 + x, 1.0), x]
         })
@@ -174,7 +174,7 @@ const MANY: Subject = Subject {
         }",
     make: |random, n| {
         let beta: [f64; 49] = random.normals(0.0, 0.3);
-        Made::of(n, [&[0.3][..], &beta].concat(), |_| {
+        Dataset::of(n, [&[0.3][..], &beta].concat(), |_| {
             let x: [f64; 49] = random.covariates();
             [&[random.bernoulli_logit(0.3 + dot(&x, &beta))][..], &x].concat()
         })
@@ -185,7 +185,7 @@ const MANY: Subject = Subject {
 /// Records that agree to a thousandth, eight of the prior's standard deviations from its middle.
 const FAR: Subject = Subject {
     name: "trap: far",
-    make: |random, n| Made::of(n, vec![40.0, 0.05], |_| vec![random.normal(40.0, 0.05)]),
+    make: |random, n| Dataset::of(n, vec![40.0, 0.05], |_| vec![random.normal(40.0, 0.05)]),
     is_true: false,
     ..NORMAL
 };

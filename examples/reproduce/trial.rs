@@ -33,7 +33,7 @@ pub struct Trial {
     pub names: Vec<String>,
     /// Draws from the posterior without privacy, by coordinates.
     reference: Vec<Vec<f64>>,
-    /// What a run should find.
+    /// The values that a run should find.
     truth: Vec<f64>,
 }
 
@@ -97,7 +97,7 @@ impl Trial {
             .collect()
     }
 
-    /// What `dpm sample` does with epsilon and delta alone.
+    /// Runs as `dpm sample` does with epsilon and delta alone.
     pub fn run(
         &self,
         epsilon: f64,

@@ -1,6 +1,6 @@
-//! What must hold for any input, one function for each thing that reads what
-//! others have written. The targets for libFuzzer are in `fuzz_targets/`;
-//! `src/bin/mutate.rs` runs the same without it.
+//! Properties that must hold for any input, one function for each reader of
+//! files that others have written. The targets for libFuzzer are in
+//! `fuzz_targets/`; `src/bin/mutate.rs` runs the same without it.
 //!
 //! The crate itself would bring a tensor library along, which takes minutes to
 //! build and reads nothing; so its rooms are taken in one by one.
@@ -124,8 +124,8 @@ pub fn checker(bytes: &[u8]) {
     assert_eq!(result.checked.is_none(), failed);
 }
 
-/// What parses is formatted to something that parses to the same tree, and that
-/// is formatted to itself.
+/// Text that parses is formatted to text that parses to the same tree and is
+/// formatted to itself.
 pub fn formatter(bytes: &[u8]) {
     let source = String::from_utf8_lossy(bytes);
     let once = match format(&source) {

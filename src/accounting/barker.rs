@@ -46,8 +46,9 @@
 //! ninety times this one.
 
 use super::elementary::ln_1p;
-use super::event::{EventError, Lattice};
+use super::event_error::EventError;
 use super::real::Real;
+use super::release::Lattice;
 
 /// Acceptance tests of DP-Barker, each on a new batch.
 #[derive(Clone, Debug, PartialEq)]

@@ -217,7 +217,7 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::Gaussian;
+    use super::super::release::Gaussian;
     use super::*;
 
     fn line(what: &str, count: u64) -> Event {

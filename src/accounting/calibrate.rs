@@ -6,10 +6,12 @@ use super::accountant::{
 use super::budget::Budget;
 use super::composition::Composition;
 use super::discrete::LatticeCurve;
-use super::event::{Event, EventError, Relation};
+use super::event::Event;
+use super::event_error::EventError;
 use super::event_text::Unscaled;
 use super::gaussian::{GaussianCurve, exp_up, ln_bounds};
 use super::real::Real;
+use super::relation::Relation;
 use thiserror::Error;
 
 /// Why no noise can be found.
@@ -260,8 +262,8 @@ const LEAST_MU: f64 = 1e-101;
 
 #[cfg(test)]
 mod tests {
-    use super::super::accountant::account;
-    use super::super::event::Gaussian;
+    use super::super::dispatch::account;
+    use super::super::release::Gaussian;
     use super::*;
 
     fn real(text: &str) -> Real {
@@ -335,8 +337,8 @@ mod tests {
         ];
         let sigma = sigma_for_budget(&events, Relation::Substitute, budget, None).unwrap();
         let epsilon = |sigma: f64| {
-            let with = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
-            let events: Vec<Event> = events.iter().map(with).collect();
+            let scaled = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
+            let events: Vec<Event> = events.iter().map(scaled).collect();
             let query = Query::Epsilon {
                 delta: budget.delta(),
             };
@@ -366,8 +368,8 @@ mod tests {
         for accountant in [Accountant::Rdp, Accountant::Pld] {
             let sigma = sigma_for_budget(&events, relation, budget, Some(accountant)).unwrap();
             let epsilon = |sigma: f64| {
-                let with = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
-                let events: Vec<Event> = events.iter().map(with).collect();
+                let scaled = |event: &Unscaled| event.with_sigma(Real::exact(sigma)).unwrap();
+                let events: Vec<Event> = events.iter().map(scaled).collect();
                 let query = Query::Epsilon {
                     delta: budget.delta(),
                 };

@@ -3,8 +3,10 @@
 use super::accountant::{AccountError, Accountant};
 use super::barker::Barker;
 use super::discrete::total_variation_of_draw;
-use super::event::{Event, Gaussian, Lattice, Relation};
+use super::event::Event;
 use super::real::Real;
+use super::relation::Relation;
+use super::release::{Gaussian, Lattice};
 use super::subsampled::Subsampled;
 
 /// Events that were all made for one relation.

@@ -5,7 +5,10 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::barker::Barker;
-use super::event::{Event, EventError, Gaussian, Lattice, Relation};
+use super::event::Event;
+use super::event_error::EventError;
+use super::relation::Relation;
+use super::release::{Gaussian, Lattice};
 use super::subsampled::Subsampled;
 
 /// Why a list of events cannot be read back.

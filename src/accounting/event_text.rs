@@ -3,8 +3,11 @@
 //! `poisson:rate=0.01,clip=1,sigma=1,count=1000`, `barker:batch=1000,rows=100000,count=500`.
 
 use super::barker::Barker;
-use super::event::{Event, EventError, Gaussian, Relation};
+use super::event::Event;
+use super::event_error::EventError;
 use super::real::Real;
+use super::relation::Relation;
+use super::release::Gaussian;
 use super::subsampled::Subsampled;
 
 const COUNT_EXPECTED: &str = "a whole number, at least 1";
@@ -447,12 +450,12 @@ mod tests {
         let open = read("gaussian:clip=1,count=3");
         assert_eq!((open.sensitivity().to_f64(), open.count()), (1.0, 3));
         let at_two = |unscaled: &Unscaled| unscaled.with_sigma(Real::exact(2.0));
-        let is = |text| Event::parse(text, Relation::AddRemove);
-        assert_eq!(at_two(&open), is("gaussian:clip=1,sigma=2,count=3"));
+        let parsed = |text| Event::parse(text, Relation::AddRemove);
+        assert_eq!(at_two(&open), parsed("gaussian:clip=1,sigma=2,count=3"));
         let scaled = read("poisson:rate=0.5,clip=1,scale=3");
-        assert_eq!(at_two(&scaled), is("poisson:rate=0.5,clip=1,sigma=6"));
+        assert_eq!(at_two(&scaled), parsed("poisson:rate=0.5,clip=1,sigma=6"));
         let fixed = read("gaussian:clip=1,sigma=3");
-        assert_eq!(at_two(&fixed), is("gaussian:clip=1,sigma=3"));
+        assert_eq!(at_two(&fixed), parsed("gaussian:clip=1,sigma=3"));
         assert!(open.is_unknown() && scaled.is_unknown() && !fixed.is_unknown());
         assert!(matches!(
             Unscaled::parse("gaussian:clip=1,sigma=3,scale=2", Relation::AddRemove),

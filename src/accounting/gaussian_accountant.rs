@@ -1,9 +1,10 @@
 //! The accountant of releases about all rows: tight, by the curve of one Gaussian.
 
-use super::accountant::{AccountError, Accountant, Found, Guarantee, Query, delta_unreachable};
+use super::accountant::{AccountError, Accountant, Query, delta_unreachable};
 use super::composition::Composition;
 use super::discrete::LatticeCurve;
 use super::gaussian::{GaussianCurve, exp_up};
+use super::guarantee::{Found, Guarantee};
 use super::real::Real;
 
 pub(super) fn account(

@@ -32,10 +32,11 @@ use super::budget::Budget;
 use super::calibrate::mu_for_budget;
 use super::composition::Composition;
 use super::discrete::LatticeCurve;
-use super::event::{Event, Relation};
+use super::event::Event;
 use super::gaussian::{GaussianCurve, ln_bounds};
 use super::rdp;
 use super::real::Real;
+use super::relation::Relation;
 use super::zcdp::{Conversion, epsilon_of_rho, ln_delta_of_rho};
 
 /// The quantity summed over releases that are chosen adaptively.

@@ -16,32 +16,40 @@ mod budget;
 mod calibrate;
 mod composition;
 mod discrete;
+mod dispatch;
 mod elementary;
 mod event;
+mod event_error;
 mod event_json;
 mod event_text;
 mod gaussian;
 mod gaussian_accountant;
+mod guarantee;
 mod ledger;
 mod measure;
 mod mills;
 mod pld;
 mod rdp;
 mod real;
+mod relation;
+mod release;
 mod subsampled;
 mod zcdp;
 
-pub use accountant::{AccountError, Accountant, Guarantee, GuaranteeBounds, Query, account};
+pub use accountant::{AccountError, Accountant, Query};
 pub use barker::Barker;
 pub use budget::{Budget, BudgetError, Meter};
 pub use calibrate::{
     CalibrateError, most_repetitions, mu_for_budget, sigma_for_budget, smallest_scale,
 };
 pub use discrete::{LatticeCurve, total_variation_of_draw};
-pub use event::{Event, EventError, Gaussian, Lattice, Relation};
+pub use dispatch::account;
+pub use event::Event;
+pub use event_error::EventError;
 pub use event_json::EventJsonError;
 pub use event_text::Unscaled;
 pub use gaussian::{Bounds, GaussianCurve};
+pub use guarantee::{Guarantee, GuaranteeBounds, PldDetails};
 pub use ledger::{
     Damage, EntryHash, EntryRef, Evidence, Grant, LedgerError, NotAHash, Outcome, Part, Quote,
     Request, Reservation, RunRecord, Session, Settlement, Statement, StoredEventError, Tally,
@@ -49,9 +57,10 @@ pub use ledger::{
 };
 pub(crate) use ledger::{Slot, read_slot, slot_bytes, sync_folder, try_for_a_moment};
 pub use measure::Measure;
-pub use pld::PldDetails;
 pub use rdp::{RdpValue, rdp_curve};
 pub(crate) use real::exact_real;
 pub use real::{Real, RealError};
+pub use relation::Relation;
+pub use release::{Gaussian, Lattice};
 pub use subsampled::{Scheme, Subsampled, batch_rate};
 pub use zcdp::{Conversion, zcdp_by};

@@ -6,8 +6,10 @@
 //! So the two are one choice, a [`Scheme`], and an accountant that has no bound for a
 //! scheme has to say so.
 
-use super::event::{EventError, Gaussian, Lattice, Relation};
+use super::event_error::EventError;
 use super::real::Real;
+use super::relation::Relation;
+use super::release::{Gaussian, Lattice};
 
 /// How rows are drawn, and the relation that this is accounted under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,12 +15,14 @@
 //! Bun and Steinke (2016), Proposition 1.3; Canonne, Kamath and Steinke (2020), "The
 //! discrete Gaussian for differential privacy", Corollary 13.
 
-use super::accountant::{AccountError, Accountant, Found, Guarantee, Query, check_query};
+use super::accountant::{AccountError, Accountant, Query, check_query};
 use super::composition::Composition;
 use super::elementary::{ln, ln_1p};
-use super::event::{Event, Relation};
+use super::event::Event;
 use super::gaussian::ln_bounds;
+use super::guarantee::{Found, Guarantee};
 use super::real::Real;
+use super::relation::Relation;
 
 /// Covers the rounding of the few operations of a conversion.
 const ROUNDING_UP: Real = Real::exact(1e-24);

@@ -79,15 +79,15 @@ impl Clips {
             Some(Ok(bound)) => Some(bound.clip()),
             _ => None,
         };
-        let of = |which: usize| {
+        let report = |which: usize| {
             self.used[which].then_some(ClipReport {
                 bound: self.bounds[which],
                 derived,
             })
         };
         Clipping {
-            gradient: of(0),
-            log_ratio: of(1),
+            gradient: report(0),
+            log_ratio: report(1),
             learnt: None,
         }
     }

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use crate::accounting::{BudgetError, LedgerError, TermsError};
 use crate::model::{ConstantsError, ModelFileError, SourceError};
+use crate::output::stan_csv::WriteStanCsvError;
 use crate::output::{ConvertError, RunDirectoryError, RunError, UnfinishedError};
 use crate::privacy::LoadError;
 use crate::sampler::{PlanError, SampleError};
-
-use super::files::SaveError;
 
 /// An error of any part of the library, for functions that use several of them.
 #[derive(Debug, thiserror::Error)]
@@ -81,4 +80,16 @@ impl Error {
             _ => false,
         }
     }
+}
+
+/// A run that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SaveError {
+    #[error(transparent)]
+    Directory(#[from] RunDirectoryError),
+    #[error(transparent)]
+    Chain(#[from] WriteStanCsvError),
+    #[error("there are no draws to write: no chain kept any")]
+    NoDraws,
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::error::Error;
+use super::error::{Error, SaveError};
 use super::lengths::Lengths;
 use super::report;
 use super::saved::SavedRun;
@@ -13,22 +13,9 @@ use crate::diagnostics::{ChainRecord, Diagnosis, Evidence, Summary, bracket_name
 use crate::model::Model;
 use crate::output::stan_csv::{Metric, StanCsvHeader, WriteStanCsvError};
 use crate::output::{
-    CODEBOOK, CONSTANTS, Draws, MODEL, RunDirectory, RunDirectoryError, chain_csv, facts,
-    prior_ranges_of, sampled,
+    CODEBOOK, CONSTANTS, Draws, MODEL, RunDirectory, chain_csv, facts, prior_ranges_of, sampled,
 };
 use crate::sampler::{Algorithm, Chain, MetricForm};
-
-/// A run that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SaveError {
-    #[error(transparent)]
-    Directory(#[from] RunDirectoryError),
-    #[error(transparent)]
-    Chain(#[from] WriteStanCsvError),
-    #[error("there are no draws to write: no chain kept any")]
-    NoDraws,
-}
 
 /// The contents of a run's directory, private or not.
 #[derive(Debug, Clone)]
@@ -192,7 +179,7 @@ impl RunFiles {
         let directory = RunDirectory::of_unfinished(&saved.store)?;
         let lacks_report = self.fill(&directory, saved.store.place(), with_report, origin)?;
         if self.is_unfinished() {
-            saved.store.copy_into(&directory)?;
+            saved.store.copy_into(directory.path())?;
         }
         // The state stands there, and nothing else that was not to be replaced.
         let place = directory.publish(true)?;

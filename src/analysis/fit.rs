@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::error::Error;
-use super::files::{Parts, RunFiles, SaveError};
+use super::error::{Error, SaveError};
+use super::files::{Parts, RunFiles};
 use super::prepare::Prepared;
 use super::request::Analysis;
 use crate::accounting::Event;
@@ -27,7 +27,7 @@ pub struct Fit {
 }
 
 /// The parts of a fit.
-pub(super) struct Made<'a> {
+pub(super) struct FitParts<'a> {
     pub analysis: &'a Analysis,
     pub density: &'a Density,
     pub prepared: &'a Prepared,
@@ -40,25 +40,25 @@ pub(super) struct Made<'a> {
 }
 
 impl Fit {
-    pub(super) fn new(made: Made) -> Result<Fit, Error> {
-        let plan = &made.prepared.plan;
+    pub(super) fn new(parts: FitParts) -> Result<Fit, Error> {
+        let plan = &parts.prepared.plan;
         let settings = &plan.request.settings;
         let files = RunFiles::new(Parts {
-            density: made.density,
+            density: parts.density,
             algorithm: plan.request.algorithm,
-            lengths: made.prepared.lengths,
-            thin: made.analysis.thinning(),
+            lengths: parts.prepared.lengths,
+            thin: parts.analysis.thinning(),
             metric: settings.metric.unwrap_or(MetricForm::Unit),
             max_depth: walks_trees(plan.request.algorithm).then_some(DEFAULT_MAX_DEPTH),
-            keys: keys(&made),
-            report: report(&made),
-            config: config(&made),
-            chains: made.chains,
+            keys: keys(&parts),
+            report: report(&parts),
+            config: config(&parts),
+            chains: parts.chains,
         })?;
         Ok(Fit {
             plan: plan.clone(),
             files,
-            learnt: made.learnt,
+            learnt: parts.learnt,
         })
     }
 
@@ -147,22 +147,22 @@ fn walks_trees(algorithm: &Algorithm) -> bool {
     algorithm.columns.contains(&"treedepth__")
 }
 
-fn keys(made: &Made) -> Vec<(&'static str, String)> {
-    let promise = &made.prepared.promise;
+fn keys(parts: &FitParts) -> Vec<(&'static str, String)> {
+    let promise = &parts.prepared.promise;
     let mut keys = vec![
-        ("privacy_private", made.secure_noise.to_string()),
+        ("privacy_private", parts.secure_noise.to_string()),
         ("privacy_epsilon", promise.epsilon.to_f64().to_string()),
         ("privacy_delta", promise.delta.to_f64().to_string()),
         ("privacy_relation", promise.relation.name().to_owned()),
     ];
-    if !made.secure_noise {
+    if !parts.secure_noise {
         keys.push(("privacy_note", "NOT_PRIVATE".to_owned()));
     }
     keys
 }
 
-fn report(made: &Made) -> Value {
-    let (plan, promise) = (&made.prepared.plan, &made.prepared.promise);
+fn report(parts: &FitParts) -> Value {
+    let (plan, promise) = (&parts.prepared.plan, &parts.prepared.promise);
     private_report(&PrivateRun {
         epsilon: promise.epsilon.to_f64(),
         delta: promise.delta.to_f64(),
@@ -173,43 +173,43 @@ fn report(made: &Made) -> Value {
         unit: promise.unit.as_deref(),
         guarantee: &plan.guarantee,
         events: &plan.events,
-        released: &made.released,
-        ledger: made.ledger.as_ref(),
-        secure_noise: made.secure_noise,
-        unfinished: made.chains.iter().any(|chain| chain.interrupted),
-        lost_iterations: made.chains.iter().map(|chain| chain.lost).sum(),
+        released: &parts.released,
+        ledger: parts.ledger.as_ref(),
+        secure_noise: parts.secure_noise,
+        unfinished: parts.chains.iter().any(|chain| chain.interrupted),
+        lost_iterations: parts.chains.iter().map(|chain| chain.lost).sum(),
         tempered: plan.request.temperature != 1.0,
-        guessed: made.density.model().has_guesses(),
-        clipping: made.prepared.clips.report(plan),
+        guessed: parts.density.model().has_guesses(),
+        clipping: parts.prepared.clips.report(plan),
     })
 }
 
-fn config(made: &Made) -> Value {
+fn config(parts: &FitParts) -> Value {
     let Prepared {
         plan,
         lengths,
         foreseen,
         promise,
         ..
-    } = made.prepared;
+    } = parts.prepared;
     let mut config = json!({
         "algorithm": plan.request.algorithm.name,
         "not_private": false,
-        "private": made.secure_noise,
+        "private": parts.secure_noise,
         "chains": plan.request.chains,
         "num_warmup": lengths.num_warmup,
         "num_samples": lengths.num_samples,
-        "thin": made.analysis.thinning(),
-        "temperature": made.analysis.tempered_to(),
-        "seed": made.analysis.public_seed(),
-        "insecure_noise_seed": made.analysis.noise_seed(),
+        "thin": parts.analysis.thinning(),
+        "temperature": parts.analysis.tempered_to(),
+        "seed": parts.analysis.public_seed(),
+        "insecure_noise_seed": parts.analysis.noise_seed(),
         "unit": promise.unit_name(),
         "epsilon": promise.epsilon.to_f64(),
         "delta": promise.delta.to_f64(),
         "relation": promise.relation.name(),
         "accountant": plan.guarantee.accountant.name(),
         "foreseen": foreseen.as_ref().map(super::foreseen::Foreseen::json),
-        "start": made.learnt.as_ref().map(|learnt| learnt.report(plan)),
+        "start": parts.learnt.as_ref().map(|learnt| learnt.report(plan)),
         "noise": plan.noise_scales(),
         "plan_warnings": plan.warnings,
     });

@@ -35,7 +35,7 @@ pub(crate) struct Marginals {
     pub once: Once,
 }
 
-/// What was released.
+/// The released distributions of covariates.
 #[derive(Debug)]
 pub(crate) struct Released {
     /// Guesses of the covariates, which are those of the data but for the noise.

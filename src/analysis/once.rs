@@ -71,7 +71,7 @@ impl Once {
         }
     }
 
-    /// What it would cost a session now; nothing is charged.
+    /// The cost to a session now; nothing is charged.
     ///
     /// # Errors
     ///

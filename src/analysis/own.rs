@@ -2,16 +2,16 @@
 //!
 //! # Privacy
 //!
-//! What leaves the vault here are the releases that any sampler of the crate makes: each is
-//! charged to the meter of a reservation before a row is read, and what was not planned is
-//! refused. Everything else an [`Oracle`] says is public, or follows from what was released.
+//! Nothing leaves the vault here but releases such as any sampler of the crate makes: each is charged
+//! to the meter of a reservation before a row is read, and one that was not planned is refused.
+//! Everything else an [`Oracle`] says is public, or follows from what was released.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::error::Error;
-use super::fit::{Fit, Made};
+use super::fit::{Fit, FitParts};
 use super::lengths::{AskedLengths, Lengths};
 use super::prepare::{Design, Prepared, Promise};
 use super::request::Analysis;
@@ -22,8 +22,8 @@ use crate::model::Model;
 use crate::output::RunLedger;
 use crate::privacy::{PrivateRng, Vault};
 use crate::sampler::{
-    Asked, Chain, Draw, Initial, OWN, Oracle as _, Phase, Plan, PrivateOracle, Ratio, SampleError,
-    Settings, public_rng, start,
+    Allowance, Chain, Draw, Initial, OWN, Oracle as _, Phase, Plan, PrivateOracle, Ratio,
+    SampleError, Settings, public_rng, start,
 };
 
 /// The questions of a sampler of your own, and the share of a budget that it may take: so many
@@ -68,7 +68,7 @@ use crate::sampler::{
 pub struct Questions {
     /// Name, epsilon, chains and settings.
     analysis: Analysis,
-    asked: Asked,
+    allowance: Allowance,
 }
 
 impl Questions {
@@ -77,19 +77,19 @@ impl Questions {
     pub fn new(name: impl Into<String>, epsilon: impl Into<Real>) -> Questions {
         Questions {
             analysis: Analysis::new(name, epsilon).chains(1),
-            asked: Asked::default(),
+            allowance: Allowance::default(),
         }
     }
 
     /// How many gradients each chain may ask for.
     pub fn gradients(mut self, count: u64) -> Questions {
-        self.asked.gradients = count;
+        self.allowance.gradients = count;
         self
     }
 
     /// How many log-ratios each chain may ask for.
     pub fn log_ratios(mut self, count: u64) -> Questions {
-        self.asked.log_ratios = count;
+        self.allowance.log_ratios = count;
         self
     }
 
@@ -171,7 +171,7 @@ impl Questions {
         let chains = chains?;
         let samples = chains.iter().map(|chain| chain.draws.len() as u64).min();
         prepared.lengths.num_samples = samples.unwrap_or(0);
-        Fit::new(Made {
+        Fit::new(FitParts {
             analysis: &self.analysis,
             density: vault.density(),
             prepared: &prepared,
@@ -191,13 +191,13 @@ impl Questions {
         noise: &PrivateRng,
         sampler: &(impl Fn(&mut Oracle<'_>) -> Result<(), Error> + Sync),
     ) -> Result<Vec<Chain>, Error> {
-        let one = |chain: usize| -> Result<Chain, Error> {
+        let run_chain = |chain: usize| -> Result<Chain, Error> {
             let noise = noise.fork(chain as u64).map_err(SampleError::from)?;
             let mut oracle = Oracle {
                 density: vault.density(),
                 private: PrivateOracle::new(vault, plan, meter, noise),
                 public: public_rng(self.analysis.public_seed(), chain),
-                asked: plan.request.asked,
+                allowance: plan.request.allowance,
                 chain,
                 draws: Vec::new(),
                 accept_stat: f64::NAN,
@@ -208,9 +208,9 @@ impl Questions {
             Ok(oracle.finish())
         };
         std::thread::scope(|scope| {
-            let one = &one;
+            let run_chain = &run_chain;
             let chains = 0..plan.request.chains as usize;
-            let threads: Vec<_> = chains.map(|c| scope.spawn(move || one(c))).collect();
+            let threads: Vec<_> = chains.map(|c| scope.spawn(move || run_chain(c))).collect();
             let outcomes = threads.into_iter().map(|thread| {
                 thread
                     .join()
@@ -229,7 +229,7 @@ impl Questions {
     fn prepare(&self, model: &Model, promise: Promise) -> Result<Prepared, Error> {
         let design = Design {
             lengths: Some(ONCE),
-            asked: self.asked,
+            allowance: self.allowance,
             ..self.analysis.design(&OWN, 1)?
         };
         design.prepare(&AskedLengths::default(), model, promise)
@@ -252,7 +252,7 @@ pub struct Oracle<'a> {
     density: &'a Density,
     private: PrivateOracle<'a>,
     public: ChaCha8Rng,
-    asked: Asked,
+    allowance: Allowance,
     chain: usize,
     draws: Vec<Draw>,
     accept_stat: f64,
@@ -309,10 +309,10 @@ impl Oracle<'_> {
     /// No gradient is left; a point that is none.
     pub fn gradient(&mut self, theta: &[f64]) -> Result<Vec<f64>, Error> {
         self.check(theta)?;
-        if self.asked.gradients == 0 {
+        if self.allowance.gradients == 0 {
             return Err(not_planned("gradients"));
         }
-        Ok(self.private.gradient(Asked::GRADIENTS, theta)?)
+        Ok(self.private.gradient(Allowance::GRADIENTS, theta)?)
     }
 
     /// The log-likelihood ratio T R from one point to another, nats, with noise whose standard
@@ -329,10 +329,10 @@ impl Oracle<'_> {
     pub fn log_ratio(&mut self, from: &[f64], to: &[f64]) -> Result<f64, Error> {
         self.check(from)?;
         self.check(to)?;
-        if self.asked.log_ratios == 0 {
+        if self.allowance.log_ratios == 0 {
             return Err(not_planned("log-ratios"));
         }
-        let line = self.asked.line_of_log_ratios();
+        let line = self.allowance.line_of_log_ratios();
         Ok(match self.private.log_ratio(line, from, to)? {
             Ratio::Penalised(ratio) => ratio,
             Ratio::Refused => f64::NEG_INFINITY,

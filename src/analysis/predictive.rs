@@ -25,7 +25,7 @@ pub(crate) const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 /// Every outcome of the model, in declaration order.
 pub(crate) fn predicted(tables: &Tables, made: &[Table]) -> Vec<Predicted> {
     let model = tables.model();
-    let of = |c: usize| {
+    let prediction = |c: usize| {
         let column = &model.columns[c];
         let values: Vec<f64> = (made.iter())
             .filter_map(|table| table.columns().nth(c))
@@ -49,7 +49,11 @@ pub(crate) fn predicted(tables: &Tables, made: &[Table]) -> Vec<Predicted> {
                 .collect(),
         }
     };
-    model.outcomes.iter().map(|o| of(o.column)).collect()
+    model
+        .outcomes
+        .iter()
+        .map(|o| prediction(o.column))
+        .collect()
 }
 
 /// A line for each outcome.

@@ -8,7 +8,7 @@ use crate::accounting::{LedgerError, Part, Real, Relation, Request, Session, Ter
 use crate::model::Model;
 use crate::output::RECORD;
 use crate::privacy::{LoadError, Vault};
-use crate::sampler::{Algorithm, Asked, Plan, PlanRequest, Settings};
+use crate::sampler::{Algorithm, Allowance, Plan, PlanRequest, Settings};
 
 /// The privacy promise of a run, and the number of records that it is about.
 #[derive(Debug, Clone)]
@@ -138,7 +138,7 @@ pub(super) struct Design<'a> {
     pub lengths: Option<Lengths>,
     pub temper_to: Option<f64>,
     /// Of a sampler that is not of this crate.
-    pub asked: Asked,
+    pub allowance: Allowance,
 }
 
 /// Threads that any system has.
@@ -168,7 +168,7 @@ impl Design<'_> {
             temperature: promise.power(self.temper_to)?,
             records: promise.records,
             shared_units,
-            asked: self.asked,
+            allowance: self.allowance,
             ..PlanRequest::new(promise.epsilon, promise.delta, model.dimension)
         };
         Ok((request, clips))

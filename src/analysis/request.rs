@@ -1,24 +1,17 @@
 //! An analysis by one of the crate's samplers: what is asked for.
 
-use std::ops::ControlFlow;
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::Error;
-use super::fit::Fit;
 use super::initial::{element_names, unconstrained_point};
 use super::lengths::{AskedIterations, AskedLengths};
 use super::prepare::{Design, Prepared, Promise};
-use super::run::{self, Charge, Job, PerIteration};
-use super::saved::SavedRun;
-use crate::accounting::{Quote, Real, Session, Terms, exact_real};
+use crate::accounting::{Real, Terms, exact_real};
 use crate::density::Density;
 use crate::model::Model;
-use crate::privacy::Vault;
 use crate::sampler::{
-    ALGORITHMS, Algorithm, Asked, DEFAULT_CHAINS, DEFAULT_SAMPLES, Draw, Initial, Plan,
+    ALGORITHMS, Algorithm, Allowance, DEFAULT_CHAINS, DEFAULT_SAMPLES, Draw, Initial, Plan,
     PlanRequest, Settings, default_algorithm, lookup,
 };
 use crate::syntax::did_you_mean;
@@ -186,106 +179,6 @@ impl Analysis {
         Ok(self.prepare(model, promise)?.plan)
     }
 
-    /// The cost of the analysis on a session's budget now; nothing is charged.
-    ///
-    /// # Errors
-    ///
-    /// As of [`plan`](Analysis::plan); another unit than the budget's.
-    pub fn quote(&self, vault: &Vault, session: &Session) -> Result<Quote, Error> {
-        let prepared = self.prepare_on(vault, session)?;
-        let request = prepared.promise.request(&self.name, &prepared.plan);
-        Ok(session.quote(&request)?)
-    }
-
-    /// Charges the session and draws from the posterior.
-    ///
-    /// # Errors
-    ///
-    /// As of [`plan`](Analysis::plan); a budget that refuses; a run that cannot go on. An
-    /// analysis that fails after its first release stays charged.
-    pub fn sample(&self, vault: &Vault, session: &Session) -> Result<Fit, Error> {
-        self.sample_with(vault, session, |_| ControlFlow::Continue(()))
-    }
-
-    /// As [`sample`](Analysis::sample), and tells `each` of every iteration, from the chains'
-    /// threads. When it answers with [`ControlFlow::Break`], all chains end after the
-    /// iterations that they are in: [`Fit::is_interrupted`].
-    ///
-    /// # Errors
-    ///
-    /// As of [`sample`](Analysis::sample).
-    pub fn sample_with(
-        &self,
-        vault: &Vault,
-        session: &Session,
-        each: impl Fn(Progress<'_>) -> ControlFlow<()> + Sync,
-    ) -> Result<Fit, Error> {
-        let job = self.job(vault, session)?;
-        run::run(&job, None, &PerIteration::new(&each))?.fit
-    }
-
-    /// As [`sample_with`](Analysis::sample_with), and keeps the state of the run at `place` as it
-    /// goes, so that a run that is interrupted or killed can be [resumed](Analysis::resume). In the
-    /// end the directory that `dpm sample` writes stands there. Needs a session with a ledger on
-    /// the disk, which outlives the process as the state does.
-    ///
-    /// # Errors
-    ///
-    /// As of [`sample`](Analysis::sample); a session in memory; something is at `place` already,
-    /// or it cannot be written.
-    pub fn sample_at(
-        &self,
-        place: impl AsRef<Path>,
-        vault: &Vault,
-        session: &Session,
-        each: impl Fn(Progress<'_>) -> ControlFlow<()> + Sync,
-    ) -> Result<Fit, Error> {
-        let job = self.job(vault, on_disk(session)?)?;
-        let saved = SavedRun::create(place.as_ref(), false, &job, Value::Null)?;
-        run_at(&job, saved, each)
-    }
-
-    /// Goes on with a run of [`sample_at`](Analysis::sample_at), or of `dpm sample` with the
-    /// ledger of the session, on the charge and with the settings that it has. `vault`: the same
-    /// model and data.
-    ///
-    /// # Errors
-    ///
-    /// There is no unfinished run at `place`; another model, or number of records; a session that
-    /// does not hold its charge; as of [`sample`](Analysis::sample).
-    pub fn resume(
-        place: impl AsRef<Path>,
-        vault: &Vault,
-        session: &Session,
-        each: impl Fn(Progress<'_>) -> ControlFlow<()> + Sync,
-    ) -> Result<Fit, Error> {
-        on_disk(session)?;
-        let saved = SavedRun::open(place.as_ref())?;
-        saved.check_model(
-            vault.density().model(),
-            ["the model", "the object of constants", "the codebook"],
-        )?;
-        let analysis = saved.analysis()?;
-        let job = analysis.job(vault, session)?;
-        saved.check_plan(&job.prepared.plan)?;
-        run_at(&job, saved, each)
-    }
-
-    fn job<'a>(&'a self, vault: &'a Vault, session: &'a Session) -> Result<Job<'a>, Error> {
-        Ok(Job {
-            analysis: self,
-            vault,
-            prepared: self.prepare_on(vault, session)?,
-            initial: self.initial(vault.density())?,
-            charge: Charge::Session(session),
-        })
-    }
-
-    fn prepare_on(&self, vault: &Vault, session: &Session) -> Result<Prepared, Error> {
-        let promise = Promise::on(session, vault, self.epsilon)?;
-        self.prepare(vault.density().model(), promise)
-    }
-
     pub(crate) fn prepare(&self, model: &Model, promise: Promise) -> Result<Prepared, Error> {
         let algorithm = self.sampler()?;
         if !algorithm.is_private() {
@@ -316,7 +209,7 @@ impl Analysis {
             chains: self.chains,
             lengths: self.lengths.settle(default_samples, algorithm)?,
             temper_to: self.temper_to,
-            asked: Asked::default(),
+            allowance: Allowance::default(),
         })
     }
 
@@ -412,30 +305,6 @@ impl Analysis {
     pub(crate) fn tempered_to(&self) -> Option<f64> {
         self.temper_to
     }
-}
-
-/// The session, unless it dies with the process.
-fn on_disk(session: &Session) -> Result<&Session, Error> {
-    match session.path()? {
-        Some(_) => Ok(session),
-        None => Err(Error::Settings(
-            "a run can be resumed on the charge that a ledger on the disk holds, and this session is in memory: create a ledger, or sample without a place".into(),
-        )),
-    }
-}
-
-/// Runs or resumes at a place, and writes the directory there.
-fn run_at(
-    job: &Job,
-    saved: SavedRun,
-    each: impl Fn(Progress<'_>) -> ControlFlow<()> + Sync,
-) -> Result<Fit, Error> {
-    let ran = run::run(job, Some(saved), &PerIteration::new(&each))?;
-    let fit = ran.fit?;
-    if let Some(saved) = ran.saved {
-        fit.files().write_over(&saved, true, &Value::Null)?;
-    }
-    Ok(fit)
 }
 
 /// The sampler of that name.

@@ -6,38 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
-use super::fit::{Fit, Made};
-use super::prepare::Prepared;
-use super::request::{Analysis, Progress};
+use super::fit::{Fit, FitParts};
+use super::job::{Charge, Job};
+use super::request::Progress;
 use super::saved::SavedRun;
-use crate::accounting::{LedgerError, Meter, Outcome, Reservation, Session};
+use crate::accounting::{LedgerError, Meter, Outcome, Reservation};
 use crate::output::RunLedger;
-use crate::privacy::{NotPrivate, PrivateRng, Vault};
+use crate::privacy::{NotPrivate, PrivateRng};
 use crate::sampler::{
-    Beginning, Draw, Initial, Keeping, Observer, PrivateSettings, SampleError,
-    sample_with_checkpoints,
+    Beginning, Draw, Keeping, Observer, PrivateSettings, SampleError, sample_with_checkpoints,
 };
 
-/// The account that a private run is charged to.
-#[derive(Clone, Copy)]
-pub(crate) enum Charge<'a> {
-    /// To nothing: nobody keeps count of what else these data are asked.
-    Nothing,
-    Session(&'a Session),
-}
-
-/// Everything is read, checked and planned; now the work.
-pub(crate) struct Job<'a> {
-    pub analysis: &'a Analysis,
-    pub vault: &'a Vault,
-    pub prepared: Prepared,
-    /// Where its chains begin.
-    pub initial: Initial,
-    pub charge: Charge<'a>,
-}
-
 /// A private run that is over, or was interrupted.
-pub(crate) struct Ran {
+pub(crate) struct EndedRun {
     pub fit: Result<Fit, Error>,
     /// Its state, while it has one: not of a run that released nothing, which is as if it had
     /// never begun.
@@ -57,9 +38,13 @@ pub(crate) trait Watch {
 ///
 /// # Errors
 ///
-/// A budget that refuses, and nothing was done. A run that then cannot go on is in [`Ran::fit`],
+/// A budget that refuses, and nothing was done. A run that then cannot go on is in [`EndedRun::fit`],
 /// as [`Error::Cut`] where it can be resumed.
-pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> Result<Ran, Error> {
+pub(crate) fn run(
+    job: &Job,
+    mut saved: Option<SavedRun>,
+    watch: &dyn Watch,
+) -> Result<EndedRun, Error> {
     let analysis = job.analysis;
     let plan = &job.prepared.plan;
     if let (Some(_), Charge::Session(session)) = (analysis.noise_seed(), job.charge)
@@ -145,7 +130,7 @@ pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> 
             (Ok(_), None) => {}
             // Nothing of it is shown before the ledger knows.
             (Err(error), _) => {
-                return Ok(Ran {
+                return Ok(EndedRun {
                     fit: Err(cut(error.into(), saved.as_ref())),
                     saved,
                     settled,
@@ -159,7 +144,7 @@ pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> 
     }
     let fit = match chains {
         Err(error) => Err(cut(error.into(), saved.as_ref())),
-        Ok(chains) => Fit::new(Made {
+        Ok(chains) => Fit::new(FitParts {
             analysis,
             density: job.vault.density(),
             prepared: &job.prepared,
@@ -170,7 +155,7 @@ pub(crate) fn run(job: &Job, mut saved: Option<SavedRun>, watch: &dyn Watch) -> 
             secure_noise,
         }),
     };
-    Ok(Ran {
+    Ok(EndedRun {
         fit,
         saved,
         settled,

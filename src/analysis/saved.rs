@@ -10,8 +10,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::error::Error;
+use super::job::Job;
 use super::request::Analysis;
-use super::run::Job;
 use crate::accounting::{Grant, LedgerError, Meter, Reservation, Session, random_id};
 use crate::model::Model;
 use crate::output::{RunDirectory, RunError, RunLedger, RunState, Unfinished};

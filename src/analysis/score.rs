@@ -62,7 +62,7 @@ pub(crate) struct HeldOut<'a> {
     pub rows: Option<Rows>,
 }
 
-/// What is released, and its noise.
+/// The plan of a release of scores: its bounds and its noise.
 #[derive(Debug)]
 pub(crate) struct ScorePlan {
     pub bounds: ScoreBounds,
@@ -94,7 +94,7 @@ pub(crate) struct Estimate {
     pub sampling_sd: f64,
     /// Standard deviation of the noise of privacy.
     pub noise_sd: f64,
-    /// What it lies between in any case.
+    /// The bounds between which it lies in any case.
     within: [f64; 2],
     /// The mean square of the records' distances from the middle of these, which is 1 at the bounds:
     /// with noise of about `noise_sd` over half of the distance between them. 0 where it is not known.
@@ -277,7 +277,7 @@ fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
 ///
 /// # Errors
 ///
-/// What cannot be an expression. What else may be wrong with it the checker says.
+/// A text that cannot be an expression. Other mistakes in it are left to the checker.
 pub(crate) fn with_statistics(source: &str, texts: &[String]) -> Result<String, Error> {
     let mut declared = String::new();
     for (k, text) in texts.iter().enumerate() {
@@ -489,7 +489,7 @@ impl ScorePlan {
         Ok(released.into_inner())
     }
 
-    /// What the noisy sums say.
+    /// The scores that follow from the noisy sums.
     fn scores(&self, sums: &[f64], n: Option<u64>) -> Scores {
         let sums = self.bounds.named(sums);
         let sigma = self.once.scale.sigma();

@@ -17,7 +17,7 @@ use crate::model::RecordColumn;
 use crate::output::Run;
 use crate::sampler::public_rng;
 
-/// What tables are made from.
+/// The sources of synthetic tables.
 pub(crate) struct Synthesis<'a> {
     pub run: &'a Run,
     /// The run's own model.

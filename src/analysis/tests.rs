@@ -71,7 +71,7 @@ fn two_analyses_share_a_budget_and_a_third_is_refused() {
     assert_eq!(session.statement().unwrap().spent, after_two.spent);
 }
 
-/// What costs nothing is not charged: a run that ends before its first release.
+/// A run that ends before its first release costs nothing.
 #[test]
 fn settings_that_cannot_be_are_said_and_cost_nothing() {
     let (vault, session) = (vault(), Session::new(2.0, 1e-6).unwrap());
@@ -297,29 +297,37 @@ fn an_oracle_answers_what_was_planned_and_no_more() {
 #[test]
 fn budgets_of_units_and_of_records_are_not_mixed_up() {
     let budget = Budget::new(2.0, 1e-6).unwrap();
-    let of = |unit: &str| {
+    let session_of = |unit: &str| {
         let terms = Terms::new(budget, Relation::Substitute, unit, Accountant::Gaussian);
         Session::in_memory(terms.unwrap()).unwrap()
     };
     let people: Vec<i64> = (0..2000).map(|i| i / 4).collect();
-    let by = |column: &str| {
+    let vault_by = |column: &str| {
         let data = data().column(column, people.clone()).by_unit(column);
         data.bind(&model()).unwrap_or_else(|e| panic!("{e}"))
     };
-    let fit = short(1.0).sample(&by("person"), &of("person")).unwrap();
+    let fit = short(1.0)
+        .sample(&vault_by("person"), &session_of("person"))
+        .unwrap();
     assert_eq!(fit.report()["unit_column"], json!("person"));
     for (vault, session) in [
-        (by("person"), of("record")),
-        (by("person"), of("household")),
-        (vault(), of("person")),
+        (vault_by("person"), session_of("record")),
+        (vault_by("person"), session_of("household")),
+        (vault(), session_of("person")),
     ] {
         let refused = short(1.0).sample(&vault, &session);
         let unit = matches!(refused, Err(Error::Session(LedgerError::Unit { .. })));
         assert!(unit, "{}", message(refused));
     }
-    assert!(message(short(1.0).sample(&by("record"), &of("record"))).contains("something else"));
+    assert!(
+        message(short(1.0).sample(&vault_by("record"), &session_of("record")))
+            .contains("something else")
+    );
     let derived = short(1.0).settings(Settings::new().clip_gradient(Clip::Derived));
-    assert!(message(derived.sample(&by("person"), &of("person"))).contains("rows of a unit"));
+    assert!(
+        message(derived.sample(&vault_by("person"), &session_of("person")))
+            .contains("rows of a unit")
+    );
     // Put together by hand, they have no name.
     let y = vec![("y".to_string(), vec![0.5, 1.0, 1.5])];
     let rows = Rows::from_columns(&model().columns, y, OnBadRows::Error);
@@ -329,8 +337,8 @@ fn budgets_of_units_and_of_records_are_not_mixed_up() {
         rows.unwrap_or_else(|e| panic!("{e}")),
     )
     .unwrap();
-    assert!(short(1.0).sample(&nameless, &of("record")).is_err());
-    assert!(short(1.0).sample(&nameless, &of("person")).is_ok());
+    assert!(short(1.0).sample(&nameless, &session_of("record")).is_err());
+    assert!(short(1.0).sample(&nameless, &session_of("person")).is_ok());
 }
 
 /// Under add-remove the number of records is private: nothing here may follow from it.

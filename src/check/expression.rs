@@ -406,8 +406,8 @@ impl Checker {
 
 /// The advice when an operator does not apply to these types.
 fn combination_help(left: Type, right: Type) -> Option<&'static str> {
-    let is = |a, b| (left, right) == (a, b) || (left, right) == (b, a);
-    if is(Type::VECTOR, Type::ROW_VECTOR) {
+    let are = |a, b| (left, right) == (a, b) || (left, right) == (b, a);
+    if are(Type::VECTOR, Type::ROW_VECTOR) {
         Some("transpose one of them with `'`")
     } else if left.array > 0 || right.array > 0 {
         Some("arrays have no arithmetic: declare a `vector`, or write `to_vector(...)`")

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::account::{Releases, say_what_is_not_proved};
 use super::failure::Failure;
+use super::releases::{Releases, say_what_is_not_proved};
 use super::{Common, pretty, print};
 use crate::accounting::{
     Accountant, Budget, CalibrateError, Event, Query, Real, Unscaled, most_repetitions,

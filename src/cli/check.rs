@@ -127,7 +127,7 @@ fn diagnostics_json(examined: &Examined) -> Value {
         let (end_line, end_column) = line_column(&examined.source, span.end);
         json!({"line": line, "column": column, "end_line": end_line, "end_column": end_column})
     };
-    let of = |d: &Diagnostic| {
+    let as_json = |d: &Diagnostic| {
         let notes = d.notes.iter().map(|(span, text)| {
             let mut note = place(*span);
             note["message"] = json!(text);
@@ -146,7 +146,7 @@ fn diagnostics_json(examined: &Examined) -> Value {
         }
         said
     };
-    Value::Array(examined.diagnostics.iter().map(of).collect())
+    Value::Array(examined.diagnostics.iter().map(as_json).collect())
 }
 
 /// Data that a run would not load are bad input.

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use super::ledger::how_to_resume;
-use super::run_settings::in_flags;
+use super::words::{how_to_resume, in_flags};
+use crate::accounting::{AccountError, LedgerError};
 use crate::analysis::{Error, SaveError};
 use crate::output::{RunDirectoryError, UnfinishedError};
 use crate::sampler::SampleError;
@@ -139,7 +139,28 @@ impl From<Error> for Failure {
     }
 }
 
-/// What to do about a directory that cannot be written.
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        match error {
+            LedgerError::Refused(_) => Failure::budget(error),
+            // A ledger cannot change its accountant.
+            LedgerError::Account(AccountError::NoBound { .. }) => Failure::input(format!(
+                "{error}. A ledger keeps the accountant it was made with: one for runs on batches is made with `dpm ledger create LEDGER --accountant rdp`"
+            )),
+            LedgerError::Relation { .. }
+            | LedgerError::Unit { .. }
+            | LedgerError::Account(_)
+            | LedgerError::Event(_)
+            | LedgerError::Terms(_)
+            | LedgerError::NotFound(_)
+            | LedgerError::Exists(_)
+            | LedgerError::HeadWithoutLedger { .. } => Failure::input(error),
+            _ => Failure::run(error),
+        }
+    }
+}
+
+/// Advice for a directory that cannot be written.
 pub(super) fn place_advice(error: &RunDirectoryError) -> Option<String> {
     Some(match error {
         RunDirectoryError::NotARun(_) => return None,

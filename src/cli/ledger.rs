@@ -1,4 +1,4 @@
-//! `dpm ledger`: the budget of one data set; and what `--ledger` does to a run.
+//! `dpm ledger`: the budget of one data set.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::plan::figure;
 use super::run_settings::RelationChoice;
+use super::words::figure;
 use super::{Common, pretty, print};
 use crate::accounting::{
-    AccountError, Accountant, Budget, Evidence, LedgerError, Outcome, Quote, Real, RunRecord,
-    Session, Statement, Terms,
+    Accountant, Budget, Evidence, Outcome, Real, RunRecord, Session, Statement, Terms,
 };
-use crate::analysis::Promise;
 use crate::output::RunLedger;
-use crate::sampler::Plan;
 
 /// Runs that `show` lists; the file has them all.
 const SHOWN: usize = 20;
@@ -113,27 +110,6 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         LedgerCommand::Show(show) => show.run(),
         LedgerCommand::Verify(verify) => verify.run(common),
         LedgerCommand::Adopt(adopt) => adopt.run(common),
-    }
-}
-
-impl From<LedgerError> for Failure {
-    fn from(error: LedgerError) -> Failure {
-        match error {
-            LedgerError::Refused(_) => Failure::budget(error),
-            // A ledger cannot change its accountant.
-            LedgerError::Account(AccountError::NoBound { .. }) => Failure::input(format!(
-                "{error}. A ledger keeps the accountant it was made with: one for runs on batches is made with `dpm ledger create LEDGER --accountant rdp`"
-            )),
-            LedgerError::Relation { .. }
-            | LedgerError::Unit { .. }
-            | LedgerError::Account(_)
-            | LedgerError::Event(_)
-            | LedgerError::Terms(_)
-            | LedgerError::NotFound(_)
-            | LedgerError::Exists(_)
-            | LedgerError::HeadWithoutLedger { .. } => Failure::input(error),
-            _ => Failure::run(error),
-        }
     }
 }
 
@@ -433,43 +409,4 @@ fn describe(statement: &Statement, history: &[RunRecord]) -> Result<String, Fail
     };
     lines().map_err(Failure::run)?;
     Ok(text)
-}
-
-/// The cost of a plan on top of what is spent.
-///
-/// # Errors
-///
-/// It does not fit.
-pub(super) fn quote(session: &Session, promise: &Promise, plan: &Plan) -> Result<Quote, Failure> {
-    let quote = session.quote(&promise.request("", plan))?;
-    if quote.fits {
-        Ok(quote)
-    } else {
-        Err(LedgerError::Refused(Box::new(quote)).into())
-    }
-}
-
-/// How to resume a run, in words.
-pub(super) fn how_to_resume(place: &Path) -> String {
-    let quote = if place.as_os_str().to_string_lossy().contains(' ') {
-        "'"
-    } else {
-        ""
-    };
-    format!(
-        "Resume it with `dpm sample --resume {quote}{}{quote}`",
-        place.display()
-    )
-}
-
-/// The ledger's side of a plan, in a line.
-pub(super) fn line(quote: &Quote) -> String {
-    format!(
-        "ledger: epsilon {} of {} spent at delta {:e}; this run adds {}, which leaves {}",
-        figure(quote.spent),
-        quote.total,
-        quote.delta,
-        figure(quote.requested),
-        figure((quote.total - quote.spent_after).max(0.0))
-    )
 }

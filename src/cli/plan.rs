@@ -2,22 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::Common;
 use super::data_file::HoldOut;
 use super::failure::Failure;
 use super::headings;
-use super::ledger;
 use super::model_file::{METADATA, ModelFile, model_name};
-use super::run_settings::{RunSettings, SamplerFlags, in_flags};
+use super::planned::{describe, json_of};
+use super::run_settings::{RunSettings, SamplerFlags};
+use super::words::in_flags;
+use super::{Common, charge};
 use super::{pretty, print};
 use crate::accounting::{Quote, Session};
 use crate::analysis::{Foreseen, Prepared, Promise};
 use crate::model::Model;
-use crate::privacy::{Split, Subsampling};
-use crate::sampler::{Plan, Question, Setting};
-use crate::tune::{Asked, Prediction, Width, forecast_widths, short_simulation};
+use crate::privacy::Split;
+use crate::sampler::{Plan, Question};
+use crate::tune::{Demand, Prediction, Width, forecast_widths, short_simulation};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -122,7 +123,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         // Nobody knows how many rows a unit has.
         Some(Foreseen::Likelihood(foresight)) if arguments.unit.is_none() => {
             let records = plan.request.temperature * arguments.rows as f64;
-            forecast_widths(&model, &Asked::new(foresight, records))
+            forecast_widths(&model, &Demand::new(foresight, records))
                 .ok()
                 .flatten()
         }
@@ -150,7 +151,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             lines.extend(simulated.iter().flat_map(Simulated::lines));
             lines.extend(foreseen.map(Foreseen::line));
             lines.extend(widths.iter().flat_map(|widths| width_lines(widths)));
-            lines.extend(quote.as_ref().map(ledger::line));
+            lines.extend(quote.as_ref().map(charge::line));
             lines.join("\n") + "\n"
         }
     })
@@ -195,7 +196,7 @@ fn quote(
         part: split.map(|split| split.training().part()),
         ..prepared.promise.clone()
     };
-    ledger::quote(&session, &promise, &prepared.plan)
+    charge::quote(&session, &promise, &prepared.plan)
 }
 
 /// The plan on records that are made up.
@@ -282,134 +283,5 @@ impl Simulated {
             lines.clear();
         }
         lines
-    }
-}
-
-/// The plan as `dpm plan --format json` prints it.
-pub(super) fn json_of(plan: &Plan) -> Value {
-    json!({
-        "iterations_per_chain": plan.iterations_per_chain,
-        "chains": plan.request.chains,
-        "algorithm": plan.request.algorithm.name,
-        "leapfrog_steps": has_trajectories(plan).then_some(plan.request.leapfrog_steps()),
-        "gradients_per_draw": plan.request.algorithm.travels().then_some(plan.request.gradients_per_draw()),
-        "tau_gradient": plan.tau(Question::Gradient),
-        "tau_log_ratio": plan.tau(Question::LogRatio),
-        "events": plan.events,
-        "mu": plan.guarantee.mu,
-        "proved": plan.guarantee.proved,
-        "not_proved": plan.guarantee.not_proved,
-        "epsilon": plan.epsilon(),
-        "delta": plan.request.delta.to_f64(),
-        "relation": plan.request.relation.name(),
-        "predicted": predicted(plan),
-        "warnings": plan.warnings,
-    })
-}
-
-/// The noise in terms of the posterior: what of it can be told without data.
-fn predicted(plan: &Plan) -> Value {
-    let proposal = plan.typical_proposal();
-    let gradient = plan.gradient_and_noise();
-    json!({
-        "proposal_distance": proposal.map(|(distance, _)| distance),
-        "log_ratio_noise_sd": proposal.map(|(_, noise)| noise).filter(|noise| noise.is_finite()),
-        "gradient_noise_sd": gradient.map(|(noise, _)| noise),
-        "gradient_longest": gradient.and_then(|(_, longest)| longest),
-    })
-}
-
-fn describe_predicted(plan: &Plan) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some((distance, noise)) = plan.typical_proposal() {
-        lines.push(format!(
-            "  a proposal at distance {distance:.2e} is tested with noise of sd {noise:.3} nats (above 2 almost everything is rejected)"
-        ));
-    }
-    if let Some((noise, longest)) = plan.gradient_and_noise() {
-        let records = match longest {
-            Some(longest) => format!("; all records together pull by at most {longest:.4e}"),
-            None => String::new(),
-        };
-        lines.push(format!(
-            "  a gradient has noise of sd {noise:.4e} on each coordinate{records}"
-        ));
-    }
-    lines
-}
-
-fn has_trajectories(plan: &Plan) -> bool {
-    let settings = plan.request.algorithm.settings;
-    settings.contains(&Setting::leapfrog_steps)
-}
-
-/// An epsilon for people.
-pub(super) fn figure(epsilon: f64) -> String {
-    if epsilon == 0.0 || epsilon >= 1e-3 {
-        format!("{epsilon:.6}")
-    } else {
-        format!("{epsilon:.5e}")
-    }
-}
-
-/// The assumptions behind an epsilon that rests on more than proofs.
-pub(super) fn unproved(plan: &Plan) -> String {
-    let proviso = plan.guarantee.proviso();
-    proviso.map_or(String::new(), |proviso| format!("; provided {proviso}"))
-}
-
-/// The plan in words.
-pub(super) fn describe(plan: &Plan, num_warmup: u64, num_samples: u64) -> Vec<String> {
-    let r = &plan.request;
-    let mut lines = vec![
-        format!(
-            "{}: {} chains of {} iterations ({num_warmup} warm-up, {num_samples} kept){}",
-            r.algorithm.name,
-            r.chains,
-            plan.iterations_per_chain,
-            if has_trajectories(plan) {
-                format!(", {} leapfrog steps each", r.leapfrog_steps())
-            } else {
-                String::new()
-            }
-        ),
-        format!(
-            "epsilon {} at delta {:e}, relation {}{}",
-            figure(plan.epsilon()),
-            r.delta.to_f64(),
-            r.relation,
-            unproved(plan),
-        ),
-    ];
-    for (event, planned) in plan.events.iter().zip(&plan.lines) {
-        let batches = batches(planned.line.subsampling);
-        let Some(g) = event.release() else {
-            lines.push(format!(
-                "  {:>8} x {}{batches}",
-                event.count(),
-                event.what()
-            ));
-            continue;
-        };
-        lines.push(format!(
-            "  {:>8} x {:<31} one record's share at most {:.4e}, noise sd {:.4e} ({:.1} x the sensitivity){batches}",
-            g.count(),
-            g.what(),
-            g.clip().map_or(f64::NAN, |c| c.to_f64()),
-            g.sigma().to_f64(),
-            g.sigma().to_f64() / g.sensitivity().to_f64(),
-        ));
-    }
-    lines.extend(describe_predicted(plan));
-    lines
-}
-
-fn batches(subsampling: Subsampling) -> String {
-    match subsampling {
-        Subsampling::All => String::new(),
-        Subsampling::Poisson(rate) => {
-            format!(", batches of each record with probability {}", rate.rate())
-        }
-        Subsampling::FixedSize(size) => format!(", batches of {size} records"),
     }
 }

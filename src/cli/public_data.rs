@@ -145,7 +145,7 @@ pub(super) fn sample_of(path: &Path, columns: &[RecordColumn]) -> Result<PublicS
     })
 }
 
-/// What is expected of a table here, beside a header.
+/// The content of a table that is expected here, besides a header.
 const PUBLIC: &str = "and public rows";
 
 /// A CSV file, fields without white space around them.

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::interrupt::Interrupt;
 use crate::privacy::ranks::{Follower, Leader, RanksError};
 
-/// What a process has to do.
+/// The role of a process.
 pub(super) enum Role {
     /// All of the run.
     Alone,

@@ -4,6 +4,7 @@ use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, ValueEnum};
 
 use super::failure::Failure;
 use super::headings;
+use super::words::flag;
 use crate::accounting::{Budget, Real, Relation};
 use crate::analysis::{Analysis, AskedIterations, AskedLengths, Promise};
 use crate::sampler::{Algorithm, DEFAULT_CHAINS, Setting, Settings};
@@ -170,36 +171,6 @@ impl clap::FromArgMatches for SamplerFlags {
     }
 }
 
-/// The flag of an argument of that name.
-pub(super) fn flag(name: &str) -> String {
-    format!("--{}", name.replace('_', "-"))
-}
-
-/// Arguments that the library calls by the same names, in addition to the settings of samplers.
-const SHARED: [&str; 12] = [
-    "epsilon",
-    "delta",
-    "relation",
-    "chains",
-    "num_samples",
-    "num_warmup",
-    "iterations",
-    "temperature",
-    "thin",
-    "init",
-    "unit",
-    "insecure_noise_seed",
-];
-
-/// A text of the library, which calls a setting `step_size`, in the program's words: --step-size.
-/// Not for texts that quote names of the user's.
-pub(super) fn in_flags(text: &str) -> String {
-    let settings = Setting::ALL.iter().map(|setting| setting.name());
-    settings.chain(SHARED).fold(text.to_owned(), |text, name| {
-        text.replace(&format!("`{name}`"), &flag(name))
-    })
-}
-
 impl RunSettings {
     /// The promise of a run on `n` records, or on units where there is a column of those, and
     /// whether delta is the default.
@@ -301,18 +272,4 @@ pub(super) fn promise(
         part: None,
     };
     Ok((promise, is_default))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_are_called_by_their_flags() {
-        let said = "`step_size` is 0; with `beta` leave `iterations` max or `tau_log_ratio` out";
-        assert_eq!(
-            in_flags(said),
-            "--step-size is 0; with `beta` leave --iterations max or --tau-log-ratio out"
-        );
-    }
 }

@@ -6,21 +6,23 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::charge;
 use super::data_file::{DATA, DataSettings, HoldOut, Loaded, published_name};
-use super::diagnose;
 use super::failure::{Failure, place_advice};
 use super::headings;
 use super::initial::start_of;
-use super::ledger;
 use super::model_file::{METADATA, ModelFile, model_name};
-use super::plan::{describe, figure, unproved};
+use super::planned::{describe, unproved};
 use super::progress::{Audience, Progress, ProgressFlag, Spending};
 use super::ranks::{self, Role};
-use super::run_settings::{RunSettings, SamplerFlags, flag, in_flags, promise};
+use super::run_settings::{RunSettings, SamplerFlags, promise};
+use super::threads::set_threads;
+use super::verdicts::say_verdicts;
+use super::words::{figure, flag, how_to_resume, in_flags};
 use super::{Common, say_always};
 use crate::accounting::{LedgerError, Meter, Outcome, Real, Relation, Session};
 use crate::analysis::{
-    Analysis, Charge, Error, Foreseen, Job, OpenJob, Ran, RunFiles, SavedRun, Watch, Written,
+    Analysis, Charge, EndedRun, Error, Foreseen, Job, OpenJob, RunFiles, SavedRun, Watch, Written,
     run as run_private,
 };
 use crate::density::Density;
@@ -220,7 +222,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     command.run(saved, leader)
 }
 
-/// What rank 0 tells the others to load.
+/// The sources that rank 0 tells the others to load.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     sources: Sources,
@@ -376,19 +378,6 @@ impl Arguments {
     }
 }
 
-pub(super) fn set_threads(threads: Option<usize>) -> Result<(), Failure> {
-    let Some(threads) = threads else {
-        return Ok(());
-    };
-    if threads == 0 {
-        return Err(Failure::input("--threads must be at least 1"));
-    }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-        .map_err(Failure::run)
-}
-
 /// A run of `dpm sample`.
 struct SampleCommand<'a> {
     common: &'a Common,
@@ -525,8 +514,8 @@ impl SampleCommand<'_> {
             prepared,
         };
         if let (None, Some(session)) = (&saved, session) {
-            let quote = ledger::quote(session, &job.prepared.promise, &job.prepared.plan)?;
-            common.say(ledger::line(&quote));
+            let quote = charge::quote(session, &job.prepared.promise, &job.prepared.plan)?;
+            common.say(charge::line(&quote));
         }
         let saved = match saved {
             Some(saved) => saved,
@@ -536,10 +525,10 @@ impl SampleCommand<'_> {
             plan: &job.prepared.plan,
             audience: self.audience,
         };
-        let ran = run_private(&job, Some(saved), &shown).map_err(not_begun)?;
-        self.say_settled(&ran);
-        let fit = ran.fit?;
-        let Some(saved) = ran.saved else {
+        let ended = run_private(&job, Some(saved), &shown).map_err(not_begun)?;
+        self.say_settled(&ended);
+        let fit = ended.fit?;
+        let Some(saved) = ended.saved else {
             return Err(Failure::interrupted(
                 "interrupted before the first release: nothing was charged, and nothing is written",
             ));
@@ -553,7 +542,7 @@ impl SampleCommand<'_> {
             .map_err(|error| {
                 Failure::run(error).and(format!(
                     "The draws that were made are kept, and the run stays charged; with room on the disk they can still be had. {}",
-                    ledger::how_to_resume(&self.place)
+                    how_to_resume(&self.place)
                 ))
             })?;
         self.say_written(files, &written);
@@ -606,8 +595,8 @@ impl SampleCommand<'_> {
         Ok(())
     }
 
-    fn say_settled(&self, ran: &Ran) {
-        match &ran.settled {
+    fn say_settled(&self, ended: &EndedRun) {
+        match &ended.settled {
             Some(Ok(Outcome::NothingReleased)) => self
                 .common
                 .say("nothing was released, so the ledger's charge is lifted"),
@@ -634,7 +623,7 @@ impl SampleCommand<'_> {
         // of records: --quiet says nothing of it, nor of draws that are counted in a verdict.
         let silent = files.is_unfinished() && common.quiet;
         if files.num_samples > 0 && !silent {
-            diagnose::say_verdicts(place, &files.diagnosis, common);
+            say_verdicts(place, &files.diagnosis, common);
         }
         common.say(format!("written to {}", place.display()));
     }
@@ -682,7 +671,7 @@ impl SampleCommand<'_> {
                     "interrupted after {over} of {iterations} iterations; the {n} draws so far of each chain are written"
                 ),
             };
-            let advice = ledger::how_to_resume(&self.place);
+            let advice = how_to_resume(&self.place);
             return Err(Failure::interrupted(format!("{so_far}. {advice}")));
         }
         if files.num_samples == 0 {

@@ -9,11 +9,12 @@ use self::answer::{Question, ranks_csv, table};
 use super::failure::{Failure, place_advice};
 use super::headings;
 use super::interrupt::Interrupt;
+use super::made_up::{say_stand_ins, with_covariates};
 use super::model_file::{METADATA, ModelFile};
 use super::progress::{CountProgress, ProgressFlag};
-use super::run_settings::{RunSettings, SamplerFlags, in_flags};
-use super::sample::set_threads;
-use super::simulate::{say_stand_ins, with_covariates};
+use super::run_settings::{RunSettings, SamplerFlags};
+use super::threads::set_threads;
+use super::words::in_flags;
 use super::{Common, pretty, print};
 use crate::analysis::{Analysis, Calibrated, Promise, Sbc, Tables};
 use crate::model::Model;
@@ -113,8 +114,12 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     };
     say_stand_ins(&tables, common);
     let question = Question {
-        arguments,
         name,
+        model: &arguments.model,
+        simulate_from: arguments.simulate_from.as_deref(),
+        rows: arguments.rows,
+        tables: arguments.tables,
+        seed: arguments.seed,
         algorithm,
         promise: promise.as_ref(),
     };

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::charge;
 use super::data_file::{DATA, DataSettings, Loaded, published_name};
 use super::failure::Failure;
-use super::ledger;
 use super::model_file::{Examined, ModelFile};
-use super::plan::figure;
 use super::public_data::sample_of;
-use super::run_settings::{RelationChoice, in_flags, promise};
+use super::run_settings::{RelationChoice, promise};
 use super::table_files::folder_of;
+use super::words::{figure, in_flags};
 use super::{Common, pretty, print, say_always};
 use crate::accounting::{LedgerError, Real, Relation, Session};
 use crate::analysis::{
@@ -167,7 +167,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
         if !quote.fits {
             return Err(LedgerError::Refused(Box::new(quote)).into());
         }
-        common.say(ledger::line(&quote));
+        common.say(charge::line(&quote));
     }
     let (scores, ledger) = plan.release(
         &predictors,
@@ -356,7 +356,7 @@ fn places_in_words(places: &[&Path]) -> String {
     names.join(" and ")
 }
 
-/// What is said and written.
+/// The results to print and to write.
 struct Outcome<'a> {
     arguments: &'a Arguments,
     places: &'a [&'a Path],

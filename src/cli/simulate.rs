@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use super::failure::Failure;
 use super::headings;
 use super::initial::start_of;
+use super::made_up::{say_stand_ins, with_covariates};
 use super::model_file::{METADATA, ModelFile};
 use super::table_files::TableFiles;
-use super::{Common, pretty, print, public_data, say_always};
+use super::{Common, pretty, print, say_always};
 use crate::analysis::{QUANTILES, Table, Tables, in_words, predicted};
 use crate::model::Model;
 use crate::output::{Run, check_files, table_csv, write_files};
@@ -147,29 +148,6 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             "probabilities": QUANTILES,
             "outcomes": found,
         }))),
-    }
-}
-
-/// The tables, with covariates from a public table where there is one.
-pub(super) fn with_covariates(tables: Tables, public: Option<&Path>) -> Result<Tables, Failure> {
-    let Some(path) = public else {
-        return Ok(tables);
-    };
-    let sample = public_data::sample_of(path, &tables.model().columns)?;
-    Ok(tables.covariates_from(sample))
-}
-
-/// Says where parameters could not come from the prior.
-pub(super) fn say_stand_ins(tables: &Tables, common: &Common) {
-    let names: Vec<String> = (tables.without_prior().iter())
-        .map(|name| format!("`{name}`"))
-        .collect();
-    if !names.is_empty() {
-        common.say(format!(
-            "warning: {} {} no proper prior to be drawn from: a standard normal on the unconstrained scale stands in. Say in the model what is known before the data",
-            names.join(", "),
-            if names.len() == 1 { "has" } else { "have" }
-        ));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::chains::{is_private, read_chains};
-use super::diagnose;
 use super::failure::Failure;
+use super::verdicts::say_beside_summary;
 use super::{Common, pretty, print, say_always};
 use crate::analysis::marked_csv;
 use crate::diagnostics::Summary;
@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
             arguments.run.display()
         ));
     }
-    diagnose::say_beside_summary(&arguments.run, &files, common);
+    say_beside_summary(&arguments.run, &files, common);
     print(&match arguments.format {
         Format::Table => summary.to_table(),
         Format::Csv => marked_csv(&summary, private),

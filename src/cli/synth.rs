@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::charge;
 use super::data_file::{DataSettings, Loaded};
 use super::failure::Failure;
 use super::headings;
-use super::ledger;
 use super::model_file::codebook;
-use super::run_settings::{RelationChoice, in_flags, promise};
+use super::run_settings::{RelationChoice, promise};
 use super::table_files::TableFiles;
+use super::words::in_flags;
 use super::{Common, pretty, public_data, say_always};
 use crate::accounting::{LedgerError, Real, Relation, Session};
 use crate::analysis::{About, Marginals, OfCovariates, Promise, Synthesis};
@@ -192,7 +193,7 @@ impl Arguments {
             if !quote.fits {
                 return Err(LedgerError::Refused(Box::new(quote)).into());
             }
-            common.say(ledger::line(&quote));
+            common.say(charge::line(&quote));
         }
         let released = plan.release(
             rows,

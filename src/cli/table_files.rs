@@ -71,7 +71,7 @@ impl TableFiles {
         format!("{}.codebook.json", self.stem)
     }
 
-    /// What a table's file holds.
+    /// The content of a table's file.
     ///
     /// # Errors
     ///

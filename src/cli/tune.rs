@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::initial::{points_of, start_of};
 use super::model_file::{METADATA, ModelFile, model_name};
-use super::plan::{describe, json_of};
+use super::planned::{describe, json_of};
 use super::progress::{CountProgress, ProgressFlag};
-use super::run_settings::{RunSettings, SamplerFlags, flag};
+use super::run_settings::{RunSettings, SamplerFlags};
+use super::words::flag;
 use super::{Common, pretty, print, public_data};
 use crate::accounting::Relation;
 use crate::analysis::{AskedIterations, AskedLengths};
 use crate::density::Density;
 use crate::model::Model;
 use crate::sampler::{DEFAULT_CHAINS, Setting, Settings};
-use crate::tune::{Effort, Free, Made, Simulation, TuneError, Tuned, tune};
+use crate::tune::{Effort, Free, Recipe, Simulation, TuneError, Tuned, tune};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -163,7 +164,7 @@ fn simulation(
         Some(path) => Some(public_data::sample_of(path, &model.columns)?),
         None => None,
     };
-    let made = Made {
+    let recipe = Recipe {
         records: arguments.records as usize,
         public,
         seed: arguments.seed,
@@ -171,10 +172,10 @@ fn simulation(
     if let Some(pilot) = &arguments.pilot {
         let density = Density::new(model.clone());
         let points = points_of(&pilot.display().to_string(), &density)?;
-        return Ok(Simulation::at_points(model, points, &made));
+        return Ok(Simulation::at_points(model, points, &recipe));
     }
-    let simulation =
-        Simulation::from_prior(model, arguments.points as usize, &made).map_err(Failure::input)?;
+    let simulation = Simulation::from_prior(model, arguments.points as usize, &recipe)
+        .map_err(Failure::input)?;
     if !simulation.stand_ins.is_empty() {
         common.say(format!(
             "note: {} of the unconstrained parameters have no proper prior, and a standard normal stands in: say what is known before the data, or give --pilot",

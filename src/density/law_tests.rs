@@ -26,8 +26,8 @@ fn of_record(density: &Density, theta: &[f64], columns: &[f64]) -> Found {
     let mut scratch = law.scratch(theta);
     let jacobian = law.jacobian(theta);
     // The second of two records, so that mixed-up strides would show.
-    let of = |c: &usize| vec![columns[*c] + 0.25, columns[*c]];
-    let block: Vec<Vec<f64>> = law.columns().iter().map(of).collect();
+    let values_of = |c: &usize| vec![columns[*c] + 0.25, columns[*c]];
+    let block: Vec<Vec<f64>> = law.columns().iter().map(values_of).collect();
     let block: Vec<&[f64]> = block.iter().map(Vec::as_slice).collect();
     let d = theta.len();
     let mut found = Found {

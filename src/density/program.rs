@@ -428,7 +428,7 @@ impl RowProgram {
             places_of[j] += 1;
         }
         let mut is_own = vec![false; jacobian.dimension];
-        let own = |(place, row): (usize, &Vec<(usize, f64)>)| {
+        let own_entry = |(place, row): (usize, &Vec<(usize, f64)>)| {
             let is_picked_only = looked_up[place] && !seen_otherwise[place];
             let mut of_place = row.iter().filter(|(j, _)| places_of[*j] == 1);
             let own = of_place.next().filter(|_| is_picked_only);
@@ -436,7 +436,7 @@ impl RowProgram {
                 .copied()
                 .unwrap_or_default()
         };
-        let own: Vec<_> = jacobian.rows.iter().enumerate().map(own).collect();
+        let own: Vec<_> = jacobian.rows.iter().enumerate().map(own_entry).collect();
         let coordinates: Vec<usize> = (0..jacobian.dimension).filter(|&j| !is_own[j]).collect();
         let picks = self.picks().count();
         let count = jacobian.dimension - coordinates.len();

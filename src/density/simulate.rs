@@ -401,8 +401,8 @@ mod tests {
         );
         let weights = [0.0, 1.0, 2.0_f64].map(f64::exp);
         let moment = |k: i32| {
-            let of = |i: usize| weights[i] * ((i + 1) as f64).powi(k);
-            (of(0) + of(1) + of(2)) / weights.iter().sum::<f64>()
+            let term = |i: usize| weights[i] * ((i + 1) as f64).powi(k);
+            (term(0) + term(1) + term(2)) / weights.iter().sum::<f64>()
         };
         assert_moments(
             &raw[0],
@@ -524,8 +524,8 @@ mod tests {
         for public in samples {
             let rng = &mut ChaCha8Rng::seed_from_u64(1);
             let raw = Simulator::new(&density).records(&[0.5], 300, public.as_ref(), rng);
-            let of = |i: usize| raw[2][i] - raw[0][i] - 1e-308 * raw[1][i];
-            assert_moments(&(0..300).map(of).collect::<Vec<_>>(), 0.5, 1.0, "y");
+            let residual = |i: usize| raw[2][i] - raw[0][i] - 1e-308 * raw[1][i];
+            assert_moments(&(0..300).map(residual).collect::<Vec<_>>(), 0.5, 1.0, "y");
         }
     }
 

@@ -17,7 +17,7 @@ pub const INTERVALS: [f64; 2] = [0.5, 0.9];
 /// The probability with which a band may be left by chance, of all parameters together.
 const FALSE_ALARMS: f64 = 0.05;
 
-/// What a run said of a parameter whose true value is known.
+/// The answers of a run about a parameter whose true value is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovered {
     /// How many of the ranked draws are below the true value.

@@ -169,12 +169,12 @@ mod tests {
             let b = |i: u32| scale * wave(i * 31, seed) + offset;
             (0..200).map(|i| [a(i), b(i), 1.0]).collect()
         };
-        let of = |scale, offset| {
+        let compared = |scale, offset| {
             let run = points(1, scale, offset, 1.0);
             let reference = points(400, scale, offset, 0.0);
             compare(&names(&["a", "b", "c"]), &run[..150], &reference, 1).unwrap()
         };
-        let (one, other) = (of(1.0, 0.0), of(1000.0, 30.0));
+        let (one, other) = (compared(1.0, 0.0), compared(1000.0, 30.0));
         assert!((one.mmd_standardised - other.mmd_standardised).abs() < 1e-9);
         assert!(one.mmd > 0.5 && other.mmd < 0.1, "{one:?} {other:?}");
         assert!(one.mmd_standardised > 0.5 && other.width > 100.0 * one.width);

@@ -64,8 +64,8 @@ impl EcdfBand {
 
     /// The points: shares of the ranks below which ranks are counted.
     pub fn points(&self) -> Vec<f64> {
-        let of = |j: usize| j as f64 / (self.ranks + 1) as f64;
-        (1..=self.ranks).map(of).collect()
+        let share = |j: usize| j as f64 / (self.ranks + 1) as f64;
+        (1..=self.ranks).map(share).collect()
     }
 
     /// The lower and upper limit at each point, for the difference to the uniform distribution.

@@ -211,11 +211,11 @@ fn draws_follow_their_densities() {
         for (k, given) in sets.iter().enumerate() {
             let what = format!("{name}{:?}", given.iter().map(|g| &g.0).collect::<Vec<_>>());
             let drawn = of_numbers(name, given, 100 + k as u64);
-            let of = |y: f64| density(name, y, given);
+            let density_at = |y: f64| density(name, y, given);
             if family.variate.is_int() {
-                counts_fit(&what, &drawn, &of);
+                counts_fit(&what, &drawn, &density_at);
             } else {
-                reals_fit(&what, &drawn, &of_numbers(name, given, 7), &of);
+                reals_fit(&what, &drawn, &of_numbers(name, given, 7), &density_at);
             }
         }
     }

@@ -172,7 +172,7 @@ fn every_family_has_fixtures() {
 
 /// Values outside a domain, in place of an element of it.
 fn outside(domain: Domain, row: &Row) -> Vec<f64> {
-    let of = |at: usize| row.given[at + 1].0[0];
+    let argument = |at: usize| row.given[at + 1].0[0];
     let size = |letter: &str| {
         let sized = FAMILIES[row.family].arguments.iter().zip(&row.given[1..]);
         let sizes = sized.flat_map(|(a, g)| named_sizes(a.kind, &Container::vector(&g.0)));
@@ -182,14 +182,14 @@ fn outside(domain: Domain, row: &Row) -> Vec<f64> {
         Domain::Positive => vec![-1.0, -1e300],
         Domain::NonNegative | Domain::Counts => vec![-1.0],
         Domain::Unit => vec![-0.5, 1.5, -1e300, 1e300],
-        Domain::Above(at) => vec![of(at) - 1.0],
-        Domain::From(at) => vec![of(at) - 1.0 - of(at).abs(), -1.0, 0.0],
+        Domain::Above(at) => vec![argument(at) - 1.0],
+        Domain::From(at) => vec![argument(at) - 1.0 - argument(at).abs(), -1.0, 0.0],
         Domain::Between(low, high) => {
-            let (low, high) = (of(low), of(high));
+            let (low, high) = (argument(low), argument(high));
             vec![low - 1.0 - 1e-3 * low.abs(), high + 1.0 + 1e-3 * high.abs()]
         }
         Domain::Binary => vec![-1.0, 2.0],
-        Domain::CountsTo(at) => vec![-1.0, of(at) + 1.0, of(at) + 1e6],
+        Domain::CountsTo(at) => vec![-1.0, argument(at) + 1.0, argument(at) + 1e6],
         Domain::Categories(letter, more) => vec![0.0, -3.0, (size(letter) + more + 1) as f64],
         Domain::Simplex => vec![-0.5, 7.0],
         // For all real numbers, and for matrices, one element cannot be outside.

@@ -60,7 +60,7 @@ const TYPES: [(Kind, &[&str]); 4] = [
     ),
 ];
 
-/// What a column holds, as far as a model must know.
+/// The content of a column, as far as a model must know.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Content {
     Real {
@@ -76,14 +76,14 @@ pub(super) enum Content {
     Levels(Vec<String>),
 }
 
-/// What the codebook lacks, and what to add to it.
+/// An entry that the codebook lacks, and how to add it.
 #[derive(Debug)]
 pub(super) struct Lack {
     pub message: String,
     pub help: String,
 }
 
-/// What the loading of records takes as missing (docs/data.md).
+/// The words that stand for missing values when records are loaded (docs/data.md).
 const MISSING: [&str; 5] = ["", "NA", "N/A", "NaN", "null"];
 
 impl Codebook {
@@ -103,7 +103,7 @@ impl Codebook {
     ///
     /// # Errors
     ///
-    /// What is not known, missing, or contradicts itself, at its place in the text.
+    /// A key that is unknown or missing, or a contradiction, at its place in the text.
     pub(crate) fn read(text: &str) -> Result<Codebook, Diagnostic> {
         with_document(text, |document| {
             let mut columns = BTreeMap::new();
@@ -226,7 +226,7 @@ impl Entry {
         None
     }
 
-    /// What the column holds.
+    /// The content of the column.
     pub fn content(&self, name: &str) -> Result<Content, Lack> {
         let Some(kind) = self.kind else {
             return Err(Lack {
@@ -271,7 +271,7 @@ impl Entry {
         }
     }
 
-    /// What stands next to the declaration.
+    /// The comment next to the declaration.
     pub fn comment(&self) -> Option<String> {
         let one_line = |text: &String| {
             let words: Vec<&str> = text.split_whitespace().collect();

@@ -90,7 +90,7 @@ impl Block {
 pub(super) struct GroupBlock {
     pub by: String,
     pub count: usize,
-    /// What the model subtracts from the column to count from 1.
+    /// Subtracted from the column, so that the model counts from 1.
     pub before_first: i64,
     pub block: Block,
     pub correlated: bool,
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
                 sum.terms.iter().any(|t| t.is(&without))
             };
             let choices = self.parts(atom, has_margin);
-            let with = |column: &Column, part: &Part| {
+            let product = |column: &Column, part: &Part| {
                 let mut parts = column.0.clone();
                 // `x:I(x^2)` is the third power.
                 let same = parts.iter_mut().find_map(|p| match (p, part) {
@@ -298,7 +298,9 @@ impl<'a> Reader<'a> {
                 }
                 Column(parts)
             };
-            let products = all.iter().flat_map(|c| choices.iter().map(|p| with(c, p)));
+            let products = all
+                .iter()
+                .flat_map(|c| choices.iter().map(|p| product(c, p)));
             all = products.take(MOST_COLUMNS + 1).collect();
             if all.len() > MOST_COLUMNS {
                 let message = format!("this term has more than {MOST_COLUMNS} coefficients");

@@ -1,11 +1,11 @@
-//! What a formula that cannot be read lacks, in words.
+//! Messages for formulas that cannot be read.
 
 use pest::error::{ErrorVariant, InputLocation};
 
-use super::parse::Rule;
+use super::grammar::Rule;
 use crate::syntax::{Diagnostic, Span};
 
-/// What pest could not read, with a caret at the farthest place that it reached.
+/// The error for text that pest could not read, with a caret at the farthest place that it reached.
 pub(super) fn unread(error: &pest::error::Error<Rule>, text: &str) -> Diagnostic {
     let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
     let rest = &text[at..];

@@ -75,7 +75,7 @@ impl Guess {
         *self == Guess::default()
     }
 
-    /// What it lacks or has too much, whatever the column is.
+    /// A part that is missing or too much, whatever the column is.
     pub(super) fn contradiction(&self) -> Option<String> {
         let forms = [
             self.mean.is_some() || self.sd.is_some(),

@@ -11,6 +11,7 @@ mod codebook;
 mod design;
 mod explain;
 mod family;
+mod grammar;
 mod guess;
 mod original;
 mod outcome;
@@ -34,7 +35,7 @@ pub(crate) use guess::Guess;
 #[derive(Debug)]
 pub struct Written {
     pub program: String,
-    /// What the user must know of the translation.
+    /// Remarks on the translation that the user must know.
     pub notes: Vec<String>,
 }
 
@@ -42,7 +43,7 @@ pub struct Written {
 ///
 /// # Errors
 ///
-/// What cannot be read or is not known, at its place in the formula.
+/// Text that cannot be read or names that are unknown, at their place in the formula.
 pub fn program(text: &str, family: Family, book: &Codebook) -> Result<Written, Vec<Diagnostic>> {
     let formula = parse::parse(text).map_err(|diagnostic| vec![diagnostic])?;
     let mut reader = Reader::new(book);

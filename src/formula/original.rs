@@ -50,7 +50,7 @@ pub(super) fn original(
     (!is_own).then_some(text)
 }
 
-/// What the coefficient of `other` is multiplied by and divided by in that of `column`.
+/// The factor and the divisor of the coefficient of `other` in that of `column`.
 fn share(column: &Column, other: &Column, numbers: &[Number]) -> Option<(f64, f64)> {
     let levels = |c: &Column| -> Vec<Part> {
         let parts = c.0.iter().filter(|part| matches!(part, Part::Level { .. }));

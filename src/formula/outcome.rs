@@ -13,7 +13,7 @@ pub(super) struct Outcome {
     pub upper: f64,
     /// Of a family with categories, in their order.
     pub categories: Vec<String>,
-    /// What is subtracted from the column: categories count from 1, and 0 and 1 are no and yes.
+    /// Subtracted from the column: categories count from 1, and 0 and 1 are no and yes.
     pub shift: i64,
     pub is_real: bool,
     pub addition: Option<Addition>,

@@ -9,12 +9,9 @@ use pest::Parser;
 use pest::iterators::Pair;
 
 use super::explain::unread;
+use super::grammar::{Grammar, Rule};
 use super::tree::{Addition, Argument, Atom, Formula, Function, Group, Named, Sum, Term, Variable};
 use crate::syntax::{Diagnostic, Span};
-
-#[derive(pest_derive::Parser)]
-#[grammar = "../grammar/formula.pest"]
-pub(super) struct Grammar;
 
 /// The formula, with its products expanded as R does.
 pub(super) fn parse(text: &str) -> Result<Formula, Diagnostic> {

@@ -34,7 +34,7 @@ pub(super) struct Program<'a> {
     parameters: Vec<String>,
     /// Coefficients on the scale of the data.
     originals: Vec<String>,
-    /// What each group adds.
+    /// The effects of each group.
     effects: Vec<String>,
     /// The name of the thresholds, if there are any.
     thresholds: String,

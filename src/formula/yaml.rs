@@ -9,7 +9,7 @@ use saphyr::{LoadableYamlNode, MarkedYaml, Scalar, YamlData};
 
 use crate::syntax::{Diagnostic, Span, did_you_mean};
 
-/// What a file may hold, and how.
+/// The form of a file, by an example.
 const FORM: &str = "a codebook is a YAML file such as\n\ncolumns:\n  age: {type: float, lower: 0, upper: 110, unit: years}\n  educ: {type: string, levels: [low, high]}";
 
 /// The largest bound.

@@ -428,24 +428,24 @@ mod tests {
 
     #[test]
     fn what_is_infinite_or_undefined_stays_so_without_a_panic() {
-        let one = |kernel: Kernel, x: &[f64]| {
+        let value = |kernel: Kernel, x: &[f64]| {
             let mut out = vec![0.0; kernel.output_length(x.len())];
             kernel.value(x, &[], &mut out);
             out
         };
         let never = f64::NEG_INFINITY;
-        assert_eq!(one(Kernel::LogSumExp, &[never, never]), [never]);
-        assert_eq!(one(Kernel::LogSumExp, &[]), [never]);
-        assert_eq!(one(Kernel::LogSumExp, &[never, 2.0]), [2.0]);
+        assert_eq!(value(Kernel::LogSumExp, &[never, never]), [never]);
+        assert_eq!(value(Kernel::LogSumExp, &[]), [never]);
+        assert_eq!(value(Kernel::LogSumExp, &[never, 2.0]), [2.0]);
         assert_eq!(
-            one(Kernel::LogSumExp, &[f64::INFINITY, 2.0]),
+            value(Kernel::LogSumExp, &[f64::INFINITY, 2.0]),
             [f64::INFINITY]
         );
-        assert_eq!(one(Kernel::LogSumExp, &[1e4, 1e4]), [1e4 + 2f64.ln()]);
+        assert_eq!(value(Kernel::LogSumExp, &[1e4, 1e4]), [1e4 + 2f64.ln()]);
         let small = [-45f64, -46.0].map(f64::exp).iter().sum::<f64>();
-        assert_eq!(one(Kernel::LogSumExp, &[0.0, -45.0, -46.0]), [small]);
-        assert_eq!(one(Kernel::Softmax, &[never, 0.0, 0.0]), [0.0, 0.5, 0.5]);
-        assert!(one(Kernel::Maximum, &[1.0, f64::NAN, 2.0])[0].is_nan());
+        assert_eq!(value(Kernel::LogSumExp, &[0.0, -45.0, -46.0]), [small]);
+        assert_eq!(value(Kernel::Softmax, &[never, 0.0, 0.0]), [0.0, 0.5, 0.5]);
+        assert!(value(Kernel::Maximum, &[1.0, f64::NAN, 2.0])[0].is_nan());
         let mut into = [0.0; 2];
         Kernel::LogSumExp.pull_back(
             &[never, never],
@@ -457,9 +457,12 @@ mod tests {
         );
         assert_eq!(into, [0.0, 0.0]);
         let indefinite = [1.0, 2.0, 2.0, 1.0];
-        assert!(one(Kernel::Cholesky { size: 2 }, &indefinite)[0].is_nan());
+        assert!(value(Kernel::Cholesky { size: 2 }, &indefinite)[0].is_nan());
         let singular = [1.0, 2.0, 2.0, 4.0];
-        assert_eq!(one(Kernel::Determinant { size: 2 }, &singular), [0.0]);
-        assert_eq!(one(Kernel::LogDeterminant { size: 2 }, &singular), [never]);
+        assert_eq!(value(Kernel::Determinant { size: 2 }, &singular), [0.0]);
+        assert_eq!(
+            value(Kernel::LogDeterminant { size: 2 }, &singular),
+            [never]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What is known once a program has its constants: whether they fit, and how far a record can move
-//! each statement of the likelihood.
+//! A program with its constants: whether they fit, and how far a record can move each statement of
+//! the likelihood.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(super) fn bind(source: &str, path: Option<&Path>) -> Option<Result<Model, Di
     Some(Model::bind(&checked, &constants).map_err(|e| e.diagnostic()))
 }
 
-/// What an editor shows behind a statement.
+/// The hint that an editor shows behind a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Hint {
     /// The end of the statement.

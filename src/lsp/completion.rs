@@ -1,4 +1,4 @@
-//! What may be written at a place.
+//! Completions: the words that may be written at a place.
 //!
 //! The words and marks before the place say what is wanted, since the program is unfinished there;
 //! the names are those of the rest of it.
@@ -11,7 +11,7 @@ use crate::distribution::{FAMILIES, signatures_in_words};
 use crate::function::catalogue::functions;
 use crate::syntax::{BaseType, BlockKind, ConstraintKind, OPENING, Piece, Span, pieces};
 
-/// What a candidate is.
+/// The kind of a candidate.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     Variable(Role),
@@ -33,7 +33,7 @@ pub(super) struct Candidate {
     pub documentation: Option<String>,
 }
 
-/// What may stand in the place of `span`, whose text is what has been written of it.
+/// The candidates for the place of `span`, whose text is the part that has been written.
 #[derive(Debug, Default)]
 pub(super) struct Completions {
     pub span: Span,
@@ -212,7 +212,7 @@ impl Completions {
         }
     }
 
-    /// What the program declares, apart from what is private where all is public.
+    /// Adds the names that the program declares, without private ones where everything is public.
     fn names(&mut self, document: &Document, offset: usize, block: BlockKind) {
         let public = matches!(
             block,
@@ -275,7 +275,7 @@ impl Completions {
 mod tests {
     use super::*;
 
-    /// What is offered at the bar, and what it would replace.
+    /// The text that a completion at the mark would replace, and the candidates.
     fn offered(marked: &str) -> (String, Vec<String>) {
         let offset = marked.find('@').expect("a mark");
         let document = Document::new(marked.replace('@', ""));

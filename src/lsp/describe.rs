@@ -1,4 +1,4 @@
-//! What is said of a name, in Markdown.
+//! Descriptions of names, in Markdown.
 
 use super::document::Document;
 use super::names::Symbol;

@@ -32,8 +32,8 @@ impl Document {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// What the checker knows of a symbol: of a function's arguments, once for each way in which it
-    /// is called.
+    /// The checker's variables for a symbol; for a function's argument, one for each way in which the
+    /// function is called.
     pub fn variables(&self, symbol: &Symbol) -> impl Iterator<Item = &Variable> {
         let all = self.examined.variables.iter();
         all.filter(|v| symbol.declared.contains(&v.span))

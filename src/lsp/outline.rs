@@ -11,7 +11,7 @@ pub(super) struct Part {
     /// `None` for a block.
     pub kind: Option<PartKind>,
     pub span: Span,
-    /// What to show of it: its name.
+    /// The part of it to show: its name.
     pub name_span: Span,
     pub parts: Vec<Part>,
 }

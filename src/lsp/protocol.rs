@@ -178,7 +178,7 @@ fn completion_kind(kind: Kind) -> lsp::CompletionItemKind {
     }
 }
 
-/// What a program declares comes before what the language has.
+/// Names that the program declares come before those of the language.
 fn rank(kind: Kind) -> u8 {
     match kind {
         Kind::Variable(_) | Kind::OwnFunction => 0,

@@ -1,6 +1,6 @@
 //! The protocol: requests in, answers out, one after the other.
 //!
-//! What needs the constants may take seconds, so that a thread of its own does it.
+//! Work that needs the constants may take seconds, so a thread of its own does it.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
@@ -461,7 +461,7 @@ impl<'a> Server<'a> {
         open.ok_or_else(|| invalid(format!("`{}` is not open", uri.as_str())))
     }
 
-    /// What is at a place.
+    /// The document, offset and places that belong to a position.
     fn at(
         &self,
         place: &TextDocumentPositionParams,

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Encoding {
     Utf8,
-    /// What an editor means that says nothing.
+    /// The encoding of an editor that names none.
     #[default]
     Utf16,
     Utf32,

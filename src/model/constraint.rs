@@ -1,9 +1,9 @@
 //! Whether values satisfy their declared types: for numbers, with a description of what is wrong,
 //! and as a condition in the public graph.
 
+use super::blocks::Blocks;
 use super::public::{Binary, PublicGraph, PublicId};
 use super::running_sum::{Segments, take};
-use super::transform::Blocks;
 use super::value::Shape;
 use crate::check::Joint;
 use crate::function::{Algebra, Unary};

@@ -1,12 +1,13 @@
 //! From declarations to values: constants from their file, record columns, parameters through their
 //! transforms; and whether computed variables satisfy their declarations.
 
+use super::blocks::Blocks;
 use super::constraint::{block_name, conditions, element_name, violation};
 use super::interval::{Interval, interval};
 use super::private::{Graphs, Scalar};
 use super::public::{Binary, PublicId};
 use super::trace::Tracer;
-use super::transform::{Affine, Blocks, Bounds, Transform};
+use super::transform::{Affine, Bounds, Transform};
 use super::value::{Data, Shape, Value};
 use super::{BindError, Constants, Parameter, RecordColumn};
 use crate::check::{Base, Expr, Joint, Role, Structure, Variable, VariableId};

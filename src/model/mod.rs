@@ -8,6 +8,7 @@
 //! The prior and the Jacobian are public nodes; the likelihood of one record is
 //! a private one. No code in this module reads private rows.
 
+mod blocks;
 mod constants;
 mod constraint;
 mod declared;

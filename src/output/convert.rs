@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::folder::{make_readable, remove_quietly, replace, temporary_next_to};
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::run::Run;
-use super::run_directory::{RunDirectory, remove_quietly, replace};
 use super::stan_csv::push_number;
 use super::zarr;
 
@@ -178,13 +178,13 @@ fn write_folder(path: &Path, files: &[zarr::File], overwrite: bool) -> Result<()
         return Err(ConvertError::NotOurs(path.to_path_buf()));
     }
     let fail = failed(path);
-    let temporary = RunDirectory::temporary_next_to(path).map_err(&fail)?;
+    let temporary = temporary_next_to(path).map_err(&fail)?;
     for (name, bytes) in files {
         let place = temporary.path().join(name);
         fs::create_dir_all(parent(&place)).map_err(&fail)?;
         fs::write(&place, bytes).map_err(&fail)?;
     }
-    RunDirectory::make_readable(temporary.path());
+    make_readable(temporary.path());
     if stands {
         // The old folder, now under the temporary name, is removed with it.
         replace(temporary.path(), path).map_err(&fail)?;

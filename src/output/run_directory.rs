@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::folder::{RunDirectoryError, make_readable, remove_quietly, replace, temporary_next_to};
 use super::unfinished::{Unfinished, is_under_way, is_unfinished};
 use crate::accounting::sync_folder;
 
@@ -20,24 +21,6 @@ pub struct RunDirectory {
 
 /// Files by which this program knows its own directories: of a run, and of a calibration.
 const MARKS: [&str; 2] = ["privacy.json", "sbc.json"];
-
-#[derive(Debug, thiserror::Error)]
-pub enum RunDirectoryError {
-    #[error("`{0}` exists already")]
-    Exists(PathBuf),
-    #[error("`{0}` exists and is not the directory of a run; it is left alone")]
-    NotARun(PathBuf),
-    #[error("`{0}` holds a run that is not finished")]
-    Unfinished(PathBuf),
-    #[error("`{0}` holds a run that is under way")]
-    UnderWay(PathBuf),
-    #[error("cannot write `{path}`: {source}")]
-    Write {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-}
 
 impl RunDirectory {
     /// Whether a run may and can be written there; checked before anything is charged.
@@ -79,28 +62,15 @@ impl RunDirectory {
     }
 
     fn begin(place: &Path, of_unfinished: bool) -> Result<RunDirectory, RunDirectoryError> {
-        let temporary =
-            RunDirectory::temporary_next_to(place).map_err(|source| RunDirectoryError::Write {
-                path: place.to_path_buf(),
-                source,
-            })?;
+        let temporary = temporary_next_to(place).map_err(|source| RunDirectoryError::Write {
+            path: place.to_path_buf(),
+            source,
+        })?;
         Ok(RunDirectory {
             temporary,
             place: place.to_path_buf(),
             of_unfinished,
         })
-    }
-
-    /// A temporary folder from which a rename to `place` is possible.
-    pub(super) fn temporary_next_to(place: &Path) -> io::Result<tempfile::TempDir> {
-        let parent = match place.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(parent)?;
-        tempfile::Builder::new()
-            .prefix(".dpm-run-")
-            .tempdir_in(parent)
     }
 
     /// The path to which to write meanwhile.
@@ -130,7 +100,7 @@ impl RunDirectory {
             source,
         };
         let temporary = self.temporary.path();
-        RunDirectory::make_readable(temporary);
+        make_readable(temporary);
         if self.place.exists() {
             // The old directory, now under the temporary name, is removed with it.
             replace(temporary, &self.place).map_err(fail)?;
@@ -143,42 +113,6 @@ impl RunDirectory {
         let _ = self.temporary.keep();
         Ok(self.place)
     }
-
-    /// Temporary directories are closed to others; a run has the same permissions as other files of
-    /// the user.
-    pub(super) fn make_readable(path: &Path) {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o755));
-        }
-        #[cfg(not(unix))]
-        let _ = path;
-    }
-}
-
-/// Exchanges two directories, so that there is always one at `place`. Where the system or the file
-/// system does not support this, the old one is moved aside first, so that a failure loses neither.
-pub(super) fn replace(fresh: &Path, place: &Path) -> io::Result<()> {
-    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        if renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE).is_ok() {
-            return Ok(());
-        }
-    }
-    let aside = fresh.with_extension("old");
-    fs::rename(place, &aside)?;
-    if let Err(error) = fs::rename(fresh, place) {
-        let _ = fs::rename(&aside, place);
-        return Err(error);
-    }
-    fs::rename(&aside, fresh)
-}
-
-/// Removes a folder of this program; remains of it do no harm.
-pub(super) fn remove_quietly(folder: &Path) {
-    let _ = fs::remove_dir_all(folder);
 }
 
 /// Creates a directory at `place` or its first missing parent, and removes it again.

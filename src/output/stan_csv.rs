@@ -377,7 +377,7 @@ nan,1,2.1,1e-7
             }
         };
         use WriteStanCsvError as E;
-        let with = |key: &str, value: &str| StanCsvHeader {
+        let header_with = |key: &str, value: &str| StanCsvHeader {
             extra: vec![(key.to_owned(), value.to_owned())],
             ..header()
         };
@@ -393,7 +393,7 @@ nan,1,2.1,1e-7
             ("a", "1\n2"),
         ] {
             assert!(
-                matches!(refused(with(key, value), &[], &["x"]), E::Key { .. }),
+                matches!(refused(header_with(key, value), &[], &["x"]), E::Key { .. }),
                 "{key} = {value}"
             );
         }

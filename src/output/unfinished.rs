@@ -29,8 +29,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::folder::{RunDirectoryError, make_readable, remove_quietly, temporary_next_to};
 use super::privacy_report::RunLedger;
-use super::run_directory::{RunDirectory, RunDirectoryError, remove_quietly};
 use crate::accounting::{Slot, read_slot, slot_bytes, sync_folder, try_for_a_moment};
 use crate::sampler::{Checkpoint, Draw, Keeper, SavedChain};
 
@@ -155,7 +155,7 @@ struct State {
 }
 
 impl Unfinished {
-    /// Begins a run at `place`, which [`RunDirectory::check`] has allowed. An older run there stays
+    /// Begins a run at `place`, which [`RunDirectory::check`](super::RunDirectory::check) has allowed. An older run there stays
     /// until the new one has results; an unfinished one is discarded.
     pub fn create(place: &Path, run_state: &RunState) -> Result<Unfinished, RunDirectoryError> {
         let run = if place.is_dir() {
@@ -163,7 +163,7 @@ impl Unfinished {
                 .prefix(".dpm-run-")
                 .tempdir_in(place)
         } else {
-            RunDirectory::temporary_next_to(place)
+            temporary_next_to(place)
         };
         let fail = |source| RunDirectoryError::Write {
             path: place.to_path_buf(),
@@ -202,7 +202,7 @@ impl Unfinished {
             fs::rename(&fresh, standing).map_err(fail)?;
         } else {
             fs::rename(run.path(), place).map_err(fail)?;
-            RunDirectory::make_readable(place);
+            make_readable(place);
             let _ = run.keep();
         }
         sync_folder(place).map_err(fail)?;
@@ -284,8 +284,8 @@ impl Unfinished {
     }
 
     /// Copies the state into a directory that is to replace this one.
-    pub fn copy_into(&self, run: &RunDirectory) -> Result<(), RunDirectoryError> {
-        let folder = run.path().join(FOLDER);
+    pub fn copy_into(&self, run: &Path) -> Result<(), RunDirectoryError> {
+        let folder = run.join(FOLDER);
         let copy = || -> io::Result<()> {
             fs::create_dir(&folder)?;
             for entry in fs::read_dir(self.folder())? {

@@ -1,5 +1,6 @@
 use serde_json::json;
 
+use super::super::run_directory::RunDirectory;
 use super::*;
 use crate::accounting::Grant;
 use crate::sampler::Phase;
@@ -268,7 +269,7 @@ fn an_older_run_stays_until_there_is_a_new_one() {
     // The results so far, and the state.
     let partial = RunDirectory::of_unfinished(&run).unwrap();
     partial.write("privacy.json", "partial").unwrap();
-    run.copy_into(&partial).unwrap();
+    run.copy_into(partial.path()).unwrap();
     partial.publish(false).unwrap();
     drop(run);
     assert_eq!(fs::read(place.join("privacy.json")).unwrap(), b"partial");

@@ -264,8 +264,8 @@ mod tests {
 
     fn shapes(names: &[&str]) -> Vec<(String, Vec<usize>, Vec<usize>)> {
         let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
-        let of = |v: Variable| (v.name, v.sizes, v.columns);
-        variables(&names).into_iter().map(of).collect()
+        let shape = |v: Variable| (v.name, v.sizes, v.columns);
+        variables(&names).into_iter().map(shape).collect()
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl BarkerScale {
         self.records
     }
 
-    /// What is added up of the records of a batch.
+    /// The summands of the records of a batch.
     pub(super) fn tally(&self) -> Tally {
         Tally::moments(self.clip_bound)
     }

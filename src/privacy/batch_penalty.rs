@@ -334,7 +334,7 @@ impl BatchPenaltyQuery {
         self.scale.noise
     }
 
-    /// What is added up of the records of a batch.
+    /// The summands of the records of a batch.
     pub(super) fn tally(&self) -> Tally {
         match self.formula {
             Formula::Separable { slope, curvature } => Tally::Curve {

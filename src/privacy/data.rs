@@ -127,8 +127,8 @@ impl PrivateData {
         let mut columns: Vec<(String, Vec<ArrayRef>)> = Vec::new();
         let shape = |batch: &RecordBatch| -> Vec<_> {
             let schema = batch.schema();
-            let of = |f: &Arc<Field>| (f.name().clone(), f.data_type().clone());
-            schema.fields().iter().map(of).collect()
+            let name_and_type = |f: &Arc<Field>| (f.name().clone(), f.data_type().clone());
+            schema.fields().iter().map(name_and_type).collect()
         };
         for (b, batch) in batches.iter().enumerate() {
             if b == 0 {

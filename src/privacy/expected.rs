@@ -14,13 +14,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use serde::Serialize;
-
+use super::expectation::Expected;
 use super::gradient::Gradients;
 use super::statistic::{Look, Statistic, triangle, triangle_place, triangle_weight};
 use crate::density::{
-    BLOCK, Density, Frame, Hazard, HazardScratch, INTERVALS, Jacobian, Law, LawScratch, Located,
-    Picked, Pull, RowProgram, Scratch, Sight, Space, Sparse, merge_picks,
+    BLOCK, Density, Hazard, HazardScratch, INTERVALS, Jacobian, Law, LawScratch, Located, Picked,
+    Pull, RowProgram, Scratch, Sight, Sparse, merge_picks,
 };
 use crate::linear::{eigen, vectorised};
 
@@ -28,88 +27,6 @@ use crate::linear::{eigen, vectorised};
 const MOST_BLOCKS: usize = 2048;
 /// Steps of the iteration that balances clipped gradients.
 const BALANCING: usize = 5;
-
-/// The expectations of the model for records at a point.
-#[derive(Serialize)]
-pub enum Expected<'a> {
-    /// By the law of their outcomes.
-    Law {
-        #[serde(serialize_with = "made_at")]
-        law: &'a Law<'a>,
-        /// The point from which the law sees records.
-        sight: Sight,
-    },
-    /// By the hazard of a time that may be censored.
-    Hazard {
-        #[serde(serialize_with = "columns_of")]
-        hazard: Hazard<'a>,
-        sight: Sight,
-    },
-    /// By central differences of gradients: the sights one step ahead of the point and one step
-    /// behind it, along each coordinate.
-    Differences { sights: Vec<[Sight; 2]>, step: f64 },
-}
-
-impl<'a> Expected<'a> {
-    /// By a law, at a point of the space, in the frame's coordinates.
-    pub fn by_law(law: &'a Law<'a>, space: &Space, point: &[f64], frame: &Frame) -> Expected<'a> {
-        Expected::Law {
-            law,
-            sight: law.sight(space, point, frame),
-        }
-    }
-
-    /// By a hazard, at a point of the space, in the frame's coordinates.
-    pub fn by_hazard(
-        hazard: Hazard<'a>,
-        space: &Space,
-        point: &[f64],
-        frame: &Frame,
-    ) -> Expected<'a> {
-        Expected::Hazard {
-            sight: hazard.sight(space, point, frame),
-            hazard,
-        }
-    }
-
-    /// By differences about the frame's centre, `step` to either side along its coordinates.
-    pub fn by_differences(
-        density: &Density,
-        space: &Space,
-        frame: &Frame,
-        step: f64,
-    ) -> Expected<'a> {
-        let aside = |k: usize, by: f64| {
-            let mut u = vec![0.0; frame.coordinates()];
-            u[k] = by;
-            density.sight(space, &frame.point(&u), frame)
-        };
-        let both = |k: usize| [aside(k, -step), aside(k, step)];
-        Expected::Differences {
-            sights: (0..frame.coordinates()).map(both).collect(),
-            step,
-        }
-    }
-}
-
-/// Where a law was made, which is enough to make it again.
-fn made_at<S: serde::Serializer>(law: &Law, to: S) -> Result<S::Ok, S::Error> {
-    law.made_at().serialize(to)
-}
-
-fn columns_of<S: serde::Serializer>(hazard: &Hazard, to: S) -> Result<S::Ok, S::Error> {
-    hazard.censored.serialize(to)
-}
-
-impl std::fmt::Debug for Expected<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(match self {
-            Expected::Law { .. } => "Law",
-            Expected::Hazard { .. } => "Hazard",
-            Expected::Differences { .. } => "Differences",
-        })
-    }
-}
 
 /// The sum of the vectors that a look computes from public records, not clipped. `columns`: those
 /// of the row program, then those of the law; records that are not numbers add nothing.
@@ -208,7 +125,7 @@ pub(crate) struct Reader<'a> {
     out: Vec<f64>,
 }
 
-/// What balances the gradients of records, `[derivative][BLOCK]`, and memory to find it.
+/// The balance of the gradients of records, `[derivative][BLOCK]`, and memory to find it.
 struct Balancing {
     balance: Vec<f64>,
     step: Vec<f64>,

@@ -12,6 +12,7 @@
 //! file loads depends on its header, on whether it could be read to its end, and on whether it ends
 //! inside quotes. Proof: docs/proofs.md, section 1.
 
+mod batches;
 mod error;
 mod header;
 #[cfg(feature = "parquet")]
@@ -21,6 +22,7 @@ mod open;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod parts;
+mod reading;
 mod records;
 mod relay;
 mod source;
@@ -32,13 +34,13 @@ mod format_tests;
 #[cfg(test)]
 mod tests;
 
+pub(super) use batches::Batches;
 pub use error::{Form, LoadError, LoadErrorKind};
-pub(super) use source::Batches;
+pub use reading::{OnBadRows, Reading};
 pub use survey::{ColumnSurvey, Places, Survey, survey_files};
 
 use super::rows::{Rows, RowsBuilder};
-use super::share::{Compared, Share};
-use super::split::Portion;
+use super::share::Compared;
 use super::store::Spilling;
 use crate::model::RecordColumn;
 use error::Origin;
@@ -48,42 +50,6 @@ use std::path::PathBuf;
 
 /// The expectation for the unit's column in the message about a bad row.
 const EXPECTED_UNIT: &str = "a value that says to which unit the row belongs";
-
-/// The treatment of a row that cannot be read: text where a number belongs, the wrong number of
-/// fields, an int out of bounds or not whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnBadRows {
-    /// Stop at the first one.
-    #[default]
-    Error,
-    /// Treat each as missing, without a message.
-    Skip,
-}
-
-/// How to read the data.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Reading<'a> {
-    /// Pairs of a column's name in the model (`dist`, `x.1`) and its name in the data.
-    pub renames: &'a [(String, String)],
-    pub on_bad_rows: OnBadRows,
-    /// The column of the data whose values identify the units of privacy; without it each row is a
-    /// unit.
-    pub unit: Option<&'a str>,
-    /// Whether a record of a text may span lines, with line feeds in quoted fields.
-    ///
-    /// Protection then applies to a record as delimited by its quotation marks, and no longer to a
-    /// line: a record with a stray mark may include the lines up to the next mark. Most such files
-    /// stop the loading, under [`OnBadRows::Skip`] too: a mark in a place where none is allowed, or
-    /// one that is never closed, is an error.
-    pub multiline: bool,
-    /// How much is kept in memory; [`Spilling::usual`], unless it is given.
-    pub spilling: Option<&'a Spilling>,
-    /// Which of the files are read, where several ranks share them; all, unless it is given.
-    pub share: Option<Share>,
-    /// The part of the records that is read, as if there were no others; all, unless it is given. Not
-    /// for one of several ranks, which do not know the places of their records in the whole table.
-    pub portion: Option<&'a Portion>,
-}
 
 /// Loads the record columns of a model from files: CSV, plain or compressed with gzip or zstd;
 /// Parquet; Arrow IPC files and streams. What a file is, its content tells, not its name.

@@ -11,6 +11,7 @@
 pub mod barker;
 pub mod batch_penalty;
 mod data;
+mod expectation;
 mod expected;
 mod gradient;
 mod load;
@@ -39,7 +40,7 @@ mod vault;
 pub use barker::{BarkerError, BarkerScale};
 pub use batch_penalty::{BatchPenaltyError, BatchPenaltyPlan, BatchPenaltyScale};
 pub use data::{PrivateColumn, PrivateData};
-pub use expected::Expected;
+pub use expectation::Expected;
 pub(crate) use expected::{public_sum, visit_public};
 pub(crate) use gradient::half_distance;
 pub use gradient::{GradientScale, ScaleError};

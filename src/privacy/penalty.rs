@@ -240,7 +240,7 @@ impl PenaltyQuery {
         self.noise
     }
 
-    /// What is added up: log-ratios, clipped at this query's bound.
+    /// The summands: log-ratios, clipped at this query's bound.
     pub(super) fn tally(&self) -> Tally {
         Tally::Ratio { bound: self.bound }
     }
@@ -289,18 +289,6 @@ pub fn within_lattice(sum: i128) -> i64 {
     sum.clamp(-most, most) as i64
 }
 
-/// `a - b` clipped to +-`bound`, for `bound` >= 0.
-///
-/// # Sensitivity
-///
-/// |clip| <= `bound` for every pair of integers. It is odd, clip(a, b) =
-/// -clip(b, a): the difference of quantised values is at most 2^62 and exact, and
-/// where two other integers' difference saturates, either end is past `bound`.
-#[inline]
-pub fn clip(a: i64, b: i64, bound: i64) -> i64 {
-    a.saturating_sub(b).min(bound).max(bound.saturating_neg())
-}
-
 /// lambda + k. Nothing saturates for fewer than 2^64 records: |lambda| is at most
 /// 2^64 times 2^60, and |k| below 2^62.
 fn noisy_sum(lambda: i128, k: i64) -> i128 {
@@ -331,6 +319,7 @@ fn exact_parts(x: f64) -> (u64, i32) {
 #[cfg(test)]
 mod tests {
     use super::super::randomness::PrivateRng;
+    use super::super::tally::clip;
     use super::*;
 
     /// E min(1, exp(lambda + z)) for lambda = `units` gamma and

@@ -1,9 +1,9 @@
-//! What the vault asks of its records: points and bounds go in, a vector of integers comes out, a sum
-//! over records. Whoever holds some of the records can answer for these.
+//! The questions that the vault asks of its records: points and bounds go in, a vector of integers comes
+//! out, a sum over records. Whoever holds some of the records can answer for these.
 
 use serde::{Deserialize, Serialize};
 
-use super::expected::Expected;
+use super::expectation::Expected;
 use super::gradient::GradientScale;
 use super::statistic::{Look, Statistic};
 use super::tally::Tally;

@@ -3,10 +3,13 @@
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread::scope;
 
+use super::message::{gaps, numbers};
 use super::*;
 use crate::density::{Censored, Frame, Hazard, Law};
 use crate::model::{Constants, Model};
+use crate::privacy::question::Question;
 use crate::privacy::statistic::{Look, Statistic};
+use crate::privacy::subsampling::Batch;
 use crate::privacy::tally::Tally;
 use crate::privacy::{Expected, GradientScale, PrivateData, Spilling};
 
@@ -34,7 +37,7 @@ impl Threads {
         (0..ranks).map(link).collect()
     }
 
-    /// What all have passed.
+    /// The messages of all ranks.
     fn exchanged(&self, message: Vec<u8>) -> Vec<Vec<u8>> {
         self.shared.slots.lock().unwrap()[self.rank] = message;
         self.shared.barrier.wait();

@@ -1,5 +1,5 @@
-//! What is summed over records to judge how well runs predict them: log predictive densities and
-//! their squares, clipped and centred.
+//! The sums over records that tell how well runs predict them: log predictive densities and their
+//! squares, clipped and centred.
 //!
 //! All of it is a function of the logarithms of a record's predictive densities, one for each run,
 //! and of public bounds. The vectors are no longer than [`ScoreBounds::length`], whatever the
@@ -81,7 +81,7 @@ pub struct StatisticSums {
     pub difference: f64,
     /// The mean of the replicas.
     pub predicted: f64,
-    /// What each replica differs from that mean.
+    /// The difference of each replica from that mean.
     pub replicas: [f64; REPLICAS],
 }
 
@@ -248,12 +248,12 @@ mod tests {
     use super::*;
 
     fn bounds(is_binary: bool, statistics: usize, records: Option<u64>) -> ScoreBounds {
-        let of = |lower, upper| Bounds { lower, upper };
+        let between = |lower, upper| Bounds { lower, upper };
         ScoreBounds {
-            density: of(-4.0, 0.0),
-            differences: vec![of(-1.0, 1.0), of(-0.5, 0.25)],
+            density: between(-4.0, 0.0),
+            differences: vec![between(-1.0, 1.0), between(-0.5, 0.25)],
             is_binary,
-            statistics: vec![of(-1.0, 3.0); statistics],
+            statistics: vec![between(-1.0, 3.0); statistics],
             records,
         }
     }

@@ -12,7 +12,7 @@ pub struct Share {
     pub ranks: usize,
 }
 
-/// What must be compared between ranks.
+/// Digests that must be compared between ranks.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Compared {
     /// Digest of the list of all files.

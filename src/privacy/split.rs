@@ -57,7 +57,7 @@ impl Split {
         })
     }
 
-    /// What the division is called.
+    /// The name of the division.
     pub fn name(&self) -> &str {
         &self.name
     }

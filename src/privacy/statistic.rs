@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::expected::Expected;
+use super::expectation::Expected;
 use super::gradient::{GradientScale, Gradients, ScaleError, half_distance};
 use crate::density::{BLOCK, Density, Sight};
 use crate::linear::vectorised;

@@ -51,7 +51,7 @@ impl Spilling {
         }
     }
 
-    /// What `TMPDIR` names, or else `/var/tmp`, which is on a disk where `/tmp` may be in memory.
+    /// The folder in `TMPDIR`, or else `/var/tmp`, which is on a disk where `/tmp` may be in memory.
     pub fn usual_folder() -> PathBuf {
         let named = std::env::var_os("TMPDIR").map(PathBuf::from);
         let lasting = || Some(PathBuf::from("/var/tmp")).filter(|folder| folder.is_dir());
@@ -551,7 +551,7 @@ impl Columns {
         Columns::new(self.stores, order)
     }
 
-    /// What a thread reads rows through.
+    /// A window through which a thread reads rows.
     pub fn window(&self) -> Window<'_> {
         Window {
             columns: self,

@@ -1,13 +1,11 @@
-//! What is added up of records' clipped log-ratios: integers.
+//! The integers that are added up of records' clipped log-ratios.
 
 use serde::{Deserialize, Serialize};
-
-use super::penalty::clip;
 
 /// U: the clip bound in the units in which moments are taken.
 pub(super) const UNITS_PER_BOUND: f64 = (1u64 << 36) as f64;
 
-/// What a record adds, x being its log-ratio in the units of [`super::penalty`], clipped to
+/// The summand of a record, x being its log-ratio in the units of [`super::penalty`], clipped to
 /// [-`bound`, `bound`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) enum Tally {
@@ -61,6 +59,18 @@ impl Tally {
             }
         }
     }
+}
+
+/// `a - b` clipped to +-`bound`, for `bound` >= 0.
+///
+/// # Sensitivity
+///
+/// |clip| <= `bound` for every pair of integers. It is odd, clip(a, b) =
+/// -clip(b, a): the difference of quantised values is at most 2^62 and exact, and
+/// where two other integers' difference saturates, either end is past `bound`.
+#[inline]
+pub(super) fn clip(a: i64, b: i64, bound: i64) -> i64 {
+    a.saturating_sub(b).min(bound).max(bound.saturating_neg())
 }
 
 /// V = bQ - S^2 of a batch of `size` records with these moments; the x of records that do not count

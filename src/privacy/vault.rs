@@ -217,7 +217,7 @@ impl Vault {
         question: &Question,
         batch: Option<Batch>,
     ) -> Result<Vec<i128>, ReleaseError> {
-        let own = || match &batch {
+        let own_sum = || match &batch {
             None => question.answer(&self.density, &self.table),
             Some(batch) => {
                 let batch = self.table.gather(batch.members());
@@ -225,8 +225,8 @@ impl Vault {
             }
         };
         let sum = match &self.ranks {
-            None => own(),
-            Some(ranks) => ranks.ask(question, batch.as_ref(), own)?,
+            None => own_sum(),
+            Some(ranks) => ranks.ask(question, batch.as_ref(), own_sum)?,
         };
         self.intact()?;
         Ok(sum)

@@ -352,14 +352,14 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
                     ..Look::new(d.sight(&space, &theta, &frame), statistic)
                 };
                 let scale = statistic.scale(0.5, 2, 5.0, dimension).unwrap();
-                let of = |v: &Vault| v.table.clipped_sum(&v.density, &look, &scale);
+                let clipped_sum = |v: &Vault| v.table.clipped_sum(&v.density, &look, &scale);
                 let mut sum = vec![0; look.coordinates()];
                 for one in &alone {
-                    for (sum, of_one) in sum.iter_mut().zip(of(one)) {
+                    for (sum, of_one) in sum.iter_mut().zip(clipped_sum(one)) {
                         *sum += of_one;
                     }
                 }
-                assert_eq!(of(&all), sum, "{statistic:?} of {source}");
+                assert_eq!(clipped_sum(&all), sum, "{statistic:?} of {source}");
                 let some = sum.iter().any(|x| *x != 0);
                 assert!(some || by_law && statistic == Statistic::Curvature);
             }

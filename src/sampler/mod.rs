@@ -1,8 +1,7 @@
 //! The samplers: the contract, the chains, a folder for each family, and the list of all samplers.
 //!
-//! Each uses only those before it in this order: `random`, `peak`, `prior`, `contract`, `chain`, the families
-//! (`stochastic`, `hamiltonian`, `walks`, `langevin`, `laplace`), `reference`. A new sampler needs
-//! one file in a family's folder, and one line in [`ALGORITHMS`].
+//! ARCHITECTURE.md says in which order they use each other ("Rooms"), and all that a new sampler
+//! needs ("Where to add").
 
 #[cfg(test)]
 mod bias_tests;
@@ -24,21 +23,23 @@ mod walks;
 use crate::accounting::{Real, Relation};
 
 pub use chain::checkpoint::{Checkpoint, Keeper, Keeping, SavedChain, released_before};
+pub use chain::draw::{Draw, Phase};
 pub use chain::private_oracle::PrivateOracle;
 pub use chain::run::{
-    Chain, Draw, Observer, Oracles, Phase, PrivateSettings, sample_from, sample_privately,
+    Chain, Observer, Oracles, PrivateSettings, sample_from, sample_privately,
     sample_with_checkpoints,
 };
 pub use contract::beginning::{Beginning, Foresight};
+pub use contract::error::PlanError;
 pub use contract::form::Form;
 pub(crate) use contract::form::prior_curvature;
 pub use contract::initial::Initial;
 pub(crate) use contract::initial::start;
 pub use contract::metric::{Metric, MetricForm};
 pub use contract::oracle::{Oracle, Ratio, SampleError, View};
-pub use contract::plan::{NoiseScales, Plan, PlanError};
+pub use contract::plan::{NoiseScales, Plan};
 pub use contract::request::{
-    Asked, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_SAMPLES, Iterations, PlanRequest,
+    Allowance, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_SAMPLES, Iterations, PlanRequest,
 };
 pub use contract::schedule::{Line, Noise, PlannedLine, Question, Scale};
 pub use contract::settings::{Clip, Setting, Settings};
@@ -112,7 +113,7 @@ impl PlanRequest {
             records: None,
             shared_units: false,
             form: None,
-            asked: Asked::default(),
+            allowance: Allowance::default(),
         }
     }
 

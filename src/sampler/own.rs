@@ -10,7 +10,7 @@ use crate::privacy::Subsampling;
 use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
-use crate::sampler::contract::request::Asked;
+use crate::sampler::contract::request::Allowance;
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
 use crate::sampler::contract::settings::Setting;
@@ -35,10 +35,10 @@ struct Own;
 
 impl Sampler for Own {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
-        let Asked {
+        let Allowance {
             gradients,
             log_ratios,
-        } = request.asked;
+        } = request.allowance;
         let split = request.noise_split();
         let share = |other: u64, split: f64| Noise::Share(if other > 0 { split } else { 1.0 });
         let mut lines = Vec::new();

@@ -4,7 +4,7 @@ use pest::iterators::{Pair, Pairs};
 
 use super::builder::{Builder, meaningful, parts};
 use super::diagnostic::Diagnostic;
-use super::parse::Rule;
+use super::grammar::Rule;
 use super::tree::{Block, BlockKind, Program, Span};
 use super::words;
 

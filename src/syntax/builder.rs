@@ -4,7 +4,7 @@ use pest::iterators::{Pair, Pairs};
 
 use super::diagnostic::Diagnostic;
 use super::draft::Draft;
-use super::parse::Rule;
+use super::grammar::Rule;
 use super::tokens::Token;
 use super::tree::{Ident, Span, StringLiteral};
 

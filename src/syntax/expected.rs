@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::parse::Rule;
+use super::grammar::Rule;
 
 /// "`)`, `,` or an operator"; empty when nothing can be said.
 pub(super) fn in_words(expected: &HashSet<Rule>) -> String {

@@ -18,7 +18,7 @@ use super::brackets::Brackets;
 use super::diagnostic::Diagnostic;
 use super::draft::Edit;
 use super::expected;
-use super::parse::Rule;
+use super::grammar::Rule;
 use super::tokens::{Problem, Token, TokenKind};
 use super::tree::Span;
 use super::words;

@@ -7,7 +7,7 @@ use pest::pratt_parser::{Assoc, Op, PrattParser};
 
 use super::builder::{Builder, parts};
 use super::diagnostic::Diagnostic;
-use super::parse::Rule;
+use super::grammar::Rule;
 use super::tree::{BinaryOperator, Expr, ExprKind, IndexExpr, Span, UnaryOperator};
 
 /// The most operators above one another in one expression: readers of the tree recurse into it, and

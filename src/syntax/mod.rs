@@ -21,6 +21,7 @@ mod expected;
 mod explain;
 mod expression;
 mod format;
+mod grammar;
 mod highlight;
 mod opening;
 mod parse;

@@ -7,6 +7,7 @@ use super::builder::Builder;
 use super::diagnostic::Diagnostic;
 use super::draft::{Draft, Edit};
 use super::explain::explain;
+use super::grammar::{Grammar, Rule};
 use super::tokens::{Problem, tokens};
 use super::tree::{Program, Span};
 use super::unread;
@@ -119,10 +120,6 @@ fn too_large(source: &str) -> Diagnostic {
     .label("too large for a program")
     .help("long lists of numbers stand in the file of constants")
 }
-
-#[derive(pest_derive::Parser)]
-#[grammar = "../grammar/dpm.pest"]
-pub(super) struct Grammar;
 
 enum Reading {
     Complete(Program, Vec<Diagnostic>),

@@ -4,7 +4,7 @@ use pest::iterators::Pair;
 
 use super::builder::{Builder, parts};
 use super::diagnostic::Diagnostic;
-use super::parse::Rule;
+use super::grammar::Rule;
 use super::suggestion::did_you_mean;
 use super::tree::{
     AssignOperator, BinaryOperator, Expr, ExprKind, Span, Statement, StatementKind, Truncation,

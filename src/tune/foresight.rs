@@ -2,7 +2,7 @@
 //! records simulated from the model. It uses nothing of the data except their number, where that is
 //! public, and so costs no privacy.
 
-use super::simulation::{Made, Prediction, Simulation};
+use super::simulation::{Prediction, Recipe, Simulation};
 use crate::density::Density;
 use crate::model::Model;
 use crate::sampler::{Form, Plan, PlanError, PlanRequest, SampleError};
@@ -20,12 +20,12 @@ const RECORDS: usize = 200;
 ///
 /// No point has a finite prior density.
 pub fn short_simulation(model: &Model) -> Result<Simulation, SampleError> {
-    let made = Made {
+    let recipe = Recipe {
         records: RECORDS,
         public: None,
         seed: SEED,
     };
-    Simulation::from_prior(model, POINTS, &made)
+    Simulation::from_prior(model, POINTS, &recipe)
 }
 
 /// The prediction for the plan of a sampler whose chains travel, on simulated records; none for

@@ -12,8 +12,8 @@ mod widths;
 
 pub use foresight::{for_model, foresee, short_simulation, tuned_plan};
 pub use search::{Effort, Free, Tuned, tune};
-pub use simulation::{Made, Prediction, Simulation};
-pub use widths::{Asked, Width, forecast_widths};
+pub use simulation::{Prediction, Recipe, Simulation};
+pub use widths::{Demand, Width, forecast_widths};
 
 /// The reason why nothing could be tuned.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The answers that a vault with the simulated records would give.
 
-use rand::{Rng, RngExt};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -112,11 +112,4 @@ impl Oracle for SimulatedOracle<'_> {
     fn accept(&mut self, log_probability: f64) -> bool {
         self.rng.random::<f64>().ln() < log_probability
     }
-}
-
-/// Uniform on the unit sphere.
-pub(super) fn direction(dimension: usize, rng: &mut impl Rng) -> Vec<f64> {
-    let normal: Vec<f64> = (0..dimension).map(|_| StandardNormal.sample(rng)).collect();
-    let length = norm(&normal);
-    normal.iter().map(|x| x / length).collect()
 }

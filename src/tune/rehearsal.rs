@@ -177,7 +177,7 @@ mod tests {
     use crate::accounting::Real;
     use crate::model::{Constants, Model};
     use crate::sampler::{Iterations, Oracle, Ratio};
-    use crate::tune::Made;
+    use crate::tune::Recipe;
 
     fn simulation(points: Vec<Vec<f64>>) -> Simulation {
         let model = Model::from_source(
@@ -186,12 +186,12 @@ mod tests {
             &Constants::none(),
         )
         .unwrap();
-        let made = Made {
+        let recipe = Recipe {
             records: 50,
             public: None,
             seed: 2,
         };
-        Simulation::at_points(&model, points, &made)
+        Simulation::at_points(&model, points, &recipe)
     }
 
     // If it failed: settings would be tuned for another posterior than the run's. Oracle: the

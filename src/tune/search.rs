@@ -342,7 +342,7 @@ mod tests {
     use super::*;
     use crate::accounting::Real;
     use crate::model::{Constants, Model};
-    use crate::tune::Made;
+    use crate::tune::Recipe;
 
     // If it failed: tuning would not be worthwhile, or would overrule the user. The default step is
     // hundreds of posterior sds long here, and the default clip bound 30 times what any record
@@ -355,12 +355,12 @@ mod tests {
             &Constants::none(),
         )
         .unwrap();
-        let made = Made {
+        let recipe = Recipe {
             records: 60,
             public: None,
             seed: 1,
         };
-        let simulation = Simulation::at_points(&model, vec![vec![0.3]], &made);
+        let simulation = Simulation::at_points(&model, vec![vec![0.3]], &recipe);
         let n = 1_000_000;
         let request = PlanRequest {
             chains: 2,
@@ -379,15 +379,15 @@ mod tests {
             tries: 24,
             seed: 5,
         };
-        let with = |free: &Free, tries| {
+        let tuned_with = |free: &Free, tries| {
             let effort = Effort {
                 tries,
                 ..effort.clone()
             };
             tune(&simulation, &request, free, &effort, |_, _| ()).unwrap()
         };
-        let defaults = with(&none, 1);
-        let tuned = with(&all, 24);
+        let defaults = tuned_with(&none, 1);
+        let tuned = tuned_with(&all, 24);
         assert!(tuned.predicted.score() < 0.7 * defaults.predicted.score());
         let found = &tuned.plan.request;
         assert!(found.clip_gradient() < 0.5 && found.clip_gradient() > 0.01);
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(tuned.plan.iterations_per_chain, 150);
         assert!(tuned.plan.epsilon() <= 2.0);
         assert_eq!(defaults.plan.request.settings, request.settings);
-        let again = with(&all, 24);
+        let again = tuned_with(&all, 24);
         assert_eq!(again.predicted, tuned.predicted);
     }
 

@@ -1,10 +1,10 @@
 //! Noise and clipping of a plan, on simulated records.
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
 
-use super::oracle::direction;
 use crate::density::{Density, PublicSample, Simulator};
 use crate::function::linear::cholesky;
 use crate::model::Model;
@@ -20,7 +20,7 @@ pub struct Simulation {
 
 /// How records are simulated. The same seed gives the same records.
 #[derive(Debug, Clone)]
-pub struct Made {
+pub struct Recipe {
     /// The number at each point.
     pub records: usize,
     /// The source of covariates, if not uniform between their bounds.
@@ -78,10 +78,10 @@ impl Simulation {
     pub fn from_prior(
         model: &Model,
         points: usize,
-        made: &Made,
+        recipe: &Recipe,
     ) -> Result<Simulation, SampleError> {
-        let prior = draw_prior(&Density::new(model.clone()), points, made.seed)?;
-        let simulation = Simulation::at_points(model, prior.draws, made);
+        let prior = draw_prior(&Density::new(model.clone()), points, recipe.seed)?;
+        let simulation = Simulation::at_points(model, prior.draws, recipe);
         Ok(Simulation {
             stand_ins: prior.stand_ins,
             ..simulation
@@ -89,12 +89,12 @@ impl Simulation {
     }
 
     /// Simulates records at each of these parameters (unconstrained), public guesses.
-    pub fn at_points(model: &Model, points: Vec<Vec<f64>>, made: &Made) -> Simulation {
+    pub fn at_points(model: &Model, points: Vec<Vec<f64>>, recipe: &Recipe) -> Simulation {
         let density = Density::new(model.clone());
-        let mut rng = ChaCha8Rng::seed_from_u64(made.seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(recipe.seed);
         let scenes = points
             .into_iter()
-            .map(|theta| Scene::new(&density, theta, made, &mut rng))
+            .map(|theta| Scene::new(&density, theta, recipe, &mut rng))
             .collect();
         Simulation {
             density,
@@ -165,9 +165,9 @@ impl Simulation {
 }
 
 impl Scene {
-    fn new(density: &Density, theta: Vec<f64>, made: &Made, rng: &mut ChaCha8Rng) -> Scene {
-        let records = made.records;
-        let raw = Simulator::new(density).records(&theta, records, made.public.as_ref(), rng);
+    fn new(density: &Density, theta: Vec<f64>, recipe: &Recipe, rng: &mut ChaCha8Rng) -> Scene {
+        let records = recipe.records;
+        let raw = Simulator::new(density).records(&theta, records, recipe.public.as_ref(), rng);
         let (columns, _) = density.load_columns(&raw, records);
         let mut scene = Scene {
             theta,
@@ -284,6 +284,13 @@ pub(super) fn norm(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
+/// Uniform on the unit sphere.
+pub(super) fn direction(dimension: usize, rng: &mut impl Rng) -> Vec<f64> {
+    let normal: Vec<f64> = (0..dimension).map(|_| StandardNormal.sample(rng)).collect();
+    let length = norm(&normal);
+    normal.iter().map(|x| x / length).collect()
+}
+
 pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -302,7 +309,7 @@ mod tests {
     use crate::sampler::PlanRequest;
     use crate::sampler::Settings;
 
-    const MADE: Made = Made {
+    const RECIPE: Recipe = Recipe {
         records: 200,
         public: None,
         seed: 1,
@@ -315,7 +322,7 @@ mod tests {
              model { mu ~ normal(5, 1e-3); y ~ normal(mu, 2); }",
             &Constants::none(),
         );
-        Simulation::from_prior(&model.unwrap(), 5, &MADE).unwrap()
+        Simulation::from_prior(&model.unwrap(), 5, &RECIPE).unwrap()
     }
 
     // If it failed: the plan would wrongly call noise small or large. Oracle: for y ~ normal(mu,
@@ -408,11 +415,11 @@ mod tests {
              model { a ~ normal(0, 1); b ~ normal(0, 1); y ~ normal(a, 2); x ~ normal(b, 100); }",
             &Constants::none(),
         );
-        let made = Made {
+        let recipe = Recipe {
             records: 1000,
-            ..MADE
+            ..RECIPE
         };
-        let simulation = Simulation::from_prior(&model.unwrap(), 5, &made).unwrap();
+        let simulation = Simulation::from_prior(&model.unwrap(), 5, &recipe).unwrap();
         let n = 3000;
         let request = PlanRequest {
             records: Some(n),
@@ -430,7 +437,10 @@ mod tests {
         let expected = learner.travel(&plan, vec![length], n as f64).unwrap().time;
         let ratio = found.travel.unwrap() / expected;
         assert!((0.7..1.4).contains(&ratio), "{ratio} {expected} {clipped}");
-        let few = Made { records: 4, ..MADE };
+        let few = Recipe {
+            records: 4,
+            ..RECIPE
+        };
         let simulation = Simulation::at_points(
             &simulation.density.model().clone(),
             vec![vec![0.0; 2]],
@@ -448,7 +458,7 @@ mod tests {
             &Constants::none(),
         )
         .unwrap();
-        let simulation = Simulation::from_prior(&model, 5, &MADE).unwrap();
+        let simulation = Simulation::from_prior(&model, 5, &RECIPE).unwrap();
         assert_eq!(simulation.stand_ins, [0]);
         let request = PlanRequest::new(Real::from(1.0), Real::from(1e-6), 1);
         let found = simulation.predict(&Plan::new(request).unwrap(), 100);

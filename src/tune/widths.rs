@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
 
-use super::simulation::{Made, Scene, Simulation, median};
+use super::simulation::{Recipe, Scene, Simulation, median};
 use crate::diagnostics::{bracket_name, quantile};
 use crate::linear::{Matrix, length};
 use crate::model::Model;
@@ -38,9 +38,9 @@ pub struct Width {
     pub of_prior: Option<f64>,
 }
 
-/// What a run of the default sampler is foreseen to ask.
+/// The gradients that a run of the default sampler is foreseen to ask for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct Demand {
     /// The sampling noise of a sum of gradients, in posterior sds, if all were of the same length and
     /// had the whole budget.
     pub noise: f64,
@@ -52,14 +52,14 @@ pub struct Asked {
     pub records: f64,
 }
 
-impl Asked {
+impl Demand {
     /// From the foresight of a sampler that learns the likelihood.
-    pub fn new(foresight: &Foresight, records: f64) -> Asked {
+    pub fn new(foresight: &Foresight, records: f64) -> Demand {
         let share = foresight
             .shares
             .iter()
             .find(|(what, _)| *what == "gradients");
-        Asked {
+        Demand {
             noise: foresight.noise / SPARE,
             share: share.map_or(1.0, |(_, share)| *share),
             coordinates: foresight.coordinates.max(1) as f64,
@@ -79,17 +79,17 @@ impl Asked {
 /// # Errors
 ///
 /// No point has a finite prior density.
-pub fn forecast_widths(model: &Model, asked: &Asked) -> Result<Option<Vec<Width>>, SampleError> {
-    let made = Made {
+pub fn forecast_widths(model: &Model, demand: &Demand) -> Result<Option<Vec<Width>>, SampleError> {
+    let recipe = Recipe {
         records: RECORDS,
         public: None,
         seed: SEED,
     };
-    let simulation = Simulation::from_prior(model, POINTS, &made)?;
+    let simulation = Simulation::from_prior(model, POINTS, &recipe)?;
     let density = &simulation.density;
     let widths = simulation.scenes.iter().enumerate();
     let widths: Vec<[Vec<f64>; 2]> = widths
-        .filter_map(|(k, scene)| scene.widths(&simulation, asked, SEED + k as u64))
+        .filter_map(|(k, scene)| scene.widths(&simulation, demand, SEED + k as u64))
         .collect();
     if widths.is_empty() {
         return Ok(None);
@@ -112,10 +112,10 @@ pub fn forecast_widths(model: &Model, asked: &Asked) -> Result<Option<Vec<Width>
 
 impl Scene {
     /// The widths of all outputs with and without noise.
-    fn widths(&self, simulation: &Simulation, asked: &Asked, seed: u64) -> Option<[Vec<f64>; 2]> {
+    fn widths(&self, simulation: &Simulation, demand: &Demand, seed: u64) -> Option<[Vec<f64>; 2]> {
         let density = &simulation.density;
         let (d, gradients) = (self.theta.len(), self.gradients());
-        let each = asked.records / gradients.len() as f64;
+        let each = demand.records / gradients.len() as f64;
         let mut told = Matrix::new(d, d, |_, _| 0.0);
         for gradient in gradients {
             for (i, j) in (0..d).flat_map(|i| (0..d).map(move |j| (i, j))) {
@@ -129,7 +129,8 @@ impl Scene {
         }
         let root = precision.with_eigenvalues(|value| value.sqrt().recip());
         let lengths = gradients.iter().map(|g| length(&root.times(g)));
-        let noise = asked.noise * (asked.records / asked.coordinates).sqrt() / asked.share.sqrt();
+        let noise =
+            demand.noise * (demand.records / demand.coordinates).sqrt() / demand.share.sqrt();
         let noise = noise * clipped_at_best(lengths.collect());
         let (told, axes) = (&(&root * &told) * &root).eigen();
         let width_of = |noise: f64| {
@@ -211,13 +212,13 @@ mod tests {
              model {{ {prior} target += y == 1 ? mu : -mu; }}"
         );
         let model = Model::from_source(&source, &Constants::none()).unwrap();
-        let asked = Asked {
+        let demand = Demand {
             noise,
             share: 0.5,
             coordinates: 1.0,
             records,
         };
-        forecast_widths(&model, &asked).unwrap()
+        forecast_widths(&model, &demand).unwrap()
     }
 
     // If it failed: a plan would promise other intervals than a run gives. Oracle: each record has the
@@ -263,13 +264,13 @@ mod tests {
             "record { real y; } parameters { real mu; real nu; } model { mu ~ normal(0, 1); y ~ normal(mu, 1); }",
             &Constants::none(),
         );
-        let asked = Asked {
+        let demand = Demand {
             noise: 1.0,
             share: 1.0,
             coordinates: 1.0,
             records: 100.0,
         };
-        assert_eq!(forecast_widths(&model.unwrap(), &asked).unwrap(), None);
+        assert_eq!(forecast_widths(&model.unwrap(), &demand).unwrap(), None);
     }
 
     // Oracle: by hand. All alike: their length. Nine of 1 and one of 10: whole 109; at 1 it leaves

@@ -1,4 +1,4 @@
-//! What is charged is what is released: noise, number, file.
+//! Every charge matches the release that it is for: noise, number, file.
 
 use dpm::accounting::Relation;
 

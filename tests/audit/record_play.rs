@@ -38,7 +38,7 @@ fn all(pairs: u64) {
     }
 }
 
-/// What is released outside of runs. Power: some pair comes to this share of what is charged.
+/// Releases outside of runs. Power: some pair comes to this share of what is charged.
 /// Scores under substitute come to 0.9 of it at most, since only some of a vector's entries can be
 /// opposite: of u and u^2 - 1/2 only u, so 2 of sqrt(5). A unit of several rows comes to that only if
 /// all of its rows are at a bound; of 100 pairs of them the closest was seen at 0.78, of records at 0.89.

@@ -115,7 +115,7 @@ fn samplers_lose_no_more_of_a_record_that_is_left_blank() {
     assert!(!names.contains(&"dp-barker"));
 }
 
-/// What learns, under another relation and with units of several rows.
+/// Samplers that learn, under another relation and with units of several rows.
 #[test]
 fn what_learns_loses_no_more_with_units_that_come_and_go() {
     for way in ways().iter().filter(|way| way.learns()) {

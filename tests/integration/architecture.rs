@@ -1,8 +1,11 @@
-//! The rules of the house that the compiler does not know: which room may use
+//! The rules of the house that the compiler does not know: which room and which file may use
 //! which, and what may stand in none.
 //!
 //! Sources are read as text, with comments, strings and test code blanked out.
 
+mod imports;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +60,24 @@ fn every_arrow_points_one_way() {
         ROOMS.join(" -> "),
         backwards.join("\n")
     );
+}
+
+// If it failed: readers would go by an order that is not the one that is checked.
+#[test]
+fn the_page_on_architecture_has_the_same_orders() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    let page = fs::read_to_string(page).expect("the page");
+    assert!(page.contains(&ROOMS.join(" -> ")));
+    let start = page.find("Inside `sampler`, ").expect("the paragraph");
+    let paragraph = page[start..].split("\n\n").next().unwrap_or_default();
+    let mut rest = paragraph;
+    for folder in SAMPLER {
+        let name = format!("`{folder}`");
+        let (_, after) = rest
+            .split_once(&name)
+            .unwrap_or_else(|| panic!("{name} is not, or not in its place, in: {paragraph}"));
+        rest = after;
+    }
 }
 
 #[test]
@@ -120,7 +141,68 @@ fn samplers_stand_on_what_knows_nothing_of_them() {
     );
 }
 
-/// What a public module shows counts as used, so the compiler could not say that it is dead.
+/// Where files still use each other in a circle: no new ones elsewhere, and none of these that is
+/// cut stays on the list.
+const CIRCLES: [&str; 4] = [
+    "src/check/",
+    "src/distribution/",
+    "src/function/",
+    "src/sampler/langevin/",
+];
+
+// If it failed: none of the files in a circle could be read, tested or moved without all others.
+#[test]
+fn files_of_a_room_use_each_other_in_no_circle() {
+    let imports = imports::imports(&sources());
+    assert!(imports.len() > 1000, "{}", imports.len());
+    let known = |place: &str| CIRCLES.iter().find(|folder| place.starts_with(**folder));
+    let mut unknown = Vec::new();
+    let mut seen = BTreeSet::new();
+    for import in imports::in_circles(&imports) {
+        match known(&import.place) {
+            Some(folder) => _ = seen.insert(*folder),
+            None => unknown.push(format!("{} -> {}", import.place, import.to.join("::"))),
+        }
+    }
+    unknown.dedup();
+    assert!(
+        unknown.is_empty(),
+        "files use each other in a circle: move what two of them need into a third\n{}",
+        unknown.join("\n")
+    );
+    assert_eq!(
+        seen,
+        BTreeSet::from(CIRCLES),
+        "circles were cut: take them off CIRCLES"
+    );
+}
+
+// If it failed: a change of one command would change another.
+#[test]
+fn no_command_is_used_by_another_file() {
+    let sources = sources();
+    let list = sources
+        .iter()
+        .find(|source| source.name == "src/cli/mod.rs");
+    let list = &list.expect("the list of commands").code;
+    let before = list.split("::Arguments").map(|part| words(part));
+    let mut commands: Vec<&str> = before.filter_map(|words| words.last().copied()).collect();
+    commands.pop(); // what stands after the last one
+    assert!(commands.len() > 20, "{commands:?}");
+    let mut used: Vec<String> = (imports::imports(&sources).iter())
+        .filter(|import| import.to[0] == "cli" && commands.contains(&import.to[1].as_str()))
+        .filter(|import| import.from[1] != import.to[1])
+        .map(|import| format!("{}: {}", import.place, import.to.join("::")))
+        .collect();
+    used.dedup();
+    assert!(
+        used.is_empty(),
+        "what several commands need belongs into a file that is none:\n{}",
+        used.join("\n")
+    );
+}
+
+/// An item of a public module counts as used, so the compiler cannot say that it is dead.
 #[test]
 fn rooms_are_private_and_testing_shows_no_more_than_is_asked_for() {
     const PUBLIC: [&str; 3] = ["accounting", "diagnostics", "testing"];
@@ -309,6 +391,7 @@ fn refuse(folder: &str, forbidden: &[&str]) {
     );
 }
 
+#[derive(Clone)]
 struct Source {
     /// `src/privacy/rows.rs`
     name: String,

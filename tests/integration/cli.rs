@@ -939,13 +939,13 @@ fn every_sampler_runs_as_planned_and_reports_it() {
 fn progress_for_programs_is_told_at_fixed_counts() {
     let place = Place::new();
     place.write("more.csv", csv(&rows(3000)));
-    let told = |data: &str, out: &str| -> Vec<Value> {
+    let progress = |data: &str, out: &str| -> Vec<Value> {
         let outcome = place.sample(data, out, "--num-samples 190 --quiet --progress json");
         let lines = outcome.err.lines().filter(|line| line.starts_with('{'));
         lines.map(json).collect()
     };
-    let steps = told("d.csv", "few");
-    assert_eq!(steps, told("more.csv", "many"));
+    let steps = progress("d.csv", "few");
+    assert_eq!(steps, progress("more.csv", "many"));
     // 2 chains of 200 iterations.
     let counts = std::iter::once(1).chain((4..=400).step_by(4));
     let expected = counts.map(|done| {
@@ -1177,8 +1177,8 @@ fn a_plan_of_a_likelihood_foresees_rounds_shares_and_width() {
         assert!((sum - 1.0).abs() < 1e-9, "{foreseen}");
         // A share is of the sum of sensitivity^2 / (2 sigma^2).
         let cost = |event: &Value| {
-            let of = |key: &str| event[key].as_f64().expect("a number");
-            of("count") * of("sensitivity").powi(2) / (2.0 * of("sigma").powi(2))
+            let number = |key: &str| event[key].as_f64().expect("a number");
+            number("count") * number("sensitivity").powi(2) / (2.0 * number("sigma").powi(2))
         };
         let events = plan["events"].as_array().expect("events");
         let of_certificate = events.iter().filter(|e| {

@@ -161,7 +161,7 @@ fn draws_without_privacy_are_marked_everywhere() {
     assert!(String::from_utf8_lossy(&parquet).contains("NOT PRIVATE"));
 }
 
-/// What is not a conversion is never replaced, whatever is asked.
+/// A file that is not a conversion is never replaced, whatever is asked.
 #[test]
 fn the_work_of_others_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -205,8 +205,8 @@ fn names_of_markdown_files_are_found_in_any_text() {
     assert_eq!(markdown_names(text), expected);
 }
 
-/// What docs/proofs.md names: each function in the source that it is said to be in, and at
-/// least one test for each theorem that is about code.
+/// The names in docs/proofs.md: each function is in the source that it is said to be in, and each
+/// theorem about code has at least one test.
 #[test]
 fn the_proofs_name_functions_and_tests_that_are_there() {
     let text = read(&root().join("docs/proofs.md"));

@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 
 use crate::evaluation::{read, root};
 
-/// What is not run here, by its beginning, and why.
+/// Commands that are not run here, by their beginnings, and why.
 const ELSEWHERE: [(&str, &str); 14] = [
     ("cargo install", "the build itself, minutes long"),
     ("cargo test", "this"),

@@ -1,4 +1,4 @@
-//! What the tests of the density share: from a program to numbers, through the
+//! Helpers for the tests of the density: from a program to numbers, through the
 //! public rooms only.
 
 use std::fs;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What an example prints.
+/// The output of an example.
 fn output_of(example: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_dpm"))
         .with_file_name("examples")

@@ -354,7 +354,7 @@ fn containers_are_drawn_and_computed_with() {
     for chain in 1..=20 {
         generator.start_chain(9, chain);
         let values = generator.run(&[vec![0.75]]).expect("values").values;
-        let of = |wanted: &str| {
+        let value = |wanted: &str| {
             let names = generator.names();
             values[names.iter().position(|n| n == wanted).expect("a column")]
         };
@@ -365,14 +365,18 @@ fn containers_are_drawn_and_computed_with() {
                 .all(|v| *v == f64::NEG_INFINITY)
         );
         for zero in ["total", "same", "density", "mixed"] {
-            assert!(of(zero).abs() < 1e-12, "{zero} is {}", of(zero));
+            assert!(value(zero).abs() < 1e-12, "{zero} is {}", value(zero));
         }
-        assert_eq!(of("many_terms"), f64::NEG_INFINITY);
+        assert_eq!(value("many_terms"), f64::NEG_INFINITY);
         assert_eq!(
-            [of("ordered_.1"), of("ordered_.2"), of("ordered_.3")],
+            [
+                value("ordered_.1"),
+                value("ordered_.2"),
+                value("ordered_.3")
+            ],
             [0.0, 0.75, 2.0]
         );
-        assert_eq!((of("L.1.1"), of("L.1.2")), (1.0, 0.0));
+        assert_eq!((value("L.1.1"), value("L.1.2")), (1.0, 0.0));
     }
 }
 
@@ -527,9 +531,9 @@ fn public_rows_fill_the_constants_of_their_names() {
     );
     assert!(err.contains("no constant is called other"), "{err}");
     assert!(!place.path().join("run/generated-1.csv").exists());
-    let of = |name: &str| place.column("run/chain-2.csv", name);
+    let drawn = |name: &str| place.column("run/chain-2.csv", name);
     let file = "predicted/generated-2.csv";
-    let (mu, b1, b2) = (of("mu"), of("b.1"), of("b.2"));
+    let (mu, b1, b2) = (drawn("mu"), drawn("b.1"), drawn("b.2"));
     let (first, second) = (place.column(file, "mean_.1"), place.column(file, "mean_.2"));
     let predicted = place.column(file, "pred.1");
     for i in 0..mu.len() {
@@ -669,8 +673,8 @@ fn generate_says_what_does_not_fit() {
     assert!(!place.path().join("failed").exists());
 }
 
-/// What was declared for predictions need not have been known when the run was made: constants of
-/// `generate` count before the run's, which fill the rest.
+/// Constants for predictions need not have been known when the run was made: those of `generate`
+/// count before the run's, which fill the rest.
 #[test]
 fn generate_takes_constants_of_its_own() {
     let place = Place::new();

@@ -626,7 +626,7 @@ fn draws_that_cannot_be_written_stay_charged() {
     assert_eq!(after["spent"], show["spent"]);
 }
 
-/// What is known of a ledger after runs were killed on it.
+/// The state of a ledger after runs were killed on it.
 struct Survey {
     runs: u64,
     completed: u64,

@@ -61,7 +61,7 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
     named.collect()
 }
 
-/// What the program alone knows: where it took things from.
+/// Keys that the program alone writes: where it took things from.
 const ORIGIN: [&str; 15] = [
     "model",
     "data",

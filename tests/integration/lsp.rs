@@ -121,7 +121,7 @@ impl Editor {
         (error["code"].as_i64().expect("a code"), message)
     }
 
-    /// What is said of the present text, once it is.
+    /// Waits for the diagnostics of the present text.
     fn diagnostics(&mut self) -> Vec<Value> {
         loop {
             let said = self.hear();

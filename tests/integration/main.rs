@@ -1,4 +1,4 @@
-//! What is promised, tested from outside: the language, its numbers, the program, its files, the
+//! The promises, tested from outside: the language, its numbers, the program, its files, the
 //! documents. One binary, since each links all of burn.
 
 mod accounting_tables;

@@ -1,4 +1,4 @@
-//! What is published under one version says so everywhere, and is built by one Rust.
+//! Everything that is published under one version says so everywhere, and is built by one Rust.
 
 use std::fs;
 

@@ -15,7 +15,7 @@ fn schema() -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect("the schema")).expect("JSON")
 }
 
-/// What of `value` is not as `schema` says; `root` holds the definitions.
+/// The faults of `value` against `schema`; `root` holds the definitions.
 fn faults(value: &Value, schema: &Value, root: &Value, at: &str) -> Vec<String> {
     let keywords = match schema {
         Value::Bool(true) => return vec![],
@@ -194,17 +194,17 @@ fn what_runs_write_is_what_the_schema_says() {
         assert!(report["verdicts"].is_array(), "{name}");
         assert!(report["decision"].is_string(), "{name}");
     }
-    let of = |name: &str| {
+    let report_of = |name: &str| {
         let found = reports.iter().find(|(other, _)| *other == name);
         &found.expect("a report").1
     };
-    assert_eq!(of("private")["private"], true);
-    assert_eq!(of("private")["ledger"], Value::Null);
-    assert_eq!(of("charged")["ledger"]["name"], "l");
-    assert_eq!(of("by person")["unit"], "person");
+    assert_eq!(report_of("private")["private"], true);
+    assert_eq!(report_of("private")["ledger"], Value::Null);
+    assert_eq!(report_of("charged")["ledger"]["name"], "l");
+    assert_eq!(report_of("by person")["unit"], "person");
     for name in ["from a seed", "without noise"] {
-        assert_eq!(of(name)["private"], false, "{name}");
-        let statement = of(name)["statement"].as_str().expect("a sentence");
+        assert_eq!(report_of(name)["private"], false, "{name}");
+        let statement = report_of(name)["statement"].as_str().expect("a sentence");
         assert!(statement.starts_with("NOT PRIVATE"), "{statement}");
     }
 
@@ -213,21 +213,21 @@ fn what_runs_write_is_what_the_schema_says() {
         ("batches", "without-replacement"),
         ("Barker's test", "barker"),
     ] {
-        assert_eq!(of(name)["events"][0]["kind"], kind, "{name}");
+        assert_eq!(report_of(name)["events"][0]["kind"], kind, "{name}");
     }
-    assert_eq!(of("private")["not_proved"], Value::Null);
-    assert_eq!(of("not proved")["proved"], false);
+    assert_eq!(report_of("private")["not_proved"], Value::Null);
+    assert_eq!(report_of("not proved")["proved"], false);
     for (name, wrong) in [
         ("not proved", json!(null)),
         ("not proved", json!("")),
         ("private", json!("a step")),
     ] {
-        let mut report = of(name).clone();
+        let mut report = report_of(name).clone();
         report["not_proved"] = wrong;
         assert!(is_valid(&report).is_err(), "{name}");
     }
 
-    let mut mixed = of("Barker's test").clone();
+    let mut mixed = report_of("Barker's test").clone();
     mixed["events"][0]["sigma"] = json!(1);
     assert!(is_valid(&mixed).is_err());
 
@@ -247,7 +247,7 @@ fn what_runs_write_is_what_the_schema_says() {
         "/proved",
         "/not_proved",
     ] {
-        let mut report = of("charged").clone();
+        let mut report = report_of("charged").clone();
         let (parent, name) = path.rsplit_once('/').expect("a path");
         let parent = report
             .pointer_mut(parent)
@@ -280,14 +280,14 @@ fn what_runs_write_is_what_the_schema_says() {
         ("/verdicts/0/severity", json!("bad")),
         ("/verdicts/0/sentence", json!(null)),
     ] {
-        let mut report = of("charged").clone();
+        let mut report = report_of("charged").clone();
         *report.pointer_mut(path).expect("a place") = wrong.clone();
         assert!(is_valid(&report).is_err(), "{path} as {wrong}");
     }
-    let mut more = of("private").clone();
+    let mut more = report_of("private").clone();
     more["secret"] = json!(1);
     assert!(is_valid(&more).is_err(), "a key that nobody knows");
-    let mut claims = of("without noise").clone();
+    let mut claims = report_of("without noise").clone();
     claims["private"] = json!(true);
     assert!(is_valid(&claims).is_err(), "a promise without noise");
 }

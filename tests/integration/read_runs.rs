@@ -1,5 +1,5 @@
-//! What reads runs back: `dpm summary`, `dpm diagnose`, `dpm compare`. Whatever stands in a run's files
-//! is reported, never crashed on.
+//! Commands that read runs back: `dpm summary`, `dpm diagnose`, `dpm compare`. Whatever stands in a
+//! run's files is reported, never crashed on.
 
 use std::fs;
 use std::path::Path;
@@ -320,7 +320,7 @@ model {
 }
 ";
 
-/// What is said of a run in every place; all of them must agree.
+/// The decision about a run, which must be the same in every place.
 fn decision_everywhere(place: &Place, run: &str) -> (String, Value) {
     let diagnosis = place.answer(&format!("diagnose {run} --format json"));
     let decision = diagnosis["decision"].as_str().expect("a decision");

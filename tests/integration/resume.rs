@@ -174,7 +174,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(done.expect("cp").success());
 }
 
-/// What one run costs.
+/// The cost of one run.
 fn cost_of(run: &str) -> f64 {
     let place = Place::new();
     place.succeeds(&format!("{run} --quiet"));

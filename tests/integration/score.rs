@@ -291,11 +291,11 @@ fn differences_that_fill_their_bounds_are_told() {
         place.nuts(model, "--hold-out 0.5");
     }
     let score = "score model-run data.csv --against flat-run --epsilon 5 --delta 1e-6 --insecure-noise-seed 1";
-    let told = |flags: &str| {
+    let warns = |flags: &str| {
         let said = place.succeeds(&format!("{score} {flags} --quiet")).err;
         said.contains("many of them clipped")
     };
-    assert!(!told("") && told("--clip-difference 0.05"));
+    assert!(!warns("") && warns("--clip-difference 0.05"));
 }
 
 #[test]

@@ -361,8 +361,7 @@ fn models_without_a_bound_say_why() {
     assert_eq!(said, read(&expected));
 }
 
-/// What each declaration adds: the messages name those that are missing, and with
-/// them there is a bound.
+/// The messages name each declaration that is missing, and with all of them there is a bound.
 #[test]
 fn messages_name_what_is_missing() {
     let source = |y: &str, a: &str, sigma: &str| {

@@ -1,5 +1,5 @@
-//! What a Stan user writes first, and what is said to that: `tests/bad/stan/*.dpm`
-//! are whole programs, each with one habit of Stan, R or Python, and beside each
+//! The first programs of a Stan user, and the answers: `tests/bad/stan/*.dpm` are
+//! whole programs, each with one habit of Stan, R or Python, and beside each
 //! stands everything that `dpm check` says of it. `DPM_BLESS=1` writes these
 //! files, to be read before they are committed.
 

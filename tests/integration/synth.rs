@@ -130,13 +130,17 @@ fn tables_are_made_from_the_run_alone_and_say_what_they_are() {
         );
         assert!(columns.iter().all(|column| column.len() == 500));
         assert!(columns[1].iter().any(|word| word == "north, far"));
-        let is = |column: usize, words: &[&str]| {
+        let holds_only = |column: usize, words: &[&str]| {
             columns[column]
                 .iter()
                 .all(|word| words.contains(&word.as_str()))
         };
-        assert!(is(1, &["north, far", "south"]) && is(3, &["0", "1"]) && is(4, &["low", "high"]));
-        assert!(is(6, &["NOT_PRIVATE"]));
+        assert!(
+            holds_only(1, &["north, far", "south"])
+                && holds_only(3, &["0", "1"])
+                && holds_only(4, &["low", "high"])
+        );
+        assert!(holds_only(6, &["NOT_PRIVATE"]));
         let (x, y) = (numbers(&columns[0]), numbers(&columns[5]));
         assert!(x.iter().all(|x| (-2.0..=4.0).contains(x)));
         assert!(numbers(&columns[2]).iter().all(|age| *age >= 0.0));
@@ -432,21 +436,21 @@ fn estimates_of_tables_are_pooled() {
         json(&out)["quantities"].clone()
     };
     let full = pooled("");
-    let of = |pooled: &Value, key: &str| pooled[0][key].as_f64().expect("a number");
+    let number = |pooled: &Value, key: &str| pooled[0][key].as_f64().expect("a number");
     let error = (1.1_f64 / 200.0).sqrt();
     assert!(
-        (of(&full, "estimate") - mean(&data)).abs() < 5.0 * error,
+        (number(&full, "estimate") - mean(&data)).abs() < 5.0 * error,
         "{full}"
     );
-    let variance = of(&full, "variance");
+    let variance = number(&full, "variance");
     assert!((0.25..4.0).contains(&(variance / error.powi(2))), "{full}");
-    assert!(of(&pooled(" --rule missing"), "variance") > variance);
+    assert!(number(&pooled(" --rule missing"), "variance") > variance);
     assert_eq!(
         (&full[1]["name"], &full[1]["tables"]),
         (&json("\"twice\""), &json("20"))
     );
     assert!(
-        (full[1]["estimate"].as_f64().expect("a number") - 2.0 * of(&full, "estimate")).abs()
+        (full[1]["estimate"].as_f64().expect("a number") - 2.0 * number(&full, "estimate")).abs()
             < 1e-9
     );
     let text = place.succeeds("pool e.csv").out;

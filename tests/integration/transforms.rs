@@ -319,7 +319,7 @@ fn extremes_are_numbers() {
     }
 }
 
-/// What violates a constraint is told apart, in words.
+/// Messages tell the violated constraints apart.
 #[test]
 fn violations_are_explained() {
     let cases: &[(&str, &[f64], &str)] = &[

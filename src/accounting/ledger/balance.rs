@@ -101,7 +101,7 @@ impl Balance {
         }
     }
 
-    /// What no unit's sums exceed: a unit is in one part of each division, whichever that is.
+    /// Bounds on the sums of any unit: a unit is in one part of each division, whichever that is.
     fn amounts(&self) -> Amounts {
         (self.divided.iter()).fold(self.whole, |sum, (_, [one, other])| {
             sum.with(one.with(*other, Real::max), sum_up)

@@ -1,7 +1,9 @@
 use super::super::super::accountant::{Accountant, Query};
 use super::super::super::barker::Barker;
 use super::super::super::calibrate::mu_for_budget;
-use super::super::super::event::{Event, Gaussian, Lattice, Relation};
+use super::super::super::event::Event;
+use super::super::super::relation::Relation;
+use super::super::super::release::{Gaussian, Lattice};
 use super::super::super::subsampled::Subsampled;
 use super::*;
 

@@ -1,6 +1,7 @@
 use super::super::super::accountant::Accountant;
 use super::super::super::budget::Budget;
-use super::super::super::event::{Event, Relation};
+use super::super::super::event::Event;
+use super::super::super::relation::Relation;
 use super::super::entry::Outcome;
 use super::super::session::opening;
 use super::super::stored_event::StoredEvent;
@@ -518,7 +519,7 @@ fn entries_that_contradict_others_are_refused() {
 #[test]
 fn files_that_are_no_ledgers_say_so() {
     let line = String::from_utf8(first_line()).unwrap();
-    let with = |from: &str, to: &str| {
+    let replaced = |from: &str, to: &str| {
         assert!(line.contains(from), "{line}");
         line.replacen(from, to, 1)
     };
@@ -526,12 +527,15 @@ fn files_that_are_no_ledgers_say_so() {
         (String::new(), "first line is missing"),
         (line.trim_end().to_owned(), "incomplete"),
         ("epsilon,delta\n1,2\n".to_owned(), "not that of a ledger"),
-        (with("\"format\":1", "\"format\":2"), "of format 2"),
-        (with("\"epsilon\":1.0", "\"epsilon\":-1.0"), "epsilon is -1"),
-        (with("gaussian", "pld"), "cannot keep a ledger"),
-        (with("\"record\"", "\"\""), "is not a name"),
+        (replaced("\"format\":1", "\"format\":2"), "of format 2"),
         (
-            with("\"unit\"", "\"more\":1,\"unit\""),
+            replaced("\"epsilon\":1.0", "\"epsilon\":-1.0"),
+            "epsilon is -1",
+        ),
+        (replaced("gaussian", "pld"), "cannot keep a ledger"),
+        (replaced("\"record\"", "\"\""), "is not a name"),
+        (
+            replaced("\"unit\"", "\"more\":1,\"unit\""),
             "not that of a ledger",
         ),
     ] {

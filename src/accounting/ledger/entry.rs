@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::event::Relation;
+use super::super::relation::Relation;
 use super::hash::EntryHash;
 use super::part::Part;
 use super::stored_event::StoredEvent;

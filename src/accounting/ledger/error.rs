@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::super::accountant::AccountError;
 use super::super::budget::BudgetError;
-use super::super::event::Relation;
+use super::super::relation::Relation;
 use super::balance::Quote;
 use super::stored_event::StoredEventError;
 use super::terms::TermsError;

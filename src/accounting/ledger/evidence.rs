@@ -3,7 +3,7 @@
 use super::books::{Books, EntryRef};
 use super::entry::Outcome;
 
-/// What a run's report says about its charge.
+/// The statements of a run's report about its charge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// The ledger's id.

@@ -5,7 +5,8 @@ use std::fs;
 
 use super::super::super::accountant::Accountant;
 use super::super::super::budget::Budget;
-use super::super::super::event::{Event, Relation};
+use super::super::super::event::Event;
+use super::super::super::relation::Relation;
 use super::super::session::{Request, Session, Statement};
 use super::super::terms::Terms;
 use super::*;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// What the division is called. Divisions of different names or shares have nothing to do with
-    /// each other: a unit may be in any part of either.
+    /// The name of the division. Divisions of different names or shares have nothing to do with each
+    /// other: a unit may be in any part of either.
     pub split: String,
     /// About how large a share is held out.
     pub held_out: f64,

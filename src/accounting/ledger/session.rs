@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use super::super::accountant::Accountant;
 use super::super::budget::Meter;
-use super::super::event::{Event, Relation};
+use super::super::event::Event;
 use super::super::measure::Cost;
 use super::super::real::Real;
+use super::super::relation::Relation;
 use super::balance::{Balance, Quote};
 use super::books::{Charged, EntryRef, RunRecord, Tally};
 use super::chain::{Chain, Tail};

@@ -4,8 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::barker::Barker;
-use super::super::event::{Event, EventError, Gaussian, Lattice, Relation};
+use super::super::event::Event;
+use super::super::event_error::EventError;
 use super::super::real::Real;
+use super::super::relation::Relation;
+use super::super::release::{Gaussian, Lattice};
 use super::super::subsampled::{Scheme, Subsampled};
 
 /// An [`Event`] as a line of a ledger stores it. Numbers are the `f64` that their decimals name.

@@ -2,10 +2,10 @@
 
 use super::super::accountant::Accountant;
 use super::super::budget::{Budget, BudgetError};
-use super::super::event::Relation;
 use super::super::measure::Measure;
 use super::super::rdp::LARGEST_ORDER;
 use super::super::real::{Real, RealError};
+use super::super::relation::Relation;
 use super::entry::Opening;
 use super::part::Part;
 

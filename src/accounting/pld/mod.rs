@@ -17,6 +17,7 @@
 //! characteristic function", for the dominating pairs. The lower bound by tangents and the
 //! bound on the transform's error are worked out in `pmf.rs` and `compose.rs`.
 
+mod aim;
 mod cells;
 mod compose;
 mod curve;
@@ -32,12 +33,11 @@ mod sketch;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::accountant::{AccountError, Accountant, Found, Guarantee, Query};
+use super::accountant::{AccountError, Accountant, Query};
 use super::composition::Composition;
 use super::gaussian::exp_down;
 use super::gaussian_accountant;
+use super::guarantee::{Found, Guarantee, PldDetails};
 use super::rdp;
 use super::real::Real;
 use super::subsampled::{Scheme, Subsampled};
@@ -49,7 +49,7 @@ use rough::Rough;
 use single::Single;
 
 /// How wide the bounds may be in epsilon.
-const GAP: f64 = 1e-3;
+const GAP: f64 = PldDetails::AIM;
 
 /// 2 to this is the size of the largest transform.
 const LARGEST_SIZE: u32 = 21;
@@ -73,22 +73,6 @@ struct PldBounds {
     lower: f64,
     upper: f64,
     details: PldDetails,
-}
-
-/// The basis of the bounds of the privacy loss distribution accountant.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct PldDetails {
-    /// Distance of the losses on the grid.
-    pub grid: f64,
-    /// Size of the Fourier transforms.
-    pub points: u64,
-    /// Width of the bounds, in epsilon.
-    pub gap: f64,
-    /// The share of the upper bound on delta that stands for losses outside the grid and
-    /// the window.
-    pub truncation: f64,
-    /// The share of it that stands for rounding, the transforms' included.
-    pub round_off: f64,
 }
 
 impl PldBounds {
@@ -130,9 +114,6 @@ impl PldBounds {
 }
 
 impl PldDetails {
-    /// The largest width of the bounds, in epsilon, where the grid can be made fine enough.
-    pub const AIM: f64 = GAP;
-
     /// No grid and no transform.
     const EXACT: PldDetails = PldDetails {
         grid: 0.0,

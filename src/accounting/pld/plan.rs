@@ -1,11 +1,12 @@
 //! Which tilt, window and grid to use.
 
 use super::super::accountant::AccountError;
+use super::aim::Aim;
 use super::cells::Cells;
 use super::curve::{CurveBuilder, PldCurve, Window};
 use super::pair::Reach;
 use super::pmf::TiltedPmf;
-use super::question::{Asked, Question};
+use super::question::{Question, Target};
 use super::sketch::{Sketch, Span, epsilon_near, least_tilt, ln_delta_near, span};
 use super::{GAP, LARGEST_SIZE, Part, PldDetails};
 
@@ -42,13 +43,6 @@ pub(super) struct Plan {
     releases: f64,
     /// How much larger than delta the unit of the transforms' round-off may be.
     ln_room: f64,
-}
-
-/// Where the answer is thought to be.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
-    pub(super) ln_delta: f64,
-    pub(super) epsilon: f64,
 }
 
 /// "Remove", or with `mirrored` "add".
@@ -140,8 +134,8 @@ impl Plan {
     /// A plan for a question about which nothing is known yet.
     pub(super) fn new(parts: &[Part], question: &Question) -> Result<Plan, AccountError> {
         let releases: f64 = parts.iter().map(|part| part.count as f64).sum();
-        match &question.asked {
-            Asked::Epsilon { ln_delta, .. } => {
+        match &question.target {
+            Target::Epsilon { ln_delta, .. } => {
                 let ln_delta = ln_delta.max(LEAST_LN_DELTA);
                 let survey = Survey::new(parts, releases, ln_delta);
                 let epsilons = survey.sketches.iter();
@@ -151,7 +145,7 @@ impl Plan {
                 let aim = Aim { ln_delta, epsilon };
                 Plan::of(survey, releases, aim, usual_room(releases))
             }
-            Asked::Delta { epsilon, .. } => {
+            Target::Delta { epsilon, .. } => {
                 let estimate = |guess: f64| {
                     let survey = Survey::new(parts, releases, guess);
                     let ln_deltas = survey.sketches.iter();

@@ -3,19 +3,20 @@
 use super::super::accountant::{AccountError, Query, delta_unreachable};
 use super::super::gaussian::ln_bounds;
 use super::super::real::Real;
+use super::aim::Aim;
 use super::curve::Curve;
 use super::pair::ln_sum;
-use super::plan::Aim;
 use super::rough::Rough;
 use super::{GAP, PldBounds, PldDetails};
 
 /// The question, in the accountant's own numbers.
 pub(super) struct Question {
-    pub(super) asked: Asked,
+    pub(super) target: Target,
     rough: Rough,
 }
 
-pub(super) enum Asked {
+/// The sought epsilon at a delta, or the sought delta at an epsilon.
+pub(super) enum Target {
     Epsilon {
         delta: Real,
         /// ln delta, rounded down and up.
@@ -33,23 +34,23 @@ pub(super) enum Asked {
 
 impl Question {
     pub(super) fn new(query: Query, total_variation: Real, rough: Rough) -> Question {
-        let asked = match query {
+        let target = match query {
             Query::Epsilon { delta } => {
                 let ln_delta = ln_bounds(delta);
-                Asked::Epsilon {
+                Target::Epsilon {
                     delta,
                     ln_delta: ln_delta.lower.to_f64_down(),
                     ln_delta_above: ln_delta.upper.to_f64_up(),
                     total_variation,
                 }
             }
-            Query::Delta { epsilon } => Asked::Delta {
+            Query::Delta { epsilon } => Target::Delta {
                 epsilon: epsilon.to_f64_down(),
                 epsilon_above: epsilon.to_f64_up(),
                 total_variation,
             },
         };
-        Question { asked, rough }
+        Question { target, rough }
     }
 
     /// The bounds by these curves and those that hold without any; `details` says how the curves
@@ -78,11 +79,11 @@ impl Question {
         rough: Option<&Rough>,
         details: &PldDetails,
     ) -> Result<PldBounds, AccountError> {
-        let total_variation = match &self.asked {
-            Asked::Epsilon {
+        let total_variation = match &self.target {
+            Target::Epsilon {
                 total_variation, ..
             }
-            | Asked::Delta {
+            | Target::Delta {
                 total_variation, ..
             } => *total_variation,
         };
@@ -91,8 +92,8 @@ impl Question {
             rough,
             ln_total_variation: total_variation.to_f64_up().ln(),
         };
-        match &self.asked {
-            Asked::Epsilon {
+        match &self.target {
+            Target::Epsilon {
                 delta,
                 ln_delta,
                 ln_delta_above,
@@ -116,7 +117,7 @@ impl Question {
                     details: both.details(details, upper, upper - lower),
                 })
             }
-            Asked::Delta {
+            Target::Delta {
                 epsilon,
                 epsilon_above,
                 ..
@@ -142,12 +143,12 @@ impl Question {
 impl Question {
     /// Where to look next, if the bounds found show that the last aim was far off.
     pub(super) fn better_aim(&self, found: &PldBounds, last: Aim) -> Option<Aim> {
-        match &self.asked {
-            Asked::Epsilon { ln_delta, .. } => (found.details.gap > 30.0 * GAP).then_some(Aim {
+        match &self.target {
+            Target::Epsilon { ln_delta, .. } => (found.details.gap > 30.0 * GAP).then_some(Aim {
                 ln_delta: *ln_delta,
                 epsilon: 0.5 * (found.lower + found.upper),
             }),
-            Asked::Delta { epsilon, .. } => {
+            Target::Delta { epsilon, .. } => {
                 let nearer = found.upper < last.ln_delta - 0.5 && found.upper.is_finite();
                 nearer.then_some(Aim {
                     ln_delta: found.upper,

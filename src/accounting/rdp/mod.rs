@@ -32,12 +32,14 @@ mod sum;
 
 use std::collections::BTreeMap;
 
-use super::accountant::{AccountError, Accountant, Found, Guarantee, Query, delta_unreachable};
+use super::accountant::{AccountError, Accountant, Query, delta_unreachable};
 use super::composition::{Composition, total_variation_of, total_variation_of_draws};
 use super::elementary::{exp, ln, ln_1p};
-use super::event::{Event, Relation};
+use super::event::Event;
 use super::gaussian::{ln_bounds, smallest_accepted};
+use super::guarantee::{Found, Guarantee};
 use super::real::Real;
+use super::relation::Relation;
 use super::subsampled::{Scheme, Subsampled};
 use part_of_rows::{Form, PartOfRows};
 use poisson::Poisson;

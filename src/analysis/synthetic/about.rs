@@ -11,7 +11,7 @@ use crate::accounting::Event;
 use crate::diagnostics::{Decision, Severity};
 use crate::output::RunLedger;
 
-/// What is said of synthetic tables, as `FILE.about.json` has it.
+/// The description of synthetic tables in `FILE.about.json`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct About {
     /// The run's directory, as it was named.
@@ -53,7 +53,7 @@ struct TableOf {
     drawn: Drawn,
 }
 
-/// What was asked of the data for covariates.
+/// The question to the data about covariates.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct OfCovariates {
     pub epsilon: f64,

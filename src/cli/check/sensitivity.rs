@@ -1,4 +1,4 @@
-//! What `dpm check` says of derived sensitivity.
+//! The part of `dpm check` about derived sensitivity.
 
 use serde_json::{Value, json};
 

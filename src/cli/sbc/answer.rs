@@ -1,37 +1,41 @@
-//! What a calibration found: in sentences, as a table, as JSON.
+//! The findings of a calibration: in sentences, as a table, as JSON.
+
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Arguments;
 use crate::analysis::{Calibrated, Promise, Tables};
 use crate::diagnostics::{Coverage, quantile};
 use crate::sampler::Algorithm;
 
-/// What is run, and on what.
+/// The subject of a calibration: the sampler, its promise and the tables.
 pub(super) struct Question<'a> {
-    pub arguments: &'a Arguments,
     pub name: String,
+    pub model: &'a Path,
+    /// The model that the tables are made up from, where it is another.
+    pub simulate_from: Option<&'a Path>,
+    pub rows: u64,
+    pub tables: u64,
+    pub seed: u64,
     pub algorithm: &'static Algorithm,
     pub promise: Option<&'a Promise>,
 }
 
 impl Question<'_> {
-    /// What was run, in a sentence.
+    /// The runs, in a sentence.
     pub fn about(&self) -> String {
-        let a = self.arguments;
-        let from = match &a.simulate_from {
+        let from = match self.simulate_from {
             None => "the model".to_owned(),
             Some(path) => format!("`{}`", path.display()),
         };
         format!(
             "{} on {} simulated tables of {} rows, made up from {from} with seed {}: no data were read, and nothing was charged",
-            self.algorithm.name, a.tables, a.rows, a.seed
+            self.algorithm.name, self.tables, self.rows, self.seed
         )
     }
 
-    /// What a run will give, in sentences.
+    /// The result to expect of a run, in sentences.
     pub fn answer(&self, found: &Calibrated) -> Vec<String> {
-        let a = self.arguments;
         let c = &found.calibration;
         let budget = match self.promise {
             Some(promise) => format!(
@@ -80,7 +84,7 @@ impl Question<'_> {
         if !widths.is_empty() {
             sentences.push(format!(
                 "What {budget} gives on {} rows: 90% intervals {}{of_median}{widest}.",
-                a.rows,
+                self.rows,
                 widths.join(" and ")
             ));
         }
@@ -101,27 +105,26 @@ impl Question<'_> {
         if found.failed > 0 {
             sentences.push(format!(
                 "{} of {} runs failed, and are not counted.",
-                found.failed, a.tables
+                found.failed, self.tables
             ));
         }
         sentences
     }
 
     pub fn json(&self, found: &Calibrated, answer: &[String], tables: &Tables) -> Value {
-        let a = self.arguments;
         let c = &found.calibration;
         json!({
             "simulated": true,
             "about": self.about(),
             "answer": answer,
-            "model": a.model.display().to_string(),
-            "simulated_from": a.simulate_from.as_ref().map(|path| path.display().to_string()),
+            "model": self.model.display().to_string(),
+            "simulated_from": self.simulate_from.map(|path| path.display().to_string()),
             "without_prior": tables.without_prior(),
-            "rows": a.rows,
-            "tables": a.tables,
+            "rows": self.rows,
+            "tables": self.tables,
             "failed": found.failed,
             "problems": found.problems,
-            "seed": a.seed,
+            "seed": self.seed,
             "algorithm": self.algorithm.name,
             "epsilon": self.promise.map(|promise| promise.epsilon.to_f64()),
             "delta": self.promise.map(|promise| promise.delta.to_f64()),

@@ -231,7 +231,7 @@ impl Masses {
         })
     }
 
-    /// What the figure of all but a few odd records stays below.
+    /// The value that the figure exceeds in a few odd records only.
     fn bound(&self, figure: impl Fn(&[Mass]) -> f64) -> f64 {
         let mut figures: Vec<f64> = self.0.iter().map(|of_record| figure(of_record)).collect();
         figures.sort_by(f64::total_cmp);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::evidence::{Column, View};
+use super::evidence::{Column, EvidenceView};
 use super::{Kind, Severity, Verdict, counted, figure};
 use crate::diagnostics::{ess_bulk, ess_tail, r_hat};
 
@@ -44,7 +44,7 @@ struct Worst<'a> {
 }
 
 /// `doubtful`: whether a search or the prior gives reasons for doubt.
-pub(super) fn verdict(view: &View, doubtful: bool) -> (Grade, Verdict) {
+pub(super) fn verdict(view: &EvidenceView, doubtful: bool) -> (Grade, Verdict) {
     let chains = view.chains.len();
     let unknown = |why: &str| {
         let sentence = format!("Whether the chains have converged cannot be told: {why}.");
@@ -119,7 +119,7 @@ struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    fn of(view: &'a View) -> Figures<'a> {
+    fn of(view: &'a EvidenceView) -> Figures<'a> {
         let worst = |figure: &dyn Fn(&Column) -> f64, sign: f64| {
             let mut worst = Worst {
                 value: f64::NAN,
@@ -151,7 +151,7 @@ impl<'a> Figures<'a> {
         }
     }
 
-    fn verdict(&self, view: &View, grade: Grade) -> Verdict {
+    fn verdict(&self, view: &EvidenceView, grade: Grade) -> Verdict {
         let chains = view.chains.len();
         let (said, severity) = match (grade, chains) {
             (Grade::Converged, _) => ("The chains have converged", Severity::Good),
@@ -227,7 +227,7 @@ fn r_hat_figure(r: f64) -> String {
     }
 }
 
-fn more_draws(view: &View) -> &'static str {
+fn more_draws(view: &EvidenceView) -> &'static str {
     if view.facts.likelihood.is_some() {
         "more iterations (--num-samples, --num-warmup), which cost no privacy in the run that they are asked of, or another parametrisation (for a hierarchy, the non-centred one). Another run spends an epsilon of its own"
     } else if view.facts.has_budget {

@@ -155,7 +155,7 @@ impl Column {
 }
 
 /// The evidence, read once for all rules.
-pub(super) struct View<'a> {
+pub(super) struct EvidenceView<'a> {
     pub chains: &'a [ChainRecord],
     pub facts: &'a RunFacts,
     /// Columns of finite draws that are not all the same, which can converge.
@@ -166,9 +166,9 @@ pub(super) struct View<'a> {
     pub stuck: Vec<usize>,
 }
 
-impl View<'_> {
-    pub fn of(evidence: &Evidence) -> View<'_> {
-        let mut view = View {
+impl EvidenceView<'_> {
+    pub fn of(evidence: &Evidence) -> EvidenceView<'_> {
+        let mut view = EvidenceView {
             chains: &evidence.chains,
             facts: &evidence.facts,
             moving: Vec::new(),

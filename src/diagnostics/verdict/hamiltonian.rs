@@ -1,6 +1,6 @@
 //! The evidence of Hamiltonian trajectories about the posterior's shape, as in Stan.
 
-use super::evidence::{ChainRecord, View};
+use super::evidence::{ChainRecord, EvidenceView};
 use super::{Kind, Severity, Verdict, chains_by_number, figure, percent};
 use crate::diagnostics::mean;
 
@@ -8,14 +8,14 @@ use crate::diagnostics::mean;
 /// Carlo": below it, momenta drawn anew do not reach all energies.
 pub(super) const E_BFMI: f64 = 0.3;
 
-pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
     let rules = [divergences(view), energies(view), tree_depth(view)];
     rules.into_iter().flatten().collect()
 }
 
 /// Any divergence is reported, as in Stan: where integration fails, the posterior is cut off
 /// (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo").
-fn divergences(view: &View) -> Option<Verdict> {
+fn divergences(view: &EvidenceView) -> Option<Verdict> {
     let all = view.chains.iter().flat_map(|c| &c.divergent);
     let count = all.filter(|&&d| d != 0.0).count();
     if count == 0 {
@@ -35,7 +35,7 @@ fn divergences(view: &View) -> Option<Verdict> {
     )
 }
 
-fn energies(view: &View) -> Option<Verdict> {
+fn energies(view: &EvidenceView) -> Option<Verdict> {
     let low = |(_, e): &(usize, f64)| *e < E_BFMI;
     let values = view.chains.iter().map(e_bfmi).enumerate();
     let low: Vec<(usize, f64)> = values.filter(low).collect();
@@ -67,7 +67,7 @@ pub(super) fn e_bfmi(chain: &ChainRecord) -> f64 {
 }
 
 /// Any trajectory at the limit is reported, as in Stan: it costs efficiency, not exactness.
-fn tree_depth(view: &View) -> Option<Verdict> {
+fn tree_depth(view: &EvidenceView) -> Option<Verdict> {
     let most = f64::from(view.facts.max_depth?);
     let depths = || view.chains.iter().flat_map(|c| &c.tree_depth);
     let (cut, all) = (depths().filter(|&&d| d >= most).count(), depths().count());

@@ -3,7 +3,7 @@
 //! Its rounds check each other, and a certificate checks them all; the limits of all these checks
 //! are reported too. The thresholds are ours.
 
-use super::evidence::{LikelihoodFacts, View};
+use super::evidence::{EvidenceView, LikelihoodFacts};
 use super::{Kind, Severity, Verdict, figure, percent, prior, some_of};
 
 /// The probability of the certificate's result if all claims hold.
@@ -32,7 +32,7 @@ const FIT: &str = "a model whose tails hold what the records do (such as `studen
 const LAW: &str = "`y ~ ...` in place of `target += ...`, where the outcome has a distribution, so that the model itself tells what a record's information is";
 
 /// Those of severity problem come first.
-pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
     let Some(likelihood) = &view.facts.likelihood else {
         return Vec::new();
     };
@@ -160,7 +160,7 @@ fn unseen(likelihood: &LikelihoodFacts) -> Option<Verdict> {
 }
 
 /// Directions in which the information could be noise, and the parameters concerned.
-fn width(likelihood: &LikelihoodFacts, view: &View) -> Option<Verdict> {
+fn width(likelihood: &LikelihoodFacts, view: &EvidenceView) -> Option<Verdict> {
     let unknown = likelihood.unknown;
     if unknown <= 0.0 {
         return None;

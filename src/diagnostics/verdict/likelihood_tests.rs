@@ -57,14 +57,14 @@ fn rounds_that_agree_can_be_used() {
 // If it failed: an answer that its own releases contradict would be used.
 #[test]
 fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
-    let with = |change: &dyn Fn(&mut LikelihoodFacts)| {
+    let changed = |change: &dyn Fn(&mut LikelihoodFacts)| {
         let mut likelihood = agreed();
         change(&mut likelihood);
         likelihood
     };
-    let p = |p: f64| with(&|l| l.certificate = Some(Certificate { p, noise: 6.0 }));
-    let last_step = |step: f64| with(&|l| l.last_step = step);
-    let surprise = |latest: f64, before: f64| with(&|l| l.surprise = vec![latest, before]);
+    let p = |p: f64| changed(&|l| l.certificate = Some(Certificate { p, noise: 6.0 }));
+    let last_step = |step: f64| changed(&|l| l.last_step = step);
+    let surprise = |latest: f64, before: f64| changed(&|l| l.surprise = vec![latest, before]);
     for good in [p(0.001), last_step(2.0), surprise(3.0, 3.0)] {
         let diagnosis = diagnose(&from(good));
         assert_eq!(diagnosis.decision, Decision::Use, "{diagnosis:?}");
@@ -79,30 +79,30 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
         ),
         (last_step(f64::MAX), Kind::SearchNotArrived, "made no step"),
         (
-            with(&|l| l.cut = true),
+            changed(&|l| l.cut = true),
             Kind::SearchNotArrived,
             "was cut short",
         ),
         (surprise(3.1, 1.0), Kind::Contradiction, "3.1 times"),
         (surprise(1.0, 31.0), Kind::Contradiction, "31 times"),
         (
-            with(&|l| (l.seen, l.surprise) = (false, vec![1.0, 2.1])),
+            changed(&|l| (l.seen, l.surprise) = (false, vec![1.0, 2.1])),
             Kind::Contradiction,
             "2.1 times",
         ),
         (
-            with(&|l| (l.unknown, l.surprise) = (0.5, vec![2.1, 1.0])),
+            changed(&|l| (l.unknown, l.surprise) = (0.5, vec![2.1, 1.0])),
             Kind::Contradiction,
             "at most 2 is expected",
         ),
-        (with(&|l| l.untold = 0.25), Kind::HiddenTails, "25 %"),
+        (changed(&|l| l.untold = 0.25), Kind::HiddenTails, "25 %"),
         (
-            with(&|l| (l.has_law, l.unknown) = (false, 0.375)),
+            changed(&|l| (l.has_law, l.unknown) = (false, 0.375)),
             Kind::WidthUnknown,
             "In 3 of 8 directions",
         ),
         (
-            with(&|l| (l.has_law, l.seen) = (false, false)),
+            changed(&|l| (l.has_law, l.seen) = (false, false)),
             Kind::GradientsUnseen,
             "no law of the outcomes",
         ),

@@ -1,9 +1,9 @@
 //! The limits that no diagnostic of draws can show.
 
-use super::evidence::View;
+use super::evidence::EvidenceView;
 use super::{Kind, Severity, Verdict};
 
-pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
     let rules = [approximate(view), clipping(view), tempered(view)];
     rules.into_iter().flatten().collect()
 }
@@ -12,7 +12,7 @@ fn note(kind: Kind, sentence: String) -> Verdict {
     Verdict::new(kind, Severity::Note, sentence)
 }
 
-fn approximate(view: &View) -> Option<Verdict> {
+fn approximate(view: &EvidenceView) -> Option<Verdict> {
     // Draws from a Gaussian have their own verdict.
     if view.facts.tests_proposals || view.gaussian().is_some() {
         return None;
@@ -25,7 +25,7 @@ fn approximate(view: &View) -> Option<Verdict> {
     )
 }
 
-fn clipping(view: &View) -> Option<Verdict> {
+fn clipping(view: &EvidenceView) -> Option<Verdict> {
     if !view.facts.may_clip {
         return None;
     }
@@ -35,7 +35,7 @@ fn clipping(view: &View) -> Option<Verdict> {
     ))
 }
 
-fn tempered(view: &View) -> Option<Verdict> {
+fn tempered(view: &EvidenceView) -> Option<Verdict> {
     let records = view.facts.tempered?;
     let sentence = format!(
         "The posterior is tempered: the likelihood counts as that of {records} records, and the draws are spread as widely as those would leave it."

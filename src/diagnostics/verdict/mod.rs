@@ -25,7 +25,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use convergence::Grade;
-use evidence::View;
+use evidence::EvidenceView;
 pub use evidence::{
     Certificate, ChainRecord, Evidence, LikelihoodFacts, PriorRange, RunFacts, SearchFacts,
 };
@@ -176,7 +176,7 @@ pub struct Diagnosis {
 
 /// Whether chains have converged, why not, and what would help.
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
-    let view = View::of(evidence);
+    let view = EvidenceView::of(evidence);
     let mut beforehand = search::verdicts(&view);
     beforehand.extend(likelihood::verdicts(&view));
     beforehand.extend(prior::verdicts(&view));

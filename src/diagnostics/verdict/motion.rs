@@ -1,7 +1,7 @@
 //! How chains move.
 
 use super::convergence::Grade;
-use super::evidence::View;
+use super::evidence::EvidenceView;
 use super::{Kind, Severity, Verdict, chains_by_number, counted, figure, percent};
 use crate::diagnostics::{ess_mean, mean, sd};
 
@@ -32,7 +32,7 @@ pub(super) const TREND: f64 = 3.0;
 /// The fewest draws of a half.
 const LEAST_HALF: usize = 10;
 
-pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView, grade: Grade) -> Vec<Verdict> {
     let rules = [
         never_moved(view),
         step_collapsed(view),
@@ -44,7 +44,7 @@ pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
 }
 
 /// Chains in which every draw is the same point.
-fn never_moved(view: &View) -> Option<Verdict> {
+fn never_moved(view: &EvidenceView) -> Option<Verdict> {
     let of = view.chains.len();
     let first = view.chains.get(*view.stuck.first()?)?;
     let who = chains_by_number(&view.stuck, of);
@@ -65,7 +65,7 @@ fn never_moved(view: &View) -> Option<Verdict> {
     )
 }
 
-fn step_collapsed(view: &View) -> Option<Verdict> {
+fn step_collapsed(view: &EvidenceView) -> Option<Verdict> {
     let facts = view.facts;
     let first = facts.noise.first_step_size?;
     let step = view.step_size()?;
@@ -85,7 +85,7 @@ fn step_collapsed(view: &View) -> Option<Verdict> {
     )
 }
 
-fn low_acceptance(view: &View) -> Option<Verdict> {
+fn low_acceptance(view: &EvidenceView) -> Option<Verdict> {
     let acceptance = view.acceptance()?;
     if acceptance >= LOW_ACCEPTANCE || view.stuck.len() == view.chains.len() {
         return None;
@@ -101,7 +101,7 @@ fn low_acceptance(view: &View) -> Option<Verdict> {
     )
 }
 
-fn shorter_steps(view: &View) -> &'static str {
+fn shorter_steps(view: &EvidenceView) -> &'static str {
     if view.facts.likelihood.is_some() {
         return "`--algorithm dp-laplace --target-acceptance 0.95`, a longer warm-up (--num-warmup), or another parametrisation. Another run spends an epsilon of its own";
     }
@@ -113,7 +113,7 @@ fn shorter_steps(view: &View) -> &'static str {
 }
 
 /// Trajectories that end by themselves take small steps for other reasons.
-fn small_steps(view: &View, grade: Grade) -> Option<Verdict> {
+fn small_steps(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
     let acceptance = view.acceptance()?;
     let ends_itself = view.chains.iter().any(|c| !c.tree_depth.is_empty());
     let moves_slowly = matches!(grade, Grade::NotConverged | Grade::NearlyConverged);
@@ -138,7 +138,7 @@ fn small_steps(view: &View, grade: Grade) -> Option<Verdict> {
 
 /// Whether in at least half of the chains a parameter's draws are still moving: away from the
 /// start, or with a steady trend. A single chain apart from others is left to R-hat.
-fn drift(view: &View, grade: Grade) -> Option<Verdict> {
+fn drift(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
     if grade == Grade::Converged || view.gaussian().is_some() {
         return None;
     }

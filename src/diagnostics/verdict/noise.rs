@@ -8,7 +8,7 @@
 //! give s, and the difference gives the acceptance without noise.
 
 use super::convergence::Grade;
-use super::evidence::View;
+use super::evidence::EvidenceView;
 use super::{Kind, Severity, Verdict, figure, percent};
 use crate::function::special::normal_quantile;
 
@@ -29,7 +29,7 @@ pub(super) const SHRUNK: f64 = 100.0;
 /// standard deviation: at 1 it changes the momentum as much as drawing it anew.
 pub(super) const GRADIENT_NOISE: f64 = 1.0;
 
-pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView, grade: Grade) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = [test_noise(view, grade), gradient_noise(view)]
         .into_iter()
         .flatten()
@@ -49,7 +49,7 @@ fn variance_at(acceptance: f64) -> f64 {
     z * z
 }
 
-fn test_noise(view: &View, grade: Grade) -> Option<Verdict> {
+fn test_noise(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
     let facts = view.facts;
     let per_step = facts.noise.log_ratio_per_step?;
     if !facts.unit_metric {
@@ -93,7 +93,7 @@ fn test_noise(view: &View, grade: Grade) -> Option<Verdict> {
 }
 
 /// Noise that is bearable only because steps were made so short.
-fn limiting_noise(view: &View, noise: f64, acceptance: f64) -> Option<Verdict> {
+fn limiting_noise(view: &EvidenceView, noise: f64, acceptance: f64) -> Option<Verdict> {
     let share = noise * noise / variance_at(acceptance);
     if share.is_nan() || share <= NOISE_SHARE {
         return None;
@@ -128,7 +128,7 @@ fn limiting_noise(view: &View, noise: f64, acceptance: f64) -> Option<Verdict> {
 
 const LESS_NOISE: &str = "a larger epsilon; more records with --temperature as it is, or a smaller --temperature; fewer iterations or chains; a smaller --step-size; tighter bounds of columns, from which `dpm check` derives smaller clip bounds; fewer parameters";
 
-fn gradient_noise(view: &View) -> Option<Verdict> {
+fn gradient_noise(view: &EvidenceView) -> Option<Verdict> {
     let facts = view.facts;
     let (noise, steps) = (facts.noise.gradient?, facts.leapfrog_steps?);
     if !facts.unit_metric {
@@ -152,7 +152,7 @@ fn gradient_noise(view: &View) -> Option<Verdict> {
 
 /// The warnings of the plan for samplers that never reject, whose noise does not show in the draws;
 /// for the others, the rules above apply to the final steps.
-fn planned(view: &View) -> Vec<Verdict> {
+fn planned(view: &EvidenceView) -> Vec<Verdict> {
     if view.facts.tests_proposals {
         return Vec::new();
     }

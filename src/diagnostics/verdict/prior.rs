@@ -1,6 +1,6 @@
 //! The draws compared with the prior, where it is known.
 
-use super::evidence::{Column, PriorRange, View};
+use super::evidence::{Column, EvidenceView, PriorRange};
 use super::{Kind, Severity, Verdict, counted, figure, percent, some_of};
 use crate::diagnostics::{mean, quantile};
 
@@ -15,7 +15,7 @@ pub(super) const PRIOR_WIDTH: f64 = 0.9;
 /// was wrong.
 pub(super) const FAR: f64 = 1.0;
 
-pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
     let known = known(view);
     [nothing_learnt(view, &known), beyond(view, &known)]
         .into_iter()
@@ -23,7 +23,7 @@ pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
         .collect()
 }
 
-fn known<'a>(view: &'a View) -> Vec<(&'a Column, &'a PriorRange)> {
+fn known<'a>(view: &'a EvidenceView) -> Vec<(&'a Column, &'a PriorRange)> {
     let columns = view.moving.iter();
     columns
         .filter_map(|column| Some((column, column.prior.as_ref()?)))
@@ -37,7 +37,7 @@ fn share((column, prior): &(&Column, &PriorRange)) -> f64 {
 }
 
 /// Columns and their widths in those of their priors, the widest first.
-pub(super) fn by_width(view: &View) -> Vec<(String, f64)> {
+pub(super) fn by_width(view: &EvidenceView) -> Vec<(String, f64)> {
     let known = known(view);
     let mut widths: Vec<(String, f64)> = (known.iter())
         .map(|known| (known.0.name.clone(), share(known)))
@@ -47,7 +47,7 @@ pub(super) fn by_width(view: &View) -> Vec<(String, f64)> {
 }
 
 /// Parameters of a private run that are as wide as before the records were seen.
-fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
+fn nothing_learnt(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
     if !view.facts.has_budget {
         return None;
     }
@@ -101,7 +101,7 @@ fn nothing_learnt(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdi
 }
 
 /// Whether a mean is outside the prior's central 99.9%.
-pub(super) fn is_beyond(view: &View) -> bool {
+pub(super) fn is_beyond(view: &EvidenceView) -> bool {
     known(view).iter().any(|known| by_how_much(known) > 0.0)
 }
 
@@ -113,7 +113,7 @@ fn by_how_much((column, prior): &(&Column, &PriorRange)) -> f64 {
 }
 
 /// Means outside the prior's central 99.9%.
-fn beyond(view: &View, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
+fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
     let mut far: Vec<_> = (known.iter())
         .map(|known| (by_how_much(known), known))
         .filter(|(by, _)| *by > 0.0)

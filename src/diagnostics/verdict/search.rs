@@ -3,7 +3,7 @@
 //! Only its Newton steps show how well such a search went: a long last step means that it had not
 //! arrived, but a short one does not mean that it had.
 
-use super::evidence::{SearchFacts, View};
+use super::evidence::{EvidenceView, SearchFacts};
 use super::{Kind, Severity, Verdict, figure};
 
 /// Standard deviations of the draws, the root mean square over coordinates. Ours. Noise makes up to
@@ -25,7 +25,7 @@ pub(super) const MOST_CENTRE_NOISE: f64 = 10.0;
 const HELP: &str = "more records or a larger epsilon; --temperature, which asks less of both; a start near the posterior (--init), from public knowledge; columns and parameters of size one; priors that know the scale of the outcome; fewer parameters. Another run spends an epsilon of its own";
 
 /// Those of severity problem come first.
-pub(super) fn verdicts(view: &View) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
     let Some(search) = &view.facts.search else {
         return Vec::new();
     };

@@ -705,23 +705,23 @@ fn a_search_that_failed_decides_whatever_the_draws_look_like() {
 /// A step is compared with the draws, which are wider than the posterior by the centre's noise.
 #[test]
 fn noise_in_the_centre_is_a_note_while_the_draws_include_it() {
-    let of = |last_step: f64, noise: f64| {
+    let after_search = |last_step: f64, noise: f64| {
         after(SearchFacts {
             last_step,
             centre_sd: Some(noise),
             ..arrived()
         })
     };
-    assert!(found(&of(1.5, 0.9), Kind::CentreNoise).is_none());
-    let noisy = of(3.4, 3f64.sqrt());
+    assert!(found(&after_search(1.5, 0.9), Kind::CentreNoise).is_none());
+    let noisy = after_search(3.4, 3f64.sqrt());
     let verdict = of_kind(&noisy, Kind::CentreNoise);
     assert_eq!(verdict.severity, Severity::Note);
     assert!(verdict.sentence.contains("2.0 times as wide"));
     assert_eq!(diagnose(&noisy).convergence, Grade::Fitted);
-    let long = of_kind(&of(4.2, 3f64.sqrt()), Kind::SearchNotArrived);
+    let long = of_kind(&after_search(4.2, 3f64.sqrt()), Kind::SearchNotArrived);
     assert!((long.value.unwrap() - 2.1).abs() < 1e-12);
     // Draws are widened by ten at most.
-    let lost = of(15.0, 11.0);
+    let lost = after_search(15.0, 11.0);
     assert_eq!(
         of_kind(&lost, Kind::CentreNoise).severity,
         Severity::Problem

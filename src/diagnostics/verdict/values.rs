@@ -1,10 +1,10 @@
 //! The values in the columns of draws.
 
 use super::convergence::{ESS, Grade};
-use super::evidence::{Column, View};
+use super::evidence::{Column, EvidenceView};
 use super::{Kind, Severity, Verdict, counted, some_of};
 
-pub(super) fn verdicts(view: &View, grade: Grade) -> Vec<Verdict> {
+pub(super) fn verdicts(view: &EvidenceView, grade: Grade) -> Vec<Verdict> {
     let rules = [not_finite(view), few_draws(view, grade), constant(view)];
     rules.into_iter().flatten().collect()
 }
@@ -14,7 +14,7 @@ fn names(columns: &[Column]) -> Vec<String> {
 }
 
 /// Any draw that is NaN or infinite: no mean, quantile or diagnostic is defined with it.
-fn not_finite(view: &View) -> Option<Verdict> {
+fn not_finite(view: &EvidenceView) -> Option<Verdict> {
     let worst = view.not_finite.iter().max_by_key(|c| c.not_finite())?;
     let names = names(&view.not_finite);
     let sentence = format!(
@@ -40,7 +40,7 @@ fn not_finite(view: &View) -> Option<Verdict> {
 }
 
 /// Chains with fewer draws than the ESS that Vehtari et al. (2021) ask of each.
-fn few_draws(view: &View, grade: Grade) -> Option<Verdict> {
+fn few_draws(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
     let shortest = view.chains.iter().map(|c| c.draws.len()).min()?;
     if shortest as f64 >= ESS || view.gaussian().is_some() {
         return None;
@@ -67,7 +67,7 @@ fn few_draws(view: &View, grade: Grade) -> Option<Verdict> {
 
 /// Columns that are one number in all chains while others move, such as the 1s and 0s of a Cholesky
 /// factor.
-fn constant(view: &View) -> Option<Verdict> {
+fn constant(view: &EvidenceView) -> Option<Verdict> {
     if view.constant.is_empty() || view.stuck.len() == view.chains.len() {
         return None;
     }

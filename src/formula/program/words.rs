@@ -6,7 +6,7 @@ use crate::formula::family::Family;
 use crate::formula::tree::Function;
 
 impl Program<'_> {
-    /// What the linear predictor is.
+    /// The quantity that the linear predictor stands for.
     pub(super) fn scale_in_words(&self) -> &'static str {
         match self.family {
             Family::Gaussian | Family::Student => "mean",

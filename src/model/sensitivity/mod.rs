@@ -66,7 +66,7 @@ impl Bound {
 /// The bound of one statement, or of the whole, or the reason why there is none.
 pub type Derived = Result<Bound, Missing>;
 
-/// What is derived of a statement, in lines for people.
+/// The bounds that were derived for a statement, in lines for people.
 pub fn in_words(derived: &Derived) -> Vec<String> {
     let bound = match derived {
         Ok(bound) => bound,

@@ -12,9 +12,10 @@
 //! argument of the root in L_ij. log(1 - tanh(u)^2) is written log 4 + log inv_logit(2u) + log
 //! inv_logit(-2u): no cancellation.
 
+use super::super::blocks::Blocks;
 use super::super::public::{PublicGraph, PublicId};
 use super::super::running_sum::{Segments, take};
-use super::{Blocks, Constrained};
+use super::Constrained;
 use crate::function::{Algebra, Unary};
 
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {

@@ -3,9 +3,10 @@
 //! The unconstrained numbers are the rows of the lower triangle, one after the
 //! other; those on the diagonal go through exp. The log Jacobian is their sum.
 
+use super::super::blocks::Blocks;
 use super::super::public::{PublicGraph, PublicId};
 use super::super::running_sum::take;
-use super::{Blocks, Constrained, free_size};
+use super::{Constrained, free_size};
 use crate::check::Joint;
 use crate::function::{Algebra, Unary};
 

@@ -4,10 +4,11 @@
 //! Log Jacobian: the sum over i > j of (1 + (K - j - 1)/2) log(1 - z_ij^2),
 //! j counted from 1; the 1 is that of tanh.
 
+use super::super::blocks::Blocks;
 use super::super::constraint::cholesky;
 use super::super::public::{PublicGraph, PublicId};
 use super::super::running_sum::{take, weighted_sum};
-use super::{Blocks, Constrained, cholesky_factor_corr, cov_matrix};
+use super::{Constrained, cholesky_factor_corr, cov_matrix};
 
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {
     let size = blocks.rows;

@@ -5,10 +5,11 @@
 
 use std::f64::consts::LN_2;
 
+use super::super::blocks::Blocks;
 use super::super::constraint::cholesky;
 use super::super::public::{Binary, PublicGraph, PublicId};
 use super::super::running_sum::{take, weighted_sum};
-use super::{Blocks, Constrained, cholesky_factor_cov};
+use super::{Constrained, cholesky_factor_cov};
 use crate::function::{Algebra, Kernel};
 
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {

@@ -3,9 +3,10 @@
 //! x_1 = u_1 (ordered) or exp(u_1) (positive), x_k = x_{k-1} + exp(u_k); the log
 //! Jacobian is the sum of the u that go through exp.
 
+use super::super::blocks::Blocks;
 use super::super::public::{Binary, PublicGraph, PublicId};
 use super::super::running_sum::{Segments, take};
-use super::{Blocks, Constrained};
+use super::Constrained;
 use crate::function::{Algebra, Unary};
 
 pub(super) fn constrain(

@@ -11,9 +11,10 @@
 //! Products are sums of logarithms here, so that small elements keep their
 //! relative accuracy.
 
+use super::super::blocks::Blocks;
 use super::super::public::{PublicGraph, PublicId};
 use super::super::running_sum::{Segments, take};
-use super::{Blocks, Constrained};
+use super::Constrained;
 use crate::function::{Algebra, Unary};
 
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {

@@ -9,9 +9,10 @@
 //!
 //! The columns of this map are orthonormal: the log Jacobian is zero.
 
+use super::super::blocks::Blocks;
 use super::super::public::{PublicGraph, PublicId};
 use super::super::running_sum::{Segments, take, take_or_zero};
-use super::{Blocks, Constrained};
+use super::Constrained;
 use crate::function::Algebra;
 
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {

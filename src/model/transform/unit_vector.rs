@@ -4,9 +4,10 @@
 //! x = u / |u|; the "log Jacobian" is -u'u / 2, since the length of u is a
 //! coordinate too many and must have some proper distribution.
 
+use super::super::blocks::Blocks;
 use super::super::public::{PublicGraph, PublicId};
 use super::super::running_sum::{Segments, take};
-use super::{Blocks, Constrained};
+use super::Constrained;
 use crate::function::{Algebra, Unary};
 
 pub(super) fn constrain(g: &mut PublicGraph, u: PublicId, blocks: Blocks) -> Constrained {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::View;
+use super::ReportView;
 use super::html::Html;
 use super::likelihood;
 use super::posterior::folded;
@@ -32,7 +32,7 @@ const FIRST: [(&str, &str); 17] = [
     ("seed", "Seed of the public randomness"),
 ];
 
-pub(super) fn asked(h: &mut Html, view: &View) {
+pub(super) fn asked(h: &mut Html, view: &ReportView) {
     match &view.report.model {
         Some(model) => program(h, model),
         None => h.element(

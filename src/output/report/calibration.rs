@@ -16,9 +16,9 @@ const MOST_PLOTS: usize = 120;
 pub(crate) struct CalibrationPage<'a> {
     /// The model's name.
     pub name: &'a str,
-    /// What was found, in sentences.
+    /// The findings, in sentences.
     pub answer: &'a [String],
-    /// What was run, and on what.
+    /// The runs and their tables, in a sentence.
     pub about: &'a str,
     pub calibration: &'a Calibration,
 }

@@ -1,6 +1,6 @@
 //! Whether the chains agree: verdicts, and each parameter's traces and ranks.
 
-use super::View;
+use super::ReportView;
 use super::axis::{Scale, short};
 use super::columns::{Column, quantiles, rank_counts};
 use super::html::Html;
@@ -16,7 +16,7 @@ const BINS: usize = 20;
 /// The most chains in one drawing.
 const MOST_CHAINS: usize = 32;
 
-pub(super) fn verdicts(h: &mut Html, view: &View) {
+pub(super) fn verdicts(h: &mut Html, view: &ReportView) {
     let Some(diagnosis) = &view.report.diagnosis else {
         return;
     };
@@ -71,7 +71,7 @@ pub(super) fn verdicts(h: &mut Html, view: &View) {
     }
 }
 
-pub(super) fn traces(h: &mut Html, view: &View) {
+pub(super) fn traces(h: &mut Html, view: &ReportView) {
     if view.independent() {
         h.element(
             "p",

@@ -228,9 +228,9 @@ mod tests {
         let a: Vec<f64> = (0..50).map(f64::from).collect();
         let up: Vec<f64> = a.iter().map(|x| x.exp()).collect();
         let down: Vec<f64> = a.iter().map(|x| -x).collect();
-        let of = |x: &[f64], y: &[f64]| rank_correlation(&ranks(x), &ranks(y));
-        assert!((of(&a, &up) - 1.0).abs() < 1e-12);
-        assert!((of(&a, &down) + 1.0).abs() < 1e-12);
-        assert!(of(&a, &[3.0; 50]).is_nan());
+        let correlation = |x: &[f64], y: &[f64]| rank_correlation(&ranks(x), &ranks(y));
+        assert!((correlation(&a, &up) - 1.0).abs() < 1e-12);
+        assert!((correlation(&a, &down) + 1.0).abs() < 1e-12);
+        assert!(correlation(&a, &[3.0; 50]).is_nan());
     }
 }

@@ -75,12 +75,12 @@ pub struct ReportFile {
 impl Report {
     /// The page.
     pub fn to_html(&self) -> String {
-        page::page(&View::of(self))
+        page::page(&ReportView::of(self))
     }
 }
 
 /// The report's material, worked out once for all sections.
-struct View<'a> {
+struct ReportView<'a> {
     report: &'a Report,
     columns: Vec<Column<'a>>,
     summary: Summary,
@@ -90,8 +90,8 @@ struct View<'a> {
     unfinished: bool,
 }
 
-impl View<'_> {
-    fn of(report: &Report) -> View<'_> {
+impl ReportView<'_> {
+    fn of(report: &Report) -> ReportView<'_> {
         let columns: Vec<Column> = report
             .names
             .iter()
@@ -109,7 +109,7 @@ impl View<'_> {
             })
             .collect();
         let private = report.privacy["private"] == Value::Bool(true);
-        View {
+        ReportView {
             summary: Summary {
                 rows: columns
                     .iter()

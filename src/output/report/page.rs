@@ -5,7 +5,7 @@ use std::fmt::Display;
 use super::axis::{count, short};
 use super::html::Html;
 use super::posterior::scrolling_table;
-use super::{View, asked, chains, pairs, posterior, privacy};
+use super::{ReportView, asked, chains, pairs, posterior, privacy};
 use crate::accounting::Relation;
 use crate::diagnostics::{Decision, Grade, Kind};
 
@@ -24,7 +24,7 @@ const SECTIONS: [(&str, &str); 8] = [
     ("decision", "Decision"),
 ];
 
-pub(super) fn page(view: &View) -> String {
+pub(super) fn page(view: &ReportView) -> String {
     let title = title(view);
     let marked = if view.private { "" } else { " (NOT PRIVATE)" };
     document(format!("{title}: report{marked}"), |h| {
@@ -86,7 +86,7 @@ pub(super) fn document(title: impl Display, body: impl FnOnce(&mut Html)) -> Str
     format!("<!doctype html>\n{}\n", h.finish())
 }
 
-fn content(h: &mut Html, view: &View, id: &str) {
+fn content(h: &mut Html, view: &ReportView, id: &str) {
     let of_draws = matches!(id, "posterior" | "chains" | "pairs");
     if of_draws && !view.has_draws() {
         h.element(
@@ -112,7 +112,7 @@ fn content(h: &mut Html, view: &View, id: &str) {
 }
 
 /// The model's name, or that of the run.
-fn title(view: &View) -> String {
+fn title(view: &ReportView) -> String {
     let model = view.report.config["model"].as_str();
     let file = model.and_then(|path| path.rsplit(['/', '\\']).next());
     let stem = file.map(|name| name.strip_suffix(".dpm").unwrap_or(name));
@@ -138,7 +138,7 @@ fn section(h: &mut Html, number: usize, id: &str, name: &str, content: impl FnOn
     );
 }
 
-fn header(h: &mut Html, view: &View, title: &str) {
+fn header(h: &mut Html, view: &ReportView, title: &str) {
     h.within("header", &[("class", &"top")], |h| {
         let kind = if view.private {
             "Differentially private posterior \u{b7} report"
@@ -167,13 +167,13 @@ fn header(h: &mut Html, view: &View, title: &str) {
     h.line();
 }
 
-fn version<'a>(view: &View<'a>) -> &'a str {
+fn version<'a>(view: &ReportView<'a>) -> &'a str {
     let version = view.report.privacy["software"]["version"].as_str();
     version.unwrap_or("of unknown version")
 }
 
 /// The warnings that must not be overlooked.
-fn bands(h: &mut Html, view: &View) {
+fn bands(h: &mut Html, view: &ReportView) {
     let mut band = |class: &'static str, head: &str, says: &str| {
         h.within("p", &[("class", &class), ("role", &"note")], |h| {
             h.element("strong", &[], head);
@@ -223,7 +223,7 @@ fn card(h: &mut Html, class: &'static str, what: &str, value: &str, more: &str) 
     });
 }
 
-fn privacy_card(h: &mut Html, view: &View) {
+fn privacy_card(h: &mut Html, view: &ReportView) {
     let report = &view.report.privacy;
     if !view.private {
         return card(
@@ -254,7 +254,7 @@ fn privacy_card(h: &mut Html, view: &View) {
     );
 }
 
-fn attack_card(h: &mut Html, view: &View) {
+fn attack_card(h: &mut Html, view: &ReportView) {
     let Some(guarantee) = &view.guarantee else {
         return;
     };
@@ -267,7 +267,7 @@ fn attack_card(h: &mut Html, view: &View) {
     );
 }
 
-fn decision_card(h: &mut Html, view: &View) {
+fn decision_card(h: &mut Html, view: &ReportView) {
     let Some(diagnosis) = &view.report.diagnosis else {
         return card(
             h,
@@ -320,7 +320,7 @@ fn decision_card(h: &mut Html, view: &View) {
     card(h, class, WHAT, value, &format!("{grade}{more}"));
 }
 
-fn draws_card(h: &mut Html, view: &View) {
+fn draws_card(h: &mut Html, view: &ReportView) {
     let chains = view.report.draws.len();
     let draws: usize = view.report.draws.iter().map(Vec::len).sum();
     let parameters = view.columns.len();
@@ -359,7 +359,7 @@ fn contents(h: &mut Html) {
     h.line();
 }
 
-fn files(h: &mut Html, view: &View) {
+fn files(h: &mut Html, view: &ReportView) {
     h.element("p", &[], "This report was made from the files below. Anyone who has them can check with sha256sum that they are the same, and create the report again with dpm report.");
     scrolling_table(h, "files", "Files of the run, with their SHA-256", |h| {
         h.within("thead", &[], |h| {
@@ -381,7 +381,7 @@ fn files(h: &mut Html, view: &View) {
     });
 }
 
-fn decision(h: &mut Html, view: &View) {
+fn decision(h: &mut Html, view: &ReportView) {
     if !view.private {
         h.element(
             "p",
@@ -416,7 +416,7 @@ fn decision(h: &mut Html, view: &View) {
     });
 }
 
-fn footer(h: &mut Html, view: &View) {
+fn footer(h: &mut Html, view: &ReportView) {
     h.line();
     h.within("footer", &[], |h| {
         h.text(format!(

@@ -1,6 +1,6 @@
 //! The parameters that are most correlated, two by two.
 
-use super::View;
+use super::ReportView;
 use super::axis::{Scale, short};
 use super::columns::{quantiles, rank_correlation, ranks};
 use super::html::Html;
@@ -20,7 +20,7 @@ struct Pair {
     correlation: f64,
 }
 
-pub(super) fn pairs(h: &mut Html, view: &View) {
+pub(super) fn pairs(h: &mut Html, view: &ReportView) {
     let found = strongest(view);
     let looked = view.columns.len().min(MOST_COLUMNS);
     if found.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn pairs(h: &mut Html, view: &View) {
 }
 
 /// The pairs of columns with the largest rank correlations, the largest first.
-fn strongest(view: &View) -> Vec<Pair> {
+fn strongest(view: &ReportView) -> Vec<Pair> {
     // The draws used for a rank correlation: with 2,000 it is known to 0.02.
     const ENOUGH: usize = 2000;
     let ranked: Vec<(usize, Vec<f64>)> = view
@@ -84,7 +84,7 @@ fn strongest(view: &View) -> Vec<Pair> {
 const X: [f64; 2] = [52.0, 292.0];
 const Y: [f64; 2] = [182.0, 8.0];
 
-fn figure(h: &mut Html, view: &View, pair: &Pair) {
+fn figure(h: &mut Html, view: &ReportView, pair: &Pair) {
     let (a, b) = (&view.columns[pair.first], &view.columns[pair.second]);
     let ends = |draws: &[f64]| {
         let [low, high] = quantiles(draws, [0.001, 0.999]);

@@ -5,7 +5,7 @@ use super::columns::{Column, density, quantiles};
 use super::html::Html;
 use super::intervals::{self, Interval};
 use super::plot::{Path, bottom_axis, circle, line, plot, text};
-use super::{ReportPrior, View};
+use super::{ReportPrior, ReportView};
 
 /// Rows of a table that are shown, and the most in all.
 const OPEN_ROWS: usize = 25;
@@ -17,7 +17,7 @@ const MOST_PLOTS: usize = 120;
 /// Vehtari et al. (2021): the R-hat to reach, and the one above which chains clearly disagree.
 const R_HAT: [f64; 2] = [1.01, 1.05];
 
-pub(super) fn posterior(h: &mut Html, view: &View) {
+pub(super) fn posterior(h: &mut Html, view: &ReportView) {
     let condition = match (view.independent(), view.likelihood()) {
         (true, _) => "if the fitted Gaussian is close to the posterior",
         (false, Some(_)) => {
@@ -33,7 +33,7 @@ pub(super) fn posterior(h: &mut Html, view: &View) {
     compared_with_prior(h, view);
 }
 
-fn table(h: &mut Html, view: &View) {
+fn table(h: &mut Html, view: &ReportView) {
     let groups = intervals::groups(&view.columns);
     let shown = view.columns.len().min(MOST_ROWS);
     let mut parts: Vec<(usize, usize)> = vec![(0, shown.min(OPEN_ROWS))];
@@ -62,7 +62,7 @@ fn table(h: &mut Html, view: &View) {
     }
 }
 
-fn rows_of(h: &mut Html, view: &View, groups: &[intervals::Group], from: usize, to: usize) {
+fn rows_of(h: &mut Html, view: &ReportView, groups: &[intervals::Group], from: usize, to: usize) {
     scrolling_table(
         h,
         "pinned",
@@ -101,7 +101,7 @@ fn rows_of(h: &mut Html, view: &View, groups: &[intervals::Group], from: usize, 
     );
 }
 
-fn row(h: &mut Html, view: &View, index: usize, scale: &Scale) {
+fn row(h: &mut Html, view: &ReportView, index: usize, scale: &Scale) {
     let (column, summary) = (&view.columns[index], &view.summary.rows[index]);
     let cells = summary.table_cells();
     h.within("tr", &[], |h| {
@@ -135,7 +135,7 @@ fn row(h: &mut Html, view: &View, index: usize, scale: &Scale) {
     });
 }
 
-fn prior_key(h: &mut Html, view: &View) {
+fn prior_key(h: &mut Html, view: &ReportView) {
     let has_prior = (0..view.columns.len()).any(|i| view.prior(i).is_some());
     h.within("p", &[("class", &"key")], |h| {
         key(h, "curve", "posterior");
@@ -170,7 +170,7 @@ fn key(h: &mut Html, class: &'static str, says: &str) {
     });
 }
 
-fn densities(h: &mut Html, view: &View) {
+fn densities(h: &mut Html, view: &ReportView) {
     let drawable: Vec<usize> = (0..view.columns.len())
         .filter(|&i| view.columns[i].varies())
         .collect();
@@ -333,7 +333,7 @@ fn area(
     }
 }
 
-fn compared_with_prior(h: &mut Html, view: &View) {
+fn compared_with_prior(h: &mut Html, view: &ReportView) {
     let both: Vec<(usize, Interval, Interval)> = (0..view.columns.len())
         .filter_map(|i| {
             let prior = Interval::of(view.prior(i)?)?;

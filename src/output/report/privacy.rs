@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::View;
+use super::ReportView;
 use super::axis::{Scale, count, percent, short, superscript};
 use super::guarantee::{Guarantee, Point};
 use super::html::Html;
@@ -10,7 +10,7 @@ use super::plot::{Path, bottom_axis, circle, decoration, left_axis, line, plot, 
 use super::posterior::{head_row, scrolling_table};
 use crate::accounting::Relation;
 
-pub(super) fn privacy(h: &mut Html, view: &View) {
+pub(super) fn privacy(h: &mut Html, view: &ReportView) {
     let report = &view.report.privacy;
     if !view.private {
         h.within("p", &[("class", &"lead")], |h| {
@@ -37,7 +37,7 @@ fn number(report: &Value, key: &str) -> Option<f64> {
     report[key].as_f64()
 }
 
-fn promise(h: &mut Html, view: &View) {
+fn promise(h: &mut Html, view: &ReportView) {
     let report = &view.report.privacy;
     let (epsilon, delta) = (number(report, "epsilon"), number(report, "delta"));
     let whose = match report["unit_column"].as_str() {
@@ -95,7 +95,7 @@ fn promise(h: &mut Html, view: &View) {
     h.element("p", &[], "This covers everything the run wrote: all draws of all chains, the steps before them, and this report, whatever else anybody knows or does with it later. It is no promise that nothing is learnt about people in general: if the draws show that a group of people differs from another, that is learnt about each member of it, whether or not they are in the table.");
 }
 
-fn curves(h: &mut Html, view: &View, guarantee: &Guarantee) {
+fn curves(h: &mut Html, view: &ReportView, guarantee: &Guarantee) {
     if guarantee.curve.len() < 2 {
         return;
     }
@@ -215,7 +215,7 @@ fn detection(h: &mut Html, guarantee: &Guarantee) {
     });
 }
 
-fn releases(h: &mut Html, view: &View, guarantee: &Guarantee) {
+fn releases(h: &mut Html, view: &ReportView, guarantee: &Guarantee) {
     h.element("h3", &[], "What was released, and what each kind costs");
     h.element("p", &[], "The run asked the data these questions and no others. Each answer is a sum over all rows, in which no unit counts for more than its bound, plus noise. Everything else was computed from the answers.");
     let released: Vec<Option<u64>> = match view.report.privacy["released"].as_array() {
@@ -332,7 +332,7 @@ fn named(what: &str) -> String {
     }
 }
 
-fn small_print(h: &mut Html, view: &View) {
+fn small_print(h: &mut Html, view: &ReportView) {
     let report = &view.report.privacy;
     let mut says = Vec::new();
     if let Some(statement) = report["statement"].as_str() {
@@ -384,7 +384,7 @@ fn small_print(h: &mut Html, view: &View) {
 }
 
 /// The facts that have to be public, and those that are not protected.
-pub(super) fn limits(h: &mut Html, view: &View) {
+pub(super) fn limits(h: &mut Html, view: &ReportView) {
     let list = |h: &mut Html, key: &str| {
         h.within("ul", &[], |h| {
             for item in view.report.privacy[key].as_array().into_iter().flatten() {

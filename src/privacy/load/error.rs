@@ -1,6 +1,7 @@
 //! The faults of a data file, described without its contents.
 
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 
 use crate::privacy::store::NoRoom;
@@ -52,7 +53,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What a file's content is.
+/// The format of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -444,4 +445,20 @@ fn printable(name: &str) -> String {
         shown.push_str("...");
     }
     shown
+}
+
+/// An error while reading. Those of the system have its number; others are a decoder's about its
+/// input.
+pub(super) fn read_error(origin: &Origin, packed: Option<Format>, reason: io::Error) -> LoadError {
+    let origin = origin.clone();
+    match packed {
+        Some(format) if reason.raw_os_error().is_none() => {
+            LoadErrorKind::Damaged { origin, format }.into()
+        }
+        _ => LoadErrorKind::Unreadable {
+            origin,
+            reason: reason.to_string(),
+        }
+        .into(),
+    }
 }

@@ -204,7 +204,7 @@ impl Place {
     }
 }
 
-/// What was loaded, or the message.
+/// The loaded values, or the message.
 fn loaded(paths: &[PathBuf], reading: &Reading) -> Result<Vec<Vec<u64>>, String> {
     let rows = read_files(paths, &columns(), reading).map_err(|error| {
         let said = format!("{error} {error:?}");
@@ -571,10 +571,10 @@ fn refusal(paths: &[PathBuf]) -> String {
 fn what_is_damaged_or_does_not_fit_is_refused() {
     let place = Place::new();
     let rows = bad();
-    let one = |name: &str, bytes: &[u8]| refusal(&[place.write(name, bytes)]);
+    let refusal_of = |name: &str, bytes: &[u8]| refusal(&[place.write(name, bytes)]);
     for (name, bytes) in formats(&rows).into_iter().skip(1) {
         for cut in [bytes.len() - 1, bytes.len() - 9, bytes.len() / 2, 9] {
-            let said = one("cut", &bytes[..cut]);
+            let said = refusal_of("cut", &bytes[..cut]);
             assert!(
                 said.contains("damaged or truncated"),
                 "{name} {cut}: {said}"
@@ -588,14 +588,14 @@ fn what_is_damaged_or_does_not_fit_is_refused() {
         "t.feather",
         "t.PARQUET",
     ] {
-        let said = one(name, &csv(&rows));
+        let said = refusal_of(name, &csv(&rows));
         assert!(said.contains("though its name says so"), "{said}");
     }
     let good = parquet(&batch(&rows), Compression::SNAPPY, true);
     let mut locked = good.clone();
     let end = locked.len();
     locked[end - 4..].copy_from_slice(b"PARE");
-    assert!(one("t", &locked).contains("encrypted"));
+    assert!(refusal_of("t", &locked).contains("encrypted"));
     fs::create_dir_all(place.path("empty/_x")).unwrap();
     assert!(refusal(&[place.path("empty")]).contains("has no data files"));
     assert!(refusal(&[place.path("no*such")]).contains("no file fits"));

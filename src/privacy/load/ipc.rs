@@ -10,9 +10,8 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Block, MessageHeader, root_as_footer, root_as_message};
 use arrow_schema::SchemaRef;
 
-use super::error::{Format, LoadError, LoadErrorKind, Origin};
-use super::open::read_error;
-use super::source::{Batch, Batches, guarded};
+use super::batches::{Batch, Batches, guarded};
+use super::error::{Format, LoadError, LoadErrorKind, Origin, read_error};
 
 const FORMAT: Format = Format::Arrow;
 

@@ -2,9 +2,8 @@
 
 use std::io::BufRead;
 
-use super::error::{Format, LoadError, LoadErrorKind, Origin};
+use super::error::{Format, LoadError, LoadErrorKind, Origin, read_error};
 use super::header::present_names;
-use super::open::read_error;
 use super::records::{Fault, LONGEST, Records};
 use super::values::Value;
 

@@ -1,4 +1,4 @@
-//! What a data file is, by its content.
+//! Opens data files, and tells their formats by their content.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, IsTerminal, Read};
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use super::error::{Format, LoadError, LoadErrorKind, Origin};
-use super::source::Batches;
+use super::batches::Batches;
+use super::error::{Format, LoadError, LoadErrorKind, Origin, read_error};
 
 const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 const UTF16_MARKS: [[u8; 2]; 2] = [[0xff, 0xfe], [0xfe, 0xff]];
 
-/// What is known of a file before it is read: as much as its beginning tells.
+/// The number of bytes at the beginning of a file that tell its format.
 const START: usize = 8;
 
 /// An open data file.
@@ -127,14 +127,14 @@ fn text(
 fn recognised(start: &[u8]) -> Option<Format> {
     // A frame of zstd that is to be skipped may come first.
     let is_skipped = || start.len() > 3 && start[0] >> 4 == 5 && start[1..4] == [0x2a, 0x4d, 0x18];
-    let is = |mark: &[u8]| start.starts_with(mark);
-    if is(&[0x1f, 0x8b]) {
+    let begins_with = |mark: &[u8]| start.starts_with(mark);
+    if begins_with(&[0x1f, 0x8b]) {
         Some(Format::Gzip)
-    } else if is(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skipped() {
+    } else if begins_with(&[0x28, 0xb5, 0x2f, 0xfd]) || is_skipped() {
         Some(Format::Zstd)
-    } else if is(b"PAR1") || is(b"PARE") {
+    } else if begins_with(b"PAR1") || begins_with(b"PARE") {
         Some(Format::Parquet)
-    } else if is(b"ARROW1") || is(&[0xff; 4]) {
+    } else if begins_with(b"ARROW1") || begins_with(&[0xff; 4]) {
         Some(Format::Arrow)
     } else {
         None
@@ -157,22 +157,6 @@ fn named(path: &Path) -> Option<Format> {
         "arrow" | "arrows" | "feather" | "ipc" => Format::Arrow,
         _ => return None,
     })
-}
-
-/// An error while reading. Those of the system have its number; others are a decoder's about its
-/// input.
-pub(super) fn read_error(origin: &Origin, packed: Option<Format>, reason: io::Error) -> LoadError {
-    let origin = origin.clone();
-    match packed {
-        Some(format) if reason.raw_os_error().is_none() => {
-            LoadErrorKind::Damaged { origin, format }.into()
-        }
-        _ => LoadErrorKind::Unreadable {
-            origin,
-            reason: reason.to_string(),
-        }
-        .into(),
-    }
 }
 
 /// The first `most` bytes, or all where there are fewer.

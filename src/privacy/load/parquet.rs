@@ -18,8 +18,8 @@ use parquet::basic::Compression;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetStatisticsPolicy};
 use parquet::file::reader::ChunkReader;
 
+use super::batches::{Batch, Batches, guarded};
 use super::error::{Format, LoadError, LoadErrorKind, Origin};
-use super::source::{Batch, Batches, guarded};
 
 /// Rows that are decoded at a time.
 const ROWS: usize = 8192;

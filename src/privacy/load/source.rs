@@ -4,16 +4,16 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use arrow_array::ArrayRef;
 use arrow_schema::SchemaRef;
 use sha2::{Digest, Sha256};
 
-use super::Reading;
+use super::batches::{Batches, Iter};
 use super::error::{Form, Format, LoadError, LoadErrorKind, Origin};
 use super::header::{find_columns, find_unit, header_names};
 use super::lines::Lines;
 use super::open::{Opened, open};
 use super::parts::{Part, parts, shared};
+use super::reading::Reading;
 use super::values::{Column, Kind, Value};
 use crate::model::RecordColumn;
 use crate::privacy::rows::{Cell, Domain};
@@ -35,7 +35,7 @@ pub(super) struct Source<'a> {
     /// The place in this file of each column that the model uses.
     fields: Vec<Option<Field>>,
     unit: Option<Field>,
-    /// What is in each column, and that of the unit, as the first file has it.
+    /// The kind of each column, and of the unit's, as the first file has it.
     kinds: Vec<Option<Kind>>,
     format: Option<Format>,
 }
@@ -51,32 +51,6 @@ enum Field {
     Column(usize),
     /// Of those that folders name.
     Constant(usize),
-}
-
-/// Columns of as many rows.
-pub(in crate::privacy) type Batch = (Vec<ArrayRef>, usize);
-
-type Iter = Box<dyn Iterator<Item = Result<Batch, LoadError>>>;
-
-/// Typed columns: their names and types, and the batches of those that are chosen by number, in
-/// increasing order.
-pub(in crate::privacy) struct Batches {
-    schema: SchemaRef,
-    read: Box<Read>,
-}
-
-type Read = dyn FnOnce(&[usize]) -> Result<Iter, LoadError>;
-
-impl Batches {
-    pub fn new(
-        schema: SchemaRef,
-        read: impl FnOnce(&[usize]) -> Result<Iter, LoadError> + 'static,
-    ) -> Batches {
-        Batches {
-            schema,
-            read: Box::new(read),
-        }
-    }
 }
 
 /// The rows of batches.
@@ -450,18 +424,4 @@ impl RowsOf {
         self.row += 1;
         Ok(true)
     }
-}
-
-/// What a decoder answers; if it panics, the file is damaged. A hook may show what a panic says,
-/// which no decoder is known to do about a value.
-#[cfg(feature = "parquet")]
-pub(super) fn guarded<T>(
-    origin: &Origin,
-    format: Format,
-    decode: impl FnOnce() -> Result<T, LoadError>,
-) -> Result<T, LoadError> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(decode)).unwrap_or_else(|_| {
-        let origin = origin.clone();
-        Err(LoadErrorKind::Damaged { origin, format }.into())
-    })
 }

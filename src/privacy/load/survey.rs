@@ -1,7 +1,7 @@
 //! A survey, for the curator, of the values in the data that would be clamped, missing or bad.
 
-use super::Reading;
 use super::error::{Form, LoadError, Origin};
+use super::reading::Reading;
 use super::source::{Owners, Source};
 use crate::model::RecordColumn;
 use crate::privacy::NotPrivate;

@@ -70,7 +70,7 @@ fn without_zero_fraction(text: &str) -> &str {
     if is_whole { whole } else { text }
 }
 
-/// What the values of a typed column are. The files of one table agree on it.
+/// The kind of the values in a typed column. The files of one table agree on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Numbers,
@@ -187,7 +187,7 @@ where
     Column::Real(array.as_primitive::<T>().unary(f64::from))
 }
 
-/// What is beyond an i64 is read as a text file's numbers are.
+/// Numbers beyond an i64 are read as a text file's are.
 fn unsigned(array: &PrimitiveArray<UInt64Type>) -> Column {
     match array.try_unary::<_, Int64Type, _>(i64::try_from) {
         Ok(values) => Column::Whole(values),

@@ -38,13 +38,13 @@ fn neighbours_batches_differ_by_at_most_the_sensitivity() {
             let (i, j) = (record(), record());
             let mut rest: Vec<usize> = (1..n).map(|_| record()).collect();
             rest.retain(|k| ![i, j].contains(k));
-            let with = |more: usize| {
+            let batch_with = |more: usize| {
                 let members: Vec<usize> = rest.iter().copied().chain([more]).collect();
                 all.table.gather(Batch::of(&members).members())
             };
             let tables = [
-                with(i),
-                with(j),
+                batch_with(i),
+                batch_with(j),
                 all.table.gather(Batch::of(&rest).members()),
             ];
             let (from, to) = (

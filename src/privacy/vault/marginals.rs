@@ -155,15 +155,15 @@ mod tests {
         parameters { real a; } model { a ~ normal(0, 1); target += a * (x + k + z); }";
 
     fn cells() -> Vec<Cells> {
-        let of = |column, marks: &[f64], are_values| Cells {
+        let of_column = |column, marks: &[f64], are_values| Cells {
             column,
             marks: marks.to_vec(),
             are_values,
         };
         vec![
-            of(0, &[0.0, 2.0, 5.0, 10.0], false),
-            of(1, &[1.0, 2.0, 3.0], true),
-            of(2, &[0.0, 0.5, 1.0], false),
+            of_column(0, &[0.0, 2.0, 5.0, 10.0], false),
+            of_column(1, &[1.0, 2.0, 3.0], true),
+            of_column(2, &[0.0, 0.5, 1.0], false),
         ]
     }
 

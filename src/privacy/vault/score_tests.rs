@@ -34,10 +34,10 @@ fn by_unit(source: &str, data: &[Vec<f64>], keys: &[usize]) -> Vault {
 }
 
 fn bounds(others: usize, n: Option<u64>) -> ScoreBounds {
-    let of = |lower, upper| Bounds { lower, upper };
+    let between = |lower, upper| Bounds { lower, upper };
     ScoreBounds {
-        density: of(-3.0, 0.5),
-        differences: vec![of(-1.0, 1.0); others],
+        density: between(-3.0, 0.5),
+        differences: vec![between(-1.0, 1.0); others],
         is_binary: others == 0,
         statistics: Vec::new(),
         records: n,

@@ -27,8 +27,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::accounting::{Grant, Reservation, random_id};
+use crate::sampler::chain::draw::Draw;
 use crate::sampler::chain::exact_number;
-use crate::sampler::chain::run::Draw;
 use crate::sampler::chain::warmup::Learnt;
 use crate::sampler::contract::Sampler;
 use crate::sampler::contract::oracle::SampleError;

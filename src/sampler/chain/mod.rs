@@ -3,6 +3,7 @@
 pub mod adaptation;
 pub mod barker_correction;
 pub mod checkpoint;
+pub mod draw;
 pub mod exact_number;
 pub mod private_oracle;
 pub mod run;

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rand_chacha::ChaCha8Rng;
-use serde::{Deserialize, Serialize};
 
 use crate::accounting::Meter;
 use crate::density::Density;
@@ -14,7 +13,7 @@ use crate::privacy::{NotPrivate, PrivateRng, Vault};
 use crate::sampler::chain::checkpoint::{
     Checkpoint, Keeping, Names, SavedChain, planned_releases, window,
 };
-use crate::sampler::chain::exact_number;
+use crate::sampler::chain::draw::{Draw, Phase};
 use crate::sampler::chain::private_oracle::PrivateOracle;
 use crate::sampler::chain::warmup::Warmup;
 use crate::sampler::contract::beginning::{Beginning, Learner};
@@ -24,33 +23,6 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
 use crate::sampler::contract::{Kind, Walker};
 use crate::sampler::random::public_rng;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Phase {
-    Warmup,
-    Sampling,
-}
-
-/// The record of one iteration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Draw {
-    pub phase: Phase,
-    #[serde(with = "exact_number")]
-    pub accept_stat: f64,
-    /// The step size of this iteration.
-    #[serde(with = "exact_number")]
-    pub step_size: f64,
-    pub divergent: bool,
-    /// The sampler's own columns ([`Algorithm::columns`](crate::sampler::Algorithm)).
-    #[serde(with = "exact_number::list")]
-    pub sampler: Vec<f64>,
-    /// Output columns, in the order of [`Density::output_names`].
-    #[serde(with = "exact_number::list")]
-    pub values: Vec<f64>,
-}
 
 /// A chain that is complete, or was interrupted.
 #[derive(Debug, Clone)]

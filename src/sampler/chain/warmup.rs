@@ -11,7 +11,7 @@ use crate::sampler::chain::adaptation::{Covariance, DualAveraging, Windows};
 use crate::sampler::chain::exact_number;
 use crate::sampler::contract::metric::{Metric, MetricForm};
 
-/// What warm-up has learnt so far, from released values only.
+/// The results of warm-up so far, from released values only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Learnt {

@@ -86,7 +86,7 @@ pub struct Foresight {
     pub shares: Vec<(&'static str, f64)>,
 }
 
-/// What was learnt so far. It depends on the data only through released values.
+/// The rounds before the chains, with their results so far, which depend on the data only through released values.
 pub trait Beginning: Debug + Send + Sync {
     /// The number of rounds as far as it is known; certain once they are over.
     fn rounds(&self, plan: &Plan) -> u64;

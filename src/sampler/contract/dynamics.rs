@@ -4,7 +4,7 @@
 use rand_chacha::ChaCha8Rng;
 
 use crate::sampler::contract::Walker;
-use crate::sampler::contract::plan::PlanError;
+use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::request::PlanRequest;
 
 /// A sampler of this kind. Its [`Sampler`] is [`Private`]; without privacy it is run by

@@ -633,7 +633,7 @@ mod tests {
     // would be lost where records see groups.
     #[test]
     fn few_groups_are_found_for_classes_only() {
-        let of = |outcome: &str, likelihood: &str, groups: usize| {
+        let grouped = |outcome: &str, likelihood: &str, groups: usize| {
             let source = format!(
                 "record {{ {outcome} y; int<lower=1, upper={groups}> g; }}
                  parameters {{ real mu; real<lower=0> tau; vector[{groups}] a; real<lower=0> s; }}
@@ -649,11 +649,11 @@ mod tests {
             })
         };
         let class = ("int<lower=0, upper=1>", "bernoulli_logit(s * a[g])");
-        assert_eq!(of(class.0, class.1, 12), Some((12, true)));
-        assert_eq!(of(class.0, class.1, 6), None);
+        assert_eq!(grouped(class.0, class.1, 12), Some((12, true)));
+        assert_eq!(grouped(class.0, class.1, 6), None);
         let real = ("real<lower=-9, upper=9>", "normal(a[g], s)");
-        assert_eq!(of(real.0, real.1, 12), None);
-        assert_eq!(of(real.0, real.1, 40), Some((40, false)));
+        assert_eq!(grouped(real.0, real.1, 12), None);
+        assert_eq!(grouped(real.0, real.1, 40), Some((40, false)));
     }
 
     // If it failed: a record's information about its own group would be hidden by noise about all others.

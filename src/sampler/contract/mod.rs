@@ -4,6 +4,7 @@
 pub mod beginning;
 pub(crate) mod blocks;
 pub mod dynamics;
+pub mod error;
 pub mod form;
 pub mod initial;
 pub mod metric;
@@ -18,9 +19,10 @@ use serde_json::Value;
 
 use beginning::Learner;
 use dynamics::Dynamics;
+use error::PlanError;
 use metric::Metric;
 use oracle::{Oracle, SampleError};
-use plan::{Plan, PlanError};
+use plan::Plan;
 use request::PlanRequest;
 use schedule::Line;
 use settings::Setting;

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use crate::density::{Frame, Space};
 use crate::privacy::{BatchPenaltyError, Expected, PenaltyError, ReleaseError, ScaleError};
-use crate::sampler::contract::plan::PlanError;
+use crate::sampler::contract::error::PlanError;
 use crate::sampler::prior::PriorError;
 
 /// A run that cannot go on.

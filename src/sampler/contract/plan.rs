@@ -3,13 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accounting::{
-    AccountError, Budget, CalibrateError, Event, EventError, Guarantee, GuaranteeBounds, Query,
-    Real, account, mu_for_budget, smallest_scale, total_variation_of_draw,
+    AccountError, Budget, Event, Guarantee, GuaranteeBounds, Query, Real, account, mu_for_budget,
+    smallest_scale, total_variation_of_draw,
 };
-use crate::privacy::{
-    BarkerError, BatchPenaltyError, BatchPenaltyPlan, PenaltyError, RateError, ScaleError,
-    Subsampling,
-};
+use crate::privacy::{BatchPenaltyPlan, Subsampling};
+pub use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::request::{Iterations, PlanRequest};
 use crate::sampler::contract::schedule::{Line, Noise, PlannedLine, Question, Scale, factor};
 use crate::sampler::contract::settings::{Clip, Settings};
@@ -32,60 +30,6 @@ pub struct Plan {
     pub guarantee: Guarantee,
     /// Reasons why the run may be less useful than its user hopes.
     pub warnings: Vec<String>,
-}
-
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    #[error(
-        "this run needs epsilon {requested:.6} at delta {delta:e}, but the budget is {budget}: short by {short:.6}. Spent so far: 0, remaining: {budget}. Use {advice}fewer iterations or chains, or as many iterations as the budget allows (`iterations` max)"
-    )]
-    Budget {
-        requested: f64,
-        budget: f64,
-        delta: f64,
-        short: f64,
-        /// Further settings that could be changed.
-        advice: &'static str,
-    },
-    #[error("not one iteration fits this budget: use larger noise multipliers or fewer chains")]
-    NoIteration,
-    #[error(
-        "epsilon {epsilon} is more than can be accounted for at delta {delta:e}: noise on a lattice differs from a Gaussian by total variation {total_variation:.1e}, which adds (1 + e^epsilon) times that to delta. Give an epsilon of at most about {most} (or larger noise multipliers)"
-    )]
-    Lattice {
-        epsilon: f64,
-        delta: f64,
-        total_variation: f64,
-        most: f64,
-    },
-    #[error("{0}")]
-    Settings(String),
-    #[error(transparent)]
-    Scale(#[from] ScaleError),
-    #[error(transparent)]
-    Penalty(#[from] PenaltyError),
-    #[error(transparent)]
-    BatchPenalty(#[from] BatchPenaltyError),
-    #[error(transparent)]
-    Barker(#[from] BarkerError),
-    #[error(transparent)]
-    Rate(#[from] RateError),
-    #[error(transparent)]
-    Event(#[from] EventError),
-    #[error(transparent)]
-    Account(#[from] AccountError),
-    #[error(transparent)]
-    Calibrate(#[from] CalibrateError),
-    #[error(transparent)]
-    InvalidBudget(#[from] crate::accounting::BudgetError),
-}
-
-impl PlanError {
-    /// Whether the budget refuses the run, rather than the settings being wrong.
-    pub fn is_refusal(&self) -> bool {
-        matches!(self, PlanError::Budget { .. } | PlanError::NoIteration)
-    }
 }
 
 /// The noise of a finished run by its settings, per unit of the step that warm-up arrived at.

@@ -59,7 +59,7 @@ pub struct PlanRequest {
     /// The form of the model, if it was looked at; only dp-laplace uses it.
     pub form: Option<Form>,
     /// The questions of one chain in one iteration, where the sampler is outside of this crate.
-    pub asked: Asked,
+    pub allowance: Allowance,
 }
 
 impl PlanRequest {
@@ -139,12 +139,12 @@ impl PlanRequest {
 
 /// The most that one chain of a sampler outside of this crate may ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct Allowance {
     pub gradients: u64,
     pub log_ratios: u64,
 }
 
-impl Asked {
+impl Allowance {
     /// The line of the gradients: the first.
     pub const GRADIENTS: usize = 0;
 

@@ -5,7 +5,7 @@ use crate::privacy::{
     BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, ScaleError, Statistic,
     Subsampling, penalty,
 };
-use crate::sampler::contract::plan::PlanError;
+use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::request::PlanRequest;
 
 /// The question that a line of the schedule asks the vault.

@@ -126,7 +126,7 @@ const GRADIENT: usize = 3;
 /// The number of these lines. The next line is that of the chains' gradients.
 pub(crate) const LINES: usize = 4;
 
-/// What was learnt so far, from released values only.
+/// The results of the rounds so far, from released values only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Start {

@@ -87,8 +87,7 @@ impl Lost {
     }
 }
 
-/// What clipping the information of each record to `clip` takes away from that of simulated ones at the frame's
-/// centre.
+/// The loss of information by clipping that of each record to `clip`, of simulated ones at the frame's centre.
 pub(super) fn lost(form: &Form, density: &Density, law: &Law, frame: &Frame, clip: f64) -> Lost {
     let m = frame.coordinates();
     let (mut whole, mut clipped) = (vec![0.0; m * m], vec![0.0; m * m]);

@@ -4,7 +4,8 @@ use rand::{Rng, RngExt};
 
 use crate::privacy::{NotPrivate, Vault};
 use crate::sampler::chain::adaptation::{Covariance, DualAveraging, Windows};
-use crate::sampler::chain::run::{Chain, Draw, Observer, Phase, Recorder, in_parallel};
+use crate::sampler::chain::draw::{Draw, Phase};
+use crate::sampler::chain::run::{Chain, Observer, Recorder, in_parallel};
 use crate::sampler::contract::Algorithm;
 use crate::sampler::contract::initial::Initial;
 use crate::sampler::contract::initial::start;

@@ -6,7 +6,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::privacy::{GradientScale, NotPrivate, PrivateRng, Vault};
-use crate::sampler::chain::run::{Chain, Draw, Observer, Phase, Recorder, in_parallel};
+use crate::sampler::chain::draw::{Draw, Phase};
+use crate::sampler::chain::run::{Chain, Observer, Recorder, in_parallel};
 use crate::sampler::contract::dynamics::Dynamics;
 use crate::sampler::contract::dynamics::Steps;
 use crate::sampler::contract::initial::start;

@@ -1,7 +1,7 @@
 //! Slips in blocks, declarations, types and function heads.
 
 use super::super::diagnostic::Diagnostic;
-use super::super::parse::Rule;
+use super::super::grammar::Rule;
 use super::super::suggestion::did_you_mean;
 use super::super::tokens::{Problem, Token, TokenKind};
 use super::super::words;

@@ -1,7 +1,7 @@
 //! Slips in expressions and names.
 
 use super::super::diagnostic::Diagnostic;
-use super::super::parse::Rule;
+use super::super::grammar::Rule;
 use super::super::tokens::{Problem, TokenKind};
 use super::super::words;
 use super::Scene;
@@ -177,7 +177,7 @@ impl Scene<'_> {
         )
     }
 
-    /// What to write for a text, in quotes, that is compared with a factor.
+    /// Advice on a text, in quotes, that is compared with a factor: the number to write instead.
     fn number_of_level(&self, text: &str) -> Option<String> {
         let compares = |at: usize| {
             let operator = self.tokens.get(at)?.text;

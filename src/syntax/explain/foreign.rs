@@ -1,7 +1,7 @@
 //! Words and marks of other languages.
 
 use super::super::diagnostic::Diagnostic;
-use super::super::parse::Rule;
+use super::super::grammar::Rule;
 use super::super::suggestion::did_you_mean;
 use super::super::tokens::{Problem, TokenKind};
 use super::super::words;

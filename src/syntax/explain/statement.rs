@@ -2,7 +2,7 @@
 
 use super::super::diagnostic::Diagnostic;
 use super::super::draft::Edit;
-use super::super::parse::Rule;
+use super::super::grammar::Rule;
 use super::super::tokens::{Problem, TokenKind};
 use super::super::tree::Span;
 use super::super::words;

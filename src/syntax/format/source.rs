@@ -182,8 +182,8 @@ mod tests {
 
     fn positions(text: &str) -> Vec<Vec<Position>> {
         let source = Source::read(text);
-        let of = |place: &Place<'_>| place.comments.iter().map(|c| c.position).collect();
-        source.places.iter().map(of).collect()
+        let positions = |place: &Place<'_>| place.comments.iter().map(|c| c.position).collect();
+        source.places.iter().map(positions).collect()
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What is claimed: the largest delta at each epsilon, as the program's own accountant
-//! has it for the events that were charged.
+//! The claim: the largest delta at each epsilon, as the program's own accountant has it for the
+//! events that were charged.
 
 use dpm::accounting::{Event, Query, Real, Relation, account};
 
@@ -19,7 +19,7 @@ fn grid(largest: f64) -> impl Iterator<Item = f64> {
 }
 
 impl Claim {
-    /// What the accountant makes of `events`.
+    /// The accountant's claim for `events`.
     pub fn of(events: &[Event], relation: Relation) -> Result<Claim, String> {
         let at = |epsilon: f64| {
             let query = Query::Delta {

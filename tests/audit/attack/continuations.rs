@@ -55,7 +55,7 @@ struct World {
     made: BTreeMap<u64, [u64; 2]>,
 }
 
-/// What happened in the sequences, to see that they were not idle.
+/// The events in the sequences, to see that they were not idle.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Tally {
     pub released: u64,

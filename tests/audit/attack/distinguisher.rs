@@ -31,7 +31,7 @@ const THRESHOLDS: [f64; 5] = [0.01, 0.1, 0.5, 0.9, 0.99];
 /// else than noise (a rejected proposal, say) and are taken as missing.
 const FAR: f64 = 8.0;
 
-/// What an audit found.
+/// The findings of an audit.
 #[derive(Debug, Clone, Copy)]
 pub struct Found {
     /// Lower bound on the mu of Gaussian differential privacy.

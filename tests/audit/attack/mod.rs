@@ -19,7 +19,7 @@ pub mod whole_play;
 
 use std::fmt;
 
-/// What an attack found: a promise that is not kept.
+/// The finding of an attack: a promise that is not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken(pub String);
 

@@ -71,9 +71,9 @@ impl Table {
     }
 
     fn picked(&self, rows: &[usize]) -> Table {
-        let of = |column: &Vec<f64>| rows.iter().map(|&row| column[row]).collect();
+        let values = |column: &Vec<f64>| rows.iter().map(|&row| column[row]).collect();
         Table {
-            columns: self.columns.iter().map(of).collect(),
+            columns: self.columns.iter().map(values).collect(),
             units: self
                 .units
                 .as_ref()

@@ -1,4 +1,4 @@
-//! What is released once, outside of runs: the distributions of covariates (`dpm synth
+//! Releases that are made once, outside of runs: the distributions of covariates (`dpm synth
 //! --covariates`) and the scores of runs (`dpm score`), planned and asked as the commands do.
 
 use dpm::Model;

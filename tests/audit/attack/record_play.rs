@@ -9,7 +9,7 @@ use super::neighbours::{MODELS, model, ugly_pair};
 use super::releases::{Answer, Batch, Release};
 use super::{Broken, Lcg};
 
-/// What many pairs showed.
+/// The findings of many pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Played {
     /// Pairs about which the vault was asked.
@@ -24,7 +24,7 @@ pub struct Played {
     pub gentle: u64,
 }
 
-/// What is released in a record-play.
+/// The kind of a release in a record-play.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Gradient,
@@ -47,8 +47,8 @@ impl Kind {
         Kind::Barker,
     ];
 
-    /// What a line of a sampler's schedule releases; what a start learns from is played through
-    /// whole runs (`whole_play`).
+    /// The kind of the releases of a line in a sampler's schedule; those that a start learns from are
+    /// played through whole runs (`whole_play`).
     pub fn of(question: Question, subsampling: Subsampling) -> Option<Kind> {
         Some(match (question, subsampling) {
             (Question::Gradient, Subsampling::All) => Kind::Gradient,

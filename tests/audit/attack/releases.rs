@@ -110,18 +110,18 @@ pub struct Answer {
     pub noise: Option<Noise>,
     /// How many of each planned event were charged.
     pub charged: Vec<u64>,
-    /// What the private generator would give next: whether as much was drawn from it.
+    /// The next bits of the private generator, which tell whether as much was drawn from it.
     pub next_bits: u64,
 }
 
-/// What the charge says of a sum.
+/// The noise and the sensitivity of a sum by its charge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// In lattice units.
     pub sigma: f64,
     /// How far neighbours may be apart in lattice units, in l2 norm.
     pub sensitivity: f64,
-    /// What is still taken off the answer, in lattice units: known to all.
+    /// Still to be taken off the answer, in lattice units: known to all.
     pub penalty: f64,
 }
 
@@ -292,7 +292,7 @@ impl Release {
     }
 }
 
-/// What a sum costs that was multiplied by its lattice and is divided by it again: two roundings.
+/// The error of a sum that was multiplied by its lattice and is divided by it again: two roundings.
 const OF_SUM: f64 = 1.0 / (1u64 << 51) as f64;
 
 /// The lattice units of an answer to which a penalty is added, of which floats may have cost a

@@ -117,7 +117,7 @@ impl Variant {
     }
 }
 
-/// What `VARIANTS` has, and each other private sampler as it comes: none is left out.
+/// All of `VARIANTS`, and each other private sampler as it comes: none is left out.
 pub fn ways() -> Vec<Variant> {
     let named = |a: &&Algorithm| VARIANTS.iter().any(|v| v.algorithm == a.name);
     let others = ALGORITHMS.iter().filter(|a| a.is_private() && !named(a));
@@ -142,7 +142,7 @@ const fn variant(
     }
 }
 
-/// What is known of a model before a run is planned.
+/// The form of a model, which is known before a run is planned.
 pub fn form_of(model: &Model, shared_units: bool) -> Result<Form, SampleError> {
     let density = Density::new(model.clone());
     if shared_units {
@@ -346,7 +346,7 @@ impl Audited {
         }
     }
 
-    /// What is claimed for what a run has charged.
+    /// The claim for the events that a run has charged.
     pub fn claim(&self) -> Claim {
         let (_, charged, learnt) = self.run(false, 0);
         // A start that sees nothing above its noise asks for less, and all of it stays charged.
@@ -357,20 +357,20 @@ impl Audited {
         Claim::of(events, self.plan.request.relation).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// What a run has on its meter in the end.
+    /// The events on a run's meter in the end.
     pub fn charged(&self) -> Vec<Event> {
         self.run(false, 0).1
     }
 
-    /// What a run learnt before its draws, if it did: whether these are independent.
+    /// Whether the draws are independent, of a run that learnt before them.
     pub fn is_independent(&self, run: u64) -> Option<bool> {
         self.run(false, run)
             .2
             .map(|learnt| learnt.draws_are_independent(&self.plan))
     }
 
-    /// What was learnt before the draws; these as steps from one to the next, and ln of
-    /// acceptance statistics.
+    /// The results of learning before the draws; these as steps from one to the next, and ln of acceptance
+    /// statistics.
     pub fn transcript(&self, other: bool, run: u64) -> Vec<f64> {
         self.run(other, run).0
     }

@@ -18,7 +18,7 @@ use super::neighbours::{Table, model, ugly_neighbours};
 use super::samplers::{Variant, form_of};
 use super::{Broken, Lcg};
 
-/// What whole runs showed.
+/// The findings of whole runs.
 #[derive(Debug, Default)]
 pub struct Played {
     pub runs: u64,
@@ -29,7 +29,7 @@ pub struct Played {
     pub forms: [u64; 2],
 }
 
-/// What a line showed.
+/// The findings of a line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Line {
     pub releases: u64,
@@ -262,7 +262,7 @@ struct Charged {
     sigma: f64,
     /// Spacing of the lattice.
     gamma: f64,
-    /// What was added to each coordinate, of whatever sign: it costs digits.
+    /// Added to each coordinate, of whatever sign: it costs digits.
     added: Vec<f64>,
     /// Releases that an answer is the average of.
     times: u64,
@@ -298,8 +298,8 @@ impl<'a> Twins<'a> {
         found.lines[line].releases += times;
     }
 
-    /// What the line's event says of a sum with unit clip bound: sigma, the lattice's spacing,
-    /// and how far neighbours may be apart in units of sigma.
+    /// The line's event for a sum with unit clip bound: sigma, the lattice's spacing, and how far
+    /// neighbours may be apart in units of sigma.
     fn event(&self, line: usize) -> (f64, f64, f64) {
         let release = self.plan.events[line]
             .release()

@@ -25,8 +25,8 @@ const SHY: f64 = 0.25;
 /// Along one of several directions of spread, a distance is at most this many times the Newton step.
 const OF_SEVERAL: f64 = 3.0;
 
-/// What a round has seen of the slope in a frame: the slope and the variance of its noise in each direction, and the
-/// belief about the centre's error before.
+/// The slope that a round has seen in a frame, the variance of its noise in each direction, and the belief about the
+/// centre's error before.
 pub(in crate::sampler::laplace) struct Seen<'a> {
     pub slope: Vec<f64>,
     pub noise: f64,
@@ -42,8 +42,7 @@ pub(in crate::sampler::laplace) struct Found {
     pub rows: f64,
 }
 
-/// What is known of a step along one direction of a frame, in which records have the identity as their
-/// information.
+/// A step along one direction of a frame, in which records have the identity as their information.
 struct Along<'a> {
     unit: &'a [f64],
     /// The rest of the step, and the square of its length, as far as it explains what outcomes spread now.
