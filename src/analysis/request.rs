@@ -97,7 +97,7 @@ impl Analysis {
     }
 
     /// The sampler, by its name. Default: `dp-laplace`, which needs no settings; `dp-langevin` or
-    /// `dp-hmc` where settings of theirs are given.
+    /// `dp-hmc` where settings are given that `dp-laplace` does not have.
     pub fn algorithm(mut self, name: impl Into<String>) -> Analysis {
         self.algorithm = Some(name.into());
         self

@@ -81,18 +81,16 @@ pub fn lookup(name: &str) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().find(|a| a.name == name)
 }
 
-/// The sampler of a run that does not name one: the one that tunes itself, unless a setting of
-/// dp-langevin or of DP-HMC is given. `most`: as many iterations as the budget allows.
+/// The sampler of a run that does not name one: the first that tunes itself and has all settings
+/// that are given, or else DP-HMC. `most`: as many iterations as the budget allows, which only DP-HMC
+/// can have.
 pub fn default_algorithm(settings: &Settings, most: bool) -> &'static Algorithm {
-    let langevin = |setting| langevin::ALGORITHM.settings.contains(&setting);
-    match (
-        most || !settings.given().all(langevin),
-        settings.given().next(),
-    ) {
-        (true, _) => &dp_hmc::ALGORITHM,
-        (false, Some(_)) => &langevin::ALGORITHM,
-        (false, None) => &laplace::ALGORITHM,
-    }
+    let tunes_itself = [&laplace::ALGORITHM, &langevin::ALGORITHM].into_iter();
+    let has_all = |algorithm: &&Algorithm| {
+        (settings.given()).all(|setting| algorithm.settings.contains(&setting))
+    };
+    let mut suited = tunes_itself.filter(|_| !most).filter(has_all);
+    suited.next().unwrap_or(&dp_hmc::ALGORITHM)
 }
 
 impl PlanRequest {
@@ -122,6 +120,31 @@ impl PlanRequest {
             algorithm: &laplace::ALGORITHM,
             iterations: Iterations::Fixed(DEFAULT_SAMPLES + DEFAULT_SAMPLES / 2),
             ..PlanRequest::new(epsilon, delta, dimension)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // If it failed: a setting of dp-laplace would start another sampler, which spends the budget
+    // in another way.
+    #[test]
+    fn the_default_has_all_settings_that_are_given() {
+        for (settings, most, name) in [
+            (Settings::new(), false, "dp-laplace"),
+            (Settings::new().target_acceptance(0.95), false, "dp-laplace"),
+            (Settings::new().start_share(0.3), false, "dp-langevin"),
+            (Settings::new().step_size(0.1), false, "dp-hmc"),
+            (
+                Settings::new().target_acceptance(0.95).clip_gradient(1.0),
+                false,
+                "dp-hmc",
+            ),
+            (Settings::new(), true, "dp-hmc"),
+        ] {
+            assert_eq!(default_algorithm(&settings, most).name, name);
         }
     }
 }
