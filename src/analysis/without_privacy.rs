@@ -12,8 +12,8 @@ use crate::accounting::{Real, Relation};
 use crate::output::{RECORD, not_private_report};
 use crate::privacy::{NotPrivate, Vault};
 use crate::sampler::{
-    DEFAULT_MAX_DEPTH, Kind, MetricForm, NonPrivateRun, Observer, PlanRequest, Settings,
-    exact_settings, sample_without_privacy,
+    Kind, MetricForm, NonPrivateRun, Observer, PlanRequest, Settings, exact_settings,
+    sample_without_privacy,
 };
 
 /// Sampling iterations of each chain, unless more or fewer are asked for.
@@ -121,11 +121,7 @@ impl<'a> OpenJob<'a> {
             lengths: self.lengths,
             thin: self.analysis.thinning(),
             metric: settings.metric.unwrap_or(MetricForm::Unit),
-            max_depth: (request.algorithm.name == "nuts").then(|| {
-                settings
-                    .max_depth
-                    .map_or(DEFAULT_MAX_DEPTH, |depth| depth as u32)
-            }),
+            max_depth: settings.max_depth.map(|depth| depth as u32),
             keys: vec![
                 ("privacy_private", "false".to_owned()),
                 ("privacy_note", "NOT_PRIVATE".to_owned()),

@@ -339,8 +339,7 @@ fn describe_predicted(plan: &Plan) -> Vec<String> {
 }
 
 fn has_trajectories(plan: &Plan) -> bool {
-    let settings = plan.request.algorithm.settings;
-    settings.contains(&Setting::leapfrog_steps)
+    plan.request.algorithm.has(Setting::leapfrog_steps)
 }
 
 /// An epsilon for people.

@@ -162,7 +162,7 @@ fn flags_of(algorithm: &Algorithm) -> String {
     let flags = algorithm
         .settings
         .iter()
-        .map(|setting| flag(setting.name()));
+        .map(|own| flag(own.setting.name()));
     flags.collect::<Vec<_>>().join(" ")
 }
 
