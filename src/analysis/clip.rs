@@ -30,7 +30,7 @@ impl Clips {
         model: &Model,
         shared_units: bool,
     ) -> Result<Clips, Error> {
-        let used = BOUNDS.map(|setting| algorithm.settings.contains(&setting));
+        let used = BOUNDS.map(|setting| algorithm.has(setting));
         let wanted = !shared_units && used.contains(&true);
         let derived = wanted.then(|| model.record_sensitivity());
         let choices = [settings.clip_gradient, settings.clip_log_ratio];

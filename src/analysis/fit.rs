@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::error::{Error, SaveError};
 use super::files::{Parts, RunFiles};
+use super::lengths::Lengths;
 use super::prepare::Prepared;
 use super::request::Analysis;
 use crate::accounting::Event;
@@ -14,7 +15,8 @@ use crate::density::Density;
 use crate::diagnostics::{Diagnosis, Summary};
 use crate::output::{Draws, PrivateRun, RunLedger, private_report};
 use crate::sampler::{
-    Algorithm, Beginning, Chain, DEFAULT_MAX_DEPTH, MetricForm, Plan, Setting, Settings,
+    Algorithm, Beginning, Chain, DEFAULT_MAX_DEPTH, MetricForm, Plan, PlanRequest, Setting,
+    Settings,
 };
 
 /// A finished analysis: released draws, and what they cost.
@@ -192,18 +194,9 @@ fn config(parts: &FitParts) -> Value {
         promise,
         ..
     } = parts.prepared;
-    let mut config = json!({
-        "algorithm": plan.request.algorithm.name,
-        "not_private": false,
+    let own = json!({
         "private": parts.secure_noise,
-        "chains": plan.request.chains,
-        "num_warmup": lengths.num_warmup,
-        "num_samples": lengths.num_samples,
-        "thin": parts.analysis.thinning(),
-        "temperature": parts.analysis.tempered_to(),
-        "seed": parts.analysis.public_seed(),
         "insecure_noise_seed": parts.analysis.noise_seed(),
-        "unit": promise.unit_name(),
         "epsilon": promise.epsilon.to_f64(),
         "delta": promise.delta.to_f64(),
         "relation": promise.relation.name(),
@@ -213,13 +206,37 @@ fn config(parts: &FitParts) -> Value {
         "noise": plan.noise_scales(),
         "plan_warnings": plan.warnings,
     });
-    add_settings(&mut config, &plan.settings());
-    config
+    let (request, unit) = (&plan.request, promise.unit_name());
+    with_settings(
+        own,
+        parts.analysis,
+        *lengths,
+        unit,
+        request,
+        &plan.settings(),
+    )
 }
 
-/// The sampler's settings, as every `config.json` has them; null where one is not given or the
-/// sampler has none such.
-pub(super) fn add_settings(config: &mut Value, settings: &Settings) {
+/// What every `config.json` has, in addition to `own`; null for a setting that has no value, or that
+/// the sampler does not have.
+pub(super) fn with_settings(
+    own: Value,
+    analysis: &Analysis,
+    lengths: Lengths,
+    unit: &str,
+    request: &PlanRequest,
+    settings: &Settings,
+) -> Value {
+    let mut config = own;
+    config["algorithm"] = request.algorithm.name.into();
+    config["not_private"] = (!request.algorithm.is_private()).into();
+    config["chains"] = request.chains.into();
+    config["num_warmup"] = lengths.num_warmup.into();
+    config["num_samples"] = lengths.num_samples.into();
+    config["thin"] = analysis.thinning().into();
+    config["temperature"] = analysis.tempered_to().into();
+    config["seed"] = analysis.public_seed().into();
+    config["unit"] = unit.into();
     for setting in Setting::ALL.iter().copied() {
         config[setting.name()] = if setting.is_switch() && !settings.has(setting) {
             Value::Bool(false)
@@ -228,4 +245,5 @@ pub(super) fn add_settings(config: &mut Value, settings: &Settings) {
         };
     }
     config["version"] = env!("CARGO_PKG_VERSION").into();
+    config
 }

@@ -90,7 +90,7 @@ impl Analysis {
     }
 
     /// The sampler, by its name. Default: `dp-laplace`, which needs no settings; `dp-langevin` or
-    /// `dp-hmc` where settings of theirs are given.
+    /// `dp-hmc` where settings are given that `dp-laplace` does not have.
     pub fn algorithm(mut self, name: impl Into<String>) -> Analysis {
         self.algorithm = Some(name.into());
         self
@@ -112,16 +112,13 @@ impl Analysis {
     /// kept. Default: 500 are kept; as many come first, half as many for `dp-laplace`, and a tenth
     /// for `dp-langevin`.
     pub fn iterations(mut self, warmup: u64, samples: u64) -> Analysis {
-        self.lengths = AskedLengths {
-            num_warmup: Some(warmup),
-            num_samples: Some(samples),
-            iterations: None,
-        };
+        self.lengths.num_warmup = Some(warmup);
+        self.lengths.num_samples = Some(samples);
         self
     }
 
-    /// As many iterations of each chain as the budget allows, for noise that does not depend on
-    /// their number.
+    /// As many iterations of each chain as the budget allows, in place of
+    /// [`iterations`](Analysis::iterations), for noise that does not depend on their number.
     pub fn most_iterations(mut self) -> Analysis {
         self.lengths.iterations = Some(AskedIterations::Max);
         self
@@ -201,6 +198,13 @@ impl Analysis {
         }
         if self.thin == 0 {
             return Err(Error::Settings("`thin` must be at least 1".into()));
+        }
+        if let (Some(samples), Some(AskedIterations::Max)) =
+            (self.lengths.num_samples, self.lengths.iterations)
+        {
+            return Err(Error::Settings(format!(
+                "`iterations` asks for {samples} draws, and `most_iterations` for as many as the budget allows: use one of them"
+            )));
         }
         self.settings.check(algorithm)?;
         Ok(Design {

@@ -84,6 +84,7 @@ fn settings_that_cannot_be_are_said_and_cost_nothing() {
     assert!(said(short(1.0).chains(0)).contains("`chains`"));
     assert!(said(short(1.0).chains(1 << 40)).contains("each has a thread"));
     assert!(said(short(1.0).iterations(10, 0)).contains("`num_samples` must be at least 1"));
+    assert!(said(short(1.0).most_iterations()).contains("`iterations` asks for 20 draws"));
     assert!(said(short(1.0).iterations(u64::MAX, u64::MAX)).contains("too large to be counted"));
     assert!(said(short(1.0).temper_to(1e9)).contains("number of records, 2000"));
     assert!(said(short(1.0).temper_to(f64::NAN)).contains("`temperature` is NaN"));

@@ -4,16 +4,16 @@ use serde_json::json;
 
 use super::error::Error;
 use super::files::{Parts, RunFiles};
-use super::fit::add_settings;
+use super::fit::with_settings;
 use super::lengths::Lengths;
 use super::prepare::Promise;
 use super::request::Analysis;
 use crate::accounting::{Real, Relation};
-use crate::output::not_private_report;
+use crate::output::{RECORD, not_private_report};
 use crate::privacy::{NotPrivate, Vault};
 use crate::sampler::{
-    DEFAULT_MAX_DEPTH, Kind, MetricForm, NonPrivateRun, Observer, PlanRequest, Settings,
-    exact_settings, sample_without_privacy,
+    Kind, MetricForm, NonPrivateRun, Observer, PlanRequest, Settings, exact_settings,
+    sample_without_privacy,
 };
 
 /// Sampling iterations of each chain, unless more or fewer are asked for.
@@ -106,19 +106,14 @@ impl<'a> OpenJob<'a> {
         let request = &self.run.request;
         let settings = &request.settings;
         let chains = sample_without_privacy(self.vault, &self.run, permission, observer)?;
-        let mut config = json!({
-            "algorithm": request.algorithm.name,
-            "not_private": true,
-            "private": false,
-            "chains": request.chains,
-            "num_warmup": self.lengths.num_warmup,
-            "num_samples": self.lengths.num_samples,
-            "thin": self.analysis.thinning(),
-            "temperature": self.analysis.tempered_to(),
-            "seed": self.run.seed,
-            "unit": self.unit.as_deref().unwrap_or(crate::output::RECORD),
-        });
-        add_settings(&mut config, &request.settled());
+        let config = with_settings(
+            json!({ "private": false }),
+            self.analysis,
+            self.lengths,
+            self.unit.as_deref().unwrap_or(RECORD),
+            request,
+            &request.settled(),
+        );
         RunFiles::new(Parts {
             density: self.vault.density(),
             algorithm: request.algorithm,
@@ -126,11 +121,7 @@ impl<'a> OpenJob<'a> {
             lengths: self.lengths,
             thin: self.analysis.thinning(),
             metric: settings.metric.unwrap_or(MetricForm::Unit),
-            max_depth: (request.algorithm.name == "nuts").then(|| {
-                settings
-                    .max_depth
-                    .map_or(DEFAULT_MAX_DEPTH, |depth| depth as u32)
-            }),
+            max_depth: settings.max_depth.map(|depth| depth as u32),
             keys: vec![
                 ("privacy_private", "false".to_owned()),
                 ("privacy_note", "NOT_PRIVATE".to_owned()),

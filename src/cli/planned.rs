@@ -116,8 +116,7 @@ fn batches(subsampling: Subsampling) -> String {
 }
 
 fn has_trajectories(plan: &Plan) -> bool {
-    let settings = plan.request.algorithm.settings;
-    settings.contains(&Setting::leapfrog_steps)
+    plan.request.algorithm.has(Setting::leapfrog_steps)
 }
 
 /// The assumptions behind an epsilon that rests on more than proofs.

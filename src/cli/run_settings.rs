@@ -123,7 +123,7 @@ impl clap::Args for SamplerFlags {
 fn argument(setting: Setting) -> Arg {
     let argument = Arg::new(setting.name())
         .long(flag(setting.name()).trim_start_matches('-').to_owned())
-        .help(setting.sentence())
+        .help(setting.help())
         .help_heading(setting.group())
         .hide_short_help(true);
     // What the noise follows from is said one way or the other.

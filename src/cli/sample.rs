@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
     #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
-    /// Sampler, one of those that --help lists [default: dp-laplace, which needs no settings; dp-hmc where one of its settings is given]
+    /// Sampler, one of those that --help lists [default: dp-laplace, which needs no settings; dp-langevin or dp-hmc where settings are given that dp-laplace does not have]
     #[arg(
         long,
         value_name = "NAME",
@@ -164,7 +164,7 @@ fn flags_of(algorithm: &Algorithm) -> String {
     let flags = algorithm
         .settings
         .iter()
-        .map(|setting| flag(setting.name()));
+        .map(|own| flag(own.setting.name()));
     flags.collect::<Vec<_>>().join(" ")
 }
 

@@ -12,7 +12,7 @@ use crate::diagnostics::{
     Certificate, ChainRecord, Diagnosis, Evidence, LikelihoodFacts, RunFacts, SearchFacts, Summary,
     diagnose,
 };
-use crate::sampler::{self, DEFAULT_MAX_DEPTH, Kind};
+use crate::sampler::{self, Algorithm, DEFAULT_MAX_DEPTH, Setting};
 
 /// A run of `dpm sample` or [`Fit::save`](crate::Fit::save), read back from its directory.
 ///
@@ -249,20 +249,16 @@ fn record(file: &StanCsv) -> ChainRecord {
 /// The facts in a run's settings and report that are needed to understand its draws.
 pub(crate) fn facts(algorithm: Option<&str>, config: &Value, report: &Value) -> RunFacts {
     let own = sampler::OWN.name;
-    let kind = match algorithm {
-        Some(name) if name == own => Some(sampler::OWN.kind),
-        other => other.and_then(sampler::lookup).map(|a| a.kind),
+    let algorithm = match algorithm {
+        Some(name) if name == own => Some(&sampler::OWN),
+        other => other.and_then(sampler::lookup),
     };
-    let tests_proposals = match kind {
-        Some(Kind::Private(sampler)) => sampler.target_acceptance().is_some(),
-        Some(Kind::Open(_)) => false,
-        Some(Kind::Exact | Kind::Clipped(_)) | None => true,
-    };
+    let tests_proposals = algorithm.is_none_or(|a| a.has(Setting::target_acceptance));
     let start = &config["start"];
     let likelihood = likelihood(start);
     let clips = |what: &str| report["clipping"][what]["never_activates"] == Value::Bool(false);
     RunFacts {
-        has_budget: matches!(kind, Some(Kind::Private(_))),
+        has_budget: algorithm.is_some_and(Algorithm::is_private),
         tests_proposals,
         adapts_step: tests_proposals && config["step_size"].is_null(),
         // Draws from a released likelihood use its metric.

@@ -82,17 +82,48 @@ pub fn lookup(name: &str) -> Option<&'static Algorithm> {
     ALGORITHMS.iter().find(|a| a.name == name)
 }
 
-/// The sampler of a run that does not name one: the one that tunes itself, unless a setting of
-/// dp-langevin or of DP-HMC is given. `most`: as many iterations as the budget allows.
+/// The sampler of a run that does not name one: the first that tunes itself and has all settings
+/// that are given, or else DP-HMC. `most`: as many iterations as the budget allows, which samplers
+/// that tune themselves cannot have.
 pub fn default_algorithm(settings: &Settings, most: bool) -> &'static Algorithm {
-    let langevin = |setting| langevin::ALGORITHM.settings.contains(&setting);
-    match (
-        most || !settings.given().all(langevin),
-        settings.given().next(),
-    ) {
-        (true, _) => &dp_hmc::ALGORITHM,
-        (false, Some(_)) => &langevin::ALGORITHM,
-        (false, None) => &laplace::ALGORITHM,
+    let tunes_itself = [&laplace::ALGORITHM, &langevin::ALGORITHM].into_iter();
+    let has_all = |algorithm: &&Algorithm| settings.given().all(|setting| algorithm.has(setting));
+    let mut suited = tunes_itself.filter(|_| !most).filter(has_all);
+    suited.next().unwrap_or(&dp_hmc::ALGORITHM)
+}
+
+impl Setting {
+    /// The description in help texts, with its defaults, by sampler where they differ.
+    pub fn help(self) -> String {
+        let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
+        for algorithm in ALGORITHMS {
+            let mut own = algorithm.settings.iter().filter(|own| own.setting == self);
+            let Some(words) = own.next().and_then(|own| own.default.words()) else {
+                continue;
+            };
+            match defaults.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, names)) => names.push(algorithm.name),
+                None => defaults.push((words, vec![algorithm.name])),
+            }
+        }
+        if defaults.is_empty() {
+            return self.sentence().to_owned();
+        }
+        defaults.sort_by_key(|(_, names)| names.len());
+        let last = defaults.len() - 1;
+        let by_sampler = defaults.iter().enumerate().map(|(i, (words, names))| {
+            let names = match names.as_slice() {
+                _ if last == 0 => return words.clone(),
+                names if i == last && names.len() > 3 => return format!("otherwise {words}"),
+                [first @ .., name] if !first.is_empty() => {
+                    format!("{} and {name}", first.join(", "))
+                }
+                names => names.concat(),
+            };
+            format!("{words} for {names}")
+        });
+        let by_sampler: Vec<String> = by_sampler.collect();
+        format!("{} [default: {}]", self.sentence(), by_sampler.join("; "))
     }
 }
 
@@ -123,6 +154,53 @@ impl PlanRequest {
             algorithm: &laplace::ALGORITHM,
             iterations: Iterations::Fixed(DEFAULT_SAMPLES + DEFAULT_SAMPLES / 2),
             ..PlanRequest::new(epsilon, delta, dimension)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // If it failed: a setting of dp-laplace would start another sampler, which spends the budget
+    // in another way.
+    #[test]
+    fn the_default_has_all_settings_that_are_given() {
+        for (settings, most, name) in [
+            (Settings::new(), false, "dp-laplace"),
+            (Settings::new().target_acceptance(0.95), false, "dp-laplace"),
+            (Settings::new().start_share(0.3), false, "dp-langevin"),
+            (Settings::new().step_size(0.1), false, "dp-hmc"),
+            (
+                Settings::new().target_acceptance(0.95).clip_gradient(1.0),
+                false,
+                "dp-hmc",
+            ),
+            (Settings::new(), true, "dp-hmc"),
+        ] {
+            assert_eq!(default_algorithm(&settings, most).name, name);
+        }
+    }
+
+    #[test]
+    fn help_names_the_samplers_whose_defaults_differ() {
+        for (setting, defaults) in [
+            (Setting::max_depth, " [default: 10]"),
+            (Setting::fixed_steps, ""),
+            (
+                Setting::metric,
+                " [default: diag for nuts; dense, or diag beyond 50 parameters, for hmc and rwmh; otherwise unit]",
+            ),
+            (
+                Setting::target_acceptance,
+                " [default: 0.9 for dp-laplace; 0.3 for dp-penalty; 0.25 for dp-barker; 0.5 for dp-hmc and dp-amagold; 0.234 for rwmh and clipped-rwmh; 0.8 for nuts, hmc and clipped-hmc]",
+            ),
+            (
+                Setting::clip_log_ratio,
+                " [default: derived where that is at most 3, else 3]",
+            ),
+        ] {
+            assert_eq!(setting.help(), format!("{}{defaults}", setting.sentence()));
         }
     }
 }

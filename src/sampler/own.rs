@@ -6,14 +6,13 @@
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use crate::privacy::Subsampling;
 use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::Allowance;
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 
 /// Not among [`ALGORITHMS`](crate::sampler::ALGORITHMS): no command can run it.
@@ -23,10 +22,10 @@ pub static OWN: Algorithm = Algorithm {
     kind: Kind::Private(&Own),
     columns: &[],
     settings: &[
-        Setting::noise_split,
-        Setting::batch_rate,
-        Setting::clip_gradient,
-        Setting::clip_log_ratio,
+        Setting::noise_split.or(Unset::Number(0.5)),
+        Setting::batch_rate.or(Unset::ALL_RECORDS),
+        Setting::clip_gradient.or(Unset::CLIP),
+        Setting::clip_log_ratio.or(Unset::CLIP),
     ],
 };
 
@@ -48,10 +47,7 @@ impl Sampler for Own {
                 question: Question::Gradient,
                 noise: share(log_ratios, split),
                 count: over_chains(gradients.checked_mul(iterations), request.chains)?,
-                subsampling: match request.settings.batch_rate {
-                    Some(_) => request.poisson_batches()?,
-                    None => Subsampling::All,
-                },
+                subsampling: request.batches()?,
             });
         }
         if log_ratios > 0 {
@@ -73,10 +69,6 @@ impl Sampler for Own {
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
         f64::NAN
-    }
-
-    fn target_acceptance(&self) -> Option<f64> {
-        None
     }
 
     fn chain(

@@ -47,7 +47,7 @@ impl Free {
         let multipliers = [Setting::tau_gradient, Setting::tau_log_ratio];
         let from_budget = !multipliers.iter().any(|tau| given.has(*tau));
         let is_free = |setting: &Setting| {
-            algorithm.settings.contains(setting)
+            algorithm.has(*setting)
                 && !given.has(*setting)
                 && (from_budget || *setting != Setting::noise_split)
         };
@@ -280,7 +280,7 @@ impl Search<'_> {
             let [low, high] = ITERATIONS.map(f64::ln);
             let wanted = (low + point.length * (high - low)).exp() as u64;
             let steps = Setting::leapfrog_steps;
-            let work = if request.algorithm.settings.contains(&steps) {
+            let work = if request.algorithm.has(steps) {
                 request.leapfrog_steps() + 1
             } else {
                 1
@@ -308,7 +308,7 @@ impl Search<'_> {
         let Kind::Private(sampler) = request.algorithm.kind else {
             return 1.0;
         };
-        if sampler.target_acceptance().is_none() {
+        if !request.algorithm.has(Setting::target_acceptance) {
             let known = PlanRequest {
                 records: Some(self.n),
                 ..request.clone()

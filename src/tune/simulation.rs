@@ -134,7 +134,7 @@ impl Simulation {
                 scene.information(request.clip_gradient())? * request.temperature * n as f64;
             Some(information.sqrt())
         };
-        let asks = |setting: Setting| request.algorithm.settings.contains(&setting);
+        let asks = |setting: Setting| request.algorithm.has(setting);
         let clips_gradients = asks(Setting::clip_gradient);
         let proposal = plan
             .typical_proposal()

@@ -804,7 +804,7 @@ fn seeds_fix_the_draws_whatever_the_threads() {
 /// Every sampler, and the ones with flags of their own again.
 fn samplers() -> Vec<(&'static Algorithm, &'static str)> {
     let all = ALGORITHMS.iter().map(|a| {
-        let batches = a.settings.contains(&dpm::Setting::batch_rate) && a.name != "dp-penalty";
+        let batches = a.has(dpm::Setting::batch_rate) && a.name != "dp-penalty";
         (a, if batches { "--batch-rate 0.1" } else { "" })
     });
     let more = [

@@ -28,7 +28,7 @@ fn divergences(view: &EvidenceView) -> Option<Verdict> {
     Some(
         Verdict::new(Kind::Divergence, Severity::Warning, sentence)
             .advise(match view.facts.likelihood {
-                Some(_) => "`--algorithm dp-laplace --target-acceptance 0.95`, or another parametrisation (for a hierarchy, the non-centred one). Another run spends an epsilon of its own",
+                Some(_) => "`--target-acceptance 0.95`, or another parametrisation (for a hierarchy, the non-centred one). Another run spends an epsilon of its own",
                 None => "a larger --target-acceptance (such as 0.95) or a smaller --step-size, or another parametrisation (for a hierarchy, the non-centred one)",
             })
             .measured(count as f64, 0.0),

@@ -103,7 +103,7 @@ fn low_acceptance(view: &EvidenceView) -> Option<Verdict> {
 
 fn shorter_steps(view: &EvidenceView) -> &'static str {
     if view.facts.likelihood.is_some() {
-        return "`--algorithm dp-laplace --target-acceptance 0.95`, a longer warm-up (--num-warmup), or another parametrisation. Another run spends an epsilon of its own";
+        return "`--target-acceptance 0.95`, a longer warm-up (--num-warmup), or another parametrisation. Another run spends an epsilon of its own";
     }
     if view.draws_cost() {
         "a smaller --step-size (or a longer warm-up that finds one), fewer --leapfrog-steps, a larger epsilon or more records, which lower the noise of the test, and a better start (--init)"

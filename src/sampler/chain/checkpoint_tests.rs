@@ -212,10 +212,7 @@ impl Keeper for Memory {
 
 fn warmup(plan: &Plan, sampler: &dyn Sampler, form: MetricForm) -> Warmup {
     let step = sampler.step_size(&plan.request);
-    let target = match plan.request.settings.step_size {
-        None => sampler.target_acceptance(),
-        Some(_) => None,
-    };
+    let target = plan.request.settled().target_acceptance;
     Warmup::new(WARMUP, DIMENSION, step, target, form)
 }
 

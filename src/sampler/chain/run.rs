@@ -187,15 +187,13 @@ pub fn sample_from(
         let mut rng = public_rng(run.seed, chain);
         let mut oracle = oracles(chain)?;
         let begun = keeping.and_then(|keeping| keeping.begun.get(chain)?.as_ref());
+        let settled = request.settled();
         let warmup = Warmup::new(
             run.num_warmup,
             density.dimension(),
             sampler.step_size(request),
-            match request.settings.step_size {
-                None => (request.settings.target_acceptance).or(sampler.target_acceptance()),
-                Some(_) => None,
-            },
-            request.settings.metric.unwrap_or(MetricForm::Unit),
+            settled.target_acceptance,
+            settled.metric.unwrap_or(MetricForm::Unit),
         );
         let mut walker = match (&learnt, begun) {
             (Some(learnt), _) => learnt.chain(density, plan, &mut rng),

@@ -14,11 +14,6 @@ pub trait Dynamics: Sync + std::fmt::Debug {
     /// `curvature`.
     fn default_step_size(&self, curvature: f64) -> f64;
 
-    /// The power of 1/t with which steps decrease.
-    fn default_decay(&self) -> f64 {
-        0.0
-    }
-
     /// The number of gradients in one iteration.
     fn gradients(&self, _: &PlanRequest) -> u64 {
         1
@@ -70,10 +65,7 @@ impl Steps {
             Some(h) => h,
             None => default_step_size(dynamics, request),
         };
-        let decay = request
-            .settings
-            .step_decay
-            .unwrap_or(dynamics.default_decay());
+        let decay = request.settled().step_decay.unwrap_or(0.0);
         let mut blocks = Vec::new();
         let mut first = 1u64;
         loop {

@@ -25,7 +25,7 @@ use oracle::{Oracle, SampleError};
 use plan::Plan;
 use request::PlanRequest;
 use schedule::Line;
-use settings::Setting;
+use settings::{OwnSetting, Setting};
 
 /// A sampler, as the command line and the planner see it.
 #[derive(Debug)]
@@ -38,14 +38,24 @@ pub struct Algorithm {
     /// The columns that it writes in addition to the draws, after acceptance, step size and
     /// divergence; names end in `__`, as in Stan.
     pub columns: &'static [&'static str],
-    /// The settings that it uses, in addition to those of every run.
-    pub settings: &'static [Setting],
+    /// The settings that it uses, in addition to those of every run, with their defaults.
+    pub settings: &'static [OwnSetting],
 }
 
 impl Algorithm {
     /// Whether its draws are differentially private.
     pub fn is_private(&self) -> bool {
         matches!(self.kind, Kind::Private(_))
+    }
+
+    /// Whether it uses a setting.
+    pub fn has(&self, setting: Setting) -> bool {
+        self.settings.iter().any(|own| own.setting == setting)
+    }
+
+    /// Whether its steps keep the size that is given; for others, it is only the first.
+    pub(crate) fn fixes_steps(&self) -> bool {
+        matches!(self.kind, Kind::Private(_) | Kind::Clipped(_))
     }
 
     /// Whether its plan depends on the form of the model ([`PlanRequest::form`]).
@@ -109,10 +119,6 @@ pub trait Sampler: Sync + std::fmt::Debug {
         None
     }
 
-    /// The mean acceptance that warm-up aims at by changing the step size, for
-    /// samplers that accept and reject.
-    fn target_acceptance(&self) -> Option<f64>;
-
     /// Whether its lines depend on the form of the model ([`PlanRequest::form`]).
     fn looks_at_model(&self) -> bool {
         false
@@ -143,9 +149,6 @@ pub trait Reference: Sampler {
         oracle: &mut dyn Oracle,
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker>;
-
-    /// The mean acceptance that warm-up aims at without the penalty of noise.
-    fn acceptance(&self) -> f64;
 }
 
 /// The state of one chain.

@@ -10,7 +10,7 @@ use crate::privacy::{BatchPenaltyPlan, Subsampling};
 pub use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::request::{Iterations, PlanRequest};
 use crate::sampler::contract::schedule::{Line, Noise, PlannedLine, Question, Scale, factor};
-use crate::sampler::contract::settings::{Clip, Settings};
+use crate::sampler::contract::settings::{Clip, Setting, Settings};
 use crate::sampler::contract::{Kind, Sampler};
 
 /// The relative precision to which the noise of subsampled releases is found.
@@ -150,9 +150,10 @@ impl Plan {
         let Kind::Private(sampler) = self.request.algorithm.kind else {
             return None;
         };
-        match sampler.target_acceptance() {
-            Some(_) => self.request.settings.step_size,
-            None => Some(sampler.step_size(&self.request)),
+        if self.request.algorithm.has(Setting::target_acceptance) {
+            self.request.settings.step_size
+        } else {
+            Some(sampler.step_size(&self.request))
         }
     }
 
@@ -161,6 +162,7 @@ impl Plan {
     pub fn settings(&self) -> Settings {
         let request = &self.request;
         let subsampling = || self.lines.iter().map(|line| line.line.subsampling);
+        let settled = request.settled();
         let found = Settings {
             batch_rate: subsampling().find_map(|batch| match batch {
                 Subsampling::Poisson(rate) => Some(rate.rate()),
@@ -170,7 +172,8 @@ impl Plan {
                 Subsampling::FixedSize(size) => Some(size),
                 Subsampling::All | Subsampling::Poisson(_) => None,
             }),
-            ..request.settled()
+            noise_split: (settled.noise_split).filter(|_| request.noise_from_budget()),
+            ..settled
         };
         Settings {
             step_size: self.step_size().filter(|step| step.is_finite()),

@@ -11,22 +11,9 @@ use crate::sampler::contract::settings::{Clip, Settings};
 pub const DEFAULT_CHAINS: u64 = 4;
 /// Sampling iterations per chain; warm-up has the same number.
 pub const DEFAULT_SAMPLES: u64 = 500;
-pub const DEFAULT_LEAPFROG_STEPS: u64 = 5;
 /// Clip bounds on gradients and on log-ratios per unit of distance: generous for
 /// a regression with a handful of covariates of size one.
 pub const DEFAULT_CLIP: f64 = 3.0;
-/// Share of the budget for a start.
-pub const DEFAULT_START_SHARE: f64 = 0.4;
-/// Gradients between draws of the samplers that learn, where their number is not chosen by
-/// simulation.
-pub const DEFAULT_GRADIENTS_PER_DRAW: u64 = 3;
-/// Share of the budget for gradients.
-pub const DEFAULT_SPLIT: f64 = 0.5;
-
-/// Share of the records in a Poisson batch.
-pub const DEFAULT_BATCH_RATE: &str = "0.01";
-/// Records in a batch of fixed size, or all of them.
-pub const DEFAULT_BATCH_SIZE: u64 = 1000;
 
 /// The number of iterations of one chain, including warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,24 +58,14 @@ impl PlanRequest {
         }
     }
 
-    /// The sampler's settings, with the defaults of those that were left open and have one.
+    /// The sampler's settings, with the defaults of those that are not given and have one.
     pub fn settled(&self) -> Settings {
-        let settings = Settings {
-            leapfrog_steps: Some(self.leapfrog_steps()),
-            noise_split: self.noise_from_budget().then(|| self.noise_split()),
-            noise_estimate: Some(self.noise_estimate()),
-            start_share: Some(self.start_share()),
-            gradients_per_draw: Some(self.gradients_per_draw()),
-            ..self.settings.clone()
-        };
-        settings.of(self.algorithm)
+        self.settings.clone().or_defaults(self.algorithm)
     }
 
     /// L
     pub fn leapfrog_steps(&self) -> u64 {
-        self.settings
-            .leapfrog_steps
-            .unwrap_or(DEFAULT_LEAPFROG_STEPS)
+        self.settled().leapfrog_steps.unwrap_or(1)
     }
 
     /// b_g: bound on the l2 norm of one record's gradient.
@@ -109,31 +86,25 @@ impl PlanRequest {
     /// The share of the budget that goes to gradients, where the budget decides and a sampler
     /// asks for log-ratios as well.
     pub fn noise_split(&self) -> f64 {
-        self.settings.noise_split.unwrap_or(DEFAULT_SPLIT)
+        self.settled().noise_split.unwrap_or(1.0)
     }
 
     /// The share of the budget for what is learnt before the chains begin.
     pub fn start_share(&self) -> f64 {
-        self.settings.start_share.unwrap_or(DEFAULT_START_SHARE)
+        self.settled().start_share.unwrap_or(0.0)
     }
 
     /// Gradients from one draw to the next.
     pub fn gradients_per_draw(&self) -> u64 {
-        (self.settings.gradients_per_draw).unwrap_or(DEFAULT_GRADIENTS_PER_DRAW)
+        self.settled().gradients_per_draw.unwrap_or(1)
     }
 
-    /// B of SGHMC: the variance of batch gradients apart from the noise, per unit of time.
-    pub fn noise_estimate(&self) -> f64 {
-        self.settings.noise_estimate.unwrap_or(0.0)
-    }
-
-    /// Poisson batches of the rate asked for, or of [`DEFAULT_BATCH_RATE`].
-    pub(crate) fn poisson_batches(&self) -> Result<Subsampling, PlanError> {
-        let rate = match self.settings.batch_rate {
-            Some(rate) => rate,
-            None => DEFAULT_BATCH_RATE.parse().unwrap_or(Real::ONE),
-        };
-        Ok(Subsampling::Poisson(InclusionRate::new(rate)?))
+    /// Poisson batches of the rate asked for or the sampler's, or all records.
+    pub(crate) fn batches(&self) -> Result<Subsampling, PlanError> {
+        Ok(match self.settled().batch_rate {
+            Some(rate) => Subsampling::Poisson(InclusionRate::new(rate)?),
+            None => Subsampling::All,
+        })
     }
 }
 

@@ -4,15 +4,17 @@
 //! sentence for help texts. The flags of the program, their help, the methods of [`Settings`],
 //! `config.json`, the settings saved for resuming a run, and the flags that `dpm tune` prints are
 //! all made from that list. A sampler names those that it uses in
-//! [`Algorithm::settings`](crate::sampler::Algorithm); giving another one is an error.
+//! [`Algorithm::settings`](crate::sampler::Algorithm), each with its default: runs, help texts and
+//! `config.json` take it from there. Giving another one is an error.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::accounting::{Real, exact_real};
+use crate::sampler::contract::Algorithm;
 use crate::sampler::contract::metric::MetricForm;
 use crate::sampler::contract::plan::PlanError;
-use crate::sampler::contract::{Algorithm, Kind};
+use crate::sampler::contract::request::DEFAULT_CLIP;
 
 /// A bound on what one record adds to a gradient, or to a log-ratio per unit of distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -235,7 +237,7 @@ macro_rules! settings {
         }
     )+) => {
         /// Settings of particular samplers. Those that are not given are found by the sampler,
-        /// or have the default that their documentation names.
+        /// or have the default that `dpm sample --help` names.
         ///
         /// ```
         /// let settings = dpm::Settings::new().leapfrog_steps(10).clip_gradient(1.5);
@@ -376,10 +378,10 @@ macro_rules! settings {
 }
 
 settings! {
-    "Steps of dp-hmc, dp-penalty, dp-barker, nuts, hmc and rwmh" {
-        /// Leapfrog steps per iteration [default: 5 private; 10, at most, not private]
+    "Steps of dp-laplace, dp-hmc, dp-penalty, dp-barker, nuts, hmc and rwmh" {
+        /// Leapfrog steps per iteration
         leapfrog_steps: u64 [u64] = AT_LEAST_ONE, "L";
-        /// Largest leapfrog step, or standard deviation of a proposal, unconstrained scale; fixed where private, the first one otherwise [default: adapted in warm-up]
+        /// Largest leapfrog step, or standard deviation of a proposal, unconstrained scale; fixed where private, the first one otherwise
         step_size: f64 [f64] = POSITIVE, "ETA";
         /// Propose a change of one coordinate at a time
         one_component: bool [bool] = ANY, "";
@@ -389,42 +391,107 @@ settings! {
         fresh_gradients: bool [bool] = ANY, "";
         /// Leapfrog steps of one size, without jitter
         fixed_steps: bool [bool] = ANY, "";
-        /// Form in which warm-up estimates the posterior's scales [default: unit where private or clipped, diagonal for nuts, dense for hmc and rwmh up to 50 parameters]
+        /// Form in which warm-up estimates the posterior's scales
         metric: MetricForm [MetricForm] = ANY_FORM, "FORM";
-        /// Largest number of doublings of a nuts trajectory [default: 10]
+        /// Largest number of doublings of a nuts trajectory
         max_depth: u64 [u64] = DEPTH, "N";
-        /// Mean acceptance that warm-up aims at [default: dp-hmc 0.5, dp-penalty 0.3, dp-barker 0.25, nuts and (clipped-)hmc 0.8, (clipped-)rwmh 0.234]
+        /// Mean acceptance that warm-up aims at
         target_acceptance: f64 [f64] = PROBABILITY, "P";
     }
     "Clipping and noise of samplers whose chains are paid for" {
-        /// Bound on the l2 norm of one record's gradient (of one unit's, summed over its rows, where rows share units); `derived`: the bound that no record exceeds [default: derived where that is at most 3, else 3]
+        /// Bound on the l2 norm of one record's gradient (of one unit's, summed over its rows, where rows share units); `derived`: the bound that no record exceeds
         clip_gradient: Clip [impl Into<Clip>] = CLIP, "B|derived";
-        /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance [default: as for the gradient]
+        /// Bound on one record's (or unit's) log-likelihood ratio, per unit of distance
         clip_log_ratio: Clip [impl Into<Clip>] = CLIP, "B|derived";
-        /// Share of the budget that goes to gradients, the rest to log-ratios [default: 0.5]
+        /// Share of the budget that goes to gradients, the rest to log-ratios
         noise_split: f64 [f64] = SHARE, "SHARE";
-        /// Noise multiplier of gradients, in units of their sensitivity [default: what the budget allows]
+        /// Noise multiplier of gradients, in units of their sensitivity
         tau_gradient: f64 [f64] = POSITIVE, "TAU";
-        /// Noise multiplier of log-ratios, in units of their sensitivity [default: what the budget allows]
+        /// Noise multiplier of log-ratios, in units of their sensitivity
         tau_log_ratio: f64 [f64] = POSITIVE, "TAU";
     }
     "Batches of dp-sgld, dp-sgnht, dp-sghmc, dp-amagold, dp-barker and dp-penalty" {
-        /// Probability of a record (or unit) to be in a batch [default: 0.01 for the stochastic-gradient samplers, all records for dp-amagold and dp-penalty]
+        /// Probability of a record (or unit) to be in a batch
         batch_rate: Real [impl Into<Real>] = RATE, "R";
-        /// Records (or units) in a batch of fixed size, drawn without replacement [default: 1000 for dp-barker, all records for dp-penalty]
+        /// Records (or units) in a batch of fixed size, drawn without replacement
         batch_size: u64 [u64] = AT_LEAST_ONE, "B";
-        /// Steps fall like 1 / iteration^P, in blocks; 0 for constant steps [default: 0; 1/3 for the sghmc samplers]
+        /// Steps fall like 1 / iteration^P, in blocks; 0 for constant steps
         step_decay: f64 [f64] = POWER, "P";
-        /// Friction per unit of time, A of sgnht and F of sghmc and dp-amagold [default: 0.1 / first step]
+        /// Friction per unit of time, A of sgnht and F of sghmc and dp-amagold
         friction: f64 [f64] = POSITIVE, "F";
-        /// B of sghmc: the variance of the batches' own noise per unit of time, a public guess [default: 0]
+        /// B of sghmc: the variance of the batches' own noise per unit of time, a public guess
         noise_estimate: f64 [f64] = NOT_NEGATIVE, "B";
     }
     "dp-langevin" {
-        /// Share of the budget for what is learnt before the chains begin [default: 0.4]
+        /// Share of the budget for what is learnt before the chains begin
         start_share: f64 [f64] = SHARE, "SHARE";
-        /// Gradients from one draw of dp-langevin to the next [default: chosen on records simulated from the model; 3 under add-remove]
+        /// Gradients from one draw of dp-langevin to the next
         gradients_per_draw: u64 [u64] = AT_LEAST_ONE, "N";
+    }
+}
+
+/// A setting of one sampler.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnSetting {
+    pub setting: Setting,
+    pub default: Unset,
+}
+
+/// The value of a setting that is not given.
+#[derive(Debug, Clone, Copy)]
+pub enum Unset {
+    Number(f64),
+    Form(MetricForm),
+    /// A switch is off.
+    Off,
+    /// This number, in words, in which `{}` stands for it.
+    Told(&'static str, f64),
+    /// No single value; where it comes from, in words.
+    Found(&'static str),
+}
+
+impl Unset {
+    pub(crate) const WARM_UP: Unset = Unset::Found("adapted in warm-up");
+    pub(crate) const BUDGET: Unset = Unset::Found("what the budget allows");
+    pub(crate) const ALL_RECORDS: Unset = Unset::Found("all records");
+    pub(crate) const DYNAMICS: Unset = Unset::Found("what the dynamics and the budget need");
+    pub(crate) const FRICTION: Unset = Unset::Found("0.1 / first step");
+    pub(crate) const STEP_OF_CLIP: Unset =
+        Unset::Found("from the number of records and the clip bound");
+    pub(crate) const DECREASING: Unset = Unset::Told("1/3", 1.0 / 3.0);
+    pub(crate) const DENSE: Unset = Unset::Found("dense, or diag beyond 50 parameters,");
+    /// `Analysis` derives a bound where it can.
+    pub(crate) const CLIP: Unset =
+        Unset::Told("derived where that is at most {}, else {}", DEFAULT_CLIP);
+
+    /// For help texts.
+    pub(crate) fn words(self) -> Option<String> {
+        match self {
+            Unset::Number(number) => Some(number.to_string()),
+            Unset::Form(form) => Some(form.name().to_owned()),
+            Unset::Off => None,
+            Unset::Told(words, number) => Some(words.replace("{}", &number.to_string())),
+            Unset::Found(words) => Some(words.to_owned()),
+        }
+    }
+
+    /// As typed, if it is a value.
+    fn text(self) -> Option<String> {
+        match self {
+            Unset::Number(number) | Unset::Told(_, number) => Some(number.to_string()),
+            Unset::Form(form) => Some(form.name().to_owned()),
+            Unset::Off | Unset::Found(_) => None,
+        }
+    }
+}
+
+impl Setting {
+    /// The setting with a sampler's default.
+    pub(crate) const fn or(self, default: Unset) -> OwnSetting {
+        OwnSetting {
+            setting: self,
+            default,
+        }
     }
 }
 
@@ -442,19 +509,33 @@ impl Settings {
     /// The settings that a sampler uses.
     pub(crate) fn of(mut self, algorithm: &Algorithm) -> Settings {
         for setting in Setting::ALL {
-            if !algorithm.settings.contains(setting) {
+            if !algorithm.has(*setting) {
                 self.restore(*setting, &Value::Null);
             }
         }
         self
     }
 
+    /// With a sampler's defaults for those that are not given. A step size that is given leaves
+    /// nothing to adapt.
+    pub(crate) fn or_defaults(mut self, algorithm: &Algorithm) -> Settings {
+        let fixes_step = algorithm.fixes_steps() && self.step_size.is_some();
+        for OwnSetting { setting, default } in algorithm.settings {
+            if let (false, Some(text)) = (self.has(*setting), default.text()) {
+                let read = self.read(*setting, &text);
+                debug_assert!(read.is_ok(), "{setting:?} has the default {text}");
+            }
+        }
+        self.target_acceptance = self.target_acceptance.filter(|_| !fixes_step);
+        self
+    }
+
     /// Refuses a setting that the sampler does not use, and a value out of range.
     pub(crate) fn check(&self, algorithm: &Algorithm) -> Result<(), PlanError> {
-        let foreign = |setting: &Setting| !algorithm.settings.contains(setting);
+        let foreign = |setting: &Setting| !algorithm.has(*setting);
         if let Some(setting) = self.given().find(foreign) {
             let names: Vec<String> = (algorithm.settings.iter())
-                .map(|setting| format!("`{}`", setting.name()))
+                .map(|own| format!("`{}`", own.setting.name()))
                 .collect();
             let own = if names.is_empty() {
                 String::new()
@@ -467,9 +548,7 @@ impl Settings {
                 algorithm.name
             )));
         }
-        // For the others, the step size is only the first one.
-        let fixes_steps = matches!(algorithm.kind, Kind::Private(_) | Kind::Clipped(_));
-        if fixes_steps && self.target_acceptance.is_some() && self.step_size.is_some() {
+        if algorithm.fixes_steps() && self.target_acceptance.is_some() && self.step_size.is_some() {
             return Err(PlanError::Settings(
                 "`target_acceptance` adapts the step size, which `step_size` fixes: leave one of them out".into(),
             ));
@@ -601,5 +680,27 @@ mod tests {
             };
             own.of(algorithm).check(algorithm).unwrap();
         }
+    }
+
+    // If it failed: a run would have another value than its help says, or none.
+    #[test]
+    fn defaults_are_values_of_their_settings() {
+        for algorithm in ALGORITHMS.iter().chain([&crate::sampler::OWN]) {
+            let settled = Settings::new().or_defaults(algorithm);
+            settled.check(algorithm).unwrap();
+            for OwnSetting { setting, default } in algorithm.settings {
+                assert_eq!(settled.has(*setting), default.text().is_some());
+                let is_off = matches!(default, Unset::Off);
+                assert_eq!(setting.is_switch(), is_off, "{setting:?}");
+            }
+        }
+        let target = |name: &str, settings: Settings| {
+            let settled = settings.or_defaults(lookup(name).unwrap());
+            settled.target_acceptance
+        };
+        assert_eq!(target("dp-laplace", Settings::new()), Some(0.9));
+        assert_eq!(target("dp-hmc", Settings::new()), Some(0.5));
+        assert_eq!(target("dp-hmc", Settings::new().step_size(0.1)), None);
+        assert_eq!(target("nuts", Settings::new().step_size(0.1)), Some(0.8));
     }
 }

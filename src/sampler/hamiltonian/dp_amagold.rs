@@ -41,17 +41,16 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::privacy::Subsampling;
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::chain::exact_number;
-use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::metric::{Metric, MetricForm};
 use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
-use crate::sampler::hamiltonian::dp_hmc::add_scaled;
+use crate::sampler::hamiltonian::dp_hmc::{self, add_scaled};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-amagold",
@@ -59,17 +58,17 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&DpAmagold),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::leapfrog_steps,
-        Setting::friction,
-        Setting::batch_rate,
-        Setting::clip_gradient,
-        Setting::clip_log_ratio,
-        Setting::noise_split,
-        Setting::tau_gradient,
-        Setting::tau_log_ratio,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::leapfrog_steps.or(Unset::Number(5.0)),
+        Setting::friction.or(Unset::Found("0.1 / step size")),
+        Setting::batch_rate.or(Unset::ALL_RECORDS),
+        Setting::clip_gradient.or(Unset::CLIP),
+        Setting::clip_log_ratio.or(Unset::CLIP),
+        Setting::noise_split.or(Unset::Number(0.5)),
+        Setting::tau_gradient.or(Unset::BUDGET),
+        Setting::tau_log_ratio.or(Unset::BUDGET),
+        Setting::metric.or(Unset::Form(MetricForm::Unit)),
+        Setting::target_acceptance.or(Unset::Number(dp_hmc::TARGET_ACCEPTANCE)),
     ],
 };
 
@@ -86,9 +85,9 @@ struct DpAmagold;
 impl Sampler for DpAmagold {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
         let rate = request.settings.batch_rate;
-        let (what, subsampling) = match rate {
-            None => ("gradient", Subsampling::All),
-            Some(_) => ("minibatch gradient", request.poisson_batches()?),
+        let what = match rate {
+            None => "gradient",
+            Some(_) => "minibatch gradient",
         };
         let split = request.noise_split();
         // Of a batch, so much noise costs less by about the square of the rate.
@@ -102,7 +101,7 @@ impl Sampler for DpAmagold {
                     request.leapfrog_steps().checked_mul(iterations),
                     request.chains,
                 )?,
-                subsampling,
+                subsampling: request.batches()?,
             },
             Line::log_ratios(Noise::Share(1.0 - split), 1, iterations, request)?,
         ])
@@ -119,11 +118,6 @@ impl Sampler for DpAmagold {
     fn typical_distance(&self, r: &PlanRequest) -> Option<f64> {
         let steps = r.leapfrog_steps() as f64;
         Some(self.step_size(r) * steps * (r.dimension as f64).sqrt())
-    }
-
-    /// As of DP-HMC.
-    fn target_acceptance(&self) -> Option<f64> {
-        Some(0.5)
     }
 
     fn chain(

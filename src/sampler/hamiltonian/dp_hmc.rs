@@ -40,13 +40,14 @@ use crate::privacy::Subsampling;
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::chain::exact_number;
 use crate::sampler::contract::Reference;
-use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::metric::{Metric, MetricForm};
 use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
+use crate::sampler::hamiltonian::hmc;
 use crate::sampler::hamiltonian::jitter::Jitter;
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
@@ -55,17 +56,17 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&DpHmc),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::leapfrog_steps,
-        Setting::fresh_gradients,
-        Setting::fixed_steps,
-        Setting::clip_gradient,
-        Setting::clip_log_ratio,
-        Setting::noise_split,
-        Setting::tau_gradient,
-        Setting::tau_log_ratio,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::leapfrog_steps.or(Unset::Number(5.0)),
+        Setting::fresh_gradients.or(Unset::Off),
+        Setting::fixed_steps.or(Unset::Off),
+        Setting::clip_gradient.or(Unset::CLIP),
+        Setting::clip_log_ratio.or(Unset::CLIP),
+        Setting::noise_split.or(Unset::Number(0.5)),
+        Setting::tau_gradient.or(Unset::BUDGET),
+        Setting::tau_log_ratio.or(Unset::BUDGET),
+        Setting::metric.or(Unset::Form(MetricForm::Unit)),
+        Setting::target_acceptance.or(Unset::Number(TARGET_ACCEPTANCE)),
     ],
 };
 
@@ -75,15 +76,20 @@ pub(crate) const CLIPPED: Algorithm = Algorithm {
     kind: Kind::Clipped(&DpHmc),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::leapfrog_steps,
-        Setting::fixed_steps,
-        Setting::clip_gradient,
-        Setting::clip_log_ratio,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::leapfrog_steps.or(Unset::Number(5.0)),
+        Setting::fixed_steps.or(Unset::Off),
+        Setting::clip_gradient.or(Unset::CLIP),
+        Setting::clip_log_ratio.or(Unset::CLIP),
+        Setting::metric.or(Unset::Form(MetricForm::Unit)),
+        // Without noise there is no penalty.
+        Setting::target_acceptance.or(Unset::Number(hmc::TARGET_ACCEPTANCE)),
     ],
 };
+
+/// Below the 0.65 to 0.8 of exact HMC, since the penalty rejects as well: with a noise of 1 nat, at
+/// best 0.62 of the proposals are accepted.
+pub(super) const TARGET_ACCEPTANCE: f64 = 0.5;
 
 /// The lines of the schedule.
 const GRADIENTS: usize = 0;
@@ -134,12 +140,6 @@ impl Sampler for DpHmc {
         Some(0.5 * self.step_size(r) * r.leapfrog_steps() as f64 * (r.dimension as f64).sqrt())
     }
 
-    /// Below the 0.65 to 0.8 of exact HMC, since the penalty rejects as well: with a
-    /// noise of 1 nat, at best 0.62 of the proposals are accepted.
-    fn target_acceptance(&self) -> Option<f64> {
-        Some(0.5)
-    }
-
     fn chain(
         &self,
         plan: &Plan,
@@ -170,11 +170,6 @@ impl Reference for DpHmc {
             jitter: Jitter::new(rng),
             state: init(theta, oracle),
         })
-    }
-
-    /// The same as for exact HMC, since there is no penalty.
-    fn acceptance(&self) -> f64 {
-        0.8
     }
 }
 

@@ -8,7 +8,7 @@
 use rand::{Rng, RngExt};
 
 use crate::sampler::contract::metric::Metric;
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind};
 use crate::sampler::hamiltonian::Target;
 use crate::sampler::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
@@ -19,12 +19,14 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Exact,
     columns: &["n_leapfrog__", "energy__"],
     settings: &[
-        Setting::step_size,
-        Setting::leapfrog_steps,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::leapfrog_steps.or(Unset::Told("at most {}", 10.0)),
+        Setting::metric.or(Unset::DENSE),
+        Setting::target_acceptance.or(Unset::Number(TARGET_ACCEPTANCE)),
     ],
 };
+
+pub(super) const TARGET_ACCEPTANCE: f64 = 0.8;
 
 /// One iteration with step `h` and at most `leapfrog_steps` steps.
 pub(crate) fn step(

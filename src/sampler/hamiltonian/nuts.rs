@@ -11,8 +11,8 @@
 
 use rand::{Rng, RngExt};
 
-use crate::sampler::contract::metric::Metric;
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::metric::{Metric, MetricForm};
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind};
 use crate::sampler::hamiltonian::Target;
 use crate::sampler::hamiltonian::{Info, LARGEST_ENERGY_ERROR, State, energy, leapfrog};
@@ -23,10 +23,10 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Exact,
     columns: &["treedepth__", "n_leapfrog__", "energy__"],
     settings: &[
-        Setting::step_size,
-        Setting::metric,
-        Setting::max_depth,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::metric.or(Unset::Form(MetricForm::Diagonal)),
+        Setting::max_depth.or(Unset::Number(DEFAULT_MAX_DEPTH as f64)),
+        Setting::target_acceptance.or(Unset::Number(0.8)),
     ],
 };
 

@@ -61,7 +61,7 @@ use crate::sampler::contract::oracle::{Oracle, SampleError, View};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Quantity, Question, over_chains};
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::sampler::random::normals;
 use crate::sampler::stochastic::{all_finite, followed, moved};
@@ -72,7 +72,13 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     summary: "kinetic Langevin dynamics in coordinates learnt from a part of the budget; needs no tuning; approximate",
     kind: Kind::Private(&DpLangevin),
     columns: &[],
-    settings: &[Setting::start_share, Setting::gradients_per_draw],
+    settings: &[
+        Setting::start_share.or(Unset::Number(0.4)),
+        Setting::gradients_per_draw.or(Unset::Told(
+            "chosen on records simulated from the model; {} under add-remove",
+            3.0,
+        )),
+    ],
 };
 
 /// gamma, per unit of time in which the posterior is about a standard normal.
@@ -124,10 +130,6 @@ impl Sampler for DpLangevin {
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
         LARGEST_STEP
-    }
-
-    fn target_acceptance(&self) -> Option<f64> {
-        None
     }
 
     fn learner(&self) -> Option<&dyn Learner> {

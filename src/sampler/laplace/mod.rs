@@ -91,7 +91,7 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::{Iterations, PlanRequest};
 use crate::sampler::contract::schedule::Line;
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::sampler::prior::middle_of_prior;
 use bend::Bend;
@@ -106,7 +106,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "Newton's method with the model's own information, then exact draws from prior times released likelihood; needs no tuning",
     kind: Kind::Private(&DpLaplace),
     columns: &["treedepth__", "n_leapfrog__", "energy__"],
-    settings: &[Setting::target_acceptance],
+    settings: &[Setting::target_acceptance.or(Unset::Number(TARGET_ACCEPTANCE))],
 };
 
 /// The largest step of the draws, before it is adapted, in posterior sds.
@@ -144,10 +144,6 @@ impl Sampler for DpLaplace {
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
         FIRST_STEP
-    }
-
-    fn target_acceptance(&self) -> Option<f64> {
-        Some(TARGET_ACCEPTANCE)
     }
 
     fn looks_at_model(&self) -> bool {

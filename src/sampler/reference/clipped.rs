@@ -36,19 +36,13 @@ pub(crate) fn sample(
     in_parallel(request.chains as usize, observer, |chain, stop| {
         let mut rng = public_rng(run.seed, chain);
         let theta = start(&run.initial, chain, vault.density(), &mut rng)?;
-        let target = match request.settings.step_size {
-            None => request
-                .settings
-                .target_acceptance
-                .or(Some(reference.acceptance())),
-            Some(_) => None,
-        };
+        let settled = request.settled();
         let warmup = Warmup::new(
             run.num_warmup,
             theta.len(),
             reference.step_size(request),
-            target,
-            request.settings.metric.unwrap_or(MetricForm::Unit),
+            settled.target_acceptance,
+            settled.metric.unwrap_or(MetricForm::Unit),
         );
         let mut oracle = ClippedOracle {
             vault,

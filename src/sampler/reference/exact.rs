@@ -13,16 +13,12 @@ use crate::sampler::contract::metric::{Metric, MetricForm};
 use crate::sampler::contract::oracle::SampleError;
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::settings::Settings;
-use crate::sampler::hamiltonian::nuts::DEFAULT_MAX_DEPTH;
 use crate::sampler::hamiltonian::{Info, State, reasonable_step};
 use crate::sampler::hamiltonian::{hmc, nuts};
 use crate::sampler::random::public_rng;
 use crate::sampler::reference::NonPrivateRun;
 use crate::sampler::reference::exact_oracle::ExactOracle;
 use crate::sampler::walks::rwmh;
-
-/// The largest number of leapfrog steps of `hmc`.
-const LEAPFROG_STEPS: u64 = 10;
 
 /// The settings of the steps of a run's chains.
 struct Steps {
@@ -39,25 +35,19 @@ struct Steps {
 
 /// The settings of a run, with the defaults of the exact samplers for those that are not given.
 pub fn exact_settings(request: &PlanRequest) -> Settings {
-    let (given, algorithm) = (&request.settings, request.algorithm);
-    let found = Settings {
-        leapfrog_steps: given.leapfrog_steps.or(Some(LEAPFROG_STEPS)),
-        max_depth: given.max_depth.or(Some(u64::from(DEFAULT_MAX_DEPTH))),
-        metric: given
-            .metric
-            .or_else(|| Some(default_metric(algorithm, request.dimension))),
-        ..given.clone()
-    };
-    found.of(algorithm)
+    let settled = request.settled();
+    Settings {
+        metric: settled.metric.or(Some(default_metric(request.dimension))),
+        ..settled
+    }
 }
 
-/// The dimension up to which the dense metric is the default.
+/// The dimension up to which the dense metric is the default, as `Unset::DENSE` says.
 const DENSE_METRIC_UP_TO: u64 = 50;
 
-/// The default form of the metric: Stan's diagonal for `nuts`; for the others, whose trajectories
-/// do not adapt their length, the dense one where the dimension allows.
-fn default_metric(algorithm: &Algorithm, dimension: u64) -> MetricForm {
-    if algorithm.name == nuts::ALGORITHM.name || dimension > DENSE_METRIC_UP_TO {
+/// The form of the metric of samplers whose trajectories do not adapt their length.
+fn default_metric(dimension: u64) -> MetricForm {
+    if dimension > DENSE_METRIC_UP_TO {
         MetricForm::Diagonal
     } else {
         MetricForm::Dense
@@ -67,18 +57,12 @@ fn default_metric(algorithm: &Algorithm, dimension: u64) -> MetricForm {
 impl Steps {
     fn new(request: &PlanRequest) -> Steps {
         let settings = exact_settings(request);
-        let default_target = match request.algorithm.name {
-            "rwmh" => rwmh::TARGET_ACCEPTANCE,
-            _ => 0.8,
-        };
         Steps {
             algorithm: request.algorithm,
-            leapfrog_steps: settings.leapfrog_steps.unwrap_or(LEAPFROG_STEPS) as usize,
-            max_depth: settings
-                .max_depth
-                .map_or(DEFAULT_MAX_DEPTH, |depth| depth as u32),
+            leapfrog_steps: settings.leapfrog_steps.unwrap_or(1) as usize,
+            max_depth: settings.max_depth.unwrap_or(0) as u32,
             metric: settings.metric.unwrap_or(MetricForm::Unit),
-            target: settings.target_acceptance.unwrap_or(default_target),
+            target: settings.target_acceptance.unwrap_or(f64::NAN),
         }
     }
 

@@ -56,7 +56,7 @@ use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Step, Walker};
 use crate::sampler::stochastic::{self, Private, all_finite, followed, moved};
 
@@ -66,14 +66,14 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&Private(Sghmc)),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::step_decay,
-        Setting::leapfrog_steps,
-        Setting::friction,
-        Setting::noise_estimate,
-        Setting::batch_rate,
-        Setting::clip_gradient,
-        Setting::tau_gradient,
+        Setting::step_size.or(Unset::STEP_OF_CLIP),
+        Setting::step_decay.or(Unset::DECREASING),
+        Setting::leapfrog_steps.or(Unset::Number(5.0)),
+        Setting::friction.or(Unset::FRICTION),
+        Setting::noise_estimate.or(Unset::Number(0.0)),
+        Setting::batch_rate.or(Unset::Number(0.01)),
+        Setting::clip_gradient.or(Unset::CLIP),
+        Setting::tau_gradient.or(Unset::DYNAMICS),
     ],
 };
 
@@ -83,13 +83,13 @@ pub(crate) const OPEN: Algorithm = Algorithm {
     kind: Kind::Open(&Sghmc),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::step_decay,
-        Setting::leapfrog_steps,
-        Setting::friction,
-        Setting::noise_estimate,
-        Setting::batch_rate,
-        Setting::clip_gradient,
+        Setting::step_size.or(Unset::STEP_OF_CLIP),
+        Setting::step_decay.or(Unset::DECREASING),
+        Setting::leapfrog_steps.or(Unset::Number(5.0)),
+        Setting::friction.or(Unset::FRICTION),
+        Setting::noise_estimate.or(Unset::Number(0.0)),
+        Setting::batch_rate.or(Unset::Number(0.01)),
+        Setting::clip_gradient.or(Unset::Found("none")),
     ],
 };
 
@@ -99,11 +99,11 @@ pub(crate) const NAIVE: Algorithm = Algorithm {
     kind: Kind::Open(&NaiveSghmc),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::step_decay,
-        Setting::leapfrog_steps,
-        Setting::batch_rate,
-        Setting::clip_gradient,
+        Setting::step_size.or(Unset::STEP_OF_CLIP),
+        Setting::step_decay.or(Unset::DECREASING),
+        Setting::leapfrog_steps.or(Unset::Number(5.0)),
+        Setting::batch_rate.or(Unset::Number(0.01)),
+        Setting::clip_gradient.or(Unset::Found("none")),
     ],
 };
 
@@ -122,13 +122,14 @@ impl Sghmc {
     }
 }
 
+/// B: the variance of batch gradients apart from the noise, per unit of time.
+fn noise_estimate(request: &PlanRequest) -> f64 {
+    request.settled().noise_estimate.unwrap_or(0.0)
+}
+
 impl Dynamics for Sghmc {
     fn default_step_size(&self, curvature: f64) -> f64 {
         0.2 / curvature.sqrt()
-    }
-
-    fn default_decay(&self) -> f64 {
-        1.0 / 3.0
     }
 
     fn gradients(&self, request: &PlanRequest) -> u64 {
@@ -137,7 +138,7 @@ impl Dynamics for Sghmc {
 
     /// eta sd = sqrt(2 eta (F - B))
     fn noise(&self, request: &PlanRequest, h: f64) -> Result<Option<f64>, PlanError> {
-        let (f, b) = (self.friction(request), request.noise_estimate());
+        let (f, b) = (self.friction(request), noise_estimate(request));
         if !(0.0..f).contains(&b) {
             return Err(PlanError::Settings(format!(
                 "`noise_estimate` is {b}, but must be 0 or more and below the friction, {f}"
@@ -165,7 +166,7 @@ impl Dynamics for Sghmc {
             theta,
             gradients: request.leapfrog_steps(),
             friction: self.friction(request),
-            noise_estimate: request.noise_estimate(),
+            noise_estimate: noise_estimate(request),
         })
     }
 }
@@ -173,10 +174,6 @@ impl Dynamics for Sghmc {
 impl Dynamics for NaiveSghmc {
     fn default_step_size(&self, curvature: f64) -> f64 {
         Sghmc.default_step_size(curvature)
-    }
-
-    fn default_decay(&self) -> f64 {
-        Sghmc.default_decay()
     }
 
     fn gradients(&self, request: &PlanRequest) -> u64 {

@@ -50,7 +50,7 @@ use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Step, Walker};
 use crate::sampler::stochastic::{self, Private, all_finite, followed, moved};
 
@@ -60,11 +60,11 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&Private(Sgld)),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::step_decay,
-        Setting::batch_rate,
-        Setting::clip_gradient,
-        Setting::tau_gradient,
+        Setting::step_size.or(Unset::STEP_OF_CLIP),
+        Setting::step_decay.or(Unset::Number(0.0)),
+        Setting::batch_rate.or(Unset::Number(0.01)),
+        Setting::clip_gradient.or(Unset::CLIP),
+        Setting::tau_gradient.or(Unset::DYNAMICS),
     ],
 };
 
@@ -74,10 +74,10 @@ pub(crate) const OPEN: Algorithm = Algorithm {
     kind: Kind::Open(&Sgld),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::step_decay,
-        Setting::batch_rate,
-        Setting::clip_gradient,
+        Setting::step_size.or(Unset::STEP_OF_CLIP),
+        Setting::step_decay.or(Unset::Number(0.0)),
+        Setting::batch_rate.or(Unset::Number(0.01)),
+        Setting::clip_gradient.or(Unset::Found("none")),
     ],
 };
 

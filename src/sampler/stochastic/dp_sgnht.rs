@@ -46,7 +46,7 @@ use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Step, Walker};
 use crate::sampler::stochastic::{Private, all_finite, followed, moved};
 
@@ -58,12 +58,12 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&Private(Sgnht)),
     columns: COLUMNS,
     settings: &[
-        Setting::step_size,
-        Setting::step_decay,
-        Setting::friction,
-        Setting::batch_rate,
-        Setting::clip_gradient,
-        Setting::tau_gradient,
+        Setting::step_size.or(Unset::STEP_OF_CLIP),
+        Setting::step_decay.or(Unset::Number(0.0)),
+        Setting::friction.or(Unset::FRICTION),
+        Setting::batch_rate.or(Unset::Number(0.01)),
+        Setting::clip_gradient.or(Unset::CLIP),
+        Setting::tau_gradient.or(Unset::DYNAMICS),
     ],
 };
 
@@ -73,11 +73,11 @@ pub(crate) const OPEN: Algorithm = Algorithm {
     kind: Kind::Open(&Sgnht),
     columns: COLUMNS,
     settings: &[
-        Setting::step_size,
-        Setting::step_decay,
-        Setting::friction,
-        Setting::batch_rate,
-        Setting::clip_gradient,
+        Setting::step_size.or(Unset::STEP_OF_CLIP),
+        Setting::step_decay.or(Unset::Number(0.0)),
+        Setting::friction.or(Unset::FRICTION),
+        Setting::batch_rate.or(Unset::Number(0.01)),
+        Setting::clip_gradient.or(Unset::Found("none")),
     ],
 };
 

@@ -64,7 +64,7 @@ pub(crate) fn lines(
     iterations: u64,
 ) -> Result<Vec<Line>, PlanError> {
     check(request)?;
-    let subsampling = request.poisson_batches()?;
+    let subsampling = request.batches()?;
     let steps = Steps::new(dynamics, request, iterations);
     let line = |block: &Block| {
         let count = block.iterations.checked_mul(dynamics.gradients(request));
@@ -120,10 +120,6 @@ impl<D: Dynamics> Sampler for Private<D> {
 
     fn default_step_size(&self, request: &PlanRequest) -> f64 {
         default_step_size(&self.0, request)
-    }
-
-    fn target_acceptance(&self) -> Option<f64> {
-        None
     }
 
     fn chain(

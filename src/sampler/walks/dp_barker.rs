@@ -43,12 +43,12 @@ use serde_json::Value;
 use crate::privacy::Subsampling;
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::chain::exact_number;
-use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::metric::{Metric, MetricForm};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
-use crate::sampler::contract::request::{DEFAULT_BATCH_SIZE, PlanRequest};
+use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
@@ -57,12 +57,20 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&DpBarker),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::batch_size,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::batch_size.or(Unset::Told(
+            "{}, or all records where there are fewer,",
+            BATCH_SIZE as f64,
+        )),
+        Setting::metric.or(Unset::Form(MetricForm::Unit)),
+        Setting::target_acceptance.or(Unset::Number(TARGET_ACCEPTANCE)),
     ],
 };
+
+/// Barker's test accepts half of the proposals that change nothing.
+const TARGET_ACCEPTANCE: f64 = 0.25;
+/// Records in a batch.
+const BATCH_SIZE: u64 = 1000;
 
 const TESTS: usize = 0;
 
@@ -71,11 +79,8 @@ struct DpBarker;
 
 impl Sampler for DpBarker {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
-        let most = request.records.unwrap_or(DEFAULT_BATCH_SIZE);
-        let size = request
-            .settings
-            .batch_size
-            .unwrap_or(DEFAULT_BATCH_SIZE.min(most));
+        let most = request.records.unwrap_or(BATCH_SIZE);
+        let size = (request.settings.batch_size).unwrap_or(BATCH_SIZE.min(most));
         Ok(vec![Line {
             what: "Barker's test of a batch",
             question: Question::Barker,
@@ -105,11 +110,6 @@ impl Sampler for DpBarker {
 
     fn default_step_size(&self, _: &PlanRequest) -> f64 {
         0.05
-    }
-
-    /// Barker's test accepts half of the proposals that change nothing.
-    fn target_acceptance(&self) -> Option<f64> {
-        Some(0.25)
     }
 
     fn chain(

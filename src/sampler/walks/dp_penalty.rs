@@ -55,13 +55,14 @@ use crate::privacy::Subsampling;
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::chain::exact_number;
 use crate::sampler::contract::Reference;
-use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::metric::{Metric, MetricForm};
 use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
+use crate::sampler::walks::rwmh;
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-penalty",
@@ -69,15 +70,15 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Private(&DpPenalty),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::batch_rate,
-        Setting::batch_size,
-        Setting::clip_log_ratio,
-        Setting::tau_log_ratio,
-        Setting::one_component,
-        Setting::guided_walk,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::batch_rate.or(Unset::ALL_RECORDS),
+        Setting::batch_size.or(Unset::ALL_RECORDS),
+        Setting::clip_log_ratio.or(Unset::CLIP),
+        Setting::tau_log_ratio.or(Unset::BUDGET),
+        Setting::one_component.or(Unset::Off),
+        Setting::guided_walk.or(Unset::Off),
+        Setting::metric.or(Unset::Form(MetricForm::Unit)),
+        Setting::target_acceptance.or(Unset::Number(TARGET_ACCEPTANCE)),
     ],
 };
 
@@ -87,14 +88,19 @@ pub(crate) const CLIPPED: Algorithm = Algorithm {
     kind: Kind::Clipped(&DpPenalty),
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::clip_log_ratio,
-        Setting::one_component,
-        Setting::guided_walk,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::clip_log_ratio.or(Unset::CLIP),
+        Setting::one_component.or(Unset::Off),
+        Setting::guided_walk.or(Unset::Off),
+        Setting::metric.or(Unset::Form(MetricForm::Unit)),
+        // Without noise there is no penalty.
+        Setting::target_acceptance.or(Unset::Number(rwmh::TARGET_ACCEPTANCE)),
     ],
 };
+
+/// Approximately the optimum of a random walk in few dimensions (Roberts, Gelman and Gilks 1997),
+/// reduced by a penalty of 1 nat.
+const TARGET_ACCEPTANCE: f64 = 0.3;
 
 const LOG_RATIOS: usize = 0;
 
@@ -104,8 +110,7 @@ struct DpPenalty;
 impl Sampler for DpPenalty {
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError> {
         let subsampling = match (request.settings.batch_rate, request.settings.batch_size) {
-            (None, None) => Subsampling::All,
-            (Some(_), None) => request.poisson_batches()?,
+            (_, None) => request.batches()?,
             (None, Some(size)) => Subsampling::FixedSize(size),
             (Some(_), Some(_)) => {
                 return Err(PlanError::Settings(
@@ -142,12 +147,6 @@ impl Sampler for DpPenalty {
         Some(self.step_size(r) * coordinates.sqrt())
     }
 
-    /// Approximately the optimum of a random walk in few dimensions (Roberts, Gelman and Gilks
-    /// 1997), reduced by a penalty of 1 nat.
-    fn target_acceptance(&self) -> Option<f64> {
-        Some(0.3)
-    }
-
     fn chain(
         &self,
         plan: &Plan,
@@ -176,11 +175,6 @@ impl Reference for DpPenalty {
             theta,
             forward: direction,
         })
-    }
-
-    /// The same as for exact random walks, since there is no penalty.
-    fn acceptance(&self) -> f64 {
-        0.234
     }
 }
 

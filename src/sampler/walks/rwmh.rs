@@ -9,7 +9,7 @@
 use rand::{Rng, RngExt};
 
 use crate::sampler::contract::metric::Metric;
-use crate::sampler::contract::settings::Setting;
+use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind};
 use crate::sampler::hamiltonian::Target;
 use crate::sampler::hamiltonian::{Info, State};
@@ -20,9 +20,9 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
     kind: Kind::Exact,
     columns: &[],
     settings: &[
-        Setting::step_size,
-        Setting::metric,
-        Setting::target_acceptance,
+        Setting::step_size.or(Unset::WARM_UP),
+        Setting::metric.or(Unset::DENSE),
+        Setting::target_acceptance.or(Unset::Number(TARGET_ACCEPTANCE)),
     ],
 };
 
