@@ -261,6 +261,16 @@ fn a_run_goes_on_on_its_charge_and_by_its_last_token() {
     for token in ["a", "b", "d", ""] {
         assert!(books.charged(token).is_none(), "{token}");
     }
+    // A process that was killed before it noted its charge knows the first token alone, and so does
+    // one that resumed the run and was killed as early.
+    let mut twice = Text::new();
+    twice.reserve_resumable("a");
+    twice.resume(2, "a", "b");
+    let twice = read(&twice.bytes, None).unwrap();
+    assert_eq!(twice.books.reserved("a").unwrap().entry, 2);
+    assert!(twice.books.reserved("b").is_none());
+    assert_eq!(books.reserved("c").unwrap().entry, 4);
+    assert!(books.reserved("a").is_none(), "it is settled");
     type Change = fn(&mut Text);
     let cases: [(Change, &str); 7] = [
         (|t| t.resume(4, "a", "e"), "without the run's last token"),
