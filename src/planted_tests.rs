@@ -5,7 +5,8 @@
 //! in its environment (`planted.rs`). Attacks raise a false alarm with probability 1e-8
 //! at most, and seeds are fixed; so what is found here is the error.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::RwLock;
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -22,6 +23,10 @@ use crate::attack::samplers::{Audited, Spending, VARIANTS, ways};
 use crate::attack::single::{Single, audit};
 use crate::attack::whole_play;
 use crate::planted::{Planted, VARIABLE};
+
+/// Held to start a program: until it executes, it has a copy of every lock of this process. A test
+/// that takes a lock again holds it too, so that none is starting.
+pub static STARTING: RwLock<()> = RwLock::new(());
 
 /// Names the attack that a child makes.
 const ATTACK: &str = "DPM_ATTACK";
@@ -214,7 +219,12 @@ fn verdict(attack: &str, planted: Option<Planted>) -> String {
     if let Some(planted) = planted {
         child.env(VARIABLE, planted.name());
     }
-    let output = child.output().expect("a child");
+    child.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let started = {
+        let _alone = STARTING.write().unwrap_or_else(|e| e.into_inner());
+        child.spawn().expect("a child")
+    };
+    let output = started.wait_with_output().expect("a child");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let verdict = said
         .lines()

@@ -254,10 +254,8 @@ def test_ctrl_c_ends_the_program_before_it_has_its_data():
         dpm.sample(BERNOULLI, Slow(), epsilon=1)
 
 
-def test_import_is_quick_and_lazy():
+def test_import_is_lazy():
     code = "import sys, dpm_bayes; print([m for m in ('numpy', 'pandas', 'polars', 'pyarrow') if m in sys.modules])"
-    begun = time.monotonic()
     path = str(Path(dpm.__file__).parents[1])
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": path}).stdout
     assert out.strip() == "[]"
-    assert time.monotonic() - begun < 5  # 0.1 on an idle machine

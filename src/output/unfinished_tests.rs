@@ -3,6 +3,7 @@ use serde_json::json;
 use super::super::run_directory::RunDirectory;
 use super::*;
 use crate::accounting::Grant;
+use crate::planted_tests::STARTING;
 use crate::sampler::Phase;
 
 fn run_state() -> RunState {
@@ -47,17 +48,10 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (base, place)
 }
 
-/// Other tests of this process start programs, which hold copies of its locks for the moment
-/// between fork and exec: so a test waits for a lock that was released.
-fn settled<T, E: std::fmt::Display>(act: impl Fn() -> Result<T, E>) -> Result<T, E> {
-    for _ in 0..5000 {
-        match act() {
-            Err(error) if error.to_string().contains("under way") => {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            other => return other,
-        }
-    }
+/// Takes a lock that was released. Other tests of this process start programs, which hold copies of
+/// its locks for the moment between fork and exec: none does meanwhile.
+fn settled<T>(act: impl FnOnce() -> T) -> T {
+    let _none = STARTING.read().unwrap_or_else(|e| e.into_inner());
     act()
 }
 

@@ -38,6 +38,8 @@ model {
 """
 BUDGET = "--epsilon 2 --delta 1e-6 --insecure-noise-seed 5 --no-report --quiet"
 ROWS = 9000
+# Seconds, far more than anything here takes.
+GUARD = 600
 
 
 def write_table(place):
@@ -107,18 +109,24 @@ class Check:
             "sample m.dpm parts --epsilon 2 --delta 1e-6 --ledger budget --quiet --no-report "
             "--algorithm dp-penalty --num-samples 40000 --num-warmup 10 --chains 2 --out killed"
         )
+
+        def kept():
+            draws = self.place.glob("killed/unfinished/chain-*.draws")
+            return sum(file.stat().st_size for file in draws)
+
         for rank in [1, 0]:
+            before = kept()
             run = subprocess.Popen(
                 self.command(sample, 3), cwd=self.place, stderr=subprocess.PIPE, text=True
             )
-            deadline = time.time() + 60
-            while not (pids := self.ranks_of(3)) or not any(self.place.glob("killed*/*")):
+            # Until it makes draws. The limits are guards against hanging.
+            deadline = time.time() + GUARD
+            while not (pids := self.ranks_of(3)) or kept() <= before:
                 if time.time() > deadline or run.poll() is not None:
                     sys.exit(f"the run to be killed did not begin: {run.communicate()[1]}")
                 time.sleep(0.05)
-            time.sleep(1)
             os.kill(pids[rank], signal.SIGKILL)
-            if run.wait(timeout=60) == 0:
+            if run.wait(timeout=GUARD) == 0:
                 sys.exit("a run without one of its ranks ended well")
             sample = "sample --resume killed --quiet"
         self.run(sample, 2)

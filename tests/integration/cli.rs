@@ -1578,13 +1578,9 @@ fn shells_complete_every_command() {
         let ask = format!(
             "source dpm.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _dpm dpm {last} \"${{COMP_WORDS[COMP_CWORD-1]}}\"; echo \"${{COMPREPLY[@]}}\""
         );
-        let answer = Command::new("bash")
-            .args(["-c", &ask])
-            .current_dir(place.path())
-            .output()
-            .expect("bash");
-        let said = String::from_utf8_lossy(&answer.stdout);
-        assert_eq!(said.trim(), completed, "{words}");
+        let mut bash = Command::new("bash");
+        let answer = finish(start(bash.args(["-c", &ask]).current_dir(place.path())));
+        assert_eq!(answer.out.trim(), completed, "{words}");
     }
 }
 

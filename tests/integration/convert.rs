@@ -3,29 +3,36 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use serde_json::Value;
+use crate::harness::{Folder, Outcome, json};
 
 /// Two chains of ten draws of a matrix, a vector and a scalar, without privacy.
 fn run() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/readers/matrix_fixture")
 }
 
-fn convert(run: &Path, format: &str, out: Option<&Path>, overwrite: bool) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dpm"));
-    command.arg("convert").arg(run).args(["--to", format]);
+fn convert(
+    folder: &Folder,
+    run: &Path,
+    format: &str,
+    out: Option<&Path>,
+    overwrite: bool,
+) -> Outcome {
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let mut arguments = vec![
+        "convert".to_owned(),
+        path(run),
+        "--to".into(),
+        format.into(),
+    ];
     if let Some(out) = out {
-        command.arg("-o").arg(out);
+        arguments.extend(["-o".into(), path(out)]);
     }
     if overwrite {
-        command.arg("--overwrite");
+        arguments.push("--overwrite".into());
     }
-    command.output().expect("dpm runs")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    folder.dpm_with(&arguments)
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -59,20 +66,16 @@ fn private_run(folder: &Path) -> PathBuf {
 
 #[test]
 fn conversions_stand_beside_the_run_and_are_replaced_when_asked() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let run = private_run(folder.path());
     for format in ["zarr", "parquet", "csv"] {
-        let first = convert(&run, format, None, false);
-        assert!(first.status.success(), "{}", said(&first));
-        assert!(!said(&first).contains("NOT PRIVATE"));
-        let refused = convert(&run, format, None, false);
-        assert_eq!(refused.status.code(), Some(1));
-        assert!(
-            said(&refused).contains("exists already"),
-            "{}",
-            said(&refused)
-        );
-        assert!(convert(&run, format, None, true).status.success());
+        let first = convert(&folder, &run, format, None, false);
+        assert_eq!(first.code, 0, "{}", first.err);
+        assert!(!first.err.contains("NOT PRIVATE"));
+        let refused = convert(&folder, &run, format, None, false);
+        assert_eq!(refused.code, 1);
+        assert!(refused.err.contains("exists already"), "{}", refused.err);
+        assert_eq!(convert(&folder, &run, format, None, true).code, 0);
     }
     let expected = ["quiet", "quiet.csv", "quiet.parquet", "quiet.zarr"];
     assert_eq!(names(folder.path()), expected);
@@ -85,13 +88,11 @@ fn conversions_stand_beside_the_run_and_are_replaced_when_asked() {
 
 #[test]
 fn each_says_what_the_run_promises_and_none_holds_data() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let run = private_run(folder.path());
     let zarr = folder.path().join("new/deep.zarr");
-    assert!(convert(&run, "zarr", Some(&zarr), false).status.success());
-    let json = |path: &str| -> Value {
-        serde_json::from_str(&fs::read_to_string(zarr.join(path)).unwrap()).unwrap()
-    };
+    assert_eq!(convert(&folder, &run, "zarr", Some(&zarr), false).code, 0);
+    let json = |path: &str| json(&fs::read_to_string(zarr.join(path)).unwrap());
     for group in ["", "posterior/", "sample_stats/"] {
         let attributes = json(&format!("{group}.zattrs"));
         assert_eq!(attributes["privacy_statement"], "It is (1, 1e-6)-private.");
@@ -130,10 +131,9 @@ fn each_says_what_the_run_promises_and_none_holds_data() {
     assert_eq!(numbers[..6], expected);
 
     let parquet = folder.path().join("draws.parquet");
-    assert!(
-        convert(&run, "parquet", Some(&parquet), false)
-            .status
-            .success()
+    assert_eq!(
+        convert(&folder, &run, "parquet", Some(&parquet), false).code,
+        0
     );
     let bytes = fs::read(&parquet).unwrap();
     let text = String::from_utf8_lossy(&bytes);
@@ -142,11 +142,11 @@ fn each_says_what_the_run_promises_and_none_holds_data() {
 
 #[test]
 fn draws_without_privacy_are_marked_everywhere() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     for format in ["zarr", "parquet", "csv"] {
         let out = folder.path().join(format);
-        let output = convert(&run(), format, Some(&out), false);
-        assert!(output.status.success() && said(&output).contains("NOT PRIVATE"));
+        let output = convert(&folder, &run(), format, Some(&out), false);
+        assert!(output.code == 0 && output.err.contains("NOT PRIVATE"));
     }
     let csv = fs::read_to_string(folder.path().join("csv")).unwrap();
     assert!(csv.lines().next().unwrap().ends_with(",privacy"));
@@ -164,25 +164,21 @@ fn draws_without_privacy_are_marked_everywhere() {
 /// A file that is not a conversion is never replaced, whatever is asked.
 #[test]
 fn the_work_of_others_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let thesis = folder.path().join("thesis");
     fs::create_dir(&thesis).unwrap();
     fs::write(thesis.join("chapter1.txt"), "years of work").unwrap();
     for format in ["zarr", "parquet", "csv"] {
-        let refused = convert(&run(), format, Some(&thesis), true);
-        assert_eq!(refused.status.code(), Some(1));
-        assert!(said(&refused).contains("left alone"), "{}", said(&refused));
+        let refused = convert(&folder, &run(), format, Some(&thesis), true);
+        assert_eq!(refused.code, 1);
+        assert!(refused.err.contains("left alone"), "{}", refused.err);
     }
     assert_eq!(names(&thesis), ["chapter1.txt"]);
-    let nowhere = convert(&folder.path().join("nowhere"), "csv", None, false);
-    assert_eq!(nowhere.status.code(), Some(2));
-    assert!(said(&nowhere).contains("holds no chain-1.csv"));
+    let nowhere = convert(&folder, &folder.path().join("nowhere"), "csv", None, false);
+    assert_eq!(nowhere.code, 2);
+    assert!(nowhere.err.contains("holds no chain-1.csv"));
     let inside = thesis.join("chapter1.txt/draws.zarr");
-    let refused = convert(&run(), "zarr", Some(&inside), false);
-    assert!(
-        said(&refused).contains("cannot write"),
-        "{}",
-        said(&refused)
-    );
+    let refused = convert(&folder, &run(), "zarr", Some(&inside), false);
+    assert!(refused.err.contains("cannot write"), "{}", refused.err);
     assert_eq!(names(folder.path()), ["thesis"]);
 }

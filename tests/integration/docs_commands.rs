@@ -11,6 +11,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use crate::evaluation::{read, root};
+use crate::harness::start;
 
 /// Commands that are not run here, by their beginnings, and why.
 const ELSEWHERE: [(&str, &str); 14] = [
@@ -187,13 +188,13 @@ impl Place {
         let program = Path::new(env!("CARGO_BIN_EXE_dpm"));
         let folder = program.parent().expect("a folder").display().to_string();
         let path = std::env::var("PATH").unwrap_or_default();
-        let output = Command::new("sh")
+        let mut shell = Command::new("sh");
+        shell
             .args(["-euc", command])
             .current_dir(self.path())
             .env("PATH", format!("{folder}:{path}"))
-            .env("HOME", self.path())
-            .output()
-            .expect("a shell");
+            .env("HOME", self.path());
+        let output = start(&mut shell).wait_with_output().expect("a shell");
         assert!(
             output.status.success(),
             "{command}\n{}\n{}",

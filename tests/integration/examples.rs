@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::harness::start;
+
 /// The output of an example.
 fn output_of(example: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_dpm"))
@@ -13,7 +15,8 @@ fn output_of(example: &str) -> String {
         "{} is not there: `cargo build --release --examples`",
         program.display()
     );
-    let output = Command::new(program).output().expect("it runs");
+    let started = start(&mut Command::new(program));
+    let output = started.wait_with_output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}", text(&output.stderr));
     text(&output.stdout)

@@ -237,16 +237,15 @@ fn endless_recursion_is_an_error() {
         let said = bind(&source, &Constants::none()).expect_err("it never ends");
         assert!(said.contains("go too deep"), "{said}");
     }
-    // Calls of many functions, one inside the other, are no recursion.
+    // Calls of many functions, one inside the other, are no recursion. Were each walked twice for
+    // every walk of the one that calls it, this would never end.
     let chain: String = (0..800)
         .map(|i| format!("real f{i}(real x) {{ return f{}(x) + 1; }}\n", i + 1))
         .collect();
     let source = format!(
         "functions {{ {chain} real f800(real x) {{ return x; }} }} parameters {{ real a; }} model {{ target += f0(a); }}"
     );
-    let started = std::time::Instant::now();
     bind(&source, &Constants::none()).expect("it ends");
-    assert!(started.elapsed().as_secs() < 60, "the walks do not settle");
 }
 
 /// `reject` under a condition on a parameter takes the density away, and nothing

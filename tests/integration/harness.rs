@@ -1,8 +1,11 @@
 //! The program as a user runs it: in a folder of its own, with what it says.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::RwLock;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -16,6 +19,12 @@ const NEVER_SAID: [&str; 6] = [
     "src/",
     "424242",
 ];
+
+/// Held while a program starts: until it executes, it has a copy of every lock of this process.
+static STARTING: RwLock<()> = RwLock::new(());
+
+/// A guard against tests that hang, and no measure: it is far more than any of them takes.
+const GUARD: Duration = Duration::from_secs(600);
 
 /// A folder that is gone when the test is over.
 pub struct Folder(tempfile::TempDir);
@@ -111,12 +120,22 @@ impl Folder {
     /// that is full then; `-v` for KiB of memory.
     #[cfg(unix)]
     pub fn limited(&self, limit: &str, arguments: &str) -> Command {
+        self.after(&format!("trap '' XFSZ; ulimit {limit}"), arguments)
+    }
+
+    /// Killed by the system in the middle of the write that would make one of its files longer than so
+    /// many blocks of 512 bytes: at the same moment of the run, however fast or slow it is.
+    #[cfg(unix)]
+    pub fn killed_at(&self, blocks: u64, arguments: &str) -> Command {
+        self.after(&format!("ulimit -c 0; ulimit -f {blocks}"), arguments)
+    }
+
+    /// After these commands of the shell.
+    #[cfg(unix)]
+    fn after(&self, commands: &str, arguments: &str) -> Command {
         let mut limited = Command::new("sh");
         limited
-            .args([
-                "-c",
-                &format!("trap '' XFSZ; ulimit {limit}; exec \"$0\" \"$@\""),
-            ])
+            .args(["-c", &format!("{commands}; exec \"$0\" \"$@\"")])
             .arg(env!("CARGO_BIN_EXE_dpm"))
             .args(arguments.split_whitespace())
             .current_dir(self.path())
@@ -157,23 +176,192 @@ impl Folder {
 /// With its output kept for [`finish`].
 pub fn start(command: &mut Command) -> Child {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().expect("dpm starts")
+    spawn(command)
+}
+
+/// Starts a program. All of this process are started here, or a test that tries a lock of its own
+/// may find it held by a program that is about to start ([`while_none_starts`]).
+pub fn spawn(command: &mut Command) -> Child {
+    let _starting = STARTING.read().unwrap_or_else(|e| e.into_inner());
+    command
+        .spawn()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"))
+}
+
+/// While no program is starting, and holds a copy of a lock that was released.
+pub fn while_none_starts<T>(act: impl FnOnce() -> T) -> T {
+    let _none = STARTING.write().unwrap_or_else(|e| e.into_inner());
+    act()
+}
+
+/// Waits until something is so, with pauses, for as long as the machine needs.
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(
+            begun.elapsed() < GUARD,
+            "a guard against hanging: {what} has not come in {GUARD:?}"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Waits for its end.
 pub fn finish(child: Child) -> Outcome {
     let output = child.wait_with_output().expect("dpm ends");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let outcome = Outcome {
+    checked(Outcome {
         code: output.status.code().unwrap_or(-1),
         out: text(output.stdout),
         err: text(output.stderr),
-    };
+    })
+}
+
+/// It said nothing that is never said.
+fn checked(outcome: Outcome) -> Outcome {
     let said = format!("{}{}", outcome.out, outcome.err);
     for word in NEVER_SAID {
         assert!(!said.contains(word), "{said}");
     }
     outcome
+}
+
+/// A moment of a run, at which a test stops it. None is found with a clock, so each comes however
+/// fast or slow the machine is.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment {
+    /// The program has just started.
+    Begun,
+    /// Its state is on the disk, and it is about to be charged.
+    Saved,
+    /// The ledger `l` has so many entries more than it had: one as soon as the charge is written, two
+    /// when the end is too, and the run is about to be published.
+    Entries(usize),
+    /// So many lines of `--progress json` have come: of rounds, and of hundredths of the iterations.
+    Line(u64),
+}
+
+impl Moment {
+    /// Any, of a run that writes so many lines.
+    pub fn any(random: &mut Lcg, lines: u64) -> Moment {
+        match (8.0 * random.uniform()) as u32 {
+            0 => Moment::Begun,
+            1 => Moment::Saved,
+            2 | 3 => Moment::Entries(1),
+            4 => Moment::Entries(2),
+            _ => Moment::Line(1 + (random.uniform() * lines as f64) as u64),
+        }
+    }
+}
+
+/// Lines of a ledger.
+pub fn entries(folder: &Folder) -> usize {
+    let ledger = fs::read(folder.file("l")).unwrap_or_default();
+    ledger.iter().filter(|&&byte| byte == b'\n').count()
+}
+
+/// A run that a test stops at some moment. Its standard output is not kept.
+pub struct Watched {
+    child: Child,
+    err: BufReader<Box<dyn Read>>,
+    said: String,
+}
+
+/// What fills up a standard error: a line, as long as one of progress and written in as many pieces.
+#[cfg(unix)]
+const FILLING: [&[u8]; 2] = [&[b'.'; 69], b"\n"];
+
+impl Watched {
+    pub fn start(command: &mut Command) -> Watched {
+        let mut child = spawn(command.stdout(Stdio::null()).stderr(Stdio::piped()));
+        let err = child.stderr.take().expect("a pipe");
+        Watched::new(child, Box::new(err))
+    }
+
+    /// On a standard error that has room for so many lines of progress: a run that has written them
+    /// waits in the middle of its next one until its end is asked for. So with `--progress json`,
+    /// which writes a line for each hundredth, it cannot be over before, however long the test takes.
+    #[cfg(unix)]
+    pub fn start_with_room(command: &mut Command, lines: usize) -> Watched {
+        use std::io::{ErrorKind, Write};
+        use std::os::fd::OwnedFd;
+        use std::os::unix::net::UnixStream;
+
+        let (mut ours, mut theirs) = UnixStream::pair().expect("sockets");
+        theirs.set_nonblocking(true).expect("a socket");
+        for piece in FILLING.iter().cycle() {
+            match theirs.write(piece) {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                written => assert!(written.expect("a socket") > 0),
+            }
+        }
+        theirs.set_nonblocking(false).expect("a socket");
+        let mut room = vec![0; lines * FILLING.concat().len()];
+        ours.read_exact(&mut room).expect("more than the room");
+        let command = command.stdout(Stdio::null()).stderr(OwnedFd::from(theirs));
+        let child = spawn(command);
+        // The end is seen when nobody else holds it.
+        command.stderr(Stdio::null());
+        Watched::new(child, Box::new(ours))
+    }
+
+    fn new(child: Child, err: Box<dyn Read>) -> Watched {
+        Watched {
+            child,
+            err: BufReader::new(err),
+            said: String::new(),
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_some()
+    }
+
+    /// Waits until that moment of a run in the folder `out`, or until its end. `entries`: those of the
+    /// ledger before.
+    pub fn wait_for(&mut self, moment: Moment, folder: &Folder, out: &str, entries: usize) {
+        let what = format!("{moment:?} of {out}");
+        match moment {
+            Moment::Begun => {}
+            Moment::Saved => {
+                let state = folder.file(&format!("{out}/unfinished/run.json"));
+                wait_until(&what, || state.exists() || self.is_over());
+            }
+            Moment::Entries(more) => wait_until(&what, || {
+                self::entries(folder) >= entries + more || self.is_over()
+            }),
+            Moment::Line(number) => {
+                for _ in 0..number {
+                    if self.err.read_line(&mut self.said).expect("UTF-8") == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    pub fn kill(mut self) -> Outcome {
+        self.child.kill().expect("killed, or over");
+        self.finish()
+    }
+
+    /// Waits for its end. What it said is without the lines of progress.
+    pub fn finish(mut self) -> Outcome {
+        self.err.read_to_string(&mut self.said).expect("UTF-8");
+        let status = self.child.wait().expect("a child");
+        let lines = self.said.lines().map(|line| line.trim_start_matches('.'));
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("{\"stage\""));
+        checked(Outcome {
+            code: status.code().unwrap_or(-1),
+            out: String::new(),
+            err: lines.flat_map(|line| [line, "\n"]).collect(),
+        })
+    }
 }
 
 pub fn json(text: &str) -> Value {

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use dpm::accounting::{Accountant, Budget, Event, LedgerError, Outcome, Request, Session, Terms};
 use dpm::testing::density::Density;
@@ -14,10 +13,15 @@ use dpm::testing::sampler::{Iterations, Observer, PlanRequest, PrivateSettings, 
 use dpm::{Constants, Draw, Model, OnBadRows, Plan, Real, Relation, Vault};
 use serde_json::Value;
 
-use crate::harness::{Folder, LOGISTIC as MODEL, Lcg, finish, folder_of, json, start};
+use crate::harness::{
+    Folder, LOGISTIC as MODEL, Lcg, Moment, Watched, entries, finish, folder_of, json, spawn,
+    start, wait_until,
+};
 
-/// A run of some tenths of a second.
+/// A run of some tenths of a second, of 160 iterations.
 const RUN: &str = "sample m.dpm d.csv --algorithm dp-hmc --no-report --delta 1e-6 --chains 2 --num-warmup 40 --num-samples 40 --ledger l";
+/// Its lines of progress: about the first iteration, and each hundredth of them, rounded up.
+const LINES: u64 = 81;
 
 /// A folder with a model and 300 rows.
 struct Place(Folder);
@@ -332,7 +336,7 @@ fn of_runs_that_race_only_those_that_fit_are_granted() {
                 let arguments = format!("{RUN} --epsilon 1 --out run-{i} --quiet");
                 let mut command = place.command(&arguments);
                 command.stdout(Stdio::null()).stderr(Stdio::piped());
-                command.spawn().expect("dpm starts")
+                spawn(&mut command)
             })
             .collect();
         let mut granted = 0;
@@ -365,8 +369,7 @@ fn of_two_runs_on_a_budget_for_one_one_runs() {
         let runs = [0, 1].map(|i| {
             let arguments = format!("{RUN} --epsilon 1 --out run-{i} --quiet");
             let mut command = place.command(&arguments);
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-            command.spawn().expect("dpm starts")
+            spawn(command.stdout(Stdio::null()).stderr(Stdio::null()))
         });
         let mut codes = runs.map(|mut run| run.wait().unwrap().code());
         codes.sort();
@@ -381,17 +384,24 @@ fn of_two_runs_on_a_budget_for_one_one_runs() {
 #[test]
 fn a_locked_ledger_is_waited_for() {
     let place = Place::with_ledger("2");
+    let before = fs::read(place.file("l")).unwrap();
+    // As a reader of the ledger holds it: the run reads it too, and comes to where it is charged.
     let file = fs::File::open(place.file("l")).unwrap();
-    file.lock().unwrap();
-    let mut run = place
-        .command(&format!("{RUN} --epsilon 1 --quiet"))
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_millis(1500));
+    file.lock_shared().unwrap();
+    let mut run = spawn(&mut place.command(&format!("{RUN} --epsilon 1 --quiet")));
+    let state = place.file("m-run/unfinished/run.json");
+    wait_until("the run's state", || {
+        state.exists() || run.try_wait().unwrap().is_some()
+    });
     assert_eq!(run.try_wait().unwrap(), None, "it must wait");
-    assert!(!place.file("m-run").exists());
+    assert_eq!(fs::read(place.file("l")).unwrap(), before);
+    for chain in ["chain-1.even", "chain-2.even"] {
+        let kept = fs::read(place.file(&format!("m-run/unfinished/{chain}"))).unwrap();
+        assert!(kept.is_empty(), "it has begun without a charge");
+    }
     file.unlock().unwrap();
     assert!(run.wait().unwrap().success());
+    assert_eq!(place.show()["runs"]["completed"], 1);
 }
 
 #[test]
@@ -673,41 +683,37 @@ fn survey(place: &Place) -> Survey {
     }
 }
 
-/// When to kill, as a share of the time that there is: anywhere, or, every other time,
-/// about where the charge is written.
-fn moment(random: &mut Lcg, i: u32) -> f64 {
-    let share = random.uniform();
-    if i.is_multiple_of(2) {
-        1.2 * share
-    } else {
-        0.2 * share * share
-    }
+/// A run that is killed while it writes its draws.
+#[cfg(unix)]
+fn in_the_middle(place: &Place, out: &str) -> Command {
+    let long = RUN.replace("--num-samples 40", "--num-samples 400");
+    place.killed_at(18, &format!("{long} --epsilon 0.3 --out {out} --quiet"))
 }
 
 /// Kills `dpm sample` at random moments; each run is in the ledger or has released
 /// nothing, and what is published is in it.
 fn kill_runs(times: u32, seed: u64) {
     let place = Place::with_ledger("10");
-    let begun = Instant::now();
     place.succeeds(&format!("{RUN} --epsilon 0.3 --out whole"));
-    let whole = begun.elapsed();
     let mut random = Lcg(seed);
     let (mut before, mut published, mut unfinished) = (survey(&place), 1, 0);
     for i in 0..times {
-        let mut run = place
-            .command(&format!("{RUN} --epsilon 0.3 --out run-{i} --quiet"))
-            .spawn()
-            .expect("dpm starts");
-        std::thread::sleep(whole.mul_f64(moment(&mut random, i)));
-        run.kill().expect("killed, or over");
-        run.wait().unwrap();
+        let (moment, known) = (Moment::any(&mut random, LINES), entries(&place));
+        let out = format!("run-{i}");
+        let command = format!("{RUN} --epsilon 0.3 --out {out} --quiet --progress json");
+        let mut run = Watched::start(&mut place.command(&command));
+        run.wait_for(moment, &place, &out, known);
+        run.kill();
         let after = survey(&place);
-        let is_published = place.file(&format!("run-{i}/privacy.json")).exists();
+        let is_published = place.file(&format!("{out}/privacy.json")).exists();
         let (charged, completed) = (after.runs - before.runs, after.completed - before.completed);
-        assert!(charged <= 1 && completed <= charged, "run {i}");
+        assert!(
+            charged <= 1 && completed <= charged,
+            "run {i} at {moment:?}"
+        );
         assert!(
             u64::from(is_published) <= completed,
-            "run {i} was published without a charge"
+            "run {i} at {moment:?} was published without a charge"
         );
         assert!(after.spent >= before.spent);
         assert_eq!(after.spent > before.spent, charged == 1);
@@ -719,13 +725,22 @@ fn kill_runs(times: u32, seed: u64) {
         "{times} kills: {} charged, {unfinished} of them never settled, {published} published",
         before.runs
     );
-    // Kills that all came before the charge would say nothing.
-    assert!(unfinished > 0);
     let all: String = (0..times)
         .filter(|i| place.file(&format!("run-{i}/privacy.json")).exists())
         .map(|i| format!(" --against run-{i}"))
         .collect();
     place.succeeds(&format!("ledger verify l --against whole{all}"));
+    // A program that is slow to die may have reached another moment than the one that was meant. One
+    // kill is after the charge and before the end for certain.
+    #[cfg(unix)]
+    {
+        let place = Place::with_ledger("10");
+        let killed = finish(start(&mut in_the_middle(&place, "run")));
+        assert_eq!(killed.code, -1, "{}", killed.err);
+        let after = survey(&place);
+        assert_eq!((after.runs, after.completed), (1, 0));
+        assert!(after.spent > 0.29 && !place.file("run/privacy.json").exists());
+    }
 }
 
 #[test]
@@ -742,27 +757,24 @@ fn two_hundred_runs_killed_at_random_moments_stay_charged() {
 /// Kills pairs of runs that race for one ledger, each at a moment of its own.
 fn kill_racing_runs(times: u32, seed: u64) {
     let place = Place::with_ledger("10");
-    let begun = Instant::now();
     place.succeeds(&format!("{RUN} --epsilon 0.3 --out whole"));
-    let whole = begun.elapsed();
     let mut random = Lcg(seed);
     let (mut before, mut both) = (survey(&place), 0);
     for i in 0..times {
         let out = |run: u32| format!("run-{}", 2 * i + run);
-        let mut runs = [0, 1].map(|run| {
-            let arguments = format!("{RUN} --epsilon 0.3 --out {} --quiet", out(run));
-            place.command(&arguments).spawn().expect("dpm starts")
+        let known = entries(&place);
+        let runs = [0, 1].map(|run| {
+            let out = out(run);
+            let command = format!("{RUN} --epsilon 0.3 --out {out} --quiet --progress json");
+            (out, Watched::start(&mut place.command(&command)))
         });
-        for run in &mut runs {
-            std::thread::sleep(whole.mul_f64(random.uniform()));
-            run.kill().expect("killed, or over");
-        }
-        let codes = runs.map(|mut run| run.wait().unwrap().code());
+        let codes = runs.map(|(out, mut run)| {
+            let moment = Moment::any(&mut random, LINES);
+            run.wait_for(moment, &place, &out, known);
+            run.kill().code
+        });
         // Neither killed by us nor done: the other's end must be nobody else's failure.
-        assert!(
-            codes.iter().all(|c| matches!(c, None | Some(0))),
-            "{codes:?}"
-        );
+        assert!(codes.iter().all(|code| matches!(code, -1 | 0)), "{codes:?}");
         let after = survey(&place);
         let published = [0, 1]
             .map(|run| place.file(&format!("{}/privacy.json", out(run))).exists())
@@ -781,7 +793,15 @@ fn kill_racing_runs(times: u32, seed: u64) {
         "{times} pairs: {} runs charged, {both} times both",
         before.runs
     );
-    assert!(both > 0);
+    // Whichever moments came, of one pair both are charged for certain.
+    #[cfg(unix)]
+    {
+        let place = Place::with_ledger("10");
+        let runs = ["one", "two"].map(|out| start(&mut in_the_middle(&place, out)));
+        assert_eq!(runs.map(|run| finish(run).code), [-1, -1]);
+        let after = survey(&place);
+        assert_eq!((after.runs, after.completed), (2, 0));
+    }
 }
 
 #[test]
@@ -848,59 +868,67 @@ fn a_child_that_tells_of_its_releases() {
 /// Kills a process that runs one analysis after another and tells of each release: as
 /// many runs are charged as have released anything, or one more.
 fn kill_children(times: u32, seed: u64) {
+    /// What it says in two runs: that they began, of 2 x 40 iterations each, and that each is over.
+    const TWO_RUNS: u64 = 1 + 2 * (80 + 1);
     let mut random = Lcg(seed);
     let (mut with_release, mut without) = (0, 0);
     let start = |place: &Place| {
-        Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "ledger::a_child_that_tells_of_its_releases",
-                "--ignored",
-                "--nocapture",
-            ])
-            .env("DPM_TEST_LEDGER", place.file("l"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
+        spawn(
+            Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "ledger::a_child_that_tells_of_its_releases",
+                    "--ignored",
+                    "--nocapture",
+                ])
+                .env("DPM_TEST_LEDGER", place.file("l"))
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null()),
+        )
     };
-    let lines = |child: &mut Child| {
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        lines.map_while(Result::ok)
-    };
-    // How long two runs take, on this machine.
-    let place = Place::with_ledger("10");
-    let begun = Instant::now();
-    let mut child = start(&place);
-    assert_eq!(
-        lines(&mut child)
-            .filter(|line| line == "over")
-            .take(2)
-            .count(),
-        2
-    );
-    let two_runs = begun.elapsed();
-    child.kill().unwrap();
-    child.wait().unwrap();
     for i in 0..times {
         let place = Place::with_ledger("10");
+        let known = entries(&place);
         let mut child = start(&place);
-        let lines = lines(&mut child);
-        let reader = std::thread::spawn(move || {
-            let (mut over, mut released) = (0u64, false);
-            for line in lines {
-                match line.split(' ').next() {
-                    Some("released") => released = true,
-                    Some("over") => (over, released) = (over + 1, false),
-                    _ => {}
-                }
+        let mut lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let (mut over, mut released) = (0u64, false);
+        let mut note = |line: String| match line.split(' ').next() {
+            Some("released") => {
+                released = true;
+                true
             }
-            (over, released)
-        });
-        std::thread::sleep(two_runs.mul_f64(moment(&mut random, i)));
+            Some("over") => {
+                (over, released) = (over + 1, false);
+                true
+            }
+            // After the name of the test.
+            _ => line.ends_with("begun"),
+        };
+        // About a charge, the first or the second, or after any line; the first kill is certain to be
+        // after a release, and the second to be before any.
+        let number = match i {
+            0 => 2,
+            1 => 1,
+            _ if i.is_multiple_of(3) => [1, 82][(2.0 * random.uniform()) as usize],
+            _ => 1 + (random.uniform() * TWO_RUNS as f64) as u64,
+        };
+        let mut read = 0;
+        while read < number {
+            let line = lines.next().expect("a child that goes on");
+            read += u64::from(note(line));
+        }
+        if i > 1 && i.is_multiple_of(3) {
+            // The charge, or the one after the end of the run before.
+            let more = if number == 1 { 1 } else { 3 };
+            wait_until("a charge", || entries(&place) >= known + more);
+        }
         child.kill().unwrap();
         child.wait().unwrap();
-        let (over, released) = reader.join().unwrap();
+        for line in lines {
+            note(line);
+        }
         let seen = over + u64::from(released);
         let charged = survey(&place).runs;
         assert!(
@@ -918,7 +946,7 @@ fn kill_children(times: u32, seed: u64) {
         }
     }
     println!("{times} kills: {with_release} after a release, {without} before any");
-    assert!(with_release > 0);
+    assert!(with_release > 0, "the first kill was after one");
 }
 
 #[test]

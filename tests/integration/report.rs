@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Folder, folder_of};
+use crate::harness::{Folder, finish, folder_of, start};
 
 const MODEL: &str = "\
 constants {
@@ -165,12 +165,8 @@ fn what_is_not_proved_is_said_wherever_epsilon_is() {
 
 /// As `sha256sum` says.
 fn sha256(path: &Path) -> String {
-    let output = Command::new("sha256sum")
-        .arg(path)
-        .output()
-        .expect("sha256sum");
-    let text = String::from_utf8(output.stdout).expect("text");
-    text.split(' ').next().unwrap_or_default().to_owned()
+    let output = finish(start(Command::new("sha256sum").arg(path)));
+    output.out.split(' ').next().unwrap_or_default().to_owned()
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(super) struct Books {
     open: HashMap<u64, OpenRun>,
     /// Open runs by their last token.
     tokens: HashMap<String, u64>,
+    /// And by the token that they were reserved with.
+    first_tokens: HashMap<String, u64>,
     /// Every run in order, if the history was asked for.
     history: Option<Vec<RunRecord>>,
 }
@@ -93,8 +95,16 @@ struct OpenRun {
     /// Whether it was ever interrupted or resumed: then its last process does not know of all
     /// releases.
     went_on: bool,
-    /// Its last token, and its charge.
-    token: Option<Box<(String, Charged)>>,
+    /// Of a run that can be resumed.
+    token: Option<Box<Tokens>>,
+}
+
+#[derive(Clone, Debug)]
+struct Tokens {
+    /// The one that it was reserved with.
+    first: String,
+    last: String,
+    charged: Charged,
 }
 
 /// An entry that charged a run.
@@ -146,6 +156,7 @@ impl Books {
             tally: Tally::default(),
             open: HashMap::new(),
             tokens: HashMap::new(),
+            first_tokens: HashMap::new(),
             history: with_history.then(Vec::new),
         })
     }
@@ -193,7 +204,12 @@ impl Books {
                         balance: self.balance.clone(),
                     };
                     self.tokens.insert(token.clone(), *entry);
-                    Box::new((token.clone(), charged))
+                    self.first_tokens.insert(token.clone(), *entry);
+                    Box::new(Tokens {
+                        first: token.clone(),
+                        last: token.clone(),
+                        charged,
+                    })
                 });
                 let open = OpenRun {
                     cost,
@@ -266,8 +282,8 @@ impl Books {
     /// The last token of the run that this entry charged, if it is under way or died, and can be
     /// resumed.
     pub fn token(&self, charge: EntryRef) -> Option<&str> {
-        let (token, charged) = self.open.get(&charge.entry)?.token.as_deref()?;
-        (charged.at == charge).then_some(token.as_str())
+        let known = self.open.get(&charge.entry)?.token.as_deref()?;
+        (known.charged.at == charge).then_some(known.last.as_str())
     }
 
     /// Whether a run is under way, or died.
@@ -283,7 +299,13 @@ impl Books {
     /// The charge of the open run whose last token this is.
     pub fn charged(&self, token: &str) -> Option<&Charged> {
         let run = self.open.get(self.tokens.get(token)?)?;
-        run.token.as_ref().map(|known| &known.1)
+        run.token.as_ref().map(|known| &known.charged)
+    }
+
+    /// The charge of the open run that was reserved with this token, however often it went on since.
+    pub fn reserved(&self, token: &str) -> Option<EntryRef> {
+        let run = self.open.get(self.first_tokens.get(token)?)?;
+        run.token.as_ref().map(|known| known.charged.at)
     }
 
     /// Whether the open run of that entry was charged this cost for these events on this part.
@@ -310,9 +332,9 @@ impl Books {
             return Err(EntryError::UsedToken);
         }
         let run = self.open.get_mut(&of).ok_or(EntryError::NotOpen(of))?;
-        let known = run.token.as_mut().filter(|known| known.0 == after);
+        let known = run.token.as_mut().filter(|known| known.last == after);
         let known = known.ok_or(EntryError::WrongToken(of))?;
-        known.0 = token.to_owned();
+        known.last = token.to_owned();
         run.went_on = true;
         self.tokens.remove(after);
         self.tokens.insert(token.to_owned(), of);
@@ -370,7 +392,8 @@ impl Books {
             Outcome::Stopped => self.tally.stopped += 1,
         }
         if let Some(known) = self.open.remove(&of).and_then(|run| run.token) {
-            self.tokens.remove(&known.0);
+            self.tokens.remove(&known.last);
+            self.first_tokens.remove(&known.first);
         }
         Ok(())
     }

@@ -246,12 +246,12 @@ impl Session {
         self.reserve_with(request, Some((token, chains)))
     }
 
-    /// The charge of a run that was reserved with this token and has since been neither
-    /// interrupted, resumed nor settled.
+    /// The charge of a run that was reserved with this token and has not been settled since. It may
+    /// have been resumed, by a process that died before it could note the charge either.
     pub fn find_charge(&self, token: &str) -> Result<Option<EntryRef>, LedgerError> {
         self.with(|state| {
             state.refresh()?;
-            Ok(state.chain.books.charged(token).map(|charged| charged.at))
+            Ok(state.chain.books.reserved(token))
         })
     }
 
