@@ -578,7 +578,7 @@ impl SampleCommand<'_> {
         let job = OpenJob::new(&self.analysis, vault, unit, self.sources.relation)?;
         say_always("NOT PRIVATE: this run uses exact values of the data");
         let (chains, iterations) = job.size();
-        let progress = Progress::new(chains, iterations, &[], None, self.audience);
+        let progress = Progress::new((chains, false), iterations, &[], None, self.audience);
         let files = job.sample(NotPrivate::acknowledged(), &progress);
         drop(progress);
         let files = files?;
@@ -710,7 +710,10 @@ impl Watch for Shown<'_> {
             delta: request.delta,
         };
         Box::new(Progress::new(
-            request.chains as usize,
+            (
+                request.chains as usize,
+                request.algorithm.learner().is_some(),
+            ),
             self.plan.iterations_per_chain,
             done,
             Some(spending),
