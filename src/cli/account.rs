@@ -62,16 +62,16 @@ pub(super) struct Arguments {
         allow_negative_numbers = true
     )]
     delta: Vec<Real>,
-    /// gaussian, zcdp, rdp or pld; the tightest unless given
+    /// gaussian, zcdp, rdp or pld [default: the tightest]
     #[arg(long, value_name = "NAME")]
     accountant: Option<Accountant>,
-    /// How zcdp becomes epsilon and delta
+    /// How zcdp is converted to epsilon and delta
     #[arg(long, value_enum, default_value_t = ConversionChoice::Tight, value_name = "HOW")]
     conversion: ConversionChoice,
     /// Also list the Rényi divergence at these orders, e.g. 2,4,8 (rdp)
     #[arg(long, value_delimiter = ',', value_name = "ORDERS")]
     rdp_orders: Vec<u64>,
-    /// How to print; JSON is a list where several numbers are asked for
+    /// How to print; JSON is a list if several numbers are requested
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
 }
@@ -89,7 +89,7 @@ pub(super) struct Releases {
     /// A release, e.g. gaussian:sensitivity=1,sigma=2,count=100 (or clip=... in place of sensitivity), poisson:rate=0.01,clip=1,sigma=1 or without-replacement:rate=0.01,clip=1,sigma=1
     #[arg(long = "event", value_name = "EVENT", required_unless_present = "file")]
     events: Vec<String>,
-    /// A file of such releases, one a line; empty lines and what follows # are left out; - is standard input
+    /// A file of such releases, one per line, or - for standard input; empty lines and comments (#) are ignored
     #[arg(long = "events", value_name = "FILE")]
     file: Option<String>,
     /// How neighbouring data sets differ
@@ -130,7 +130,7 @@ impl Releases {
             read(text, self.relation()).map_err(|e| match line {
                 // The file may be another than was meant, and private.
                 Some(line) if !Unscaled::is_of_some_kind(text) => Failure::input(format!(
-                    "line {line} of the events is none, and is not shown: expected one like `gaussian:sensitivity=1,sigma=2,count=100`"
+                    "line {line} is not an event, and is not shown: expected one like `gaussian:sensitivity=1,sigma=2,count=100`"
                 )),
                 _ => Failure::input(format!("`{text}`: {e}")),
             })
