@@ -21,14 +21,14 @@ use crate::tune::{Demand, Prediction, Width, forecast_widths, short_simulation};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints what a run would release, with its noise, and what that noise means for the chain:
-the standard deviation of the acceptance test's noise for a typical proposal, and that of a
-gradient compared with the gradients themselves, on records simulated from the model: with
-parameters from its prior and covariates uniform between their bounds, or as --metadata guesses.
-These records also show how many would be clipped, and how far the chains of dp-langevin would
-travel. For dp-laplace, prints the number of rounds, the share of the budget for each kind of
-release, and how wide the intervals of each parameter will be at least, compared with the
-posterior without privacy and with the prior. Warns of plans that cannot work.
+Prints what a run would release, with its noise, and what that noise means for the chain: the
+standard deviation of the acceptance test's noise for a typical proposal, and that of a gradient
+compared with the gradients themselves, on records simulated from the model (with parameters from
+its prior, and covariates uniform between their bounds or as --metadata guesses). These records also
+show how many would be clipped, and for how many autocorrelation times the chains of dp-langevin
+would run. For dp-laplace, prints the number of rounds, the share of the budget for each kind of
+release, and how wide the intervals of each parameter will be at least, compared with the posterior
+without privacy and with the prior. Warns of plans that cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
