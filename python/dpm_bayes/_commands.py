@@ -300,7 +300,7 @@ def tune(
     progress: Wanted = None,
     **flags: Any,
 ) -> Answer:
-    """Settings that are good on records made up from the model, without any data: `dpm tune`.
+    """Finds good settings on simulated records, without any data: `dpm tune`.
 
     Parameters
     ----------
@@ -448,7 +448,7 @@ def pool(file: StrPath, rule: Literal["full", "partial", "missing"] = "full", **
     file : path
         A CSV with the columns `estimate` and `variance`, and perhaps `name`.
     rule : {"full", "partial", "missing"}
-        What the tables are.
+        Kind of the tables: synthetic, partly synthetic, or with imputed missing values.
     **flags
         `size_ratio`, as `dpm pool --help` has it.
 

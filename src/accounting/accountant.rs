@@ -104,7 +104,7 @@ pub enum AccountError {
     NoDivergence { order: u64 },
     #[error(
         "the releases `{what}`, by {kind} sampling, were planned for {planned}; under {relation} \
-         the same sampling costs something else"
+         the same sampling has another cost"
     )]
     SchemeMismatch {
         what: String,
@@ -114,7 +114,7 @@ pub enum AccountError {
     },
     #[error(
         "{releases} releases by {events} distinct events; the `pld` accountant takes at most \
-         {most_releases:e} by {most_events}; put like events together with `count`, or use `rdp`"
+         {most_releases:e} by {most_events}; combine equal events with `count`, or use `rdp`"
     )]
     TooMany {
         releases: f64,

@@ -57,7 +57,7 @@ pub enum EventError {
     },
     #[error("`{key}` is given twice in `{text}`; give it once")]
     RepeatedKey { key: String, text: String },
-    #[error("`{part}` in `{text}` is no setting; expected key=value, such as `sigma=2`")]
+    #[error("`{part}` in `{text}` is not a setting; expected key=value, such as `sigma=2`")]
     NotASetting { part: String, text: String },
     #[error("`{key}` is missing in `{text}`; add `{key}=...` ({expected})")]
     MissingKey {
@@ -78,8 +78,8 @@ pub enum EventError {
     )]
     SensitivityTwice(String),
     #[error(
-        "both `sigma` and `scale` are given in `{0}`; give one: `scale` says how many times the \
-         sigma looked for this event's is"
+        "both `sigma` and `scale` are given in `{0}`; give one: `scale` is this \
+         event's sigma as a multiple of the one to be found"
     )]
     SigmaTwice(String),
 }

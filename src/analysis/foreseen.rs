@@ -79,11 +79,11 @@ fn of_likelihood(foresight: &Foresight) -> String {
         .map(|(what, share)| format!("{what} {:.0}%", 100.0 * share))
         .collect();
     format!(
-        "foreseen, at no cost in privacy: {} rounds and a certificate, for {} direction{} that records tell of ({} of the budget); intervals at least {:.2} times as wide as without privacy, and wider still where some records count for much more than others{}",
+        "foreseen, at no cost in privacy: {} rounds and a certificate ({} of the budget); the records are informative in {} direction{}; intervals at least {:.2} times as wide as without privacy, and wider if a few records are very influential{}",
         foresight.rounds,
+        shares.join(", "),
         foresight.coordinates,
         if foresight.coordinates == 1 { "" } else { "s" },
-        shares.join(", "),
         foresight.noise.hypot(1.0),
         match &foresight.blind_spot {
             Some(sentence) => format!(". Beware: {sentence}"),
@@ -99,8 +99,12 @@ impl Travel {
             n => format!("{n} gradients"),
         };
         format!(
-            "foreseen on records simulated from the model, at no cost in privacy: with {gradients} for each draw{} each chain travels for {:.1} times what it takes to forget where it was (below 10 the run draws from a Gaussian instead)",
-            if self.is_chosen { ", chosen so," } else { "" },
+            "foreseen on records simulated from the model, at no cost in privacy: with {gradients} per draw{}, each chain runs for {:.1} autocorrelation times (below 10 the run draws from a Gaussian instead)",
+            if self.is_chosen {
+                " (chosen on these records)"
+            } else {
+                ""
+            },
             self.travel,
         )
     }

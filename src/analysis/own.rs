@@ -405,6 +405,6 @@ impl Oracle<'_> {
 
 fn not_planned(what: &str) -> Error {
     Error::Settings(format!(
-        "no {what} were planned: say beforehand how many a chain asks for"
+        "no {what} were planned: say beforehand how many a chain will request"
     ))
 }

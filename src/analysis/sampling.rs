@@ -122,7 +122,7 @@ fn on_disk(session: &Session) -> Result<&Session, Error> {
     match session.path()? {
         Some(_) => Ok(session),
         None => Err(Error::Settings(
-            "a run can be resumed on the charge that a ledger on the disk holds, and this session is in memory: create a ledger, or sample without a place".into(),
+            "a run can only be resumed with a ledger file, and this session is in memory: create a ledger, or sample without a place".into(),
         )),
     }
 }

@@ -102,7 +102,7 @@ impl SavedRun {
         let place = self.store.place().display();
         Error::Settings(if self.run_state.command.is_null() {
             format!(
-                "the run in `{place}` was begun by a program that embeds dpm, which alone can resume it"
+                "the run in `{place}` was begun by a program that embeds dpm, and only that program can resume it"
             )
         } else {
             format!("`{place}` does not say how the run was begun, so that it cannot be resumed")
@@ -137,7 +137,7 @@ impl SavedRun {
     pub fn check_plan(&self, plan: &Plan) -> Result<(), Error> {
         if plan.request.records != self.run_state.records {
             return Err(Error::Settings(format!(
-                "the data have {} records (or units), and {} when the run began: a run is resumed on the data it was charged for",
+                "the data have {} records (or units), but had {} when the run began: a run can only be resumed on the data it was charged for",
                 shown(plan.request.records),
                 shown(self.run_state.records)
             )));

@@ -174,13 +174,13 @@ impl Predictor {
             if !columns.iter().any(|(column, _)| outcomes.contains(column)) {
                 let names = outcomes.iter().map(|&c| model.columns[c].name.as_str());
                 return Err(wrong(format!(
-                    "reads no column that the model explains, so that it predicts nothing of it: expected one of {}",
+                    "reads no column that the model explains, so the model does not predict it: expected one of {}",
                     one_of(names)
                 )));
             }
             if !(lower < upper && (upper - lower).is_finite()) {
                 return Err(wrong(format!(
-                    "lies between {lower} and {upper} by the bounds of its columns, and one record could move its mean by any amount: give it bounds, such as `fmin(fmax({text}, 0), 100)`"
+                    "lies between {lower} and {upper} according to the bounds of its columns, so one record could move its mean by any amount: bound it, as in `fmin(fmax({text}, 0), 100)`"
                 )));
             }
             let bounds = Bounds { lower, upper };

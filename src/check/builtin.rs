@@ -142,7 +142,7 @@ impl Checker {
         let folds_record = types.len() == 1 && blamed.ty.is_number() && blamed.stage.is_private();
         if folds_record && wanted.contains("`vector`") {
             diagnostic = diagnostic.help(
-                "this is one record's own value, and nothing adds up over records: a mean, sum or size that is publicly known stands in `constants`",
+                "this is one record's own value, and nothing adds up over records: a mean, sum or size that is publicly known goes into `constants`",
             );
         } else if blamed.ty == Type::MATRIX && wanted.contains("`vector`") {
             diagnostic = diagnostic.help("flatten the matrix: `to_vector(...)`");

@@ -121,11 +121,11 @@ impl Checker {
         let mut diagnostic = Diagnostic::error(
             "E0201",
             argument.span,
-            "a prior that reads private data: what stands left of `~` names no record column, but this does",
+            "a prior that reads private data: what is left of `~` names no record column, but this does",
         )
         .label(format!("stage {}", argument.stage.name()))
         .note(variate.span, format!("this is {what}"))
-        .help("take the column out of the prior; if a term per record is meant, write `target += ..._lpdf(... | ...);`");
+        .help("take the column out of the prior; if you mean a term per record, write `target += ..._lpdf(... | ...);`");
         if let Some((span, text)) = self.private_source(argument) {
             diagnostic = diagnostic.note(span, text);
         }

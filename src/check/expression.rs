@@ -253,9 +253,13 @@ impl Checker {
             )
         {
             self.report(
-                Diagnostic::warning("W0101", span, "the quotient of two ints is rounded towards zero")
-                    .label("integer division")
-                    .help("write `1.0 * a / b` for a real quotient, or `%/%` to say that rounding is meant"),
+                Diagnostic::warning(
+                    "W0101",
+                    span,
+                    "the quotient of two ints is rounded towards zero",
+                )
+                .label("integer division")
+                .help("write `1.0 * a / b` for a real quotient, or `%/%` if rounding is intended"),
             );
         }
         let stage = left.stage.join(right.stage);

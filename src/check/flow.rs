@@ -241,7 +241,7 @@ impl Checker {
     fn leave_loop(&mut self, span: Span, word: &str, kind: StatementKind) -> Option<StatementKind> {
         let Some(&(around, depth)) = self.flow.loops.last() else {
             self.report(
-                Diagnostic::error("E0148", span, format!("`{word}` stands in no loop"))
+                Diagnostic::error("E0148", span, format!("`{word}` is not inside a loop"))
                     .label("not in a loop")
                     .help("it leaves or continues the `for` or `while` around it"),
             );
@@ -265,7 +265,7 @@ impl Checker {
         };
         let Some(body) = &self.body else {
             self.report(
-                Diagnostic::error("E0147", span, "`return` stands in no function")
+                Diagnostic::error("E0147", span, "`return` is not inside a function")
                     .label("not in a function")
                     .help("use `if` to leave statements out"),
             );

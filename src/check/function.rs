@@ -471,7 +471,7 @@ impl Checker {
                 "E0145",
                 name.span,
                 format!(
-                    "`{}` draws random numbers, which has no place here",
+                    "`{}` draws random numbers, which is not allowed here",
                     name.name
                 ),
             )

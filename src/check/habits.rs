@@ -78,7 +78,7 @@ pub(super) fn family(written: &str) -> Option<String> {
         if let Some(family) = written.strip_suffix(ending).and_then(known) {
             let name = family.name();
             return Some(format!(
-                "after `~` stands the name of the distribution alone: write `{name}`"
+                "after `~` comes the name of the distribution alone: write `{name}`"
             ));
         }
     }

@@ -59,7 +59,7 @@ impl Checker {
         self.per_record_parameter(
             size.span,
             format!(
-                "nothing is called `{name}`: a model of one record does not know how many there are"
+                "`{name}` is not declared: a model of one record does not know how many there are"
             ),
             "as many elements as records?",
             None,

@@ -197,7 +197,7 @@ impl Checker {
         let mut diagnostic = Diagnostic::error(
             "E0101",
             ident.span,
-            format!("nothing is called `{}` here", ident.name),
+            format!("`{}` is not declared here", ident.name),
         )
         .label("unknown name");
         let suggestion = did_you_mean(&ident.name, names.iter().map(String::as_str));

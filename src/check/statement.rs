@@ -339,7 +339,7 @@ impl Checker {
                 .label("read only here")
                 .note(declared, "declared here")
                 .help(match role {
-                    Role::Loop => "the loop alone moves it: use a variable of its own",
+                    Role::Loop => "only the loop changes it: use another variable",
                     Role::Constant => "its value comes from the constants file: declare another variable in `transformed constants`",
                     Role::Record => "its value comes from the data: declare another variable in `transformed record`",
                     Role::Parameter => "its value comes from the sampler: declare another variable in `transformed parameters`",

@@ -56,7 +56,7 @@ impl Checker {
 
     /// Refuses a density without its bar.
     pub fn wants_bar<T>(&mut self, span: Span, name: &Ident) -> Option<T> {
-        let message = format!("`{}` wants a bar after the variate", name.name);
+        let message = format!("`{}` needs a bar after the variate", name.name);
         self.report(
             Diagnostic::error("E0114", span, message)
                 .label("expected `|`")
@@ -74,7 +74,10 @@ impl Checker {
             Diagnostic::error(
                 "E0114",
                 span,
-                format!("`{}` is no density: its arguments have no bar", name.name),
+                format!(
+                    "`{}` is not a density: its arguments have no bar",
+                    name.name
+                ),
             )
             .label("expected `,`"),
         );

@@ -60,16 +60,16 @@ pub(super) struct Arguments {
         allow_negative_numbers = true
     )]
     delta: Vec<Real>,
-    /// gaussian, zcdp, rdp or pld; the tightest unless given
+    /// gaussian, zcdp, rdp or pld [default: the tightest]
     #[arg(long, value_name = "NAME")]
     accountant: Option<Accountant>,
-    /// How zcdp becomes epsilon and delta
+    /// How zcdp is converted to epsilon and delta
     #[arg(long, value_enum, default_value_t = ConversionChoice::Tight, value_name = "HOW")]
     conversion: ConversionChoice,
     /// Also list the Rényi divergence at these orders, e.g. 2,4,8 (rdp)
     #[arg(long, value_delimiter = ',', value_name = "ORDERS")]
     rdp_orders: Vec<u64>,
-    /// How to print; JSON is a list where several numbers are asked for
+    /// How to print; JSON is a list if several numbers are requested
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
 }

@@ -11,8 +11,8 @@ use crate::accounting::{
 };
 
 const HELP: &str = "\
-Leave sigma out of the events whose noise is looked for. Several of them share it;
-scale=2 makes an event's sigma twice that. Events with a sigma keep it.
+Leave out sigma in the events whose noise is to be found. Several of them share it;
+scale=2 doubles it for an event. Events with a sigma keep it.
 --find count is the largest number of iterations of a schedule (Algorithm 2 of
 Räisä 2021): give the releases of one iteration, each with its sigma.
 
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     /// Privacy budget of all events together
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     delta: Real,
-    /// gaussian, zcdp, rdp or pld; the tightest unless given
+    /// gaussian, zcdp, rdp or pld [default: the tightest]
     #[arg(long, value_name = "NAME")]
     accountant: Option<Accountant>,
     /// The quantity to find
@@ -45,7 +45,7 @@ pub(super) struct Arguments {
 enum Find {
     /// The smallest standard deviation of the noise
     Sigma,
-    /// How often all events together can be repeated
+    /// How many times all events together can be repeated
     Count,
 }
 

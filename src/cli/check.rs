@@ -23,15 +23,15 @@ use crate::syntax::{Diagnostic, Span, line_column};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants [default: MODEL.constants.json, if it exists]
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
-    /// For the curator only: which rows of these data (as of `dpm sample`; may be given again for more files) are missing, out of bounds or cannot be read (NOT PRIVATE)
+    /// For the curator only: which rows of these data (as for `dpm sample`; can be repeated for more files) are missing, out of bounds or cannot be read (NOT PRIVATE)
     #[arg(long, value_name = "DATA")]
     data: Vec<PathBuf>,
     #[command(flatten)]
     reading: DataSettings,
-    /// List every line or row number, not only the first of each kind
+    /// List every line or row number, not only the first few of each kind
     #[arg(long, requires = "data")]
     all: bool,
     /// How to print

@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let private = both(run.private, reference.private);
     if private == Some(false) {
         say_always(
-            "NOT PRIVATE: draws of a run without privacy are compared, and so are these figures",
+            "NOT PRIVATE: the draws come from a run without privacy, and so do these figures",
         );
     }
     let mut notes = shared.notes();
@@ -156,7 +156,7 @@ impl Shared {
         }
         Err(Failure::input(if shared.not_finite.is_empty() {
             format!(
-                "the run and the reference have no parameter in common: the run has {}; expected a column per parameter, named as in the run (`beta.1` or `beta[1]`). What the reference has is not shown, since it may be no file of draws",
+                "the run and the reference have no parameter in common: the run has {}; expected a column per parameter, named as in the run (`beta.1` or `beta[1]`). The columns of the reference are not shown, since it may not be a file of draws",
                 listed(&run.names)
             )
         } else {

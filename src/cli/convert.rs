@@ -8,11 +8,10 @@ use crate::output::{ConvertError, Run};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Zarr is arviz's InferenceData layout, with the groups posterior and sample_stats, which arviz 1
-takes as xarray opens it, and arviz 0 by az.InferenceData.from_datatree;
-Parquet and CSV are one table with the columns chain and draw, which count from 0, and one for
-each parameter. Zarr and Parquet carry the run's privacy statement and report. The data are in
-none of them: they are private.
+Zarr is arviz's InferenceData layout, with the groups posterior and sample_stats: arviz 1 reads it
+through xarray, and arviz 0 with az.InferenceData.from_datatree. Parquet and CSV are one table with
+the columns chain and draw, which count from 0, and one column per parameter. Zarr and Parquet carry
+the run's privacy statement and report. None of them contains the data, which are private.
 
 Example: dpm convert adult_income-run --to parquet
 

@@ -43,7 +43,7 @@ impl From<BadRows> for OnBadRows {
 }
 
 /// The help of every argument for data.
-pub(super) const DATA: &str = "The data: CSV with a header line (may be compressed with gzip or zstd), Parquet or Arrow IPC; several files, a folder of them, a pattern in quotes, or - for standard input";
+pub(super) const DATA: &str = "The data: CSV with a header line (also gzip or zstd), Parquet or Arrow IPC; several files, a folder, a quoted pattern, or - for standard input";
 
 /// Which of the records are loaded: all, unless something is given.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,7 +59,7 @@ pub(super) struct DataSettings {
     /// Names of columns in the data: x=a,b,c (a matrix column by column; a name with a comma in quotes)
     #[arg(long, value_name = "NAME=HEADERS", help_heading = headings::DATA, hide_short_help = true)]
     pub columns: Vec<String>,
-    /// The unit of privacy is all rows that share this column's value (default: each row is a unit)
+    /// Protect all rows that share this column's value [default: each row]
     #[arg(long, value_name = "COLUMN", help_heading = headings::BUDGET)]
     pub unit: Option<String>,
     /// Rows that cannot be read: stop, or treat them as missing
@@ -71,16 +71,16 @@ pub(super) struct DataSettings {
         hide_short_help = true
     )]
     pub on_bad_rows: BadRows,
-    /// Quoted fields of CSV may hold line feeds; what is protected is then a record as its quotation marks have it, not a line
+    /// Allow line breaks in quoted CSV fields: a record, which is what is protected, may then span several lines
     #[arg(long, help_heading = headings::DATA, hide_short_help = true)]
     pub multiline_records: bool,
-    /// Columns beyond this much memory go into a file without a name, which is gone when the program is: 500MiB, 16GiB (default: 2GiB, or half of what is free if that is less)
+    /// Memory for the data, such as 500MiB or 16GiB; the rest goes to a temporary file that is deleted on exit [default: 2GiB, or half of the free memory if that is less]
     #[arg(long, value_name = "SIZE", value_parser = bytes, help_heading = headings::DATA, hide_short_help = true)]
     pub max_memory: Option<u64>,
-    /// The folder of that file (default: that in TMPDIR, or /var/tmp)
+    /// Folder for the temporary file [default: $TMPDIR, or /var/tmp]
     #[arg(long, value_name = "DIR", help_heading = headings::DATA, hide_short_help = true)]
     pub spill_dir: Option<PathBuf>,
-    /// Refuse data that need such a file
+    /// Refuse data that would need a temporary file
     #[arg(long, conflicts_with = "spill_dir", help_heading = headings::DATA, hide_short_help = true)]
     pub no_spill: bool,
 }
@@ -88,7 +88,7 @@ pub(super) struct DataSettings {
 /// The records that a run leaves out.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct HoldOut {
-    /// Leave out this share of the records (of units, where --unit is given), by which `dpm score` then judges the run: 0.2, say
+    /// Hold out this share of records (or units) for `dpm score`, e.g. 0.2
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -96,7 +96,7 @@ pub(super) struct HoldOut {
         help_heading = headings::DATA
     )]
     hold_out: Option<f64>,
-    /// Another name leaves out others; the runs that are to be compared need the same one
+    /// Name of the split: different names hold out different records, and runs to be compared need the same name
     #[arg(
         long,
         value_name = "NAME",

@@ -12,10 +12,10 @@ use crate::diagnostics::diagnose;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Says whether the draws can be used, with what care, or not: whether what they were drawn from was
-found, whether the chains have converged, whether noise is what the draws are made of; and what
-would help, from released draws and public settings: it costs no privacy, and the exit code is 0
-whatever it finds. docs/diagnostics.md explains each verdict and its threshold.
+Says whether the draws can be used, with care, or not at all: whether the posterior was found,
+whether the chains have converged, whether the draws are mostly noise; and what would help. It reads
+released draws and public settings only, so it costs no privacy. The exit code is 0 whatever it
+finds. docs/diagnostics.md explains each verdict and its threshold.
 
 Example: dpm diagnose adult_income-run")]
 pub(super) struct Arguments {

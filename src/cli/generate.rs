@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     model: PathBuf,
     /// The directory of a run of `dpm sample` with this model
     run: PathBuf,
-    /// Public constants, in place of those of the run that have their names (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants, which replace those of the run with the same names [default: MODEL.constants.json, if it exists]
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
     /// Public rows, as CSV: each column fills the constant of its name
@@ -53,7 +53,7 @@ pub(super) struct Arguments {
         value_name = "S"
     )]
     seed: u64,
-    /// Where to write generated-1.csv, ... (default: RUN)
+    /// Where to write generated-1.csv, ... [default: RUN]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Replace files that exist

@@ -17,7 +17,7 @@ use crate::model::{Model, RecordColumn};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants [default: MODEL.constants.json, if it exists]
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
 }

@@ -29,11 +29,11 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum LedgerCommand {
-    /// Make the ledger of a data set
+    /// Create the ledger of a data set
     Create(Create),
     /// List the charges, the budget spent and the budget left
     Show(Show),
-    /// Check that a ledger is whole and keeps its budget
+    /// Check that a ledger is complete and within its budget
     Verify(Verify),
     /// Continue a ledger whose head file is lost, with a permanent note in it
     Adopt(Adopt),
@@ -44,7 +44,7 @@ enum LedgerCommand {
     after_help = "Example: dpm ledger create survey.ledger --epsilon 4 --delta 1e-6\n\nUse one ledger per data set, and give it to every run on these data: dpm sample model.dpm survey.csv --epsilon 1 --delta 1e-6 --ledger survey.ledger\nThe file survey.ledger.head is written next to it and belongs to it: move and back up both together."
 )]
 struct Create {
-    /// The file to make
+    /// The file to create
     ledger: PathBuf,
     /// Privacy budget epsilon of all runs together
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
@@ -61,8 +61,7 @@ struct Create {
     /// gaussian or zcdp for runs that read all rows; rdp also for runs that read samples
     #[arg(long, default_value = "gaussian", value_name = "NAME")]
     accountant: Accountant,
-    /// The main one of the orders that rdp adds up at, fixed for all runs; one that suits the
-    /// budget unless given
+    /// The main order at which rdp adds up, fixed for all runs [default: one that suits the budget]
     #[arg(long, value_name = "A")]
     order: Option<u64>,
 }
@@ -84,7 +83,7 @@ struct Show {
 struct Verify {
     /// The ledger
     ledger: PathBuf,
-    /// Directories of runs whose charge the ledger must hold
+    /// Directories of runs whose charges the ledger must contain
     #[arg(long, value_name = "RUN")]
     against: Vec<PathBuf>,
 }
@@ -197,7 +196,7 @@ impl Verify {
         print(&text)?;
         if self.against.is_empty() {
             common.say(
-                "to see whether it was rewritten as a whole, compare it with runs: --against RUN",
+                "to detect whether it was rewritten as a whole, compare it with runs: --against RUN",
             );
         }
         Ok(())
@@ -213,7 +212,7 @@ impl Adopt {
         };
         if head.exists() {
             return Err(Failure::input(format!(
-                "`{}` is there; only a ledger without its head can be adopted. If the head is of another ledger, move it away first",
+                "`{}` exists; only a ledger without its head can be adopted. If the head is of another ledger, move it away first",
                 head.display()
             )));
         }

@@ -25,12 +25,12 @@ pub(super) struct Arguments {
     /// Points at which to evaluate
     #[arg(long, value_name = "FILE.json")]
     points: PathBuf,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants [default: MODEL.constants.json, if it exists]
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
     #[command(flatten)]
     reading: DataSettings,
-    /// The answer is exact and therefore NOT PRIVATE: say that this is meant
+    /// Confirm that the answer may be exact, and therefore NOT PRIVATE
     #[arg(long)]
     not_private: bool,
 }

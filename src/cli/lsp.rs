@@ -8,7 +8,7 @@ use crate::lsp::{End, serve};
     after_help = "Example: dpm lsp --stdio\n\nAn editor starts this and talks to it over standard input and output (docs/editors.md): errors and warnings as they are typed, what a name is and whether it is private, completion, definitions, renaming, form, and the derived sensitivity of each statement of the likelihood. It reads models and MODEL.constants.json, and no data."
 )]
 pub(super) struct Arguments {
-    /// Talk over standard input and output: the only way, which editors ask for by custom
+    /// Talk over standard input and output (always the case; editors pass this by convention)
     #[arg(long)]
     stdio: bool,
 }

@@ -22,7 +22,7 @@ pub(super) fn say_stand_ins(tables: &Tables, common: &Common) {
         .collect();
     if !names.is_empty() {
         common.say(format!(
-            "warning: {} {} no proper prior to be drawn from: a standard normal on the unconstrained scale stands in. Say in the model what is known before the data",
+            "warning: {} {} no proper prior to draw from: a standard normal on the unconstrained scale is used instead. Put what is known before the data into the model",
             names.join(", "),
             if names.len() == 1 { "has" } else { "have" }
         ));

@@ -13,7 +13,7 @@ Writes dpm.1, dpm-sample.1 and so on; pages of those names that are there are re
 
 Example: dpm man ~/.local/share/man/man1")]
 pub(super) struct Arguments {
-    /// Where to write them; made if it does not exist
+    /// Where to write them; created if it does not exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

@@ -79,7 +79,7 @@ struct Common {
     /// Colours on standard error
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     color: ColorChoice,
-    /// Print only errors, and warnings that draws must not be used: for scheduled jobs, since progress shows the number of records
+    /// Print only errors, and warnings not to use the draws; for scheduled jobs, since progress reveals the number of records
     #[arg(long, short, global = true)]
     quiet: bool,
 }
@@ -164,11 +164,11 @@ enum Command {
     Lsp(lsp::Arguments),
     /// Show what a run would release and cost, without any data
     Plan(Box<plan::Arguments>),
-    /// Settings that are good on records made up from the model, without any data
+    /// Find good settings on simulated records, without any data
     Tune(Box<tune::Arguments>),
-    /// Make up tables from a model, without any data
+    /// Simulate tables from a model, without any data
     Simulate(simulate::Arguments),
-    /// Measure how wide and how well calibrated intervals will be, by runs on made-up tables
+    /// Measure how wide and how well calibrated intervals will be, by runs on simulated tables
     Sbc(Box<sbc::Arguments>),
     /// Log density and gradient at given points (NOT PRIVATE)
     LogProb(log_prob::Arguments),
@@ -182,7 +182,7 @@ enum Command {
     Synth(synth::Arguments),
     /// Combine the estimates of several synthetic tables
     Pool(pool::Arguments),
-    /// Keep the privacy budget of a data set over all runs on it
+    /// Track the privacy budget of a data set across all runs on it
     Ledger(ledger::Arguments),
     /// Compute the noise that a budget requires, or the repetitions it allows
     Calibrate(calibrate::Arguments),
@@ -192,13 +192,13 @@ enum Command {
     Diagnose(diagnose::Arguments),
     /// Write the report of a run: what was asked, what is promised, what the draws say
     Report(report::Arguments),
-    /// Judge runs by records that they did not learn from, under a budget
+    /// Score runs on held-out records, under a budget
     Score(Box<score::Arguments>),
     /// Compare a run's draws with reference draws
     Compare(compare::Arguments),
     /// Write a run's draws as Zarr, Parquet or one CSV
     Convert(convert::Arguments),
-    /// Print a script with which a shell completes commands and flags
+    /// Print a script for completion of commands and flags in a shell
     Completions(completions::Arguments),
     /// Write the manual pages of all commands
     Man(man::Arguments),

@@ -10,7 +10,7 @@ use crate::model::{BindError, Constants, Model, source_of};
 use crate::syntax::{Diagnostic, render};
 
 /// The help of `--metadata` where records are made up.
-pub(super) const METADATA: &str = "A codebook, as of `dpm new`, whose public guesses say how covariates are distributed (docs/workflow.md); without one they are uniform between their bounds";
+pub(super) const METADATA: &str = "Codebook, as for `dpm new`, with public guesses of how covariates are distributed (docs/workflow.md) [default: uniform between their bounds]";
 
 /// Reads a codebook.
 pub(super) fn codebook(path: &Path, common: &Common) -> Result<Codebook, Failure> {

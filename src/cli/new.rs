@@ -28,7 +28,7 @@ Bounds and levels are what is possible, not what occurs in the data. The program
 columns standardised by these bounds; it is for you to read and edit. docs/new.md has the formulas
 and the priors.")]
 pub(super) struct Arguments {
-    /// The model as a formula of R, with the additions of brms
+    /// The model as an R formula, with the extensions of brms
     #[arg(long, value_name = "FORMULA")]
     formula: String,
     /// The distribution of the outcome
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// Where to write [default: standard output]
     #[arg(long, short, value_name = "FILE.dpm")]
     out: Option<PathBuf>,
-    /// Replace the file that is there
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     overwrite: bool,
 }

@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::headings;
 use super::model_file::{METADATA, ModelFile, model_name};
 use super::planned::{describe, json_of};
-use super::run_settings::{RunSettings, SamplerFlags};
+use super::run_settings::{RunSettings, SamplerFlags, SamplerName};
 use super::words::in_flags;
 use super::{Common, charge};
 use super::{pretty, print};
@@ -22,14 +22,14 @@ use crate::tune::{Demand, Prediction, Width, forecast_widths, short_simulation};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Prints what a run would release, with its noise, and what that noise means for the chain:
-the standard deviation of the acceptance test's noise for a typical proposal, and that of a
-gradient compared with the gradients themselves, on records simulated from the model: with
-parameters from its prior and covariates uniform between their bounds, or as --metadata guesses.
-These records also show how many would be clipped, and how far the chains of dp-langevin would
-travel. For dp-laplace, prints the number of rounds, the share of the budget for each kind of
-release, and how wide the intervals of each parameter will be at least, compared with the
-posterior without privacy and with the prior. Warns of plans that cannot work.
+Prints what a run would release, with its noise, and what that noise means for the chain: the
+standard deviation of the acceptance test's noise for a typical proposal, and that of a gradient
+compared with the gradients themselves, on records simulated from the model (with parameters from
+its prior, and covariates uniform between their bounds or as --metadata guesses). These records also
+show how many would be clipped, and for how many autocorrelation times the chains of dp-langevin
+would run. For dp-laplace, prints the number of rounds, the share of the budget for each kind of
+release, and how wide the intervals of each parameter will be at least, compared with the posterior
+without privacy and with the prior. Warns of plans that cannot work.
 
 Examples:
   dpm plan models/adult_income.dpm --rows 48842 --epsilon 1 --delta 1e-6
@@ -37,35 +37,36 @@ Examples:
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Number of records the run would learn from (of units, where --unit is given)
+    /// Number of records the run would learn from (of units with --unit)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
-    /// Sampler, one of the private ones that `dpm sample --help` lists [default: as there]
+    #[command(flatten)]
+    settings: RunSettings,
+    /// Private sampler, listed by `dpm sample --help` [default: as for `dpm sample`]
     #[arg(
         long,
         value_name = "NAME",
         help_heading = headings::CHAINS,
-        value_hint = clap::ValueHint::Other
+        value_parser = SamplerName::Private,
+        hide_possible_values = true
     )]
     algorithm: Option<String>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::DATA)]
     metadata: Option<PathBuf>,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants [default: MODEL.constants.json, if it exists]
     #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
-    /// The run would be given this --unit: what is planned is for units of any number of rows
+    /// Plan for a run with this --unit, whose units may have any number of rows
     #[arg(long, value_name = "COLUMN", help_heading = headings::BUDGET, value_hint = clap::ValueHint::Other)]
     unit: Option<String>,
     /// How to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = headings::OUTPUT)]
     format: Format,
-    /// The budget of the data: also say what the run would leave of it; nothing is charged
+    /// Ledger of the data: also show what the run would leave of its budget; nothing is charged
     #[arg(long, value_name = "FILE", help_heading = headings::BUDGET)]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     hold_out: HoldOut,
-    #[command(flatten)]
-    settings: RunSettings,
     #[command(flatten)]
     sampler: SamplerFlags,
 }
@@ -220,7 +221,7 @@ fn simulate(model: &Model, plan: &Plan, rows: u64, common: &Common) -> Option<Si
         }),
         Err(error) => {
             common.say(format!(
-                "no records can be made up from this model: {error}"
+                "no records can be simulated from this model: {error}"
             ));
             None
         }
@@ -246,7 +247,7 @@ impl Simulated {
             match self.stand_ins {
                 0 => String::new(),
                 n => format!(
-                    "; {n} of the unconstrained parameters {} no proper prior, and a standard normal stands in",
+                    "; {n} of the unconstrained parameters {} no proper prior, and a standard normal is used instead",
                     if n == 1 { "has" } else { "have" }
                 ),
             }

@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// Estimates and variances of the tables, as CSV
     #[arg(value_name = "FILE.csv")]
     file: PathBuf,
-    /// What the tables are
+    /// Kind of the tables: synthetic, partly synthetic, or with imputed missing values
     #[arg(long, value_enum, default_value_t = Rule::Full)]
     rule: Rule,
     /// Rows of a synthetic table over rows of the data, which the correction of --rule full needs

@@ -42,7 +42,7 @@ const BETWEEN_LINES: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(super) struct ProgressFlag {
-    /// Progress for people (a bar, or a line now and then), or, with --quiet too, as JSON for programs: a line on standard error for each hundredth of a stage
+    /// `auto`: a bar, or a line now and then; `json`: a line of JSON on standard error for each hundredth of a stage, even with --quiet
     #[arg(
         long,
         value_enum,
@@ -125,7 +125,7 @@ pub(super) struct Progress<'a> {
     /// When the next line is due; of a terminal, or where nothing is to be said, never.
     due: Option<Mutex<Instant>>,
     begun: Instant,
-    /// When the chains began, where something was learnt before.
+    /// When the chains began, and their bars were shown: at once, unless something is learnt before.
     chains_begun: OnceLock<Instant>,
     learning: OnceLock<ProgressBar>,
     /// Held while a line for programs is written, so that they are in order.
@@ -233,9 +233,10 @@ fn due(due: Option<&Mutex<Instant>>) -> Option<Instant> {
 }
 
 impl<'a> Progress<'a> {
-    /// `done`: iterations of each chain that were over before, none of a new run.
+    /// `done`: iterations of each chain that were over before, none of a new run. `learns`: whether
+    /// something is learnt before the chains.
     pub fn new(
-        chains: usize,
+        (chains, learns): (usize, bool),
         iterations: u64,
         done: &[u64],
         spending: Option<Spending<'a>>,
@@ -245,12 +246,12 @@ impl<'a> Progress<'a> {
         let style = style();
         let bars: Vec<Bar> = (0..chains)
             .map(|chain| {
-                let bar = screen.add(ProgressBar::new(iterations));
+                let hidden = ProgressDrawTarget::hidden();
+                let bar = ProgressBar::with_draw_target(Some(iterations), hidden);
                 let first = done.get(chain).copied().unwrap_or(0);
                 bar.set_style(style.clone());
                 bar.set_prefix(format!("chain {}", chain + 1));
                 bar.set_position(first);
-                bar.reset_eta();
                 Bar {
                     bar,
                     accept: Mutex::new((0.0, 0)),
@@ -260,7 +261,7 @@ impl<'a> Progress<'a> {
             })
             .collect();
         let begun = Instant::now();
-        Progress {
+        let progress = Progress {
             audience,
             bars,
             iterations,
@@ -274,7 +275,22 @@ impl<'a> Progress<'a> {
             telling: Mutex::new(()),
             style,
             screen,
+        };
+        if !learns {
+            progress.show_chains();
         }
+        progress
+    }
+
+    /// The chains begin: only now do their bars, and the time that is left, mean something.
+    fn show_chains(&self) {
+        self.chains_begun.get_or_init(|| {
+            for Bar { bar, .. } in &self.bars {
+                bar.reset_eta();
+                self.screen.add(bar.clone()).tick();
+            }
+            Instant::now()
+        });
     }
 
     fn spent(&self) -> String {
@@ -413,7 +429,9 @@ impl Observer for Progress<'_> {
         if self.audience == Audience::Programs {
             Step::learning(over, rounds).tell(0);
         }
-        if due(self.due.as_ref()).is_some() {
+        // The first line at once: a round may take long.
+        let begins = self.due.is_some() && self.learning.get().is_none();
+        if due(self.due.as_ref()).is_some() || begins {
             let spent = self.spent();
             say_always(format!("learning: {over} of {rounds} rounds, {spent}"));
         }
@@ -437,10 +455,7 @@ impl Observer for Progress<'_> {
             }
             bar.finish_and_clear();
         }
-        let _ = self.chains_begun.set(Instant::now());
-        for bar in &self.bars {
-            bar.bar.reset_eta();
-        }
+        self.show_chains();
     }
 
     fn interrupted(&self) -> bool {

@@ -181,7 +181,9 @@ impl<'a> Table<'a> {
             // Not by its name: without a header the first line is a record.
             if let Some(first) = headers[..i].iter().position(|h| h == header) {
                 let (first, second) = (first + 1, i + 1);
-                return Err(fail(format!("columns {first} and {second} have one name")));
+                return Err(fail(format!(
+                    "columns {first} and {second} have the same name"
+                )));
             }
         }
         let mut rows = Vec::new();

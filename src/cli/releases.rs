@@ -13,7 +13,7 @@ pub(super) struct Releases {
     /// A release, e.g. gaussian:sensitivity=1,sigma=2,count=100 (or clip=... in place of sensitivity), poisson:rate=0.01,clip=1,sigma=1 or without-replacement:rate=0.01,clip=1,sigma=1
     #[arg(long = "event", value_name = "EVENT", required_unless_present = "file")]
     events: Vec<String>,
-    /// A file of such releases, one a line; empty lines and what follows # are left out; - is standard input
+    /// A file of such releases, one per line, or - for standard input; empty lines and comments (#) are ignored
     #[arg(long = "events", value_name = "FILE")]
     file: Option<String>,
     /// How neighbouring data sets differ
@@ -46,7 +46,7 @@ impl Releases {
             read(text, self.relation()).map_err(|e| match line {
                 // The file may be another than was meant, and private.
                 Some(line) if !Unscaled::is_of_some_kind(text) => Failure::input(format!(
-                    "line {line} of the events is none, and is not shown: expected one like `gaussian:sensitivity=1,sigma=2,count=100`"
+                    "line {line} is not an event, and is not shown: expected one like `gaussian:sensitivity=1,sigma=2,count=100`"
                 )),
                 _ => Failure::input(format!("`{text}`: {e}")),
             })

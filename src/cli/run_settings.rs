@@ -1,5 +1,8 @@
 //! Flags that `dpm sample`, `dpm plan`, `dpm tune` and `dpm sbc` share, and what they resolve to.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, ValueEnum};
 
 use super::failure::Failure;
@@ -7,7 +10,7 @@ use super::headings;
 use super::words::flag;
 use crate::accounting::{Budget, Real, Relation};
 use crate::analysis::{Analysis, AskedIterations, AskedLengths, Promise};
-use crate::sampler::{Algorithm, DEFAULT_CHAINS, Setting, Settings};
+use crate::sampler::{ALGORITHMS, Algorithm, DEFAULT_CHAINS, Setting, Settings};
 
 /// Neighbouring data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,7 +49,7 @@ pub(super) struct RunSettings {
     /// Privacy budget epsilon of the whole run: all chains, warm-up included
     #[arg(long, value_name = "E", allow_negative_numbers = true, help_heading = headings::BUDGET)]
     pub epsilon: Option<Real>,
-    /// Privacy budget delta of the whole run (default, but under add-remove: 0.1 / number of records, or of units where --unit is given)
+    /// Privacy budget delta of the whole run [default: 0.1 / records (or units); required under add-remove]
     #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = headings::BUDGET)]
     pub delta: Option<Real>,
     /// How neighbouring data sets differ
@@ -66,13 +69,13 @@ pub(super) struct RunSettings {
         help_heading = headings::CHAINS
     )]
     pub chains: u64,
-    /// Iterations per chain after warm-up [default: 500 private, 1000 not private]
+    /// Iterations per chain after warm-up [default: 500; 1000 if not private]
     #[arg(long, allow_negative_numbers = true, value_name = "N", help_heading = headings::CHAINS)]
     pub num_samples: Option<u64>,
-    /// Iterations per chain that are discarded [default: as many as --num-samples; half as many for dp-laplace, a tenth for dp-langevin]
+    /// Warm-up iterations per chain, discarded [default: --num-samples; half of it for dp-laplace, a tenth for dp-langevin]
     #[arg(long, allow_negative_numbers = true, value_name = "N", help_heading = headings::CHAINS)]
     pub num_warmup: Option<u64>,
-    /// Iterations per chain in all, or `max`: as many as the budget allows, half of them warm-up unless --num-warmup says otherwise
+    /// Iterations per chain in total, or `max`: as many as the budget allows; half are warm-up unless --num-warmup is given
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -83,7 +86,7 @@ pub(super) struct RunSettings {
         hide_short_help = true
     )]
     pub iterations: Option<AskedIterations>,
-    /// Temper: raise the likelihood to the power N0 / number of records (of units, where --unit is given)
+    /// Temper: raise the likelihood to the power N0 / number of records (of units with --unit)
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -92,6 +95,35 @@ pub(super) struct RunSettings {
         hide_short_help = true
     )]
     pub temperature: Option<f64>,
+}
+
+/// The name of a sampler: shells complete it, and the library says which there are if it is wrong.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SamplerName {
+    Any,
+    Private,
+}
+
+impl TypedValueParser for SamplerName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let fits = |algorithm: &&Algorithm| match self {
+            SamplerName::Any => true,
+            SamplerName::Private => algorithm.is_private(),
+        };
+        let names = ALGORITHMS.iter().filter(fits).map(|a| a.name);
+        Some(Box::new(names.map(PossibleValue::new)))
+    }
 }
 
 /// The settings of particular samplers, a flag each.
@@ -186,7 +218,7 @@ impl RunSettings {
                 format!("`{name}` is private; --not-private goes with `--algorithm hmc`")
             }
             (false, false) => {
-                format!("`{name}` gives no privacy at all: add --not-private if that is meant")
+                format!("`{name}` gives no privacy at all: add --not-private if that is intended")
             }
             (false, true) if self.epsilon.is_some() || self.delta.is_some() => {
                 format!(

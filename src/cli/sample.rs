@@ -15,7 +15,7 @@ use super::model_file::{METADATA, ModelFile, model_name};
 use super::planned::{describe, unproved};
 use super::progress::{Audience, Progress, ProgressFlag, Spending};
 use super::ranks::{self, Role};
-use super::run_settings::{RunSettings, SamplerFlags, promise};
+use super::run_settings::{RunSettings, SamplerFlags, SamplerName, promise};
 use super::threads::set_threads;
 use super::verdicts::say_verdicts;
 use super::words::{figure, flag, how_to_resume, in_flags};
@@ -45,23 +45,30 @@ pub(super) struct Arguments {
     settings: RunSettings,
     #[command(flatten)]
     sampler: SamplerFlags,
-    #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::DATA)]
+    #[arg(
+        long,
+        value_name = "FILE.yaml",
+        help = METADATA,
+        help_heading = headings::DATA,
+        hide_short_help = true
+    )]
     metadata: Option<PathBuf>,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants [default: MODEL.constants.json, if it exists]
     #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
     constants: Option<PathBuf>,
-    /// Sampler, one of those that --help lists [default: dp-laplace, which needs no settings; dp-langevin or dp-hmc where settings are given that dp-laplace does not have]
+    /// Sampler (see --help) [default: dp-laplace; dp-langevin or dp-hmc where settings are given that dp-laplace lacks]
     #[arg(
         long,
         value_name = "NAME",
         help_heading = headings::CHAINS,
-        value_hint = clap::ValueHint::Other
+        value_parser = SamplerName::Any,
+        hide_possible_values = true
     )]
     algorithm: Option<String>,
     /// Allow a sampler without privacy; everything it writes is marked NOT PRIVATE
-    #[arg(long, help_heading = headings::CHAINS)]
+    #[arg(long, help_heading = headings::CHAINS, hide_short_help = true)]
     not_private: bool,
-    /// The budget of these data, as made by `dpm ledger create`: the run is charged to it, or refused
+    /// Ledger of these data: the run is charged to it, or refused
     #[arg(long, value_name = "FILE", help_heading = headings::BUDGET)]
     ledger: Option<PathBuf>,
     /// Keep every N-th iteration
@@ -74,7 +81,7 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     thin: u64,
-    /// Initial values: `random`, or a JSON file with an object of parameter values (or a list of them, one per chain)
+    /// Initial values: `random`, or a JSON file with an object of parameter values (or a list, one per chain)
     #[arg(
         long,
         default_value = "random",
@@ -87,7 +94,7 @@ pub(super) struct Arguments {
     reading: DataSettings,
     #[command(flatten)]
     hold_out: HoldOut,
-    /// Seed of the public randomness: momenta, jitter, initial values; never of the noise
+    /// Seed of momenta, jitter and initial values, never of noise
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -105,7 +112,7 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     insecure_noise_seed: Option<u64>,
-    /// Threads (default: one per core)
+    /// Threads [default: one per core]
     #[arg(
         long,
         allow_negative_numbers = true,
@@ -114,7 +121,13 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     threads: Option<usize>,
-    /// Resume a private run that was interrupted or killed, with its settings and without a further charge; the only other flags are --threads, --progress, --quiet and --color
+    /// Directory of the run [default: MODEL-run]
+    #[arg(long, value_name = "DIR", help_heading = headings::OUTPUT)]
+    out: Option<PathBuf>,
+    /// Replace an earlier run
+    #[arg(long, help_heading = headings::OUTPUT)]
+    overwrite: bool,
+    /// Resume an interrupted or killed private run with its settings, at no further charge; can be combined only with --threads, --progress, --quiet and --color
     #[arg(
         long,
         value_name = "RUN",
@@ -122,12 +135,6 @@ pub(super) struct Arguments {
         help_heading = headings::OUTPUT
     )]
     resume: Option<PathBuf>,
-    /// Directory of the run [default: MODEL-run]
-    #[arg(long, value_name = "DIR", help_heading = headings::OUTPUT)]
-    out: Option<PathBuf>,
-    /// Replace an earlier run
-    #[arg(long, help_heading = headings::OUTPUT)]
-    overwrite: bool,
     /// Do not write report.html, which `dpm report` can make later
     #[arg(long, help_heading = headings::OUTPUT, hide_short_help = true)]
     no_report: bool,
@@ -154,7 +161,7 @@ fn after_long_help() -> String {
         );
     }
     text.push_str(
-        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json, config.json, the model and its constants, and report.html, a page about all of it.\n\nCtrl-C stops after the current iterations, writes the draws so far and exits with code 130; a second one stops at once. `dpm sample --resume RUN` resumes a private run, also after a kill or a full disk, at no further charge. A ledger ensures that no copy of a run is resumed as well; without one, never resume a copy.",
+        "\nThe run directory holds chain-1.csv ... (Stan CSV), summary.csv, privacy.json, config.json, the model and its constants, and the report, report.html.\n\nCtrl-C stops after the current iterations, writes the draws so far and exits with code 130; a second one stops at once. `dpm sample --resume RUN` resumes a private run, also after a kill or a full disk, at no further charge. A ledger ensures that no copy of a run is resumed too; without one, never resume a copy.",
     );
     text
 }
@@ -293,7 +300,7 @@ fn resumed<'a>(
     let (done, lost) = saved.done_and_lost();
     let chains: Vec<String> = done.iter().map(u64::to_string).collect();
     common.say(format!(
-        "resuming `{}`: iterations {} of its chains are over, {lost} of them lost in interruptions",
+        "resuming `{}`: its chains have done {} iterations, {lost} of them lost in interruptions",
         place.display(),
         chains.join(" ")
     ));
@@ -370,7 +377,7 @@ impl Arguments {
                 )
             }
             (true, false) if self.ledger.is_some() && self.insecure_noise_seed.is_some() => {
-                "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out".to_owned()
+                "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave out either it or --ledger".to_owned()
             }
             _ => return Ok(()),
         };
@@ -419,12 +426,12 @@ impl SampleCommand<'_> {
             None => sources.load(model, None)?,
             Some(_) if sources.split.is_some() => {
                 return Err(Failure::input(
-                    "no rank knows the places of its records in the whole table, by which --hold-out divides it: start one process",
+                    "--hold-out divides the table by the places of its records, which no rank knows: start one process",
                 ));
             }
             Some(_) if !algorithm.is_private() => {
                 return Err(Failure::input(format!(
-                    "`{}` adds up numbers whose sum depends on how records are divided: start one process",
+                    "`{}` adds up floating-point numbers, whose sum depends on how the records are divided: start one process",
                     algorithm.name
                 )));
             }
@@ -541,7 +548,7 @@ impl SampleCommand<'_> {
             .write_over(&saved, !sources.no_report, &origin)
             .map_err(|error| {
                 Failure::run(error).and(format!(
-                    "The draws that were made are kept, and the run stays charged; with room on the disk they can still be had. {}",
+                    "The draws that were made are kept, and the run stays charged; once there is room on the disk they can still be written. {}",
                     how_to_resume(&self.place)
                 ))
             })?;
@@ -567,7 +574,7 @@ impl SampleCommand<'_> {
         let job = OpenJob::new(&self.analysis, vault, unit, self.sources.relation)?;
         say_always("NOT PRIVATE: this run uses exact values of the data");
         let (chains, iterations) = job.size();
-        let progress = Progress::new(chains, iterations, &[], None, self.audience);
+        let progress = Progress::new((chains, false), iterations, &[], None, self.audience);
         let files = job.sample(NotPrivate::acknowledged(), &progress);
         drop(progress);
         let files = files?;
@@ -601,7 +608,7 @@ impl SampleCommand<'_> {
                 .common
                 .say("nothing was released, so the ledger's charge is lifted"),
             Some(Err(error)) => self.common.say(format!(
-                "warning: the ledger could not note how the run ended, so it stays charged as one that died: {error}"
+                "warning: the ledger could not note how the run ended, so it stays charged as if the run had died: {error}"
             )),
             Some(Ok(_)) | None => {}
         }
@@ -655,7 +662,7 @@ impl SampleCommand<'_> {
         let lost: u64 = files.chains.iter().map(|chain| chain.lost).sum();
         if lost > 0 {
             self.common.say(format!(
-                "{lost} iterations, of all chains together, were lost in interruptions: they count as released, and have no draws"
+                "{lost} iterations (all chains together) were lost in interruptions: they are charged, and have no draws"
             ));
         }
         if files.is_unfinished() {
@@ -676,7 +683,7 @@ impl SampleCommand<'_> {
         }
         if files.num_samples == 0 {
             return Err(Failure::run(
-                "interruptions have taken all iterations after warm-up of some chain, so that there are no draws: begin another run, with a charge of its own",
+                "interruptions lost all iterations of a chain after warm-up, so there are no draws: begin another run, with its own charge",
             ));
         }
         Ok(())
@@ -699,7 +706,10 @@ impl Watch for Shown<'_> {
             delta: request.delta,
         };
         Box::new(Progress::new(
-            request.chains as usize,
+            (
+                request.chains as usize,
+                request.algorithm.learner().is_some(),
+            ),
             self.plan.iterations_per_chain,
             done,
             Some(spending),

@@ -1,4 +1,4 @@
-//! `dpm sbc`: whole runs on tables made up from a model, held against the parameters that made them.
+//! `dpm sbc`: whole runs on tables made up from a model, compared with the parameters that made them.
 
 mod answer;
 
@@ -12,7 +12,7 @@ use super::interrupt::Interrupt;
 use super::made_up::{say_stand_ins, with_covariates};
 use super::model_file::{METADATA, ModelFile};
 use super::progress::{CountProgress, ProgressFlag};
-use super::run_settings::{RunSettings, SamplerFlags};
+use super::run_settings::{RunSettings, SamplerFlags, SamplerName};
 use super::threads::set_threads;
 use super::words::in_flags;
 use super::{Common, pretty, print};
@@ -23,11 +23,11 @@ use crate::sampler::Kind;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Answers, before a row is read, what a run with these flags will give: it makes tables up from the
-model, with parameters drawn from its prior (as `dpm simulate` does), runs on each of them as
-`dpm sample` would, and holds the draws against the parameters that made the table: how often
-intervals hold them, whether their ranks are uniform, and how wide intervals are, compared with the
-posterior without privacy and with the prior. No data are read and nothing is charged.
+Shows, before a row is read, what a run with these flags will give: simulates tables from the model,
+with parameters drawn from its prior (as `dpm simulate` does), runs on each of them as `dpm sample`
+would, and compares the draws with the parameters that made the table: how often intervals contain
+them, whether their ranks are uniform, and how wide intervals are, compared with the posterior
+without privacy and with the prior. No data are read and nothing is charged.
 
 MODEL-sbc holds sbc.json, ranks.csv and sbc.html with a drawing for each parameter. The exit code
 is 0 whatever is found. docs/workflow.md explains it.
@@ -42,45 +42,57 @@ pub(super) struct Arguments {
     /// Number of records of a run
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..))]
     rows: u64,
-    /// Number of tables, and of runs
-    #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    tables: u64,
-    /// Make the tables up from this model instead, which has the same parameters and columns: to see what happens if MODEL is wrong
-    #[arg(long, value_name = "OTHER.dpm")]
-    simulate_from: Option<PathBuf>,
-    /// Take covariates from the rows of this public table, instead of from between their bounds
-    #[arg(long, value_name = "FILE.csv")]
-    public_sample: Option<PathBuf>,
-    #[arg(long, value_name = "FILE.yaml", help = METADATA)]
-    metadata: Option<PathBuf>,
-    /// Public constants, of both models (default: MODEL with .constants.json for .dpm, where that exists)
-    #[arg(long, value_name = "FILE.json")]
-    constants: Option<PathBuf>,
-    /// Do not sample the posterior without privacy of each table
-    #[arg(long)]
-    no_reference: bool,
-    /// Sampler, one of those that `dpm sample --help` lists [default: as there]
-    #[arg(long, value_name = "NAME", help_heading = headings::CHAINS, value_hint = clap::ValueHint::Other)]
+    #[command(flatten)]
+    settings: RunSettings,
+    /// Sampler, listed by `dpm sample --help` [default: as for `dpm sample`]
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = headings::CHAINS,
+        value_parser = SamplerName::Any,
+        hide_possible_values = true
+    )]
     algorithm: Option<String>,
     /// Allow a sampler without privacy
     #[arg(long, help_heading = headings::CHAINS)]
     not_private: bool,
+    /// Number of tables, and of runs
+    #[arg(
+        long,
+        default_value_t = 100,
+        value_name = "K",
+        value_parser = clap::value_parser!(u64).range(1..=10_000),
+        help_heading = headings::SIMULATION
+    )]
+    tables: u64,
+    /// Simulate the tables from this model, which has the same parameters and columns: shows what happens if MODEL is wrong
+    #[arg(long, value_name = "OTHER.dpm", help_heading = headings::SIMULATION)]
+    simulate_from: Option<PathBuf>,
+    /// Take covariates from the rows of this public table, not from between their bounds
+    #[arg(long, value_name = "FILE.csv", help_heading = headings::SIMULATION)]
+    public_sample: Option<PathBuf>,
+    #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::SIMULATION)]
+    metadata: Option<PathBuf>,
+    /// Public constants of both models [default: MODEL.constants.json, if it exists]
+    #[arg(long, value_name = "FILE.json", help_heading = headings::SIMULATION)]
+    constants: Option<PathBuf>,
+    /// Do not sample each table's posterior without privacy
+    #[arg(long, help_heading = headings::SIMULATION)]
+    no_reference: bool,
     /// Seed of everything random here, the noise included
-    #[arg(long, default_value_t = 1, value_name = "S")]
+    #[arg(long, default_value_t = 1, value_name = "S", help_heading = headings::SIMULATION)]
     seed: u64,
-    /// Tables at a time (default: one per core)
-    #[arg(long, value_name = "N")]
+    /// Tables at a time [default: one per core]
+    #[arg(long, value_name = "N", help_heading = headings::SIMULATION)]
     threads: Option<usize>,
-    /// Directory of what is found [default: MODEL-sbc]
+    /// Directory of the results [default: MODEL-sbc]
     #[arg(long, value_name = "DIR", help_heading = headings::OUTPUT)]
     out: Option<PathBuf>,
-    /// Replace what was found earlier
+    /// Replace earlier results
     #[arg(long, help_heading = headings::OUTPUT)]
     overwrite: bool,
     #[command(flatten)]
     progress: ProgressFlag,
-    #[command(flatten)]
-    settings: RunSettings,
     #[command(flatten)]
     sampler: SamplerFlags,
 }
@@ -259,7 +271,7 @@ fn fits(other: &Model, model: &Model, path: &Path) -> Result<(), Failure> {
         let differs = lacks.or(more.filter(|_| what == "parameters"));
         if let Some(differs) = differs {
             return Err(Failure::input(format!(
-                "`{}` does not have the {what} of the model, or has others: {differs} is in one of them only. Tables can be made up from a model with the same parameters and columns",
+                "`{}` does not have the same {what} as the model: {differs} is in only one of them. Tables can be simulated only from a model with the same parameters and columns",
                 path.display()
             )));
         }

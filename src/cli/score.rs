@@ -25,10 +25,9 @@ use crate::privacy::{LoadError, Portion, Rows, Split};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The score is the mean, over the held-out records, of the logarithm of the predictive density:
-higher is better, and differences between runs matter, not the number. For outcomes of two values
-it also gives the share of right guesses and the Brier score. Everything is released at once, with
-noise, for the epsilon that is given; the sample's and the noise's uncertainty are both in the
-intervals.
+higher is better, and differences between runs matter, not the number. For binary outcomes it
+also gives the share of correct predictions and the Brier score. Everything is released at once, with
+noise, for the given epsilon; the intervals include the uncertainty of both sample and noise.
 
 DATA is the table that the runs were made from, in the same order, unless --other-data is given:
 the records that `dpm sample --hold-out` left out are found in it by a hash. Runs that are
@@ -47,36 +46,36 @@ pub(super) struct Arguments {
     /// Privacy budget epsilon of the scores, all runs together
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     epsilon: Real,
-    /// Privacy budget delta (default, but under add-remove: 0.1 / number of held-out records, or of units where --unit is given)
+    /// Privacy budget delta [default: 0.1 / held-out records (or units); required under add-remove]
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     delta: Option<Real>,
     /// How neighbouring data sets differ
     #[arg(long, value_enum, default_value_t = RelationChoice::Substitute)]
     relation: RelationChoice,
-    /// The budget of these data: the scores are charged to it, or refused
+    /// Ledger of these data: the scores are charged to it, or refused
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     #[command(flatten)]
     reading: DataSettings,
-    /// DATA are other records than those that the runs learnt from, and all are used: nobody checks that
+    /// DATA are records that the runs did not learn from, and all are used; this is not checked
     #[arg(long)]
     other_data: bool,
-    /// Check a statistic of each record, such as 'y == 0', against what the first run predicts of it; may be given several times
+    /// Check a statistic of each record, such as 'y == 0', against the first run's predictions; may be given several times
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true)]
     statistic: Vec<String>,
-    /// Clip log predictive densities to these bounds, in nats, in place of those of records made up at the draws
+    /// Clip log predictive densities to these bounds, in nats [default: from records simulated at the draws]
     #[arg(long, value_name = "LOW,HIGH", value_parser = interval, allow_hyphen_values = true)]
     clip: Option<[f64; 2]>,
     /// Clip differences between runs at this many nats
     #[arg(long, value_name = "NATS")]
     clip_difference: Option<f64>,
-    /// Make up the records that bounds come from with covariates from the rows of this public table
+    /// Simulate the records behind the bounds with covariates from the rows of this public table
     #[arg(long, value_name = "FILE.csv")]
     public_sample: Option<PathBuf>,
-    /// Use so many of each run's draws
+    /// Number of draws to use from each run
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u64).range(1..))]
     draws: u64,
-    /// Seed of the records that are made up
+    /// Seed of the simulated records
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Seed of the noise, for tests: the output is then NOT PRIVATE
@@ -211,7 +210,7 @@ impl Arguments {
         }
         if self.ledger.is_some() && self.insecure_noise_seed.is_some() {
             return Err(Failure::input(
-                "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave one of it and --ledger out",
+                "noise from --insecure-noise-seed is not private, so there is no charge that could cover it: leave out either it or --ledger",
             ));
         }
         if let Some((place, name)) = self.out.as_deref().map(in_folder) {
@@ -233,12 +232,12 @@ impl Arguments {
                 .and_then(|(share, name)| Split::new(name, share).ok());
             let Some(split) = split else {
                 return Err(Failure::input(format!(
-                    "`{place}` learnt from all records of its table, so that none of them can judge it: sample again with `--hold-out 0.2`, or give --other-data if DATA has none of its records"
+                    "`{place}` learnt from all records of its table, so none of them can be used to score it: sample again with `--hold-out 0.2`, or give --other-data if DATA has none of its records"
                 )));
             };
             if first.as_ref().is_some_and(|first| *first != split) {
                 return Err(Failure::input(format!(
-                    "`{place}` holds out other records than `{}`, and learnt from some by which that one would be judged: sample both with the same --hold-out and --split",
+                    "`{place}` holds out different records from `{}`, and learnt from some that would be used to score it: sample both with the same --hold-out and --split",
                     self.run.display()
                 )));
             }
@@ -397,7 +396,7 @@ impl Outcome<'_> {
         for (share, side) in scores.clipped.iter().zip(["lower", "upper"]) {
             if *share > 0.05 + 2.0 * scores.noise_of_clipped {
                 warnings.push(format!(
-                    "about {:.0}% of the records are beyond the {side} bound, where the score does not tell them apart: the model expects other records than these. Give other bounds with --clip",
+                    "about {:.0}% of the records are beyond the {side} bound, where they all score the same: the model does not expect such records. Give other bounds with --clip",
                     100.0 * share
                 ));
             }
@@ -405,7 +404,7 @@ impl Outcome<'_> {
         for (place, difference) in self.places[1..].iter().zip(&scores.differences) {
             if difference.fills_bounds() {
                 warnings.push(format!(
-                    "differences to `{}` are large, and many of them clipped: the mean of what they are may be further from 0, or of the other sign. Give a wider --clip-difference",
+                    "differences from `{}` are large, and many of them are clipped: their true mean may be further from 0, or have the other sign. Give a wider --clip-difference",
                     place.display()
                 ));
             }

@@ -19,12 +19,11 @@ use crate::sampler::public_rng;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Parameters come from the prior (or from --parameters, or from a run's draws), covariates lie
-uniform between their declared bounds (or are as --metadata guesses, or come from the rows of
+Parameters come from the prior (or from --parameters, or from a run's draws), covariates are
+uniform between their declared bounds (or as --metadata guesses, or from the rows of
 --public-sample), and outcomes are drawn from the likelihood. FILE.parameters.json has the
 parameters, in the form that `dpm sample --init` takes: what a run on the table should find.
-Standard error says what the outcomes are like; outcomes that nobody would expect are the sign of
-a prior that is too wide. No data are read, so it costs no privacy.
+Standard error describes the outcomes; if they are absurd, the prior is probably too wide. No data are read, so it costs no privacy.
 
 Examples:
   dpm simulate model.dpm --rows 5000 --out made-up.csv
@@ -42,18 +41,18 @@ pub(super) struct Arguments {
     /// Number of tables, each at its own parameters
     #[arg(long, default_value_t = 1, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     tables: u64,
-    /// Parameter values, as for `dpm sample --init`: a JSON object, or a list of them, which the tables take in turn
+    /// Parameter values, as for `dpm sample --init`: a JSON object, or a list of them, used by the tables in turn
     #[arg(long, value_name = "FILE.json", conflicts_with = "run")]
     parameters: Option<PathBuf>,
-    /// Take the parameters from a draw of this run, at random
+    /// Take the parameters from a random draw of this run
     #[arg(long, value_name = "RUN")]
     run: Option<PathBuf>,
-    /// Take covariates from the rows of this public table, instead of from between their bounds
+    /// Take covariates from the rows of this public table, not from between their bounds
     #[arg(long, value_name = "FILE.csv")]
     public_sample: Option<PathBuf>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA)]
     metadata: Option<PathBuf>,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
+    /// Public constants [default: MODEL.constants.json, if it exists]
     #[arg(long, value_name = "FILE.json")]
     constants: Option<PathBuf>,
     /// Seed of everything random here
@@ -62,7 +61,7 @@ pub(super) struct Arguments {
     /// Replace files that exist
     #[arg(long, help_heading = headings::OUTPUT)]
     overwrite: bool,
-    /// How to say what the outcomes are like: `text` on standard error, `json` on standard output
+    /// How to describe the outcomes: `text` on standard error, `json` on standard output
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = headings::OUTPUT)]
     format: Format,
 }

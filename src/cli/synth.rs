@@ -23,14 +23,14 @@ use crate::privacy::{LoadError, Rows};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Draws the columns that the model explains from its likelihood, each table at a released draw of
-its own. It reads the run's directory and no data, and costs no privacy, however many tables are
+Draws the columns that the model explains from its likelihood, each table at its own
+released draw. It reads the run's directory and no data, and costs no privacy, however many tables are
 made. Columns that the model does not explain are uniform between their declared bounds, and not
-like the real ones; or as a codebook guesses, or rows of --public-sample. FILE.about.md and
-FILE.about.json say what the tables are good for and what not.
+like the real ones, unless a codebook guesses them or --public-sample has them. FILE.about.md and
+FILE.about.json say what the tables are good for and what they are not.
 
 With --covariates the distribution of each column that the model does not explain is released from
-the data, with noise, for an epsilon of its own. It is kept in FILE.codebook.json, with which
+the data, with noise, at a separate epsilon. It is kept in FILE.codebook.json, with which
 --metadata makes further tables free of charge.
 
 Examples:
@@ -43,16 +43,16 @@ pub(super) struct Arguments {
     /// Rows of each table
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     rows: u64,
-    /// Where to write, as CSV or Parquet by its ending; several tables are FILE-1, FILE-2, ...
+    /// Where to write, as CSV or Parquet according to the extension; several tables are FILE-1, FILE-2, ...
     #[arg(long, short, value_name = "FILE.csv|FILE.parquet")]
     out: PathBuf,
-    /// How many tables, each from a draw of its own; `dpm pool` combines their estimates
+    /// Number of tables, each from its own draw; `dpm pool` combines their estimates
     #[arg(long, default_value_t = 1, value_name = "M", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     tables: u64,
     /// Take the columns that the model does not explain from the rows of this public table
     #[arg(long, value_name = "FILE.csv")]
     public_sample: Option<PathBuf>,
-    /// A codebook whose guesses say how the columns that the model does not explain are distributed, in place of the run's
+    /// Codebook that guesses how the columns that the model does not explain are distributed [default: the run's]
     #[arg(long, value_name = "FILE.yaml")]
     metadata: Option<PathBuf>,
     /// Release how the columns that the model does not explain are distributed, each by itself, from these data; may be given several times
@@ -61,13 +61,13 @@ pub(super) struct Arguments {
     /// Privacy budget epsilon of --covariates
     #[arg(long, value_name = "E", allow_negative_numbers = true, requires = "covariates", help_heading = headings::BUDGET)]
     epsilon: Option<Real>,
-    /// Privacy budget delta (default, but under add-remove: 0.1 / number of records, or of units where --unit is given)
+    /// Privacy budget delta [default: 0.1 / records (or units); required under add-remove]
     #[arg(long, value_name = "D", allow_negative_numbers = true, requires = "covariates", help_heading = headings::BUDGET)]
     delta: Option<Real>,
     /// How neighbouring data sets differ
     #[arg(long, value_enum, default_value_t = RelationChoice::Substitute, help_heading = headings::BUDGET)]
     relation: RelationChoice,
-    /// The budget of these data: --covariates is charged to it, or refused
+    /// Ledger of these data: --covariates is charged to it, or refused
     #[arg(long, value_name = "FILE", requires = "covariates", help_heading = headings::BUDGET)]
     ledger: Option<PathBuf>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     insecure_noise_seed: Option<u64>,
-    /// Seed of everything else that is random here
+    /// Seed of everything else random here
     #[arg(long, default_value_t = 1, value_name = "S")]
     seed: u64,
     /// Replace files that exist

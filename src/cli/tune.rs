@@ -1,4 +1,4 @@
-//! `dpm tune`: settings that are good on records made up from the model.
+//! `dpm tune`: good settings, found on records simulated from the model.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::headings;
 use super::initial::{points_of, start_of};
 use super::model_file::{METADATA, ModelFile, model_name};
 use super::planned::{describe, json_of};
 use super::progress::{CountProgress, ProgressFlag};
-use super::run_settings::{RunSettings, SamplerFlags};
+use super::run_settings::{RunSettings, SamplerFlags, SamplerName};
 use super::words::flag;
 use super::{Common, pretty, print, public_data};
 use crate::accounting::Relation;
@@ -22,11 +23,11 @@ use crate::tune::{Effort, Free, Recipe, Simulation, TuneError, Tuned, tune};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Makes up records from the model, with parameters drawn from its prior (or from --pilot, a public
-guess) and covariates uniform between their declared bounds (or from --public-sample), runs the
-sampler on them with many settings under the budget, and prints the settings whose draws come
-closest to the posterior. No data are read, so it costs no privacy; settings found by looking at
-private results would. Settings that are given are kept.
+Simulates records from the model, with parameters drawn from its prior (or public guesses, --pilot)
+and covariates uniform between their declared bounds (or from --public-sample), runs the sampler on
+them with many settings under the budget, and prints the settings whose draws come closest to the
+posterior. No data are read, so it costs no privacy; settings found by looking at private results
+would. Settings that are given are kept.
 
 Examples:
   dpm tune models/adult_income.dpm --rows 48842 --epsilon 4 --delta 1e-6 --simulate
@@ -37,45 +38,65 @@ pub(super) struct Arguments {
     /// Number of records the run would have (of units, if --unit is to be given)
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     rows: u64,
-    /// Tune on records simulated from the model: the only way so far
-    #[arg(long)]
-    simulate: bool,
-    /// Simulate at these parameter values, a public guess, instead of at draws from the prior: a JSON object, or a list of them
-    #[arg(long, value_name = "FILE.json")]
-    pilot: Option<PathBuf>,
-    /// Take covariates from the rows of this public table, instead of from between their bounds
-    #[arg(long, value_name = "FILE.csv")]
-    public_sample: Option<PathBuf>,
-    /// Sampler, one of the private ones that `dpm sample --help` lists
-    #[arg(long, default_value = "dp-hmc", value_name = "NAME", value_hint = clap::ValueHint::Other)]
+    #[command(flatten)]
+    settings: RunSettings,
+    /// Private sampler, listed by `dpm sample --help`
+    #[arg(
+        long,
+        default_value = "dp-hmc",
+        value_name = "NAME",
+        help_heading = headings::CHAINS,
+        value_parser = SamplerName::Private,
+        hide_possible_values = true
+    )]
     algorithm: String,
-    #[arg(long, value_name = "FILE.yaml", help = METADATA)]
-    metadata: Option<PathBuf>,
-    /// Public constants (default: MODEL with .constants.json for .dpm, where that exists)
-    #[arg(long, value_name = "FILE.json")]
-    constants: Option<PathBuf>,
     /// Initial values of the run: `random`, or a JSON file as for `dpm sample`
-    #[arg(long, default_value = "random", value_name = "FILE.json|random")]
+    #[arg(long, default_value = "random", value_name = "FILE.json|random", help_heading = headings::CHAINS)]
     init: String,
-    /// How many settings to try
-    #[arg(long, default_value_t = 40, value_name = "N")]
-    tries: usize,
+    /// Tune on records simulated from the model (required: there is no other way so far)
+    #[arg(long, help_heading = headings::SIMULATION)]
+    simulate: bool,
+    /// Simulate at these public guesses of the parameters, not at draws from the prior: a JSON object, or a list of them
+    #[arg(long, value_name = "FILE.json", help_heading = headings::SIMULATION)]
+    pilot: Option<PathBuf>,
+    /// Take covariates from the rows of this public table, not from between their bounds
+    #[arg(long, value_name = "FILE.csv", help_heading = headings::SIMULATION)]
+    public_sample: Option<PathBuf>,
+    #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::SIMULATION)]
+    metadata: Option<PathBuf>,
+    /// Public constants [default: MODEL.constants.json, if it exists]
+    #[arg(long, value_name = "FILE.json", help_heading = headings::SIMULATION)]
+    constants: Option<PathBuf>,
     /// Draws from the prior at which records are simulated
-    #[arg(long, default_value_t = 2, value_name = "N", conflicts_with = "pilot", value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(
+        long,
+        default_value_t = 2,
+        value_name = "N",
+        conflicts_with = "pilot",
+        value_parser = clap::value_parser!(u64).range(1..=100),
+        help_heading = headings::SIMULATION
+    )]
     points: u64,
-    /// Records simulated at each; each stands for many
-    #[arg(long, default_value_t = 300, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=100_000))]
+    /// Records simulated at each of them; each stands for many
+    #[arg(
+        long,
+        default_value_t = 300,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(10..=100_000),
+        help_heading = headings::SIMULATION
+    )]
     records: u64,
+    /// Number of settings to try
+    #[arg(long, default_value_t = 40, value_name = "N", help_heading = headings::SIMULATION)]
+    tries: usize,
     /// Seed of everything random here
-    #[arg(long, default_value_t = 1, value_name = "S")]
+    #[arg(long, default_value_t = 1, value_name = "S", help_heading = headings::SIMULATION)]
     seed: u64,
     /// How to print
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value_t = Format::Text, help_heading = headings::OUTPUT)]
     format: Format,
     #[command(flatten)]
     progress: ProgressFlag,
-    #[command(flatten)]
-    settings: RunSettings,
     #[command(flatten)]
     sampler: SamplerFlags,
 }
@@ -96,13 +117,13 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let algorithm = analysis.sampler()?;
     if !algorithm.is_private() {
         return Err(Failure::input(format!(
-            "`{}` has no budget to tune for; nuts and hmc adapt by themselves",
+            "`{}` has no budget to tune for; nuts and hmc adapt on their own",
             arguments.algorithm
         )));
     }
     if !arguments.simulate {
         return Err(Failure::input(
-            "on which data? Give --simulate: records are made up from the model, and no data are read",
+            "give --simulate: settings are tuned on records simulated from the model, and no data are read",
         ));
     }
     if arguments.rows == 0 || arguments.tries == 0 {
@@ -178,7 +199,7 @@ fn simulation(
         .map_err(Failure::input)?;
     if !simulation.stand_ins.is_empty() {
         common.say(format!(
-            "note: {} of the unconstrained parameters have no proper prior, and a standard normal stands in: say what is known before the data, or give --pilot",
+            "note: {} of the unconstrained parameters have no proper prior, and a standard normal is used instead: put what is known before the data into the model, or give --pilot",
             simulation.stand_ins.len()
         ));
     }
@@ -262,7 +283,7 @@ fn text(arguments: &Arguments, tuned: &Tuned, flags: &[String]) -> String {
     let plan = &tuned.plan;
     let half = plan.iterations_per_chain / 2;
     let mut text = format!(
-        "best of {} settings on simulated records: MMD {:.3} (of parameters in posterior sds; 0 is exact, and draws that are nowhere near give about 1), means off by {:.2} posterior sds, {:.0}% of the proposals accepted\n\n",
+        "best of {} settings on simulated records: MMD {:.3} (of parameters in posterior sds; 0 is exact, and draws far from the posterior give about 1), means off by {:.2} posterior sds, {:.0}% of the proposals accepted\n\n",
         tuned.tried,
         predicted.mmd,
         predicted.mean_error,

@@ -39,7 +39,7 @@ pub(super) fn say_verdicts(run: &Path, diagnosis: &Diagnosis, common: &Common) {
     let has_advice = diagnosis.verdicts.iter().any(|v| v.advice.is_some());
     if has_advice || rest.len() > shown.len() {
         common.say(format!(
-            "verdict: more of this, and what would help: dpm diagnose {}",
+            "verdict: for details, and what would help: dpm diagnose {}",
             run.display()
         ));
     }

@@ -307,7 +307,7 @@ fn kind_of(value: &Node<'_>) -> Result<Kind, Diagnostic> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "the types are float, int, boolean and string".to_owned(),
         };
-        wrong(value.place(), format!("`{word}` is no type")).help(help)
+        wrong(value.place(), format!("`{word}` is not a type")).help(help)
     })
 }
 
@@ -380,7 +380,7 @@ mod tests {
             ("{type: int, lower: 0, levels: [a, b]}", "one or the other"),
             (
                 "{type: flaot}",
-                "21: `flaot` is no type / Some(\"did you mean `float`?\")",
+                "21: `flaot` is not a type / Some(\"did you mean `float`?\")",
             ),
             (
                 "{type: float, uper: 3}",
@@ -396,7 +396,7 @@ mod tests {
             ("{zeros: 0.5, shares: {1: 0.7}}", "the share of 0"),
             ("{quantiles: {0.5: 3}}", "two quantiles"),
             ("{quantiles: {0.5: 3, 0.4: 4}}", "ascending"),
-            ("{quantiles: {5: 3, 95: 4}}", "`5` is no probability"),
+            ("{quantiles: {5: 3, 95: 4}}", "`5` is not a probability"),
             ("{quantiles: {0.5: 3, 0.9: 3}}", "the same"),
             ("3", "14: expected names"),
         ] {

@@ -360,7 +360,7 @@ impl<'a> Reader<'a> {
             Content::Int { lower, upper } => (usize::try_from(upper - lower).ok()? + 1, lower - 1),
             Content::Binary => (2, -1),
             Content::Real { .. } => {
-                let message = format!("`{}` is no group: it is a float", by.name);
+                let message = format!("`{}` is not a group: it is a float", by.name);
                 let help = format!(
                     "say `type: int` with bounds, or `levels`, for `{}` in the codebook",
                     by.name

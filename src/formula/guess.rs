@@ -55,7 +55,7 @@ impl Guess {
                     let probability = field.key.parse().ok();
                     let probability = probability.filter(|p| (0.0..=1.0).contains(p));
                     let Some(probability) = probability else {
-                        let message = format!("`{}` is no probability", field.key);
+                        let message = format!("`{}` is not a probability", field.key);
                         return Err(wrong(field.place, message)
                             .help("write `quantiles: {0.05: 20, 0.5: 38, 0.95: 65}`"));
                     };

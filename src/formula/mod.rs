@@ -114,7 +114,7 @@ fn refuse_outcome_on_the_right(reader: &mut Reader<'_>, formula: &Formula) {
     let again = columns.chain(formula.groups.iter().map(|g| &g.by));
     let again = again.chain(formula.offsets.iter().map(|o| &o.column));
     if let Some(again) = again.into_iter().find(|c| c.name == outcome.name) {
-        let message = format!("the outcome `{}` stands on the right, too", outcome.name);
+        let message = format!("the outcome `{}` is also on the right", outcome.name);
         reader.error(&again.clone(), message, "leave it out there".to_owned());
     }
 }

@@ -135,7 +135,7 @@ fn function_of(word: &Named) -> Result<Function, Diagnostic> {
     found.ok_or_else(|| {
         wrong(
             word.span,
-            format!("`{}` is no function that a formula can have", word.name),
+            format!("`{}` is not a function that a formula can have", word.name),
         )
         .label("not known")
         .help("expected `log(x)`, `log1p(x)`, `sqrt(x)`, `I(x^2)`, `offset(x)` or `offset(log(x))`; anything else can be written into the program afterwards")
@@ -279,7 +279,7 @@ impl Reader {
                 Ok(terms)
             }
             _ => Err(wrong(place, "expected a column")
-                .help("numbers stand alone: `1 +` for the intercept, `0 +` for none")),
+                .help("a number is a term by itself: `1 +` for the intercept, `0 +` for none")),
         }
     }
 
@@ -350,7 +350,7 @@ fn call(pair: Pair<'_, Rule>) -> Result<Atom, Diagnostic> {
         }),
         ("I", Some(_)) => Err(wrong(place, "expected a power from 1 to 6")),
         ("I", None) => Ok(Atom { variable, power: 1 }),
-        (_, Some(_)) => Err(wrong(place, "a power stands in `I()`")
+        (_, Some(_)) => Err(wrong(place, "powers go into `I()`")
             .help(format!("write `I({}^2)`", variable.column.name))),
         // What is coded as a factor, the codebook says.
         ("factor", None) => Err(

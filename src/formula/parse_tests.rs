@@ -84,7 +84,7 @@ fn the_caret_stands_where_reading_stopped() {
         ("~ x", 0, "at `~`"),
         ("", 0, "ends too early"),
         ("y ~ s(x, k = 3)", 7, "at `,`"),
-        ("y ~ s(x)", 4, "`s` is no function"),
+        ("y ~ s(x)", 4, "`s` is not a function"),
         ("y ~ 2 + x", 4, "0 or 1"),
         ("y ~ x:offset(e)", 6, "offset is a term"),
         ("y ~ x:(1 | g)", 6, "by group"),

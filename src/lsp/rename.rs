@@ -10,7 +10,7 @@ pub(super) fn renamed(document: &Document, offset: usize) -> Result<Occurrence, 
     let Some(found) = document.names.at(offset) else {
         return Err(match document.function_at(offset) {
             Some(_) => "this is not declared in the program, and cannot have another name".into(),
-            None => "no name of the program stands here".into(),
+            None => "there is no name of the program here".into(),
         });
     };
     match &document.examined.program {
@@ -32,7 +32,7 @@ pub(super) fn rename(
     let found = renamed(document, offset)?;
     if !is_name(name) {
         return Err(format!(
-            "`{name}` is no name: names are letters, digits and `_`, begin with a letter, and are no words of the language"
+            "`{name}` is not a name: names are letters, digits and `_`, begin with a letter, and are not words of the language"
         ));
     }
     let names = &document.names;

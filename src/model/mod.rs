@@ -221,7 +221,7 @@ pub enum ModelFileError {
         source: std::io::Error,
     },
     #[error(
-        "`{}` is by its name a table and not a model; its contents are not shown. Were the model and the data given in the wrong order?",
+        "`{}` looks like a data file, not a model; its contents are not shown. Were the model and the data given in the wrong order?",
         path.display()
     )]
     Table { path: PathBuf },

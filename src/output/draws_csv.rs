@@ -47,10 +47,10 @@ pub enum ReadDrawsErrorKind {
     Width { found: usize, expected: usize },
     /// Columns are counted from 1. The value is not shown: the file may be private data.
     #[error(
-        "what column {column} holds is not a number: expected a line of parameter names, and a line of numbers for each draw"
+        "column {column} is not a number: expected a line of parameter names, and a line of numbers for each draw"
     )]
     Number { column: usize },
-    #[error("columns {first} and {second} have one name")]
+    #[error("columns {first} and {second} have the same name")]
     Repeated { first: usize, second: usize },
 }
 
@@ -187,7 +187,7 @@ mod tests {
         );
         assert_eq!(
             message("b.1,b[1]\n1,2\n"),
-            "r.csv, line 1: columns 1 and 2 have one name"
+            "r.csv, line 1: columns 1 and 2 have the same name"
         );
         assert!(message("lp__,a\nnan\n").starts_with("r.csv, line 2: 1 values"));
         let missing = read_draws_csv("/nowhere/r.csv").unwrap_err().to_string();

@@ -48,7 +48,7 @@ pub enum RunError {
     )]
     OtherParameters { place: PathBuf, chain: usize },
     #[error(
-        "{0} has changed since the run began: a run is resumed with exactly what it was charged for. Restore it, or begin another run"
+        "{0} has changed since the run began: a run can only be resumed with exactly what it was charged for. Restore it, or begin another run"
     )]
     Changed(String),
     #[error(transparent)]

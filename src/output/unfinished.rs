@@ -112,7 +112,7 @@ pub struct Unfinished {
 #[derive(Debug, thiserror::Error)]
 pub enum UnfinishedError {
     #[error(
-        "`{0}` holds no run that could be gone on with: it has no folder `{FOLDER}`. A run that has ended needs none, and a run without privacy keeps none"
+        "`{0}` holds no run to resume: it has no folder `{FOLDER}`. A run that has ended needs none, and a run without privacy keeps none"
     )]
     None(PathBuf),
     #[error("the run in `{0}` is under way in another process")]

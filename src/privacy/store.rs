@@ -74,8 +74,8 @@ fn free_memory() -> Option<u64> {
 #[non_exhaustive]
 pub enum NoRoom {
     #[error(
-        "the columns that the model reads take more than the {:.3} GiB of memory that they may, \
-         and no file is allowed for the rest: allow more with `--max-memory`, or a file",
+        "the columns that the model reads need more than the {:.3} GiB of memory allowed, and no \
+         temporary file is allowed for the rest: allow more with `--max-memory`, or allow a file",
         *memory as f64 / f64::from(1 << 30)
     )]
     Memory {
@@ -83,8 +83,8 @@ pub enum NoRoom {
         memory: u64,
     },
     #[error(
-        "the columns that the model reads do not fit into memory, and a file for the rest cannot \
-         be written in {}: {reason}; name a folder with room with `--spill-dir`, or allow more \
+        "the columns that the model reads do not fit into memory, and a temporary file for the rest \
+         cannot be written in {}: {reason}; choose a folder with space with `--spill-dir`, or allow more \
          memory with `--max-memory`",
         folder.display()
     )]

@@ -106,7 +106,7 @@ impl Builder<'_> {
                 Diagnostic::error(
                     "S005",
                     keyword,
-                    format!("`{name}` must stand before `{}`", later.keyword()),
+                    format!("`{name}` must come before `{}`", later.keyword()),
                 )
                 .label("too late")
                 .note(*place, "must come after it")
@@ -131,7 +131,7 @@ impl Builder<'_> {
                 "there is no `data` block in dpm".to_owned(),
                 "divide it in two".to_owned(),
                 Some(
-                    "what each row has stands in `record`, declared for one row (`vector[N] x;` becomes `real x;`); public numbers stand in `constants`, and the number of rows nowhere",
+                    "columns go into `record`, declared for one row (`vector[N] x;` becomes `real x;`); public numbers go into `constants`, and the number of rows nowhere",
                 ),
                 Some(BlockKind::Constants),
             ),
@@ -139,7 +139,7 @@ impl Builder<'_> {
                 "there is no `transformed data` block in dpm".to_owned(),
                 "divide it in two".to_owned(),
                 Some(
-                    "what is computed from a row's own columns stands in `transformed record`; what is computed from constants, in `transformed constants`",
+                    "what is computed from a row's own columns goes into `transformed record`; what is computed from constants, into `transformed constants`",
                 ),
                 Some(match after {
                     Some(later) if later >= BlockKind::Record => BlockKind::TransformedRecord,
@@ -208,8 +208,8 @@ mod tests {
         assert_eq!(
             messages,
             [
-                "`record` must stand before `model`",
-                "`parameters` must stand before `model`"
+                "`record` must come before `model`",
+                "`parameters` must come before `model`"
             ]
         );
     }

@@ -363,7 +363,7 @@ fn missing_brace_before(
             let name = tokens[index].span.to(tokens[index + length - 1].span);
             problem.diagnostic = problem
                 .diagnostic
-                .note(name, "a block cannot stand inside another");
+                .note(name, "a block cannot be inside another");
             Err(problem)
         }
         _ => Ok(()),

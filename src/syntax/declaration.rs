@@ -56,13 +56,9 @@ impl Builder<'_> {
                     let sizes = child.as_str().trim_end().to_owned();
                     let known = name.as_ref().map_or("x", |name| name.name.as_str());
                     self.diagnostics.push(
-                        Diagnostic::error(
-                            "S007",
-                            span,
-                            "the sizes of an array stand before its type",
-                        )
-                        .label("not after the name")
-                        .help(format!("write `array{sizes} {written} {known};`")),
+                        Diagnostic::error("S007", span, "the sizes of an array go before its type")
+                            .label("not after the name")
+                            .help(format!("write `array{sizes} {written} {known};`")),
                     );
                     ty.array_sizes.extend(self.expressions(child)?);
                 }
@@ -143,7 +139,7 @@ impl Builder<'_> {
                     Diagnostic::error(
                         "S007",
                         span,
-                        format!("the size of a `{name}` stands after its type"),
+                        format!("the size of a `{name}` goes after its type"),
                     )
                     .label("not after the name")
                     .help(format!("write `{name}{text}`")),
@@ -335,7 +331,7 @@ impl Builder<'_> {
                         Diagnostic::error(
                             "S007",
                             span,
-                            "the brackets of an array stand before its type",
+                            "the brackets of an array go before its type",
                         )
                         .label("not after the type")
                         .help(format!("write `array[{commas}] {word}`")),

@@ -252,7 +252,7 @@ impl<'a> Scene<'a> {
         let wanted = expected::in_words(&self.expected);
         let found = self.found();
         let diagnostic = if wanted.is_empty() {
-            Diagnostic::error("S001", self.here(), format!("{found} cannot stand here"))
+            Diagnostic::error("S001", self.here(), format!("{found} is not allowed here"))
                 .label("unexpected")
         } else {
             Diagnostic::error(
@@ -296,7 +296,7 @@ mod tests {
             ("real<lower 0> x;", "`=` is missing after `lower`"),
             ("x = target;", "`target` cannot be read"),
             ("y ~ normal;", "the arguments of `normal` are missing"),
-            ("y ~ normal(a | b);", "`|` cannot stand here"),
+            ("y ~ normal(a | b);", "`|` is not allowed here"),
             (
                 "real f(real x) { return x; }",
                 "a function is defined outside of `functions`",

@@ -118,7 +118,7 @@ fn too_large(source: &str) -> Diagnostic {
         ),
     )
     .label("too large for a program")
-    .help("long lists of numbers stand in the file of constants")
+    .help("long lists of numbers go into the file of constants")
 }
 
 enum Reading {

@@ -127,9 +127,8 @@ impl Builder<'_> {
                     Diagnostic::error("S001", span, format!("`{name}` is not a type"))
                         .label(format!("did you mean `{meant}`?"))
                 }
-                None => {
-                    diagnostic.help("a variable, or a part of one as in `x[1]`, stands left of `=`")
-                }
+                None => diagnostic
+                    .help("the left of `=` must be a variable or a part of one, as in `x[1]`"),
             });
             return StatementKind::Empty;
         }

@@ -188,7 +188,7 @@ impl<'a> Scan<'a> {
         let (number, word) = written.split_at(length);
         let (label, help) = if word.starts_with('_') {
             (
-                "this underscore does not stand between digits",
+                "this underscore is not between digits",
                 "write it as in `1_000`".to_owned(),
             )
         } else if number == "0" && word.starts_with(['x', 'b', 'o']) {
@@ -256,7 +256,7 @@ impl<'a> Scan<'a> {
             span,
             format!("{shown} is not a mark of the language"),
         )
-        .label("cannot stand here");
+        .label("not allowed here");
         let advice = match meant(first) {
             Some(_) if written.len() > 1 && first == '.' => Some((
                 "a range is written `a:b`, and there are no other dots",
@@ -290,9 +290,7 @@ fn meant(character: char) -> Option<(&'static str, bool)> {
         '\u{2265}' => (">=", true),
         '\u{2260}' => ("!=", true),
         '\u{2019}' => ("'", true),
-        '\u{201C}' | '\u{201D}' | '\u{201E}' => {
-            ("text stands between straight quotes, `\"`", false)
-        }
+        '\u{201C}' | '\u{201D}' | '\u{201E}' => ("text goes between straight quotes, `\"`", false),
         '&' => ("`&&` is the logical and", false),
         '.' => ("names have no dots: write `_`", false),
         '$' | '@' => ("names are letters, digits and `_`", false),

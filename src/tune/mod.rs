@@ -26,7 +26,7 @@ pub enum TuneError {
     NothingTried,
     #[error(transparent)]
     Plan(#[from] crate::sampler::PlanError),
-    #[error("the simulated records make no data: {0}")]
+    #[error("the simulated records cannot be loaded: {0}")]
     Records(#[from] crate::privacy::LoadError),
     #[error(transparent)]
     Sample(#[from] crate::sampler::SampleError),

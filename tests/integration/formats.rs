@@ -228,7 +228,7 @@ fn what_cannot_be_read_is_refused_before_anything_is_written() {
             "text.parquet is not a Parquet file, though its name says so",
         ),
         ("empty", "the folder empty has no data files"),
-        ("no*thing", "no file fits the pattern `no*thing`"),
+        ("no*thing", "no file matches the pattern `no*thing`"),
         ("nothing.parquet", "cannot read nothing.parquet"),
         (
             "mixed",

@@ -463,7 +463,7 @@ fn what_a_formula_cannot_have_is_shown_in_it() {
             &["cannot be read at `$`", "yes ~ x $ male\n  |         ^"],
         ),
         ("yes x", &["cannot be read at `x`", "`~`"]),
-        ("yes ~ s(x)", &["`s` is no function", "log1p"]),
+        ("yes ~ s(x)", &["`s` is not a function", "log1p"]),
         (
             "yes ~ xx + male",
             &["no column `xx`", "add it to the codebook"],
@@ -497,9 +497,9 @@ fn what_a_formula_cannot_have_is_shown_in_it() {
         ("yes ~ log(educ)", &["has levels"]),
         ("yes ~ I(educ^2)", &["has levels"]),
         ("yes ~ factor(age)", &["add `levels:` to `age`"]),
-        ("yes ~ (1 | x)", &["`x` is no group"]),
+        ("yes ~ (1 | x)", &["`x` is not a group"]),
         ("yes ~ (1 | site) + (x | site)", &["varies by `site` twice"]),
-        ("yes ~ x + yes", &["the outcome `yes` stands on the right"]),
+        ("yes ~ x + yes", &["the outcome `yes` is also on the right"]),
         ("yes ~ 0", &["no terms"]),
         ("log(cost) ~ x", &["`lognormal`"]),
     ] {

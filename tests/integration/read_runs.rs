@@ -210,7 +210,7 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
     let rows: String = (0..400).map(row).collect();
     place.write("raw.csv", format!("x,y\n{rows}"));
     const NOT_USED: &str = "Do not use these draws.";
-    const NOT_ARRIVED: &str = "The search for the posterior had not arrived";
+    const NOT_ARRIVED: &str = "The search had not reached the posterior";
     let sample = "sample raw.dpm raw.csv --algorithm dp-langevin --epsilon 1 --delta 1e-6 --insecure-noise-seed 1";
     let loud = place.succeeds(&format!("{sample} --out run"));
     assert!(loud.err.contains(&format!("verdict: {NOT_USED}")));
@@ -532,7 +532,11 @@ fn directories_that_are_no_runs_are_refused() {
     place.fails("diagnose mixed", &["chain-2.csv", "other parameters"]);
     place.write("mixed/chain-2.csv", "lp__,a\n");
     let outcome = place.succeeds("diagnose mixed");
-    assert!(outcome.out.contains("cannot be told"), "{}", outcome.out);
+    assert!(
+        outcome.out.contains("cannot be determined"),
+        "{}",
+        outcome.out
+    );
 }
 
 /// See `tests/fixtures/compare/make.py`.

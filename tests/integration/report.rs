@@ -93,7 +93,7 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     let outcome = place.succeeds(alone);
     for expected in [
         "on records simulated from the model, at no cost in privacy",
-        "draws are independent ones from the Gaussian",
+        "the draws are independent draws from the Gaussian",
         "There are no chains to converge",
     ] {
         assert!(
@@ -110,7 +110,7 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     let page = place.read("run/report.html");
     assert!(page.contains("USE WITH CARE"));
     assert!(page.contains("There are no chains to converge"));
-    assert!(page.contains("There are no traces to draw: no chain has made these draws."));
+    assert!(page.contains("There are no traces to show: no chain made these draws."));
     assert!(page.contains("chosen before a row was read"));
     // Told how many, nothing is chosen.
     place.succeeds(&format!("{alone} --gradients-per-draw 2 --overwrite"));

@@ -281,7 +281,7 @@ fn ctrl_c_leaves_the_draws_so_far_and_the_run_goes_on() {
     assert_eq!(first.len() as u64, before[0] + 1);
     assert_eq!(first, all[..first.len()]);
     assert_eq!(place.show()["runs"]["resumed"], 3);
-    place.fails(RESUME, 2, &["holds no run that could be gone on with"]);
+    place.fails(RESUME, 2, &["holds no run to resume"]);
 }
 
 // Wrong here: a release that is made twice on one charge.
@@ -311,7 +311,7 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         // good.
         let under_way = ["entry 2 is under way in another process"];
         place.fails(&format!("sample --resume {second}"), 1, &under_way);
-        let words = ["gone on with elsewhere", "stays charged"];
+        let words = ["resumed elsewhere", "stays charged"];
         run.kill();
         place.fails(&format!("sample --resume {second}"), 1, &words);
         let run = place.start_and_wait(&format!("sample --resume {first}"), first);
@@ -550,7 +550,7 @@ fn verify_tells_copies_from_runs_that_both_went_on() {
     let said = place.succeeds(verify).out;
     for words in [
         "`early` is an earlier state of `m-run`",
-        "run `early`: it was gone on with after this was written",
+        "run `early`: it was resumed after this was written",
     ] {
         assert!(said.contains(words), "{said}");
     }

@@ -293,7 +293,7 @@ fn differences_that_fill_their_bounds_are_told() {
     let score = "score model-run data.csv --against flat-run --epsilon 5 --delta 1e-6 --insecure-noise-seed 1";
     let warns = |flags: &str| {
         let said = place.succeeds(&format!("{score} {flags} --quiet")).err;
-        said.contains("many of them clipped")
+        said.contains("many of them are clipped")
     };
     assert!(!warns("") && warns("--clip-difference 0.05"));
 }

@@ -122,7 +122,7 @@ pub(super) enum EntryError {
     Format(u32),
     #[error(transparent)]
     Terms(#[from] TermsError),
-    #[error("its event {number} makes no sense: {source}")]
+    #[error("its event {number} is not valid: {source}")]
     Event {
         number: usize,
         source: StoredEventError,
@@ -131,7 +131,7 @@ pub(super) enum EntryError {
     Account(#[from] AccountError),
     #[error("it is a second first line")]
     SecondOpening,
-    #[error("it is about entry {0}, which is no run that is under way")]
+    #[error("it is about entry {0}, which is not a run under way")]
     NotOpen(u64),
     #[error("it is about the run of entry {0}, without the run's last token")]
     WrongToken(u64),

@@ -277,8 +277,8 @@ fn a_run_goes_on_on_its_charge_and_by_its_last_token() {
         (|t| t.resume(4, "a", "e"), "without the run's last token"),
         (|t| t.resume(4, "d", "e"), "without the run's last token"),
         (|t| t.resume(4, "c", "c"), "was used before"),
-        (|t| t.resume(2, "d", "e"), "no run that is under way"),
-        (|t| t.resume(3, "d", "e"), "no run that is under way"),
+        (|t| t.resume(2, "d", "e"), "not a run under way"),
+        (|t| t.resume(3, "d", "e"), "not a run under way"),
         (|t| t.reserve_resumable("c"), "was used before"),
         (
             |t| {
@@ -477,11 +477,11 @@ fn entries_that_contradict_others_are_refused() {
     let cases: [(Change, &str); 6] = [
         (
             |t| t.settle(3, Outcome::Completed, 7),
-            "no run that is under way",
+            "not a run under way",
         ),
         (
             |t| t.settle(2, Outcome::Completed, 7),
-            "no run that is under way",
+            "not a run under way",
         ),
         (
             |t| t.settle(6, Outcome::Completed, 8),

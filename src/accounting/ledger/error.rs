@@ -70,7 +70,7 @@ pub enum LedgerError {
     )]
     NotResumable,
     #[error(
-        "this is not the last state of its run: the run was gone on with elsewhere, from a copy, or this was restored from a backup. Resuming from here would repeat releases under new noise. What was charged stays charged; begin a new run, with its own charge"
+        "this is not the last state of its run: the run was resumed elsewhere, from a copy, or this was restored from a backup. Resuming from here would repeat releases under new noise. What was charged stays charged; begin a new run, with its own charge"
     )]
     OlderState,
     #[error(

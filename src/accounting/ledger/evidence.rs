@@ -60,7 +60,7 @@ impl Evidence {
             }
             (true, None) => Ok(Some("the ledger has no note of its end")),
             (false, _) if self.last.is_some() && self.last.as_ref() != known.entries.last() => Ok(
-                Some("it was gone on with after this was written, elsewhere or in this place"),
+                Some("it was resumed after this was written, elsewhere or in this place"),
             ),
             _ => Ok(None),
         }

@@ -142,14 +142,14 @@ impl About {
         self.good_for = vec![
             "writing and testing the code of an analysis, and teaching: columns, types, words and bounds are those of the data".to_owned(),
             match self.tables.len() {
-                1 => format!("a look at what the model says of {predicted}; for estimates with intervals, several tables are needed (--tables)"),
+                1 => format!("a look at what the model says about {predicted}; for estimates with intervals, several tables are needed (--tables)"),
                 m => format!("estimates of what the model describes ({predicted}), with intervals from all {m} tables: `dpm pool --rule full`"),
             },
         ];
         self.not_good_for = vec![
-            "relations that the model does not have: interactions, curves, groups and dependences between columns that it leaves out are not in the tables, whatever they are in the data".to_owned(),
+            "relations that the model does not have: interactions, curves, groups and dependences between columns that it leaves out are not in the tables, even if they are in the data".to_owned(),
             "checking the model: the tables agree with it by construction".to_owned(),
-            "standard errors from one table as if it were data: they leave out how uncertain the draw is".to_owned(),
+            "standard errors from one table treated as data: they ignore the uncertainty of the draw".to_owned(),
         ];
         let alone = self.names(|origin| matches!(origin, Origin::Guess | Origin::PrivateMarginal));
         if !alone.is_empty() {
@@ -160,7 +160,7 @@ impl About {
         if let Some(of) = &self.covariates {
             let columns = self.names(|origin| origin == Origin::PrivateMarginal);
             self.good_for.push(format!(
-                "each covariate by itself ({columns}): shares of values and of ranges, whose noise of privacy has a standard deviation of {:.4}; within a range values are spread evenly",
+                "each covariate by itself ({columns}): shares of values and of ranges, whose privacy noise has a standard deviation of {:.4}; within a range values are spread evenly",
                 of.noise_of_share
             ));
         }

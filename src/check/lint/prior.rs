@@ -20,10 +20,10 @@ pub(super) fn lint(checked: &Checked, factors: &Factors, found: &mut Vec<Diagnos
                 )
                 .label("flat to infinity")
                 .help(if variable.ty.dimensions() > 1 {
-                    "say what is known before the data: under noise the data alone may not hold it in place".to_string()
+                    "say what is known before the data: under noise the data alone may not determine it".to_string()
                 } else {
                     format!(
-                        "say what is known before the data, for example `{name} ~ normal(0, 5);`: under noise the data alone may not hold it in place"
+                        "say what is known before the data, for example `{name} ~ normal(0, 5);`: under noise the data alone may not determine it"
                     )
                 }),
             );

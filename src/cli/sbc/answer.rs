@@ -89,7 +89,7 @@ impl Question<'_> {
             ));
         }
         sentences.push(format!(
-            "90% intervals held the true value in {} of the cases, and 50% intervals in {}; {} of {} runs said that their draws are not to be used.",
+            "90% intervals contained the true value in {} of cases, and 50% intervals in {}; {} of {} runs said not to use their draws.",
             with_error(c.coverage[1]),
             with_error(c.coverage[0]),
             found.problems,
@@ -98,7 +98,7 @@ impl Question<'_> {
         sentences.push(match c.off().as_slice() {
             [] => "Ranks of the true values are as those of a calibrated run: all are within a band that such a run leaves in 5% of the cases at most.".to_owned(),
             off => format!(
-                "NOT CALIBRATED: the ranks of {} leave a band that a calibrated run leaves in 5% of the cases at most, all parameters together.",
+                "NOT CALIBRATED: the ranks of {} lie outside a band that a calibrated run leaves in at most 5% of cases, all parameters together.",
                 off.join(", ")
             ),
         });

@@ -47,7 +47,7 @@ struct Worst<'a> {
 pub(super) fn verdict(view: &EvidenceView, doubtful: bool) -> (Grade, Verdict) {
     let chains = view.chains.len();
     let unknown = |why: &str| {
-        let sentence = format!("Whether the chains have converged cannot be told: {why}.");
+        let sentence = format!("Whether the chains have converged cannot be determined: {why}.");
         let verdict = Verdict::new(Kind::Convergence, Severity::Problem, sentence);
         (Grade::Unknown, verdict.advise(more_draws(view)))
     };
@@ -98,13 +98,13 @@ pub(super) fn verdict(view: &EvidenceView, doubtful: bool) -> (Grade, Verdict) {
 /// The verdict on draws that come from no chain.
 fn of_a_gaussian(noise: f64, doubtful: bool) -> Verdict {
     let sentence = format!(
-        "There are no chains to converge: the budget was too small for them, and the draws are independent ones from a Gaussian that was fitted to the posterior. They are made wider by the noise in its centre, {} posterior standard deviations; apart from that, R-hat and ESS do not show how well it fits.",
+        "There are no chains to converge: the budget was too small for them, and the draws are independent draws from a Gaussian fitted to the posterior. They are widened to include the noise in its centre, {} posterior standard deviations. R-hat and ESS do not show how well it fits.",
         figure(noise)
     );
     let usable = if doubtful {
         ""
     } else {
-        "; intervals can be used as they are, where the posterior is not far from normal"
+        "; intervals can be used as they are if the posterior is close to normal"
     };
     Verdict::new(Kind::Convergence, Severity::Warning, sentence).advise(format!(
         "more records, more epsilon or --temperature would make chains possible{usable}"
@@ -159,7 +159,7 @@ impl<'a> Figures<'a> {
             (Grade::NotConverged, 1) => ("The chain has not converged", Severity::Problem),
             (Grade::NotConverged, _) => ("The chains have not converged", Severity::Problem),
             (Grade::Unknown | Grade::Fitted | Grade::SearchFailed, _) => (
-                "Whether the chain has converged cannot be told, since R-hat compares chains and there is one",
+                "Whether the chain has converged cannot be determined, since R-hat compares chains and there is only one",
                 Severity::Warning,
             ),
         };
@@ -229,9 +229,9 @@ fn r_hat_figure(r: f64) -> String {
 
 fn more_draws(view: &EvidenceView) -> &'static str {
     if view.facts.likelihood.is_some() {
-        "more iterations (--num-samples, --num-warmup), which cost no privacy in the run that they are asked of, or another parametrisation (for a hierarchy, the non-centred one). Another run spends an epsilon of its own"
+        "more iterations (--num-samples, --num-warmup), which cost nothing extra within a run, or another parametrisation (for a hierarchy, the non-centred one). Another run has its own privacy cost"
     } else if view.facts.has_budget {
-        "more records or a larger epsilon, which both make the noise of a longer run bearable; fewer parameters; bounds from which `dpm check` derives clip bounds; a better start (--init) or, where the noise allows it, more iterations. Another run spends an epsilon of its own"
+        "more records or a larger epsilon, which both make the noise of a longer run tolerable; fewer parameters; bounds from which `dpm check` derives clip bounds; a better start (--init) or, where the noise allows it, more iterations. Another run has its own privacy cost"
     } else {
         "more iterations (--num-samples), a longer warm-up (--num-warmup), a better start (--init), or another parametrisation"
     }

@@ -28,7 +28,7 @@ fn divergences(view: &EvidenceView) -> Option<Verdict> {
     Some(
         Verdict::new(Kind::Divergence, Severity::Warning, sentence)
             .advise(match view.facts.likelihood {
-                Some(_) => "`--target-acceptance 0.95`, or another parametrisation (for a hierarchy, the non-centred one). Another run spends an epsilon of its own",
+                Some(_) => "`--target-acceptance 0.95`, or another parametrisation (for a hierarchy, the non-centred one). Another run has its own privacy cost",
                 None => "a larger --target-acceptance (such as 0.95) or a smaller --step-size, or another parametrisation (for a hierarchy, the non-centred one)",
             })
             .measured(count as f64, 0.0),
@@ -50,7 +50,7 @@ fn energies(view: &EvidenceView) -> Option<Verdict> {
     Some(
         Verdict::new(Kind::Energy, Severity::Warning, sentence)
             .advise(match view.facts.likelihood {
-                Some(_) => "another parametrisation, or tighter priors of what the records say little about",
+                Some(_) => "another parametrisation, or tighter priors on what the records say little about",
                 None => "another parametrisation, a dense --metric, or a longer warm-up",
             })
             .measured(worst, E_BFMI),

@@ -27,9 +27,9 @@ pub(super) const UNTOLD: f64 = 0.1;
 /// The noise in the centre, in posterior standard deviations, above which it is most of the width.
 pub(super) const NOISE: f64 = 1.0;
 
-const HELP: &str = "more records, a larger epsilon or fewer parameters; priors that know the scale of the outcome, or a start near the posterior (--init), from public knowledge. Another run spends an epsilon of its own";
-const FIT: &str = "a model whose tails hold what the records do (such as `student_t` in place of `normal`), and bounds of columns that leave nothing absurd in; more records or a larger epsilon. Another run spends an epsilon of its own";
-const LAW: &str = "`y ~ ...` in place of `target += ...`, where the outcome has a distribution, so that the model itself tells what a record's information is";
+const HELP: &str = "more records, a larger epsilon or fewer parameters; priors that match the scale of the outcome, or a start near the posterior (--init), from public knowledge. Another run has its own privacy cost";
+const FIT: &str = "a model with heavier tails (such as `student_t` in place of `normal`), and bounds of columns that exclude impossible values; more records or a larger epsilon. Another run has its own privacy cost";
+const LAW: &str = "`y ~ ...` in place of `target += ...` if the outcome has a distribution, so that the model itself determines how informative a record is";
 
 /// Those of severity problem come first.
 pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
@@ -54,10 +54,10 @@ fn on_its_way(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         return None;
     }
     let sentence = if step >= f64::MAX {
-        "The search for the posterior made no step: an interruption has lost its rounds, and the draws lie where it began.".to_owned()
+        "The search for the posterior took no step: an interruption lost its rounds, and the draws are around the starting point.".to_owned()
     } else {
         format!(
-            "The search for the posterior had not arrived: its last step {}was {} of its own standard deviations long, where at most {LAST_STEP} are expected of one that has. The posterior may be far outside these intervals.",
+            "The search had not reached the posterior: its last step {}was {} of its own standard deviations long, and at most {LAST_STEP} are expected on arrival. The posterior may be far outside these intervals.",
             if likelihood.cut {
                 "was cut short, and "
             } else {
@@ -72,7 +72,7 @@ fn on_its_way(likelihood: &LikelihoodFacts) -> Option<Verdict> {
 
 fn certificate(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     let Some(certificate) = likelihood.certificate else {
-        let sentence = "An interruption has lost the certificate, the last look at the records that checks the answer: nothing has checked it.".to_owned();
+        let sentence = "An interruption lost the certificate, the last look at the records, so nothing has checked the answer.".to_owned();
         return Some(Verdict::new(Kind::Certificate, Severity::Warning, sentence));
     };
     let (p, noise) = (certificate.p, certificate.noise);
@@ -80,7 +80,7 @@ fn certificate(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         (
             Severity::Good,
             format!(
-                "The certificate, a fresh look at the centre of the likelihood that has its own part of the budget, agrees with the answer (p = {}). Its noise is {} posterior standard deviations: it would not have seen errors much smaller than that.",
+                "The certificate, an independent check of the likelihood's centre with its own share of the budget, agrees with the answer (p = {}). Its noise is {} posterior standard deviations, so it cannot detect much smaller errors.",
                 figure(p),
                 figure(noise),
             ),
@@ -89,7 +89,7 @@ fn certificate(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         (
             Severity::Problem,
             format!(
-                "The certificate contradicts the answer: what a fresh look at the centre of the likelihood saw has probability {} where all that is claimed holds, and at least {CERTIFICATE} is wanted. The centre is off, or the model does not describe the records that were clipped.",
+                "The certificate contradicts the answer: an independent check of the likelihood's centre gave a result that has probability {} if the answer is right, and at least {CERTIFICATE} is wanted. The centre is off, or the model does not describe the records that were clipped.",
                 figure(p),
             ),
         )
@@ -112,7 +112,7 @@ fn contradiction(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         return None;
     }
     let sentence = format!(
-        "The last rounds contradict each other: one of them saw gradients with {} times the mean square that the rounds before it and the noise leave room for, where at most {most} is expected. The likelihood is not near normal there, or the centre is off.",
+        "The last rounds contradict each other: in one of them the mean square of the gradients was {} times what the rounds before it and the noise explain, and at most {most} is expected. The likelihood is not close to normal there, or the centre is off.",
         figure(surprise),
     );
     Some(
@@ -128,7 +128,7 @@ fn tails(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         return None;
     }
     let sentence = format!(
-        "Of the lengths that the model says the records' gradients have, {} was not seen (of the sum of squares): most records fit better than the model says, and a few that the noise hides may fit so badly that they make up for it. These pull without bound, and clipping leaves them out, so that the posterior of all records may be far outside these intervals.",
+        "{} of the sum of squared gradient lengths that the model predicts was not seen: most records fit better than the model says, and a few that the noise hides may fit so badly that they make up for it. Their influence is unbounded, and clipping leaves them out: the posterior of all records may be far outside these intervals.",
         percent(untold),
     );
     Some(
@@ -146,14 +146,14 @@ fn unseen(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         Verdict::new(
             Kind::GradientsUnseen,
             Severity::Warning,
-            "How much single records count could not be seen above the noise, so that the last clip bounds are guesses: intervals may be wider than they need to be.".to_owned(),
+            "The noise hid the influence of single records, so the last clip bounds are guesses: intervals may be wider than necessary.".to_owned(),
         )
         .advise(HELP)
     } else {
         Verdict::new(
             Kind::GradientsUnseen,
             Severity::Problem,
-            "The records' gradients or their information never rose above the noise, and the model gives no law of the outcomes by which they would be known: nothing shows that the search found the posterior.".to_owned(),
+            "The records' gradients or their information never rose above the noise, and the model gives no law of the outcomes that would determine them: nothing shows that the search found the posterior.".to_owned(),
         )
         .advise(format!("{LAW}; {HELP}"))
     })
@@ -183,29 +183,29 @@ fn width(likelihood: &LikelihoodFacts, view: &EvidenceView) -> Option<Verdict> {
         .collect();
     let about = match &of[..] {
         [] => String::new(),
-        _ => format!(" Widest, in the prior's width: {}.", some_of(&of)),
+        _ => format!(" Widest relative to the prior: {}.", some_of(&of)),
     };
     let sentence = format!(
-        "In {count} of {} directions that records tell of, what was seen of their information could as well be noise. There the draws are as wide as the prior leaves them{}.{about}",
+        "In {count} of {} directions the measured information cannot be told from noise. There the draws are as wide as the prior{}.{about}",
         likelihood.coordinates,
         match (severity, likelihood.has_law) {
             (Severity::Problem, _) if strayed =>
-                ", and means lie beyond the prior nevertheless: the rest is not to be trusted",
+                ", and yet means lie beyond the prior: do not trust the rest either",
             // Of some thirty such runs one was off, by 7: a mixture of which two directions in five
             // were unknown.
             (Severity::Problem, _) =>
-                ", and since the model gives no law of the outcomes, neither that nor the centre need be the posterior's",
-            (_, true) => ", which says nothing of the records",
+                "; since the model gives no law of the outcomes, neither this width nor the centre can be trusted",
+            (_, true) => ", which says nothing about the records",
             (_, false) =>
-                ", which says nothing of the records; and since the model gives no law of the outcomes, fewer checks were made of the rest",
+                ", which says nothing about the records; since the model gives no law of the outcomes, the rest was checked less thoroughly",
         },
     );
-    let read = "read these parameters as what the prior says, and the others as usual; more records or a larger epsilon, or fewer parameters, would tell more";
+    let read = "treat the intervals of these parameters as the prior's, and the others as usual; more records, a larger epsilon or fewer parameters would narrow them";
     let advice = match (severity, likelihood.has_law) {
         (Severity::Problem, false) => format!("{LAW}; {HELP}"),
         (Severity::Problem, true) => HELP.to_owned(),
         (_, true) => read.to_owned(),
-        (_, false) => format!("{read}; and so would {LAW}"),
+        (_, false) => format!("{read}; so may {LAW}"),
     };
     Some(
         Verdict::new(Kind::WidthUnknown, severity, sentence)
@@ -221,7 +221,7 @@ fn centre(likelihood: &LikelihoodFacts) -> Option<Verdict> {
         return None;
     }
     let sentence = format!(
-        "Most of the draws' width is the noise that pays for privacy: the centre of the likelihood is known up to {} posterior standard deviations. Intervals include that, and are about {} times as wide as they would be without privacy, less where the prior is narrow.",
+        "Most of the draws' width is privacy noise: the centre of the likelihood is known to within {} posterior standard deviations. Intervals include this noise and are about {} times as wide as without privacy, less where the prior is narrow.",
         figure(noise),
         figure(noise.hypot(1.0)),
     );

@@ -71,13 +71,13 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
     }
     for (bad, kind, words) in [
         (p(0.0009), Kind::Certificate, "contradicts the answer"),
-        (p(0.0), Kind::Certificate, "has probability 0 where"),
+        (p(0.0), Kind::Certificate, "has probability 0 if"),
         (
             last_step(2.1),
             Kind::SearchNotArrived,
             "its last step was 2.1 of its own standard deviations long",
         ),
-        (last_step(f64::MAX), Kind::SearchNotArrived, "made no step"),
+        (last_step(f64::MAX), Kind::SearchNotArrived, "took no step"),
         (
             changed(&|l| l.cut = true),
             Kind::SearchNotArrived,
@@ -136,7 +136,7 @@ fn a_certificate_that_was_lost_and_lengths_that_were_not_seen_ask_for_care() {
         ..agreed()
     });
     for (evidence, kind, words) in [
-        (lost, Kind::Certificate, "nothing has checked it"),
+        (lost, Kind::Certificate, "nothing has checked the answer"),
         (blind, Kind::GradientsUnseen, "intervals may be wider"),
     ] {
         let diagnosis = diagnose(&evidence);
@@ -180,7 +180,7 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     // The draws' width has a standard error of 2 %.
     let shown = verdict
         .sentence
-        .split("Widest, in the prior's width: alpha (");
+        .split("Widest relative to the prior: alpha (");
     let percent = shown.last().and_then(|rest| rest.split(' ').next());
     let percent: f64 = percent.unwrap().parse().unwrap();
     assert!((percent - 100.0).abs() < 8.0, "{}", verdict.sentence);
@@ -189,7 +189,7 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     // As many as there are directions, even where a prior is wider.
     let two = of_kind(&beside_prior(5.0, unknown(0.25)), Kind::WidthUnknown);
     assert_eq!(two.parameters, ["alpha", "beta[1]"]);
-    assert!(two.sentence.contains("width: alpha (20 %), beta[1] ("));
+    assert!(two.sentence.contains("prior: alpha (20 %), beta[1] ("));
     // The ranges of priors that depend on each other are not known.
     let mut none = evidence.clone();
     none.priors.clear();
@@ -271,7 +271,7 @@ const OTHERS: [&str; 14] = [
     "--metric",
     "--max-depth",
     "noise of the test",
-    "of size one",
+    "scale of about one",
     "--temperature",
     "which does",
 ];

@@ -17,10 +17,10 @@ fn approximate(view: &EvidenceView) -> Option<Verdict> {
     if view.facts.tests_proposals || view.gaussian().is_some() {
         return None;
     }
-    let sentence = "This sampler accepts every step, so that its chains converge to something near the posterior; how near, R-hat and ESS do not say.".to_owned();
+    let sentence = "This sampler accepts every step, so its chains converge to an approximation of the posterior. R-hat and ESS do not show how close it is.".to_owned();
     Some(
         note(Kind::Approximate, sentence).advise(
-            "docs/samplers.md has the measured bias; a smaller --step-size, where the sampler has one, makes it smaller",
+            "docs/samplers.md has the measured bias; a smaller --step-size, if the sampler has one, reduces it",
         ),
     )
 }
@@ -29,7 +29,7 @@ fn clipping(view: &EvidenceView) -> Option<Verdict> {
     if !view.facts.may_clip {
         return None;
     }
-    let sentence = "The clip bounds are not derived from the model, so that clipping may have moved the posterior; how many records were clipped is private, and nothing in the draws shows it.".to_owned();
+    let sentence = "The clip bounds are not derived from the model, so clipping may have shifted the posterior. How many records were clipped is private, and the draws do not show it.".to_owned();
     Some(note(Kind::Clipping, sentence).advise(
         "`dpm check` says which declared bounds would give derived clip bounds, with which no record is ever clipped",
     ))
@@ -38,10 +38,10 @@ fn clipping(view: &EvidenceView) -> Option<Verdict> {
 fn tempered(view: &EvidenceView) -> Option<Verdict> {
     let records = view.facts.tempered?;
     let sentence = format!(
-        "The posterior is tempered: the likelihood counts as that of {records} records, and the draws are spread as widely as those would leave it."
+        "The posterior is tempered: the likelihood counts as that of {records} records, and the draws are as spread out as with that many records."
     );
     Some(
         note(Kind::Tempered, sentence)
-            .advise("read intervals as those of so many records, not of the whole data"),
+            .advise("read the intervals as those of that many records, not of all the data"),
     )
 }

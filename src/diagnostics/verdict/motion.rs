@@ -51,11 +51,11 @@ fn never_moved(view: &EvidenceView) -> Option<Verdict> {
     let draws = counted(first.draws.len(), "draw");
     let sentence = if view.facts.tests_proposals {
         format!(
-            "{who} never moved: of the proposals behind {draws}{} not one was accepted, so that they say where the run began and nothing about the data.",
+            "{who} never moved: no proposal was accepted in {draws}{}. The draws are the starting point and say nothing about the data.",
             if view.stuck.len() > 1 { " each" } else { "" },
         )
     } else {
-        format!("{who} never moved: {draws} of one point say nothing about the data.")
+        format!("{who} never moved: {draws} of the same point say nothing about the data.")
     };
     let verdict = Verdict::new(Kind::NeverMoved, Severity::Problem, sentence);
     Some(
@@ -80,7 +80,7 @@ fn step_collapsed(view: &EvidenceView) -> Option<Verdict> {
     );
     Some(
         Verdict::new(Kind::StepCollapsed, Severity::Warning, sentence)
-            .advise("a better start (--init), so that the first proposals are not all rejected; a --step-size of your own; and see that the model's priors keep parameters off the ends of their ranges")
+            .advise("a better start (--init), so that the first proposals are not all rejected; your own --step-size; priors that keep parameters away from the ends of their ranges")
             .measured(step / first, STEP_COLLAPSED),
     )
 }
@@ -103,7 +103,7 @@ fn low_acceptance(view: &EvidenceView) -> Option<Verdict> {
 
 fn shorter_steps(view: &EvidenceView) -> &'static str {
     if view.facts.likelihood.is_some() {
-        return "`--target-acceptance 0.95`, a longer warm-up (--num-warmup), or another parametrisation. Another run spends an epsilon of its own";
+        return "`--target-acceptance 0.95`, a longer warm-up (--num-warmup), or another parametrisation. Another run has its own privacy cost";
     }
     if view.draws_cost() {
         "a smaller --step-size (or a longer warm-up that finds one), fewer --leapfrog-steps, a larger epsilon or more records, which lower the noise of the test, and a better start (--init)"
@@ -154,7 +154,7 @@ fn drift(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
     drifting.sort_by(|a, b| b.0.total_cmp(&a.0));
     let &(shift, name, chains) = drifting.first()?;
     let sentence = format!(
-        "{} still drifting: of {name}, the first half of the draws lies {} standard deviations from the second{}.",
+        "{} still drifting: for {name}, the two halves of the draws differ by {} standard deviations{}.",
         if view.chains.len() == 1 {
             "The chain is".to_owned()
         } else {
@@ -163,11 +163,11 @@ fn drift(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
         figure(shift),
         match drifting.len() {
             1 => String::new(),
-            n => format!(", and {} likewise", counted(n - 1, "other parameter")),
+            n => format!("; {} likewise", counted(n - 1, "other parameter")),
         }
     );
     let advice = if view.draws_cost() {
-        "a start nearer to where the chains are going (--init), which needs no budget when it is public knowledge, or a longer warm-up (--num-warmup), which does"
+        "a start nearer to where the chains are going (--init), which costs no budget if it is public knowledge, or a longer warm-up (--num-warmup), which does"
     } else {
         "a longer warm-up (--num-warmup) or a start nearer to where the chains are going (--init)"
     };

@@ -80,7 +80,7 @@ fn test_noise(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
         };
     }
     let sentence = format!(
-        "The noise takes more than half of the moves: {} of proposals are accepted, where about {} would be without the noise of the test (standard deviation {} nats for a typical proposal).",
+        "The noise takes more than half of the moves: {} of proposals are accepted, compared with about {} without the noise of the test (standard deviation {} nats for a typical proposal).",
         percent(acceptance),
         percent(exact),
         figure(noise),
@@ -112,21 +112,21 @@ fn limiting_noise(view: &EvidenceView, noise: f64, acceptance: f64) -> Option<Ve
     );
     let verdict = if shrunk > SHRUNK {
         let sentence = format!(
-            "The noise dominates: to bear it, warm-up made steps {} times smaller than the {} they began with, and still {behind}. At such steps the chains hardly move.",
-            figure(shrunk),
+            "The noise dominates: to compensate, warm-up cut the step from {} by a factor of {}, and still {behind}. With such steps the chains hardly move.",
             figure(first),
+            figure(shrunk),
         );
         Verdict::new(Kind::TestNoise, Severity::Problem, sentence).measured(shrunk, SHRUNK)
     } else {
         let sentence = format!(
-            "The noise sets the length of steps, and not the posterior: {behind}. With less of it the chains could take longer steps."
+            "The noise sets the length of steps, not the posterior: {behind}. With less noise the chains could take longer steps."
         );
         Verdict::new(Kind::TestNoise, Severity::Warning, sentence).measured(share, NOISE_SHARE)
     };
     Some(verdict.advise(LESS_NOISE))
 }
 
-const LESS_NOISE: &str = "a larger epsilon; more records with --temperature as it is, or a smaller --temperature; fewer iterations or chains; a smaller --step-size; tighter bounds of columns, from which `dpm check` derives smaller clip bounds; fewer parameters";
+const LESS_NOISE: &str = "a larger epsilon; more records at the same --temperature, or a smaller --temperature; fewer iterations or chains; a smaller --step-size; tighter bounds of columns, from which `dpm check` derives smaller clip bounds; fewer parameters";
 
 fn gradient_noise(view: &EvidenceView) -> Option<Verdict> {
     let facts = view.facts;
@@ -140,7 +140,7 @@ fn gradient_noise(view: &EvidenceView) -> Option<Verdict> {
         return None;
     }
     let sentence = format!(
-        "The gradients are mostly noise: over a trajectory it changes each momentum by about {}, where the momentum itself has standard deviation 1, so that chains walk at random.",
+        "The gradients are mostly noise: over a trajectory the noise changes each momentum by about {}, while the momentum itself has standard deviation 1, so the chains walk at random.",
         figure(kick)
     );
     Some(

@@ -93,7 +93,7 @@ fn nothing_learnt(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Opti
         verdict
             .advise(match view.facts.likelihood {
                 Some(_) => "more records, a larger epsilon or fewer parameters",
-                None => "more records or a larger epsilon; columns and parameters of size one, so that gradients stand above the noise where the search begins; a start near the posterior (--init), from public knowledge",
+                None => "more records or a larger epsilon; columns and parameters on a scale of about one, so that gradients rise above the noise where the search starts; a start near the posterior (--init), from public knowledge",
             })
             .about(names)
             .measured(narrowest, PRIOR_WIDTH),
@@ -130,7 +130,7 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
         Severity::Warning
     };
     let sentence = format!(
-        "The mean of {name}, {}, lies outside the central 99.9 % of its prior, {} to {}{}: the prior contradicts the records, or the draws are not of the posterior{}.",
+        "The mean of {name}, {}, lies outside the central 99.9 % of its prior, {} to {}{}: the prior contradicts the records, or the draws are not from the posterior{}.",
         figure(*mean),
         figure(*low),
         figure(*high),
@@ -140,13 +140,13 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
         },
         match severity {
             Severity::Problem =>
-                ", which a search that begins within the prior need not have found so far away",
+                ", which a search that starts within the prior may have missed so far away",
             _ => "",
         },
     );
     Some(
         Verdict::new(Kind::BeyondPrior, severity, sentence)
-            .advise("see that the prior has the unit and the scale of the column; if it is meant, do not use the draws before another run, which spends an epsilon of its own, agrees")
+            .advise("check the prior's unit and scale; if the prior is intended, do not use the draws until another run, which has its own privacy cost, agrees")
             .measured(*mean, if mean < low { *low } else { *high })
             .about(far.into_iter().map(|far| far.2).collect()),
     )

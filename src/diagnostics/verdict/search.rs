@@ -22,7 +22,7 @@ pub(super) const CENTRE_NOISE: f64 = 1.0;
 /// widens them by at most this much.
 pub(super) const MOST_CENTRE_NOISE: f64 = 10.0;
 
-const HELP: &str = "more records or a larger epsilon; --temperature, which asks less of both; a start near the posterior (--init), from public knowledge; columns and parameters of size one; priors that know the scale of the outcome; fewer parameters. Another run spends an epsilon of its own";
+const HELP: &str = "more records or a larger epsilon; --temperature, which needs less of both; a start near the posterior (--init), from public knowledge; columns and parameters on a scale of about one; priors that match the scale of the outcome; fewer parameters. Another run has its own privacy cost";
 
 /// Those of severity problem come first.
 pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
@@ -42,7 +42,7 @@ fn unseen(search: &SearchFacts) -> Option<Verdict> {
     if search.seen {
         return None;
     }
-    let sentence = "The records' gradients never rose above the noise, or an interruption lost the last look at them, so that nothing shows that the search found the posterior.".to_owned();
+    let sentence = "The records' gradients never rose above the noise, or an interruption lost the last measurement of them: nothing shows that the search found the posterior.".to_owned();
     Some(Verdict::new(Kind::GradientsUnseen, Severity::Problem, sentence).advise(HELP))
 }
 
@@ -53,10 +53,11 @@ fn on_its_way(search: &SearchFacts) -> Option<Verdict> {
         return None;
     }
     let sentence = if search.last_step >= f64::MAX {
-        "The search for the posterior made no step, and they lie where it began.".to_owned()
+        "The search for the posterior took no step: the draws are around the starting point."
+            .to_owned()
     } else {
         format!(
-            "The search for the posterior had not arrived. Its last step was {} of the draws' standard deviations long{}, where at most {LAST_STEP} are expected of one that has; the posterior may be far outside these intervals.",
+            "The search had not reached the posterior. Its last step was {} of the draws' standard deviations long{}, and at most {LAST_STEP} are expected on arrival. The posterior may be far outside these intervals.",
             figure(step),
             if search.cut { " and was cut short" } else { "" },
         )
@@ -72,7 +73,7 @@ fn centre(search: &SearchFacts) -> Option<Verdict> {
     }
     if noise <= MOST_CENTRE_NOISE {
         let sentence = format!(
-            "The noise in the centre, {} posterior standard deviations, is most of the draws' spread: they are {} times as wide as the posterior, by design, so that intervals include it.",
+            "Most of the draws' spread is noise in their centre ({} posterior standard deviations). By design they are {} times as wide as the posterior, so that intervals include this noise.",
             figure(noise),
             figure(noise.hypot(1.0)),
         );
@@ -84,7 +85,7 @@ fn centre(search: &SearchFacts) -> Option<Verdict> {
         );
     }
     let sentence = format!(
-        "The noise in the draws' centre, {} posterior standard deviations, is more than they can be widened by.",
+        "The noise in the draws' centre, {} posterior standard deviations, is more than widening the draws can cover.",
         figure(noise)
     );
     let verdict = Verdict::new(Kind::CentreNoise, Severity::Problem, sentence);
@@ -95,7 +96,7 @@ fn width(search: &SearchFacts) -> Option<Verdict> {
     if search.unknown < UNKNOWN {
         return None;
     }
-    let sentence = "In at least one direction all that was seen of the records' information is noise, so that there the width of the draws is the noise's or the prior's, and neither it nor the centre need be the posterior's.".to_owned();
+    let sentence = "In at least one direction the measured information is all noise. There the draws' width reflects noise or the prior; neither width nor centre can be trusted.".to_owned();
     Some(
         Verdict::new(Kind::WidthUnknown, Severity::Problem, sentence)
             .advise(HELP)

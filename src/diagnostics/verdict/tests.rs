@@ -157,7 +157,7 @@ fn what_cannot_be_told_is_said_to_be_unknown() {
     let one = diagnose(&normals(1, 1000));
     assert_eq!(one.convergence, Grade::Unknown);
     assert!(
-        one.headline().contains("there is one"),
+        one.headline().contains("there is only one"),
         "{}",
         one.headline()
     );
@@ -210,9 +210,7 @@ fn a_run_with_no_accepted_proposal_is_diagnosed() {
     let diagnosis = diagnose(&evidence);
     assert_eq!(diagnosis.convergence, Grade::NotConverged);
     let text = diagnosis.to_text();
-    assert!(
-        text.contains("All chains never moved: of the proposals behind 1000 draws each not one")
-    );
+    assert!(text.contains("All chains never moved: no proposal was accepted in 1000 draws each"));
     // Then neither constant parameters nor low acceptance are reported.
     assert_eq!(kinds(&diagnosis), [Kind::Convergence, Kind::NeverMoved]);
 }
@@ -324,7 +322,7 @@ fn drifting_chains_are_found() {
         assert!(
             verdict
                 .sentence
-                .starts_with("3 of 4 chains are still drifting: of beta[1]"),
+                .starts_with("3 of 4 chains are still drifting: for beta[1]"),
             "{}",
             verdict.sentence
         );
@@ -408,7 +406,7 @@ fn noise_that_makes_steps_short_is_told() {
     assert!(
         dominates
             .sentence
-            .contains("made steps 200 times smaller than the 20"),
+            .contains("cut the step from 20 by a factor of 200"),
         "{}",
         dominates.sentence
     );
@@ -636,7 +634,7 @@ fn a_search_that_failed_decides_whatever_the_draws_look_like() {
                 ..arrived()
             },
             Kind::SearchNotArrived,
-            "had not arrived. Its last step was 2.1 of",
+            "had not reached the posterior. Its last step was 2.1 of",
         ),
         (
             SearchFacts {
@@ -644,7 +642,7 @@ fn a_search_that_failed_decides_whatever_the_draws_look_like() {
                 ..arrived()
             },
             Kind::SearchNotArrived,
-            "made no step",
+            "took no step",
         ),
         (
             SearchFacts {
@@ -668,7 +666,7 @@ fn a_search_that_failed_decides_whatever_the_draws_look_like() {
                 ..arrived()
             },
             Kind::WidthUnknown,
-            "the width of the draws is the noise's or the prior's",
+            "the draws' width reflects noise or the prior",
         ),
     ] {
         for centre_sd in [None, Some(0.1)] {
@@ -755,7 +753,7 @@ fn draws_are_held_against_the_prior() {
     // chains without a budget walk as far as they need to.
     let far = of_kind(&beside_priors(5.0, -990.0), Kind::BeyondPrior);
     assert_eq!(far.severity, Severity::Problem);
-    assert!(far.sentence.contains("need not have found"));
+    assert!(far.sentence.contains("may have missed"));
     let mut open = beside_priors(5.0, -990.0);
     open.facts = RunFacts::default();
     let warned = of_kind(&open, Kind::BeyondPrior);

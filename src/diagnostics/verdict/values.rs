@@ -33,7 +33,7 @@ fn not_finite(view: &EvidenceView) -> Option<Verdict> {
     let share = worst.not_finite() as f64 / worst.draws().max(1) as f64;
     Some(
         Verdict::new(Kind::NotFinite, Severity::Problem, sentence)
-            .advise("look in `transformed parameters` for what overflows or has no value there, such as a logarithm of 0 or 0/0; `dpm log-prob` on public data shows where")
+            .advise("look in `transformed parameters` for something that overflows or is undefined, such as a logarithm of 0 or 0/0; `dpm log-prob` on public data shows where")
             .about(names)
             .measured(share, 0.0),
     )
@@ -50,7 +50,7 @@ fn few_draws(view: &EvidenceView, grade: Grade) -> Option<Verdict> {
         _ => Severity::Warning,
     };
     let sentence = format!(
-        "The chains are short: {} each, where {ESS} independent ones per chain are wanted before R-hat and ESS can be relied on.",
+        "The chains are short: {} each. R-hat and ESS are reliable from {ESS} independent draws per chain.",
         counted(shortest, "draw"),
     );
     let advice = if view.draws_cost() {
@@ -73,7 +73,7 @@ fn constant(view: &EvidenceView) -> Option<Verdict> {
     }
     let names = names(&view.constant);
     let sentence = format!(
-        "{} the same in all draws, so that R-hat says nothing of {}.",
+        "{} the same in all draws, so R-hat says nothing about {}.",
         match &names[..] {
             [one] => format!("{one} is"),
             _ => format!("{} are", some_of(&names)),
@@ -82,7 +82,7 @@ fn constant(view: &EvidenceView) -> Option<Verdict> {
     );
     Some(
         Verdict::new(Kind::Constant, Severity::Note, sentence)
-            .advise("none is needed where the model fixes it, as the diagonal of a Cholesky factor; otherwise see that the parameter depends on something")
+            .advise("no change is needed if the model fixes it (such as the diagonal of a Cholesky factor); otherwise check that the parameter depends on something")
             .about(names),
     )
 }

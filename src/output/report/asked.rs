@@ -76,7 +76,7 @@ pub(super) fn asked(h: &mut Html, view: &ReportView) {
         h.element(
             "p",
             &[("class", &"note")],
-            "How many gradients a draw has was chosen before a row was read, on records made up from the model: that costs no privacy.",
+            "The number of gradients per draw was chosen before a row was read, on simulated records: that costs no privacy.",
         );
     }
     if let Some(start) = view.likelihood() {

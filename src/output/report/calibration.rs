@@ -53,7 +53,7 @@ impl CalibrationPage<'_> {
         });
         h.within("section", &[], |h| {
             h.element("h2", &[], "Ranks");
-            h.element("p", &[], format!("For each table the true value of a parameter is ranked among {} draws. If runs are calibrated, all ranks are equally likely. The line is the share of tables whose rank is below each place, less the share expected; the band holds the lines of all parameters together with probability 95 % at least. A line that rises first and falls then, like a hill, means true values that are too often low among the draws, and a valley that they are too often high; a line with a hill and then a valley means intervals that are too narrow, the reverse that they are too wide.", self.calibration.band.ranks));
+            h.element("p", &[], format!("For each table the true value of a parameter is ranked among {} draws. If runs are calibrated, all ranks are equally likely. The line is the share of tables whose rank is below each place, less the share expected; the band holds the lines of all parameters together with probability 95 % at least. A line that first rises and then falls, like a hill, means true values that are too often low among the draws, and a valley that they are too often high; a line with a hill and then a valley means intervals that are too narrow, the reverse that they are too wide.", self.calibration.band.ranks));
             let mut order: Vec<&ParameterCalibration> = self.calibration.parameters.iter().collect();
             order.sort_by_key(|p| p.within_band);
             order.truncate(MOST_PLOTS);

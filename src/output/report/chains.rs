@@ -76,7 +76,7 @@ pub(super) fn traces(h: &mut Html, view: &ReportView) {
         h.element(
             "p",
             &[("class", &"note")],
-            "There are no traces to draw: no chain has made these draws. They are independent ones of a fitted Gaussian, whose R-hat is near 1 and whose ESS is near their number however well it fits.",
+            "There are no traces to show: no chain made these draws. They are independent draws from a fitted Gaussian, so that R-hat is near 1 and ESS near their number however well it fits.",
         );
         return;
     }
@@ -100,13 +100,13 @@ pub(super) fn traces(h: &mut Html, view: &ReportView) {
         h.element(
             "p",
             &[("class", &"note")],
-            "There are no traces to draw: no parameter has draws that differ.",
+            "There are no traces to show: no parameter has draws that differ.",
         );
         return;
     }
     let chains = view.report.draws.len();
     let one = if chains == 1 {
-        " There is one chain, so that there are no other chains to compare its ranks with; a second chain would show whether it has found all of the posterior."
+        " There is only one chain, and no other to compare its ranks with; a second chain would show whether it has found all of the posterior."
     } else {
         ""
     };
@@ -145,7 +145,7 @@ pub(super) fn traces(h: &mut Html, view: &ReportView) {
             "p",
             &[("class", &"note")],
             format!(
-                "{} further parameters have no drawing here.",
+                "{} further parameters are not drawn here.",
                 order.len() - shown
             ),
         );

@@ -14,12 +14,12 @@ pub(super) fn likelihood(h: &mut Html, start: &Value) {
     h.element(
         "p",
         &[],
-        format!("The program asked the table questions in {rounds} rounds: which way the parameters should move, and how sharply the rows tell them. Each answer was a sum over all rows with noise added, and the next question followed from the answers before. What they say together is the likelihood, that is all that the draws know of the table. A last question, the certificate, checked it. From then on the table was not looked at any more: the draws were made from the prior and those answers, and can be made in any number at no cost in privacy. Their spread includes the noise."),
+        format!("The program asked the table questions in {rounds} rounds: which way the parameters should move, and how precisely the rows determine them. Each answer was a sum over all rows with noise added, and each question followed from the answers before it. Together the answers describe the likelihood, which is all that the draws are based on besides the prior. A last question, the certificate, checked it. After that the table was not read again: the draws were made from the prior and those answers, and can be made in any number at no cost in privacy. Their spread includes the noise."),
     );
     folded(h, "The same for statisticians", |h| {
         h.within("p", &[], |h| {
             h.prose(&format!(
-                "Newton's method, {rounds} rounds, each more exact by a factor of about two: a Kalman filter of the centre on noisy sums of clipped gradients, in axes in which the information is about the identity. {} The released likelihood is a normal one with the inverse information and the filter's covariance of the centre; its normality is an approximation, which prior and constraints are not: `nuts` drew from prior times likelihood, on the unconstrained scale with the Jacobian of the transforms. The figures below are released ones.",
+                "Newton's method, {rounds} rounds, each more exact by a factor of about two: a Kalman filter of the centre on noisy sums of clipped gradients, in axes in which the information is about the identity. {} The released likelihood is a normal one with the inverse information and the filter's covariance of the centre; its normality is an approximation; prior and constraints are exact: `nuts` drew from prior times likelihood, on the unconstrained scale with the Jacobian of the transforms. The figures below are released ones.",
                 information(start["information"].as_str().unwrap_or_default())
             ));
         });
@@ -36,7 +36,7 @@ fn information(source: &str) -> &'static str {
             "The information of a record is the expected one, under the law that the model gives its outcomes, and clipped gradients are centred under that law (conditionally unbiased bounded influence, Künsch, Stefanski and Carroll 1989)."
         }
         "hazard" => {
-            "Times may be censored: the information of a record is the integral over its follow-up of what an event would tell, under the hazard that the model gives it, and clipped gradients are balanced under that hazard (Andersen, Borgan, Gill and Keiding 1993)."
+            "Times may be censored: the information of a record is the integral over its follow-up of the information in an event, under the hazard that the model gives it, and clipped gradients are balanced under that hazard (Andersen, Borgan, Gill and Keiding 1993)."
         }
         _ => {
             "The model gives no law of the outcomes: the information is that of the records' own second derivatives."
@@ -56,7 +56,7 @@ fn figures(h: &mut Html, start: &Value) {
         .collect();
     let rows = [
         (
-            "Directions that the records tell of",
+            "Directions in which the records are informative",
             number(&start["coordinates"]),
         ),
         (
@@ -68,19 +68,19 @@ fn figures(h: &mut Html, start: &Value) {
             number(&start["last_step"]),
         ),
         (
-            "Mean square of what the last rounds saw, the latest first (1 is expected, at most 3)",
+            "Mean square of the gradients in the last rounds, the latest first (1 is expected, at most 3)",
             surprise.join(", "),
         ),
         (
-            "Directions whose information the noise could have made",
+            "Directions whose information cannot be told from noise",
             share(&start["unknown"]),
         ),
         (
-            "Squares of gradients\u{2019} lengths that should be seen and were not (at most 10 % is expected)",
+            "Squares of gradients\u{2019} lengths that were expected and not seen (at most 10 % is expected)",
             share(&start["untold"]),
         ),
         (
-            "Slope of clipped gradients over that of whole ones",
+            "Slope of clipped gradients relative to unclipped ones",
             number(&start["efficiency"]),
         ),
         (

@@ -19,7 +19,7 @@ const SECTIONS: [(&str, &str); 8] = [
     ("limits", "What is public, and what is not protected"),
     ("posterior", "What the draws say"),
     ("chains", "Whether to believe the draws"),
-    ("pairs", "Parameters that hang together"),
+    ("pairs", "Correlated parameters"),
     ("files", "The files"),
     ("decision", "Decision"),
 ];
@@ -263,7 +263,7 @@ fn attack_card(h: &mut Html, view: &ReportView) {
         "card good",
         "Best guess of an attacker",
         &super::axis::percent(guarantee.right_guesses()),
-        "right at most so often between two versions of one unit; a coin is right 50\u{202f}%",
+        "the most often an attacker can be right about two versions of one unit; a coin is right 50\u{202f}%",
     );
 }
 
@@ -289,7 +289,7 @@ fn decision_card(h: &mut Html, view: &ReportView) {
             class,
             WHAT,
             value,
-            "independent draws of a fitted Gaussian, of which R-hat and ESS say nothing",
+            "independent draws from a fitted Gaussian; R-hat and ESS do not apply",
         );
     }
     let grade = match diagnosis.convergence {
@@ -314,7 +314,7 @@ fn decision_card(h: &mut Html, view: &ReportView) {
         .fold(f64::NAN, f64::min);
     let more = match (worst.is_nan(), least.is_nan()) {
         (false, false) => format!("largest R-hat {worst:.3}, smallest bulk ESS {least:.0}"),
-        (true, false) => format!("no R-hat of one chain; smallest bulk ESS {least:.0}"),
+        (true, false) => format!("no R-hat for one chain; smallest bulk ESS {least:.0}"),
         _ => "neither R-hat nor ESS can be computed".to_owned(),
     };
     card(h, class, WHAT, value, &format!("{grade}{more}"));

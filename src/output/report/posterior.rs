@@ -20,12 +20,10 @@ const R_HAT: [f64; 2] = [1.01, 1.05];
 pub(super) fn posterior(h: &mut Html, view: &ReportView) {
     let condition = match (view.independent(), view.likelihood()) {
         (true, _) => "if the fitted Gaussian is close to the posterior",
-        (false, Some(_)) => {
-            "with the noise of the privacy included, as far as the verdicts have nothing against it"
-        }
+        (false, Some(_)) => "with the privacy noise included, unless a verdict says otherwise",
         (false, None) => "if the chains have converged",
     };
-    h.element("p", &[], format!("For each parameter the dot is the median, the thick bar holds the middle half of the draws and the thin one nine tenths of them: given the model, the parameter lies within the thin bar with probability 90 %, {condition}."));
+    h.element("p", &[], format!("For each parameter the dot is the median, the thick bar holds the middle half of the draws and the thin bar nine tenths: given the model, the parameter lies within the thin bar with probability 90 %, {condition}."));
     table(h, view);
     h.element("h3", &[], "Densities, and what the prior said");
     prior_key(h, view);
@@ -198,7 +196,7 @@ fn densities(h: &mut Html, view: &ReportView) {
         h.element(
             "p",
             &[("class", &"note")],
-            format!("{rest} further parameters have no drawing here."),
+            format!("{rest} further parameters are not drawn here."),
         );
     }
     let flat: Vec<String> = view
@@ -290,7 +288,7 @@ fn density_figure(h: &mut Html, column: &Column, prior: Option<&[f64]>) {
                     h,
                     "",
                     [ENDS[0], 10.0],
-                    format!("{lost} draws are no numbers"),
+                    format!("{lost} draws are not numbers"),
                 );
             }
         });

@@ -48,11 +48,11 @@ fn promise(h: &mut Html, view: &ReportView) {
     };
     let differ = match report["relation"].as_str().map(str::parse) {
         Some(Ok(Relation::Substitute)) => {
-            "in the one it is as it was, in the other anything else stands in its place"
+            "in one version it is unchanged, in the other it is replaced by anything else"
         }
-        Some(Ok(Relation::AddRemove)) => "in the one it is there, in the other it is missing",
+        Some(Ok(Relation::AddRemove)) => "in one version it is there, in the other it is missing",
         Some(Ok(Relation::ZeroOut)) => {
-            "in the one its values are there, in the other they are left blank; that there was a row is not hidden"
+            "in one version its values are there, in the other they are left blank; that there was a row is not hidden"
         }
         _ => "in a relation that this report does not know",
     };
@@ -88,11 +88,11 @@ fn promise(h: &mut Html, view: &ReportView) {
             "p",
             &[],
             format!(
-                "This rests on more than proofs: a step of the bound is not proved ({reason})."
+                "This does not rest on proofs alone: a step of the bound is not proved ({reason})."
             ),
         );
     }
-    h.element("p", &[], "This covers everything the run wrote: all draws of all chains, the steps before them, and this report, whatever else anybody knows or does with it later. It is no promise that nothing is learnt about people in general: if the draws show that a group of people differs from another, that is learnt about each member of it, whether or not they are in the table.");
+    h.element("p", &[], "This covers everything the run wrote: all draws of all chains, the steps before them, and this report, whatever else anybody knows or does with it later. It does not promise that nothing is learnt about people in general: if the draws show that a group of people differs from another, that is learnt about each member of it, whether or not they are in the table.");
 }
 
 fn curves(h: &mut Html, view: &ReportView, guarantee: &Guarantee) {
@@ -316,14 +316,14 @@ fn named(what: &str) -> String {
             "gradient: which way the parameters should move, each row measured from what the model expects of it".to_owned()
         }
         "histogram of gradient lengths" => {
-            "histogram of gradient lengths: how much single rows count, for the clip bound".to_owned()
+            "histogram of gradient lengths: how influential single rows are, for the clip bound".to_owned()
         }
-        "information" => "information: how sharply the rows tell the parameters".to_owned(),
+        "information" => "information: how precisely the rows determine the parameters".to_owned(),
         "histogram of the information" => {
-            "histogram of the information: how much single rows count in it".to_owned()
+            "histogram of the information: how influential single rows are in it".to_owned()
         }
         "gradient, for the certificate" => {
-            "gradient, for the certificate: whether the answer holds at a fresh look".to_owned()
+            "gradient, for the certificate: whether the answer holds in an independent check".to_owned()
         }
         "log-ratio per unit of distance" => {
             "log-ratio: whether a proposed move is accepted".to_owned()
@@ -371,7 +371,7 @@ fn small_print(h: &mut Html, view: &ReportView) {
                 text("accountant"),
             ));
         }
-        None => says.push("The run was charged to no ledger: it speaks for itself alone, and other runs on the same data add to what can be learnt.".to_owned()),
+        None => says.push("The run was charged to no ledger: its epsilon is for this run alone, and other runs on the same data add to what can be learnt.".to_owned()),
     }
     if let Some(lost) = report["lost_iterations"].as_u64().filter(|&lost| lost > 0) {
         says.push(format!("{lost} iterations were made and lost when the run was cut short; what they released is counted."));

@@ -197,7 +197,7 @@ fn draws_from_a_released_likelihood_are_told_as_such() {
         "<td>0.75, 1.25</td>",
         "<td>1.88</td>",
         "<td>0.375</td>",
-        "with the noise of the privacy included",
+        "with the privacy noise included",
         "ranks among all",
     ] {
         assert!(html.contains(expected), "{expected}");

@@ -109,7 +109,7 @@ pub enum LoadErrorKind {
     )]
     EmptyFolder { path: PathBuf },
 
-    #[error("no file fits the pattern `{pattern}`")]
+    #[error("no file matches the pattern `{pattern}`")]
     NoMatch { pattern: String },
 
     #[error(
@@ -123,7 +123,7 @@ pub enum LoadErrorKind {
     Twice(Origin),
 
     #[error(
-        "standard input cannot be divided among ranks: give files that all of them see, or take one rank"
+        "standard input cannot be divided among ranks: give files that all ranks can see, or use one rank"
     )]
     Undivided,
 
@@ -294,8 +294,8 @@ pub enum LoadErrorKind {
     NoRoom(#[from] NoRoom),
 
     #[error(
-        "the rows cannot be read back from the file beside memory that they were put into: \
-         {reason}; look after the disk, or allow more memory with `--max-memory`"
+        "the rows cannot be read back from their temporary file: {reason}; check the disk, or \
+         allow more memory with `--max-memory`"
     )]
     Lost { reason: String },
 
@@ -373,7 +373,7 @@ fn missing_unit(
     present: &[String],
 ) -> String {
     format!(
-        "{origin} has no column named `{header}`, whose values are to tell the units of privacy \
+        "{origin} has no column named `{header}`, whose values identify the units of privacy \
          apart{}; it has {}",
         did_you_mean_clause(suggestion),
         listed(present)

@@ -598,7 +598,7 @@ fn what_is_damaged_or_does_not_fit_is_refused() {
     assert!(refusal_of("t", &locked).contains("encrypted"));
     fs::create_dir_all(place.path("empty/_x")).unwrap();
     assert!(refusal(&[place.path("empty")]).contains("has no data files"));
-    assert!(refusal(&[place.path("no*such")]).contains("no file fits"));
+    assert!(refusal(&[place.path("no*such")]).contains("no file matches"));
     assert!(refusal(&[place.path("nothing.parquet")]).contains("cannot read"));
 
     let a = place.write("f/a", &good);

@@ -38,7 +38,7 @@ pub trait Link: Send {
 
 /// A lost message, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the ranks of this run have lost each other: {0}")]
+#[error("the ranks of this run have lost their connection: {0}")]
 pub struct LinkError(pub String);
 
 /// Why ranks cannot work together.
@@ -78,7 +78,7 @@ pub enum RanksError {
         column: String,
     },
     /// The ranks have lost each other.
-    #[error("the ranks of this run have lost each other: {0}")]
+    #[error("the ranks of this run have lost their connection: {0}")]
     Link(String),
 }
 

@@ -49,10 +49,10 @@ pub enum ReleaseError {
     #[error(transparent)]
     Noise(#[from] NoiseError),
     #[error(
-        "the rows can no longer be read from the file beside memory that they were put into: {0}; look after the disk, then go on with `--resume`"
+        "the rows can no longer be read from their temporary file: {0}; check the disk, then use `--resume`"
     )]
     Rows(String),
-    #[error("{0}; go on with `--resume`")]
+    #[error("{0}; continue with `--resume`")]
     Link(#[from] LinkError),
 }
 

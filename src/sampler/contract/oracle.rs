@@ -28,7 +28,7 @@ pub enum SampleError {
     #[error("the initial point has a log density that is not finite; choose another with `init`")]
     BadInitialPoint,
     #[error(
-        "an initial point has {found} coordinates, expected {expected}, one for each of the model on the unconstrained scale, and one point at least"
+        "an initial point has {found} coordinates, expected {expected}, one for each unconstrained coordinate of the model, and at least one point"
     )]
     InitialLength { found: usize, expected: usize },
     #[error("this plan is for a sampler outside of this crate, which takes its steps itself")]
@@ -39,7 +39,7 @@ pub enum SampleError {
     NotPlanned { line: usize },
     #[error("this oracle has no answers for samplers that learn before they sample")]
     NotLearning,
-    #[error("the plan was made for another model, or for one that was not looked at")]
+    #[error("the plan was made for another model, or without looking at one")]
     NotThisModel,
     #[error("point, centre and coordinates must have dimension {0}")]
     Dimension(usize),
@@ -57,7 +57,7 @@ pub enum SampleError {
         chain: usize,
         source: std::io::Error,
     },
-    #[error("chain {chain} cannot go on: {source}")]
+    #[error("chain {chain} cannot continue: {source}")]
     Grant {
         /// Counts from 1.
         chain: usize,

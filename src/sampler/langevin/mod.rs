@@ -122,7 +122,7 @@ impl Sampler for DpLangevin {
             return Vec::new();
         }
         vec![format!(
-            "{n} records are likely to be too few for chains at this budget with {} parameters: with gradients of usual lengths, each would travel for {time:.1} times the time in which it forgets where it was, and should travel for {:.0}. If this proves true, draws will come from a Gaussian. More records, more epsilon or `temperature` would help",
+            "{n} records are likely to be too few for chains at this budget with {} parameters: with gradients of typical length, each would run for {time:.1} autocorrelation times, and should run for {:.0}. If this proves true, the draws will come from a Gaussian. More records, more epsilon or `temperature` would help",
             plan.request.dimension,
             start::ENOUGH_TIME,
         )]

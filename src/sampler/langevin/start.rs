@@ -213,7 +213,7 @@ pub(crate) fn check(request: &PlanRequest) -> Result<(), PlanError> {
     match request.iterations {
         Iterations::Fixed(_) => Ok(()),
         Iterations::Max => Err(PlanError::Settings(format!(
-            "`iterations` max means nothing to {name}, whose noise follows from the budget and the number of iterations: give `num_samples`"
+            "`iterations` max does not apply to {name}, whose noise follows from the budget and the number of iterations: give `num_samples`"
         ))),
     }
 }
@@ -396,18 +396,18 @@ impl Beginning for Start {
     fn describe(&self, plan: &Plan) -> Vec<String> {
         let time = langevin::time(plan, self.clip);
         let mut lines = vec![format!(
-            "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest, each chain {} for {time:.1} times the time in which it forgets where it was",
+            "learnt before the draws, for {:.0}% of the budget: axes, and a clip bound of {:.3e} in them; with the rest, each chain {} for {time:.1} autocorrelation times",
             100.0 * plan.request.start_share(),
             self.clip,
             if self.is_gaussian(plan) {
-                "would travel"
+                "would run"
             } else {
-                "travels"
+                "runs"
             },
         )];
         if self.is_gaussian(plan) {
             lines.push(format!(
-                "warning: that is too short: there are too few records or iterations, or too many parameters, for chains at this budget. The rest of the budget was used to continue the search instead, and draws are independent ones from the Gaussian that was found, whose centre is known up to {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing about how well it fits. More records, more epsilon or `temperature` would help",
+                "warning: this is too short: there are too few records or iterations, or too many parameters, for chains at this budget. The rest of the budget was used to continue the search instead, and the draws are independent draws from the Gaussian that was found, whose centre is known to within {:.2} posterior standard deviations of noise, which the draws include. R-hat and ESS say nothing about how well it fits. More records, more epsilon or `temperature` would help",
                 self.variance.sqrt(),
             ));
         }

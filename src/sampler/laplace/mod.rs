@@ -170,7 +170,7 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
     let name = ALGORITHM.name;
     let wrong = if request.iterations == Iterations::Max {
         format!(
-            "`iterations` max means nothing to {name}, whose draws cost nothing: give `num_samples`"
+            "`iterations` max does not apply to {name}, whose draws cost nothing: give `num_samples`"
         )
     } else if form.coordinates == 0 {
         "the records carry no information about any parameter: there is nothing to learn from the data"
@@ -195,12 +195,12 @@ fn check(request: &PlanRequest, form: &Form) -> Result<(), PlanError> {
 }
 
 fn blind_spot(form: &Form) -> Option<String> {
-    let single = "single outcomes may pull without bound in this model, and the releases may not show a few records far outside its tails: the answer is then that of the others (a likelihood with heavier tails, such as student_t, is not drawn away by them)";
+    let single = "single outcomes may have unbounded influence in this model, and the releases may not show a few records far outside its tails: the answer is then that of the others (a likelihood with heavier tails, such as student_t, is not affected by them)";
     match (form.information, &form.no_law) {
         (Information::Public | Information::Law { bounded: true }, _) => None,
         (_, None) => Some(single.to_owned()),
         (_, Some(reason)) => Some(format!(
-            "the model gives no law of the outcomes, by which clipping would be balanced, so that clipping can move the answer ({reason}). And {single}"
+            "the model gives no law of the outcomes that would balance clipping, so clipping can shift the answer ({reason}). And {single}"
         )),
     }
 }
@@ -217,19 +217,19 @@ impl Learner for DpLaplace {
     fn clipping(&self, plan: &Plan) -> &'static str {
         match form_of(&plan.request).information {
             Information::Public => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. Clipping makes intervals wider, and moves them only where outcomes are spread more widely to one side of what the model expects than to the other."
+                "Records are clipped at bounds, and in coordinates, that follow from earlier releases of the run; the number of clipped records is private. Clipping makes intervals wider, and shifts them only where outcomes spread more widely to one side of what the model expects than to the other."
             }
             Information::Law { bounded: true } => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. Each record's gradient is measured from the point at which it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as the records do not follow that law."
+                "Records are clipped at bounds, and in coordinates, that follow from earlier releases of the run; the number of clipped records is private. Each record's gradient is measured from the point at which it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and shifts them only as far as the records do not follow that law."
             }
             Information::Law { bounded: false } => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. Each record's gradient is measured from the point at which it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and moves them only as far as the records do not follow that law. Single outcomes may pull without bound. What clipping takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records far outside the model's tails can stay below the noise of these histograms, and the answer is then that of the others."
+                "Records are clipped at bounds, and in coordinates, that follow from earlier releases of the run; the number of clipped records is private. Each record's gradient is measured from the point at which it is balanced under the law that the model gives the record's outcomes: clipping makes intervals wider, and shifts them only as far as the records do not follow that law. Single outcomes may have unbounded influence. What clipping removes from the records that the histograms of lengths show is counted as noise and included in the intervals; a few records far outside the model's tails can stay below the noise of these histograms, and the answer is then that of the others."
             }
             Information::Hazard(_) => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. What each record tells is clipped so that it is balanced under the hazard that the model gives its time, whenever records are censored: clipping makes intervals wider, and moves them only as far as the records do not follow that hazard. Single records may pull without bound. What clipping takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records that pull far harder than the others can stay below the noise of these histograms, and the answer is then that of the others."
+                "Records are clipped at bounds, and in coordinates, that follow from earlier releases of the run; the number of clipped records is private. Each record's contribution is clipped so that it is balanced under the hazard that the model gives its time, whenever records are censored: clipping makes intervals wider, and shifts them only as far as the records do not follow that hazard. Single records may have unbounded influence. What clipping removes from the records that the histograms of lengths show is counted as noise and included in the intervals; a few records far more influential than the others can stay below the noise of these histograms, and the answer is then that of the others."
             }
             Information::Curvature => {
-                "Records are clipped at bounds that follow from earlier releases of the run, in coordinates that follow from them as well; the number of clipped records is private. The model gives no law of the outcomes by which clipping could be balanced, so that clipping can move the answer. What it takes away from those that the histograms of lengths show is counted as noise and is included in the intervals; a few records that pull far harder than the others can stay below the noise of these histograms, and the answer is then that of the others."
+                "Records are clipped at bounds, and in coordinates, that follow from earlier releases of the run; the number of clipped records is private. The model gives no law of the outcomes that could balance clipping, so clipping can shift the answer. What clipping removes from the records that the histograms of lengths show is counted as noise and included in the intervals; a few records far more influential than the others can stay below the noise of these histograms, and the answer is then that of the others."
             }
         }
     }
@@ -484,13 +484,13 @@ impl Beginning for Learning {
         let noise = self.search.noise(&self.form).sqrt();
         vec![
             format!(
-                "learnt in {} rounds, and released: the likelihood in {} direction{}, with noise of {noise:.2} posterior standard deviations in its centre",
+                "learnt in {} rounds and released: the likelihood in {} direction{}, with noise of {noise:.2} posterior standard deviations in its centre",
                 self.shares.rounds(),
                 self.form.coordinates,
                 if self.form.coordinates == 1 { "" } else { "s" },
             ),
             format!(
-                "{} chains drew from prior times that likelihood, at no cost in privacy; intervals include the noise, which makes them up to {:.1} times as wide",
+                "{} chains drew from prior times this likelihood, at no cost in privacy; intervals include the noise, which makes them up to {:.1} times as wide",
                 plan.request.chains,
                 noise.hypot(1.0),
             ),

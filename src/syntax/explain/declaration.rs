@@ -21,15 +21,15 @@ impl Scene<'_> {
         let diagnostic = if first.kind == TokenKind::Word && first.is("functions") {
             return None;
         } else if self.has_function_head() {
-            Diagnostic::error("S005", first.span, "a function stands outside of its block")
+            Diagnostic::error("S005", first.span, "this function is outside of its block")
                 .label("not inside a block")
                 .help("put it into `functions { ... }`, the first block")
         } else if words::is_type(first.text) {
-            Diagnostic::error("S005", first.span, "a declaration stands outside of every block")
+            Diagnostic::error("S005", first.span, "this declaration is outside of every block")
                 .label("not inside a block")
-                .help("public numbers stand in `constants { ... }`, private columns in `record { ... }`, unknowns in `parameters { ... }`")
+                .help("public numbers go into `constants { ... }`, private columns into `record { ... }`, unknowns into `parameters { ... }`")
         } else {
-            Diagnostic::error("S005", first.span, "this stands outside of every block")
+            Diagnostic::error("S005", first.span, "this is outside of every block")
                 .label("not inside a block")
                 .help("a block is its name and braces, as in `model { ... }`")
         };
@@ -134,7 +134,7 @@ impl Scene<'_> {
             self.give_up(
                 Diagnostic::error("S003", self.gap(), "`{` is missing")
                     .label("expected `{` here")
-                    .help("what follows here stands in braces, even a single statement"),
+                    .help("the body must be in braces, even if it is a single statement"),
             ),
         )
     }
@@ -251,16 +251,16 @@ impl Scene<'_> {
             .unwrap_or("lower=0");
         let at = opener.span.to(end.span);
         let (message, help) = if !opener.is("<") {
-            let message = "bounds stand between `<` and `>`";
+            let message = "bounds go between `<` and `>`";
             (message, format!("write `{}<{inside}>`", before.text))
         } else if before.is("array") {
-            let message = "the bounds stand after the type of the elements";
+            let message = "the bounds go after the type of the elements";
             (message, format!("write `array[...] real<{inside}>`"))
         } else if before.is("]") && !first.is("array") {
-            let message = "the bounds stand before the size";
+            let message = "the bounds go before the size";
             (message, format!("write `{}<{inside}>[...]`", first.text))
         } else if before.kind == TokenKind::Word && !words::is_type(before.text) {
-            let message = "the bounds stand after the type, before the name";
+            let message = "the bounds go after the type, before the name";
             let ty = self
                 .text
                 .get(first.span.start..before.span.start)?
@@ -345,7 +345,7 @@ impl Scene<'_> {
                 Diagnostic::error(
                     "S010",
                     token.span,
-                    format!("`{}` cannot stand in a bound", token.text),
+                    format!("`{}` is not allowed in a bound", token.text),
                 )
                 .label("`>` would be taken for the end of the bounds")
                 .help("put the whole value into round brackets: `<lower=(...)>`"),

@@ -78,9 +78,9 @@ impl Scene<'_> {
 
     fn second_bar(&self) -> Problem {
         self.give_up(
-            Diagnostic::error("S001", self.here(), "`|` cannot stand here")
-                .label("a bar stands after the first argument only")
-                .help("the others stand between commas, as in `normal_lpdf(y | mu, sigma)`; `||` is the logical or"),
+            Diagnostic::error("S001", self.here(), "`|` is not allowed here")
+                .label("a bar comes only after the first argument")
+                .help("the others are separated by commas, as in `normal_lpdf(y | mu, sigma)`; `||` is the logical or"),
         )
     }
 
@@ -124,7 +124,7 @@ impl Scene<'_> {
         };
         Some(
             self.give_up(
-                Diagnostic::error("S001", token.span, "`=` cannot stand here")
+                Diagnostic::error("S001", token.span, "`=` is not allowed here")
                     .label("`=` assigns")
                     .help(help),
             ),
@@ -166,7 +166,7 @@ impl Scene<'_> {
         }
         let help = self.number_of_level(token.text);
         let help = help.unwrap_or_else(|| {
-            "text stands in `print`, `reject`, `profile` and `factor` only".to_owned()
+            "text is allowed only in `print`, `reject`, `profile` and `factor`".to_owned()
         });
         Some(
             self.give_up(
@@ -242,7 +242,7 @@ impl Scene<'_> {
                 } else {
                     "expected an expression"
                 })
-                .help(format!("another name will do, such as `{word}_`")),
+                .help(format!("choose another name, such as `{word}_`")),
             ),
         )
     }

@@ -75,7 +75,7 @@ impl Scene<'_> {
                 Diagnostic::error(
                     "S007",
                     self.here(),
-                    "`if` is a statement, and no value stands here",
+                    "`if` is a statement, and cannot be used as a value",
                 )
                 .label("expected an expression")
                 .help("write `condition ? a : b`"),
@@ -174,7 +174,7 @@ impl Scene<'_> {
             } else if token.is("(") && self.expects(Rule::open_bracket) && self.expects_declarator()
             {
                 (
-                    "sizes stand in square brackets".to_owned(),
+                    "sizes go in square brackets".to_owned(),
                     "round brackets",
                     format!("write `{}[...]`", before.text),
                 )

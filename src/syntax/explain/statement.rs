@@ -9,7 +9,7 @@ use super::super::words;
 use super::Scene;
 
 /// The advice for `y ~ 1 + x`.
-const FORMULA: &str = "there are no formulas: a distribution of what is left of `~` stands right of it, as in `y ~ normal(alpha + beta * x, sigma);`";
+const FORMULA: &str = "there are no formulas: right of `~` is the distribution of what is left of it, as in `y ~ normal(alpha + beta * x, sigma);`";
 
 impl Scene<'_> {
     pub(super) fn c_style_for(&self) -> Option<Problem> {
@@ -203,9 +203,13 @@ impl Scene<'_> {
         let mark = mark.text;
         Some(
             self.give_up(
-                Diagnostic::error("S001", at, format!("one thing stands left of `{mark}`"))
-                    .label("more than one")
-                    .help("write a statement for each"),
+                Diagnostic::error(
+                    "S001",
+                    at,
+                    format!("only one thing can be left of `{mark}`"),
+                )
+                .label("more than one")
+                .help("write a statement for each"),
             ),
         )
     }
@@ -238,7 +242,7 @@ impl Scene<'_> {
         Some(
             self.give_up(
                 Diagnostic::error("S007", token.span, "`if` is a statement, not an operator")
-                    .label("cannot stand in an expression")
+                    .label("not allowed in an expression")
                     .help("write `condition ? a : b`"),
             ),
         )
@@ -267,7 +271,7 @@ impl Scene<'_> {
         }
         Some(
             self.give_up(
-                Diagnostic::error("S001", self.here(), "nothing stands left of `~`")
+                Diagnostic::error("S001", self.here(), "there is nothing left of `~`")
                     .label("expected an expression before it")
                     .help("as in `y ~ normal(mu, sigma);`"),
             ),
@@ -280,9 +284,11 @@ impl Scene<'_> {
         }
         Some(
             self.give_up(
-                Diagnostic::error("S001", self.here(), "`|` cannot stand here")
+                Diagnostic::error("S001", self.here(), "`|` is not allowed here")
                     .label("what is left of `~` is already given")
-                    .help("after `~` all arguments stand between commas: `y ~ normal(mu, sigma);`"),
+                    .help(
+                        "after `~` all arguments are separated by commas: `y ~ normal(mu, sigma);`",
+                    ),
             ),
         )
     }
@@ -297,7 +303,7 @@ impl Scene<'_> {
             .is_some_and(|next| matches!(next.text, "+" | "*" | ":" | "-" | "["))
         {
             let diagnostic =
-                Diagnostic::error("S001", name.span, "no distribution stands after `~`")
+                Diagnostic::error("S001", name.span, "there is no distribution after `~`")
                     .label("expected a distribution here")
                     .help(FORMULA);
             return Some(self.give_up(diagnostic));
