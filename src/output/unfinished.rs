@@ -155,8 +155,9 @@ struct State {
 }
 
 impl Unfinished {
-    /// Begins a run at `place`, which [`RunDirectory::check`](super::RunDirectory::check) has allowed. An older run there stays
-    /// until the new one has results; an unfinished one is discarded.
+    /// Begins a run at `place`, which [`RunDirectory::check`](super::RunDirectory::check) has
+    /// allowed. An older run there stays until the new one has results; an unfinished one is
+    /// discarded.
     pub fn create(place: &Path, run_state: &RunState) -> Result<Unfinished, RunDirectoryError> {
         let run = if place.is_dir() {
             tempfile::Builder::new()

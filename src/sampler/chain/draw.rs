@@ -26,7 +26,8 @@ pub struct Draw {
     /// The sampler's own columns ([`Algorithm::columns`](crate::sampler::Algorithm)).
     #[serde(with = "exact_number::list")]
     pub sampler: Vec<f64>,
-    /// Output columns, in the order of [`Density::output_names`].
+    /// Output columns, in the order of
+    /// [`Density::output_names`](crate::density::Density::output_names).
     #[serde(with = "exact_number::list")]
     pub values: Vec<f64>,
 }
