@@ -71,10 +71,10 @@ pub struct SearchFacts {
 pub struct LikelihoodFacts {
     /// How many directions there are.
     pub coordinates: u64,
-    /// Length of the last step, in standard deviations of posterior and noise together, the root
-    /// mean square over directions; the largest number where there was none.
+    /// Length of the last step before it was cut, in standard deviations of posterior and noise
+    /// together, the root mean square over directions; the largest number where there was none.
     pub last_step: f64,
-    /// Whether that step was longer than a step may be.
+    /// Whether that step was cut, as it was longer than a step may be.
     pub cut: bool,
     /// The mean squares seen in the last rounds, in units of the expected ones.
     pub surprise: Vec<f64>,

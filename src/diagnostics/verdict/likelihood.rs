@@ -50,18 +50,18 @@ pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
 
 fn on_its_way(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     let step = likelihood.last_step;
-    if step <= LAST_STEP && !likelihood.cut {
+    if step <= LAST_STEP {
         return None;
     }
     let sentence = if step >= f64::MAX {
         "The search for the posterior took no step: an interruption lost its rounds, and the draws are around the starting point.".to_owned()
     } else {
         format!(
-            "The search had not reached the posterior: its last step {}was {} of its own standard deviations long, and at most {LAST_STEP} are expected on arrival. The posterior may be far outside these intervals.",
+            "The search had not reached the posterior: its last step {} {} of its own standard deviations long, and at most {LAST_STEP} are expected on arrival. The posterior may be far outside these intervals.",
             if likelihood.cut {
-                "was cut short, and "
+                "was cut short, and would have been"
             } else {
-                ""
+                "was"
             },
             figure(step),
         )

@@ -65,7 +65,8 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
     let p = |p: f64| changed(&|l| l.certificate = Some(Certificate { p, noise: 6.0 }));
     let last_step = |step: f64| changed(&|l| l.last_step = step);
     let surprise = |latest: f64, before: f64| changed(&|l| l.surprise = vec![latest, before]);
-    for good in [p(0.001), last_step(2.0), surprise(3.0, 3.0)] {
+    let cut = |step: f64| changed(&|l| (l.last_step, l.cut) = (step, true));
+    for good in [p(0.001), last_step(2.0), cut(2.0), surprise(3.0, 3.0)] {
         let diagnosis = diagnose(&from(good));
         assert_eq!(diagnosis.decision, Decision::Use, "{diagnosis:?}");
     }
@@ -79,9 +80,9 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
         ),
         (last_step(f64::MAX), Kind::SearchNotArrived, "took no step"),
         (
-            changed(&|l| l.cut = true),
+            cut(2.1),
             Kind::SearchNotArrived,
-            "was cut short",
+            "its last step was cut short, and would have been 2.1 of",
         ),
         (surprise(3.1, 1.0), Kind::Contradiction, "3.1 times"),
         (surprise(1.0, 31.0), Kind::Contradiction, "31 times"),

@@ -92,7 +92,7 @@ struct Look {
 pub(super) struct Movement {
     /// Root mean square over coordinates, in posterior sds.
     pub length: f64,
-    /// The same length, in sds of posterior and noise together.
+    /// The length before it was cut, in sds of posterior and noise together.
     pub widths: f64,
     /// Whether the step was cut to the trust region.
     pub cut: bool,

@@ -113,13 +113,18 @@ impl Search {
             .fold(f64::INFINITY, f64::min);
         let share = (reach / length(&products(&free, &weights))).min(of_prior);
         let cut = share < 1.0;
+        let mean_square = |step: &[f64]| {
+            let in_sds = products(step, &weights);
+            dot(&in_sds, &in_sds) / m.max(1) as f64
+        };
+        let wanted = mean_square(&step);
         if cut {
             for (x, free) in step.iter_mut().zip(free) {
                 *x += (share - 1.0) * free;
             }
         }
         let in_sds = products(&step, &weights);
-        let square = dot(&in_sds, &in_sds) / m.max(1) as f64;
+        let square = mean_square(&step);
         let by_direction = response.as_ref().filter(|_| tells_directions);
         if let Some(stretch) = by_direction.and_then(|response| response.stretch(&step)) {
             left = left.between(&stretch.transposed());
@@ -177,7 +182,7 @@ impl Search {
         self.efficiency = efficiency;
         self.steps.push(Movement {
             length: square.sqrt(),
-            widths: square.sqrt() / width,
+            widths: wanted.sqrt() / width,
             cut,
             surprise,
         });
