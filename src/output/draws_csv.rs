@@ -182,9 +182,7 @@ mod tests {
             message("a,b\n1,2\n1\n"),
             "r.csv, line 3: 1 values, expected 2, one for each column"
         );
-        assert!(
-            message("a,b\n1,x\n").starts_with("r.csv, line 2: what column 2 holds is not a number")
-        );
+        assert!(message("a,b\n1,x\n").starts_with("r.csv, line 2: column 2 is not a number"));
         assert_eq!(
             message("b.1,b[1]\n1,2\n"),
             "r.csv, line 1: columns 1 and 2 have the same name"
