@@ -168,7 +168,7 @@ enum Command {
     Tune(Box<tune::Arguments>),
     /// Simulate tables from a model, without any data
     Simulate(simulate::Arguments),
-    /// Measure how wide and how well calibrated intervals will be, by runs on simulated tables
+    /// Measure width and calibration of intervals, by runs on simulated tables
     Sbc(Box<sbc::Arguments>),
     /// Log density and gradient at given points (NOT PRIVATE)
     LogProb(log_prob::Arguments),

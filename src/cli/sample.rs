@@ -302,7 +302,7 @@ fn resumed<'a>(
     common.say(format!(
         "resuming `{}`: its chains have done {} iterations, {lost} of them lost in interruptions",
         place.display(),
-        chains.join(" ")
+        chains.join(" and ")
     ));
     let command = SampleCommand {
         common,

@@ -38,11 +38,9 @@ pub(crate) use contract::initial::start;
 pub use contract::metric::{Metric, MetricForm};
 pub use contract::oracle::{Oracle, Ratio, SampleError, View};
 pub use contract::plan::{NoiseScales, Plan};
-pub use contract::request::{
-    Allowance, DEFAULT_CHAINS, DEFAULT_CLIP, DEFAULT_SAMPLES, Iterations, PlanRequest,
-};
+pub use contract::request::{Allowance, DEFAULT_CHAINS, DEFAULT_SAMPLES, Iterations, PlanRequest};
 pub use contract::schedule::{Line, Noise, PlannedLine, Question, Scale};
-pub use contract::settings::{Clip, Setting, Settings};
+pub use contract::settings::{Clip, DEFAULT_CLIP, Setting, Settings};
 pub use contract::{Algorithm, Kind};
 pub use hamiltonian::nuts::DEFAULT_MAX_DEPTH;
 use hamiltonian::{dp_amagold, dp_hmc, hmc, nuts};

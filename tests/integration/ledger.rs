@@ -299,7 +299,7 @@ fn a_ledger_that_was_tampered_with_stops_everything() {
 fn a_lost_head_stops_everything_until_the_ledger_is_adopted() {
     let place = Place::with_ledger("3");
     place.succeeds(&format!("{RUN} --epsilon 1 --out one"));
-    place.fails("ledger adopt l", 2, &["l.head` is there"]);
+    place.fails("ledger adopt l", 2, &["l.head` exists"]);
     fs::remove_file(place.file("l.head")).unwrap();
     place.fails(
         &format!("{RUN} --epsilon 1"),

@@ -325,7 +325,7 @@ fn a_model_is_written_with_its_help() {
     assert_eq!(editor.changes(&edit), editor.text.replace("beta", "slope"));
     for (mark, name, words) in [
         ("beta[1]", "alpha", "declared twice"),
-        ("beta[1]", "model", "no name"),
+        ("beta[1]", "model", "is not a name"),
         ("normal(0", "gauss", "not declared"),
     ] {
         let params = editor.at(mark, json!({ "newName": name }));

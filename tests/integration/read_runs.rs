@@ -254,7 +254,7 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
         let page = place.read(&format!("{run}/report.html"));
         assert!(page.contains("NOT TO BE USED") && page.contains(NOT_ARRIVED));
         // Draws that no chain has made.
-        assert!(page.contains("There are no traces to draw: no chain has made these draws."));
+        assert!(page.contains("There are no traces to show: no chain made these draws."));
         for praise in ["ranks among all", "largest R-hat"] {
             assert!(!page.contains(praise), "{praise}");
         }
@@ -408,7 +408,7 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
             .to_owned()
     };
     assert!(clipping("life").contains("The model gives no law of the outcomes"));
-    assert!(clipping("one").contains("moves them only where outcomes are spread"));
+    assert!(clipping("one").contains("shifts them only where outcomes spread"));
 
     // What the rounds said is read back from config.json, and decides.
     let config: Value = serde_json::from_str(&place.read("one/config.json")).expect("JSON");
@@ -692,10 +692,7 @@ fn references_that_cannot_be_used_are_explained() {
             "run one.csv",
             &["one.csv", "has 1 of the draws", "at least 2"],
         ),
-        (
-            "run text.csv",
-            &["line 3", "what column 1 holds is not a number"],
-        ),
+        ("run text.csv", &["line 3", "column 1 is not a number"]),
         ("run ragged.csv", &["line 3", "1 values, expected 2"]),
         (
             "run foreign.csv",

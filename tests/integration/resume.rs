@@ -607,7 +607,11 @@ fn what_does_not_fit_a_run_is_refused() {
     place.fails(RESUME, 2, &["the codebook `g.yaml` has changed"]);
     place.write("g.yaml", guess);
     place.write("d.csv", rows(299));
-    place.fails(RESUME, 2, &["299 records", "and 300 when the run began"]);
+    place.fails(
+        RESUME,
+        2,
+        &["299 records", "but had 300 when the run began"],
+    );
     place.write("d.csv", rows(300));
     let state = place.read("m-run/unfinished/run.json");
     let more = state.replacen("\"epsilon\":[1.0,0.0]", "\"epsilon\":[2.0,0.0]", 1);

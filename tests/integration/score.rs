@@ -204,7 +204,7 @@ fn statistics_are_checked_against_what_a_run_predicts() {
 
     for (statistic, expected) in [
         ("x", "reads no column that the model explains"),
-        ("y/x", "give it bounds"),
+        ("y/x", "bound it"),
         ("y==z", "`z`"),
         ("y;x", "is not an expression"),
         ("alpha*y", "alpha"),

@@ -5,15 +5,12 @@ use crate::privacy::{InclusionRate, Subsampling};
 use crate::sampler::contract::Algorithm;
 use crate::sampler::contract::form::Form;
 use crate::sampler::contract::plan::PlanError;
-use crate::sampler::contract::settings::{Clip, Settings};
+use crate::sampler::contract::settings::{Clip, DEFAULT_CLIP, Settings};
 
 /// The default number of chains of a private run.
 pub const DEFAULT_CHAINS: u64 = 4;
 /// Sampling iterations per chain; warm-up has the same number.
 pub const DEFAULT_SAMPLES: u64 = 500;
-/// Clip bounds on gradients and on log-ratios per unit of distance: generous for
-/// a regression with a handful of covariates of size one.
-pub const DEFAULT_CLIP: f64 = 3.0;
 
 /// The number of iterations of one chain, including warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,10 @@ use crate::accounting::{Real, exact_real};
 use crate::sampler::contract::Algorithm;
 use crate::sampler::contract::metric::MetricForm;
 use crate::sampler::contract::plan::PlanError;
-use crate::sampler::contract::request::DEFAULT_CLIP;
+
+/// Clip bounds on gradients and on log-ratios per unit of distance: generous for
+/// a regression with a handful of covariates of size one.
+pub const DEFAULT_CLIP: f64 = 3.0;
 
 /// A bound on what one record adds to a gradient, or to a log-ratio per unit of distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
