@@ -425,7 +425,6 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
             "search_not_arrived",
         ),
         ("/start/last_step", Value::Null, "search_not_arrived"),
-        ("/start/cut", serde_json::json!(true), "search_not_arrived"),
         ("/start/surprise/1", serde_json::json!(3.5), "contradiction"),
         ("/start/surprise/0", Value::Null, "contradiction"),
         ("/start/untold", serde_json::json!(0.5), "hidden_tails"),
