@@ -343,8 +343,8 @@ impl Axes {
 fn expected_shares(values: &[f64], spreads: &[f64], lost: &[f64], kept: &[f64]) -> Vec<f64> {
     let is_hidden = |j: &usize| values[*j] < spreads[*j];
     let hidden: Vec<usize> = (0..values.len()).filter(is_hidden).collect();
-    let average = |of: &dyn Fn(usize) -> f64| {
-        hidden.iter().map(|&j| of(j)).sum::<f64>() / hidden.len().max(1) as f64
+    let average = |value: &dyn Fn(usize) -> f64| {
+        hidden.iter().map(|&j| value(j)).sum::<f64>() / hidden.len().max(1) as f64
     };
     let mean = average(&|j| values[j]);
     let square = average(&|j| (values[j] - mean).powi(2));
