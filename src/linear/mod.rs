@@ -136,6 +136,12 @@ impl Matrix {
         self.with_eigenvalues(|e| 1.0 / e.max(least))
     }
 
+    /// The inverse of a matrix that need not be symmetric: (A'A)^-1 A'.
+    pub fn general_inverse(&self) -> Matrix {
+        let back = self.transposed();
+        &(&back * self).inverse() * &back
+    }
+
     /// The largest singular value.
     pub fn norm(&self) -> f64 {
         let (values, _) = (&self.transposed() * self).eigen();
@@ -213,6 +219,11 @@ mod tests {
         let off = (&back - &m).norm();
         assert!(off < 1e-14, "{off}");
         let unit = &m * &m.inverse();
+        assert!((&unit - &Matrix::identity(3)).norm() < 1e-13);
+        let oblique = Matrix::new(3, 3, |i, j| {
+            [[1.0, 0.3, -0.5], [0.0, 2.0, 0.4], [0.8, 0.0, 1.5]][i][j]
+        });
+        let unit = &oblique * &oblique.general_inverse();
         assert!((&unit - &Matrix::identity(3)).norm() < 1e-13);
         let x = [1.0, -2.0, 0.5];
         assert!((m.form(&x) - dot(&m.times(&x), &x)).abs() < 1e-14);

@@ -185,8 +185,13 @@ fn width(likelihood: &LikelihoodFacts, view: &EvidenceView) -> Option<Verdict> {
         [] => String::new(),
         _ => format!(" Widest relative to the prior: {}.", some_of(&of)),
     };
+    let there = if as_wide >= count as usize {
+        "There the draws are as wide as the prior"
+    } else {
+        "There the width of the draws comes from the noise and the prior"
+    };
     let sentence = format!(
-        "In {count} of {} directions the measured information cannot be told from noise. There the draws are as wide as the prior{}.{about}",
+        "In {count} of {} directions the measured information cannot be told from noise. {there}{}.{about}",
         likelihood.coordinates,
         match (severity, likelihood.has_law) {
             (Severity::Problem, _) if strayed =>

@@ -185,12 +185,21 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     let percent = shown.last().and_then(|rest| rest.split(' ').next());
     let percent: f64 = percent.unwrap().parse().unwrap();
     assert!((percent - 100.0).abs() < 8.0, "{}", verdict.sentence);
+    assert!(
+        verdict
+            .sentence
+            .contains("There the draws are as wide as the prior")
+    );
     // Once.
     assert!(found(&evidence, Kind::PriorWidth).is_none());
     // As many as there are directions, even where a prior is wider.
     let two = of_kind(&beside_prior(5.0, unknown(0.25)), Kind::WidthUnknown);
     assert_eq!(two.parameters, ["alpha", "beta[1]"]);
     assert!(two.sentence.contains("prior: alpha (20 %), beta[1] ("));
+    assert!(
+        two.sentence
+            .contains("comes from the noise and the prior, ")
+    );
     // The ranges of priors that depend on each other are not known.
     let mut none = evidence.clone();
     none.priors.clear();
@@ -214,19 +223,19 @@ fn parameters_that_the_records_did_not_tell_are_named() {
 // If it failed: draws at places supported by neither records nor prior would be used.
 #[test]
 fn means_beyond_the_prior_are_not_believed_where_little_is_known() {
-    let beyond = |unknown: f64| {
-        let mut evidence = beside_prior(
-            1.0,
-            LikelihoodFacts {
-                unknown,
-                ..agreed()
-            },
-        );
+    let beyond_in = |facts: LikelihoodFacts| {
+        let mut evidence = beside_prior(1.0, facts);
         evidence.priors[0] = Some(PriorRange {
             central_90: [4.0, 8.0],
             central_999: [2.0, 10.0],
         });
         evidence
+    };
+    let beyond = |unknown: f64| {
+        beyond_in(LikelihoodFacts {
+            unknown,
+            ..agreed()
+        })
     };
     let verdict = of_kind(&beyond(0.375), Kind::WidthUnknown);
     assert_eq!(verdict.severity, Severity::Problem);
@@ -234,6 +243,19 @@ fn means_beyond_the_prior_are_not_believed_where_little_is_known() {
     assert!(verdict.sentence.contains("beyond the prior"));
     assert_eq!(diagnose(&beyond(0.375)).decision, Decision::DoNotUse);
     assert_eq!(diagnose(&beyond(0.125)).decision, Decision::UseWithCare);
+    // Nor where the noise is most of the width, even if all directions are known.
+    for (centre_sd, severity) in [(0.9, Severity::Warning), (1.1, Severity::Problem)] {
+        let evidence = beyond_in(LikelihoodFacts {
+            centre_sd,
+            ..agreed()
+        });
+        let verdict = of_kind(&evidence, Kind::BeyondPrior);
+        assert_eq!(verdict.severity, severity, "{centre_sd}");
+        assert_eq!(
+            verdict.sentence.contains("has not arrived"),
+            severity == Severity::Problem
+        );
+    }
     let within = beside_prior(
         1.0,
         LikelihoodFacts {

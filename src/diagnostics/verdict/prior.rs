@@ -1,6 +1,7 @@
 //! The draws compared with the prior, where it is known.
 
 use super::evidence::{Column, EvidenceView, PriorRange};
+use super::likelihood::NOISE;
 use super::{Kind, Severity, Verdict, counted, figure, percent, some_of};
 use crate::diagnostics::{mean, quantile};
 
@@ -124,7 +125,8 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
         .collect();
     far.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (by, mean, name, [low, high]) = far.first()?;
-    let severity = if view.facts.has_budget && *by > FAR {
+    let noisy = (view.facts.likelihood.as_ref()).is_some_and(|found| found.centre_sd > NOISE);
+    let severity = if view.facts.has_budget && (*by > FAR || noisy) {
         Severity::Problem
     } else {
         Severity::Warning
@@ -139,8 +141,10 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
             n => format!(", and so {}", counted(n - 1, "other mean")),
         },
         match severity {
-            Severity::Problem =>
+            Severity::Problem if *by > FAR =>
                 ", which a search that starts within the prior may have missed so far away",
+            Severity::Problem =>
+                ", since the noise may hide that the search, which starts within the prior, has not arrived",
             _ => "",
         },
     );

@@ -321,7 +321,7 @@ impl Axes {
                 all[j] = claims[k];
                 doubtful[j] = doubt;
                 errors[j] = part.errors[k] / part.kept[k];
-                expected[j] = part.expected[k];
+                expected[j] = part.expected[k].max(prior[(j, j)].min(1.0));
             }
             unknown += count;
         }

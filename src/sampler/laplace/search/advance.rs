@@ -128,7 +128,7 @@ impl Search {
         let by_direction = response.as_ref().filter(|_| tells_directions);
         if let Some(stretch) = by_direction.and_then(|response| response.stretch(&step)) {
             left = left.between(&stretch.transposed());
-            self.claimed = self.claimed.between(&stretch.inverse());
+            self.claimed = self.claimed.between(&stretch.general_inverse());
         }
         let width = (1.0 + mean_variance(&left, &weights).max(0.0)).sqrt();
         // Where a step was longer than the noise explains, the next may be as long, above all where
