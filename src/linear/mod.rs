@@ -128,7 +128,7 @@ impl Matrix {
         Matrix::diagonal(&values).between(&vectors.transposed())
     }
 
-    /// The inverse of a symmetric positive definite matrix; eigenvalues below 1e-14 of the
+    /// The inverse of a symmetric positive definite matrix (of others: [`Matrix::general_inverse`]); eigenvalues below 1e-14 of the
     /// largest count as that.
     pub fn inverse(&self) -> Matrix {
         let (values, _) = self.eigen();

@@ -66,6 +66,9 @@ pub struct SearchFacts {
     pub centre_sd: Option<f64>,
 }
 
+/// The noise in a likelihood's centre, in posterior standard deviations, above which it is most of the width. Ours.
+pub(super) const MOSTLY_NOISE: f64 = 1.0;
+
 /// How a likelihood was learnt; all of it follows from released values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LikelihoodFacts {
@@ -91,6 +94,13 @@ pub struct LikelihoodFacts {
     pub centre_sd: f64,
     /// The result of the fresh look at the centre; none where an interruption has lost it.
     pub certificate: Option<Certificate>,
+}
+
+impl LikelihoodFacts {
+    /// Whether noise is most of the draws' width.
+    pub(super) fn is_mostly_noise(&self) -> bool {
+        self.centre_sd > MOSTLY_NOISE
+    }
 }
 
 /// A fresh look at the centre.

@@ -3,7 +3,7 @@
 //! Its rounds check each other, and a certificate checks them all; the limits of all these checks
 //! are reported too. The thresholds are ours.
 
-use super::evidence::{EvidenceView, LikelihoodFacts};
+use super::evidence::{EvidenceView, LikelihoodFacts, MOSTLY_NOISE};
 use super::{Kind, Severity, Verdict, figure, percent, prior, some_of};
 
 /// The probability of the certificate's result if all claims hold.
@@ -24,8 +24,6 @@ pub(super) const UNKNOWN: f64 = 0.3;
 /// bound. On 21 tables from their models it was at most 0.08; on three with a heavy tail it was more
 /// in none of six runs at epsilon 0.3, two of six at 1, and four of six at 3.
 pub(super) const UNTOLD: f64 = 0.1;
-/// The noise in the centre, in posterior standard deviations, above which it is most of the width.
-pub(super) const NOISE: f64 = 1.0;
 
 const HELP: &str = "more records, a larger epsilon or fewer parameters; priors that match the scale of the outcome, or a start near the posterior (--init), from public knowledge. Another run has its own privacy cost";
 const FIT: &str = "a model with heavier tails (such as `student_t` in place of `normal`), and bounds of columns that exclude impossible values; more records or a larger epsilon. Another run has its own privacy cost";
@@ -185,10 +183,11 @@ fn width(likelihood: &LikelihoodFacts, view: &EvidenceView) -> Option<Verdict> {
         [] => String::new(),
         _ => format!(" Widest relative to the prior: {}.", some_of(&of)),
     };
-    let there = if as_wide >= count as usize {
+    let is_priors = as_wide >= count as usize;
+    let there = if is_priors {
         "There the draws are as wide as the prior"
     } else {
-        "There the width of the draws comes from the noise and the prior"
+        "There the draws are as wide as the noise and the prior leave them"
     };
     let sentence = format!(
         "In {count} of {} directions the measured information cannot be told from noise. {there}{}.{about}",
@@ -205,11 +204,18 @@ fn width(likelihood: &LikelihoodFacts, view: &EvidenceView) -> Option<Verdict> {
                 ", which says nothing about the records; since the model gives no law of the outcomes, the rest was checked less thoroughly",
         },
     );
-    let read = "treat the intervals of these parameters as the prior's, and the others as usual; more records, a larger epsilon or fewer parameters would narrow them";
+    let whose = if is_priors {
+        "the prior's"
+    } else {
+        "those of the noise and the prior"
+    };
+    let read = format!(
+        "treat the intervals of these parameters as {whose}, and the others as usual; more records, a larger epsilon or fewer parameters would narrow them"
+    );
     let advice = match (severity, likelihood.has_law) {
         (Severity::Problem, false) => format!("{LAW}; {HELP}"),
         (Severity::Problem, true) => HELP.to_owned(),
-        (_, true) => read.to_owned(),
+        (_, true) => read,
         (_, false) => format!("{read}; so may {LAW}"),
     };
     Some(
@@ -222,7 +228,7 @@ fn width(likelihood: &LikelihoodFacts, view: &EvidenceView) -> Option<Verdict> {
 
 fn centre(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     let noise = likelihood.centre_sd;
-    if noise <= NOISE {
+    if !likelihood.is_mostly_noise() {
         return None;
     }
     let sentence = format!(
@@ -233,6 +239,6 @@ fn centre(likelihood: &LikelihoodFacts) -> Option<Verdict> {
     Some(
         Verdict::new(Kind::CentreNoise, Severity::Note, sentence)
             .advise("more records or a larger epsilon make intervals narrower")
-            .measured(noise, NOISE),
+            .measured(noise, MOSTLY_NOISE),
     )
 }

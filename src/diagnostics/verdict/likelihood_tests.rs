@@ -198,8 +198,9 @@ fn parameters_that_the_records_did_not_tell_are_named() {
     assert!(two.sentence.contains("prior: alpha (20 %), beta[1] ("));
     assert!(
         two.sentence
-            .contains("comes from the noise and the prior, ")
+            .contains("as wide as the noise and the prior leave them, ")
     );
+    assert!((two.advice.unwrap()).contains("as those of the noise and the prior, and the others"));
     // The ranges of priors that depend on each other are not known.
     let mut none = evidence.clone();
     none.priors.clear();

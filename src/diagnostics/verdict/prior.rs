@@ -1,7 +1,6 @@
 //! The draws compared with the prior, where it is known.
 
-use super::evidence::{Column, EvidenceView, PriorRange};
-use super::likelihood::NOISE;
+use super::evidence::{Column, EvidenceView, LikelihoodFacts, PriorRange};
 use super::{Kind, Severity, Verdict, counted, figure, percent, some_of};
 use crate::diagnostics::{mean, quantile};
 
@@ -125,8 +124,8 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
         .collect();
     far.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (by, mean, name, [low, high]) = far.first()?;
-    let noisy = (view.facts.likelihood.as_ref()).is_some_and(|found| found.centre_sd > NOISE);
-    let severity = if view.facts.has_budget && (*by > FAR || noisy) {
+    let is_noisy = (view.facts.likelihood.as_ref()).is_some_and(LikelihoodFacts::is_mostly_noise);
+    let severity = if view.facts.has_budget && (*by > FAR || is_noisy) {
         Severity::Problem
     } else {
         Severity::Warning

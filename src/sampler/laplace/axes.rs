@@ -43,7 +43,7 @@ pub(super) struct Axes {
     /// The standard deviation of the information that is 1 in these axes, for each direction; 0 for groups,
     /// which would seem more alike.
     pub errors: Vec<f64>,
-    /// The information that is expected in each direction: less than 1 where noise has set the axes.
+    /// The information that is expected in each direction, the prior's included: less than 1 where noise has set the axes.
     pub expected: Vec<f64>,
 }
 
@@ -494,6 +494,24 @@ mod tests {
         let told = 1.0 - 0.25 / 0.365;
         assert!((apart[3] - (0.1 + 0.8 * told)).abs() < 1e-6, "{apart:?}");
         assert!(apart[..2].iter().all(|&x| x == LEAST_EXPECTED), "{apart:?}");
+    }
+
+    // If it failed: where noise makes the information negative, records would be expected to have less than none.
+    #[test]
+    fn no_less_is_expected_than_the_prior_has() {
+        let information = Matrix::diagonal(&[10.0, -0.4, -0.5]);
+        let prior = Matrix::identity(3).scaled(0.5);
+        let axes = Axes::of(&information, 1.0, &prior, None);
+        let prior = prior.between(&axes.inner);
+        let hidden = (0..3).filter(|&j| prior[(j, j)] > 0.1);
+        assert_eq!(hidden.clone().count(), 2);
+        for j in hidden {
+            assert!(
+                (axes.expected[j] - prior[(j, j)]).abs() < 1e-9,
+                "{:?}",
+                axes.expected
+            );
+        }
     }
 
     // Groups 0 to 8 have the information that they are thought to have, and of the last nothing is seen, with so

@@ -437,6 +437,25 @@ mod tests {
         }
     }
 
+    // Oracle: where m and s both change, r = (m, s^2 + m^2 - 1) has the derivative (1, 0; 2 m, 2 s^2), which is not
+    // symmetric; its inverse times J is (1, 0; -m / s^2, 1 / s^2). If it failed: errors of one parameter would be left
+    // out of another's.
+    #[test]
+    fn errors_of_one_parameter_become_those_of_another() {
+        let normal = "record { real y; } parameters { real m; real<lower=0> s; }
+            model { m ~ normal(0, 3); s ~ lognormal(0, 1); y ~ normal(m, s); }";
+        let (m, s) = (0.3, 0.5f64);
+        let step = [UNITS * m, UNITS * s.ln()];
+        let stretch = with(normal, &[0.0; 2], |r| r.stretch(&step)).unwrap();
+        let oracle = [[1.0, 0.0], [-m / (s * s), 1.0 / (s * s)]];
+        for i in 0..2 {
+            for j in 0..2 {
+                let off = stretch[(i, j)] - oracle[i][j];
+                assert!(off.abs() < 0.1 * (1.0 + oracle[i][j].abs()), "{stretch:?}");
+            }
+        }
+    }
+
     // The frame is that of a column whose values are about 1. If it failed: a column with wide bounds
     // would double the noise, since the law would find that any step loses most information.
     #[test]

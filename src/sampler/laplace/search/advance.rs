@@ -127,8 +127,7 @@ impl Search {
         let square = mean_square(&step);
         let by_direction = response.as_ref().filter(|_| tells_directions);
         if let Some(stretch) = by_direction.and_then(|response| response.stretch(&step)) {
-            left = left.between(&stretch.transposed());
-            self.claimed = self.claimed.between(&stretch.general_inverse());
+            (left, self.claimed) = stretched((&left, &self.claimed), &stretch);
         }
         let width = (1.0 + mean_variance(&left, &weights).max(0.0)).sqrt();
         // Where a step was longer than the noise explains, the next may be as long, above all where
@@ -204,6 +203,14 @@ impl Search {
     }
 }
 
+/// The covariance of the centre's error, and the claimed information, where a step changes errors by this factor.
+fn stretched((error, information): (&Matrix, &Matrix), stretch: &Matrix) -> (Matrix, Matrix) {
+    (
+        error.between(&stretch.transposed()),
+        information.between(&stretch.general_inverse()),
+    )
+}
+
 /// The values with those of groups replaced by their mean.
 fn pooled(form: &Form, mut values: Vec<f64>) -> Vec<f64> {
     if let Some(blocks) = &form.blocks {
@@ -214,4 +221,23 @@ fn pooled(form: &Form, mut values: Vec<f64>) -> Vec<f64> {
         }
     }
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Oracle: an error v with the covariance C becomes S v with S C S', and the inverse of that is S'^-1 C^-1 S^-1. If
+    // it failed: after a step to a place with less information, more than there is would be claimed.
+    #[test]
+    fn the_information_is_still_the_inverse_of_the_error_that_it_leaves() {
+        let error = Matrix::new(2, 2, |i, j| [[2.0, 0.5], [0.5, 1.0]][i][j]);
+        let stretch = Matrix::new(2, 2, |i, j| [[1.0, 0.0], [-1.2, 4.0]][i][j]);
+        let (error, information) = stretched((&error, &error.inverse()), &stretch);
+        // (1, 0) S C: 2, and -1.2 x 2 + 4 x .5; and so on.
+        let oracle = Matrix::new(2, 2, |i, j| [[2.0, -0.4], [-0.4, 14.08]][i][j]);
+        assert!((&error - &oracle).norm() < 1e-9, "{error:?}");
+        let off = (&(&error * &information) - &Matrix::identity(2)).norm();
+        assert!(off < 1e-9, "{information:?}");
+    }
 }
