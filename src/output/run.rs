@@ -10,7 +10,7 @@ use super::stan_csv::{ReadStanCsvError, StanCsv, read_stan_csv};
 use super::unfinished::is_unfinished;
 use crate::diagnostics::{
     Certificate, ChainRecord, Diagnosis, Evidence, LikelihoodFacts, RunFacts, SearchFacts, Summary,
-    diagnose,
+    bracket_name, diagnose,
 };
 use crate::sampler::{self, Algorithm, DEFAULT_MAX_DEPTH, Setting};
 
@@ -301,6 +301,10 @@ fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
     let number = |value: &Value, otherwise: f64| value.as_f64().unwrap_or(otherwise);
     let figure = |key: &str, otherwise: f64| number(&start[key], otherwise);
     let surprises = start["surprise"].as_array().into_iter().flatten();
+    let names = |key: &str| {
+        let names = start[key].as_array().into_iter().flatten();
+        names.filter_map(Value::as_str).map(bracket_name).collect()
+    };
     let certificate = &start["certificate"];
     is_of_likelihood(start).then(|| LikelihoodFacts {
         coordinates: start["coordinates"].as_u64().unwrap_or(0),
@@ -312,6 +316,7 @@ fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
         seen: start["seen"] == Value::Bool(true),
         has_law: start["information"] != "second derivatives",
         centre_sd: figure("centre_sd", f64::INFINITY),
+        open: [names("open_below"), names("open_above")],
         certificate: certificate.is_object().then(|| Certificate {
             p: number(&certificate["p"], 0.0),
             noise: number(&certificate["noise"], f64::INFINITY),

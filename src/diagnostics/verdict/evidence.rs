@@ -92,6 +92,9 @@ pub struct LikelihoodFacts {
     pub has_law: bool,
     /// Standard deviation of the noise in the centre, in posterior standard deviations.
     pub centre_sd: f64,
+    /// The parameters (bracket form) whose likelihood hardly falls off below, and above: how far out the truth may
+    /// be on that side is hidden by noise.
+    pub open: [Vec<String>; 2],
     /// The result of the fresh look at the centre; none where an interruption has lost it.
     pub certificate: Option<Certificate>,
 }

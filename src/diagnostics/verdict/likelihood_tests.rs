@@ -16,6 +16,7 @@ fn agreed() -> LikelihoodFacts {
         untold: 0.0,
         seen: true,
         has_law: true,
+        open: [Vec::new(), Vec::new()],
         centre_sd: 0.5,
         certificate: Some(Certificate { p: 0.4, noise: 6.0 }),
     }
@@ -267,6 +268,51 @@ fn means_beyond_the_prior_are_not_believed_where_little_is_known() {
     assert_eq!(diagnose(&within).decision, Decision::UseWithCare);
 }
 
+// If it failed: the level of a class that five records have, which noise could have made, would be taken for an
+// estimate. Means lie at 0 and, by the prior's ranges, below or above its central 90 %, or within.
+#[test]
+fn a_mean_on_an_open_side_of_the_likelihood_is_only_a_bound() {
+    let open = |[low, high]: [f64; 2], open: [&[&str]; 2]| {
+        let names = |side: &[&str]| side.iter().map(|name| (*name).to_owned()).collect();
+        let facts = LikelihoodFacts {
+            open: open.map(names),
+            ..agreed()
+        };
+        let mut evidence = beside_prior(1.0, facts);
+        evidence.priors[0] = Some(PriorRange {
+            central_90: [low, high],
+            central_999: [2.0 * low - high, 2.0 * high - low],
+        });
+        evidence
+    };
+    let [name, other] = [0, 1].map(|k| from(agreed()).names[k].clone());
+    let below = open([0.5, 1.5], [&[&name], &[]]);
+    let verdict = of_kind(&below, Kind::OneSided);
+    assert_eq!(verdict.severity, Severity::Problem);
+    assert_eq!(verdict.parameters, [name.clone()]);
+    assert!(verdict.sentence.contains("much further below"));
+    assert_eq!(diagnose(&below).decision, Decision::DoNotUse);
+    let above = open([-1.5, -0.5], [&[], &[&name]]);
+    assert!(
+        of_kind(&above, Kind::OneSided)
+            .sentence
+            .contains("much further above")
+    );
+    // Within the prior, on the other side, or of another parameter.
+    for fine in [
+        open([-0.5, 0.5], [&[&name], &[&name]]),
+        open([0.5, 1.5], [&[], &[&name]]),
+        open([0.5, 1.5], [&[&other], &[]]),
+    ] {
+        assert!(found(&fine, Kind::OneSided).is_none());
+    }
+    // Beyond 99.9 % it is said once, and is a problem even where there is little noise on average.
+    let mut far = open([4.0, 5.0], [&[&name], &[]]);
+    far.priors[0].as_mut().unwrap().central_999 = [3.0, 6.0];
+    assert!(found(&far, Kind::OneSided).is_none());
+    assert_eq!(of_kind(&far, Kind::BeyondPrior).severity, Severity::Problem);
+}
+
 #[test]
 fn wide_intervals_are_told_and_can_be_used() {
     let noise = |centre_sd: f64| {
@@ -357,6 +403,7 @@ fn all_that_rounds_can_have_wrong_is_said_at_once_the_worst_first() {
         seen: false,
         has_law: false,
         centre_sd: f64::INFINITY,
+        open: [Vec::new(), Vec::new()],
         certificate: Some(Certificate {
             p: 1e-9,
             noise: 6.0,

@@ -97,6 +97,7 @@ pub enum Kind {
     WidthUnknown,
     PriorWidth,
     BeyondPrior,
+    OneSided,
     Convergence,
     NeverMoved,
     NotFinite,

@@ -17,10 +17,12 @@ pub(super) const FAR: f64 = 1.0;
 
 pub(super) fn verdicts(view: &EvidenceView) -> Vec<Verdict> {
     let known = known(view);
-    [nothing_learnt(view, &known), beyond(view, &known)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let verdicts = [
+        nothing_learnt(view, &known),
+        beyond(view, &known),
+        one_sided(view, &known),
+    ];
+    verdicts.into_iter().flatten().collect()
 }
 
 fn known<'a>(view: &'a EvidenceView) -> Vec<(&'a Column, &'a PriorRange)> {
@@ -117,22 +119,22 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     let mut far: Vec<_> = (known.iter())
         .map(|known| (by_how_much(known), known))
         .filter(|(by, _)| *by > 0.0)
-        .map(|(by, (column, prior))| {
-            let mean = mean(&column.chains);
-            (by, mean, column.name.clone(), prior.central_999)
-        })
         .collect();
     far.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let (by, mean, name, [low, high]) = far.first()?;
-    let is_noisy = (view.facts.likelihood.as_ref()).is_some_and(LikelihoodFacts::is_mostly_noise);
+    let (by, (column, prior)) = far.first()?;
+    let (mean, [low, high]) = (mean(&column.chains), &prior.central_999);
+    let is_noisy = (view.facts.likelihood.as_ref()).is_some_and(|likelihood| {
+        likelihood.is_mostly_noise() || far.iter().any(|(_, known)| is_open(likelihood, known))
+    });
     let severity = if view.facts.has_budget && (*by > FAR || is_noisy) {
         Severity::Problem
     } else {
         Severity::Warning
     };
     let sentence = format!(
-        "The mean of {name}, {}, lies outside the central 99.9 % of its prior, {} to {}{}: the prior contradicts the records, or the draws are not from the posterior{}.",
-        figure(*mean),
+        "The mean of {}, {}, lies outside the central 99.9 % of its prior, {} to {}{}: the prior contradicts the records, or the draws are not from the posterior{}.",
+        column.name,
+        figure(mean),
         figure(*low),
         figure(*high),
         match far.len() {
@@ -150,7 +152,47 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     Some(
         Verdict::new(Kind::BeyondPrior, severity, sentence)
             .advise("check the prior's unit and scale; if the prior is intended, do not use the draws until another run, which has its own privacy cost, agrees")
-            .measured(*mean, if mean < low { *low } else { *high })
-            .about(far.into_iter().map(|far| far.2).collect()),
+            .measured(mean, if mean < *low { *low } else { *high })
+            .about(far.iter().map(|(_, (column, _))| column.name.clone()).collect()),
+    )
+}
+
+/// Whether a mean is outside the prior's central 90 %, on a side on which the likelihood is open.
+fn is_open(likelihood: &LikelihoodFacts, (column, prior): &(&Column, &PriorRange)) -> bool {
+    let mean = mean(&column.chains);
+    let [low, high] = prior.central_90;
+    let is_of = |names: &[String]| names.contains(&column.name);
+    let [below, above] = &likelihood.open;
+    (mean < low && is_of(below)) || (mean > high && is_of(above))
+}
+
+/// Means outside the prior's central 90 %, within 99.9 %, on a side towards which the likelihood hardly falls off: the
+/// prior pulls to where the noise just allows it.
+fn one_sided(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdict> {
+    let likelihood = view.facts.likelihood.as_ref()?;
+    let open =
+        (known.iter()).filter(|known| by_how_much(known) <= 0.0 && is_open(likelihood, known));
+    let open: Vec<_> = open.collect();
+    let (column, prior) = open.first()?;
+    let mean = mean(&column.chains);
+    let [low, high] = prior.central_90;
+    let is_below = mean < low;
+    let sentence = format!(
+        "The mean of {}, {}, lies outside the central 90 % of its prior, {} to {}, and the noise hides how far outside: the records allow values much further {} as well{}.",
+        column.name,
+        figure(mean),
+        figure(low),
+        figure(high),
+        if is_below { "below" } else { "above" },
+        match open.len() {
+            1 => String::new(),
+            n => format!(", and so for {}", counted(n - 1, "other parameter")),
+        },
+    );
+    Some(
+        Verdict::new(Kind::OneSided, Severity::Problem, sentence)
+            .advise("read the mean as a bound and not as an estimate; a wider prior, more records or a larger epsilon would show more")
+            .measured(mean, if is_below { low } else { high })
+            .about(open.iter().map(|(column, _)| column.name.clone()).collect()),
     )
 }

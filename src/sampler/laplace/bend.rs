@@ -14,8 +14,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::search::Likelihood;
 use crate::density::{Density, Frame, Simulator};
+use crate::linear::Matrix;
+use crate::model::Parameter;
 use crate::privacy::{Expected, Look, Statistic, public_sum};
-use crate::sampler::contract::form::Form;
+use crate::sampler::contract::form::{Form, prior_curvature};
 
 /// The seed and the number of simulated records.
 const SEED: u64 = 1;
@@ -26,11 +28,25 @@ const NODES: i32 = 4;
 const APART: f64 = 1.5;
 /// The limits on the information, relative to that at the centre.
 const LIMITS: [f64; 2] = [0.1, 4.0];
+/// A side is open if the likelihood at the last node is within this many of its standard deviations of the centre, for
+/// a normal one six, and the noise is at least this share of its variance.
+const OPEN: f64 = 4.5;
+const BY_NOISE: f64 = 0.4;
 
 /// A curve for each number of a point, which replaces it by its value; none if all numbers stay.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bend {
     curves: Vec<Curve>,
+    pub open: OpenSides,
+}
+
+/// The output columns (`beta.1`) of parameters whose likelihood hardly falls off towards one side, because noise hides
+/// the little that records say there: the level of a class, for example, that noise could have made. How far out
+/// the draws reach on that side is decided by the prior.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct OpenSides {
+    pub below: Vec<String>,
+    pub above: Vec<String>,
 }
 
 /// An increasing function whose value at the centre is the centre, with slope 1 there: the logarithm
@@ -44,9 +60,35 @@ struct Curve {
     values: Vec<f64>,
 }
 
+impl OpenSides {
+    /// Adds the open sides of a coordinate, below and above, whose column changes if it is moved by `by`.
+    fn add(
+        &mut self,
+        density: &Density,
+        (centre, j): (&[f64], usize),
+        is_open: [bool; 2],
+        by: f64,
+    ) {
+        for (side, is_open) in [-1.0, 1.0].into_iter().zip(is_open) {
+            let found = is_open.then(|| column_of(density, centre, j, side * by));
+            match found.flatten() {
+                Some((name, true)) => self.above.push(name),
+                Some((name, false)) => self.below.push(name),
+                None => {}
+            }
+        }
+    }
+}
+
 impl Bend {
-    /// The bend of a likelihood whose centre has noise of this variance, in posterior variances.
-    pub fn of(form: &Form, density: &Density, likelihood: &Likelihood, noise: f64) -> Bend {
+    /// The bend of a likelihood whose centre has noise of this variance, in posterior variances, and of this covariance
+    /// in the form's coordinates.
+    pub fn of(
+        form: &Form,
+        density: &Density,
+        likelihood: &Likelihood,
+        (noise, error): (f64, &Matrix),
+    ) -> Bend {
         let Some(law) = form.law(density) else {
             return Bend::default();
         };
@@ -58,18 +100,15 @@ impl Bend {
         }
         let covariance = likelihood.precision.inverse();
         let covariance = covariance.between(&form.base.transposed());
+        let prior = prior_curvature(density, &centre).with_eigenvalues(|e| e.max(0.0));
+        let prior = prior.between(&form.base);
+        let posterior = (&likelihood.precision + &prior).inverse();
+        let posterior = posterior.between(&form.base.transposed());
         let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
         let raw = Simulator::new(density).records(&centre, RECORDS, None, rng);
         let (mut columns, _) = density.load_columns(&raw, RECORDS);
         columns.extend(density.columns_of_law(&raw));
-        // Where columns are not centred, parameters are strongly correlated: one that moves alone
-        // would leave the region of high density.
-        let information = |j: usize, x: f64| {
-            let by = (x - centre[j]) / covariance[(j, j)].max(f64::MIN_POSITIVE);
-            let mut point: Vec<f64> = (centre.iter().enumerate())
-                .map(|(k, c)| c + by * covariance[(k, j)])
-                .collect();
-            point[j] = x;
+        let information = |j: usize, point: Vec<f64>| {
             let along = (0..point.len()).map(|k| f64::from(u8::from(k == j)));
             let frame = Frame::new(point.clone(), along.collect());
             let expected = Expected::by_law(&law, &form.space, &point, &frame);
@@ -80,6 +119,21 @@ impl Bend {
             };
             public_sum(density, &look, &columns, RECORDS)[0]
         };
+        // Where columns are not centred, parameters are strongly correlated: one that moves alone
+        // would leave the region of high density.
+        let with_others = |j: usize, x: f64| {
+            let by = (x - centre[j]) / posterior[(j, j)].max(f64::MIN_POSITIVE);
+            let mut point: Vec<f64> = (centre.iter().enumerate())
+                .map(|(k, c)| c + by * posterior[(k, j)])
+                .collect();
+            point[j] = x;
+            information(j, point)
+        };
+        let alone = |j: usize, x: f64| {
+            let mut point = centre.clone();
+            point[j] = x;
+            information(j, point)
+        };
         let power = (1.0 / 3.0 + noise) / (1.0 + noise);
         let curves = (0..centre.len()).map(|j| {
             // Where the prior is flat, the likelihood has to fall off by itself.
@@ -88,11 +142,26 @@ impl Bend {
             } else {
                 0.0
             };
-            Curve::new(centre[j], APART * sd, |x| information(j, x), power)
+            Curve::new(centre[j], APART * sd, |x| with_others(j, x), power)
         });
-        Bend {
+        let mut bend = Bend {
             curves: curves.collect(),
+            open: OpenSides::default(),
+        };
+        let error = error.between(&form.base.transposed());
+        let precision = likelihood.precision.between(&form.lift);
+        for j in 0..centre.len() {
+            if error[(j, j)] < BY_NOISE * covariance[(j, j)] {
+                continue;
+            }
+            // Others that move as well may make up for what is lost: either path can be the open one.
+            let (sd, own) = (covariance[(j, j)].sqrt(), precision[(j, j)].sqrt().recip());
+            let alone = Curve::new(centre[j], APART * own, |x| alone(j, x), power);
+            let is_open = [(&bend.curves[j], sd), (&alone, own)].map(|(c, sd)| c.is_open(sd));
+            let is_open = [0, 1].map(|side| is_open[0][side] || is_open[1][side]);
+            bend.open.add(density, (&centre, j), is_open, APART * own);
         }
+        bend
     }
 
     /// The numbers in which the likelihood is normal, and their derivatives with respect to those of
@@ -106,6 +175,25 @@ impl Bend {
                 .unzip()
         }
     }
+}
+
+/// The output column of an unconstrained coordinate, and whether it grows if the coordinate is moved by `by`; `None` if
+/// the parameter has fewer coordinates than elements.
+fn column_of(density: &Density, at: &[f64], j: usize, by: f64) -> Option<(String, bool)> {
+    let model = density.model();
+    let own = |p: &&Parameter| (p.offset..p.offset + p.free_length).contains(&j);
+    let parameter = model.parameters.iter().find(own)?;
+    if parameter.free_length != parameter.shape.length() {
+        return None;
+    }
+    let columns = model.output_columns();
+    let column = columns.iter().position(|(_, output, position)| {
+        model.outputs[*output].name == parameter.name && *position == j - parameter.offset
+    })?;
+    let mut moved = at.to_vec();
+    moved[j] += by;
+    let grown = density.outputs(&moved)[column] > density.outputs(at)[column];
+    Some((columns[column].0.clone(), grown))
 }
 
 impl Curve {
@@ -138,6 +226,13 @@ impl Curve {
             *value += shift;
         }
         curve
+    }
+
+    /// Whether the likelihood hardly falls off below, and above, where its standard deviation is this.
+    fn is_open(&self, sd: f64) -> [bool; 2] {
+        let centre = self.values[NODES as usize];
+        let ends = [self.values[0], self.values[2 * NODES as usize]];
+        ends.map(|end| (end - centre).abs() < OPEN * sd)
     }
 
     /// The growth over the first `by` of the interval after node `k`.
@@ -179,6 +274,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Constants, Model};
 
     // Where information is x^-3, and there is no noise, the likelihood is normal in log x.
     // If it failed: slopes would not be those of the values, and trajectories would go astray.
@@ -195,6 +291,35 @@ mod tests {
             let log = 2.0 + 2.0 * (x / 2.0f64).ln();
             assert!((curve.at(x).0 - log).abs() < 2e-3, "{x}");
         }
+    }
+
+    // Oracle: noise with a standard deviation of a share r of the expected number of events, exp(a) n, excludes that
+    // there are none by 1 / r standard deviations. If it failed: the level of a class that noise could have made
+    // would be taken for an estimate, or any level for a bound.
+    #[test]
+    fn a_level_that_noise_could_have_made_is_open_below() {
+        let source = "record { int<lower=0, upper=1> y; } parameters { vector[1] a; }
+            model { a ~ normal(0, 3); y ~ bernoulli_logit(a[1]); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let open = |share: f64, of_noise: f64| {
+            let variance = (share / form.base[(0, 0)]).powi(2);
+            let error = Matrix::diagonal(&[of_noise * variance]);
+            let likelihood = Likelihood {
+                origin: form.origin(&density, &[-5.0]),
+                root: vec![0.0],
+                precision: Matrix::diagonal(&[variance.recip()]),
+            };
+            Bend::of(&form, &density, &likelihood, (10.0, &error)).open
+        };
+        let below = OpenSides {
+            below: vec!["a.1".to_owned()],
+            above: Vec::new(),
+        };
+        assert_eq!(open(0.5, 0.9), below);
+        assert_eq!(open(0.1, 0.9), OpenSides::default());
+        // Not the noise's doing: the same without privacy.
+        assert_eq!(open(0.5, 0.1), OpenSides::default());
     }
 
     #[test]

@@ -428,7 +428,10 @@ impl Beginning for Learning {
     ) -> Box<dyn Walker + 'a> {
         let likelihood = self.search.likelihood(&self.form, density);
         let noise = self.search.noise(&self.form);
-        let bend = (self.bend).get_or_init(|| Bend::of(&self.form, density, &likelihood, noise));
+        let bend = (self.bend).get_or_init(|| {
+            let noise = (noise, &self.search.belief);
+            Bend::of(&self.form, density, &likelihood, noise)
+        });
         let mut start = self.form.middle.clone();
         if self.form.space.is_parameters() {
             start = self.form.base.times(&likelihood.root);
@@ -477,6 +480,8 @@ impl Beginning for Learning {
             "seen": !search.blind,
             "centre_sd": search.noise(&self.form).sqrt(),
             "certificate": search.certificate.map(|c| json!({"p": c.p, "noise": c.noise})),
+            "open_below": self.bend.get().map(|bend| &bend.open.below),
+            "open_above": self.bend.get().map(|bend| &bend.open.above),
         })
     }
 

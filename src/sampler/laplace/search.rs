@@ -42,7 +42,7 @@ pub(super) struct Search {
     /// The inverse of `axes`.
     inverse: Matrix,
     /// Covariance of the centre's error.
-    belief: Matrix,
+    pub(super) belief: Matrix,
     /// The number of records: noisy where it is private.
     records: f64,
     /// The search in the wide directions, until it has found where this one begins.

@@ -21,6 +21,9 @@ const BALANCE: f64 = 4.0;
 const NEAR: f64 = 12.0;
 /// The law is believed to change the information by at most this factor, or its inverse.
 const CHANGE: f64 = 1e4;
+/// Looks that are not carried to other places are averaged while the law changes the information by at most this
+/// factor, or its inverse, in any direction.
+const ALIKE: f64 = 2.0;
 /// The step of numerical differences, in posterior sds.
 const STEP: f64 = 0.3;
 
@@ -141,7 +144,9 @@ impl Search {
                 // not be like the real ones.
                 let clip = match law.filter(|_| nth > 0) {
                     Some(law) => {
-                        let mean = unit * reach::norm_over_trace(form, density, law, &frame);
+                        let change = self.change_since_axes((form, ground.simulated), law);
+                        let norm = reach::norm_over_trace(form, density, law, &frame);
+                        let mean = unit * change * norm;
                         lengths
                             .with_mean(mean)
                             .bound_of_least_error(noise, BALANCE.recip())
@@ -232,7 +237,9 @@ impl Search {
         let (mut sum, mut weights) = (Matrix::new(m, m, |_, _| 0.0), 0.0);
         let mut squares = vec![0.0; m];
         for look in &self.looks {
-            if look.moved < NEAR {
+            let is_alike =
+                || law.is_none_or(|law| self.is_alike((ground.form, ground.simulated), law, look));
+            if look.moved < NEAR && is_alike() {
                 let carry = law
                     .and_then(|law| self.carried((ground.form, ground.simulated), law, look))
                     .unwrap_or_else(|| Matrix::identity(m))
@@ -273,16 +280,63 @@ impl Search {
         if !self.is_carried(law, look) {
             return None;
         }
-        let told = |centre: &[f64]| {
-            let frame = frame_at(form, &self.origin, centre, &self.axes);
+        let (root, change) = self.change((form, simulated), law, look)?;
+        Some(&(&root * &change) * &root.inverse()).filter(Matrix::is_finite)
+    }
+
+    /// The root R of the information that simulated records have at the place of a look, in these axes, and a C such
+    /// that R C C' R' is that at the place from which records are looked at now.
+    fn change(
+        &self,
+        (form, simulated): (&Form, &[Vec<f64>]),
+        law: &Law,
+        look: &Look,
+    ) -> Option<(Matrix, Matrix)> {
+        let told = |place: &[f64]| {
+            let frame = frame_at(form, &self.origin, place, &self.axes);
             Response::new(form, simulated, law, &frame, 1.0).information()
         };
-        let (before, now) = (told(&look.place)?, told(&self.centre)?);
+        let (before, now) = (told(&look.place)?, told(self.place())?);
         let root = root_of(&before);
         let back = root.inverse();
         let change = (root_of(&now).with_eigenvalues(|e| e * e).between(&back))
             .with_eigenvalues(|e| e.clamp(CHANGE.recip(), CHANGE).sqrt());
-        Some(&(&root * &change) * &back).filter(Matrix::is_finite)
+        Some((root, change)).filter(|(_, change)| change.is_finite())
+    }
+
+    /// The trace of the information over that of the information for which the axes were made, as simulated
+    /// records have it. Towards a rare class it falls with each step; if that were not known, what is not there
+    /// would be looked for among the longest records.
+    fn change_since_axes(&self, records: (&Form, &[Vec<f64>]), law: &Law) -> f64 {
+        let Some(look) = self.looks.last() else {
+            return 1.0;
+        };
+        if !self.has_changed(records.0, law, look) {
+            return 1.0;
+        }
+        let Some((root, change)) = self.change(records, law, look) else {
+            return 1.0;
+        };
+        let moved = &(&root * &change) * &root.inverse();
+        let ratio = moved.norm().powi(2) / moved.rows() as f64;
+        if ratio.is_finite() { ratio } else { 1.0 }
+    }
+
+    /// Whether the law has information near that of a look here, in all directions.
+    fn is_alike(&self, records: (&Form, &[Vec<f64>]), law: &Law, look: &Look) -> bool {
+        !self.has_changed(records.0, law, look)
+            || self.change(records, law, look).is_none_or(|(_, change)| {
+                let (roots, _) = change.eigen();
+                roots
+                    .iter()
+                    .all(|e| (ALIKE.recip()..=ALIKE).contains(&(e * e)))
+            })
+    }
+
+    /// Whether the information has changed since a look, and axes and averages do not allow for it.
+    fn has_changed(&self, form: &Form, law: &Law, look: &Look) -> bool {
+        let is_elsewhere = look.place != *self.place();
+        is_elsewhere && form.blocks.is_none() && !law.has_real_outcomes_only()
     }
 
     /// Whether the information has changed since a look, by a known amount.
@@ -360,6 +414,35 @@ mod tests {
         let oracle = &(&form.base.transposed() * &scales) * &form.lift.transposed();
         let off = (&carried - &oracle).norm();
         assert!(off < 0.02, "{carried:?} {oracle:?}");
+    }
+
+    // Oracle: the information of log-odds a is p (1 - p): 1/4 at 0, 0.045 at -3, and 0.245 at -0.3. If it failed: towards
+    // a rare class, information that is not there any more would be looked for among the longest records, and the
+    // noise of such a clip bound would hide all that there is.
+    #[test]
+    fn the_information_of_a_rarer_class_is_known_to_be_less() {
+        let source = "record { int<lower=0, upper=1> y; } parameters { real a; }
+            model { a ~ normal(0, 3); y ~ bernoulli_logit(a); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let law = form.law(&density).unwrap();
+        let mut search = Search::new(&form, &density, &[0.0], Some(400));
+        let records = (&form, &*simulated(&form, &density));
+        search.looks.push(Look {
+            information: Matrix::identity(1),
+            spread: 0.1,
+            inverse: Matrix::identity(1),
+            place: search.centre.clone(),
+            moved: 0.0,
+            factors: vec![1.0],
+        });
+        assert_eq!(search.change_since_axes(records, &law), 1.0);
+        for (level, oracle, is_alike) in [(-0.3f64, 0.98, true), (-3.0, 0.18, false)] {
+            search.centre = form.lift.times(&[level]);
+            let change = search.change_since_axes(records, &law);
+            assert!((change - oracle).abs() < 0.01, "{level}: {change}");
+            assert_eq!(search.is_alike(records, &law, &search.looks[0]), is_alike);
+        }
     }
 
     // Oracle: the information of a[g] is 1 / s^2, and that of log s is 2 everywhere. If it failed: after a step of the
