@@ -298,6 +298,12 @@ fn a_mean_on_an_open_side_of_the_likelihood_is_only_a_bound() {
             .sentence
             .contains("much further above")
     );
+    // A mean two prior sds out pulls by 2 / s where the prior is s times as wide as the draws.
+    for (times, severity) in [(3.0, Severity::Problem), (4.0, Severity::Warning)] {
+        let central_90 = [2.0 - 1.645, 2.0 + 1.645].map(|x| times * x);
+        let verdict = of_kind(&open(central_90, [&[&name], &[]]), Kind::OneSided);
+        assert_eq!(verdict.severity, severity);
+    }
     // Within the prior, on the other side, or of another parameter.
     for fine in [
         open([-0.5, 0.5], [&[&name], &[&name]]),
