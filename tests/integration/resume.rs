@@ -292,8 +292,11 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         let run = place.start_and_wait(LONG, "m-run");
         place.fails(RESUME, 2, &["under way in another process"]);
         place.fails(&format!("{LONG} --overwrite"), 2, &["under way"]);
-        // A copy of a run that is under way, and of one that was killed.
+        // A copy of a run that is under way, and of one that was killed. The run stands still for the copy, which would
+        // else have files of different moments.
+        signal(&run, "STOP");
         copy(&place.file("m-run"), &place.file("live"));
+        signal(&run, "CONT");
         place.fails(
             "sample --resume live",
             1,
