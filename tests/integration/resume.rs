@@ -198,6 +198,13 @@ fn copy(from: &Path, to: &Path) {
     assert_eq!(done.code, 0, "{}", done.err);
 }
 
+/// Copies the run `m-run`, which stands still meanwhile: the copy would else have files of different moments.
+fn copy_under_way(run: &Watched, place: &Place, to: &str) {
+    signal(run, "STOP");
+    copy(&place.file("m-run"), &place.file(to));
+    signal(run, "CONT");
+}
+
 /// The cost of one run.
 fn cost_of(run: &str) -> f64 {
     let place = Place::new();
@@ -292,11 +299,8 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         let run = place.start_and_wait(LONG, "m-run");
         place.fails(RESUME, 2, &["under way in another process"]);
         place.fails(&format!("{LONG} --overwrite"), 2, &["under way"]);
-        // A copy of a run that is under way, and of one that was killed. The run stands still for the copy, which would
-        // else have files of different moments.
-        signal(&run, "STOP");
-        copy(&place.file("m-run"), &place.file("live"));
-        signal(&run, "CONT");
+        // A copy of a run that is under way, and of one that was killed.
+        copy_under_way(&run, &place, "live");
         place.fails(
             "sample --resume live",
             1,
@@ -396,7 +400,7 @@ fn a_copy_of_a_run_that_was_then_interrupted_is_refused() {
     let place = Place::new();
     let cost = cost_of(LONG);
     let run = place.start_and_wait(LONG, "m-run");
-    copy(&place.file("m-run"), &place.file("copy"));
+    copy_under_way(&run, &place, "copy");
     signal(&run, "INT");
     assert_eq!(run.finish().code, 130);
     let words = ["not the last state of its run", "stays charged"];
@@ -425,7 +429,7 @@ fn a_copy_from_before_the_first_release_lifts_no_charge() {
         let place = Place::new();
         let cost = cost_of(LONG);
         let run = place.start_and_wait(LONG, "m-run");
-        copy(&place.file("m-run"), &place.file("copy"));
+        copy_under_way(&run, &place, "copy");
         // As it was before the first release.
         for name in ["chain-1", "chain-2"] {
             for ending in ["even", "odd", "draws"] {
@@ -455,7 +459,7 @@ fn a_watermark_that_is_not_the_runs_last_is_refused() {
     let place = Place::new();
     let run = place.start_and_wait(LONG, "m-run");
     let early = fs::read(place.file("l.run-2")).unwrap();
-    copy(&place.file("m-run"), &place.file("early"));
+    copy_under_way(&run, &place, "early");
     signal(&run, "INT");
     assert_eq!(run.finish().code, 130);
     // Back to before the interruption, with the directory of then.
