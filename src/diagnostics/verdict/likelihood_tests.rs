@@ -289,7 +289,7 @@ fn a_mean_on_an_open_side_of_the_likelihood_is_only_a_bound() {
     let below = open([0.5, 1.5], [&[&name], &[]]);
     let verdict = of_kind(&below, Kind::OneSided);
     assert_eq!(verdict.severity, Severity::Problem);
-    assert_eq!(verdict.parameters, [name.clone()]);
+    assert_eq!(verdict.parameters, std::slice::from_ref(&name));
     assert!(verdict.sentence.contains("much further below"));
     assert_eq!(diagnose(&below).decision, Decision::DoNotUse);
     let above = open([-1.5, -0.5], [&[], &[&name]]);
