@@ -16,8 +16,8 @@ pub(super) const PRIOR_WIDTH: f64 = 0.9;
 pub(super) const FAR: f64 = 1.0;
 
 /// The prior's pull, the slope of its logarithm in widths of the draws, from which a bound is not to be used. Ours: of
-/// 58 runs with a class of three to ten records, means were off by up to 9 of their own sds above it, and by up to 6 in
-/// three runs below it.
+/// seventeen made-up tables with a class of three to ten records, those with a standard normal prior on log-odds pull
+/// more, and are off by up to nine of their own sds; the others pull less, and three of 60 runs are off by 5.4 to 5.7.
 const PULL: f64 = 0.6;
 /// Standard deviations of a normal prior in its central 90 %.
 const CENTRAL_90: f64 = 3.29;
