@@ -46,7 +46,7 @@ const STRETCH: f64 = 10.0;
 const BALANCING: usize = 20;
 /// Simulated records are like the real ones if the information of all is at most this many times as
 /// large in one direction of a frame as in another: the real ones have about as much in each.
-const LIKE: f64 = 100.0;
+pub(super) const LIKE: f64 = 100.0;
 /// No direction keeps less of its slope than this share of the mean over directions.
 const LEAST_KEPT: f64 = 0.2;
 

@@ -10,7 +10,7 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::histogram::Histogram;
 use crate::sampler::laplace::lines::{self, Asked};
 use crate::sampler::laplace::reach::{self, Lost};
-use crate::sampler::laplace::response::{Response, root_of};
+use crate::sampler::laplace::response::{LIKE, Response, root_of};
 
 /// The clip bound of records' information clips up to this share of the records, or `BALANCE` times
 /// the number that balances the noise: what is clipped lies in several directions.
@@ -314,7 +314,7 @@ impl Search {
         if !self.has_changed(records.0, law, look) {
             return 1.0;
         }
-        let Some((root, change)) = self.change(records, law, look) else {
+        let Some((root, change)) = self.change(records, law, look).filter(is_like_real) else {
             return 1.0;
         };
         let moved = &(&root * &change) * &root.inverse();
@@ -325,7 +325,7 @@ impl Search {
     /// Whether the law has information near that of a look here, in all directions.
     fn is_alike(&self, records: (&Form, &[Vec<f64>]), law: &Law, look: &Look) -> bool {
         !self.has_changed(records.0, law, look)
-            || self.change(records, law, look).is_none_or(|(_, change)| {
+            || (self.change(records, law, look).filter(is_like_real)).is_none_or(|(_, change)| {
                 let (roots, _) = change.eigen();
                 roots
                     .iter()
@@ -378,6 +378,15 @@ impl Search {
         };
         Some(before.iter().zip(&now).map(change).collect())
     }
+}
+
+/// Whether simulated records with this root of their information are like the real ones, which have about as much in
+/// all directions: where columns are declared much wider than their values are, a few have most of it.
+fn is_like_real((root, _): &(Matrix, Matrix)) -> bool {
+    let (roots, _) = root.eigen();
+    let least = roots.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = roots.iter().copied().fold(0.0, f64::max);
+    most * most <= LIKE * least * least
 }
 
 #[cfg(test)]
