@@ -130,10 +130,10 @@ fn beyond(view: &EvidenceView, known: &[(&Column, &PriorRange)]) -> Option<Verdi
     far.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (by, (column, prior)) = far.first()?;
     let (mean, [low, high]) = (mean(&column.chains), &prior.central_999);
-    let is_noisy = (view.facts.likelihood.as_ref()).is_some_and(|likelihood| {
+    let is_hidden = (view.facts.likelihood.as_ref()).is_some_and(|likelihood| {
         likelihood.is_mostly_noise() || far.iter().any(|(_, known)| is_open(likelihood, known))
     });
-    let severity = if view.facts.has_budget && (*by > FAR || is_noisy) {
+    let severity = if view.facts.has_budget && (*by > FAR || is_hidden) {
         Severity::Problem
     } else {
         Severity::Warning

@@ -46,7 +46,7 @@ const STRETCH: f64 = 10.0;
 const BALANCING: usize = 20;
 /// Simulated records are like the real ones if the information of all is at most this many times as
 /// large in one direction of a frame as in another: the real ones have about as much in each.
-pub(super) const LIKE: f64 = 100.0;
+const LIKE: f64 = 100.0;
 /// No direction keeps less of its slope than this share of the mean over directions.
 const LEAST_KEPT: f64 = 0.2;
 
@@ -113,10 +113,7 @@ impl<'a> Response<'a> {
         let Some(score) = self.score(&vec![0.0; m]) else {
             return false;
         };
-        let (information, _) = score.slope.eigen();
-        let least = information.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = information.iter().copied().fold(0.0, f64::max);
-        most <= LIKE * least
+        is_like_real(&score.slope)
     }
 
     /// The step that replaces a long Newton step with this covariance, from a slope whose noise has
@@ -311,6 +308,14 @@ impl<'a> Response<'a> {
     fn columns(&self) -> Vec<&[f64]> {
         self.columns.iter().map(Vec::as_slice).collect()
     }
+}
+
+/// Whether simulated records with this information in a frame are like the real ones.
+pub(super) fn is_like_real(information: &Matrix) -> bool {
+    let (values, _) = information.eigen();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    most <= LIKE * least
 }
 
 /// The root of an information, in which no direction has next to none.

@@ -10,7 +10,7 @@ use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::laplace::histogram::Histogram;
 use crate::sampler::laplace::lines::{self, Asked};
 use crate::sampler::laplace::reach::{self, Lost};
-use crate::sampler::laplace::response::{LIKE, Response, root_of};
+use crate::sampler::laplace::response::{Response, is_like_real, root_of};
 
 /// The clip bound of records' information clips up to this share of the records, or `BALANCE` times
 /// the number that balances the noise: what is clipped lies in several directions.
@@ -308,13 +308,9 @@ impl Search {
     /// records have it. Towards a rare class it falls with each step; if that were not known, what is not there
     /// would be looked for among the longest records.
     fn change_since_axes(&self, records: (&Form, &[Vec<f64>]), law: &Law) -> f64 {
-        let Some(look) = self.looks.last() else {
-            return 1.0;
-        };
-        if !self.has_changed(records.0, law, look) {
-            return 1.0;
-        }
-        let Some((root, change)) = self.change(records, law, look).filter(is_like_real) else {
+        let last = self.looks.last();
+        let Some((root, change)) = last.and_then(|look| self.not_carried(records, law, look))
+        else {
             return 1.0;
         };
         let moved = &(&root * &change) * &root.inverse();
@@ -324,19 +320,27 @@ impl Search {
 
     /// Whether the law has information near that of a look here, in all directions.
     fn is_alike(&self, records: (&Form, &[Vec<f64>]), law: &Law, look: &Look) -> bool {
-        !self.has_changed(records.0, law, look)
-            || (self.change(records, law, look).filter(is_like_real)).is_none_or(|(_, change)| {
-                let (roots, _) = change.eigen();
-                roots
-                    .iter()
-                    .all(|e| (ALIKE.recip()..=ALIKE).contains(&(e * e)))
-            })
+        let change = self.not_carried(records, law, look);
+        change.is_none_or(|(_, change)| {
+            let (roots, _) = change.eigen();
+            (roots.iter()).all(|e| (ALIKE.recip()..=ALIKE).contains(&(e * e)))
+        })
     }
 
-    /// Whether the information has changed since a look, and axes and averages do not allow for it.
-    fn has_changed(&self, form: &Form, law: &Law, look: &Look) -> bool {
-        let is_elsewhere = look.place != *self.place();
-        is_elsewhere && form.blocks.is_none() && !law.has_real_outcomes_only()
+    /// The change since a look, where axes and averages do not allow for it. `None` where they do, there is none,
+    /// or simulated records are unlike the real ones.
+    fn not_carried(
+        &self,
+        (form, simulated): (&Form, &[Vec<f64>]),
+        law: &Law,
+        look: &Look,
+    ) -> Option<(Matrix, Matrix)> {
+        let is_here = look.place == *self.place();
+        if is_here || form.blocks.is_some() || law.has_real_outcomes_only() {
+            return None;
+        }
+        let change = self.change((form, simulated), law, look);
+        change.filter(|(root, _)| is_like_real(&(root * root)))
     }
 
     /// Whether the information has changed since a look, by a known amount.
@@ -378,15 +382,6 @@ impl Search {
         };
         Some(before.iter().zip(&now).map(change).collect())
     }
-}
-
-/// Whether simulated records with this root of their information are like the real ones, which have about as much in
-/// all directions: where columns are declared much wider than their values are, a few have most of it.
-fn is_like_real((root, _): &(Matrix, Matrix)) -> bool {
-    let (roots, _) = root.eigen();
-    let least = roots.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = roots.iter().copied().fold(0.0, f64::max);
-    most * most <= LIKE * least * least
 }
 
 #[cfg(test)]
@@ -432,26 +427,53 @@ mod tests {
     fn the_information_of_a_rarer_class_is_known_to_be_less() {
         let source = "record { int<lower=0, upper=1> y; } parameters { real a; }
             model { a ~ normal(0, 3); y ~ bernoulli_logit(a); }";
+        assert_eq!(change_to(source, &[0.0]), (1.0, true));
+        for (level, oracle, is_alike) in [(-0.3, 0.98, true), (-3.0, 0.18, false)] {
+            let (change, found) = change_to(source, &[level]);
+            assert!((change - oracle).abs() < 0.01, "{level}: {change}");
+            assert_eq!(found, is_alike);
+        }
+    }
+
+    // The axes are those of a column whose values are about 1. Declared fifty times as wide, its simulated values make
+    // nearly all classes certain. If it failed: the clip bound would follow from records that do not exist; on real
+    // wells, whose columns are so, means were off by hundreds of sds.
+    #[test]
+    fn records_unlike_the_real_ones_change_nothing() {
+        let of = |bound: usize| {
+            format!(
+                "record {{ int<lower=0, upper=1> y; real<lower=-{bound}, upper={bound}> x; }}
+                parameters {{ real a; real b; }}
+                model {{ a ~ normal(0, 2); b ~ normal(0, 2); y ~ bernoulli_logit(a + b * x); }}"
+            )
+        };
+        let (like, is_alike) = change_to(&of(2), &[-3.0, 0.5]);
+        assert!(like < 0.5 && !is_alike, "{like}");
+        assert_eq!(change_to(&of(50), &[-3.0, 0.5]), (1.0, true));
+    }
+
+    /// The change of the information from a look with all parameters at 0 to this place, in axes in which parameters
+    /// are what they are; and whether it is alike.
+    fn change_to(source: &str, theta: &[f64]) -> (f64, bool) {
         let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
         let form = Form::of(&density).unwrap();
         let law = form.law(&density).unwrap();
-        let mut search = Search::new(&form, &density, &[0.0], Some(400));
-        let records = (&form, &*simulated(&form, &density));
+        let m = theta.len();
+        let mut search = Search::at(vec![0.0; m], Matrix::identity(m), 400.0);
+        search.axes = form.lift.clone();
         search.looks.push(Look {
-            information: Matrix::identity(1),
+            information: Matrix::identity(m),
             spread: 0.1,
-            inverse: Matrix::identity(1),
-            place: search.centre.clone(),
+            inverse: form.base.clone(),
+            place: vec![0.0; m],
             moved: 0.0,
-            factors: vec![1.0],
+            factors: vec![1.0; m],
         });
-        assert_eq!(search.change_since_axes(records, &law), 1.0);
-        for (level, oracle, is_alike) in [(-0.3f64, 0.98, true), (-3.0, 0.18, false)] {
-            search.centre = form.lift.times(&[level]);
-            let change = search.change_since_axes(records, &law);
-            assert!((change - oracle).abs() < 0.01, "{level}: {change}");
-            assert_eq!(search.is_alike(records, &law, &search.looks[0]), is_alike);
-        }
+        search.centre = form.lift.times(theta);
+        let simulated = simulated(&form, &density);
+        let records = (&form, &*simulated);
+        let is_alike = search.is_alike(records, &law, &search.looks[0]);
+        (search.change_since_axes(records, &law), is_alike)
     }
 
     // Oracle: the information of a[g] is 1 / s^2, and that of log s is 2 everywhere. If it failed: after a step of the
