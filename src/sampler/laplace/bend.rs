@@ -322,6 +322,31 @@ mod tests {
         assert_eq!(open(0.5, 0.1), OpenSides::default());
     }
 
+    // Oracle: the information of a level a far below 0 is proportional to exp(a). The likelihood alone would have the slope
+    // make up for a lower level; the prior has it stay. If it failed: what no record says would seem to be known.
+    #[test]
+    fn others_move_only_as_far_as_the_prior_lets_them() {
+        let source = "record { int<lower=0, upper=1> y; real<lower=1, upper=2> x; }
+            parameters { real a; real b; }
+            model { a ~ normal(0, 3); b ~ normal(0, 0.01); y ~ bernoulli_logit(a + b * x); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let covariance = Matrix::new(2, 2, |i, j| [[1.0, -1.8], [-1.8, 4.0]][i][j]);
+        let precision = covariance.inverse().between(&form.base);
+        let error = precision.inverse();
+        let likelihood = Likelihood {
+            origin: form.origin(&density, &[-5.0, 0.0]),
+            root: vec![0.0; 2],
+            precision,
+        };
+        let bend = Bend::of(&form, &density, &likelihood, (1e6, &error));
+        let value = bend.at(&[-6.5, 0.0]).0[0];
+        assert!(
+            (value + 5.0 + 1.0 - (-1.5f64).exp()).abs() < 0.05,
+            "{value}"
+        );
+    }
+
     #[test]
     fn where_the_information_is_no_number_nothing_is_bent() {
         for information in [f64::NAN, 0.0, -1.0] {
