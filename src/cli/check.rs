@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::data_file::{BadRows, DataSettings, names};
 use super::failure::Failure;
-use super::model_file::{Examined, ModelFile};
+use super::format::Format;
+use super::model_file::{CONSTANTS, Examined, ModelFile};
 use super::{Common, pretty, print, say_always};
 use crate::check::{Expr, FunctionId, Stage, Statement, StatementKind};
 use crate::model::{Derived, Model, Sensitivity};
@@ -23,8 +24,7 @@ use crate::syntax::{Diagnostic, Span, line_column};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Public constants [default: MODEL.constants.json, if it exists]
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", help = CONSTANTS)]
     constants: Option<PathBuf>,
     /// For the curator only: which rows of these data (as for `dpm sample`; can be repeated for more files) are missing, out of bounds or cannot be read (NOT PRIVATE)
     #[arg(long, value_name = "DATA")]
@@ -37,12 +37,6 @@ pub(super) struct Arguments {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::chains::{is_private, read_chains};
 use super::failure::Failure;
+use super::format::Format;
 use super::verdicts::evidence;
 use super::{Common, pretty, print, say_always};
 use crate::diagnostics::diagnose;
@@ -24,12 +25,6 @@ pub(super) struct Arguments {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Common;
 use super::failure::Failure;
-use super::model_file::ModelFile;
+use super::model_file::{CONSTANTS, ModelFile};
 use super::{pretty, print};
 use crate::check::{Checked, FunctionSignature, Structure, VariableId};
 use crate::model::{Model, RecordColumn};
@@ -17,8 +17,7 @@ use crate::model::{Model, RecordColumn};
 pub(super) struct Arguments {
     /// The model
     model: PathBuf,
-    /// Public constants [default: MODEL.constants.json, if it exists]
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", help = CONSTANTS)]
     constants: Option<PathBuf>,
 }
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::format::Format;
 use super::run_settings::RelationChoice;
 use super::words::figure;
 use super::{Common, pretty, print};
@@ -95,12 +96,6 @@ struct Verify {
 struct Adopt {
     /// The ledger
     ledger: PathBuf,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

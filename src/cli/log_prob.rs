@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Common;
 use super::data_file::{DATA, DataSettings, Loaded};
 use super::failure::Failure;
-use super::model_file::ModelFile;
+use super::model_file::{CONSTANTS, ModelFile};
 use super::{pretty, print, say_always};
 use crate::analysis::unconstrained_point;
 use crate::density::Density;
@@ -25,8 +25,7 @@ pub(super) struct Arguments {
     /// Points at which to evaluate
     #[arg(long, value_name = "FILE.json")]
     points: PathBuf,
-    /// Public constants [default: MODEL.constants.json, if it exists]
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", help = CONSTANTS)]
     constants: Option<PathBuf>,
     #[command(flatten)]
     reading: DataSettings,

@@ -16,6 +16,7 @@ mod data_file;
 mod diagnose;
 mod failure;
 mod fmt;
+mod format;
 mod generate;
 mod headings;
 mod info;

@@ -9,6 +9,9 @@ use crate::formula::Codebook;
 use crate::model::{BindError, Constants, Model, source_of};
 use crate::syntax::{Diagnostic, render};
 
+/// The help of `--constants`.
+pub(super) const CONSTANTS: &str = "Public constants [default: MODEL.constants.json, if it exists]";
+
 /// The help of `--metadata` where records are made up.
 pub(super) const METADATA: &str = "Codebook, as for `dpm new`, with public guesses of how covariates are distributed (docs/workflow.md) [default: uniform between their bounds]";
 

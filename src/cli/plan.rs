@@ -6,8 +6,9 @@ use serde_json::json;
 
 use super::data_file::HoldOut;
 use super::failure::Failure;
+use super::format::Format;
 use super::headings;
-use super::model_file::{METADATA, ModelFile, model_name};
+use super::model_file::{CONSTANTS, METADATA, ModelFile, model_name};
 use super::planned::{describe, json_of};
 use super::run_settings::{RunSettings, SamplerFlags, SamplerName};
 use super::words::in_flags;
@@ -53,8 +54,7 @@ pub(super) struct Arguments {
     algorithm: Option<String>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::DATA)]
     metadata: Option<PathBuf>,
-    /// Public constants [default: MODEL.constants.json, if it exists]
-    #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
+    #[arg(long, value_name = "FILE.json", help = CONSTANTS, help_heading = headings::DATA)]
     constants: Option<PathBuf>,
     /// Plan for a run with this --unit, whose units may have any number of rows
     #[arg(long, value_name = "COLUMN", help_heading = headings::BUDGET, value_hint = clap::ValueHint::Other)]
@@ -69,12 +69,6 @@ pub(super) struct Arguments {
     hold_out: HoldOut,
     #[command(flatten)]
     sampler: SamplerFlags,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::format::Format;
 use super::public_data::Table;
 use super::{pretty, print};
 use crate::diagnostics::{PoolRule, Pooled, pool};
@@ -51,12 +52,6 @@ enum Rule {
     Full,
     Partial,
     Missing,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -11,7 +11,7 @@ use super::data_file::{DATA, DataSettings, HoldOut, Loaded, published_name};
 use super::failure::{Failure, place_advice};
 use super::headings;
 use super::initial::start_of;
-use super::model_file::{METADATA, ModelFile, model_name};
+use super::model_file::{CONSTANTS, METADATA, ModelFile, model_name};
 use super::planned::{describe, unproved};
 use super::progress::{Audience, Progress, ProgressFlag, Spending};
 use super::ranks::{self, Role};
@@ -53,8 +53,7 @@ pub(super) struct Arguments {
         hide_short_help = true
     )]
     metadata: Option<PathBuf>,
-    /// Public constants [default: MODEL.constants.json, if it exists]
-    #[arg(long, value_name = "FILE.json", help_heading = headings::DATA)]
+    #[arg(long, value_name = "FILE.json", help = CONSTANTS, help_heading = headings::DATA)]
     constants: Option<PathBuf>,
     /// Sampler (see --help) [default: dp-laplace; dp-langevin or dp-hmc where settings are given that dp-laplace lacks]
     #[arg(

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::charge;
 use super::data_file::{DATA, DataSettings, Loaded, published_name};
 use super::failure::Failure;
+use super::format::Format;
 use super::model_file::{Examined, ModelFile};
 use super::public_data::sample_of;
 use super::run_settings::{RelationChoice, promise};
@@ -90,12 +91,6 @@ pub(super) struct Arguments {
     /// Replace that file
     #[arg(long)]
     overwrite: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 fn interval(text: &str) -> Result<[f64; 2], String> {

@@ -6,10 +6,11 @@ use rand::RngExt;
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
+use super::format::Format;
 use super::headings;
 use super::initial::start_of;
 use super::made_up::{say_stand_ins, with_covariates};
-use super::model_file::{METADATA, ModelFile};
+use super::model_file::{CONSTANTS, METADATA, ModelFile};
 use super::table_files::TableFiles;
 use super::{Common, pretty, print, say_always};
 use crate::analysis::{QUANTILES, Table, Tables, in_words, predicted};
@@ -52,8 +53,7 @@ pub(super) struct Arguments {
     public_sample: Option<PathBuf>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA)]
     metadata: Option<PathBuf>,
-    /// Public constants [default: MODEL.constants.json, if it exists]
-    #[arg(long, value_name = "FILE.json")]
+    #[arg(long, value_name = "FILE.json", help = CONSTANTS)]
     constants: Option<PathBuf>,
     /// Seed of everything random here
     #[arg(long, default_value_t = 1, value_name = "S")]
@@ -64,12 +64,6 @@ pub(super) struct Arguments {
     /// How to describe the outcomes: `text` on standard error, `json` on standard output
     #[arg(long, value_enum, default_value_t = Format::Text, help_heading = headings::OUTPUT)]
     format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// Where the tables go.

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::format::Format;
 use super::headings;
 use super::initial::{points_of, start_of};
-use super::model_file::{METADATA, ModelFile, model_name};
+use super::model_file::{CONSTANTS, METADATA, ModelFile, model_name};
 use super::planned::{describe, json_of};
 use super::progress::{CountProgress, ProgressFlag};
 use super::run_settings::{RunSettings, SamplerFlags, SamplerName};
@@ -64,8 +65,7 @@ pub(super) struct Arguments {
     public_sample: Option<PathBuf>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::SIMULATION)]
     metadata: Option<PathBuf>,
-    /// Public constants [default: MODEL.constants.json, if it exists]
-    #[arg(long, value_name = "FILE.json", help_heading = headings::SIMULATION)]
+    #[arg(long, value_name = "FILE.json", help = CONSTANTS, help_heading = headings::SIMULATION)]
     constants: Option<PathBuf>,
     /// Draws from the prior at which records are simulated
     #[arg(
@@ -99,12 +99,6 @@ pub(super) struct Arguments {
     progress: ProgressFlag,
     #[command(flatten)]
     sampler: SamplerFlags,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {

@@ -109,7 +109,7 @@ impl Censored {
         let places = public_places(centre, rng);
         let simulator = Simulator::new(density).by_bounds();
         let records = simulator.records(centre, RECORDS, None, rng);
-        let (program, _) = compiled(density.model());
+        let (program, _) = compiled(density.model(), &[]);
         pairs.find(|pair| {
             let hazard = Hazard::compiled(density, *pair, program.clone(), &read);
             hazard.is_one(&read, &records, &places, rng)
@@ -119,7 +119,7 @@ impl Censored {
 
 impl<'a> Hazard<'a> {
     pub(crate) fn new(density: &'a Density, censored: Censored) -> Hazard<'a> {
-        let (program, sources) = compiled(density.model());
+        let (program, sources) = compiled(density.model(), &[]);
         Hazard::compiled(density, censored, program, &sources)
     }
 

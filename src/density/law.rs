@@ -23,17 +23,19 @@
 
 mod check;
 mod conditional;
+mod standard;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 pub(super) use check::public_places;
 use conditional::shares_of;
+use standard::{Candidate, REFERENCES, Standard, candidate};
 
 use super::grid::Grid;
 use super::nodes::{NODES, Nodes, Point, Rule, points};
 use super::scale::Scale;
-use super::simulate::steps;
+use super::simulate::{self, steps};
 use super::support::{Support, supports};
 use super::{
     BLOCK, Density, Frame, Jacobian, Picked, Pull, RowProgram, Scratch, Sight, Space, Sparse,
@@ -48,10 +50,12 @@ const FEWEST: usize = 4;
 pub struct Law<'a> {
     density: &'a Density,
     made_at: (Vec<f64>, u64),
-    /// From raw columns to the likelihood and all its terms.
+    /// From raw columns to the likelihood, all its terms, and the outcomes' standard variables.
     program: RowProgram,
     sources: Vec<usize>,
     steps: Vec<Step>,
+    /// A few public records, `[column][record]`.
+    references: Vec<Vec<f64>>,
     design: Design,
 }
 
@@ -123,6 +127,8 @@ struct Work {
     atoms: Vec<f64>,
     /// The log density of each record, where it is the same everywhere.
     flat: Vec<Option<f64>>,
+    /// The nodes of each outcome's standard variable, once they were searched for.
+    standards: Vec<Option<Option<Nodes>>>,
 }
 
 /// One outcome, given those before it.
@@ -137,6 +143,8 @@ struct Step {
     support: Support,
     /// The steps before it that its density depends on.
     given: Vec<usize>,
+    /// The variable whose law all records share, where there is one.
+    standard: Option<Standard>,
 }
 
 /// The values of the outcomes that make up a node.
@@ -155,16 +163,6 @@ impl<'a> Law<'a> {
     pub fn of(density: &'a Density, centre: &[f64], seed: u64) -> Result<Law<'a>, NoLaw> {
         let model = &density.model;
         let terms = model.likelihood_terms();
-        let (program, sources) = compiled(model);
-        let mut law = Law {
-            density,
-            made_at: (centre.to_vec(), seed),
-            sources,
-            program,
-            steps: Vec::new(),
-            design: Design::Product(Vec::new()),
-        };
-        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let (ordered, joined) = steps(model);
         let changes = |t: usize| model.graphs.has_parameter(terms[t]);
         let speaks_of_outcome = |t: usize| ordered.iter().any(|s| s.terms.contains(&t));
@@ -172,6 +170,10 @@ impl<'a> Law<'a> {
             .iter()
             .filter(|s| s.terms.iter().any(|&t| changes(t)))
             .collect();
+        let of_step = |step: &simulate::Step| -> (usize, Vec<Scalar>) {
+            let column = model.outcomes[step.outcome].column;
+            (column, step.terms.iter().map(|&t| terms[t]).collect())
+        };
         let name = |outcome: usize| model.columns[model.outcomes[outcome].column].name.clone();
         if drawn.is_empty() {
             return Err(NoLaw::NoOutcome);
@@ -183,17 +185,35 @@ impl<'a> Law<'a> {
         if (0..terms.len()).any(|t| changes(t) && !speaks_of_outcome(t)) {
             return Err(NoLaw::NoDensity);
         }
+        let candidates: Vec<Option<Candidate>> = (drawn.iter())
+            .map(|step| {
+                let (column, scalars) = of_step(step);
+                candidate(model, column, &scalars)
+            })
+            .collect();
+        let others: Vec<Scalar> = candidates.iter().flatten().map(|c| c.scalar).collect();
+        let (program, sources) = compiled(model, &others);
+        let mut law = Law {
+            density,
+            made_at: (centre.to_vec(), seed),
+            sources,
+            program,
+            steps: Vec::new(),
+            references: Vec::new(),
+            design: Design::Product(Vec::new()),
+        };
+        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let places = public_places(centre, rng);
         let records = law.public_records(centre, rng);
-        for step in &drawn {
-            let outcome = model.outcomes[step.outcome].column;
+        let mut roots = 1 + terms.len()..;
+        for (step, candidate) in drawn.iter().zip(candidates) {
+            let (outcome, scalars) = of_step(step);
             let earlier = |other: usize| model.outcomes[drawn[other].outcome].column;
-            let scalars: Vec<Scalar> = step.terms.iter().map(|&t| terms[t]).collect();
             let columns = model.columns_under(&scalars);
             let given = (0..law.steps.len())
                 .filter(|&k| columns.iter().any(|&(c, _)| c == earlier(k)))
                 .collect();
-            let mut step = Step {
+            let step = Step {
                 position: law.position(outcome),
                 name: name(step.outcome),
                 is_int: model.columns[outcome].is_int,
@@ -204,12 +224,15 @@ impl<'a> Law<'a> {
                     scale: Scale::default(),
                 },
                 given,
+                standard: candidate.and_then(|c| Some(c.at(roots.next()?))),
             };
             let supports = supports(model, outcome, &scalars);
-            step.support = law.check(&step, supports, &records, &places)?;
-            law.steps.push(step);
+            law.steps
+                .push(law.check(&step, supports, &records, &places)?);
         }
         law.design = law.design(rng);
+        let first = |&c: &usize| records[c][..REFERENCES].to_vec();
+        law.references = law.sources.iter().map(first).collect();
         Ok(law)
     }
 
@@ -433,6 +456,18 @@ impl<'a> Law<'a> {
                     }
                     continue;
                 }
+                if let (Design::Product(rules), Some(standard)) = (&self.design, &step.standard)
+                    && let Some(moved) = self.moved((k, standard), &rules[k], &base, rows, work)
+                {
+                    for &j in &group {
+                        let at = self.digit(j, k);
+                        for i in 0..rows {
+                            own[j * BLOCK + i] = moved.value(at, i);
+                            probabilities[j * BLOCK + i] *= moved.weight(at, i);
+                        }
+                    }
+                    continue;
+                }
                 let mut nodes = Nodes {
                     values: [0.0; NODES],
                     weights: [0.0; NODES],
@@ -533,6 +568,7 @@ impl<'a> Law<'a> {
             log_densities: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],
             flat: vec![None; rows],
+            standards: vec![None; self.steps.len()],
         }
     }
 }
@@ -562,14 +598,16 @@ impl Density {
 
     /// The places of these columns in the declaration.
     pub(crate) fn places_of_law(&self) -> Vec<usize> {
-        compiled(&self.model).1
+        compiled(&self.model, &[]).1
     }
 }
 
-/// A program from raw columns to the likelihood and its terms, and the columns that it reads.
-pub(super) fn compiled(model: &Model) -> (RowProgram, Vec<usize>) {
+/// A program from raw columns to the likelihood, its terms and others of their numbers, and the columns that it
+/// reads.
+pub(super) fn compiled(model: &Model, others: &[Scalar]) -> (RowProgram, Vec<usize>) {
     let mut roots = vec![model.likelihood];
     roots.extend(model.likelihood_terms());
+    roots.extend(others);
     let graph = &model.graphs.private;
     let column = |id| match graph.node(id).op {
         PrivateOp::Column(c) => Some(c as usize),

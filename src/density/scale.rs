@@ -63,7 +63,7 @@ impl Scale {
     }
 
     /// The variate where the column is `x`.
-    fn to(&self, x: f64) -> f64 {
+    pub fn to(&self, x: f64) -> f64 {
         self.links.iter().fold(x, |x, link| match *link {
             Link::Function(function) => (function.definition().value)(x),
             Link::Plus(c) => x + c,

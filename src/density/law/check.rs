@@ -9,18 +9,19 @@ use super::super::simulate::Simulator;
 use super::super::support::Support;
 use super::super::{BLOCK, Frame, Sight, Space};
 use super::conditional::Lost;
+use super::standard::Standard;
 use super::{Law, Located, NoLaw, Step};
 
 /// By how much the log of an integral may move with the parameters. The integral on a grid is
 /// accurate to about a tenth of that.
-const TOLERANCE: f64 = 0.01;
+pub(super) const TOLERANCE: f64 = 0.01;
 /// An integral whose log is this near to 0 is 1 to the accuracy of the grid. One that is further
 /// off may be that of a density whose tail is cut off by a bound.
 const EXACT: f64 = 1e-4;
 /// Public records and the scales of the public parameters, normal about the centre, at which
 /// integrals are computed: wide ones to detect a difference, narrow ones for models that cannot be
 /// evaluated far out.
-const RECORDS: usize = 64;
+pub(super) const RECORDS: usize = 64;
 const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
 /// Where nothing else is found, integrals at scales from `WIDE` on may be off by more, since the grid is
 /// less accurate where an outcome spreads over several orders of magnitude: their logs count less by this.
@@ -127,33 +128,43 @@ impl Law<'_> {
             .records(centre, RECORDS, None, rng)
     }
 
-    /// The first support on which the density of an outcome integrates to 1, or else the one on
-    /// which it is nearest to that, or else one on which its integral does not depend on
-    /// parameters.
+    /// The step with its support: the first on which its standard variable has a density, or else the first on
+    /// which the density of the outcome integrates to 1, or else the one on which it is nearest to that, or
+    /// else one on which its integral does not depend on parameters.
     pub(super) fn check(
         &self,
         step: &Step,
         supports: Vec<Support>,
         records: &[Vec<f64>],
         places: &[Vec<f64>],
-    ) -> Result<Support, NoLaw> {
+    ) -> Result<Step, NoLaw> {
+        let with = |support: &Support, standard: &Option<Standard>| Step {
+            support: support.clone(),
+            standard: standard.clone(),
+            ..step.clone()
+        };
+        // The sharper test comes first: it finds densities that are too far out for a grid.
+        let standard = supports
+            .iter()
+            .map(|support| with(support, &step.standard))
+            .find(|step| self.has_one_law(step, records, places));
+        if let Some(step) = standard {
+            return Ok(step);
+        }
         let block: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let mut nearest = Nearest::default();
         let mut nearest_weighted = Nearest::default();
         let mut constant = None;
         let mut least: Option<f64> = None;
         for support in supports {
-            let step = Step {
-                support: support.clone(),
-                ..step.clone()
-            };
+            let step = with(&support, &None);
             let masses = self.masses(&step, &block, places);
             if (masses.0.len() as f64) < JUDGED * RECORDS as f64 {
                 continue;
             }
             let off_one = masses.off_one();
             if off_one <= EXACT {
-                return Ok(support);
+                return Ok(step);
             }
             if nearest.takes(off_one, &support) {
                 continue;
@@ -169,6 +180,7 @@ impl Law<'_> {
         let found = nearest.0.map(|(_, support)| support).or(constant);
         found
             .or(nearest_weighted.0.map(|(_, support)| support))
+            .map(|support| with(&support, &None))
             .ok_or(match least {
                 Some(moved) => NoLaw::NotNormalised {
                     outcome,

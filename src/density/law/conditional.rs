@@ -59,13 +59,15 @@ impl Law<'_> {
             log_densities,
             atoms: at_atoms,
             flat,
+            ..
         } = work;
         if let Some([lower, upper]) = *range {
             let grids = &mut grids[..rows];
             grids.fill(Grid::over(step.is_int, lower, upper));
             let low = lower.unwrap_or(f64::NEG_INFINITY);
             let high = upper.unwrap_or(f64::INFINITY);
-            let mut fill = |grids: &mut [Grid]| {
+            let mut is_first = true;
+            search(grids, |grids| {
                 for cell in 0..CELLS {
                     for (value, grid) in trial.iter_mut().zip(&*grids) {
                         *value = scale.back(grid.middle(cell));
@@ -87,34 +89,12 @@ impl Law<'_> {
                         grid.put(cell, log_density, middle);
                     }
                 }
-            };
-            for round in 1.. {
-                fill(grids);
-                if round == 1 {
+                if std::mem::take(&mut is_first) {
                     for (flat, grid) in flat.iter_mut().zip(&*grids) {
                         *flat = grid.flat();
                     }
                 }
-                let mut coarse = false;
-                if round < REFINEMENTS {
-                    for grid in grids.iter_mut() {
-                        coarse |= grid.refine();
-                    }
-                }
-                if !coarse {
-                    break;
-                }
-            }
-            // Twice, since tails are coarse the first time.
-            for last in [false, true] {
-                let mut laid = false;
-                for grid in grids.iter_mut() {
-                    laid |= grid.lay_at_scores(last);
-                }
-                if laid {
-                    fill(grids);
-                }
-            }
+            });
         }
         for i in 0..rows {
             let cells = range.and_then(|_| grids[i].cells());
@@ -159,7 +139,7 @@ impl Law<'_> {
     }
 
     /// The log densities of an outcome at the values of `trial`, one for each record.
-    fn evaluate(
+    pub(super) fn evaluate(
         &self,
         step: &Step,
         base: &[&[f64]],
@@ -177,6 +157,32 @@ impl Law<'_> {
             for (sum, x) in log_densities.iter_mut().zip(of_term) {
                 *sum += x;
             }
+        }
+    }
+}
+
+/// Searches for the mass on grids, which `fill` gives the log densities at the middles of their cells.
+pub(super) fn search(grids: &mut [Grid], mut fill: impl FnMut(&mut [Grid])) {
+    for round in 1.. {
+        fill(grids);
+        let mut coarse = false;
+        if round < REFINEMENTS {
+            for grid in grids.iter_mut() {
+                coarse |= grid.refine();
+            }
+        }
+        if !coarse {
+            break;
+        }
+    }
+    // Twice, since tails are coarse the first time.
+    for last in [false, true] {
+        let mut laid = false;
+        for grid in grids.iter_mut() {
+            laid |= grid.lay_at_scores(last);
+        }
+        if laid {
+            fill(grids);
         }
     }
 }
