@@ -30,7 +30,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) use check::public_places;
 use conditional::shares_of;
-use standard::{Candidate, REFERENCES, Standard, candidate};
+use standard::{Candidate, REFERENCES, Standard, candidates};
 
 use super::grid::Grid;
 use super::nodes::{NODES, Nodes, Point, Rule, points};
@@ -185,10 +185,10 @@ impl<'a> Law<'a> {
         if (0..terms.len()).any(|t| changes(t) && !speaks_of_outcome(t)) {
             return Err(NoLaw::NoDensity);
         }
-        let candidates: Vec<Option<Candidate>> = (drawn.iter())
+        let candidates: Vec<Vec<Candidate>> = (drawn.iter())
             .map(|step| {
                 let (column, scalars) = of_step(step);
-                candidate(model, column, &scalars)
+                candidates(model, column, &scalars)
             })
             .collect();
         let others: Vec<Scalar> = candidates.iter().flatten().map(|c| c.scalar).collect();
@@ -206,12 +206,16 @@ impl<'a> Law<'a> {
         let places = public_places(centre, rng);
         let records = law.public_records(centre, rng);
         let mut roots = 1 + terms.len()..;
-        for (step, candidate) in drawn.iter().zip(candidates) {
+        for (step, candidates) in drawn.iter().zip(candidates) {
             let (outcome, scalars) = of_step(step);
             let earlier = |other: usize| model.outcomes[drawn[other].outcome].column;
             let columns = model.columns_under(&scalars);
             let given = (0..law.steps.len())
                 .filter(|&k| columns.iter().any(|&(c, _)| c == earlier(k)))
+                .collect();
+            let standards: Vec<Standard> = (candidates.into_iter())
+                .zip(&mut roots)
+                .map(|(candidate, root)| candidate.at(root))
                 .collect();
             let step = Step {
                 position: law.position(outcome),
@@ -224,11 +228,11 @@ impl<'a> Law<'a> {
                     scale: Scale::default(),
                 },
                 given,
-                standard: candidate.and_then(|c| Some(c.at(roots.next()?))),
+                standard: None,
             };
             let supports = supports(model, outcome, &scalars);
-            law.steps
-                .push(law.check(&step, supports, &records, &places)?);
+            let step = law.check(&step, (supports, &standards), &records, &places)?;
+            law.steps.push(step);
         }
         law.design = law.design(rng);
         let first = |&c: &usize| records[c][..REFERENCES].to_vec();
@@ -252,6 +256,20 @@ impl<'a> Law<'a> {
             Design::Product(rules) => self.counts(rules).product(),
             Design::Points(points) => points.len(),
         }
+    }
+
+    /// The outcomes whose law is searched for once.
+    #[cfg(test)]
+    pub(super) fn standards(&self) -> impl Iterator<Item = &str> {
+        let with_one = self.steps.iter().filter(|step| step.standard.is_some());
+        with_one.map(|step| step.name.as_str())
+    }
+
+    /// The same law, searched for on each record.
+    #[cfg(test)]
+    pub(super) fn without_standards(mut self) -> Self {
+        self.steps.iter_mut().for_each(|step| step.standard = None);
+        self
     }
 
     /// Working memory for parameters `theta` (unconstrained).

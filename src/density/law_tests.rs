@@ -606,3 +606,119 @@ fn nodes_that_were_kept_are_those_of_their_records() {
     };
     assert_eq!(gradients(false), gradients(true));
 }
+
+/// The names of the outcomes that have a standard variable.
+fn standards(source: &str) -> Vec<String> {
+    let density = density(source);
+    let d = density.dimension();
+    let law = Law::of(&density, &vec![0.0; d], 1).unwrap();
+    law.standards().map(str::to_owned).collect()
+}
+
+// If it failed: laws of outcomes that are not alike would be taken for one, and answers would be off; or a
+// search would be made for each record where one is enough.
+#[test]
+fn records_that_move_and_scale_one_law_are_told_from_others() {
+    let of = |outcome: &str, model: &str| {
+        standards(&format!(
+            "record {{ {outcome}; real x; real<lower=0> w; }} parameters {{ real a; real b; real<lower=0> s; }}
+             model {{ a ~ normal(0, 1); s ~ lognormal(0, 0.3); {model} }}"
+        ))
+    };
+    for (outcome, model) in [
+        ("real y", "y ~ normal(a + b * x, s);"),
+        ("real y", "y ~ normal(a, s);"),
+        ("real y", "y ~ student_t(3 + s, a + b * x, s);"),
+        ("real y", "y ~ normal(a + b * x, s * sqrt(1 + w));"),
+        ("real y", "y ~ logistic(a + b * x, s);"),
+        (
+            "real y",
+            "target += log_mix(0.3, normal_lpdf(y | a, s), normal_lpdf(y | b, 1));",
+        ),
+        ("real<lower=0> y", "y ~ lognormal(a + b * x, s);"),
+        (
+            "real<lower=0> y",
+            "log(y) ~ normal(a + b * x, exp(0.1 * x));",
+        ),
+        ("real<lower=0> y", "y ~ exponential(exp(a + b * x));"),
+        ("real<lower=0> y", "y ~ gamma(2 + s, exp(a + b * x));"),
+        ("real<lower=-9, upper=9> y", "y ~ normal(a + b * x, s);"),
+    ] {
+        assert_eq!(of(outcome, model), ["y"], "{outcome}: {model}");
+    }
+    for (outcome, model) in [
+        // The shape differs.
+        ("real y", "y ~ student_t(1 + w, a + b * x, s);"),
+        ("real<lower=0> y", "y ~ gamma(1 + w, exp(a));"),
+        (
+            "real<lower=0, upper=1> y",
+            "y ~ beta_proportion(inv_logit(a + b * x), 5);",
+        ),
+        (
+            "real y",
+            "target += log_mix(0.3, normal_lpdf(y | a * x, s), normal_lpdf(y | b * x, 1));",
+        ),
+        (
+            "real y",
+            "target += x > 0 ? normal_lpdf(y | a, s) : student_t_lpdf(y | 4, a, s);",
+        ),
+        // No law has been moved by a bound.
+        ("real<lower=0> y", "y ~ normal(a + b * x, s) T[0, ];"),
+        ("int<lower=0> y", "y ~ poisson_log(a + b * x);"),
+    ] {
+        assert_eq!(of(outcome, model), [""; 0], "{outcome}: {model}");
+    }
+}
+
+// Oracle: the grid of each record by itself. If it failed: nodes would be those of another place or width.
+#[test]
+fn nodes_of_a_law_that_is_moved_are_those_of_each_record() {
+    for (outcome, model) in [
+        ("real y", "y ~ student_t(4, a + b * x, s);"),
+        ("real<lower=0> y", "y ~ lognormal(a + b * x, s);"),
+        ("real<lower=0> y", "y ~ gamma(2 + s, exp(a + b * x));"),
+    ] {
+        let density = density(&format!(
+            "record {{ {outcome}; real x; }} parameters {{ real a; real b; real<lower=0> s; }} model {{ {model} }}"
+        ));
+        let law = Law::of(&density, &[0.0; 3], 1).unwrap();
+        let each = Law::of(&density, &[0.0; 3], 1).unwrap().without_standards();
+        let x = [-2.0, -0.3, 0.0, 1.1, 3.0];
+        let columns: Vec<&[f64]> = law.columns().iter().map(|_| &x[..]).collect();
+        let theta = [0.7, -0.4, -0.9];
+        let [own, other] = [&law, &each].map(|law| {
+            let located = law.locate(&columns, x.len(), &mut law.scratch(&theta));
+            let of_record = |i: usize| -> Vec<f64> {
+                let nodes = (0..law.nodes())
+                    .flat_map(|j| located.outcomes(j).map(|v| v[i]).collect::<Vec<_>>());
+                nodes.collect()
+            };
+            (0..x.len()).map(of_record).collect::<Vec<_>>()
+        });
+        for (own, other) in own.iter().zip(&other) {
+            for k in 1..own.len() - 1 {
+                let off = (own[k] - other[k]).abs() / (other[k + 1] - other[k - 1]);
+                assert!(off < 0.01, "{model}: {own:?} {other:?}");
+            }
+        }
+    }
+}
+
+// A regression on a raw column with a vague prior: outcomes are expected to be thousands of their sds away, where
+// no grid finds them to enough digits. Oracle: the information of a normal mean. If it failed: models would be
+// said to have no law because of the units of a column, and gradients would be clipped without balance.
+#[test]
+fn means_that_are_far_off_have_a_law() {
+    let theta: [f64; 3] = [1.4, 0.0015, -0.6];
+    let variance = (2.0 * theta[2]).exp();
+    assert_law(
+        "far means",
+        "record { real<lower=0, upper=4> y; real<lower=400, upper=1600> x; }
+         parameters { real a; real b; real<lower=0> s; }
+         model { a ~ normal(2, 2); b ~ normal(0, 1); s ~ exponential(1); y ~ normal(a + b * x, s); }",
+        &theta,
+        &[0.0, 1000.0],
+        &[1.0 / variance, 1e6 / variance, 2.0],
+        [0.02, 0.02],
+    );
+}

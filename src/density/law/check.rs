@@ -134,22 +134,24 @@ impl Law<'_> {
     pub(super) fn check(
         &self,
         step: &Step,
-        supports: Vec<Support>,
+        (supports, standards): (Vec<Support>, &[Standard]),
         records: &[Vec<f64>],
         places: &[Vec<f64>],
     ) -> Result<Step, NoLaw> {
-        let with = |support: &Support, standard: &Option<Standard>| Step {
+        let with = |support: &Support, standard: Option<&Standard>| Step {
             support: support.clone(),
-            standard: standard.clone(),
+            standard: standard.cloned(),
             ..step.clone()
         };
         // The sharper test comes first: it finds densities that are too far out for a grid.
-        let standard = supports
-            .iter()
-            .map(|support| with(support, &step.standard))
-            .find(|step| self.has_one_law(step, records, places));
-        if let Some(step) = standard {
-            return Ok(step);
+        for standard in standards {
+            let of_supports = supports.iter().filter_map(|support| {
+                let step = with(support, Some(standard));
+                Some((self.off_one_law(&step, records, places)?, step))
+            });
+            if let Some((_, step)) = of_supports.min_by(|(a, _), (b, _)| a.total_cmp(b)) {
+                return Ok(step);
+            }
         }
         let block: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let mut nearest = Nearest::default();
@@ -157,7 +159,7 @@ impl Law<'_> {
         let mut constant = None;
         let mut least: Option<f64> = None;
         for support in supports {
-            let step = with(&support, &None);
+            let step = with(&support, None);
             let masses = self.masses(&step, &block, places);
             if (masses.0.len() as f64) < JUDGED * RECORDS as f64 {
                 continue;
@@ -180,7 +182,7 @@ impl Law<'_> {
         let found = nearest.0.map(|(_, support)| support).or(constant);
         found
             .or(nearest_weighted.0.map(|(_, support)| support))
-            .map(|support| with(&support, &None))
+            .map(|support| with(&support, None))
             .ok_or(match least {
                 Some(moved) => NoLaw::NotNormalised {
                     outcome,

@@ -2,13 +2,14 @@
 //! about a linear predictor, a gamma whose mean is one, a normal whose logarithm has a sd of its own.
 //!
 //! The standard variable t is a number of the model, such as `(y - mu) / sigma`: affine in a function u of the
-//! outcome alone, t = a + b u, with a and b of the record. If the log density reads the record in no other
-//! way, up to terms without the outcome, quantiles of y are those of t brought back. The law of t is then
-//! searched for once, on a public record, and not for each record again.
+//! outcome alone, t = a + b u, with a and b of the record. If t has the same law for all records, quantiles of y
+//! are those of t brought back. The law of t is then searched for once, on a public record, and not for
+//! each record again.
 //!
-//! That the log density reads records through t alone is seen in the model's graph. It may also read the outcome
-//! by itself, as the gamma's `(k - 1) log(y)` does. Whether laws of t are the same in spite of that is
-//! computed on public records, at public parameters.
+//! Two things must hold. The log density reads records in such numbers alone, up to terms without the outcome: this
+//! is seen in the model's graph. And the density of t is the same for public records, at public parameters: this
+//! is computed. A gamma has both `beta * y` and `log(y) + log(beta)`, which are one variable; the predictors of
+//! a mixture are two.
 
 use super::super::BLOCK;
 use super::super::grid::{CELLS, Grid, finite};
@@ -78,17 +79,17 @@ impl Candidate {
 enum Reads {
     /// Not at all.
     Nothing,
-    /// Only through the standard variable and through the outcome itself.
+    /// Only through the outcome itself, and numbers that may be its standard variable.
     Standard,
     /// The same up to terms without the outcome.
     StandardAndMore,
     Otherwise,
 }
 
-/// The standard variable of a real outcome with these terms, if any.
-pub(super) fn candidate(model: &Model, column: usize, terms: &[Scalar]) -> Option<Candidate> {
+/// The numbers that may be the standard variable of an outcome with these terms; none for ints.
+pub(super) fn candidates(model: &Model, column: usize, terms: &[Scalar]) -> Vec<Candidate> {
     if model.columns[column].is_int {
-        return None;
+        return Vec::new();
     }
     let graph = &model.graphs.private;
     let order = model.needed_private_nodes(terms);
@@ -105,14 +106,16 @@ pub(super) fn candidate(model: &Model, column: usize, terms: &[Scalar]) -> Optio
         order,
         of_outcome,
     };
-    let mut candidates = cone.order.iter().rev();
-    candidates.find_map(|&id| {
-        let scale = cone.affine(id).filter(|_| cone.is_standard(id, terms))?;
+    if !cone.is_standard(terms) {
+        return Vec::new();
+    }
+    let found = cone.order.iter().rev().filter_map(|&id| {
         Some(Candidate {
             scalar: Scalar::Private(id),
-            scale,
+            scale: cone.affine(id)?,
         })
-    })
+    });
+    found.collect()
 }
 
 /// The numbers behind an outcome's log density.
@@ -157,9 +160,9 @@ impl Cone<'_> {
         Scale::of(self.model, self.column, inner).or_else(|| self.affine(inner_id))
     }
 
-    /// Whether the terms depend on the outcome only through this number and the outcome itself, up to terms
-    /// without the outcome.
-    fn is_standard(&self, standard: PrivateId, terms: &[Scalar]) -> bool {
+    /// Whether the terms read the record only in numbers that may be a standard variable, up to terms without the
+    /// outcome.
+    fn is_standard(&self, terms: &[Scalar]) -> bool {
         let mut reads = vec![Reads::Nothing; self.of_outcome.len()];
         let of = |reads: &[Reads], s: Scalar| match s {
             Scalar::Private(id) => reads[id.0 as usize],
@@ -172,12 +175,23 @@ impl Cone<'_> {
         {
             let op = &self.model.graphs.private.node(id).op;
             let all = operands(op);
-            let is_own = |s: &Scalar| s.is_private() && !self.depends(*s);
             let at_worst = |worst: Reads| all.iter().all(|&s| of(&reads, s) <= worst);
-            let is_standard = at_worst(Reads::Standard) && !all.iter().any(is_own);
-            reads[id.0 as usize] = if id == standard || is_standard {
+            let is_standard = at_worst(Reads::Standard) && !all.iter().any(|s| self.is_own(*s));
+            let keeps_sums = match *op {
+                PrivateOp::Unary(Unary::Negate, _)
+                | PrivateOp::Binary(Binary::Add | Binary::Subtract, ..)
+                | PrivateOp::Linear(_) => true,
+                PrivateOp::Binary(Binary::Multiply, a, b) => {
+                    self.depends(a) != self.depends(b) && !self.is_own(a) && !self.is_own(b)
+                }
+                PrivateOp::Binary(Binary::Divide, _, b) => !b.is_private(),
+                // By the outcome alone, as where it is 0.
+                PrivateOp::Select(condition, ..) => of(&reads, condition) == Reads::Standard,
+                _ => false,
+            };
+            reads[id.0 as usize] = if is_standard || self.affine(id).is_some() {
                 Reads::Standard
-            } else if at_worst(Reads::StandardAndMore) && self.keeps_sums(op) {
+            } else if keeps_sums && at_worst(Reads::StandardAndMore) {
                 Reads::StandardAndMore
             } else {
                 Reads::Otherwise
@@ -186,19 +200,9 @@ impl Cone<'_> {
         terms.iter().all(|&s| of(&reads, s) != Reads::Otherwise)
     }
 
-    /// Whether a sum with terms without the outcome stays such a sum.
-    fn keeps_sums(&self, op: &PrivateOp) -> bool {
-        let is_own = |s: &Scalar| s.is_private() && !self.depends(*s);
-        match op {
-            PrivateOp::Unary(Unary::Negate, _)
-            | PrivateOp::Binary(Binary::Add | Binary::Subtract, ..)
-            | PrivateOp::Linear(_) => true,
-            PrivateOp::Binary(Binary::Multiply, a, b) => {
-                self.depends(*a) != self.depends(*b) && !is_own(a) && !is_own(b)
-            }
-            PrivateOp::Binary(Binary::Divide, a, b) => self.depends(*a) && !b.is_private(),
-            _ => false,
-        }
+    /// Whether a number is the record's, and not the outcome's.
+    fn is_own(&self, s: Scalar) -> bool {
+        s.is_private() && !self.depends(s)
     }
 }
 
@@ -377,18 +381,18 @@ impl Law<'_> {
         }
     }
 
-    /// Whether, on a step's support, its standard variable has the same law for all public records, at each of the
-    /// public places, and that is a density.
-    pub(super) fn has_one_law(
+    /// How far the log of the integral of a step's standard variable is from 0, on its support and at the worst of the
+    /// public places; `None` unless it has the same law for all public records, at each of these, and that is a
+    /// density.
+    pub(super) fn off_one_law(
         &self,
         step: &Step,
         records: &[Vec<f64>],
         places: &[Vec<f64>],
-    ) -> bool {
+    ) -> Option<f64> {
         let is_continuous = step.support.range.is_some() && step.support.atoms.is_empty();
-        let Some(standard) = step.standard.as_ref().filter(|_| is_continuous) else {
-            return false;
-        };
+        let standard = step.standard.as_ref().filter(|_| is_continuous)?;
+        let mut off_one = 0.0_f64;
         let rule = Rule::new(NODES);
         let base: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let mut judged = 0;
@@ -401,8 +405,9 @@ impl Law<'_> {
             let Some(nodes) = found.nodes(&rule) else {
                 continue;
             };
-            if found.log_mass.abs() > TOLERANCE {
-                return false;
+            off_one = off_one.max(found.log_mass.abs());
+            if off_one > TOLERANCE {
+                return None;
             }
             let lines = self.lines(step, standard, &base, RECORDS, &mut work);
             let mut at_nodes = |i: usize| {
@@ -423,11 +428,12 @@ impl Law<'_> {
                 let mut both = own.iter().zip(&expected);
                 let are_alike = both.all(|(x, y)| (x - y).abs() <= ALIKE * (1.0 + y.abs()));
                 if !are_alike || ends(i) != ends(found.record) {
-                    return false;
+                    return None;
                 }
                 judged += 1;
             }
         }
-        judged as f64 > JUDGED * (RECORDS * places.len()) as f64
+        let is_judged = judged as f64 > JUDGED * (RECORDS * places.len()) as f64;
+        is_judged.then_some(off_one)
     }
 }
