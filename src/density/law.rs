@@ -38,7 +38,8 @@ use super::scale::Scale;
 use super::simulate::{self, steps};
 use super::support::{Support, supports};
 use super::{
-    BLOCK, Density, Frame, Jacobian, Picked, Pull, RowProgram, Scratch, Sight, Space, Sparse,
+    BLOCK, Density, Dependents, Frame, Jacobian, Picked, Pull, RowProgram, Scratch, Sight, Space,
+    Sparse,
 };
 use crate::linear::vectorised;
 use crate::model::{Model, PrivateOp, Scalar};
@@ -54,6 +55,8 @@ pub struct Law<'a> {
     program: RowProgram,
     sources: Vec<usize>,
     steps: Vec<Step>,
+    /// The instructions that read the outcomes.
+    of_outcomes: Dependents,
     /// A few public records, `[column][record]`.
     references: Vec<Vec<f64>>,
     design: Design,
@@ -143,6 +146,8 @@ struct Step {
     support: Support,
     /// The steps before it that its density depends on.
     given: Vec<usize>,
+    /// The instructions that read it.
+    dependents: Dependents,
     /// The variable whose law all records share, where there is one.
     standard: Option<Standard>,
 }
@@ -197,8 +202,9 @@ impl<'a> Law<'a> {
             density,
             made_at: (centre.to_vec(), seed),
             sources,
-            program,
             steps: Vec::new(),
+            of_outcomes: program.dependents(&[]),
+            program,
             references: Vec::new(),
             design: Design::Product(Vec::new()),
         };
@@ -217,8 +223,10 @@ impl<'a> Law<'a> {
                 .zip(&mut roots)
                 .map(|(candidate, root)| candidate.at(root))
                 .collect();
+            let position = law.position(outcome);
             let step = Step {
-                position: law.position(outcome),
+                position,
+                dependents: law.program.dependents(&[position]),
                 name: name(step.outcome),
                 is_int: model.columns[outcome].is_int,
                 terms: step.terms.iter().map(|t| t + 1).collect(),
@@ -235,6 +243,8 @@ impl<'a> Law<'a> {
             law.steps.push(step);
         }
         law.design = law.design(rng);
+        let positions: Vec<usize> = law.steps.iter().map(|step| step.position).collect();
+        law.of_outcomes = law.program.dependents(&positions);
         let first = |&c: &usize| records[c][..REFERENCES].to_vec();
         law.references = law.sources.iter().map(first).collect();
         Ok(law)
@@ -391,7 +401,10 @@ impl<'a> Law<'a> {
                 block[step.position] = &values[(k * count + j) * BLOCK..][..rows];
             }
             let program = &mut work.program;
-            let each = self.program.pulled(&block, rows, pull, program, picked);
+            let changed = (j > 0).then_some(&self.of_outcomes);
+            let each = self
+                .program
+                .pulled(&block, rows, (pull, changed), program, picked);
             let own_probabilities = &mut own_probabilities[..rows];
             own_probabilities.copy_from_slice(&probabilities[j * BLOCK..][..rows]);
             if are_all_possible(own_probabilities, each) {

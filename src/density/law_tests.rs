@@ -722,3 +722,40 @@ fn means_that_are_far_off_have_a_law() {
         [0.02, 0.02],
     );
 }
+
+// Oracle: a sweep over all instructions. If it failed: the density of an outcome would be that of another value.
+#[test]
+fn a_sweep_again_has_the_values_of_a_sweep() {
+    let density = density(
+        "record { real y; real x; int<lower=1, upper=3> g; } parameters { real b; vector[3] a; real<lower=0> s; }
+         model { y ~ student_t(4 + a[g], a[g] + b * x, s * (1 + square(y - x))); }",
+    );
+    let theta = [0.3, -0.2, 0.5, 1.0, 0.1];
+    let (program, sources) = super::law::compiled(density.model(), &[]);
+    let interface: Vec<_> = program.interface().collect();
+    let z = density.values(&theta, &interface).concat();
+    let values = [[0.4, -1.2], [1.5, 0.2], [2.0, 3.0]];
+    let columns: Vec<&[f64]> = sources.iter().map(|&c| &values[c][..]).collect();
+    let mut others = columns.clone();
+    let y = sources.iter().position(|&c| c == 0).unwrap();
+    others[y] = &[-0.7, 2.5];
+    let (mut again, mut once) = (program.scratch(&z, 5), program.scratch(&z, 5));
+    let pull = Pull::Whole(&Jacobian::identity(z.len()));
+    let changed = program.dependents(&[y]);
+    program.forward(&columns, 2, &mut again);
+    program.forward_again(&changed, &others, 2, &mut again);
+    program.forward(&others, 2, &mut once);
+    for root in 0..program.outputs() {
+        let own = program.output(root, &others, 2, &again);
+        assert_eq!(own, program.output(root, &others, 2, &once));
+        assert_ne!(own, [0.0; 2]);
+    }
+    let (mut again, mut once) = (program.scratch(&z, z.len()), program.scratch(&z, z.len()));
+    let mut picked = Picked::new();
+    program.pulled(&columns, 2, (pull, None), &mut again, &mut picked);
+    let own = program.pulled(&others, 2, (pull, Some(&changed)), &mut again, &mut picked);
+    assert_eq!(
+        own,
+        program.pulled(&others, 2, (pull, None), &mut once, &mut picked)
+    );
+}

@@ -35,7 +35,9 @@ pub(crate) use hazard::{Censored, HazardScratch, INTERVALS};
 pub(crate) use law::Located;
 pub use law::{Law, LawScratch, NoLaw, Node};
 pub(crate) use noncentred::NonCentred;
-pub use program::{BLOCK, Jacobian, Picked, Pull, RowProgram, Scratch, Sparse, merge_picks};
+pub use program::{
+    BLOCK, Dependents, Jacobian, Picked, Pull, RowProgram, Scratch, Sparse, merge_picks,
+};
 pub use sight::{Sight, Space};
 pub use simulate::{PublicSample, Simulator};
 

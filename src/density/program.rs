@@ -114,6 +114,10 @@ pub struct Sparse {
     picks: usize,
 }
 
+/// The instructions that read some columns, directly or not.
+#[derive(Debug, Clone)]
+pub struct Dependents(Vec<bool>);
+
 /// The derivatives that records have.
 #[derive(Debug, Clone, Copy)]
 pub enum Pull<'a> {
@@ -365,7 +369,42 @@ impl RowProgram {
     /// Computes every root for `rows` records; `columns` are in the order of
     /// [`RowProgram::columns`].
     pub fn forward(&self, columns: &[&[f64]], rows: usize, scratch: &mut Scratch) {
-        self.sweep(columns, rows, scratch, false);
+        self.sweep(columns, rows, scratch, (false, None));
+    }
+
+    /// The same after a sweep over the same records, of which only the columns of `changed` are others now.
+    pub fn forward_again(
+        &self,
+        changed: &Dependents,
+        columns: &[&[f64]],
+        rows: usize,
+        scratch: &mut Scratch,
+    ) {
+        self.sweep(columns, rows, scratch, (false, Some(changed)));
+    }
+
+    /// Those of these columns, by their positions.
+    pub fn dependents(&self, columns: &[usize]) -> Dependents {
+        let mut reads = vec![false; self.registers];
+        let mut dependents = Vec::with_capacity(self.instructions.len());
+        for instruction in &self.instructions {
+            let is_read = |source: &Source| match source {
+                Source::Register(r) => reads[*r],
+                Source::Column(c) => columns.contains(c),
+            };
+            let it_is = match &instruction.operation {
+                Operation::Unary(_, a) => is_read(a),
+                Operation::Binary(_, a, b) => is_read(a) || is_read(b),
+                Operation::Select(c, a, b) => is_read(c) || is_read(a) || is_read(b),
+                Operation::Linear(terms) => {
+                    terms.iter().filter_map(|t| t.column.as_ref()).any(is_read)
+                }
+                Operation::Gather { strides, .. } => strides.iter().any(|(_, s)| is_read(s)),
+            };
+            reads[instruction.register] = it_is;
+            dependents.push(it_is);
+        }
+        Dependents(dependents)
     }
 
     /// The number of roots.
@@ -394,7 +433,18 @@ impl RowProgram {
         jacobian: &Jacobian,
         scratch: &'a mut Scratch,
     ) -> &'a [f64] {
-        self.sweep(columns, rows, scratch, true);
+        self.gradients_by(columns, rows, jacobian, scratch, None)
+    }
+
+    fn gradients_by<'a>(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        jacobian: &Jacobian,
+        scratch: &'a mut Scratch,
+        changed: Option<&Dependents>,
+    ) -> &'a [f64] {
+        self.sweep(columns, rows, scratch, (true, changed));
         self.reverse(columns, rows, None, scratch);
         self.pull_back(columns, rows, jacobian, scratch, 0);
         &scratch.gradients[..jacobian.dimension * BLOCK]
@@ -484,20 +534,23 @@ impl RowProgram {
 
     /// [`RowProgram::gradients`], or the derivatives in parts: first those by the coordinates that
     /// records pick, which `picked` will name, then those by the others. No coordinate is picked
-    /// twice by a record, but with a derivative of zero.
+    /// twice by a record, but with a derivative of zero. `changed`: as in [`RowProgram::forward_again`],
+    /// after derivatives of the same records.
     pub fn pulled<'a>(
         &self,
         columns: &[&[f64]],
         rows: usize,
-        pull: Pull,
+        (pull, changed): (Pull, Option<&Dependents>),
         scratch: &'a mut Scratch,
         picked: &mut Picked,
     ) -> &'a [f64] {
         let sparse = match pull {
-            Pull::Whole(jacobian) => return self.gradients(columns, rows, jacobian, scratch),
+            Pull::Whole(jacobian) => {
+                return self.gradients_by(columns, rows, jacobian, scratch, changed);
+            }
             Pull::Parts(sparse) => sparse,
         };
-        self.sweep(columns, rows, scratch, true);
+        self.sweep(columns, rows, scratch, (true, changed));
         self.reverse(columns, rows, None, scratch);
         picked.resize(sparse.picks, [0; BLOCK]);
         let Scratch {
@@ -611,7 +664,14 @@ impl RowProgram {
         }
     }
 
-    fn sweep(&self, columns: &[&[f64]], rows: usize, scratch: &mut Scratch, for_gradient: bool) {
+    /// Values of registers: those of `changed` alone where that is given, as others have theirs already.
+    fn sweep(
+        &self,
+        columns: &[&[f64]],
+        rows: usize,
+        scratch: &mut Scratch,
+        (for_gradient, changed): (bool, Option<&Dependents>),
+    ) {
         let (mut coefficient, mut linear) = (0, 0);
         let Scratch {
             values,
@@ -621,8 +681,9 @@ impl RowProgram {
             places,
             ..
         } = scratch;
-        for instruction in &self.instructions {
-            let skip = for_gradient && !instruction.value_needed_for_gradient;
+        for (i, instruction) in self.instructions.iter().enumerate() {
+            let has_value = changed.is_some_and(|changed| !changed.0[i]);
+            let skip = has_value || for_gradient && !instruction.value_needed_for_gradient;
             let start = instruction.register * BLOCK;
             // An instruction's register comes after those that it reads.
             let (before, after) = values.split_at_mut(start);
@@ -647,7 +708,9 @@ impl RowProgram {
             } = &instruction.operation
             {
                 let places = &mut places[*picks][..rows];
-                gather_places(&instruction.operation, columns, before, places);
+                if !has_value {
+                    gather_places(&instruction.operation, columns, before, places);
+                }
                 if !skip {
                     let (from, first) = match constants {
                         Some(values) => (values, *table),

@@ -303,7 +303,9 @@ impl<'a> Reader<'a> {
         let jacobian = &self.look.sight.jacobian;
         let pull = (self.sparse.as_ref()).map_or(Pull::Whole(jacobian), Pull::Parts);
         let (scratch, picked) = (&mut self.scratch, &mut self.picked);
-        let values = self.program.pulled(columns, rows, pull, scratch, picked);
+        let values = self
+            .program
+            .pulled(columns, rows, (pull, None), scratch, picked);
         Gradients {
             values,
             picked,

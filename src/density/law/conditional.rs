@@ -5,7 +5,7 @@ use super::super::grid::{CELLS, Cells, Grid, REFINEMENTS};
 use super::super::nodes::{NODES, Nodes, Point, Rule};
 use super::super::scale::Scale;
 use super::super::support::Support;
-use super::super::{BLOCK, Scratch};
+use super::super::{BLOCK, Dependents, Scratch};
 use super::{Law, Step, Work};
 use crate::function::{exp, ln};
 use crate::linear::vectorised;
@@ -77,7 +77,9 @@ impl Law<'_> {
                         }
                     }
                     let log_densities = &mut log_densities[..rows];
-                    self.evaluate(step, base, &trial[..rows], program, log_densities);
+                    let changed = (!is_first || cell > 0).then_some(&step.dependents);
+                    let trial = &trial[..rows];
+                    self.evaluate(step, (base, changed), trial, program, log_densities);
                     for (grid, &log_density) in grids.iter_mut().zip(&*log_densities) {
                         let middle = grid.middle(cell);
                         let is_in = (low..=high).contains(&middle) && scale.reaches(middle);
@@ -131,18 +133,26 @@ impl Law<'_> {
             ..
         } = work;
         let of_atoms = step.support.atoms.iter().zip(atoms.chunks_exact_mut(BLOCK));
-        for (value, log_densities) in of_atoms {
+        for (nth, (value, log_densities)) in of_atoms.enumerate() {
             trial.fill(*value);
             let log_densities = &mut log_densities[..rows];
-            self.evaluate(step, base, &trial[..rows], program, log_densities);
+            let changed = (nth > 0).then_some(&step.dependents);
+            self.evaluate(
+                step,
+                (base, changed),
+                &trial[..rows],
+                program,
+                log_densities,
+            );
         }
     }
 
-    /// The log densities of an outcome at the values of `trial`, one for each record.
+    /// The log densities of an outcome at the values of `trial`, one for each record. `changed` are the
+    /// step's dependents, where the program has been evaluated for the same records before.
     pub(super) fn evaluate(
         &self,
         step: &Step,
-        base: &[&[f64]],
+        (base, changed): (&[&[f64]], Option<&Dependents>),
         trial: &[f64],
         program: &mut Scratch,
         log_densities: &mut [f64],
@@ -150,7 +160,10 @@ impl Law<'_> {
         let rows = trial.len();
         let mut block = base.to_vec();
         block[step.position] = trial;
-        self.program.forward(&block, rows, program);
+        match changed {
+            Some(changed) => (self.program).forward_again(changed, &block, rows, program),
+            None => self.program.forward(&block, rows, program),
+        }
         log_densities.fill(0.0);
         for &term in &step.terms {
             let of_term = self.program.output(term, &block, rows, program);

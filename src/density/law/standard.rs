@@ -283,7 +283,8 @@ impl Law<'_> {
         let middle: Vec<f64> = (0..rows).map(|i| moved.value(rule.len() / 2, i)).collect();
         let mut log_densities = [0.0; BLOCK];
         let found = &mut log_densities[..rows];
-        self.evaluate(step, base, &middle, &mut work.program, found);
+        let again = (base, Some(&step.dependents));
+        self.evaluate(step, again, &middle, &mut work.program, found);
         let is_found = found.iter().map(|x: &f64| x.is_finite());
         let own = moved.is_found.iter_mut().zip(is_found);
         own.for_each(|(own, it_is)| *own = it_is);
@@ -339,7 +340,7 @@ impl Law<'_> {
     ) -> Vec<f64> {
         let trial: Vec<f64> = u.iter().map(|&u| standard.scale.back(u)).collect();
         let mut found = vec![0.0; u.len()];
-        self.evaluate(step, base, &trial, &mut work.program, &mut found);
+        self.evaluate(step, (base, None), &trial, &mut work.program, &mut found);
         // The density is that of a variate, which may be another function of the outcome than u.
         let scale = &step.support.scale;
         for (log_density, &u) in found.iter_mut().zip(u) {
@@ -364,17 +365,21 @@ impl Law<'_> {
         rows: usize,
         work: &mut Work,
     ) -> Lines {
-        let mut at = |u: f64| {
+        let mut at = |u: f64, is_again: bool| {
             let mut t = [0.0; BLOCK];
             let trial = [standard.scale.back(u); BLOCK];
             let mut block = base.to_vec();
             block[step.position] = &trial[..rows];
-            self.program.forward(&block, rows, &mut work.program);
+            if is_again {
+                (self.program).forward_again(&step.dependents, &block, rows, &mut work.program);
+            } else {
+                self.program.forward(&block, rows, &mut work.program);
+            }
             let of_root = (self.program).output(standard.root, &block, rows, &work.program);
             t[..rows].copy_from_slice(of_root);
             t
         };
-        let (a, at_one) = (at(0.0), at(1.0));
+        let (a, at_one) = (at(0.0, false), at(1.0, true));
         Lines {
             a,
             b: std::array::from_fn(|i| at_one[i] - a[i]),
