@@ -44,6 +44,11 @@ use super::{
 use crate::linear::vectorised;
 use crate::model::{Model, PrivateOp, Scalar};
 
+/// By how much the log of an integral may move with the parameters. The integral on a grid is
+/// accurate to about a tenth of that.
+const TOLERANCE: f64 = 0.01;
+/// Public records at which integrals are computed.
+const RECORDS: usize = 64;
 /// The fewest nodes of a real outcome among several outcomes.
 const FEWEST: usize = 4;
 

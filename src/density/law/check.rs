@@ -10,24 +10,19 @@ use super::super::support::Support;
 use super::super::{BLOCK, Frame, Sight, Space};
 use super::conditional::Lost;
 use super::standard::Standard;
-use super::{Law, Located, NoLaw, Step};
+use super::{Law, Located, NoLaw, RECORDS, Step, TOLERANCE};
 
-/// By how much the log of an integral may move with the parameters. The integral on a grid is
-/// accurate to about a tenth of that.
-pub(super) const TOLERANCE: f64 = 0.01;
 /// An integral whose log is this near to 0 is 1 to the accuracy of the grid. One that is further
 /// off may be that of a density whose tail is cut off by a bound.
 const EXACT: f64 = 1e-4;
-/// Public records and the scales of the public parameters, normal about the centre, at which
-/// integrals are computed: wide ones to detect a difference, narrow ones for models that cannot be
-/// evaluated far out.
-pub(super) const RECORDS: usize = 64;
+/// The scales of the public parameters, normal about the centre, at which integrals are computed: wide ones
+/// to detect a difference, narrow ones for models that cannot be evaluated far out.
 const SCALES: [f64; 8] = [1.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-4, 1e-6];
 /// Where nothing else is found, integrals at scales from `WIDE` on may be off by more, since the grid is
 /// less accurate where an outcome spreads over several orders of magnitude: their logs count less by this.
 const WIDE: f64 = 1.0;
 const WIDE_WEIGHT: f64 = 0.2;
-/// The share of them that may be wrong: a peak that the grid misses.
+/// The share of records that may be wrong: a peak that the grid misses.
 const ODD: f64 = 0.02;
 /// The share of records of which the integral must be known at two places or more.
 const JUDGED: f64 = 0.1;

@@ -16,9 +16,8 @@ use super::super::grid::{CELLS, Grid, finite};
 use super::super::nodes::{NODES, Nodes, Rule};
 use super::super::scale::Scale;
 use super::super::support::Support;
-use super::check::{RECORDS, TOLERANCE};
 use super::conditional::search;
-use super::{Law, Step, Work};
+use super::{Law, RECORDS, Step, TOLERANCE, Work};
 use crate::function::Unary;
 use crate::model::{Binary, Model, PrivateId, PrivateOp, Scalar, operands};
 
@@ -347,9 +346,9 @@ impl Law<'_> {
             let slope = if *scale == standard.scale {
                 1.0
             } else {
-                let step = STEP * (1.0 + u.abs());
+                let half = STEP * (1.0 + u.abs());
                 let variate = |u: f64| scale.to(standard.scale.back(u));
-                (variate(u + step) - variate(u - step)) / (2.0 * step)
+                (variate(u + half) - variate(u - half)) / (2.0 * half)
             };
             *log_density += (slope / b).abs().ln();
         }
