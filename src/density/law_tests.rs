@@ -642,6 +642,7 @@ fn records_that_move_and_scale_one_law_are_told_from_others() {
         ),
         ("real<lower=0> y", "y ~ exponential(exp(a + b * x));"),
         ("real<lower=0> y", "y ~ gamma(2 + s, exp(a + b * x));"),
+        ("real<lower=0> y", "y ~ weibull(1 + s, exp(a + b * x));"),
         ("real<lower=-9, upper=9> y", "y ~ normal(a + b * x, s);"),
     ] {
         assert_eq!(of(outcome, model), ["y"], "{outcome}: {model}");
