@@ -3,15 +3,16 @@
 //! record's log-likelihood would have at each.
 //!
 //! The result for a record is a function of that record's own columns, of the parameters, and of
-//! public values (the model, a seed, a centre): no other record is read, and nothing is kept from
-//! one record to the next. A sum over records of a bounded function of the nodes changes by one
+//! public values (the model, a seed, a centre): no other record is read, and nothing that depends on
+//! one is kept for the next. A sum over records of a bounded function of the nodes changes by one
 //! bounded term when one record does.
 //!
 //! The outcomes are the columns for which the model has a density
 //! ([`Outcome`](crate::model::Outcome)). They are taken one after the other, each given those
 //! before it, in the order in which the [`Simulator`] draws them. An outcome with a density that no
 //! parameter changes is a covariate. A declared int with at most 16 values has all of them; any
-//! other has nodes (`nodes.rs`) on a grid that finds the mass (`grid.rs`). A real outcome may have
+//! other has nodes (`nodes.rs`) on a grid that finds the mass (`grid.rs`): on one grid for all records, where these only
+//! move and scale the law (`standard.rs`). A real outcome may have
 //! atoms: constants that it is compared with, as 0 in
 //! `if (y == 0) target += bernoulli_logit_lpmf(1 | a); else ...`.
 //!

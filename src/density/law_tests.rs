@@ -705,6 +705,29 @@ fn nodes_of_a_law_that_is_moved_are_those_of_each_record() {
     }
 }
 
+// Oracle: the record by itself, to the bit. If it failed: what is released of one record would depend on another, and
+// sums would move by more than is charged.
+#[test]
+fn nodes_of_a_record_are_the_same_whoever_is_beside_it() {
+    let density = density(
+        "record { real y; real x; } parameters { real a; real b; real<lower=0> s; }
+         model { y ~ student_t(4, a + b * x, s * exp(x)); }",
+    );
+    let law = Law::of(&density, &[0.0; 3], 1).unwrap();
+    assert_eq!(law.standards().count(), 1);
+    let nodes = |x: &[f64]| -> Vec<f64> {
+        let columns: Vec<&[f64]> = law.columns().iter().map(|_| x).collect();
+        let located = law.locate(&columns, x.len(), &mut law.scratch(&[0.7, -0.4, -0.9]));
+        let of_first = (0..law.nodes()).map(|j| located.outcomes(j).next().unwrap()[0]);
+        of_first.collect()
+    };
+    let alone = nodes(&[1.3]);
+    assert!(alone.windows(2).all(|pair| pair[0] < pair[1]), "{alone:?}");
+    for others in [[1.3, -40.0, 600.0], [1.3, f64::NAN, 0.0]] {
+        assert_eq!(nodes(&others), alone);
+    }
+}
+
 // A regression on a raw column with a vague prior: outcomes are expected to be thousands of their sds away, where
 // no grid finds them to enough digits. Oracle: the information of a normal mean. If it failed: models would be
 // said to have no law because of the units of a column, and gradients would be clipped without balance.

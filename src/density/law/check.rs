@@ -142,7 +142,7 @@ impl Law<'_> {
         for standard in standards {
             let of_supports = supports.iter().filter_map(|support| {
                 let step = with(support, Some(standard));
-                Some((self.off_one_law(&step, records, places)?, step))
+                Some((self.standard_off_one(&step, records, places)?, step))
             });
             if let Some((_, step)) = of_supports.min_by(|(a, _), (b, _)| a.total_cmp(b)) {
                 return Ok(step);

@@ -184,7 +184,7 @@ impl Cone<'_> {
                     self.depends(a) != self.depends(b) && !self.is_own(a) && !self.is_own(b)
                 }
                 PrivateOp::Binary(Binary::Divide, _, b) => !b.is_private(),
-                // By the outcome alone, as where it is 0.
+                // The outcome alone says which, as where it is 0.
                 PrivateOp::Select(condition, ..) => of(&reads, condition) == Reads::Standard,
                 _ => false,
             };
@@ -211,15 +211,15 @@ struct Lines {
     b: [f64; BLOCK],
 }
 
-/// The law of a standard variable.
-struct Found {
+/// The law of a standard variable at some parameters.
+struct StandardLaw {
     grid: Grid,
     log_mass: f64,
     /// The record on which it was searched for.
     record: usize,
 }
 
-impl Found {
+impl StandardLaw {
     fn nodes(&self, rule: &Rule) -> Option<Nodes> {
         let mut nodes = Nodes {
             values: [0.0; NODES],
@@ -297,7 +297,7 @@ impl Law<'_> {
         base: &[&[f64]],
         rows: usize,
         work: &mut Work,
-    ) -> Option<Found> {
+    ) -> Option<StandardLaw> {
         let lines = self.lines(step, standard, base, rows, work);
         let is_line = |&i: &usize| (lines.a[i] / lines.b[i]).is_finite();
         let size = |i: usize| lines.a[i].abs();
@@ -321,7 +321,7 @@ impl Law<'_> {
             let cells = grid.cells().filter(|cells| !grid.leaves(cells))?;
             cells.log_mass
         };
-        Some(Found {
+        Some(StandardLaw {
             grid,
             log_mass,
             record: own,
@@ -388,7 +388,7 @@ impl Law<'_> {
     /// How far the log of the integral of a step's standard variable is from 0, on its support and at the worst of the
     /// public places; `None` unless it has the same law for all public records, at each of these, and that is a
     /// density.
-    pub(super) fn off_one_law(
+    pub(super) fn standard_off_one(
         &self,
         step: &Step,
         records: &[Vec<f64>],
