@@ -43,6 +43,8 @@ pub(super) struct Axes {
     /// The standard deviation of the information that is 1 in these axes, for each direction; 0 for groups,
     /// which would seem more alike.
     pub errors: Vec<f64>,
+    /// Whether noise hides the information in each direction.
+    pub hidden: Vec<bool>,
     /// The information that is expected in each direction, the prior's included: less than 1 where noise has set the axes.
     pub expected: Vec<f64>,
 }
@@ -140,6 +142,11 @@ impl Part {
             .collect();
         let unknown = told.iter().zip(&self.spreads).filter(|(t, s)| t < s);
         (claims, unknown.count() as f64)
+    }
+
+    /// Whether noise hides the information in direction k.
+    fn is_hidden(&self, k: usize) -> bool {
+        self.values[k] < self.spreads[k]
     }
 
     fn doubt(&self) -> f64 {
@@ -312,6 +319,7 @@ impl Axes {
         let mut unknown = 0.0;
         let mut doubtful = vec![0.0; m];
         let mut errors = vec![0.0; m];
+        let mut hidden = vec![false; m];
         let mut expected = vec![1.0; m];
         for (part, places) in parts {
             let (claims, count) =
@@ -321,6 +329,7 @@ impl Axes {
                 all[j] = claims[k];
                 doubtful[j] = doubt;
                 errors[j] = part.errors[k] / part.kept[k];
+                hidden[j] = part.is_hidden(k);
                 expected[j] = part.expected[k].max(prior[(j, j)].min(1.0));
             }
             unknown += count;
@@ -332,6 +341,7 @@ impl Axes {
             unknown: unknown / m.max(1) as f64,
             doubtful,
             errors,
+            hidden,
             expected,
         }
     }

@@ -29,8 +29,8 @@ fn roots_of(noise: &[f64]) -> Matrix {
     Matrix::diagonal(&roots)
 }
 
-/// The mean square of a slope, in units of its expectation; where that is above 1, the belief is made wider by the
-/// factor of maximum likelihood.
+/// The mean square of a slope, in units of its expectation, and the factor by which the belief is made wider: that of
+/// maximum likelihood where the square is above 1, else 1.
 ///
 /// The factor with which that mean square is 1 would be moved as much by directions in which nothing but noise is
 /// seen, and be infinite where this is by chance a little more than expected.
@@ -39,7 +39,7 @@ pub(super) fn contradiction(
     slope: &Matrix,
     noise: &[f64],
     off: &[f64],
-) -> f64 {
+) -> (f64, f64) {
     let m = off.len().max(1) as f64;
     let roots = roots_of(noise);
     let (values, vectors) = belief.between(&(slope * &roots)).eigen();
@@ -54,19 +54,20 @@ pub(super) fn contradiction(
         };
         seen().map(of_direction).sum()
     };
-    if found > 1.0 {
-        let (mut low, mut high) = (0.0, LEAST_TRUST.ln());
-        for _ in 0..60 {
-            let middle = 0.5 * (low + high);
-            if derivative(middle.exp()) > 0.0 {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        *belief = belief.scaled(high.exp());
+    if found <= 1.0 {
+        return (found, 1.0);
     }
-    found
+    let (mut low, mut high) = (0.0, LEAST_TRUST.ln());
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if derivative(middle.exp()) > 0.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    *belief = belief.scaled(high.exp());
+    (found, high.exp())
 }
 
 /// The step, and the covariance of the remaining error, of a Kalman filter that observes the slope
@@ -78,10 +79,20 @@ pub(super) fn step(
     off: &[f64],
 ) -> (Vec<f64>, Matrix) {
     let m = off.len();
-    let gain = &(belief * slope) * &precision(belief, slope, noise);
+    let gain = gain(belief, slope, noise);
     let left = &(&Matrix::identity(m) - &(&gain * slope)) * belief;
     let symmetric = (&left + &left.transposed()).scaled(0.5);
     (gain.times(off), symmetric)
+}
+
+/// K H (H K H + N)^-1
+fn gain(belief: &Matrix, slope: &Matrix, noise: &[f64]) -> Matrix {
+    &(belief * slope) * &precision(belief, slope, noise)
+}
+
+/// The share of an error that the same step takes away.
+pub(super) fn taken(belief: &Matrix, slope: &Matrix, noise: &[f64]) -> Matrix {
+    &gain(belief, slope, noise) * slope
 }
 
 #[cfg(test)]
@@ -124,17 +135,20 @@ mod tests {
     fn a_belief_that_is_contradicted_becomes_as_wide_as_what_is_seen() {
         let slope = diagonal(&[2.0, 3.0]);
         let mut belief = diagonal(&[4.0, 1.0]);
-        let surprise = contradiction(&mut belief, &slope, &[1.0; 2], &[17.0, -10.0]);
+        let (surprise, factor) = contradiction(&mut belief, &slope, &[1.0; 2], &[17.0, -10.0]);
         assert!((surprise - 13.5).abs() < 1e-9);
         // 16 w + 1 and 9 w + 1 are expected of squares of 289 and 100; the derivative is zero at w.
         let wider = belief[(0, 0)] / 4.0;
+        assert!((factor - wider).abs() < 1e-9);
         let [a, b] = [16.0 * wider + 1.0, 9.0 * wider + 1.0];
         let derivative = 16.0 / a * (289.0 / a - 1.0) + 9.0 / b * (100.0 / b - 1.0);
         assert!(derivative.abs() < 1e-6, "{derivative}");
         assert!((belief[(1, 1)] - wider).abs() < 1e-9);
         // What is expected changes nothing.
         let mut belief = diagonal(&[4.0, 1.0]);
-        assert!(contradiction(&mut belief, &slope, &[1.0; 2], &[1.0, 1.0]) < 1.0);
+        let (surprise, factor) = contradiction(&mut belief, &slope, &[1.0; 2], &[1.0, 1.0]);
+        assert!(surprise < 1.0);
+        assert_eq!(factor, 1.0);
         assert_eq!(belief, diagonal(&[4.0, 1.0]));
     }
 }

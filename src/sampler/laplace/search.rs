@@ -5,6 +5,7 @@ mod certificate;
 mod gradient;
 mod information;
 mod level;
+mod revision;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ use crate::sampler::contract::form::{Form, Information, prior_curvature};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
 use information::Informed;
+use revision::Step;
 
 /// The belief about the centre before the first round: variances are `WIDER` times the prior's, and
 /// at most about `WIDER` times `WIDEST` times the variance that one record leaves.
@@ -43,6 +45,9 @@ pub(super) struct Search {
     inverse: Matrix,
     /// Covariance of the centre's error.
     pub(super) belief: Matrix,
+    /// The same before the first round, and the steps since.
+    first_belief: Matrix,
+    history: Vec<Step>,
     /// The number of records: noisy where it is private.
     records: f64,
     /// The search in the wide directions, until it has found where this one begins.
@@ -167,6 +172,8 @@ impl Search {
             viewpoint: None,
             axes: Matrix::identity(m),
             inverse: Matrix::identity(m),
+            first_belief: belief.clone(),
+            history: Vec::new(),
             belief,
             records,
             wide: None,
@@ -192,6 +199,7 @@ impl Search {
             &self.axes,
             &self.inverse,
             &self.belief,
+            &self.first_belief,
             &self.slope,
             &self.claimed,
         ];
@@ -206,6 +214,7 @@ impl Search {
             && self.origin.len() == form.base.rows()
             && of_directions.all(|x| x.len() == m)
             && centres.all(|centre| centre.len() == m)
+            && self.history.iter().all(|step| step.is_sound(m))
             && self.viewpoint.iter().all(|viewpoint| viewpoint.is_sound(m))
             && self
                 .wide
@@ -364,6 +373,7 @@ impl Search {
         self.unknown = axes.unknown;
         self.axes = &self.axes * &axes.inner;
         self.inverse = &axes.outer * &self.inverse;
+        self.turned_by(&axes.outer);
         self.expected = squares(&form.weights());
         // For other outcomes, intervals became wider by it, and no truer (docs/results.md).
         if !form.space.is_parameters() || form.information == (Information::Law { bounded: true }) {

@@ -1,6 +1,7 @@
 //! The step of the centre that follows a look at the gradients, and its limits.
 
 use super::gradient::Observed;
+use super::revision::Step;
 use super::{Ground, Movement, Search, Turned, mean_variance, products, sum};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::contract::form::{Form, Information};
@@ -62,7 +63,7 @@ impl Search {
             }
         }
         variances = sum(&variances, &self.doubts_of_slope(&belief));
-        let surprise = kalman::contradiction(&mut belief, &slope, &variances, &off);
+        let (surprise, wider) = kalman::contradiction(&mut belief, &slope, &variances, &off);
         let (mut step, mut left) = kalman::step(&belief, &slope, &variances, &off);
         let answered = response.as_ref().and_then(|response| {
             response.instead_of(&step, &left, variance / (efficiency * efficiency))
@@ -170,7 +171,23 @@ impl Search {
         if !is_quadratic {
             left = &left + &Matrix::diagonal(&more);
         }
+        // Groups are more alike the wider the belief. A quadratic is known.
+        if form.blocks.is_none() && !is_quadratic {
+            let taken = kalman::taken(&belief, &slope, &variances);
+            let kept = &Matrix::identity(m) - &taken;
+            self.history.push(Step {
+                axes: self.axes.clone(),
+                wider,
+                added: &left - &belief.between(&kept.transposed()),
+                taken,
+                hidden: axes.hidden.clone(),
+                since: Matrix::identity(m),
+            });
+        }
         self.belief = left.between(&self.axes.transposed());
+        if rounds_left == 0 {
+            self.revise(&axes.expected);
+        }
         for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
             *c += s;
         }

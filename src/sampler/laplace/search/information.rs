@@ -66,6 +66,8 @@ impl Search {
         if inner.is_finite() && outer.is_finite() {
             self.axes = &self.axes * &inner;
             self.inverse = &outer * &self.inverse;
+            // But for this, the information of each axis would be that of others.
+            self.turned_by(&(&inner * &carried));
         }
         Ok(())
     }
