@@ -4,15 +4,16 @@
 //!
 //! The result for a record is a function of that record's own columns, of the parameters, and of
 //! public values (the model, a seed, a centre): no other record is read, and nothing that depends on
-//! one is kept for the next. A sum over records of a bounded function of the nodes changes by one
-//! bounded term when one record does.
+//! one is kept for the next, but for nodes at public points, which are the same whoever asks for them.
+//! A sum over records of a bounded function of the nodes changes by one bounded term when one record does.
 //!
 //! The outcomes are the columns for which the model has a density
 //! ([`Outcome`](crate::model::Outcome)). They are taken one after the other, each given those
 //! before it, in the order in which the [`Simulator`] draws them. An outcome with a density that no
 //! parameter changes is a covariate. A declared int with at most 16 values has all of them; any
-//! other has nodes (`nodes.rs`) on a grid that finds the mass (`grid.rs`): on one grid for all records, where these only
-//! move and scale the law (`standard.rs`). A real outcome may have
+//! other has nodes (`nodes.rs`) on a grid that finds the mass (`grid.rs`): on one grid for all records,
+//! where these only move and scale the law (`standard.rs`), and on one for all records near a point of a
+//! lattice, where the law of a count is that of a single number (`lattice.rs`). A real outcome may have
 //! atoms: constants that it is compared with, as 0 in
 //! `if (y == 0) target += bernoulli_logit_lpmf(1 | a); else ...`.
 //!
@@ -24,6 +25,7 @@
 
 mod check;
 mod conditional;
+mod lattice;
 mod standard;
 
 use rand::{Rng, SeedableRng};
@@ -31,6 +33,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) use check::public_places;
 use conditional::shares_of;
+use lattice::{Lattice, Single, single_number};
 use standard::{Candidate, REFERENCES, Standard, candidates};
 
 use super::grid::Grid;
@@ -43,7 +46,7 @@ use super::{
     Sparse,
 };
 use crate::linear::vectorised;
-use crate::model::{Model, PrivateOp, Scalar};
+use crate::model::{Model, PrivateId, PrivateOp, Scalar};
 
 /// By how much the log of an integral may move with the parameters. The integral on a grid is
 /// accurate to about a tenth of that.
@@ -66,6 +69,8 @@ pub struct Law<'a> {
     /// A few public records, `[column][record]`.
     references: Vec<Vec<f64>>,
     design: Design,
+    /// For each step, its law as a function of a single number of the record, where it is one.
+    singles: Vec<Option<Single<'a>>>,
 }
 
 /// The reason why a model has no law.
@@ -138,6 +143,8 @@ struct Work {
     flat: Vec<Option<f64>>,
     /// The nodes of each outcome's standard variable, once they were searched for.
     standards: Vec<Option<Option<Nodes>>>,
+    /// For each step, what is known at the points of its lattice.
+    lattices: Vec<Lattice>,
 }
 
 /// One outcome, given those before it.
@@ -202,7 +209,15 @@ impl<'a> Law<'a> {
                 candidates(model, column, &scalars)
             })
             .collect();
-        let others: Vec<Scalar> = candidates.iter().flatten().map(|c| c.scalar).collect();
+        let singles: Vec<Option<PrivateId>> = (drawn.iter())
+            .map(|step| {
+                let (column, scalars) = of_step(step);
+                single_number(model, column, &scalars)
+            })
+            .collect();
+        let of_candidates = candidates.iter().flatten().map(|c| c.scalar);
+        let of_singles = singles.iter().flatten().map(|&id| Scalar::Private(id));
+        let others: Vec<Scalar> = of_candidates.chain(of_singles).collect();
         let (program, sources) = compiled(model, &others);
         let mut law = Law {
             density,
@@ -213,6 +228,7 @@ impl<'a> Law<'a> {
             program,
             references: Vec::new(),
             design: Design::Product(Vec::new()),
+            singles: Vec::new(),
         };
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let places = public_places(centre, rng);
@@ -253,6 +269,13 @@ impl<'a> Law<'a> {
         law.of_outcomes = law.program.dependents(&positions);
         let first = |&c: &usize| records[c][..REFERENCES].to_vec();
         law.references = law.sources.iter().map(first).collect();
+        law.singles = (drawn.iter().zip(singles).enumerate())
+            .map(|(k, (step, single))| {
+                let (column, scalars) = of_step(step);
+                let at = (single?, roots.next()?);
+                law.as_single(k, (column, &scalars), at)
+            })
+            .collect();
         Ok(law)
     }
 
@@ -286,6 +309,13 @@ impl<'a> Law<'a> {
     pub(super) fn without_standards(mut self) -> Self {
         self.steps.iter_mut().for_each(|step| step.standard = None);
         self
+    }
+
+    /// The outcomes whose law is that of a single number.
+    #[cfg(test)]
+    pub(super) fn singles(&self) -> impl Iterator<Item = &str> {
+        let with_one = self.steps.iter().zip(&self.singles);
+        with_one.filter_map(|(step, single)| single.as_ref().map(|_| step.name.as_str()))
     }
 
     /// Working memory for parameters `theta` (unconstrained).
@@ -505,11 +535,30 @@ impl<'a> Law<'a> {
                     }
                     continue;
                 }
+                // While the law is being made, there are none yet.
+                let single = self.singles.get(k).and_then(Option::as_ref);
+                let near = single.map(|single| self.near((k, single), &base, rows, work));
+                let is_found = |i: usize| near.as_ref().is_some_and(|near| near.is_found[i]);
+                if let Some(near) = &near {
+                    for &j in &group {
+                        let at = self.digit(j, k);
+                        for i in (0..rows).filter(|&i| is_found(i)) {
+                            own[j * BLOCK + i] = near.value(at, i);
+                            probabilities[j * BLOCK + i] *= near.weight(at, i);
+                        }
+                    }
+                    if (0..rows).all(is_found) {
+                        continue;
+                    }
+                }
                 let mut nodes = Nodes {
                     values: [0.0; NODES],
                     weights: [0.0; NODES],
                 };
                 self.conditionals(step, &base, rows, work, |i, conditional| {
+                    if is_found(i) {
+                        return;
+                    }
                     for &j in &group {
                         let (value, weight) = match (&self.design, &conditional) {
                             (_, Err(_)) => (0.0, 0.0),
@@ -606,6 +655,13 @@ impl<'a> Law<'a> {
             atoms: vec![0.0; NODES * BLOCK],
             flat: vec![None; rows],
             standards: vec![None; self.steps.len()],
+            lattices: (self.singles.iter())
+                .map(|single| {
+                    single
+                        .as_ref()
+                        .map_or_else(Lattice::default, |s| s.lattice(z))
+                })
+                .collect(),
         }
     }
 }

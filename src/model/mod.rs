@@ -26,7 +26,7 @@ mod value;
 pub use constants::{Constants, ConstantsError, nested, numbers};
 pub use generate::Generator;
 pub use guessed::{Guessed, GuessedLaw};
-pub use private::{Graphs, PrivateId, PrivateNode, PrivateOp, Scalar, operands};
+pub use private::{Graphs, PrivateGraph, PrivateId, PrivateNode, PrivateOp, Scalar, operands};
 pub use public::{Binary, Bits, PublicGraph, PublicId, PublicOp};
 pub use sensitivity::{Derived, NeedKind, Sensitivity, in_words};
 pub use transform::Transform;

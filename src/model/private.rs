@@ -104,6 +104,23 @@ impl PrivateGraph {
         Some((*form, arguments))
     }
 
+    /// Writes linear predictors that contain the one at `id`, or its negative, as a sum of that and the rest. (As they
+    /// were built, each has all of its terms.)
+    pub(crate) fn refer_to(&mut self, id: PrivateId) {
+        let PrivateOp::Linear(own) = self.node(id).op.clone() else {
+            return;
+        };
+        for node in &mut self.nodes[id.0 as usize + 1..] {
+            if let PrivateOp::Linear(terms) = &mut node.op
+                && let Some(shorter) = [1.0, -1.0]
+                    .iter()
+                    .find_map(|by| within(id, &own, terms, *by))
+            {
+                *terms = shorter;
+            }
+        }
+    }
+
     fn push(&mut self, op: PrivateOp, has_parameter: bool) -> Scalar {
         let id = *self.known.entry(op).or_insert_with_key(|op| {
             self.nodes.push(PrivateNode {
@@ -118,6 +135,22 @@ impl PrivateGraph {
     pub fn column(&mut self, index: usize) -> Scalar {
         self.push(PrivateOp::Column(index as u32), false)
     }
+}
+
+/// A predictor with these terms as `by` times the predictor `own` at `id`, and the rest.
+fn within(id: PrivateId, own: &[Term], terms: &[Term], by: f64) -> Option<Vec<Term>> {
+    let mut rest = terms.to_vec();
+    for term in own {
+        let scale = Bits::new(by * term.scale.value());
+        let wanted = Term { scale, ..*term };
+        rest.swap_remove(rest.iter().position(|other| *other == wanted)?);
+    }
+    rest.push(Term {
+        scale: Bits::new(by),
+        parameter: None,
+        column: Some(id),
+    });
+    Some(rest)
 }
 
 /// The operands of a private operation.
