@@ -541,10 +541,18 @@ impl<'a> Law<'a> {
                 let is_found = |i: usize| near.as_ref().is_some_and(|near| near.is_found[i]);
                 if let Some(near) = &near {
                     for &j in &group {
-                        let at = self.digit(j, k);
-                        for i in (0..rows).filter(|&i| is_found(i)) {
-                            own[j * BLOCK + i] = near.value(at, i);
-                            probabilities[j * BLOCK + i] *= near.weight(at, i);
+                        let at = self.digit(j, k) * BLOCK;
+                        let each = own[j * BLOCK..]
+                            .iter_mut()
+                            .zip(&mut probabilities[j * BLOCK..]);
+                        let nodes = near.values[at..].iter().zip(&near.weights[at..]);
+                        for ((i, (own, p)), (value, weight)) in
+                            each.enumerate().zip(nodes).take(rows)
+                        {
+                            if near.is_found[i] {
+                                *own = *value;
+                                *p *= weight;
+                            }
                         }
                     }
                     if (0..rows).all(is_found) {

@@ -129,22 +129,12 @@ pub(super) struct Lattice {
     found: HashMap<(u32, i64), Option<Anchor>>,
 }
 
-/// The nodes of a block of records.
+/// The nodes of a block of records: values and weights, `[node][BLOCK]`.
 pub(super) struct Near {
-    values: Vec<f64>,
-    weights: Vec<f64>,
+    pub values: Vec<f64>,
+    pub weights: Vec<f64>,
     /// Whether a record has them.
     pub is_found: [bool; BLOCK],
-}
-
-impl Near {
-    pub fn value(&self, node: usize, record: usize) -> f64 {
-        self.values[node * BLOCK + record]
-    }
-
-    pub fn weight(&self, node: usize, record: usize) -> f64 {
-        self.weights[node * BLOCK + record]
-    }
 }
 
 /// The longest step in which s lies.
@@ -282,10 +272,12 @@ impl<'a> Law<'a> {
                 }
             }
         }
-        for (i, total) in totals[..rows].iter().enumerate() {
-            near.is_found[i] = (total - 1.0).abs() < OFF;
-            for j in 0..count {
-                near.weights[j * BLOCK + i] /= total;
+        for (is_found, total) in near.is_found.iter_mut().zip(&totals[..rows]) {
+            *is_found = (total - 1.0).abs() < OFF;
+        }
+        for weights in near.weights.chunks_exact_mut(BLOCK) {
+            for (weight, total) in weights.iter_mut().zip(&totals[..rows]) {
+                *weight /= total;
             }
         }
         near
