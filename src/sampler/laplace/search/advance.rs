@@ -171,7 +171,7 @@ impl Search {
         if !is_quadratic {
             left = &left + &Matrix::diagonal(&more);
         }
-        // Groups are more alike the wider the belief. A quadratic is known.
+        // With groups, what was seen late is allowed for above; the information of a quadratic is public.
         if form.blocks.is_none() && !is_quadratic {
             let taken = kalman::taken(&belief, &slope, &variances);
             let kept = &Matrix::identity(m) - &taken;
