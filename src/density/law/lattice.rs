@@ -4,7 +4,7 @@
 //! Given the parameters, the law is then a function of that number s. It is searched for at the points of a public
 //! lattice, and a record has the nodes of the point that is nearest to its s, each weighted by how much more likely it
 //! is at s than there. A point's nodes are the same whichever records are near it. So they can be kept, and the
-//! result for a record is a function of that record alone.
+//! result for a record is a function of that record alone. Only the time that this takes depends on the others.
 //!
 //! Points are at even steps of asinh(s), which is linear about 0 and logarithmic beyond. Where the law of
 //! the middle of a step moves fast, the step is divided.
@@ -214,7 +214,7 @@ impl<'a> Law<'a> {
             of_outcomes: dependents,
             references: Vec::new(),
             design: Design::Product(vec![Rule::new(rules[k].len())]),
-            singles: vec![None],
+            singles: Vec::new(),
             program,
         };
         Some(Single {

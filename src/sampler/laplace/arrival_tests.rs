@@ -426,6 +426,19 @@ fn a_search_that_is_saved_in_wide_directions_goes_on_as_it_was() {
     assert_eq!(whole.numbers(&form), saved.numbers(&form));
 }
 
+// Oracle: the belief before the first round, since noise tells nothing. If it failed: where a small budget hides what
+// columns tell, each round would make the belief half as wide, and the answer would be the middle of the prior, and
+// sure of it.
+#[test]
+fn noise_makes_no_belief_about_counts() {
+    let (form, density, search) = search_of_noise(0, |search| search);
+    let first = Search::new(&form, &density, &form.middle, Some(500)).belief;
+    for j in 0..form.coordinates as usize {
+        let share = search.belief[(j, j)] / first[(j, j)];
+        assert!(share > 0.25, "{j}: {share}");
+    }
+}
+
 // If it failed: an interruption that loses a round would lose what those before it had found.
 #[test]
 fn what_was_found_in_wide_directions_is_kept_if_the_rest_is_lost() {

@@ -58,18 +58,22 @@ impl Search {
             return Ok(());
         };
         let (_, own) = self.prior(ground)?;
-        let own = own.between(&self.axes);
-        let told = (&Matrix::identity(own.rows()) - &own).with_eigenvalues(|e| e.max(0.0));
-        let foreseen = &told.between(&carried.transposed()) + &own;
+        self.carry_by(&carried, &own.between(&self.axes));
+        Ok(())
+    }
+
+    /// The same where the records' information F becomes E F E', with E = `carried`, beside the prior's `own`.
+    fn carry_by(&mut self, carried: &Matrix, own: &Matrix) {
+        let told = (&Matrix::identity(own.rows()) - own).with_eigenvalues(|e| e.max(0.0));
+        let foreseen = &told.between(&carried.transposed()) + own;
         let inner = foreseen.with_eigenvalues(|e| e.max(1e-12).sqrt().recip());
         let outer = foreseen.with_eigenvalues(|e| e.max(1e-12).sqrt());
         if inner.is_finite() && outer.is_finite() {
             self.axes = &self.axes * &inner;
             self.inverse = &outer * &self.inverse;
-            // But for this, the information of each axis would be that of others.
-            self.turned_by(&(&inner * &carried));
+            // The law's change is no error of what was assumed: only the turn counts.
+            self.turned_by(&(&inner * carried));
         }
-        Ok(())
     }
 
     /// The same by a factor for each coordinate, which leaves the axes of groups what they are.
@@ -392,6 +396,7 @@ mod tests {
     use crate::density::Density;
     use crate::model::{Constants, Model};
     use crate::sampler::laplace::response::simulated;
+    use crate::sampler::laplace::search::Step;
 
     // Oracle: the information of m is 1 / s^2, and that of log s is 2 everywhere. If it failed: after a step to a wider
     // scale, information would be too small to be seen in the noise, and steps would be far too short.
@@ -420,6 +425,34 @@ mod tests {
         let oracle = &(&form.base.transposed() * &scales) * &form.lift.transposed();
         let off = (&carried - &oracle).norm();
         assert!(off < 0.02, "{carried:?} {oracle:?}");
+    }
+
+    // Oracle: F' = E E' where F is the identity, so that it is the identity in the new axes, and coordinates turn by
+    // the rotation (E E')^(-1/2) E. If it failed: a step would be taken for too long or too short because the scale
+    // has changed since, or the information of one axis for that of another.
+    #[test]
+    fn information_that_the_law_changes_is_no_sign_of_a_wrong_step() {
+        let mut search = Search::at(vec![0.0; 2], Matrix::identity(2), 100.0);
+        search.history.push(Step {
+            axes: Matrix::identity(2),
+            wider: 1.0,
+            taken: Matrix::identity(2),
+            added: Matrix::identity(2),
+            hidden: vec![true; 2],
+            since: Matrix::identity(2),
+        });
+        let carried = Matrix::new(2, 2, |i, j| [[0.25, 0.1], [0.0, 1.2]][i][j]);
+        search.carry_by(&carried, &Matrix::new(2, 2, |_, _| 0.0));
+        let off = |a: Matrix| (&a - &Matrix::identity(2)).norm();
+        let now = &carried * &carried.transposed();
+        assert!(off(now.between(&search.axes)) < 1e-9);
+        let since = &search.history[0].since;
+        assert!(off(&since.transposed() * since) < 1e-9, "{since:?}");
+        // F' in the new axes, where F is another: since F since'.
+        let other = Matrix::new(2, 2, |i, j| [[0.3, 0.1], [0.1, 0.7]][i][j]);
+        let seen = other.between(&carried.transposed()).between(&search.axes);
+        let turned = other.between(&since.transposed());
+        assert!((&seen - &turned).norm() < 1e-9, "{seen:?} {turned:?}");
     }
 
     // Oracle: the information of log-odds a is p (1 - p): 1/4 at 0, 0.045 at -3, and 0.245 at -0.3. If it failed: towards
