@@ -29,7 +29,9 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::law::{compiled, public_places};
-use super::{BLOCK, Density, Frame, RowProgram, Scratch, Sight, Simulator, Space};
+use super::{
+    BLOCK, Density, Frame, Picked, Predictors, Pull, RowProgram, Scratch, Sight, Simulator, Space,
+};
 use crate::function::exp;
 use crate::model::RecordColumn;
 
@@ -168,20 +170,39 @@ impl<'a> Hazard<'a> {
         }
     }
 
+    /// The predictors in some coordinates; none where their gradients change with the time or the status.
+    pub(crate) fn predictors(&self, pull: Pull) -> Option<Predictors> {
+        let outcomes = self.program.dependents(&[self.time, self.status]);
+        self.program.predictors(pull, &outcomes)
+    }
+
+    /// The gradients of the predictors ([`RowProgram::predictor_gradients`]), after [`Hazard::intervals`].
+    pub(crate) fn predictor_gradients(
+        &self,
+        predictors: &Predictors,
+        records: (&[&[f64]], usize),
+        pull: Pull,
+        scratch: &HazardScratch,
+        into: (&mut Picked, &mut [f64]),
+    ) {
+        self.program
+            .predictor_gradients(predictors, records, pull, &scratch.program, into);
+    }
+
     /// The intervals of a block of records: for each of [`INTERVALS`], the integral of the hazard over it in
-    /// `weights`, `[interval][BLOCK]`, and u in `vectors`, `[interval][coordinate][BLOCK]`. Both are 0 where
+    /// `weights`, `[interval][BLOCK]`, and u in `vectors`, `[interval][derivative][BLOCK]`. Both are 0 where
     /// either is not a number. The status is not read.
     pub(crate) fn intervals(
         &self,
         columns: &[&[f64]],
         rows: usize,
-        sight: &Sight,
+        pull: Pull,
         scratch: &mut HazardScratch,
         (weights, vectors): (&mut [f64], &mut [f64]),
     ) {
         let (_, censored) = self.statuses();
         scratch.survival = [0.0; BLOCK];
-        let length = sight.jacobian.dimension * BLOCK;
+        let length = pull.width() * BLOCK;
         for (j, (weights, vectors)) in (weights.chunks_exact_mut(BLOCK))
             .zip(vectors.chunks_exact_mut(length))
             .enumerate()
@@ -202,7 +223,7 @@ impl<'a> Hazard<'a> {
                 *survival = *after;
             }
             self.at(columns, rows, middle, &mut scratch.times);
-            self.log_hazard_slope(columns, rows, sight, scratch, vectors);
+            self.log_hazard_slope(columns, rows, pull, scratch, vectors);
             for (i, w) in weights[..rows].iter_mut().enumerate() {
                 let places = || (i..length).step_by(BLOCK);
                 let is_finite = w.is_finite() && places().all(|at| vectors[at].is_finite());
@@ -220,12 +241,12 @@ impl<'a> Hazard<'a> {
         &self,
         columns: &[&[f64]],
         rows: usize,
-        sight: &Sight,
+        pull: Pull,
         scratch: &mut HazardScratch,
         (weights, vector): (&mut [f64], &mut [f64]),
     ) {
         self.at(columns, rows, 1.0, &mut scratch.times);
-        self.log_hazard_slope(columns, rows, sight, scratch, vector);
+        self.log_hazard_slope(columns, rows, pull, scratch, vector);
         let event = f64::from(self.censored.event);
         for (i, w) in weights[..rows].iter_mut().enumerate() {
             let happened = columns[self.status][i] == event;
@@ -243,7 +264,7 @@ impl<'a> Hazard<'a> {
         &self,
         columns: &[&[f64]],
         rows: usize,
-        sight: &Sight,
+        pull: Pull,
         scratch: &mut HazardScratch,
         vector: &mut [f64],
     ) {
@@ -251,9 +272,10 @@ impl<'a> Hazard<'a> {
         let HazardScratch { program, times, .. } = scratch;
         let mut gradients = |statuses: &[f64], each: &mut dyn FnMut(&[f64])| {
             let block = self.block(columns, &times[..rows], &statuses[..rows]);
+            let pull = (pull, None);
             each(
                 self.program
-                    .gradients(&block, rows, &sight.jacobian, program),
+                    .pulled(&block, rows, pull, program, &mut Picked::new()),
             );
         };
         gradients(&event, &mut |with| vector.copy_from_slice(with));
@@ -452,7 +474,7 @@ mod tests {
             hazard.intervals(
                 &columns,
                 BLOCK,
-                &sight,
+                Pull::Whole(&sight.jacobian),
                 &mut scratch,
                 (&mut weights, &mut vectors),
             );

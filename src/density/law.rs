@@ -42,8 +42,8 @@ use super::scale::Scale;
 use super::simulate::{self, steps};
 use super::support::{Support, supports};
 use super::{
-    BLOCK, Density, Dependents, Frame, Jacobian, Picked, Pull, RowProgram, Scratch, Sight, Space,
-    Sparse,
+    BLOCK, Density, Dependents, Frame, Jacobian, Picked, Predictors, Pull, RowProgram, Scratch,
+    Sight, Space, Sparse,
 };
 use crate::linear::vectorised;
 use crate::model::{Model, PrivateId, PrivateOp, Scalar};
@@ -475,6 +475,25 @@ impl<'a> Law<'a> {
             );
         }
         lost
+    }
+
+    /// The predictors in some coordinates; none where their gradients change with an outcome.
+    pub(crate) fn predictors(&self, pull: Pull) -> Option<Predictors> {
+        self.program.predictors(pull, &self.of_outcomes)
+    }
+
+    /// The gradients of the predictors ([`RowProgram::predictor_gradients`]), after [`Law::scores_at`].
+    pub(crate) fn predictor_gradients(
+        &self,
+        predictors: &Predictors,
+        records: (&[&[f64]], usize),
+        pull: Pull,
+        scratch: &LawScratch,
+        into: (&mut Picked, &mut [f64]),
+    ) {
+        let scratch = &scratch.work.program;
+        self.program
+            .predictor_gradients(predictors, records, pull, scratch, into);
     }
 
     /// The parts of gradients; none where one is better, or where nodes of the same record might pick

@@ -36,7 +36,7 @@ pub(crate) use law::Located;
 pub use law::{Law, LawScratch, NoLaw, Node};
 pub(crate) use noncentred::NonCentred;
 pub use program::{
-    BLOCK, Dependents, Jacobian, Picked, Pull, RowProgram, Scratch, Sparse, merge_picks,
+    BLOCK, Dependents, Jacobian, Picked, Predictors, Pull, RowProgram, Scratch, Sparse, merge_picks,
 };
 pub use sight::{Sight, Space};
 pub use simulate::{PublicSample, Simulator};

@@ -9,9 +9,11 @@
 
 mod binary;
 mod compile;
+mod predictors;
 mod products;
 
 pub(super) use binary::{binary_values, pull_back_left, pull_back_right};
+pub use predictors::Predictors;
 
 use binary::{select, select_pull_back};
 use products::{QUAD, Terms, add_index, add_picked, add_scaled, dot, pick, sum};
@@ -51,7 +53,7 @@ enum Operation {
     },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct LinearTerm {
     scale: f64,
     /// Position in the interface.
@@ -114,9 +116,23 @@ pub struct Sparse {
     picks: usize,
 }
 
-/// The instructions that read some columns, directly or not.
+/// Some columns, and the instructions that read them, directly or not.
 #[derive(Debug, Clone)]
-pub struct Dependents(Vec<bool>);
+pub struct Dependents {
+    columns: Vec<usize>,
+    instructions: Vec<bool>,
+    /// The registers of these instructions.
+    registers: Vec<bool>,
+}
+
+impl Dependents {
+    fn reads(&self, source: Source) -> bool {
+        match source {
+            Source::Register(r) => self.registers[r],
+            Source::Column(c) => self.columns.contains(&c),
+        }
+    }
+}
 
 /// The derivatives that records have.
 #[derive(Debug, Clone, Copy)]
@@ -125,6 +141,8 @@ pub enum Pull<'a> {
     Whole(&'a Jacobian),
     /// By those that each record picks, and then by those that are nobody's own.
     Parts(&'a Sparse),
+    /// By the record's predictors.
+    Predictors(&'a Predictors),
 }
 
 /// The coordinates of a block of records that are picked, `[pick][record]`.
@@ -146,6 +164,7 @@ impl Pull<'_> {
         match self {
             Pull::Whole(jacobian) => jacobian.dimension,
             Pull::Parts(sparse) => sparse.picks + sparse.coordinates.len(),
+            Pull::Predictors(predictors) => predictors.count(),
         }
     }
 }
@@ -385,13 +404,13 @@ impl RowProgram {
 
     /// Those of these columns, by their positions.
     pub fn dependents(&self, columns: &[usize]) -> Dependents {
-        let mut reads = vec![false; self.registers];
-        let mut dependents = Vec::with_capacity(self.instructions.len());
+        let mut found = Dependents {
+            columns: columns.to_vec(),
+            instructions: Vec::with_capacity(self.instructions.len()),
+            registers: vec![false; self.registers],
+        };
         for instruction in &self.instructions {
-            let is_read = |source: &Source| match source {
-                Source::Register(r) => reads[*r],
-                Source::Column(c) => columns.contains(c),
-            };
+            let is_read = |source: &Source| found.reads(*source);
             let it_is = match &instruction.operation {
                 Operation::Unary(_, a) => is_read(a),
                 Operation::Binary(_, a, b) => is_read(a) || is_read(b),
@@ -401,10 +420,10 @@ impl RowProgram {
                 }
                 Operation::Gather { strides, .. } => strides.iter().any(|(_, s)| is_read(s)),
             };
-            reads[instruction.register] = it_is;
-            dependents.push(it_is);
+            found.registers[instruction.register] = it_is;
+            found.instructions.push(it_is);
         }
-        Dependents(dependents)
+        found
     }
 
     /// The number of roots.
@@ -532,10 +551,10 @@ impl RowProgram {
         })
     }
 
-    /// [`RowProgram::gradients`], or the derivatives in parts: first those by the coordinates that
-    /// records pick, which `picked` will name, then those by the others. No coordinate is picked
-    /// twice by a record, but with a derivative of zero. `changed`: as in [`RowProgram::forward_again`],
-    /// after derivatives of the same records.
+    /// [`RowProgram::gradients`]; or the derivatives in parts: first those by the coordinates that
+    /// records pick, which `picked` will name, then those by the others; or those by predictors. No
+    /// coordinate is picked twice by a record, but with a derivative of zero. `changed`: as in
+    /// [`RowProgram::forward_again`], after derivatives of the same records.
     pub fn pulled<'a>(
         &self,
         columns: &[&[f64]],
@@ -544,35 +563,56 @@ impl RowProgram {
         scratch: &'a mut Scratch,
         picked: &mut Picked,
     ) -> &'a [f64] {
-        let sparse = match pull {
-            Pull::Whole(jacobian) => {
-                return self.gradients_by(columns, rows, jacobian, scratch, changed);
-            }
-            Pull::Parts(sparse) => sparse,
-        };
+        if let Pull::Whole(jacobian) = pull {
+            return self.gradients_by(columns, rows, jacobian, scratch, changed);
+        }
         self.sweep(columns, rows, scratch, (true, changed));
         self.reverse(columns, rows, None, scratch);
-        picked.resize(sparse.picks, [0; BLOCK]);
         let Scratch {
             adjoints,
             places,
             gradients,
             ..
         } = scratch;
-        let derivatives = &mut gradients[..sparse.picks * BLOCK];
+        let adjoint = |register: usize| &adjoints[register * BLOCK..register * BLOCK + rows];
+        match pull {
+            Pull::Whole(_) => {}
+            Pull::Parts(sparse) => {
+                let derivatives = &mut gradients[..sparse.picks * BLOCK];
+                self.pick(sparse, places, |r| Some(adjoint(r)), picked, derivatives);
+                self.pull_back(columns, rows, &sparse.common, scratch, sparse.picks);
+            }
+            Pull::Predictors(predictors) => predictors.derivatives(adjoint, gradients),
+        }
+        &scratch.gradients[..pull.width() * BLOCK]
+    }
+
+    /// The coordinates that records pick, and the derivatives by them, from adjoints of the gathers'
+    /// registers; 0 where there is none.
+    fn pick<'a>(
+        &self,
+        sparse: &Sparse,
+        places: &[[usize; BLOCK]],
+        adjoint: impl Fn(usize) -> Option<&'a [f64]>,
+        picked: &mut Picked,
+        derivatives: &mut [f64],
+    ) {
         derivatives.fill(0.0);
+        picked.resize(sparse.picks, [0; BLOCK]);
         let picks = self.picks().zip(derivatives.chunks_exact_mut(BLOCK));
         for (((register, picks), derivatives), coordinates) in picks.zip(&mut *picked) {
-            let each = places[picks].iter().zip(&adjoints[register * BLOCK..]);
-            let into = derivatives.iter_mut().zip(coordinates).zip(each);
-            for ((derivative, coordinate), (&place, adjoint)) in into.take(rows) {
-                let (j, w) = sparse.own[place];
-                (*coordinate, *derivative) = (j, if w == 0.0 { 0.0 } else { w * adjoint });
+            for (coordinate, &place) in coordinates.iter_mut().zip(&places[picks]) {
+                *coordinate = sparse.own[place].0;
+            }
+            let each = places[picks]
+                .iter()
+                .zip(adjoint(register).unwrap_or_default());
+            for (derivative, (&place, adjoint)) in derivatives.iter_mut().zip(each) {
+                let (_, w) = sparse.own[place];
+                *derivative = if w == 0.0 { 0.0 } else { w * adjoint };
             }
         }
         merge_picks(picked, derivatives);
-        self.pull_back(columns, rows, &sparse.common, scratch, sparse.picks);
-        &scratch.gradients[..pull.width() * BLOCK]
     }
 
     /// Sets every record's gradient, from the adjoints of a reverse sweep, behind so many columns.
@@ -682,7 +722,7 @@ impl RowProgram {
             ..
         } = scratch;
         for (i, instruction) in self.instructions.iter().enumerate() {
-            let has_value = changed.is_some_and(|changed| !changed.0[i]);
+            let has_value = changed.is_some_and(|changed| !changed.instructions[i]);
             let skip = has_value || for_gradient && !instruction.value_needed_for_gradient;
             let start = instruction.register * BLOCK;
             // An instruction's register comes after those that it reads.

@@ -11,8 +11,12 @@
 //! - elsewhere the eigenvectors of minus the second derivatives of the log-likelihood, with
 //!   their eigenvalues where these are positive.
 
+mod basis;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+
+use basis::Basis;
 
 use super::expectation::Expected;
 use super::gradient::Gradients;
@@ -107,8 +111,10 @@ pub(crate) struct Reader<'a> {
     source: Source<'a>,
     found: Option<&'a Found>,
     d: usize,
-    /// The number of derivatives of the law's vectors.
+    /// The number of derivatives of the vectors.
     width: usize,
+    /// The basis by which vectors have coordinates, where these are fewer than the derivatives.
+    basis: Option<Basis>,
     /// The parts of gradients, where these are quicker, and of the law's.
     sparse: Option<Sparse>,
     of_law: Option<Sparse>,
@@ -119,13 +125,13 @@ pub(crate) struct Reader<'a> {
     triangle: Vec<usize>,
     /// `[node][BLOCK]`
     weights: Vec<f64>,
-    /// `[node][derivative][BLOCK]`
+    /// `[node][coordinate][BLOCK]`
     vectors: Vec<f64>,
     balancing: Balancing,
     out: Vec<f64>,
 }
 
-/// The balance of the gradients of records, `[derivative][BLOCK]`, and memory to find it.
+/// The balance of the gradients of records, `[coordinate][BLOCK]`, and memory to find it.
 struct Balancing {
     balance: Vec<f64>,
     step: Vec<f64>,
@@ -228,6 +234,17 @@ impl<'a> Reader<'a> {
             }
         }
         let width = of_law.as_ref().map_or(d, |s| Pull::Parts(s).width());
+        let predictors = match &source {
+            Source::Law { law, sight, .. } => {
+                let whole = Pull::Whole(&sight.jacobian);
+                law.predictors(of_law.as_ref().map_or(whole, Pull::Parts))
+            }
+            Source::Hazard { hazard, sight, .. } => hazard.predictors(Pull::Whole(&sight.jacobian)),
+            Source::Nothing | Source::Differences { .. } => None,
+        };
+        let basis = (predictors.filter(|p| p.count() < width && p.count() <= nodes))
+            .map(|predictors| Basis::new(predictors, width, nodes));
+        let coordinates = basis.as_ref().map_or(width, |basis| basis.rank);
         let own = of_law.as_ref().map_or(&[][..], Sparse::coordinates);
         let of_own = |at: usize| {
             own[at..]
@@ -248,16 +265,17 @@ impl<'a> Reader<'a> {
             found,
             d,
             width,
+            basis,
             sparse,
             of_law,
             picked: Picked::new(),
             of_vectors: Picked::new(),
             triangle,
             weights: vec![0.0; nodes * BLOCK],
-            vectors: vec![0.0; nodes * width * BLOCK],
+            vectors: vec![0.0; nodes * coordinates * BLOCK],
             balancing: Balancing {
-                balance: vec![0.0; width * BLOCK],
-                step: vec![0.0; width * BLOCK],
+                balance: vec![0.0; coordinates * BLOCK],
+                step: vec![0.0; coordinates * BLOCK],
                 kept: vec![0.0; nodes * BLOCK],
             },
             out: vec![0.0; out * BLOCK],
@@ -327,7 +345,9 @@ impl<'a> Reader<'a> {
         out[..own].copy_from_slice(of_picked);
         out[own..all].fill(0.0);
         out[all..].copy_from_slice(common);
-        subtract(&self.balancing.balance, &mut out[own..]);
+        let balance = &self.balancing.balance;
+        let balance = (self.basis.as_mut()).map_or(&balance[..], |basis| basis.lift(balance));
+        subtract(balance, &mut out[own..]);
         merge_picks(&picked, &mut out[..all]);
         (self.out, self.of_vectors) = (out, picked);
         Gradients {
@@ -339,6 +359,11 @@ impl<'a> Reader<'a> {
 
     /// Weights and vectors of a block.
     fn expect(&mut self, columns: &[&[f64]], rows: usize, start: usize) {
+        let (weights, vectors) = (&mut self.weights, &mut self.vectors);
+        let by_predictors = self
+            .basis
+            .as_ref()
+            .map(|basis| Pull::Predictors(&basis.predictors));
         let (law, sight, scratch) = match &mut self.source {
             Source::Law {
                 law,
@@ -351,11 +376,20 @@ impl<'a> Reader<'a> {
                 scratch,
             } => {
                 let raw = &columns[columns.len() - hazard.columns()..];
-                let (weights, event) = self.weights.split_at_mut(INTERVALS * BLOCK);
-                let (vectors, at_event) = self.vectors.split_at_mut(INTERVALS * self.d * BLOCK);
-                hazard.intervals(raw, rows, sight, scratch, (weights, vectors));
+                let whole = Pull::Whole(&sight.jacobian);
+                let pull = by_predictors.unwrap_or(whole);
+                let length = vectors.len() / weights.len() * BLOCK;
+                let (of_intervals, event) = weights.split_at_mut(INTERVALS * BLOCK);
+                let (slopes, at_event) = vectors.split_at_mut(INTERVALS * length);
+                hazard.intervals(raw, rows, pull, scratch, (of_intervals, slopes));
                 if self.look.statistic == Statistic::Centred {
-                    hazard.events(raw, rows, sight, scratch, (event, at_event));
+                    hazard.events(raw, rows, pull, scratch, (event, at_event));
+                }
+                if let Some(basis) = &mut self.basis {
+                    let into = (&mut self.of_vectors, &mut basis.vectors[..]);
+                    let (predictors, records) = (&basis.predictors, (raw, rows));
+                    hazard.predictor_gradients(predictors, records, whole, scratch, into);
+                    basis.settle(rows, weights, vectors);
                 }
                 return;
             }
@@ -365,7 +399,6 @@ impl<'a> Reader<'a> {
             }
         };
         let raw = &columns[columns.len() - law.columns().len()..];
-        let (weights, vectors) = (&mut self.weights, &mut self.vectors);
         let located = match self.found.and_then(|found| found.at(&sight.z, start)) {
             Some(located) => located,
             None => {
@@ -377,9 +410,10 @@ impl<'a> Reader<'a> {
             }
         };
         let whole = Pull::Whole(&sight.jacobian);
-        let pull = self.of_law.as_ref().map_or(whole, Pull::Parts);
-        let length = pull.width() * BLOCK;
+        let own = self.of_law.as_ref().map_or(whole, Pull::Parts);
+        let length = vectors.len() / weights.len() * BLOCK;
         let picked = &mut self.of_vectors;
+        let pull = by_predictors.unwrap_or(own);
         law.scores_at(&located, raw, rows, pull, scratch, |j, node| {
             weights[j * BLOCK..][..rows].copy_from_slice(node.probabilities);
             vectors[j * length..][..length].copy_from_slice(node.gradients);
@@ -388,6 +422,12 @@ impl<'a> Reader<'a> {
                 picked.extend_from_slice(node.picked);
             }
         });
+        if let Some(basis) = &mut self.basis {
+            let into = (picked, &mut basis.vectors[..]);
+            let (predictors, records) = (&basis.predictors, (raw, rows));
+            law.predictor_gradients(predictors, records, own, scratch, into);
+            basis.settle(rows, weights, vectors);
+        }
         // The mean, which quadrature leaves slightly off zero.
         let mean = &mut self.balancing.step;
         mean.fill(0.0);
@@ -435,10 +475,18 @@ impl<'a> Reader<'a> {
     /// Whatever the floats are, it is positive semidefinite except for the rounding of the sum:
     /// weights that are negative or NaN count as zero.
     fn products(&mut self) -> Gradients<'_> {
-        if matches!(self.source, Source::Hazard { .. }) {
-            move_into_vectors(&mut self.weights, &mut self.vectors);
+        match &mut self.basis {
+            Some(basis) => {
+                let (weights, vectors) = basis.roots(&self.weights, &self.vectors);
+                weighted_products(weights, vectors, self.width, &mut self.out);
+            }
+            None => {
+                if matches!(self.source, Source::Hazard { .. }) {
+                    move_into_vectors(&mut self.weights, &mut self.vectors);
+                }
+                weighted_products(&self.weights, &self.vectors, self.width, &mut self.out);
+            }
         }
-        weighted_products(&self.weights, &self.vectors, self.width, &mut self.out);
         let Some(of_law) = &self.of_law else {
             return Gradients::whole(&self.out);
         };

@@ -6,7 +6,7 @@
 //! of the way.
 
 use super::{Ground, Search};
-use crate::density::{BLOCK, Hazard, INTERVALS};
+use crate::density::{BLOCK, Hazard, INTERVALS, Pull};
 use crate::linear::{Matrix, dot};
 use crate::sampler::contract::form::Information;
 
@@ -46,7 +46,13 @@ impl Search {
                 .map(|c| &c[start..start + rows])
                 .collect();
             let into = (&mut weights[..], &mut vectors[..]);
-            hazard.intervals(&columns, rows, &sight, &mut scratch, into);
+            hazard.intervals(
+                &columns,
+                rows,
+                Pull::Whole(&sight.jacobian),
+                &mut scratch,
+                into,
+            );
             let each = weights.chunks(BLOCK).zip(vectors.chunks(m * BLOCK));
             for (weights, vectors) in each {
                 for (i, w) in weights[..rows].iter().enumerate() {

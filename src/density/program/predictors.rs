@@ -1,0 +1,343 @@
+//! The predictors of a model: the few numbers of a record through which its likelihood sees the
+//! parameters, as its linear predictor and a scale.
+//!
+//! The interface has more: a place for each coefficient, and what is computed from a scale is a place
+//! too, while terms of the same sum have the same adjoint. All of it is linear. A record's gradient is
+//!
+//! ```text
+//! sum over registers r and vectors l of  adjoint_r W_rl g_l,
+//! ```
+//!
+//! where the vectors g_l are the record's own gradients of linear predictors and of elements that it picks,
+//! and the coordinates' axes, along which places move that are shared by all records. W is public. In
+//! reduced row echelon form, W = W_P E with the columns P of its pivots: as many predictors as W has
+//! ranks, the derivatives by which are W_P' adjoint, and whose gradients are E g.
+
+use super::{
+    BLOCK, Columns, Dependents, Jacobian, LinearTerm, Operation, Picked, Pull, RowProgram, Scratch,
+    Source, add_linear, read,
+};
+use crate::model::Binary;
+
+/// What is left of a row of W when others are subtracted, as a share of its largest entry: below this it
+/// is rounding.
+const ROUNDING: f64 = 1e-10;
+
+/// The predictors, in some coordinates.
+#[derive(Debug)]
+pub struct Predictors {
+    /// For each, the registers whose weighted adjoints are the derivative by it.
+    adjoints: Vec<Vec<(usize, f64)>>,
+    gradients: Vec<Combination>,
+    vectors: Vec<Vector>,
+}
+
+/// A sum of vectors.
+#[derive(Debug, Clone)]
+struct Combination {
+    /// Weights of vectors that are records' own.
+    own: Vec<(usize, f64)>,
+    /// Weights of axes: what is the same for all records.
+    shared: Vec<f64>,
+}
+
+/// A gradient that is a record's own.
+#[derive(Debug, Clone)]
+enum Vector {
+    /// Of a sum of places times columns.
+    Linear(Vec<LinearTerm>),
+    /// Of what a gather picks, by its position among the instructions and its register.
+    Pick(usize, usize),
+}
+
+/// Rows of W: for each register with an adjoint of its own, the weights of vectors and of coordinates.
+#[derive(Debug, Default)]
+struct Weights {
+    registers: Vec<usize>,
+    rows: Vec<Combination>,
+}
+
+impl Weights {
+    fn row(&mut self, register: usize, coordinates: usize) -> &mut Combination {
+        let known = self.registers.iter().position(|&r| r == register);
+        let at = known.unwrap_or_else(|| {
+            self.registers.push(register);
+            self.rows.push(Combination {
+                own: Vec::new(),
+                shared: vec![0.0; coordinates],
+            });
+            self.rows.len() - 1
+        });
+        &mut self.rows[at]
+    }
+}
+
+impl Predictors {
+    pub fn count(&self) -> usize {
+        self.adjoints.len()
+    }
+
+    /// The derivatives by them, `[predictor][BLOCK]`, from adjoints of registers.
+    pub(super) fn derivatives<'a>(
+        &self,
+        adjoint: impl Fn(usize) -> &'a [f64],
+        derivatives: &mut [f64],
+    ) {
+        for (registers, into) in self
+            .adjoints
+            .iter()
+            .zip(derivatives.chunks_exact_mut(BLOCK))
+        {
+            into.fill(0.0);
+            for &(register, weight) in registers {
+                super::add_scaled(weight, adjoint(register), None, into);
+            }
+        }
+    }
+}
+
+impl RowProgram {
+    /// The predictors in the coordinates of `pull`; none where gradients of records' own vectors change with
+    /// a column of `changed`.
+    pub fn predictors(&self, pull: Pull, changed: &Dependents) -> Option<Predictors> {
+        let (jacobian, _) = pull.split()?;
+        let d = jacobian.dimension;
+        let sums = self.sums();
+        let mut vectors: Vec<Vector> = Vec::new();
+        let mut weights = Weights::default();
+        let move_along = |row: &mut [f64], place: usize, scale: f64| {
+            for &(j, w) in &jacobian.rows[place] {
+                row[j] += scale * w;
+            }
+        };
+        for &(register, place) in &self.shared {
+            if let Some(sum) = sums[register] {
+                move_along(&mut weights.row(sum, d).shared, place, 1.0);
+            }
+        }
+        for (at, instruction) in self.instructions.iter().enumerate() {
+            let Some(sum) = sums[instruction.register] else {
+                continue;
+            };
+            let (vector, scale) = match &instruction.operation {
+                Operation::Linear(terms) => {
+                    let row = &mut weights.row(sum, d).shared;
+                    for term in terms.iter().filter(|term| term.column.is_none()) {
+                        if let Some(place) = term.place {
+                            move_along(row, place, term.scale);
+                        }
+                    }
+                    let Some((terms, scale)) = with_columns(terms) else {
+                        continue;
+                    };
+                    if terms
+                        .iter()
+                        .filter_map(|t| t.column)
+                        .any(|c| changed.reads(c))
+                    {
+                        return None;
+                    }
+                    (Vector::Linear(terms), scale)
+                }
+                Operation::Gather {
+                    constants: None, ..
+                } => {
+                    if changed.instructions[at] {
+                        return None;
+                    }
+                    (Vector::Pick(at, instruction.register), 1.0)
+                }
+                _ => continue,
+            };
+            let known = vectors.iter().position(|other| other.is(&vector));
+            let position = known.unwrap_or_else(|| {
+                vectors.push(vector);
+                vectors.len() - 1
+            });
+            weights.row(sum, d).own.push((position, scale));
+        }
+        Some(reduced(weights, vectors, d))
+    }
+
+    /// The gradients of the predictors in the coordinates of `pull`, `[predictor][derivative][BLOCK]`, after
+    /// derivatives of the same records, whatever these were by.
+    pub fn predictor_gradients(
+        &self,
+        predictors: &Predictors,
+        (columns, rows): (&[&[f64]], usize),
+        pull: Pull,
+        scratch: &Scratch,
+        (picked, out): (&mut Picked, &mut [f64]),
+    ) {
+        let Some((jacobian, sparse)) = pull.split() else {
+            return;
+        };
+        let Scratch { values, places, .. } = scratch;
+        let each = predictors.gradients.iter();
+        for (Combination { own, shared }, out) in
+            each.zip(out.chunks_exact_mut(pull.width() * BLOCK))
+        {
+            let picks = out.len() / BLOCK - jacobian.dimension;
+            let (of_picked, common) = out.split_at_mut(picks * BLOCK);
+            if let Some(sparse) = sparse {
+                let weights: Vec<_> = (own.iter())
+                    .filter_map(|&(l, weight)| match predictors.vectors[l] {
+                        Vector::Pick(_, register) => Some((register, [weight; BLOCK])),
+                        Vector::Linear(_) => None,
+                    })
+                    .collect();
+                let weight = |register| {
+                    let own = weights.iter().find(|(r, _)| *r == register);
+                    own.map(|(_, weight)| &weight[..rows])
+                };
+                self.pick(sparse, places, weight, picked, of_picked);
+            }
+            let mut gradients = Columns::new(common);
+            for &(l, weight) in own {
+                let weight = &[weight; BLOCK][..rows];
+                match &predictors.vectors[l] {
+                    Vector::Linear(terms) => {
+                        let column = |term: &LinearTerm| {
+                            (term.column).map(|source| read(source, columns, values, rows))
+                        };
+                        add_linear(terms, jacobian, column, weight, &mut gradients);
+                    }
+                    Vector::Pick(at, _) => {
+                        if let Operation::Gather { picks, .. } = &self.instructions[*at].operation {
+                            let places = &places[*picks][..rows];
+                            jacobian.add_picked(places, weight, gradients.all());
+                        }
+                    }
+                }
+            }
+            let common = gradients.all();
+            for (column, shared) in common.chunks_exact_mut(BLOCK).zip(shared) {
+                if *shared != 0.0 {
+                    column[..rows].iter_mut().for_each(|x| *x += shared);
+                }
+            }
+        }
+    }
+
+    /// For each register whose adjoint the first root gives: the sum that it is a term of and nothing
+    /// else, however long, which has the same adjoint; or itself.
+    fn sums(&self) -> Vec<Option<usize>> {
+        let mut sums = vec![None; self.registers];
+        let mut uses = vec![0; self.registers];
+        let used = |source: Source| match source {
+            Source::Register(r) if self.differentiable[r] => Some(r),
+            _ => None,
+        };
+        if let Some(root) = self.outputs.first().copied().and_then(used) {
+            sums[root] = Some(root);
+        }
+        for instruction in self.instructions.iter().rev() {
+            let Some(sum) = sums[instruction.register] else {
+                continue;
+            };
+            let (operands, is_sum) = match instruction.operation {
+                Operation::Unary(_, a) => ([Some(a), None], false),
+                Operation::Binary(op, a, b) => ([Some(a), Some(b)], op == Binary::Add),
+                // What it chooses by has no adjoint.
+                Operation::Select(_, a, b) => ([Some(a), Some(b)], false),
+                Operation::Linear(_) | Operation::Gather { .. } => continue,
+            };
+            for operand in operands.into_iter().flatten().filter_map(used) {
+                uses[operand] += 1;
+                let is_term = is_sum && uses[operand] == 1;
+                sums[operand] = Some(if is_term { sum } else { operand });
+            }
+        }
+        sums
+    }
+}
+
+impl<'a> Pull<'a> {
+    /// The Jacobian of what is not picked, and what is picked.
+    fn split(self) -> Option<(&'a Jacobian, Option<&'a super::Sparse>)> {
+        match self {
+            Pull::Whole(jacobian) => Some((jacobian, None)),
+            Pull::Parts(sparse) => Some((&sparse.common, Some(sparse))),
+            Pull::Predictors(_) => None,
+        }
+    }
+}
+
+impl Vector {
+    fn is(&self, other: &Vector) -> bool {
+        match (self, other) {
+            (Vector::Linear(a), Vector::Linear(b)) => a == b,
+            (Vector::Pick(a, _), Vector::Pick(b, _)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// The terms with a place and a column, divided by the first one's scale, and that scale.
+fn with_columns(terms: &[LinearTerm]) -> Option<(Vec<LinearTerm>, f64)> {
+    let of_columns = |t: &&LinearTerm| t.place.is_some() && t.column.is_some();
+    let mut terms: Vec<LinearTerm> = terms.iter().filter(of_columns).cloned().collect();
+    terms.sort_by_key(|term| term.place);
+    let scale = terms.first()?.scale;
+    terms.iter_mut().for_each(|term| term.scale /= scale);
+    Some((terms, scale))
+}
+
+/// The reduced row echelon form of W, by elimination: vectors that are records' own come before axes.
+fn reduced(weights: Weights, vectors: Vec<Vector>, d: usize) -> Predictors {
+    let count = vectors.len();
+    let dense: Vec<Vec<f64>> = (weights.rows.iter())
+        .map(|Combination { own, shared }| {
+            let mut row = vec![0.0; count];
+            own.iter().for_each(|&(l, w)| row[l] += w);
+            row.extend_from_slice(shared);
+            row
+        })
+        .collect();
+    let size = |row: &[f64]| row.iter().fold(0.0_f64, |most, w| most.max(w.abs()));
+    let sizes: Vec<f64> = dense.iter().map(|row| size(row)).collect();
+    let mut left = dense.clone();
+    let mut pivots: Vec<(usize, usize)> = Vec::new();
+    let mut is_open: Vec<bool> = sizes.iter().map(|size| *size > 0.0).collect();
+    // Of columns of one kind, the largest entry of a row, as a share of the row.
+    let largest = |left: &[Vec<f64>], is_open: &[bool], columns: std::ops::Range<usize>| {
+        let rows = (0..left.len()).filter(|&r| is_open[r]);
+        let entries = rows.flat_map(|r| columns.clone().map(move |c| (r, c)));
+        let share = |(r, c): (usize, usize)| left[r][c].abs() / sizes[r];
+        let most = entries.max_by(|a, b| share(*a).total_cmp(&share(*b)))?;
+        (share(most) > ROUNDING).then_some(most)
+    };
+    while let Some((r, c)) =
+        largest(&left, &is_open, 0..count).or_else(|| largest(&left, &is_open, count..count + d))
+    {
+        is_open[r] = false;
+        pivots.push((r, c));
+        let divisor = left[r][c];
+        left[r].iter_mut().for_each(|w| *w /= divisor);
+        let pivot = left[r].clone();
+        for (_, row) in left.iter_mut().enumerate().filter(|(other, _)| *other != r) {
+            let factor = row[c];
+            for (w, own) in row.iter_mut().zip(&pivot) {
+                *w -= factor * own;
+            }
+            row[c] = 0.0;
+        }
+    }
+    let entries = |column: usize| -> Vec<(usize, f64)> {
+        let each = weights.registers.iter().zip(&dense);
+        let weights = each.map(|(register, row)| (*register, row[column]));
+        weights.filter(|(_, w)| *w != 0.0).collect()
+    };
+    let combination = |row: &[f64]| {
+        let each = row[..count].iter().copied().enumerate();
+        Combination {
+            own: each.filter(|(_, w)| *w != 0.0).collect(),
+            shared: row[count..].to_vec(),
+        }
+    };
+    Predictors {
+        adjoints: pivots.iter().map(|&(_, c)| entries(c)).collect(),
+        gradients: pivots.iter().map(|&(r, _)| combination(&left[r])).collect(),
+        vectors,
+    }
+}
