@@ -53,6 +53,18 @@ enum Operation {
     },
 }
 
+impl Operation {
+    /// What its adjoint flows to. That of a condition is none, and that of places stays there.
+    fn differentiated(&self) -> impl Iterator<Item = Source> {
+        let operands = match self {
+            Operation::Unary(_, a) => [Some(*a), None],
+            Operation::Binary(_, a, b) | Operation::Select(_, a, b) => [Some(*a), Some(*b)],
+            Operation::Linear(_) | Operation::Gather { .. } => [None, None],
+        };
+        operands.into_iter().flatten()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct LinearTerm {
     scale: f64,
@@ -88,7 +100,7 @@ pub struct RowProgram {
     /// Public vectors that make up the interface, with their starts.
     interface: Vec<(PublicId, usize)>,
     interface_length: usize,
-    /// Whether the adjoint of a register leads to a parameter.
+    /// Whether the first root depends on a parameter through a register, which then has an adjoint.
     differentiable: Vec<bool>,
 }
 
@@ -424,6 +436,14 @@ impl RowProgram {
             found.instructions.push(it_is);
         }
         found
+    }
+
+    /// The register of a source, if it has an adjoint.
+    fn with_adjoint(&self, source: Source) -> Option<usize> {
+        match source {
+            Source::Register(r) if self.differentiable[r] => Some(r),
+            _ => None,
+        }
     }
 
     /// The number of roots.
@@ -800,7 +820,8 @@ impl RowProgram {
         let Scratch {
             values, adjoints, ..
         } = scratch;
-        for adjoints in adjoints.chunks_exact_mut(BLOCK) {
+        let each = adjoints.chunks_exact_mut(BLOCK).zip(&self.differentiable);
+        for (adjoints, _) in each.filter(|(_, has_one)| **has_one) {
             adjoints[..rows].fill(0.0);
         }
         let Some(Source::Register(root)) = self.outputs.first().copied() else {
@@ -823,10 +844,7 @@ impl RowProgram {
             let (before, after) = adjoints.split_at_mut(start);
             let adjoint = &after[..rows];
             let value = &values[start..start + rows];
-            let differentiable = |source: Source| match source {
-                Source::Register(r) if self.differentiable[r] => Some(r * BLOCK),
-                _ => None,
-            };
+            let differentiable = |source| self.with_adjoint(source).map(|r| r * BLOCK);
             match &instruction.operation {
                 Operation::Unary(f, a) => {
                     if let Some(into) = differentiable(*a) {

@@ -56,8 +56,27 @@ impl RowProgram {
             let source = compiler.source(root, &is_column);
             compiler.program.outputs.push(source);
         }
+        compiler.program.keep_reached();
         compiler.program.mark_needed_values();
         compiler.program
+    }
+
+    /// Leaves an adjoint to those registers only that the first root depends on.
+    fn keep_reached(&mut self) {
+        let mut reached = vec![false; self.registers];
+        let root = self
+            .outputs
+            .first()
+            .and_then(|&root| self.with_adjoint(root));
+        root.into_iter().for_each(|r| reached[r] = true);
+        for instruction in self.instructions.iter().rev() {
+            if reached[instruction.register] {
+                for operand in instruction.operation.differentiated() {
+                    (self.with_adjoint(operand).into_iter()).for_each(|r| reached[r] = true);
+                }
+            }
+        }
+        self.differentiable = reached;
     }
 
     /// Works out which values the reverse sweep reads.
@@ -68,9 +87,9 @@ impl RowProgram {
                 needed[r] = true;
             }
         };
-        let is_differentiable =
-            |source: Source| matches!(source, Source::Register(r) if self.differentiable[r]);
-        for instruction in &self.instructions {
+        let is_differentiable = |source: Source| self.with_adjoint(source).is_some();
+        let has_adjoint = |i: &&Instruction| self.differentiable[i.register];
+        for instruction in self.instructions.iter().filter(has_adjoint) {
             let own = Source::Register(instruction.register);
             match &instruction.operation {
                 Operation::Unary(f, a) => match f.definition().derivative_uses {

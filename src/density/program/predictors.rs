@@ -15,7 +15,7 @@
 
 use super::{
     BLOCK, Columns, Dependents, Jacobian, LinearTerm, Operation, Picked, Pull, RowProgram, Scratch,
-    Source, add_linear, read,
+    add_linear, read,
 };
 use crate::model::Binary;
 
@@ -73,6 +73,16 @@ impl Weights {
 }
 
 impl Predictors {
+    /// So many, for tests that make their gradients up.
+    #[cfg(test)]
+    pub(crate) fn of_count(count: usize) -> Predictors {
+        Predictors {
+            adjoints: vec![Vec::new(); count],
+            gradients: Vec::new(),
+            vectors: Vec::new(),
+        }
+    }
+
     pub fn count(&self) -> usize {
         self.adjoints.len()
     }
@@ -224,28 +234,23 @@ impl RowProgram {
     fn sums(&self) -> Vec<Option<usize>> {
         let mut sums = vec![None; self.registers];
         let mut uses = vec![0; self.registers];
-        let used = |source: Source| match source {
-            Source::Register(r) if self.differentiable[r] => Some(r),
-            _ => None,
-        };
-        if let Some(root) = self.outputs.first().copied().and_then(used) {
+        if let Some(root) = self
+            .outputs
+            .first()
+            .and_then(|&root| self.with_adjoint(root))
+        {
             sums[root] = Some(root);
         }
         for instruction in self.instructions.iter().rev() {
             let Some(sum) = sums[instruction.register] else {
                 continue;
             };
-            let (operands, is_sum) = match instruction.operation {
-                Operation::Unary(_, a) => ([Some(a), None], false),
-                Operation::Binary(op, a, b) => ([Some(a), Some(b)], op == Binary::Add),
-                // What it chooses by has no adjoint.
-                Operation::Select(_, a, b) => ([Some(a), Some(b)], false),
-                Operation::Linear(_) | Operation::Gather { .. } => continue,
-            };
-            for operand in operands.into_iter().flatten().filter_map(used) {
-                uses[operand] += 1;
-                let is_term = is_sum && uses[operand] == 1;
-                sums[operand] = Some(if is_term { sum } else { operand });
+            let is_sum = matches!(instruction.operation, Operation::Binary(Binary::Add, ..));
+            for operand in instruction.operation.differentiated() {
+                if let Some(r) = self.with_adjoint(operand) {
+                    uses[r] += 1;
+                    sums[r] = Some(if is_sum && uses[r] == 1 { sum } else { r });
+                }
             }
         }
         sums
@@ -339,5 +344,207 @@ fn reduced(weights: Weights, vectors: Vec<Vector>, d: usize) -> Predictors {
         adjoints: pivots.iter().map(|&(_, c)| entries(c)).collect(),
         gradients: pivots.iter().map(|&(r, _)| combination(&left[r])).collect(),
         vectors,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sparse;
+    use super::*;
+    use crate::density::{Density, Frame, law::compiled};
+    use crate::model::{Constants, Model};
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    const ROWS: usize = 40;
+    const GROUPS: usize = 20;
+
+    struct Records {
+        density: Density,
+        program: RowProgram,
+        names: Vec<String>,
+        columns: Vec<Vec<f64>>,
+        jacobian: Jacobian,
+        scratch: Scratch,
+    }
+
+    /// Records of a model in coordinates in which each place counts.
+    fn records(parameters: &str, likelihood: &str) -> Records {
+        let source = format!(
+            "record {{ int<lower=0, upper=9> n; int<lower=1, upper=4> k; real y; real x; real w;
+                int<lower=1, upper={GROUPS}> g; }}
+            parameters {{ {parameters} }} model {{ {likelihood} }}"
+        );
+        let density = Density::new(Model::from_source(&source, &Constants::none()).unwrap());
+        let (program, sources) = compiled(density.model(), &[]);
+        let rng = &mut ChaCha8Rng::seed_from_u64(1);
+        let names: Vec<String> = (sources.iter())
+            .map(|&c| density.model().columns[c].name.clone())
+            .collect();
+        let column = |name: &String| -> Vec<f64> {
+            let one = |rng: &mut ChaCha8Rng| match name.as_str() {
+                "n" => f64::from(rng.random_range(0..10)),
+                "k" => f64::from(rng.random_range(1..5)),
+                "g" => f64::from(rng.random_range(1..=GROUPS as i32)),
+                _ => rng.random_range(-2.0..2.0),
+            };
+            (0..ROWS).map(|_| one(rng)).collect()
+        };
+        let columns = names.iter().map(column).collect();
+        let d = density.dimension();
+        let rng = &mut ChaCha8Rng::seed_from_u64(2);
+        let theta: Vec<f64> = (0..d).map(|_| rng.random_range(-0.5..0.5)).collect();
+        let axes = (0..d * d).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let interface: Vec<_> = program.interface().collect();
+        let frame = Frame::new(theta.clone(), axes);
+        let jacobian = density
+            .jacobian_of(program.interface(), &theta)
+            .in_frame(&frame);
+        let scratch = program.scratch(&density.values(&theta, &interface).concat(), d);
+        Records {
+            density,
+            program,
+            names,
+            columns,
+            jacobian,
+            scratch,
+        }
+    }
+
+    impl Records {
+        fn predictors(&self, pull: Pull, outcome: &str) -> Option<Predictors> {
+            let outcome = self.names.iter().position(|name| name == outcome).unwrap();
+            let changed = self.program.dependents(&[outcome]);
+            self.program.predictors(pull, &changed)
+        }
+
+        /// Asserts that derivatives by predictors times the gradients of these are the gradients of
+        /// records, whatever the outcome is between the two.
+        fn assert_sums(&mut self, parts: Option<&Sparse>, outcome: &str, count: usize) {
+            let jacobian = self.jacobian.clone();
+            let pull = parts.map_or(Pull::Whole(&jacobian), Pull::Parts);
+            let predictors = self.predictors(pull, outcome).unwrap();
+            assert_eq!(predictors.count(), count);
+            let columns: Vec<&[f64]> = self.columns.iter().map(Vec::as_slice).collect();
+            let (program, scratch) = (&self.program, &mut self.scratch);
+            let (mut picked, mut again) = (Picked::new(), Picked::new());
+            let own = (pull, None);
+            let gradients = program.pulled(&columns, ROWS, own, scratch, &mut picked);
+            let gradients = gradients.to_vec();
+            let by = (Pull::Predictors(&predictors), None);
+            let derivatives = program.pulled(&columns, ROWS, by, scratch, &mut again);
+            let derivatives = derivatives.to_vec();
+            let mut of_predictors = vec![f64::NAN; count * pull.width() * BLOCK];
+            let into = (&mut again, &mut of_predictors[..]);
+            let records = (&columns[..], ROWS);
+            program.predictor_gradients(&predictors, records, pull, scratch, into);
+            for i in 0..ROWS {
+                for j in 0..pull.width() {
+                    let place = |k: usize| (k * pull.width() + j) * BLOCK + i;
+                    let terms: Vec<f64> = (0..count)
+                        .map(|k| derivatives[k * BLOCK + i] * of_predictors[place(k)])
+                        .collect();
+                    let size: f64 = terms.iter().map(|t| t.abs()).sum();
+                    let off = terms.iter().sum::<f64>() - gradients[j * BLOCK + i];
+                    assert!(off.abs() <= 1e-12 * (1.0 + size), "{i} {j}: {off}");
+                }
+                let picks =
+                    |picked: &Picked| -> Vec<usize> { picked.iter().map(|p| p[i]).collect() };
+                assert_eq!(picks(&picked), picks(&again));
+            }
+        }
+    }
+
+    // If it failed: a record's information and what balances its gradient would be those of others.
+    #[test]
+    fn gradients_are_sums_over_as_few_predictors_as_there_are() {
+        for (parameters, likelihood, outcome, count) in [
+            (
+                "real a; vector[2] b;",
+                "n ~ poisson_log(a + b[1] * x + b[2] * w + log(k));",
+                "n",
+                1,
+            ),
+            (
+                "real a; vector[2] b; real<lower=0> s;",
+                "y ~ normal(a + b[1] * x + b[2] * w, s);",
+                "y",
+                2,
+            ),
+            // The slope has the scale as a factor: three numbers still.
+            (
+                "real a; vector[2] b; real<lower=0> s; real<lower=1> u;",
+                "y ~ student_t(u, s * (a + b[1] * x), s);",
+                "y",
+                4,
+            ),
+            (
+                "real a; vector[2] b; real<lower=0> f;",
+                "n ~ neg_binomial_2_log(a + b[1] * x - 2 * b[2] * w, f);",
+                "n",
+                2,
+            ),
+            (
+                "vector[2] b; ordered[3] c;",
+                "k ~ ordered_logistic(b[1] * x + b[2] * w, c);",
+                "k",
+                3,
+            ),
+            (
+                "vector[2] b; vector[2] c;",
+                "y ~ normal(b[1] + b[2] * x, exp(c[1] + c[2] * w));",
+                "y",
+                2,
+            ),
+            (
+                "real a; real b; vector[20] u;",
+                "n ~ poisson_log(a + b * x + u[g]);",
+                "n",
+                1,
+            ),
+            (
+                "real a; real b; vector[20] u; vector[20] v;",
+                "n ~ poisson_log(a + b * x + u[g] + v[g] * x);",
+                "n",
+                2,
+            ),
+        ] {
+            records(parameters, likelihood).assert_sums(None, outcome, count);
+        }
+    }
+
+    // If it failed: the same, where each record sees few of many coordinates.
+    #[test]
+    fn so_are_gradients_in_parts() {
+        let mut records = records(
+            "real a; real b; vector[20] u;",
+            "n ~ poisson_log(a + b * x + u[g]);",
+        );
+        let d = records.density.dimension();
+        let theta = vec![0.1; d];
+        records.jacobian = (records.density).jacobian_of(records.program.interface(), &theta);
+        let parts = records.program.sparse(&records.jacobian).unwrap();
+        records.assert_sums(Some(&parts), "n", 1);
+    }
+
+    // If it failed: all nodes of a record would have the gradients of one of them.
+    #[test]
+    fn predictors_that_change_with_the_outcome_are_none() {
+        for (likelihood, has_some) in [
+            ("y ~ normal(a + b * x, 1); x ~ normal(b, 1);", false),
+            (
+                "y ~ normal(a + u[k], 1); k ~ categorical(softmax(u));",
+                false,
+            ),
+            ("y ~ normal(a + u[k], 1); n ~ poisson_log(b);", true),
+        ] {
+            let records = records("real a; real b; vector[4] u;", likelihood);
+            let outcome = ["x", "k", "n"]
+                .into_iter()
+                .find(|name| likelihood.contains(&format!("{name} ~")));
+            let pull = Pull::Whole(&records.jacobian);
+            let found = records.predictors(pull, outcome.unwrap());
+            assert_eq!(found.is_some(), has_some, "{likelihood}");
+        }
     }
 }

@@ -230,3 +230,123 @@ vectorised! {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    const WIDTH: usize = 5;
+    const NODES: usize = 7;
+    const RANK: usize = 3;
+
+    struct Given {
+        basis: Basis,
+        weights: Vec<f64>,
+        coordinates: Vec<f64>,
+    }
+
+    /// Random gradients of predictors, derivatives by them and weights. Of record 0, the last gradient is a
+    /// sum of the others; of record 1, the first is 0.
+    fn given() -> Given {
+        let rng = &mut ChaCha8Rng::seed_from_u64(4);
+        let mut random = |count: usize| -> Vec<f64> {
+            let one = |_| rng.random_range(-1.0..1.0);
+            (0..count * BLOCK).map(one).collect()
+        };
+        let mut basis = Basis::new(Predictors::of_count(RANK), WIDTH, NODES);
+        basis.vectors = random(RANK * WIDTH);
+        for j in 0..WIDTH {
+            let at = |k: usize, i: usize| (k * WIDTH + j) * BLOCK + i;
+            let v = &mut basis.vectors;
+            v[at(2, 0)] = 2.0 * v[at(0, 0)] - 3.0 * v[at(1, 0)];
+            v[at(0, 1)] = 0.0;
+        }
+        Given {
+            basis,
+            weights: random(NODES).iter().map(|w| w.abs()).collect(),
+            coordinates: random(NODES * RANK),
+        }
+    }
+
+    /// The vectors of a record, `[node][derivative]`, from derivatives by predictors and their gradients.
+    fn vectors(vectors: &[f64], coordinates: &[f64], i: usize) -> Vec<[f64; WIDTH]> {
+        let of = |own: &[f64]| {
+            let sum = |j: usize| {
+                let terms = own.chunks(BLOCK).enumerate();
+                terms
+                    .map(|(k, own)| own[i] * vectors[(k * WIDTH + j) * BLOCK + i])
+                    .sum()
+            };
+            std::array::from_fn(sum)
+        };
+        coordinates.chunks(RANK * BLOCK).map(of).collect()
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-12
+    }
+
+    // If it failed: lengths, by which gradients are clipped, and sums would be those of other vectors.
+    #[test]
+    fn coordinates_stand_for_the_same_vectors() {
+        let mut given = given();
+        let expected: Vec<_> = (0..BLOCK)
+            .map(|i| vectors(&given.basis.vectors, &given.coordinates, i))
+            .collect();
+        let weights = given.weights.clone();
+        (given.basis).settle(BLOCK, &mut given.weights, &mut given.coordinates);
+        assert_eq!(weights, given.weights);
+        for (node, own) in given.coordinates.chunks(RANK * BLOCK).enumerate() {
+            let lifted = given.basis.lift(own);
+            for (i, expected) in expected.iter().enumerate() {
+                let expected = expected[node];
+                let each = lifted[i..].iter().step_by(BLOCK).zip(expected);
+                assert!(each.into_iter().all(|(a, b)| close(*a, b)), "{node} {i}");
+                let square = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>();
+                let own = square(&mut own[i..].iter().step_by(BLOCK).copied());
+                assert!(close(own, square(&mut expected.into_iter())), "{node} {i}");
+            }
+        }
+        let (ones, roots) = given.basis.roots(&given.weights, &given.coordinates);
+        assert!(ones.len() == RANK * BLOCK && ones.iter().all(|w| *w == 1.0));
+        for (i, expected) in expected.iter().enumerate() {
+            for j in 0..WIDTH {
+                for k in 0..WIDTH {
+                    let nodes = expected.iter().zip(weights[i..].iter().step_by(BLOCK));
+                    let products: f64 = nodes.map(|(v, w)| w * v[j] * v[k]).sum();
+                    let roots = roots.chunks(WIDTH * BLOCK);
+                    let of_roots = roots.map(|u| u[j * BLOCK + i] * u[k * BLOCK + i]).sum();
+                    assert!(close(products, of_roots), "{i} {j} {k}");
+                }
+            }
+        }
+    }
+
+    // If it failed: a record whose predictor is not a number where it has no effect would add nothing.
+    #[test]
+    fn what_is_not_a_number_is_left_out() {
+        let mut given = given();
+        // Of record 2, the first predictor has an effect at node 3 alone, and its gradient is infinite.
+        let nodes = given.coordinates.chunks_mut(RANK * BLOCK).enumerate();
+        nodes
+            .filter(|(node, _)| *node != 3)
+            .for_each(|(_, own)| own[2] = 0.0);
+        given.basis.vectors[2 * BLOCK + 2] = f64::INFINITY;
+        let weights = given.weights.clone();
+        (given.basis).settle(BLOCK, &mut given.weights, &mut given.coordinates);
+        for (node, own) in given.coordinates.chunks(RANK * BLOCK).enumerate() {
+            let weight = given.weights[node * BLOCK + 2];
+            let lifted = given.basis.lift(own);
+            if node == 3 {
+                assert_eq!(weight, 0.0);
+                assert!(lifted[2..].iter().step_by(BLOCK).all(|x| *x == 0.0));
+                continue;
+            }
+            assert_eq!(weight, weights[node * BLOCK + 2]);
+            assert!(lifted[2..].iter().step_by(BLOCK).any(|x| *x != 0.0));
+            assert!(lifted.iter().all(|x| x.is_finite()));
+        }
+    }
+}
