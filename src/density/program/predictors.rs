@@ -471,12 +471,12 @@ mod tests {
                 "y",
                 2,
             ),
-            // The slope has the scale as a factor: three numbers still.
+            // The scale is a factor of the location, too.
             (
                 "real a; vector[2] b; real<lower=0> s; real<lower=1> u;",
                 "y ~ student_t(u, s * (a + b[1] * x), s);",
                 "y",
-                4,
+                3,
             ),
             (
                 "real a; vector[2] b; real<lower=0> f;",
