@@ -147,10 +147,6 @@ impl Oracle for PrivateOracle<'_> {
         Ok(self.vault.density().pull_back(theta, &[]).1)
     }
 
-    fn adds_up_rows(&self) -> bool {
-        self.vault.has_units()
-    }
-
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
         self.learnt_often(line, view, NonZeroU64::MIN)
     }
@@ -162,6 +158,10 @@ impl Oracle for PrivateOracle<'_> {
         view: &View,
         times: NonZeroU64,
     ) -> Result<Vec<f64>, SampleError> {
+        let request = &self.plan.request;
+        if self.vault.has_units() != request.shared_units {
+            return Err(SampleError::NotTheseUnits);
+        }
         let (planned, charge) = self.line(line)?;
         let Question::Learnt(statistic) = planned.line.question else {
             return Err(SampleError::NotPlanned { line });
@@ -176,7 +176,6 @@ impl Oracle for PrivateOracle<'_> {
         if !(fits && centred && coordinates <= planned_for) {
             return Err(SampleError::Dimension(planned_for));
         }
-        let request = &self.plan.request;
         let (factor, d) = (factor(request.relation), request.dimension as usize);
         let scale = statistic.scale(view.clip, factor, planned.tau, d)?;
         let look = Look {

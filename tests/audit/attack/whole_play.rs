@@ -462,10 +462,6 @@ impl Oracle for Twins<'_> {
         Ok(one_of(answers, self.side))
     }
 
-    fn adds_up_rows(&self) -> bool {
-        self.oracles[0].adds_up_rows()
-    }
-
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
         self.learnt_often(line, view, NonZeroU64::MIN)
     }
