@@ -1,12 +1,13 @@
 //! The releases of a search, and its questions.
 
+use std::any::Any;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
+use super::form::{Form, Information};
 use super::shares::Shares;
 use crate::density::Frame;
 use crate::privacy::{Expected, Statistic, Subsampling};
-use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::contract::oracle::{Oracle, SampleError, View};
 use crate::sampler::contract::plan::Plan;
 use crate::sampler::contract::request::PlanRequest;
@@ -209,11 +210,17 @@ impl Asked<'_> {
 
 /// The form of a request's model, or the assumptions where it was not looked at.
 pub(super) fn form_of(request: &PlanRequest) -> Form {
-    let form = match &request.form {
+    let form = match known_form(request) {
         Some(form) => form.clone(),
         None => Form::unknown(request.dimension as usize),
     };
     in_budget(form, request)
+}
+
+/// The form of a request's model, where it was looked at.
+pub(super) fn known_form(request: &PlanRequest) -> Option<&Form> {
+    let facts: &dyn Any = request.facts.as_deref()?;
+    facts.downcast_ref()
 }
 
 /// The form by groups, where the model has groups and the budget is large enough to learn them as such.
