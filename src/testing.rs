@@ -196,20 +196,27 @@ pub mod privacy {
 }
 
 pub mod sampler {
+    use std::any::Any;
+    use std::sync::Arc;
+
     pub use crate::sampler::{
-        ALGORITHMS, Algorithm, Beginning, ExactOracle, Form, Initial, Iterations, Kind, Metric,
-        Noise, NonPrivateRun, Observer, Oracle, Oracles, PlanRequest, PlannedLine, PrivateOracle,
+        ALGORITHMS, Algorithm, Beginning, ExactOracle, Initial, Iterations, Kind, Metric, Noise,
+        NonPrivateRun, Observer, Oracle, Oracles, PlanRequest, PlannedLine, PrivateOracle,
         PrivateSettings, Question, Ratio, Scale, View, draw_prior, lookup, sample_from,
         sample_privately, sample_without_privacy,
     };
+    use crate::sampler::{Facts, Form};
 
-    /// The form of the same model with a prior that is nowhere wide, so that a search looks in all
-    /// directions from its first round on.
-    pub fn without_wide_directions(form: &Form) -> Form {
-        Form {
+    /// The facts about the same model with a prior that is nowhere wide, so that a search looks in all
+    /// directions from its first round on; `None` where it does so anyway.
+    pub fn without_wide_directions(facts: &dyn Facts) -> Option<Arc<dyn Facts>> {
+        let facts: &dyn Any = facts;
+        let form = facts.downcast_ref::<Form>()?;
+        form.wide.as_ref()?;
+        Some(Arc::new(Form {
             wide: None,
             ..form.clone()
-        }
+        }))
     }
 }
 

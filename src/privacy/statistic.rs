@@ -9,7 +9,7 @@ use crate::linear::vectorised;
 
 /// A vector computed from one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Statistic {
+pub enum Statistic {
     /// The gradient.
     Gradient,
     /// Its products with itself: the upper triangle by rows, with the entries off the

@@ -13,7 +13,6 @@ mod invariance_tests;
 mod langevin;
 mod laplace;
 mod own;
-mod peak;
 mod prior;
 mod random;
 mod reference;
@@ -31,8 +30,6 @@ pub use chain::run::{
 };
 pub use contract::beginning::{Beginning, Foresight};
 pub use contract::error::PlanError;
-pub use contract::form::Form;
-pub(crate) use contract::form::prior_curvature;
 pub use contract::initial::Initial;
 pub(crate) use contract::initial::start;
 pub use contract::metric::{Metric, MetricForm};
@@ -41,13 +38,15 @@ pub use contract::plan::{NoiseScales, Plan};
 pub use contract::request::{Allowance, DEFAULT_CHAINS, DEFAULT_SAMPLES, Iterations, PlanRequest};
 pub use contract::schedule::{Line, Noise, PlannedLine, Question, Scale};
 pub use contract::settings::{Clip, DEFAULT_CLIP, Setting, Settings};
-pub use contract::{Algorithm, Kind};
+pub use contract::{Algorithm, Facts, Kind};
 pub use hamiltonian::nuts::DEFAULT_MAX_DEPTH;
 use hamiltonian::{dp_amagold, dp_hmc, hmc, nuts};
+pub(crate) use laplace::Form;
 pub use own::OWN;
 pub use prior::draw_prior;
 pub use prior::margins::{draw_independent_margins, draw_prior_margins};
 pub use prior::points::PriorPoints;
+pub(crate) use prior::prior_curvature;
 pub(crate) use random::public_rng;
 pub use reference::{ExactOracle, NonPrivateRun, exact_settings, sample_without_privacy};
 use stochastic::{dp_sghmc, dp_sgld, dp_sgnht};
@@ -141,7 +140,7 @@ impl PlanRequest {
             temperature: 1.0,
             records: None,
             shared_units: false,
-            form: None,
+            facts: None,
             allowance: Allowance::default(),
         }
     }

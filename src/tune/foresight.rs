@@ -3,9 +3,8 @@
 //! public, and so costs no privacy.
 
 use super::simulation::{Prediction, Recipe, Simulation};
-use crate::density::Density;
 use crate::model::Model;
-use crate::sampler::{Form, Plan, PlanError, PlanRequest, SampleError};
+use crate::sampler::{Plan, PlanError, PlanRequest, SampleError};
 
 /// The seed of the simulated records: the plan is the same each time.
 const SEED: u64 = 1;
@@ -43,17 +42,12 @@ pub fn foresee(model: &Model, plan: &Plan) -> Option<Prediction> {
 ///
 /// No point has a finite prior density.
 pub fn for_model(request: PlanRequest, model: &Model) -> Result<PlanRequest, PlanError> {
-    if !request.algorithm.looks_at_model() || request.form.is_some() {
+    if request.facts.is_some() {
         return Ok(request);
     }
-    let density = Density::new(model.clone());
-    let form = if request.shared_units {
-        Form::of_units(&density)
-    } else {
-        Form::of(&density)
-    };
+    let facts = request.algorithm.look(model, request.shared_units);
     Ok(PlanRequest {
-        form: Some(form.map_err(|error| PlanError::Settings(error.to_string()))?),
+        facts: facts.map_err(|error| PlanError::Settings(error.to_string()))?,
         ..request
     })
 }

@@ -20,7 +20,7 @@ use crate::sampler::contract::metric::MetricForm;
 use crate::sampler::contract::oracle::{Oracle, Ratio, View};
 use crate::sampler::random::public_rng;
 use crate::sampler::{
-    ALGORITHMS, Algorithm, Form, Iterations, Kind, PlanRequest, Settings, sample_with_checkpoints,
+    ALGORITHMS, Algorithm, Iterations, Kind, PlanRequest, Settings, sample_with_checkpoints,
 };
 
 const DIMENSION: usize = 3;
@@ -120,7 +120,7 @@ fn ways() -> Vec<(&'static Algorithm, Plan)> {
             iterations: Iterations::Fixed(ITERATIONS),
             records: Some(records),
             temperature: 1e-3,
-            form: Some(Form::of(&density()).unwrap()),
+            facts: algorithm.look(density().model(), false).unwrap(),
             settings: Settings::new().leapfrog_steps(3),
             ..PlanRequest::new(Real::from(20.0), Real::from(1e-3), DIMENSION)
         };
@@ -564,12 +564,13 @@ impl Keeper for Last {
 fn draws_that_ask_nothing_lose_nothing() {
     let density = density();
     for algorithm in ["dp-langevin", "dp-laplace"] {
+        let algorithm = crate::sampler::lookup(algorithm).unwrap();
         let request = PlanRequest {
             chains: 2,
             records: Some(50),
             iterations: Iterations::Fixed(ITERATIONS),
-            algorithm: crate::sampler::lookup(algorithm).unwrap(),
-            form: Some(Form::of(&density).unwrap()),
+            algorithm,
+            facts: algorithm.look(density.model(), false).unwrap(),
             ..PlanRequest::automatic(Real::from(1.0), Real::from(1e-6), DIMENSION)
         };
         draws_ask_and_lose_nothing(&Plan::new(request).unwrap());

@@ -7,7 +7,7 @@ use crate::privacy::{BatchPenaltyPlan, Charge, Look, PenaltyPlan, PrivateRng, Va
 use crate::sampler::chain::barker_correction;
 use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError, View, distance};
 use crate::sampler::contract::plan::Plan;
-use crate::sampler::contract::schedule::{PlannedLine, Question, Scale};
+use crate::sampler::contract::schedule::{PlannedLine, Question, Scale, factor};
 
 /// The vault, asked under a fixed plan.
 pub struct PrivateOracle<'a> {
@@ -147,10 +147,6 @@ impl Oracle for PrivateOracle<'_> {
         Ok(self.vault.density().pull_back(theta, &[]).1)
     }
 
-    fn adds_up_rows(&self) -> bool {
-        self.vault.has_units()
-    }
-
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {
         self.learnt_often(line, view, NonZeroU64::MIN)
     }
@@ -162,8 +158,12 @@ impl Oracle for PrivateOracle<'_> {
         view: &View,
         times: NonZeroU64,
     ) -> Result<Vec<f64>, SampleError> {
+        let request = &self.plan.request;
+        if self.vault.has_units() != request.shared_units {
+            return Err(SampleError::NotTheseUnits);
+        }
         let (planned, charge) = self.line(line)?;
-        let Question::Learnt(quantity) = planned.line.question else {
+        let Question::Learnt(statistic) = planned.line.question else {
             return Err(SampleError::NotPlanned { line });
         };
         let density = self.vault.density();
@@ -176,16 +176,14 @@ impl Oracle for PrivateOracle<'_> {
         if !(fits && centred && coordinates <= planned_for) {
             return Err(SampleError::Dimension(planned_for));
         }
-        let scale = quantity.scale(view.clip, planned.tau, &self.plan.request)?;
+        let (factor, d) = (factor(request.relation), request.dimension as usize);
+        let scale = statistic.scale(view.clip, factor, planned.tau, d)?;
         let look = Look {
             centre: view.centre,
             expected: view.expected,
             inner_clip: view.inner_clip,
             unit: view.unit,
-            ..Look::new(
-                density.sight(space, view.point, view.frame),
-                quantity.statistic(),
-            )
+            ..Look::new(density.sight(space, view.point, view.frame), statistic)
         };
         let released = self
             .vault

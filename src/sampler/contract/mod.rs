@@ -2,10 +2,8 @@
 //! asks, their planning, and the oracle that answers them.
 
 pub mod beginning;
-pub(crate) mod blocks;
 pub mod dynamics;
 pub mod error;
-pub mod form;
 pub mod initial;
 pub mod metric;
 pub mod oracle;
@@ -14,9 +12,14 @@ pub mod request;
 pub mod schedule;
 pub mod settings;
 
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
+use crate::model::Model;
 use beginning::Learner;
 use dynamics::Dynamics;
 use error::PlanError;
@@ -58,9 +61,12 @@ impl Algorithm {
         matches!(self.kind, Kind::Private(_) | Kind::Clipped(_))
     }
 
-    /// Whether its plan depends on the form of the model ([`PlanRequest::form`]).
-    pub fn looks_at_model(&self) -> bool {
-        matches!(self.kind, Kind::Private(sampler) if sampler.looks_at_model())
+    /// The facts about a model on which its plan depends ([`Sampler::look`]).
+    pub fn look(&self, model: &Model, shared_units: bool) -> Result<Looked, SampleError> {
+        match self.kind {
+            Kind::Private(sampler) => sampler.look(model, shared_units),
+            Kind::Exact | Kind::Open(_) | Kind::Clipped(_) => Ok(None),
+        }
     }
 
     /// Whether the remaining budget limits how far its chains go ([`Learner::travels`]).
@@ -96,7 +102,7 @@ pub enum Kind {
 }
 
 /// A sampler that sees the data through releases only.
-pub trait Sampler: Sync + std::fmt::Debug {
+pub trait Sampler: Sync + Debug {
     /// The releases of `iterations` of each chain, all chains together. They must not
     /// depend on the data: the run is charged for exactly these.
     fn lines(&self, request: &PlanRequest, iterations: u64) -> Result<Vec<Line>, PlanError>;
@@ -119,9 +125,12 @@ pub trait Sampler: Sync + std::fmt::Debug {
         None
     }
 
-    /// Whether its lines depend on the form of the model ([`PlanRequest::form`]).
-    fn looks_at_model(&self) -> bool {
-        false
+    /// The facts about a model on which its lines depend, where they depend on any
+    /// ([`PlanRequest::facts`]); `shared_units`: several rows may share a unit.
+    ///
+    /// Errors: no point with a finite prior density.
+    fn look(&self, _: &Model, _shared_units: bool) -> Result<Looked, SampleError> {
+        Ok(None)
     }
 
     /// The part that learns before the chains begin, if there is one.
@@ -138,6 +147,14 @@ pub trait Sampler: Sync + std::fmt::Debug {
         rng: &mut ChaCha8Rng,
     ) -> Box<dyn Walker>;
 }
+
+/// The findings of a sampler about a model before a row is read, which only that sampler understands.
+pub trait Facts: Any + Debug + Send + Sync {}
+
+impl<T: Any + Debug + Send + Sync> Facts for T {}
+
+/// Facts about a model, for samplers that look at it.
+pub type Looked = Option<Arc<dyn Facts>>;
 
 /// A private sampler that can also run without noise.
 pub trait Reference: Sampler {

@@ -158,11 +158,6 @@ pub trait Oracle {
         Err(SampleError::NotLearning)
     }
 
-    /// Whether the contributions of several rows are added up before they are clipped.
-    fn adds_up_rows(&self) -> bool {
-        false
-    }
-
     /// The sum of the records' contributions to the line, clipped at `view.clip` and with noise:
     /// of the likelihood alone, not tempered. Only oracles for samplers that learn first have such
     /// lines.

@@ -2,10 +2,9 @@
 
 use crate::accounting::{Real, Relation};
 use crate::privacy::{InclusionRate, Subsampling};
-use crate::sampler::contract::Algorithm;
-use crate::sampler::contract::form::Form;
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::settings::{Clip, DEFAULT_CLIP, Settings};
+use crate::sampler::contract::{Algorithm, Looked};
 
 /// The default number of chains of a private run.
 pub const DEFAULT_CHAINS: u64 = 4;
@@ -38,10 +37,10 @@ pub struct PlanRequest {
     pub temperature: f64,
     /// n, where it is public.
     pub records: Option<u64>,
-    /// Whether several rows may share a unit; only dp-laplace uses it.
+    /// Whether several rows may share a unit.
     pub shared_units: bool,
-    /// The form of the model, if it was looked at; only dp-laplace uses it.
-    pub form: Option<Form>,
+    /// The sampler's facts about the model, if it was looked at.
+    pub facts: Looked,
     /// The questions of one chain in one iteration, where the sampler is outside of this crate.
     pub allowance: Allowance,
 }

@@ -2,8 +2,7 @@
 
 use crate::accounting::{Barker, Event, Gaussian, Lattice, Relation, Subsampled, batch_rate};
 use crate::privacy::{
-    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, ScaleError, Statistic,
-    Subsampling, penalty,
+    BarkerScale, BatchPenaltyScale, GradientScale, PenaltyScale, Statistic, Subsampling, penalty,
 };
 use crate::sampler::contract::error::PlanError;
 use crate::sampler::contract::request::PlanRequest;
@@ -19,72 +18,10 @@ pub enum Question {
     LogRatio,
     /// DP-Barker's test of a batch.
     Barker,
-    /// A sum from which a start learns; its clip bound follows from earlier releases, and
-    /// its noise is a multiple of that bound, so that the cost is known beforehand.
-    Learnt(Quantity),
-}
-
-/// A quantity from which a start learns, or with which chains then sample, in the coordinates
-/// of the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
-    /// The sum of the records' gradients.
-    Gradient,
-    /// The sum of the products of each gradient's coordinates.
-    Products,
-    /// The sum of the squares of each gradient's coordinates.
-    Squares,
-    /// The number of gradients whose length is in each of a list of intervals.
-    Lengths,
-    /// The same with a few intervals around the lengths that gradients should have.
-    GradientLengths,
-    /// The sum of gradients, each less what balances it under the model's own law.
-    CentredGradient,
-    /// The sum of the slopes that the model expects of centred gradients.
-    Slope,
-    /// The sum of the information that the model expects in records.
-    Information,
-    /// The number of these whose length is in each of a list of intervals.
-    InformationLengths,
-    /// The sum of minus the second derivatives of the records' log-likelihoods.
-    Curvature,
-    /// The number of these whose length is in each of a list of intervals.
-    CurvatureLengths,
-}
-
-impl Quantity {
-    /// The integers of a sum that is clipped at `clip`, with noise `tau` times its sensitivity.
-    pub(crate) fn scale(
-        self,
-        clip: f64,
-        tau: f64,
-        request: &PlanRequest,
-    ) -> Result<GradientScale, ScaleError> {
-        let d = request.dimension as usize;
-        let factor = factor(request.relation);
-        self.statistic().scale(clip, factor, tau, d)
-    }
-
-    /// The clip bound that is accounted for where the nominal one is 1.
-    pub(crate) fn counted(self, relation: Relation) -> f64 {
-        self.statistic().counted(1.0, factor(relation))
-    }
-
-    pub(crate) fn statistic(self) -> Statistic {
-        match self {
-            Quantity::Gradient => Statistic::Gradient,
-            Quantity::Products => Statistic::Products,
-            Quantity::Squares => Statistic::Squares,
-            Quantity::Lengths => Statistic::Lengths,
-            Quantity::GradientLengths => Statistic::GradientLengths,
-            Quantity::CentredGradient => Statistic::Centred,
-            Quantity::Slope => Statistic::Slope,
-            Quantity::Information => Statistic::Information,
-            Quantity::InformationLengths => Statistic::InformationLengths,
-            Quantity::Curvature => Statistic::Curvature,
-            Quantity::CurvatureLengths => Statistic::CurvatureLengths,
-        }
-    }
+    /// The sum of a statistic from which a start learns, or with which chains then sample, in the
+    /// coordinates of the start; its clip bound follows from earlier releases, and its noise is a
+    /// multiple of that bound, so that the cost is known beforehand.
+    Learnt(Statistic),
 }
 
 /// The rule that determines the noise of a line's releases.
@@ -134,9 +71,7 @@ impl Line {
         match self.question {
             Question::Gradient => request.dimension,
             Question::LogRatio | Question::Barker => 1,
-            Question::Learnt(quantity) => {
-                quantity.statistic().coordinates(request.dimension as usize) as u64
-            }
+            Question::Learnt(statistic) => statistic.coordinates(request.dimension as usize) as u64,
         }
     }
 
@@ -190,10 +125,11 @@ impl PlannedLine {
                 let event = line.event(request.clip_gradient(), scale.sigma(), lattice, request)?;
                 (Scale::Gradient(scale), event)
             }
-            Question::Learnt(quantity) => {
-                let scale = quantity.scale(1.0, tau, request)?;
+            Question::Learnt(statistic) => {
+                let factor = factor(request.relation);
+                let scale = statistic.scale(1.0, factor, tau, request.dimension as usize)?;
                 let lattice = Lattice::new(scale.lattice_ratio(), coordinates)?;
-                let counted = quantity.counted(request.relation);
+                let counted = statistic.counted(1.0, factor);
                 let event = line.event(counted, scale.sigma(), lattice, request)?;
                 (Scale::Learnt(scale), event)
             }

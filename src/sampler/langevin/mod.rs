@@ -51,7 +51,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::density::{Density, Frame};
-use crate::privacy::Subsampling;
+use crate::privacy::{Statistic, Subsampling};
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::chain::exact_number;
 use crate::sampler::contract::beginning::{Beginning, Learner, Travel};
@@ -60,7 +60,7 @@ use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError, View};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::PlanRequest;
-use crate::sampler::contract::schedule::{Line, Noise, Quantity, Question, over_chains};
+use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
 use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
 use crate::sampler::random::normals;
@@ -101,7 +101,7 @@ impl Sampler for DpLangevin {
         let mut lines = start::lines(request, request.start_share());
         lines.push(Line {
             what: "gradient, in learnt coordinates",
-            question: Question::Learnt(Quantity::Gradient),
+            question: Question::Learnt(Statistic::Gradient),
             noise: Noise::Share(1.0 - request.start_share()),
             count: over_chains(
                 iterations.checked_mul(request.gradients_per_draw()),

@@ -65,7 +65,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::density::{Density, Frame};
-use crate::privacy::Subsampling;
+use crate::privacy::{Statistic, Subsampling};
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::contract::Walker;
 use crate::sampler::contract::beginning::Beginning;
@@ -73,7 +73,7 @@ use crate::sampler::contract::initial::Initial;
 use crate::sampler::contract::oracle::{Oracle, SampleError, View};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::{Iterations, PlanRequest};
-use crate::sampler::contract::schedule::{Line, Noise, Quantity, Question, Scale};
+use crate::sampler::contract::schedule::{Line, Noise, Question, Scale};
 use crate::sampler::langevin;
 use crate::sampler::langevin::gaussian;
 use crate::sampler::langevin::information::{Information, information};
@@ -154,14 +154,14 @@ pub struct Start {
 /// The lines of a start that gets the share `share` of the budget.
 pub(crate) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
     let products = if request.dimension > DENSE_UP_TO {
-        Quantity::Squares
+        Statistic::Squares
     } else {
-        Quantity::Products
+        Statistic::Products
     };
     let looks: u64 = POINTS.iter().sum();
-    let line = |what, quantity, count, of_start: f64| Line {
+    let line = |what, statistic, count, of_start: f64| Line {
         what,
-        question: Question::Learnt(quantity),
+        question: Question::Learnt(statistic),
         noise: Noise::Share(share * of_start),
         count,
         subsampling: Subsampling::All,
@@ -169,20 +169,20 @@ pub(crate) fn lines(request: &PlanRequest, share: f64) -> Vec<Line> {
     vec![
         line(
             "histogram of gradient lengths",
-            Quantity::Lengths,
+            Statistic::Lengths,
             looks + LAST_HISTOGRAMS,
             FOR_LENGTHS,
         ),
         line(
             "gradient, for its mean",
-            Quantity::Gradient,
+            Statistic::Gradient,
             ROUNDS,
             FOR_MEAN,
         ),
         line("gradient products", products, looks, FOR_PRODUCTS),
         line(
             "gradient about its mean",
-            Quantity::Gradient,
+            Statistic::Gradient,
             looks,
             FOR_GRADIENT,
         ),

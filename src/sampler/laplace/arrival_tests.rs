@@ -1,10 +1,13 @@
 //! Whole runs on records of known parameters that are far from the start of the search, or under
 //! laws with which searches used to fail.
 
+use std::sync::Arc;
+
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::form::Form;
 use super::lines;
 use super::response::simulated;
 use super::search::{Ground, Search};
@@ -13,10 +16,10 @@ use crate::accounting::{Meter, Real};
 use crate::density::{Density, Simulator};
 use crate::model::{Constants, Model};
 use crate::privacy::{Bins, OnBadRows, PrivateRng, Rows, Vault};
-use crate::sampler::contract::form::prior_curvature;
 use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError, View};
 use crate::sampler::contract::schedule::Scale;
-use crate::sampler::{Form, Plan, PlanRequest, PrivateSettings, sample_privately};
+use crate::sampler::prior::prior_curvature;
+use crate::sampler::{Plan, PlanRequest, PrivateSettings, sample_privately};
 
 /// A mean that is ten of the records' standard deviations from the start.
 const FAR: &str = "record { real y; } parameters { real mu; real<lower=0> sigma; }
@@ -116,7 +119,7 @@ fn errors_in(
     let rows = Rows::from_columns(columns, named, OnBadRows::Error).unwrap();
     let request = PlanRequest {
         records: Some(n as u64),
-        form: Some(Form::of(&density).unwrap()),
+        facts: Some(Arc::new(Form::of(&density).unwrap())),
         chains: 1,
         ..PlanRequest::automatic(Real::from(epsilon), Real::from(1e-6), density.dimension())
     };
@@ -340,7 +343,7 @@ fn nothing_is_claimed_of_noise_that_was_taken_for_information() {
     let form = Form::of(&density).unwrap();
     let request = PlanRequest {
         records: Some(500),
-        form: Some(form.clone()),
+        facts: Some(Arc::new(form.clone())),
         chains: 1,
         ..PlanRequest::automatic(Real::from(0.3), Real::from(1e-6), density.dimension())
     };
@@ -385,7 +388,7 @@ fn search_of_noise(wide: usize, kept: impl Fn(Search) -> Search) -> (Form, Densi
     let form = Form::of(&density).unwrap();
     let request = PlanRequest {
         records: Some(500),
-        form: Some(form.clone()),
+        facts: Some(Arc::new(form.clone())),
         chains: 1,
         ..PlanRequest::automatic(Real::from(3.0), Real::from(1e-6), density.dimension())
     };

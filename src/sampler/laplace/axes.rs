@@ -7,8 +7,8 @@
 //! the noise in B makes the sum too large by a known amount, which is added. So C is far better known
 //! than the B_g by themselves, which are shrunk towards zero by the estimate of James and Stein (1961).
 
+use super::form::blocks::Blocks;
 use crate::linear::Matrix;
-use crate::sampler::contract::blocks::Blocks;
 use crate::sampler::laplace::reach::Lost;
 
 /// Where all of the information is lost in its noise, this share of the noise takes its place, since

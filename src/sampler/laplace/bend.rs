@@ -12,12 +12,13 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::form::Form;
 use super::search::Likelihood;
 use crate::density::{Density, Frame, Simulator};
 use crate::linear::Matrix;
 use crate::model::Parameter;
 use crate::privacy::{Expected, Look, Statistic, public_sum};
-use crate::sampler::contract::form::{Form, prior_curvature};
+use crate::sampler::prior::prior_curvature;
 
 /// The seed and the number of simulated records.
 const SEED: u64 = 1;

@@ -1,16 +1,17 @@
 //! The releases of a search, and its questions.
 
+use std::any::Any;
 use std::num::NonZeroU64;
 use std::ops::Range;
 
+use super::form::{Form, Information};
 use super::shares::Shares;
 use crate::density::Frame;
-use crate::privacy::{Expected, Subsampling};
-use crate::sampler::contract::form::{Form, Information};
+use crate::privacy::{Expected, Statistic, Subsampling};
 use crate::sampler::contract::oracle::{Oracle, SampleError, View};
 use crate::sampler::contract::plan::Plan;
 use crate::sampler::contract::request::PlanRequest;
-use crate::sampler::contract::schedule::{Line, Noise, Quantity, Question, Scale};
+use crate::sampler::contract::schedule::{Line, Noise, Question, Scale};
 
 /// Groups of coordinates are learnt as such where the expected noise in the centre is at most this, in
 /// posterior sds. In trials (docs/results.md), at 0.8 and above answers were now and then off by more than
@@ -31,25 +32,24 @@ pub(super) const CURVATURE_LENGTHS: usize = 6;
 pub(super) const CURVATURE: usize = 7;
 
 pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
-    let line = |what, quantity, count, share| Line {
+    let line = |what, statistic, count, share| Line {
         what,
-        question: Question::Learnt(quantity),
+        question: Question::Learnt(statistic),
         noise: Noise::Share(share),
         count,
         subsampling: Subsampling::All,
     };
     let gradient = match form.information {
-        Information::Law { .. } | Information::Hazard(_) => (
-            "gradient, centred by the model's law",
-            Quantity::CentredGradient,
-        ),
-        _ => ("gradient", Quantity::Gradient),
+        Information::Law { .. } | Information::Hazard(_) => {
+            ("gradient, centred by the model's law", Statistic::Centred)
+        }
+        _ => ("gradient", Statistic::Gradient),
     };
     let others: u64 = shares.others.iter().sum();
     let mut lines = vec![
         line(
             "histogram of gradient lengths",
-            Quantity::GradientLengths,
+            Statistic::GradientLengths,
             others,
             shares.gradient_lengths,
         ),
@@ -61,7 +61,7 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
         ),
         line(
             "histogram of gradient lengths, for the certificate",
-            Quantity::GradientLengths,
+            Statistic::GradientLengths,
             1,
             shares.certificate_lengths,
         ),
@@ -80,26 +80,26 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
     let rest = (others - last) as f64 / others as f64;
     lines.push(line(
         "histogram of the information",
-        Quantity::InformationLengths,
+        Statistic::InformationLengths,
         others - last,
         shares.information_lengths * rest,
     ));
     lines.push(line(
         "information",
-        Quantity::Information,
+        Statistic::Information,
         others - last,
         shares.information * rest,
     ));
     if last > 0 {
         lines.push(line(
             "histogram of the curvature",
-            Quantity::CurvatureLengths,
+            Statistic::CurvatureLengths,
             last,
             shares.information_lengths * (1.0 - rest),
         ));
         lines.push(line(
             "curvature",
-            Quantity::Curvature,
+            Statistic::Curvature,
             last,
             shares.information * (1.0 - rest),
         ));
@@ -107,7 +107,7 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
     if shares.slope > 0.0 {
         lines.push(line(
             "slope of the centred gradient",
-            Quantity::Slope,
+            Statistic::Slope,
             1,
             shares.slope,
         ));
@@ -163,7 +163,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The average of `times` sums of the line's quantity over the records, clipped at `clip`.
+    /// The average of `times` sums of the line's statistic over the records, clipped at `clip`.
     pub fn sum(
         &self,
         line: usize,
@@ -210,11 +210,17 @@ impl Asked<'_> {
 
 /// The form of a request's model, or the assumptions where it was not looked at.
 pub(super) fn form_of(request: &PlanRequest) -> Form {
-    let form = match &request.form {
+    let form = match known_form(request) {
         Some(form) => form.clone(),
         None => Form::unknown(request.dimension as usize),
     };
     in_budget(form, request)
+}
+
+/// The form of a request's model, where it was looked at.
+pub(super) fn known_form(request: &PlanRequest) -> Option<&Form> {
+    let facts: &dyn Any = request.facts.as_deref()?;
+    facts.downcast_ref()
 }
 
 /// The form by groups, where the model has groups and the budget is large enough to learn them as such.

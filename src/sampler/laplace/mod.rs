@@ -64,9 +64,11 @@
 mod arrival_tests;
 mod axes;
 mod bend;
+mod form;
 mod histogram;
 mod kalman;
 mod lines;
+mod peak;
 mod posterior;
 mod reach;
 mod response;
@@ -75,16 +77,16 @@ mod shares;
 mod viewpoint;
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use crate::density::Density;
+use crate::model::Model;
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::contract::beginning::{Beginning, Foresight, Learner};
-use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::contract::initial::Initial;
 use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
@@ -92,10 +94,12 @@ use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::{Iterations, PlanRequest};
 use crate::sampler::contract::schedule::Line;
 use crate::sampler::contract::settings::{Setting, Unset};
-use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
+use crate::sampler::contract::{Algorithm, Kind, Looked, Sampler, Step, Walker};
 use crate::sampler::prior::middle_of_prior;
 use bend::Bend;
-use lines::{MOST_NOISE, form_of, in_budget};
+pub(crate) use form::Form;
+use form::Information;
+use lines::{MOST_NOISE, form_of, in_budget, known_form};
 use posterior::Posterior;
 use response::simulated;
 use search::{Ground, Search};
@@ -146,8 +150,9 @@ impl Sampler for DpLaplace {
         FIRST_STEP
     }
 
-    fn looks_at_model(&self) -> bool {
-        true
+    fn look(&self, model: &Model, shared_units: bool) -> Result<Looked, SampleError> {
+        let form = Form::of_units(&Density::new(model.clone()), shared_units)?;
+        Ok(Some(Arc::new(form)))
     }
 
     fn learner(&self) -> Option<&dyn Learner> {
@@ -271,7 +276,7 @@ impl Learner for DpLaplace {
     ) -> Result<Box<dyn Beginning>, SampleError> {
         let form = formed(density, plan)?;
         let theta = match initial {
-            Initial::Random if plan.request.form.is_some() => form.middle.clone(),
+            Initial::Random if known_form(&plan.request).is_some() => form.middle.clone(),
             Initial::Random => middle_of_prior(density, seed)?,
             Initial::Points(points) => {
                 let count = points.len().max(1) as f64;
@@ -325,10 +330,9 @@ fn shares_of(plan: &Plan) -> Result<Shares, SampleError> {
 
 /// The form of the model, which must be the one for which the plan was made.
 fn formed(density: &Density, plan: &Plan) -> Result<Form, SampleError> {
-    let form = match &plan.request.form {
+    let form = match known_form(&plan.request) {
         Some(form) => form.clone(),
-        None if plan.request.shared_units => Form::of_units(density)?,
-        None => Form::of(density)?,
+        None => Form::of_units(density, plan.request.shared_units)?,
     };
     let form = in_budget(form, &plan.request);
     let assumed = form_of(&plan.request);

@@ -15,18 +15,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::bend::Bend;
+use super::form::Form;
+use super::peak::{covariance, peak};
 use super::search::Likelihood;
 use crate::density::{Density, NonCentred};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::chain::adaptation::DualAveraging;
 use crate::sampler::chain::checkpoint::read;
-use crate::sampler::contract::form::Form;
 use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::{Step, Walker};
 use crate::sampler::hamiltonian::nuts::{self, DEFAULT_MAX_DEPTH};
 use crate::sampler::hamiltonian::{Info, State, Target};
-use crate::sampler::peak::{covariance, peak};
 use crate::sampler::random::normals;
 
 /// Newton's method from y to the parameters: the largest number of steps, the distance at which it
@@ -350,7 +350,6 @@ mod tests {
 
     use super::*;
     use crate::model::{Constants, Model};
-    use crate::sampler::contract::form::Form;
 
     const GROUPS: usize = 10;
     /// The standard deviation with which each a is told.

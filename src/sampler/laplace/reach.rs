@@ -3,9 +3,9 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::form::Form;
 use crate::density::{BLOCK, Density, Frame, Law, Node, Simulator};
 use crate::linear::{Matrix, length};
-use crate::sampler::contract::form::Form;
 
 /// The seed and the number of simulated records: one block of them.
 const SEED: u64 = 1;

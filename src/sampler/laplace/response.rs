@@ -18,9 +18,9 @@ mod spread;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::form::Form;
 use crate::density::{BLOCK, Density, Frame, Law, Located, Node, Pull, Sight, Simulator};
 use crate::linear::{Matrix, dot, length};
-use crate::sampler::contract::form::Form;
 
 pub(super) use spread::Seen;
 

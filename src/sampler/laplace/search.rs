@@ -10,14 +10,15 @@ mod revision;
 use serde::{Deserialize, Serialize};
 
 use super::axes::Axes;
+use super::form::{Form, Information};
 use super::response::{Response, difference, sum};
 use super::shares::{GUESSED_RECORDS, Shares};
 use super::viewpoint::{self, Viewpoint};
 use crate::density::{Density, Frame, Law};
 use crate::linear::Matrix;
-use crate::sampler::contract::form::{Form, Information, prior_curvature};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::Plan;
+use crate::sampler::prior::prior_curvature;
 use information::Informed;
 use revision::Step;
 
@@ -322,9 +323,6 @@ impl Search {
             shares,
             ..
         } = *ground;
-        if oracle.adds_up_rows() != plan.request.shared_units {
-            return Err(SampleError::NotTheseUnits);
-        }
         self.blind = false;
         if nth == 0 {
             let records = self.records * plan.request.temperature;

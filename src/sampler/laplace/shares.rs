@@ -1,9 +1,9 @@
 //! The number of rounds, and the share of the budget for each of their releases. All of them follow
 //! from public numbers.
 
+use super::form::{Form, Information};
 use crate::accounting::Real;
 use crate::accounting::mu_for_budget;
-use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::factor;

@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::form::Form;
 use super::response::{Response, difference, sum};
 use crate::linear::{Matrix, dot};
-use crate::sampler::contract::form::Form;
 
 /// Every so many of the draws are used for the even part.
 const EVERY: usize = 10;

@@ -1,13 +1,13 @@
-//! Draws from the prior, which is public.
+//! The prior, which is public: draws from it, its middle and its curvature.
 
 pub mod margins;
 pub mod points;
-pub(crate) mod start;
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-use crate::density::{Density, NonCentred, Space};
+use crate::density::{Density, NonCentred};
+use crate::linear::Matrix;
 use crate::sampler::random::public_rng;
 use crate::sampler::random::random_point;
 use points::PriorPoints;
@@ -181,8 +181,8 @@ fn improper_in(d: usize, log_prior: impl Fn(&[f64]) -> f64) -> Vec<usize> {
 
 /// Draws from which the middle is taken.
 const FOR_MIDDLE: usize = 50;
-/// With fewer draws than this, their range says nothing.
-const FOR_SPREAD: usize = 10;
+/// The step of numerical differences.
+const STEP: f64 = 1e-3;
 
 /// For each non-centred coordinate, zero if it lies in the middle fifth of the prior's draws, else their
 /// median: a vague prior's median is known no better than that, and starts are often at zero.
@@ -232,39 +232,27 @@ pub(crate) fn middle_of_prior(density: &Density, seed: u64) -> Result<Vec<f64>, 
     Ok(map.place(last).theta)
 }
 
-/// The largest distance from the median among the prior's draws of each number of a point of the
-/// space; infinite where the prior does not limit it.
-///
-/// Errors: no point with a finite prior density.
-pub(crate) fn spread_of_prior(
-    density: &Density,
-    space: &Space,
-    seed: u64,
-) -> Result<Vec<f64>, PriorError> {
-    let PriorDraws { draws, stand_ins } = draw_prior(density, FOR_MIDDLE, seed)?;
-    let length = density.length_of(space);
-    if draws.len() < FOR_SPREAD || !(space.is_parameters() || stand_ins.is_empty()) {
-        return Ok(vec![f64::INFINITY; length]);
-    }
-    let points: Vec<Vec<f64>> = (draws.iter())
-        .map(|draw| density.point_of(space, draw))
-        .collect();
-    let spread = |k: usize| {
-        let mut column: Vec<f64> = points.iter().map(|point| point[k]).collect();
-        column.sort_by(f64::total_cmp);
-        let median = column[column.len() / 2];
-        let ends = [column.first(), column.last()].into_iter().flatten();
-        ends.map(|end| (end - median).abs()).fold(0.0, f64::max)
+/// Minus the second derivatives of log prior and Jacobian at `theta`, by differences of
+/// gradients; zero where they are not finite.
+pub(crate) fn prior_curvature(density: &Density, theta: &[f64]) -> Matrix {
+    let d = theta.len();
+    let side = |j: usize, by: f64| {
+        let mut moved = theta.to_vec();
+        moved[j] += by;
+        density.pull_back(&moved, &[]).1
     };
-    Ok((0..length)
-        .map(|k| {
-            if stand_ins.contains(&k) {
-                f64::INFINITY
-            } else {
-                spread(k)
-            }
+    let rows: Vec<Vec<f64>> = (0..d)
+        .map(|j| {
+            let step = STEP * (1.0 + theta[j].abs());
+            let (above, below) = (side(j, step), side(j, -step));
+            let differences = below.iter().zip(above);
+            differences.map(|(b, a)| (b - a) / (2.0 * step)).collect()
         })
-        .collect())
+        .collect();
+    Matrix::new(d, d, |i, j| {
+        let entry = 0.5 * (rows[i][j] + rows[j][i]);
+        if entry.is_finite() { entry } else { 0.0 }
+    })
 }
 
 #[cfg(test)]

@@ -9,13 +9,12 @@
 use std::sync::{Arc, Mutex};
 
 use dpm::accounting::{Event, Gaussian, Query, Relation, account};
-use dpm::testing::density::Density;
 use dpm::testing::privacy::{NotPrivate, PrivateRng, Subsampling};
 use dpm::testing::sampler::{
-    self, ALGORITHMS, Algorithm, Beginning, Form, Initial, Iterations, Noise, Observer,
-    PlanRequest, PrivateSettings, Question, sample_privately,
+    self, ALGORITHMS, Algorithm, Beginning, Initial, Iterations, Noise, Observer, PlanRequest,
+    PrivateSettings, Question, sample_privately,
 };
-use dpm::{Draw, Model, Plan, PlanError, Real, SampleError, Settings, Vault};
+use dpm::{Draw, Plan, PlanError, Real, Settings, Vault};
 
 use super::claim::Claim;
 use super::neighbours::{
@@ -142,16 +141,6 @@ const fn variant(
     }
 }
 
-/// The form of a model, which is known before a run is planned.
-pub fn form_of(model: &Model, shared_units: bool) -> Result<Form, SampleError> {
-    let density = Density::new(model.clone());
-    if shared_units {
-        Form::of_units(&density)
-    } else {
-        Form::of(&density)
-    }
-}
-
 /// Draws say little beside what was learnt, and of that the audit sees the end alone: what the
 /// rounds before released is in it as far as the filter weighs it.
 const fn laplace(
@@ -226,11 +215,12 @@ impl Audited {
             iterations,
         } = spending;
         let source = variant.looked_at.map(|(source, _)| source);
-        let form = source
-            .map(|source| form_of(&model(source), shared_units).unwrap_or_else(|e| panic!("{e}")));
+        let algorithm = sampler::lookup(variant.algorithm).expect("a sampler");
+        let look = |source| algorithm.look(&model(source), shared_units);
+        let facts = source.and_then(|source| look(source).unwrap_or_else(|e| panic!("{e}")));
         let request = |gradient, log_ratio| {
             let mut request = PlanRequest {
-                algorithm: sampler::lookup(variant.algorithm).expect("a sampler"),
+                algorithm,
                 relation,
                 chains,
                 iterations: Iterations::Fixed(iterations),
@@ -243,7 +233,7 @@ impl Audited {
                 ..Audited::request(1)
             };
             (variant.adjust)(&mut request);
-            request.form = form.clone();
+            request.facts = facts.clone();
             request.shared_units = shared_units;
             request
         };

@@ -15,7 +15,7 @@ use dpm::testing::sampler::{
 use dpm::{Draw, Model, Plan, PlanError, Real, SampleError, Settings, Vault};
 
 use super::neighbours::{Table, model, ugly_neighbours};
-use super::samplers::{Variant, form_of};
+use super::samplers::Variant;
 use super::{Broken, Lcg};
 
 /// The findings of whole runs.
@@ -100,17 +100,12 @@ fn planned(
     (units, shared_units): (u64, bool),
 ) -> Result<Vec<Plan>, PlanError> {
     let algorithm = lookup(way.algorithm).expect("a sampler");
-    let form = if algorithm.looks_at_model() {
-        Some(form_of(model, shared_units))
-    } else {
-        None
-    };
-    let form = form
-        .transpose()
+    let facts = algorithm
+        .look(model, shared_units)
         .map_err(|error| PlanError::Settings(error.to_string()))?;
-    let everywhere = form.as_ref().map(without_wide_directions);
-    let mut forms = vec![form, everywhere];
-    forms.dedup();
+    let everywhere = facts.as_deref().and_then(without_wide_directions);
+    let mut looked = vec![facts];
+    looked.extend(everywhere.map(Some));
     let given = [0.5, 5.0, 100.0].map(|tau| (Some(tau), 1e4, 1e-6));
     let budgets =
         [(35.0, 0.5), (20.0, 0.1), (4.0, 0.1)].map(|(epsilon, delta)| (None, epsilon, delta));
@@ -143,10 +138,10 @@ fn planned(
                 request.settings.batch_size =
                     request.settings.batch_size.map(|size| size.min(units));
                 request.shared_units = shared_units;
-                for form in &forms {
-                    let form = form.clone();
+                for facts in &looked {
+                    let facts = facts.clone();
                     match Plan::new(PlanRequest {
-                        form,
+                        facts,
                         ..request.clone()
                     }) {
                         Ok(plan) => plans.push(plan),
@@ -460,10 +455,6 @@ impl Oracle for Twins<'_> {
         let (vaults, meters) = (self.vaults, self.meters);
         *self = Twins::new(self.plan, vaults, meters, self.found, self.side, seed);
         Ok(one_of(answers, self.side))
-    }
-
-    fn adds_up_rows(&self) -> bool {
-        self.oracles[0].adds_up_rows()
     }
 
     fn learnt(&mut self, line: usize, view: &View) -> Result<Vec<f64>, SampleError> {

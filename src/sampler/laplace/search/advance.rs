@@ -4,7 +4,7 @@ use super::gradient::Observed;
 use super::revision::Step;
 use super::{Ground, Movement, Search, Turned, mean_variance, products, sum};
 use crate::linear::{Matrix, dot, length};
-use crate::sampler::contract::form::{Form, Information};
+use crate::sampler::laplace::form::{Form, Information};
 use crate::sampler::laplace::kalman;
 use crate::sampler::laplace::response::{Response, Seen};
 

@@ -4,8 +4,8 @@ use super::{Ground, NOTHING, Search, Turned};
 use crate::density::{Frame, Law};
 use crate::linear::Matrix;
 use crate::privacy::Bins;
-use crate::sampler::contract::form::{Form, Information};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
+use crate::sampler::laplace::form::{Form, Information};
 use crate::sampler::laplace::histogram::Histogram;
 use crate::sampler::laplace::lines::{self, Asked};
 use crate::sampler::laplace::reach::Reach;
@@ -120,7 +120,7 @@ impl Search {
                 (clip, efficiency, 0.0)
             }
             Some(lengths) => {
-                let (clip, lost) = clip_for(ground, lengths, noise, oracle.adds_up_rows());
+                let (clip, lost) = clip_for(ground, lengths, noise);
                 let clip = clip.max(SHORTEST * unit);
                 // An upper bound for any lengths with that mean square.
                 let most = clip / unit;
@@ -265,10 +265,10 @@ pub(super) fn longest(form: &Form, reach: Option<&Reach>) -> Option<f64> {
 }
 
 /// The clip bound of gradients with these lengths, and the sd of the error that clipping may leave.
-fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64, adds_up_rows: bool) -> (f64, f64) {
+fn clip_for(ground: &Ground, lengths: &Histogram, noise: f64) -> (f64, f64) {
     let root = (ground.form.coordinates as f64).sqrt();
     match ground.form.information {
-        Information::Law { bounded: true } if !adds_up_rows => {
+        Information::Law { bounded: true } if !ground.plan.request.shared_units => {
             let [least, most] = LIMITS;
             let weight = (BALANCED / ground.shares.foreseen).clamp(least, most);
             (lengths.best_clip(noise * root, weight), 0.0)

@@ -8,7 +8,7 @@
 use super::{Ground, Search};
 use crate::density::{BLOCK, Hazard, INTERVALS, Pull};
 use crate::linear::{Matrix, dot};
-use crate::sampler::contract::form::Information;
+use crate::sampler::laplace::form::Information;
 
 /// No step is believed that leaves less than this share of the hazard, or than this many sds of the error of that share.
 const LEAST: f64 = 0.1;

@@ -1,13 +1,16 @@
-//! The place at which a search for real outcomes begins, which is public.
+//! The prior's part in a search: the place at which it begins where outcomes are real, and how far it may go.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::{FOR_MIDDLE, PriorDraws, draw_prior};
-use crate::density::{Density, Simulator, made_up_values};
+use crate::density::{Density, Simulator, Space, made_up_values};
 use crate::linear::dot;
-use crate::sampler::peak::peak;
+use crate::sampler::laplace::peak::peak;
+use crate::sampler::prior::{PriorDraws, PriorError, draw_prior};
 
+/// Draws from the prior; with fewer than the second number, their range says nothing.
+const DRAWS: usize = 50;
+const FOR_SPREAD: usize = 10;
 /// Records that are made up for each of the prior's draws, those of them that are used, and the fewest
 /// that may lie within the declared bounds.
 const EACH: usize = 40;
@@ -26,12 +29,12 @@ const FLAT: f64 = 10.0;
 ///
 /// From there all records look much alike, whereas from a place at which outcomes hardly spread all of them
 /// may be many sds away: the sum of their gradients is long then, and clipping and noise are, too.
-pub(crate) fn widest_of_prior(density: &Density, middle: &[f64], seed: u64) -> Option<Vec<f64>> {
+pub(super) fn widest_of_prior(density: &Density, middle: &[f64], seed: u64) -> Option<Vec<f64>> {
     let d = density.dimension();
     if d == 0 || d > MOST {
         return None;
     }
-    let PriorDraws { draws, stand_ins } = draw_prior(density, FOR_MIDDLE, seed).ok()?;
+    let PriorDraws { draws, stand_ins } = draw_prior(density, DRAWS, seed).ok()?;
     let (columns, n) = outcomes_of(density, &draws, seed)?;
     let spread = |j: usize| {
         let squares = draws.iter().map(|draw| (draw[j] - middle[j]).powi(2));
@@ -112,6 +115,41 @@ fn outcomes_of(density: &Density, draws: &[Vec<f64>], seed: u64) -> Option<(Vec<
         .collect();
     let (columns, _) = density.load_columns(&chosen, kept.len());
     (!kept.is_empty()).then_some((columns, kept.len()))
+}
+
+/// The largest distance from the median among the prior's draws of each number of a point of the
+/// space; infinite where the prior does not limit it.
+///
+/// Errors: no point with a finite prior density.
+pub(super) fn spread_of_prior(
+    density: &Density,
+    space: &Space,
+    seed: u64,
+) -> Result<Vec<f64>, PriorError> {
+    let PriorDraws { draws, stand_ins } = draw_prior(density, DRAWS, seed)?;
+    let length = density.length_of(space);
+    if draws.len() < FOR_SPREAD || !(space.is_parameters() || stand_ins.is_empty()) {
+        return Ok(vec![f64::INFINITY; length]);
+    }
+    let points: Vec<Vec<f64>> = (draws.iter())
+        .map(|draw| density.point_of(space, draw))
+        .collect();
+    let spread = |k: usize| {
+        let mut column: Vec<f64> = points.iter().map(|point| point[k]).collect();
+        column.sort_by(f64::total_cmp);
+        let median = column[column.len() / 2];
+        let ends = [column.first(), column.last()].into_iter().flatten();
+        ends.map(|end| (end - median).abs()).fold(0.0, f64::max)
+    };
+    Ok((0..length)
+        .map(|k| {
+            if stand_ins.contains(&k) {
+                f64::INFINITY
+            } else {
+                spread(k)
+            }
+        })
+        .collect())
 }
 
 #[cfg(test)]
