@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::evaluation::{read, root};
+use crate::corpus::{read, root};
 use crate::harness::start;
 
 /// Commands that are not run here, by their beginnings, and why.

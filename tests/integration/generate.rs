@@ -7,8 +7,9 @@ use dpm::testing::model::{BindError, Generator};
 use dpm::testing::syntax::{parse, render};
 use dpm::{Constants, Model};
 
+use crate::corpus::{programs, read};
 use crate::evaluation;
-use crate::evaluation::{Random, bind, constants_in, programs, read};
+use crate::evaluation::{Random, bind, constants_in};
 use crate::harness::{Folder, Outcome, folder_of};
 
 fn checked(source: &str) -> Checked {
