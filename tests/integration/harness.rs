@@ -106,6 +106,16 @@ impl Folder {
         json(&self.read(name))
     }
 
+    /// Sorted names of what is in a folder of it.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.file(folder)).expect("a folder");
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        let names = entries.map(|entry| name(entry).to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
     pub fn command(&self, arguments: &str) -> Command {
         self.command_with(&arguments.split_whitespace().collect::<Vec<_>>())
     }
@@ -366,4 +376,9 @@ impl Watched {
 
 pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// A text holds these words.
+pub fn says(text: &str, words: &str) {
+    assert!(text.contains(words), "no `{words}` in: {text}");
 }

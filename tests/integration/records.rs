@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Folder, finish, folder_of, json, start};
+use crate::harness::{Folder, finish, folder_of, json, says, start};
 
 const FACTORS: &str = r#"
 constants { real<lower=0> most; }
@@ -84,7 +84,7 @@ impl Place {
         arguments.extend(more);
         let outcome = self.dpm_with(&arguments);
         assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.err);
-        serde_json::from_str(&outcome.out).expect("JSON")
+        json(&outcome.out)
     }
 
     /// The rows of a chain, as text.
@@ -304,12 +304,12 @@ fn draws_depend_on_units_and_on_no_order() {
     place.write("own.csv", csv(&rows));
     assert_eq!(by_row, sample("own.csv", "e", "--unit who"));
 
-    let report: Value = serde_json::from_str(&place.read("a/privacy.json")).expect("JSON");
+    let report = place.json("a/privacy.json");
     assert_eq!(report["unit"], "who");
     assert_eq!(report["unit_column"], "who");
-    let config: Value = serde_json::from_str(&place.read("a/config.json")).expect("JSON");
+    let config = place.json("a/config.json");
     assert_eq!(config["unit"], "who");
-    let plain: Value = serde_json::from_str(&place.read("d/privacy.json")).expect("JSON");
+    let plain = place.json("d/privacy.json");
     assert_eq!(plain["unit"], "record");
     assert_eq!(plain["unit_column"], Value::Null);
 }
@@ -327,7 +327,7 @@ fn public_part(place: &Place, data: &str, more: &str) -> Vec<String> {
         .collect();
     let chain = other.read("run/chain-1.csv");
     let comments: Vec<&str> = chain.lines().filter(|line| line.starts_with('#')).collect();
-    let mut report: Value = serde_json::from_str(&other.read("run/privacy.json")).expect("JSON");
+    let mut report = json(&other.read("run/privacy.json"));
     // How many releases took place follows from the draws, as do verdicts.
     report["released"] = Value::Null;
     report["verdicts"] = Value::Null;
@@ -428,11 +428,7 @@ fn check_tells_the_curator_which_rows_are_wrong() {
     let place = Place::with(LOGISTIC, SURVEYED);
     let outcome = place.dpm("check m.dpm --data d.csv --unit who");
     assert_eq!(outcome.code, 2, "{}", outcome.err);
-    assert!(
-        outcome.err.contains("4 rows cannot be read"),
-        "{}",
-        outcome.err
-    );
+    says(&outcome.err, "4 rows cannot be read");
     for words in [
         "NOT PRIVATE",
         "no guarantee covers it",
@@ -448,11 +444,7 @@ fn check_tells_the_curator_which_rows_are_wrong() {
         "1   below the lower bound, clamped: line 3",
         "1   above the upper bound, clamped: line 4",
     ] {
-        assert!(
-            outcome.out.contains(words),
-            "no `{words}` in {}",
-            outcome.out
-        );
+        says(&outcome.out, words);
     }
     let json = place.answer("check m.dpm --data d.csv --on-bad-rows skip --format json");
     let data = &json["data"];
@@ -493,10 +485,7 @@ fn long_lists_of_lines_are_cut_unless_all_are_wanted() {
     assert!(long.contains("25, 26\n"), "{long}");
     place.write("good.csv", "y,x\n1,0.5\n");
     let good = place.succeeds("check m.dpm --data good.csv").out;
-    assert!(
-        good.contains("all values are there and within their bounds"),
-        "{good}"
-    );
+    says(&good, "all values are there and within their bounds");
     place.write(
         "other.dpm",
         LOGISTIC.replace("record {", "constants { real c; }\nrecord {"),
@@ -664,11 +653,7 @@ fn a_table_may_be_empty_where_its_size_is_private() {
             place.fails(&command, &["there are no records"]);
         }
         let checked = place.succeeds(&format!("check m.dpm --data empty.csv {more}"));
-        assert!(
-            checked.out.contains("empty.csv: 0 records"),
-            "{}",
-            checked.out
-        );
+        says(&checked.out, "empty.csv: 0 records");
     }
 }
 
@@ -683,11 +668,7 @@ fn records_that_span_lines_are_counted_and_read_where_that_is_asked_for() {
         "d.csv: 6 records",
         "5 that cannot be read",
     ] {
-        assert!(
-            outcome.out.contains(words),
-            "no `{words}` in {}",
-            outcome.out
-        );
+        says(&outcome.out, words);
     }
     let data = &place.answer("check m.dpm --data d.csv --multiline-records --format json")["data"];
     assert_eq!(data["records"], 3);

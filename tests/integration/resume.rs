@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::harness::{
     Folder, LOGISTIC as MODEL, Lcg, Moment, Outcome, Watched, entries, finish, folder_of, json,
-    start, wait_until,
+    says, start, wait_until,
 };
 
 const SAMPLES: u64 = 60;
@@ -379,11 +379,7 @@ fn a_charge_that_was_not_noted_is_found() {
     fs::create_dir(place.file("l.run-2")).unwrap();
     let refused = place.dpm(RUN);
     assert_eq!(refused.code, 1, "{}", refused.err);
-    assert!(
-        refused.err.contains("how far a run has come"),
-        "{}",
-        refused.err
-    );
+    says(&refused.err, "how far a run has come");
     assert_eq!(place.show()["runs"]["runs"], 0);
     assert!(!place.file("m-run").exists());
     fs::remove_dir(place.file("l.run-2")).unwrap();
@@ -481,11 +477,7 @@ fn a_watermark_that_is_not_the_runs_last_is_refused() {
     fs::rename(place.file("l.run-2"), place.file("aside")).unwrap();
     let stopped = run.finish();
     assert_eq!(stopped.code, 1, "{}", stopped.err);
-    assert!(
-        stopped.err.contains("was replaced or removed"),
-        "{}",
-        stopped.err
-    );
+    says(&stopped.err, "was replaced or removed");
     fs::rename(place.file("aside"), place.file("l.run-2")).unwrap();
     place.start_and_wait(RESUME, "m-run").kill();
     place.succeeds("ledger verify l");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::harness::{Folder, LOGISTIC, Lcg, folder_of};
+use crate::harness::{Folder, LOGISTIC, Lcg, folder_of, says};
 
 struct Place(Folder);
 
@@ -270,10 +270,7 @@ fn a_ledger_charges_the_larger_of_a_run_and_its_scores() {
     let all = spent_after(&format!("{sample} --epsilon 0.8"));
     assert!(all > other + 0.1, "{all}");
     let shown = place.succeeds("ledger show units.ledger").out;
-    assert!(
-        shown.contains("all but what `other` holds out, about 0.4"),
-        "{shown}"
-    );
+    says(&shown, "all but what `other` holds out, about 0.4");
 
     let run = spent_in("records", &format!("{sample} --epsilon 1 --hold-out 0.4"));
     near(run, 1.0);
