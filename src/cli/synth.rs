@@ -318,13 +318,10 @@ fn mark(columns: &[RecordColumn]) -> RecordColumn {
         name.push('_');
     }
     RecordColumn {
-        variable: name.clone(),
-        name,
-        is_int: true,
         lower: Some(1.0),
         upper: Some(1.0),
         levels: vec!["NOT_PRIVATE".to_owned()],
         used: false,
-        guess: None,
+        ..RecordColumn::named(&name, true)
     }
 }
