@@ -9,7 +9,9 @@ use std::process::Command;
 use dpm::testing::sampler::{ALGORITHMS, Algorithm, lookup};
 use serde_json::Value;
 
-use crate::harness::{Folder, LOGISTIC as MODEL, Outcome, finish, folder_of, json, says, start};
+use crate::harness::{
+    Folder, LOGISTIC as MODEL, Lcg, Outcome, finish, folder_of, json, says, start,
+};
 
 const WITH_CONSTANTS: &str = "\
 constants {
@@ -107,19 +109,12 @@ fn settings_but(more: &str) -> String {
     kept.flatten().copied().collect::<Vec<_>>().join(" ")
 }
 
-/// A fixed linear congruential generator (Knuth's MMIX).
 fn rows(n: usize) -> Vec<(u8, f64)> {
-    let mut state = 12_345u64;
-    let mut uniform = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = Lcg(12_345);
     (0..n)
         .map(|_| {
-            let x = 2.0 * uniform() - 1.0;
-            (u8::from(uniform() < 0.5 + 0.3 * x), x)
+            let x = 2.0 * random.uniform() - 1.0;
+            (u8::from(random.uniform() < 0.5 + 0.3 * x), x)
         })
         .collect()
 }

@@ -64,12 +64,20 @@ model {
 pub struct Lcg(pub u64);
 
 impl Lcg {
-    /// Uniform on [0, 1).
-    pub fn uniform(&mut self) -> f64 {
+    fn next(&mut self) -> u64 {
         self.0 = (self.0)
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+        self.0
+    }
+
+    /// Uniform on [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 33) % limit
     }
 }
 

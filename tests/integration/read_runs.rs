@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Folder, folder_of, json, says};
+use crate::harness::{Folder, Lcg, folder_of, json, says};
 
 const MODEL: &str = "\
 record {
@@ -435,16 +435,11 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
     }
 }
 
-/// Four chains of 500 independent draws, uniform by Knuth's generator.
+/// Four chains of 500 independent draws, uniform.
 fn write_chains(place: &Place) {
     fs::create_dir(place.file("run")).expect("a folder");
-    let mut state = 1u64;
-    let mut uniform = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = Lcg(1);
+    let mut uniform = || random.uniform();
     for chain in 1..=4 {
         let row = |_| format!("nan,0.8,{},{}\n", uniform(), uniform());
         let rows: String = (0..500).map(row).collect();

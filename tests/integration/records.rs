@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Folder, finish, folder_of, json, says, start};
+use crate::harness::{Folder, Lcg, finish, folder_of, json, says, start};
 
 const FACTORS: &str = r#"
 constants { real<lower=0> most; }
@@ -251,18 +251,12 @@ fn info_shows_the_levels() {
 
 /// Rows of a small logistic regression, with the unit of each.
 fn logistic_rows(units: u64) -> Vec<(u64, String)> {
-    let mut state = 3u64;
-    let mut next = move |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut random = Lcg(3);
     (0..400)
         .map(|_| {
-            let unit = next(units);
-            let x = next(2001) as f64 / 1000.0 - 1.0;
-            (unit, format!("{},{x}", next(2)))
+            let unit = random.below(units);
+            let x = random.below(2001) as f64 / 1000.0 - 1.0;
+            (unit, format!("{},{x}", random.below(2)))
         })
         .collect()
 }
