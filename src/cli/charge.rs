@@ -12,7 +12,13 @@ use crate::sampler::Plan;
 ///
 /// It does not fit.
 pub(super) fn quote(session: &Session, promise: &Promise, plan: &Plan) -> Result<Quote, Failure> {
-    let quote = session.quote(&promise.request("", plan))?;
+    fitting(session.quote(&promise.request("", plan))?)
+}
+
+/// # Errors
+///
+/// It does not fit.
+pub(super) fn fitting(quote: Quote) -> Result<Quote, Failure> {
     if quote.fits {
         Ok(quote)
     } else {
