@@ -210,10 +210,6 @@ fn runs_of_other_versions_and_damaged_ones_are_reported() {
     );
 
     place.write("run/privacy.json", "{");
-    let outcome = place.dpm("report run");
-    assert_eq!(outcome.code, 2);
-    assert!(outcome.err.contains("not valid JSON"), "{}", outcome.err);
-    let outcome = place.dpm("report .");
-    assert_eq!(outcome.code, 2);
-    assert!(outcome.err.contains("no privacy.json"), "{}", outcome.err);
+    place.refuses("report run", 2, &["not valid JSON"]);
+    place.refuses("report .", 2, &["no privacy.json"]);
 }
