@@ -116,6 +116,17 @@ impl ModelFile {
         )
     }
 
+    /// As [`ModelFile::bind`], or nothing where the constants are not there: sizes are known only with
+    /// them; types and stages without.
+    pub fn bind_if_given(
+        &self,
+        given: Option<&Path>,
+        common: &Common,
+    ) -> Result<Option<Model>, Failure> {
+        let unbound = !self.checked.constants.is_empty() && self.constants_path(given).is_none();
+        (!unbound).then(|| self.bind(given, common)).transpose()
+    }
+
     /// Binds the constants: those of `given`, else `MODEL.constants.json` where
     /// it exists, else none. Shows what the program prints.
     pub fn bind(&self, given: Option<&Path>, common: &Common) -> Result<Model, Failure> {
