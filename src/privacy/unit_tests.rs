@@ -1,13 +1,12 @@
 //! Tests that try to break sums over units of several rows.
 
 use super::tests::{
-    Lcg, MODELS, columns_of, density, play, point, query, shares_reached, squared_distance, table,
+    Lcg, MODELS, columns_of, density, play, point, query, same_integers, shares_reached,
+    squared_distance, table,
 };
 use super::*;
 use crate::density::{Frame, Law};
-use crate::privacy::{
-    Expected, GradientScale, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic,
-};
+use crate::privacy::{Expected, GradientScale, Look, OnBadRows, Statistic};
 
 /// A table of all models' columns, and the unit of each row.
 #[derive(Clone)]
@@ -135,7 +134,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity() {
             mutants += 1;
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
             let bound = i128::from(scale.bound());
-            let query = query(2, clip);
+            let query = query(3.0, clip);
             let limit = i128::from(query.clip_bound());
             let [a, c] = [&tables[0], &tables[2]].map(|t| t.vault_by_row(source));
             let sums = [&a, &c].map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
@@ -255,29 +254,13 @@ fn permuted_rows_give_the_same_integers() {
         for clip in [0.5, 1e4] {
             // The finest lattice possible: it holds the last bits of a sum.
             let scale = GradientScale::new(clip, 2, 1e-3).unwrap();
-            assert_eq!(
-                a.table.clipped_gradient_sum(&a.density, &from, &scale),
-                b.table.clipped_gradient_sum(&b.density, &from, &scale)
-            );
-            let query = weak_query(clip);
-            assert_eq!(
-                a.clipped_log_ratio_sum(&from, &to, 0.3, &query),
-                b.clipped_log_ratio_sum(&from, &to, 0.3, &query)
-            );
+            same_integers([&a, &b], [&from, &to], 0.3, &scale, &query(1e-4, clip));
         }
     }
 }
 
 fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// A query with little noise, so that wide bounds are not refused.
-fn weak_query(bound: f64) -> PenaltyQuery {
-    match PenaltyScale::new(2, 1e-4).unwrap().plan(bound).unwrap() {
-        PenaltyPlan::Query(query) => query,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// A unit of one row is a record, to the bit, in every release.
@@ -298,19 +281,8 @@ fn units_of_one_row_are_records() {
         );
         for clip in [0.01, 1.0, 100.0] {
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
-            assert_eq!(
-                units
-                    .table
-                    .clipped_gradient_sum(&units.density, &from, &scale),
-                records
-                    .table
-                    .clipped_gradient_sum(&records.density, &from, &scale)
-            );
-            let query = weak_query(clip);
-            assert_eq!(
-                units.clipped_log_ratio_sum(&from, &to, 0.7, &query),
-                records.clipped_log_ratio_sum(&from, &to, 0.7, &query)
-            );
+            let query = query(1e-4, clip);
+            same_integers([&units, &records], [&from, &to], 0.7, &scale, &query);
         }
     }
 }
@@ -354,7 +326,7 @@ fn a_unit_is_its_rows_together() {
         for (sum, part) in sums.iter_mut().zip(own) {
             *sum += part;
         }
-        ratios += alone.clipped_log_ratio_sum(&theta, &to, 1.0, &weak_query(2.0));
+        ratios += alone.clipped_log_ratio_sum(&theta, &to, 1.0, &query(1e-4, 2.0));
         // Alone and unclipped, a unit is the sum of its rows.
         let by_row = unit.vault_by_row(source);
         let (whole, rows) = (
@@ -371,7 +343,7 @@ fn a_unit_is_its_rows_together() {
             let allowed = size as f64 + 1e-11 * (*b as f64).abs();
             assert!(((a - b) as f64).abs() <= allowed, "{size}: {a} {b}");
         }
-        let unclipped = weak_query(1e4);
+        let unclipped = query(1e-4, 1e4);
         assert_eq!(
             alone.clipped_log_ratio_sum(&theta, &to, 1.0, &unclipped),
             by_row.clipped_log_ratio_sum(&theta, &to, 1.0, &unclipped)
@@ -390,7 +362,7 @@ fn a_unit_is_its_rows_together() {
         sums
     );
     assert_eq!(
-        together.clipped_log_ratio_sum(&theta, &to, 1.0, &weak_query(2.0)),
+        together.clipped_log_ratio_sum(&theta, &to, 1.0, &query(1e-4, 2.0)),
         ratios
     );
 }

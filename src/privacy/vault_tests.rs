@@ -116,9 +116,9 @@ pub(super) fn point(rng: &mut Lcg, dimension: usize) -> Vec<f64> {
     (0..dimension).map(|_| 4.0 * rng.uniform() - 2.0).collect()
 }
 
-pub(super) fn query(relation_factor: u8, bound: f64) -> PenaltyQuery {
-    let scale = PenaltyScale::new(relation_factor, 3.0).unwrap();
-    match scale.plan(bound).unwrap() {
+/// Where `tau` is small there is so little noise that wide bounds are not refused.
+pub(super) fn query(tau: f64, bound: f64) -> PenaltyQuery {
+    match PenaltyScale::new(2, tau).unwrap().plan(bound).unwrap() {
         PenaltyPlan::Query(query) => query,
         other => panic!("{other:?}"),
     }
@@ -189,7 +189,7 @@ pub(super) fn play(
         .map(|v| v.table.clipped_gradient_sum(&v.density, from, &scale));
     let [_, gradient] = shares_reached(&sums, bound, 2 * bound, what);
 
-    let query = query(2, clip);
+    let query = query(3.0, clip);
     let bound = i128::from(query.clip_bound());
     assert!(i128::from(query.sensitivity()) == 2 * bound);
     let sum = |v: &Vault, from: &[f64], to: &[f64]| v.clipped_log_ratio_sum(from, to, 1.0, &query);
@@ -365,6 +365,24 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
     }
 }
 
+/// The sums of both, of gradients and of log-ratios, agree to the bit.
+pub(super) fn same_integers(
+    vaults: [&Vault; 2],
+    [from, to]: [&[f64]; 2],
+    temperature: f64,
+    scale: &GradientScale,
+    query: &PenaltyQuery,
+) {
+    let [a, b] = vaults.map(|v| {
+        let gradients = v.table.clipped_gradient_sum(&v.density, from, scale);
+        (
+            gradients,
+            v.clipped_log_ratio_sum(from, to, temperature, query),
+        )
+    });
+    assert_eq!(a, b);
+}
+
 /// The integer sums do not depend on the order of records, or on the blocks and threads to which
 /// they are assigned.
 #[test]
@@ -384,15 +402,7 @@ fn permuted_rows_give_the_same_integers() {
             point(&mut rng, d.dimension()),
         );
         let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
-        assert_eq!(
-            a.table.clipped_gradient_sum(&a.density, &from, &scale),
-            b.table.clipped_gradient_sum(&b.density, &from, &scale)
-        );
-        let query = query(2, 0.5);
-        assert_eq!(
-            a.clipped_log_ratio_sum(&from, &to, 0.3, &query),
-            b.clipped_log_ratio_sum(&from, &to, 0.3, &query)
-        );
+        same_integers([&a, &b], [&from, &to], 0.3, &scale, &query(3.0, 0.5));
     }
 }
 
@@ -680,10 +690,7 @@ fn unclipped_sums_are_the_exact_gradient() {
             );
         }
         let (to_value, _) = vault.exact(&to, NotPrivate::acknowledged());
-        let query = PenaltyScale::new(2, 1e-4).unwrap().plan(1e4).unwrap();
-        let PenaltyPlan::Query(query) = query else {
-            panic!("{query:?}")
-        };
+        let query = query(1e-4, 1e4);
         let ratio = query.ratio(vault.clipped_log_ratio_sum(&theta, &to, 1.0, &query), 0);
         assert!((ratio - (to_value - from_value)).abs() < 1e-8 * (1.0 + ratio.abs()));
     }
