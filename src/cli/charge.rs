@@ -1,8 +1,7 @@
 //! The cost of a run in a ledger: what `--ledger` says before anything is charged.
 
 use super::failure::Failure;
-use super::words::figure;
-use crate::accounting::{LedgerError, Quote, Session};
+use crate::accounting::{LedgerError, Quote, Session, figure};
 use crate::analysis::Promise;
 use crate::sampler::Plan;
 

@@ -13,9 +13,9 @@ use super::model_file::{Examined, ModelFile};
 use super::public_data::sample_of;
 use super::run_settings::{RelationChoice, promise};
 use super::table_files::folder_of;
-use super::words::{figure, in_flags};
+use super::words::in_flags;
 use super::{Common, pretty, print, say_always};
-use crate::accounting::{Real, Relation, Session};
+use crate::accounting::{Real, Relation, Session, figure};
 use crate::analysis::{
     Check, Error, Estimate, HeldOut, Predictor, Promise, ScorePlan, Scores, bounds_of,
     with_statistics,
