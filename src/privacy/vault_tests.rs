@@ -704,10 +704,7 @@ fn releases_are_charged_first() {
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
     let event = planned(&scale, 2);
     let meter = Meter::new(vec![Event::Gaussian(event.times(1))]);
-    let charge = Charge {
-        meter: &meter,
-        line: 0,
-    };
+    let charge = Charge::first(&meter);
     let mut rng = PrivateRng::from_insecure_seed(1);
     assert!(
         vault
@@ -731,10 +728,7 @@ fn releases_carry_the_declared_noise() {
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
     let event = planned(&scale, 2);
     let meter = Meter::new(vec![Event::Gaussian(event.times(10_000))]);
-    let charge = Charge {
-        meter: &meter,
-        line: 0,
-    };
+    let charge = Charge::first(&meter);
     let mut rng = PrivateRng::from_insecure_seed(7);
     let theta = [0.1, 0.2];
     let exact: Vec<f64> = vault

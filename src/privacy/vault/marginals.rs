@@ -303,10 +303,7 @@ mod tests {
         let data = [vec![0.0], vec![1.0], vec![0.0]];
         let mut ask = |planned: Vec<Event>, times: usize| {
             let meter = NotPrivate::acknowledged().meter(planned);
-            let charge = Charge {
-                meter: &meter,
-                line: 0,
-            };
+            let charge = Charge::first(&meter);
             (0..times)
                 .map(|_| rows(&data).noisy_marginals(&cells, &scale, charge, &mut rng))
                 .map(|sums| sums.map(Noisy::into_inner).map_err(|e| e.to_string()))
