@@ -256,18 +256,14 @@ fn outcome(
     let pooled = thinned(&run.kept.concat(), COMPARED);
     let distance = compare(&names, &pooled, &problem.reference, repeat)?;
     let errors = distance.parameters.iter().map(|p| p.mean_error.abs());
-    Ok(vec![
+    let own = [
         plan.iterations_per_chain.to_string(),
         format!("{:.4}", plan.epsilon()),
         format!("{:.4}", distance.mmd),
         format!("{:.4}", distance.mmd_standardised),
         format!("{:.4}", errors.sum::<f64>() / names.len() as f64),
-        format!("{:.4}", run.acceptance),
-        format!("{:.4}", run.ratios_clipped),
-        format!("{:.4}", run.gradients_clipped),
-        format!("{:.3}", run.worst_r_hat()),
-        format!("{:.1}", run.seconds),
-    ])
+    ];
+    Ok([&own[..], &run.columns()].concat())
 }
 
 /// A panel for each posterior: MMD by epsilon.

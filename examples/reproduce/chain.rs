@@ -34,8 +34,19 @@ pub struct Run {
 }
 
 impl Run {
+    /// The last columns of a table of runs: acceptance, shares that were clipped, R-hat, seconds.
+    pub fn columns(&self) -> [String; 5] {
+        [
+            format!("{:.4}", self.acceptance),
+            format!("{:.4}", self.ratios_clipped),
+            format!("{:.4}", self.gradients_clipped),
+            format!("{:.3}", self.worst_r_hat()),
+            format!("{:.1}", self.seconds),
+        ]
+    }
+
     /// Of the coordinate that has the largest.
-    pub fn worst_r_hat(&self) -> f64 {
+    fn worst_r_hat(&self) -> f64 {
         let of_coordinate = |j: usize| {
             let coordinate = |chain: &Vec<Vec<f64>>| chain.iter().map(|p| p[j]).collect();
             r_hat(&self.kept.iter().map(coordinate).collect::<Vec<Vec<f64>>>())
@@ -134,19 +145,7 @@ fn watched(
             gradients: oracle.gradients,
         })
     };
-    let chains: Vec<Watched> = std::thread::scope(|scope| {
-        let handles: Vec<_> = starts
-            .into_iter()
-            .enumerate()
-            .map(|(i, start)| scope.spawn(move || chain(i, start)))
-            .collect();
-        let join = |handle: std::thread::ScopedJoinHandle<_>| {
-            let result: Result<Watched, SampleError> =
-                handle.join().map_err(|_| "a chain stopped")?;
-            Ok::<Watched, Box<dyn Error>>(result?)
-        };
-        handles.into_iter().map(join).collect::<Result<_, _>>()
-    })?;
+    let chains = in_threads(starts, chain)?;
     let proposals = plan.iterations_per_chain * plan.request.chains;
     Ok(Run {
         acceptance: chains.iter().map(|c| c.accepted).sum::<u64>() as f64 / proposals as f64,
@@ -154,6 +153,25 @@ fn watched(
         gradients_clipped: Shares::mean(chains.iter().map(|c| &c.gradients)),
         kept: chains.into_iter().map(|c| c.draws).collect(),
         seconds: 0.0,
+    })
+}
+
+/// A chain from each of the points, each in its own thread.
+pub fn in_threads<T: Send>(
+    starts: Vec<Vec<f64>>,
+    chain: impl Fn(usize, Vec<f64>) -> Result<T, SampleError> + Sync,
+) -> Result<Vec<T>, Box<dyn Error>> {
+    let chain = &chain;
+    std::thread::scope(|scope| {
+        let starts = starts.into_iter().enumerate();
+        let handles: Vec<_> = starts
+            .map(|(i, start)| scope.spawn(move || chain(i, start)))
+            .collect();
+        let join = |handle: std::thread::ScopedJoinHandle<_>| {
+            let result: Result<T, SampleError> = handle.join().map_err(|_| "a chain stopped")?;
+            Ok(result?)
+        };
+        handles.into_iter().map(join).collect()
     })
 }
 

@@ -13,9 +13,9 @@ use dpm::testing::privacy::{
 use dpm::testing::sampler::{Kind, Metric, Oracle, PlanRequest, Ratio, lookup};
 use dpm::{Real, SampleError, Settings};
 
-use crate::chain::{Shares, Watch};
+use crate::chain::{Shares, Watch, in_threads};
 use crate::chart::{Figure, Panel, Series};
-use crate::comparison::thinned;
+use crate::comparison::{distance_of_means, thinned};
 use crate::experiment::{Course, Experiment};
 use crate::problem::{self, Posterior, Problem, Start};
 use crate::table::Table;
@@ -62,66 +62,49 @@ const BANANA_BOUNDS: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0, 10.
 const GAUSS_BOUNDS: &[f64] = &[0.1, 0.2, 1.0, 5.0, 10.0, 15.0, 20.0, 50.0, 100.0];
 const THESIS_BOUNDS: &[f64] = &[0.5, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 1000.0];
 
+const HMC_ON_BANANA: Case = Case {
+    posterior: problem::PUBLISHED_BANANA,
+    most_records: usize::MAX,
+    sampler: "clipped-hmc",
+    bounds: BANANA_BOUNDS,
+    quick_bounds: &[0.05, 0.5],
+    chains: 4,
+    iterations: 1000,
+    step: 0.01,
+    leapfrog: 100,
+    variances: &[1.0],
+    clip_gradient: 10.0,
+    start_sd: None,
+    quick_part: 40,
+};
+const HMC_ON_GAUSS: Case = Case {
+    posterior: problem::PUBLISHED_GAUSS,
+    bounds: GAUSS_BOUNDS,
+    quick_bounds: &[10.0, 50.0],
+    step: 5e-4,
+    leapfrog: 12,
+    clip_gradient: 1e4,
+    quick_part: 10,
+    ..HMC_ON_BANANA
+};
 const PAPER_CASES: &[Case] = &[
+    HMC_ON_BANANA,
     Case {
-        posterior: problem::PUBLISHED_BANANA,
-        most_records: usize::MAX,
-        sampler: "clipped-hmc",
-        bounds: BANANA_BOUNDS,
-        quick_bounds: &[0.05, 0.5],
-        chains: 4,
-        iterations: 1000,
-        step: 0.01,
-        leapfrog: 100,
-        variances: &[1.0],
-        clip_gradient: 10.0,
-        start_sd: None,
-        quick_part: 40,
-    },
-    Case {
-        posterior: problem::PUBLISHED_BANANA,
-        most_records: usize::MAX,
         sampler: "clipped-rwmh",
-        bounds: BANANA_BOUNDS,
         quick_bounds: &[0.05, 0.1, 0.5],
-        chains: 4,
         iterations: 12_000,
         step: 0.3,
         leapfrog: 1,
-        variances: &[1.0],
-        clip_gradient: 10.0,
-        start_sd: None,
         quick_part: 10,
+        ..HMC_ON_BANANA
     },
+    HMC_ON_GAUSS,
     Case {
-        posterior: problem::PUBLISHED_GAUSS,
-        most_records: usize::MAX,
-        sampler: "clipped-hmc",
-        bounds: GAUSS_BOUNDS,
-        quick_bounds: &[10.0, 50.0],
-        chains: 4,
-        iterations: 1000,
-        step: 5e-4,
-        leapfrog: 12,
-        variances: &[1.0],
-        clip_gradient: 1e4,
-        start_sd: None,
-        quick_part: 10,
-    },
-    Case {
-        posterior: problem::PUBLISHED_GAUSS,
-        most_records: usize::MAX,
         sampler: "clipped-rwmh",
-        bounds: GAUSS_BOUNDS,
-        quick_bounds: &[10.0, 50.0],
-        chains: 4,
         iterations: 25_000,
         step: 7e-4,
         leapfrog: 1,
-        variances: &[1.0],
-        clip_gradient: 1e4,
-        start_sd: None,
-        quick_part: 10,
+        ..HMC_ON_GAUSS
     },
 ];
 
@@ -326,30 +309,16 @@ fn outcome(
         }
         Ok((draws, accepted, oracle.ratios))
     };
-    let runs: Vec<(Vec<Vec<f64>>, u64, Shares)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = starts
-            .into_iter()
-            .enumerate()
-            .map(|(i, start)| scope.spawn(move || chain(i, start)))
-            .collect();
-        let join = |handle: std::thread::ScopedJoinHandle<_>| {
-            let result: Result<_, SampleError> = handle.join().map_err(|_| "a chain stopped")?;
-            Ok::<_, Box<dyn Error>>(result?)
-        };
-        handles.into_iter().map(join).collect::<Result<_, _>>()
-    })?;
+    let runs: Vec<(Vec<Vec<f64>>, u64, Shares)> = in_threads(starts, chain)?;
     let pooled: Vec<Vec<f64>> = runs.iter().flat_map(|(draws, ..)| draws.clone()).collect();
-    let mean = |j: usize| pooled.iter().map(|p| p[j]).sum::<f64>() / pooled.len() as f64;
-    let error: f64 = (0..problem.mean.len())
-        .map(|j| (mean(j) - problem.mean[j]).powi(2))
-        .sum();
+    let error = distance_of_means(&pooled, problem);
     let accepted: u64 = runs.iter().map(|(_, accepted, _)| accepted).sum();
     let proposals = iterations * runs.len() as u64;
     let distance = mmd(&thinned(&pooled, 5000), &problem.reference, repeat);
     Ok(vec![
         iterations.to_string(),
         format!("{distance:.4}"),
-        format!("{:.5}", error.sqrt()),
+        format!("{error:.5}"),
         format!("{:.4}", accepted as f64 / proposals as f64),
         format!(
             "{:.4}",

@@ -260,21 +260,22 @@ fn key(entry: &Entry, epsilon: f64, repeat: u64) -> Vec<String> {
 
 fn outcome(problem: &Problem, plan: &Plan, run: &Run, repeat: u64) -> Vec<String> {
     let pooled = run.kept.concat();
-    let d = problem.mean.len();
-    let mean = |j: usize| pooled.iter().map(|p| p[j]).sum::<f64>() / pooled.len() as f64;
-    let error: f64 = (0..d).map(|j| (mean(j) - problem.mean[j]).powi(2)).sum();
+    let error = distance_of_means(&pooled, problem);
     let distance = mmd(&thinned(&pooled, COMPARED), &problem.reference, repeat);
-    vec![
+    let own = [
         plan.iterations_per_chain.to_string(),
         format!("{:.4}", plan.epsilon()),
         format!("{distance:.4}"),
-        format!("{:.5}", error.sqrt()),
-        format!("{:.4}", run.acceptance),
-        format!("{:.4}", run.ratios_clipped),
-        format!("{:.4}", run.gradients_clipped),
-        format!("{:.3}", run.worst_r_hat()),
-        format!("{:.1}", run.seconds),
-    ]
+        format!("{error:.5}"),
+    ];
+    [&own[..], &run.columns()].concat()
+}
+
+/// Of the mean of these points from that of the posterior.
+pub fn distance_of_means(points: &[Vec<f64>], problem: &Problem) -> f64 {
+    let mean = |j: usize| points.iter().map(|p| p[j]).sum::<f64>() / points.len() as f64;
+    let squares = (0..problem.mean.len()).map(|j| (mean(j) - problem.mean[j]).powi(2));
+    squares.sum::<f64>().sqrt()
 }
 
 /// At most about so many of the points, evenly spread.

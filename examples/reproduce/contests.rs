@@ -3,10 +3,13 @@
 use crate::comparison::Contest;
 use crate::experiment::Experiment;
 use crate::problem::{self, Posterior};
-use crate::setting::{Batch, Entry, Sampler, Trajectories};
+use crate::setting::{Batch, Dynamics, Entry, Sampler, Trajectories};
 
 const PAPER_EPSILONS: &[f64] = &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 15.0];
 const THESIS_EPSILONS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+
+/// The guided walk's label, and its name in the thesis's tables.
+const GUIDED: &str = "dp-penalty-guided";
 
 pub const AUTOMATIC: Entry = Entry {
     label: "automatic",
@@ -23,51 +26,46 @@ pub const fn hmc(
     Entry {
         label: "dp-hmc",
         sampler: Sampler::Hmc {
-            tau_l,
-            tau_g,
-            eta,
-            leapfrog,
-            b_l,
-            b_g,
+            dynamics: Dynamics {
+                tau_l,
+                tau_g,
+                eta,
+                leapfrog,
+                b_l,
+                b_g,
+            },
             trajectories,
         },
     }
 }
 
-pub const fn penalty(tau: f64, sd: f64, b_l: f64) -> Entry {
+const fn walk(label: &'static str, [tau, sd, b_l]: [f64; 3], guided: bool) -> Entry {
     Entry {
-        label: "dp-penalty",
+        label,
         sampler: Sampler::Penalty {
             tau,
             sd,
             b_l,
-            guided: false,
+            guided,
         },
     }
+}
+
+pub const fn penalty(tau: f64, sd: f64, b_l: f64) -> Entry {
+    walk("dp-penalty", [tau, sd, b_l], false)
 }
 
 const fn guided(tau: f64, sd: f64, b_l: f64) -> Entry {
-    Entry {
-        label: "dp-penalty-guided",
-        sampler: Sampler::Penalty {
-            tau,
-            sd,
-            b_l,
-            guided: true,
-        },
-    }
+    walk(GUIDED, [tau, sd, b_l], true)
 }
 
-const fn batch_penalty(
-    label: &'static str,
-    variance: f64,
-    sd: f64,
-    b_l: f64,
-    batch: Batch,
-    guided: bool,
-) -> Entry {
+const fn batch_penalty(variance: f64, sd: f64, b_l: f64, batch: Batch, guided: bool) -> Entry {
     Entry {
-        label,
+        label: match (batch, guided) {
+            (_, true) => "batch-penalty-guided",
+            (Batch::Fixed(_), false) => "batch-penalty",
+            (Batch::Poisson(_), false) => "batch-penalty-poisson",
+        },
         sampler: Sampler::BatchPenalty {
             variance,
             sd,
@@ -109,27 +107,13 @@ const fn amagold(
     friction: f64,
     rate: Option<&'static str>,
 ) -> Entry {
-    let Sampler::Hmc {
-        tau_l,
-        tau_g,
-        eta,
-        leapfrog,
-        b_l,
-        b_g,
-        ..
-    } = like.sampler
-    else {
+    let Sampler::Hmc { dynamics, .. } = like.sampler else {
         panic!("an entry of dp-hmc")
     };
     Entry {
         label,
         sampler: Sampler::Amagold {
-            tau_l,
-            tau_g,
-            eta,
-            leapfrog,
-            b_l,
-            b_g,
+            dynamics,
             friction,
             rate,
         },
@@ -240,10 +224,7 @@ const FLAT_BANANA_2: Contest = Contest {
     published: &[
         ("dp-hmc", &[0.478, 0.320, 0.299, 0.263, 0.183, 0.163]),
         ("dp-penalty", &[0.367, 0.342, 0.250, 0.153, 0.111, 0.122]),
-        (
-            "dp-penalty-guided",
-            &[0.356, 0.260, 0.244, 0.207, 0.114, 0.127],
-        ),
+        (GUIDED, &[0.356, 0.260, 0.244, 0.207, 0.114, 0.127]),
     ],
     ..thesis(
         "thesis-flat-2",
@@ -252,15 +233,8 @@ const FLAT_BANANA_2: Contest = Contest {
             hmc([0.1, 0.4], 10, 5e-4, [2.0, 1.0], Trajectories::Thesis),
             penalty(0.1, 0.008, 2.0),
             guided(0.1, 0.008, 1.8),
-            batch_penalty("batch-penalty", 0.7, 0.001, 1.0, Batch::Fixed(1000), false),
-            batch_penalty(
-                "batch-penalty-guided",
-                0.7,
-                0.001,
-                1.0,
-                Batch::Fixed(1000),
-                true,
-            ),
+            batch_penalty(0.7, 0.001, 1.0, Batch::Fixed(1000), false),
+            batch_penalty(0.7, 0.001, 1.0, Batch::Fixed(1000), true),
             barker(8e-4, 1300),
             AUTOMATIC,
         ],
@@ -270,10 +244,7 @@ const TEMPERED_BANANA_2: Contest = Contest {
     published: &[
         ("dp-hmc", &[0.389, 0.278, 0.229, 0.202, 0.163, 0.138]),
         ("dp-penalty", &[0.494, 0.405, 0.388, 0.316, 0.266, 0.271]),
-        (
-            "dp-penalty-guided",
-            &[0.467, 0.418, 0.354, 0.277, 0.284, 0.226],
-        ),
+        (GUIDED, &[0.467, 0.418, 0.354, 0.277, 0.284, 0.226]),
         ("batch-penalty", &[0.512, 0.459, 0.404, 0.415, 0.357, 0.320]),
         ("dp-barker", &[0.404, 0.287, 0.224, 0.349, 0.250, 0.217]),
     ],
@@ -285,23 +256,9 @@ const TEMPERED_BANANA_2: Contest = Contest {
             hmc([0.2, 0.6], 10, 0.01, [2.5, 2.0], Trajectories::Thesis),
             penalty(0.2, 0.035, 5.0),
             guided(0.2, 0.04, 3.5),
-            batch_penalty("batch-penalty", 1.5, 0.025, 4.0, Batch::Fixed(1000), false),
-            batch_penalty(
-                "batch-penalty-guided",
-                2.0,
-                0.04,
-                4.0,
-                Batch::Fixed(1000),
-                true,
-            ),
-            batch_penalty(
-                "batch-penalty-poisson",
-                1.5,
-                0.025,
-                4.0,
-                Batch::Poisson("0.01"),
-                false,
-            ),
+            batch_penalty(1.5, 0.025, 4.0, Batch::Fixed(1000), false),
+            batch_penalty(2.0, 0.04, 4.0, Batch::Fixed(1000), true),
+            batch_penalty(1.5, 0.025, 4.0, Batch::Poisson("0.01"), false),
             barker(0.12, 1300),
             AUTOMATIC,
         ],
@@ -311,10 +268,7 @@ const FLAT_BANANA_10: Contest = Contest {
     published: &[
         ("dp-hmc", &[0.715, 0.615, 0.543, 0.520, 0.438, 0.383]),
         ("dp-penalty", &[0.663, 0.489, 0.361, 0.334, 0.363, 0.270]),
-        (
-            "dp-penalty-guided",
-            &[0.707, 0.527, 0.443, 0.373, 0.337, 0.276],
-        ),
+        (GUIDED, &[0.707, 0.527, 0.443, 0.373, 0.337, 0.276]),
     ],
     quick_repeats: 1,
     ..thesis(
@@ -324,15 +278,8 @@ const FLAT_BANANA_10: Contest = Contest {
             hmc([0.05, 0.2], 10, 1.5e-4, [2.5, 3.0], Trajectories::Thesis),
             penalty(0.1, 0.0015, 2.0),
             guided(0.1, 0.0015, 3.0),
-            batch_penalty("batch-penalty", 0.6, 1e-4, 3.0, Batch::Fixed(1000), false),
-            batch_penalty(
-                "batch-penalty-guided",
-                0.5,
-                3.2e-4,
-                2.0,
-                Batch::Fixed(1000),
-                true,
-            ),
+            batch_penalty(0.6, 1e-4, 3.0, Batch::Fixed(1000), false),
+            batch_penalty(0.5, 3.2e-4, 2.0, Batch::Fixed(1000), true),
             barker(8e-4, 2600),
             AUTOMATIC,
         ],
@@ -342,10 +289,7 @@ const TEMPERED_BANANA_10: Contest = Contest {
     published: &[
         ("dp-hmc", &[0.333, 0.271, 0.306, 0.270, 0.198, 0.203]),
         ("dp-penalty", &[0.475, 0.433, 0.353, 0.326, 0.330, 0.296]),
-        (
-            "dp-penalty-guided",
-            &[0.531, 0.488, 0.437, 0.412, 0.398, 0.404],
-        ),
+        (GUIDED, &[0.531, 0.488, 0.437, 0.412, 0.398, 0.404]),
     ],
     quick_epsilons: &[1.0, 2.0],
     quick_repeats: 1,
@@ -356,15 +300,8 @@ const TEMPERED_BANANA_10: Contest = Contest {
             hmc([0.08, 0.2], 10, 0.015, [2.5, 3.5], Trajectories::Thesis),
             penalty(0.18, 0.02, 3.0),
             guided(0.1, 0.04, 3.0),
-            batch_penalty("batch-penalty", 0.7, 0.02, 2.0, Batch::Fixed(1200), false),
-            batch_penalty(
-                "batch-penalty-guided",
-                0.8,
-                0.028,
-                2.0,
-                Batch::Fixed(1200),
-                true,
-            ),
+            batch_penalty(0.7, 0.02, 2.0, Batch::Fixed(1200), false),
+            batch_penalty(0.8, 0.028, 2.0, Batch::Fixed(1200), true),
             barker(0.04, 2600),
             AUTOMATIC,
         ],
@@ -374,10 +311,7 @@ const HIGH_GAUSS: Contest = Contest {
     published: &[
         ("dp-hmc", &[0.730, 0.687, 0.618, 0.566, 0.490, 0.412]),
         ("dp-penalty", &[0.735, 0.658, 0.593, 0.518, 0.428, 0.394]),
-        (
-            "dp-penalty-guided",
-            &[0.675, 0.570, 0.500, 0.355, 0.253, 0.227],
-        ),
+        (GUIDED, &[0.675, 0.570, 0.500, 0.355, 0.253, 0.227]),
     ],
     quick_epsilons: &[1.0, 2.0],
     quick_repeats: 1,
@@ -396,10 +330,7 @@ const NARROW_BANANA: Contest = Contest {
     published: &[
         ("dp-hmc", &[0.610, 0.595, 0.603, 0.582, 0.576, 0.577]),
         ("dp-penalty", &[0.606, 0.577, 0.564, 0.533, 0.526, 0.526]),
-        (
-            "dp-penalty-guided",
-            &[0.610, 0.595, 0.576, 0.582, 0.580, 0.561],
-        ),
+        (GUIDED, &[0.610, 0.595, 0.576, 0.582, 0.580, 0.561]),
     ],
     quick_repeats: 2,
     ..thesis(
@@ -417,10 +348,7 @@ const CORRELATED_GAUSS: Contest = Contest {
     published: &[
         ("dp-hmc", &[0.664, 0.631, 0.557, 0.551, 0.444, 0.505]),
         ("dp-penalty", &[0.728, 0.671, 0.687, 0.664, 0.597, 0.720]),
-        (
-            "dp-penalty-guided",
-            &[0.729, 0.695, 0.704, 0.608, 0.640, 0.605],
-        ),
+        (GUIDED, &[0.729, 0.695, 0.704, 0.608, 0.640, 0.605]),
     ],
     quick_repeats: 2,
     ..thesis(

@@ -22,22 +22,12 @@ pub struct Entry {
 #[derive(Debug, Clone, Copy)]
 pub enum Sampler {
     Hmc {
-        tau_l: f64,
-        tau_g: f64,
-        eta: f64,
-        leapfrog: u64,
-        b_l: f64,
-        b_g: f64,
+        dynamics: Dynamics,
         trajectories: Trajectories,
     },
     /// As `Hmc`, with batches of this rate, if any, whose gradients have the same noise.
     Amagold {
-        tau_l: f64,
-        tau_g: f64,
-        eta: f64,
-        leapfrog: u64,
-        b_l: f64,
-        b_g: f64,
+        dynamics: Dynamics,
         friction: f64,
         rate: Option<&'static str>,
     },
@@ -74,6 +64,43 @@ pub enum Sampler {
     Automatic,
     /// A mark for what samplers on clipped gradients can do at best.
     Limit,
+}
+
+/// What DP-HMC and DP-AMAGOLD have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Dynamics {
+    pub tau_l: f64,
+    pub tau_g: f64,
+    pub eta: f64,
+    pub leapfrog: u64,
+    pub b_l: f64,
+    pub b_g: f64,
+}
+
+impl Dynamics {
+    /// `steps` is the source's letter for the number of leapfrog steps.
+    fn describe(&self, steps: char) -> String {
+        let Dynamics {
+            tau_l,
+            tau_g,
+            eta,
+            leapfrog,
+            b_l,
+            b_g,
+        } = self;
+        format!("tau_l {tau_l}, tau_g {tau_g}, eta {eta}, {steps} {leapfrog}, b_l {b_l}, b_g {b_g}")
+    }
+
+    /// On `n` records, with gradients of batches of this rate.
+    fn settings(&self, n: f64, rate: f64) -> Settings {
+        Settings::new()
+            .tau_gradient(self.tau_g * n.sqrt() * rate)
+            .tau_log_ratio(self.tau_l * n.sqrt())
+            .step_size(self.eta)
+            .leapfrog_steps(self.leapfrog)
+            .clip_log_ratio(self.b_l)
+            .clip_gradient(self.b_g)
+    }
 }
 
 /// The trajectories, in which the DP-HMC of the sources differ.
@@ -126,32 +153,16 @@ impl Sampler {
     /// The settings, for `list`.
     pub fn describe(&self) -> String {
         match *self {
-            Sampler::Hmc {
-                tau_l,
-                tau_g,
-                eta,
-                leapfrog,
-                b_l,
-                b_g,
-                ..
-            } => {
-                format!(
-                    "tau_l {tau_l}, tau_g {tau_g}, eta {eta}, L {leapfrog}, b_l {b_l}, b_g {b_g}"
-                )
-            }
+            Sampler::Hmc { dynamics, .. } => dynamics.describe('L'),
             Sampler::Amagold {
-                tau_l,
-                tau_g,
-                eta,
-                leapfrog,
-                b_l,
-                b_g,
+                dynamics,
                 friction,
                 rate,
             } => {
                 let rate = rate.map(|rate| format!(", rate {rate}"));
                 format!(
-                    "tau_l {tau_l}, tau_g {tau_g}, eta {eta}, J {leapfrog}, b_l {b_l}, b_g {b_g}, F {friction}{}",
+                    "{}, F {friction}{}",
+                    dynamics.describe('J'),
                     rate.unwrap_or_default()
                 )
             }
@@ -209,7 +220,6 @@ impl Sampler {
         } = terms;
         let records = problem.n;
         let n = records as f64;
-        let of_code = |tau: f64| tau * n.sqrt();
         let dimension = problem.vault.density().dimension();
         let plain = PlanRequest {
             algorithm: self.algorithm()?,
@@ -224,42 +234,21 @@ impl Sampler {
         };
         Ok(match *self {
             Sampler::Hmc {
-                tau_l,
-                tau_g,
-                eta,
-                leapfrog,
-                b_l,
-                b_g,
+                dynamics,
                 trajectories,
             } => request_with(
-                Settings::new()
-                    .tau_gradient(of_code(tau_g))
-                    .tau_log_ratio(of_code(tau_l))
-                    .step_size(eta)
-                    .leapfrog_steps(leapfrog)
-                    .clip_log_ratio(b_l)
-                    .clip_gradient(b_g)
+                (dynamics.settings(n, 1.0))
                     .fresh_gradients(trajectories == Trajectories::Paper)
                     .fixed_steps(trajectories == Trajectories::Thesis),
             ),
             Sampler::Amagold {
-                tau_l,
-                tau_g,
-                eta,
-                leapfrog,
-                b_l,
-                b_g,
+                dynamics,
                 friction,
                 rate,
             } => {
                 let rate = rate.map(str::parse::<Real>).transpose()?;
-                let settings = Settings::new()
-                    .tau_gradient(of_code(tau_g) * rate.map_or(1.0, |rate| rate.to_f64()))
-                    .tau_log_ratio(of_code(tau_l))
-                    .step_size(eta)
-                    .leapfrog_steps(leapfrog)
-                    .clip_log_ratio(b_l)
-                    .clip_gradient(b_g)
+                let settings = dynamics
+                    .settings(n, rate.map_or(1.0, |rate| rate.to_f64()))
                     .friction(friction);
                 request_with(match rate {
                     Some(rate) => settings.batch_rate(rate),
@@ -271,14 +260,7 @@ impl Sampler {
                 sd,
                 b_l,
                 guided,
-            } => request_with(
-                Settings::new()
-                    .tau_log_ratio(of_code(tau))
-                    .step_size(sd)
-                    .clip_log_ratio(b_l)
-                    .one_component(guided)
-                    .guided_walk(guided),
-            ),
+            } => request_with(walk(tau * n.sqrt(), sd, b_l, guided)),
             Sampler::BatchPenalty {
                 variance,
                 sd,
@@ -286,12 +268,7 @@ impl Sampler {
                 batch,
                 guided,
             } => {
-                let settings = Settings::new()
-                    .tau_log_ratio(variance.sqrt())
-                    .step_size(sd)
-                    .clip_log_ratio(b_l)
-                    .one_component(guided)
-                    .guided_walk(guided);
+                let settings = walk(variance.sqrt(), sd, b_l, guided);
                 request_with(match batch {
                     Batch::Poisson(rate) => settings.batch_rate(rate.parse::<Real>()?),
                     Batch::Fixed(size) => settings.batch_size(size),
@@ -342,4 +319,14 @@ impl Sampler {
             }
         })
     }
+}
+
+/// A random walk with a penalty test.
+fn walk(tau: f64, sd: f64, b_l: f64, guided: bool) -> Settings {
+    Settings::new()
+        .tau_log_ratio(tau)
+        .step_size(sd)
+        .clip_log_ratio(b_l)
+        .one_component(guided)
+        .guided_walk(guided)
 }

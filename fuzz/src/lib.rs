@@ -41,7 +41,7 @@ mod privacy {
     pub mod store;
 
     pub fn contents(rows: rows::Rows) -> (Vec<Vec<f64>>, Vec<bool>) {
-        (rows.columns(), rows.into_parts().missing)
+        (rows.columns(), rows.missing)
     }
 
     /// Stands for the crate's own, which is in a file that needs the sampler's

@@ -9,7 +9,7 @@ use super::discrete::LatticeCurve;
 use super::event::Event;
 use super::event_error::EventError;
 use super::event_text::Unscaled;
-use super::gaussian::{GaussianCurve, exp_up, ln_bounds};
+use super::gaussian::{GaussianCurve, exp_up, ln_bounds, turning_point};
 use super::real::Real;
 use super::relation::Relation;
 use thiserror::Error;
@@ -63,16 +63,9 @@ pub fn mu_for_budget(
         refused *= 16.0;
     }
     // Bisection over the bits, which order non-negative floats.
-    let (mut below, mut above) = (accepted.to_bits(), refused.to_bits());
-    while above - below > 1 {
-        let middle = below + (above - below) / 2;
-        if ln_delta(f64::from_bits(middle)) <= target {
-            below = middle;
-        } else {
-            above = middle;
-        }
-    }
-    Ok(f64::from_bits(below))
+    let accepts = |bits| ln_delta(f64::from_bits(bits)) <= target;
+    let first = turning_point(accepted.to_bits(), refused.to_bits(), |bits| !accepts(bits));
+    Ok(f64::from_bits(first - 1))
 }
 
 /// The smallest sigma that keeps `events` within `budget`, rounded up to an `f64` that the

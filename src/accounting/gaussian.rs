@@ -140,16 +140,21 @@ pub(super) fn smallest_accepted(start: f64, accepts: impl Fn(f64) -> bool) -> f6
             return f64::INFINITY;
         }
     }
-    let (mut below, mut above) = (0, accepted.to_bits());
+    let accepts_bits = |bits| accepts(f64::from_bits(bits));
+    f64::from_bits(turning_point(0, accepted.to_bits(), accepts_bits))
+}
+
+/// The first number that `is_above`: `below` is not, `above` is. By bisection.
+pub(super) fn turning_point(mut below: u64, mut above: u64, is_above: impl Fn(u64) -> bool) -> u64 {
     while above - below > 1 {
         let middle = below + (above - below) / 2;
-        if accepts(f64::from_bits(middle)) {
+        if is_above(middle) {
             above = middle;
         } else {
             below = middle;
         }
     }
-    f64::from_bits(above)
+    above
 }
 
 /// ln of a number, as bounds that cover its own rounding and that of the logarithm.

@@ -33,7 +33,7 @@ use super::calibrate::mu_for_budget;
 use super::composition::Composition;
 use super::discrete::LatticeCurve;
 use super::event::Event;
-use super::gaussian::{GaussianCurve, ln_bounds};
+use super::gaussian::{GaussianCurve, ln_bounds, turning_point};
 use super::rdp;
 use super::real::Real;
 use super::relation::Relation;
@@ -279,19 +279,12 @@ impl Lane {
             return most.ok().map(Real::exact);
         }
         let keeps = |amount: f64| self.keeps(Real::exact(amount), total_variation, budget);
-        let (mut below, mut above) = (LEAST_AMOUNT.to_bits(), 1e61f64.to_bits());
         if !keeps(LEAST_AMOUNT) {
             return None;
         }
-        while above - below > 1 {
-            let middle = below + (above - below) / 2;
-            if keeps(f64::from_bits(middle)) {
-                below = middle;
-            } else {
-                above = middle;
-            }
-        }
-        Some(Real::exact(f64::from_bits(below)))
+        let exceeds = |bits| !keeps(f64::from_bits(bits));
+        let first = turning_point(LEAST_AMOUNT.to_bits(), 1e61f64.to_bits(), exceeds);
+        Some(Real::exact(f64::from_bits(first - 1)))
     }
 }
 
@@ -302,16 +295,7 @@ fn order_for(budget: Budget) -> u64 {
     let ln_delta = ln_bounds(budget.delta()).lower;
     let half = budget.epsilon().times_power_of_two(-1);
     let leaves_half = |order: u64| rdp::epsilon_of_no_divergence(order, ln_delta) <= half;
-    let (mut below, mut above) = (1, rdp::LARGEST_ORDER);
-    while above - below > 1 {
-        let middle = below + (above - below) / 2;
-        if leaves_half(middle) {
-            above = middle;
-        } else {
-            below = middle;
-        }
-    }
-    above
+    turning_point(1, rdp::LARGEST_ORDER, leaves_half)
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub use ledger::{
     Request, Reservation, RunRecord, Session, Settlement, Statement, StoredEventError, Tally,
     Terms, TermsError, random_id,
 };
-pub(crate) use ledger::{Slot, read_slot, slot_bytes, sync_folder, try_for_a_moment};
+pub(crate) use ledger::{Slot, figure, read_slot, slot_bytes, sync_folder, try_for_a_moment};
 pub use measure::Measure;
 pub use rdp::{RdpValue, rdp_curve};
 pub(crate) use real::exact_real;

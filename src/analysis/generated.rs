@@ -128,19 +128,10 @@ fn places(generator: &Generator, draws: &Draws) -> Result<Vec<Vec<usize>>, Error
         .enumerate()
         .map(|(column, name)| (dot_name(name), column))
         .collect();
-    let mut found = Vec::new();
-    for (name, shape) in generator.parameters() {
-        let mut places = vec![0; shape.length()];
-        let elements = shape.column_names(name);
-        for (element, position) in elements.into_iter().zip(shape.column_major_order()) {
-            let Some(&column) = columns.get(&element) else {
-                return Err(Error::Settings(format!(
-                    "the draws have no `{element}`, which the parameter `{name}` needs: give the program and the constants that they were made with"
-                )));
-            };
-            places[position] = column;
-        }
-        found.push(places);
-    }
-    Ok(found)
+    let places = generator.places(|element| columns.get(element).copied());
+    places.map_err(|[element, name]| {
+        Error::Settings(format!(
+            "the draws have no `{element}`, which the parameter `{name}` needs: give the program and the constants that they were made with"
+        ))
+    })
 }

@@ -117,7 +117,7 @@ impl Once {
                 &own
             }
         };
-        let sums = released(Charge { meter, line: 0 }, &mut rng);
+        let sums = released(Charge::first(meter), &mut rng);
         if let Some(reservation) = reservation {
             // What it could not take down changes no charge.
             let _ = settle(reservation, sums.is_ok(), ledger.as_mut());

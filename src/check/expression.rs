@@ -118,24 +118,14 @@ impl Checker {
 
     fn variable(&mut self, ident: &Ident) -> Option<Expr> {
         let Some(id) = self.find(&ident.name) else {
-            if self.is_user_call(&ident.name) {
-                self.report(
-                    Diagnostic::error(
-                        "E0106",
-                        ident.span,
-                        format!("`{}` is a function", ident.name),
-                    )
-                    .label("expected a value")
-                    .help(format!("call it: `{}(...)`", ident.name)),
-                );
-            } else if let Some(builtin) = function::lookup(&ident.name)
-                && !self.is_declared_somewhere(&ident.name)
-            {
-                let arguments = if builtin.parameters.is_empty() {
-                    ""
-                } else {
-                    "..."
-                };
+            let arguments = if self.is_user_call(&ident.name) {
+                Some("...")
+            } else {
+                function::lookup(&ident.name)
+                    .filter(|_| !self.is_declared_somewhere(&ident.name))
+                    .map(|f| if f.parameters.is_empty() { "" } else { "..." })
+            };
+            if let Some(arguments) = arguments {
                 self.report(
                     Diagnostic::error(
                         "E0106",

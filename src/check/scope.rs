@@ -97,8 +97,12 @@ impl Checker {
     /// Adds a variable. A name already in use anywhere in scope is an error, as
     /// in Stan: shadowing is not allowed.
     pub fn declare(&mut self, mut variable: Variable) -> VariableId {
-        if let Some(previous) = self.find(&variable.name) {
-            let first = self.checked.variable(previous).span;
+        let first = match self.find(&variable.name) {
+            Some(first) => Some((self.checked.variable(first).span, "first declared here")),
+            None => (self.function_called(&variable.name))
+                .map(|function| (function, "a function of that name is defined here")),
+        };
+        if let Some((first, note)) = first {
             self.report(
                 Diagnostic::error(
                     "E0102",
@@ -106,18 +110,7 @@ impl Checker {
                     format!("`{}` is declared twice", variable.name),
                 )
                 .label("declared again here")
-                .note(first, "first declared here")
-                .help("give one of them another name"),
-            );
-        } else if let Some(function) = self.function_called(&variable.name) {
-            self.report(
-                Diagnostic::error(
-                    "E0102",
-                    variable.span,
-                    format!("`{}` is declared twice", variable.name),
-                )
-                .label("declared again here")
-                .note(function, "a function of that name is defined here")
+                .note(first, note)
                 .help("give one of them another name"),
             );
         }

@@ -1,8 +1,7 @@
 //! The cost of a run in a ledger: what `--ledger` says before anything is charged.
 
 use super::failure::Failure;
-use super::words::figure;
-use crate::accounting::{LedgerError, Quote, Session};
+use crate::accounting::{LedgerError, Quote, Session, figure};
 use crate::analysis::Promise;
 use crate::sampler::Plan;
 
@@ -12,7 +11,13 @@ use crate::sampler::Plan;
 ///
 /// It does not fit.
 pub(super) fn quote(session: &Session, promise: &Promise, plan: &Plan) -> Result<Quote, Failure> {
-    let quote = session.quote(&promise.request("", plan))?;
+    fitting(session.quote(&promise.request("", plan))?)
+}
+
+/// # Errors
+///
+/// It does not fit.
+pub(super) fn fitting(quote: Quote) -> Result<Quote, Failure> {
     if quote.fits {
         Ok(quote)
     } else {

@@ -64,14 +64,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     found.statements(&file.checked.transformed_parameter_statements);
     found.statements(&file.checked.model);
     let statements = found.found;
-    // Sizes are known only with the constants; types and stages without.
-    let given = arguments.constants.as_deref();
-    let unbound = !file.checked.constants.is_empty() && file.constants_path(given).is_none();
-    let bound = if unbound {
-        None
-    } else {
-        Some(file.bind(given, common)?)
-    };
+    let bound = file.bind_if_given(arguments.constants.as_deref(), common)?;
     let survey = match (&arguments.data[..], &bound) {
         ([], _) => None,
         (_, None) => {

@@ -229,24 +229,16 @@ impl ParameterColumns {
         chain: &StanCsv,
         run: &Path,
     ) -> Result<ParameterColumns, Failure> {
-        let mut expected = HashSet::new();
-        let mut found = Vec::new();
-        for (name, shape) in generator.parameters() {
-            let mut places = vec![0; shape.length()];
-            let elements = shape.column_names(name);
-            for (element, position) in elements.into_iter().zip(shape.column_major_order()) {
-                let Some(column) = chain.columns.iter().position(|c| *c == element) else {
-                    return Err(Failure::input(format!(
-                        "the run `{}` has no column `{element}`, which the parameter `{name}` of `{}` needs: give the model and the constants that the run was made with",
-                        run.display(),
-                        file.path.display()
-                    )));
-                };
-                places[position] = column;
-                expected.insert(element);
-            }
-            found.push(places);
-        }
+        let found = generator.places(|element| chain.columns.iter().position(|c| c == element));
+        let found = found.map_err(|[element, name]| {
+            Failure::input(format!(
+                "the run `{}` has no column `{element}`, which the parameter `{name}` of `{}` needs: give the model and the constants that the run was made with",
+                run.display(),
+                file.path.display()
+            ))
+        })?;
+        let columns = found.iter().flatten().map(|&column| &chain.columns[column]);
+        let expected: HashSet<&String> = columns.collect();
         // Transformed parameters are computed again, so that theirs may differ.
         let transformed: HashSet<&str> = file
             .checked

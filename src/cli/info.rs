@@ -23,13 +23,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure> {
     let file = ModelFile::read(&arguments.model, common)?;
-    let given = arguments.constants.as_deref();
-    let unbound = !file.checked.constants.is_empty() && file.constants_path(given).is_none();
-    let model = if unbound {
-        None
-    } else {
-        Some(file.bind(given, common)?)
-    };
+    let model = file.bind_if_given(arguments.constants.as_deref(), common)?;
     print(&pretty(&describe(&file, model.as_ref())))
 }
 

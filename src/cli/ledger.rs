@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::format::Format;
 use super::run_settings::RelationChoice;
-use super::words::figure;
 use super::{Common, pretty, print};
 use crate::accounting::{
-    Accountant, Budget, Evidence, Outcome, Real, RunRecord, Session, Statement, Terms,
+    Accountant, Budget, Evidence, Outcome, Real, RunRecord, Session, Statement, Terms, figure,
 };
 use crate::output::RunLedger;
 

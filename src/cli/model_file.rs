@@ -15,6 +15,10 @@ pub(super) const CONSTANTS: &str = "Public constants [default: MODEL.constants.j
 /// The help of `--metadata` where records are made up.
 pub(super) const METADATA: &str = "Codebook, as for `dpm new`, with public guesses of how covariates are distributed (docs/workflow.md) [default: uniform between their bounds]";
 
+/// The help of `--public-sample` where records are made up.
+pub(super) const PUBLIC_SAMPLE: &str =
+    "Take covariates from the rows of this public table, not from between their bounds";
+
 /// Reads a codebook.
 pub(super) fn codebook(path: &Path, common: &Common) -> Result<Codebook, Failure> {
     let place = path.display().to_string();
@@ -110,6 +114,17 @@ impl ModelFile {
             &self.path.display().to_string(),
             common.color(),
         )
+    }
+
+    /// As [`ModelFile::bind`], or nothing where the constants are not there: sizes are known only with
+    /// them; types and stages without.
+    pub fn bind_if_given(
+        &self,
+        given: Option<&Path>,
+        common: &Common,
+    ) -> Result<Option<Model>, Failure> {
+        let unbound = !self.checked.constants.is_empty() && self.constants_path(given).is_none();
+        (!unbound).then(|| self.bind(given, common)).transpose()
     }
 
     /// Binds the constants: those of `given`, else `MODEL.constants.json` where

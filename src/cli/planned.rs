@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::words::figure;
+use crate::accounting::figure;
 use crate::privacy::Subsampling;
 use crate::sampler::{Plan, Question, Setting};
 

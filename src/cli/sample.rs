@@ -18,9 +18,9 @@ use super::ranks::{self, Role};
 use super::run_settings::{RunSettings, SamplerFlags, SamplerName, promise};
 use super::threads::set_threads;
 use super::verdicts::say_verdicts;
-use super::words::{figure, flag, how_to_resume, in_flags};
+use super::words::{flag, how_to_resume, in_flags};
 use super::{Common, say_always};
-use crate::accounting::{LedgerError, Meter, Outcome, Real, Relation, Session};
+use crate::accounting::{LedgerError, Meter, Outcome, Real, Relation, Session, figure};
 use crate::analysis::{
     Analysis, Charge, EndedRun, Error, Foreseen, Job, OpenJob, RunFiles, SavedRun, Watch, Written,
     run as run_private,

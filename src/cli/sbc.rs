@@ -10,7 +10,7 @@ use super::failure::{Failure, place_advice};
 use super::headings;
 use super::interrupt::Interrupt;
 use super::made_up::{say_stand_ins, with_covariates};
-use super::model_file::{METADATA, ModelFile};
+use super::model_file::{METADATA, ModelFile, PUBLIC_SAMPLE};
 use super::progress::{CountProgress, ProgressFlag};
 use super::run_settings::{RunSettings, SamplerFlags, SamplerName};
 use super::threads::set_threads;
@@ -68,8 +68,7 @@ pub(super) struct Arguments {
     /// Simulate the tables from this model, which has the same parameters and columns: shows what happens if MODEL is wrong
     #[arg(long, value_name = "OTHER.dpm", help_heading = headings::SIMULATION)]
     simulate_from: Option<PathBuf>,
-    /// Take covariates from the rows of this public table, not from between their bounds
-    #[arg(long, value_name = "FILE.csv", help_heading = headings::SIMULATION)]
+    #[arg(long, value_name = "FILE.csv", help = PUBLIC_SAMPLE, help_heading = headings::SIMULATION)]
     public_sample: Option<PathBuf>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::SIMULATION)]
     metadata: Option<PathBuf>,

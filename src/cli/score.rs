@@ -13,9 +13,9 @@ use super::model_file::{Examined, ModelFile};
 use super::public_data::sample_of;
 use super::run_settings::{RelationChoice, promise};
 use super::table_files::folder_of;
-use super::words::{figure, in_flags};
+use super::words::in_flags;
 use super::{Common, pretty, print, say_always};
-use crate::accounting::{LedgerError, Real, Relation, Session};
+use crate::accounting::{Real, Relation, Session, figure};
 use crate::analysis::{
     Check, Error, Estimate, HeldOut, Predictor, Promise, ScorePlan, Scores, bounds_of,
     with_statistics,
@@ -157,10 +157,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let name = format!("score of {}", places_in_words(&places));
     let session = arguments.ledger.as_ref().map(Session::open).transpose()?;
     if let Some(session) = &session {
-        let quote = plan.once.quote(session, &name, &promise)?;
-        if !quote.fits {
-            return Err(LedgerError::Refused(Box::new(quote)).into());
-        }
+        let quote = charge::fitting(plan.once.quote(session, &name, &promise)?)?;
         common.say(charge::line(&quote));
     }
     let (scores, ledger) = plan.release(

@@ -10,7 +10,7 @@ use super::format::Format;
 use super::headings;
 use super::initial::start_of;
 use super::made_up::{say_stand_ins, with_covariates};
-use super::model_file::{CONSTANTS, METADATA, ModelFile};
+use super::model_file::{CONSTANTS, METADATA, ModelFile, PUBLIC_SAMPLE};
 use super::table_files::TableFiles;
 use super::{Common, pretty, print, say_always};
 use crate::analysis::{QUANTILES, Table, Tables, in_words, predicted};
@@ -48,8 +48,7 @@ pub(super) struct Arguments {
     /// Take the parameters from a random draw of this run
     #[arg(long, value_name = "RUN")]
     run: Option<PathBuf>,
-    /// Take covariates from the rows of this public table, not from between their bounds
-    #[arg(long, value_name = "FILE.csv")]
+    #[arg(long, value_name = "FILE.csv", help = PUBLIC_SAMPLE)]
     public_sample: Option<PathBuf>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA)]
     metadata: Option<PathBuf>,

@@ -13,7 +13,7 @@ use super::run_settings::{RelationChoice, promise};
 use super::table_files::TableFiles;
 use super::words::in_flags;
 use super::{Common, pretty, public_data, say_always};
-use crate::accounting::{LedgerError, Real, Relation, Session};
+use crate::accounting::{Real, Relation, Session};
 use crate::analysis::{About, Marginals, OfCovariates, Promise, Synthesis};
 use crate::density::Density;
 use crate::formula::Codebook;
@@ -189,10 +189,7 @@ impl Arguments {
         let name = format!("covariates of {}", run.place().display());
         let session = self.ledger.as_ref().map(Session::open).transpose()?;
         if let Some(session) = &session {
-            let quote = plan.once.quote(session, &name, &promise)?;
-            if !quote.fits {
-                return Err(LedgerError::Refused(Box::new(quote)).into());
-            }
+            let quote = charge::fitting(plan.once.quote(session, &name, &promise)?)?;
             common.say(charge::line(&quote));
         }
         let released = plan.release(
@@ -318,13 +315,10 @@ fn mark(columns: &[RecordColumn]) -> RecordColumn {
         name.push('_');
     }
     RecordColumn {
-        variable: name.clone(),
-        name,
-        is_int: true,
         lower: Some(1.0),
         upper: Some(1.0),
         levels: vec!["NOT_PRIVATE".to_owned()],
         used: false,
-        guess: None,
+        ..RecordColumn::named(&name, true)
     }
 }

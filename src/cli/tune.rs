@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::format::Format;
 use super::headings;
 use super::initial::{points_of, start_of};
-use super::model_file::{CONSTANTS, METADATA, ModelFile, model_name};
+use super::model_file::{CONSTANTS, METADATA, ModelFile, PUBLIC_SAMPLE, model_name};
 use super::planned::{describe, json_of};
 use super::progress::{CountProgress, ProgressFlag};
 use super::run_settings::{RunSettings, SamplerFlags, SamplerName};
@@ -60,8 +60,7 @@ pub(super) struct Arguments {
     /// Simulate at these public guesses of the parameters, not at draws from the prior: a JSON object, or a list of them
     #[arg(long, value_name = "FILE.json", help_heading = headings::SIMULATION)]
     pilot: Option<PathBuf>,
-    /// Take covariates from the rows of this public table, not from between their bounds
-    #[arg(long, value_name = "FILE.csv", help_heading = headings::SIMULATION)]
+    #[arg(long, value_name = "FILE.csv", help = PUBLIC_SAMPLE, help_heading = headings::SIMULATION)]
     public_sample: Option<PathBuf>,
     #[arg(long, value_name = "FILE.yaml", help = METADATA, help_heading = headings::SIMULATION)]
     metadata: Option<PathBuf>,

@@ -34,15 +34,6 @@ pub(super) fn in_flags(text: &str) -> String {
     })
 }
 
-/// An epsilon for people.
-pub(super) fn figure(epsilon: f64) -> String {
-    if epsilon == 0.0 || epsilon >= 1e-3 {
-        format!("{epsilon:.6}")
-    } else {
-        format!("{epsilon:.5e}")
-    }
-}
-
 /// How to resume a run, in words.
 pub(super) fn how_to_resume(place: &Path) -> String {
     let quote = if place.as_os_str().to_string_lossy().contains(' ') {

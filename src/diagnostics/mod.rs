@@ -44,6 +44,7 @@ pub use moments::{mad, mean, quantile, sd};
 pub use parameter_name::{bracket_name, dot_name, element_names};
 pub use pool::{PoolError, PoolRule, Pooled, pool};
 pub use r_hat::r_hat;
+pub(crate) use rank::average_ranks;
 pub use summary::{ParameterSummary, Summary, SummaryError};
 pub use verdict::{
     Certificate, ChainRecord, Decision, Diagnosis, Evidence, Grade, Kind, LikelihoodFacts,

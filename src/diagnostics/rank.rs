@@ -23,7 +23,7 @@ pub(super) fn rank_normalised(chains: &[Vec<f64>]) -> Vec<Vec<f64>> {
 }
 
 /// 1-based ranks; equal values share the mean of their ranks.
-fn average_ranks(draws: &[f64]) -> Vec<f64> {
+pub(crate) fn average_ranks(draws: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..draws.len()).collect();
     order.sort_unstable_by(|&a, &b| draws[a].total_cmp(&draws[b]));
     let mut ranks = vec![0.0; draws.len()];

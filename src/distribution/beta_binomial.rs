@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-use super::deviance::{Outcome, log_binomial_at_mean, minus_deviance};
+use super::deviance::{Outcome, log_binomial_at_mean, minus_deviance, outcomes};
 use super::draw::{self, DrawError, numbers};
 use super::quantity::Quantity;
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
@@ -28,10 +28,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [trials, alpha, beta]: [Quantity<'a, A>; 3],
 ) -> Quantity<'a, A> {
-    let support = y.support_from(y.constant(0.0)) + y.support_to(trials);
-    let y = y.at_least(0.0);
-    let y = trials.less(y).choose(trials, y);
-    let failures = trials - y;
+    let [support, y, failures] = outcomes(y, trials);
     let (some, others, n) = (
         y.at_least(1.0),
         failures.at_least(1.0),

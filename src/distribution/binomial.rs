@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-use super::deviance::{Outcome, log_binomial_at_mean, minus_deviance};
+use super::deviance::{Outcome, log_binomial_at_mean, minus_deviance, outcomes};
 use super::draw::{self, DrawError, numbers};
 use super::quantity::{Quantity, domain_unit};
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
@@ -24,10 +24,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [trials, theta]: [Quantity<'a, A>; 2],
 ) -> Quantity<'a, A> {
-    let support = y.support_from(y.constant(0.0)) + y.support_to(trials);
-    let y = y.at_least(0.0);
-    let y = trials.less(y).choose(trials, y);
-    let failures = trials - y;
+    let [support, y, failures] = outcomes(y, trials);
     let (rest, log, log_rest) = (1.0 - theta, theta.ln(), theta.ln_1m());
     let (some, others, n) = (
         y.at_least(1.0),

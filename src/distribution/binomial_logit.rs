@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-use super::deviance::log_binomial_at_mean;
+use super::deviance::{log_binomial_at_mean, outcomes};
 use super::draw::{self, DrawError, numbers};
 use super::quantity::Quantity;
 use super::{Algebra, Argument, Container, Domain, Family, Kind};
@@ -29,10 +29,7 @@ pub(super) fn log_density<'a, A: Algebra>(
     y: Quantity<'a, A>,
     [trials, alpha]: [Quantity<'a, A>; 2],
 ) -> Quantity<'a, A> {
-    let support = y.support_from(y.constant(0.0)) + y.support_to(trials);
-    let y = y.at_least(0.0);
-    let y = trials.less(y).choose(trials, y);
-    let failures = trials - y;
+    let [support, y, failures] = outcomes(y, trials);
     let n = trials.at_least(1.0);
     // The rarer outcome: its count and its log-odds.
     let successes_rarer = failures.less(y).equals(0.0);

@@ -29,18 +29,9 @@ pub(super) fn log_density<'a, A: Algebra>(
     -z.squared().ln_1p() - sigma.ln() - PI.ln()
 }
 
-pub(super) fn log_cdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    ((y - mu) / sigma).apply(Unary::LogCauchyCdf)
-}
-
-pub(super) fn log_ccdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    ((mu - y) / sigma).apply(Unary::LogCauchyCdf)
+/// The logarithm of the standard distribution function.
+pub(super) fn log_below<A: Algebra>(z: Quantity<'_, A>) -> Quantity<'_, A> {
+    z.apply(Unary::LogCauchyCdf)
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {

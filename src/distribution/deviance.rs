@@ -22,6 +22,15 @@ pub(super) fn poisson_deviance<'a, A: Algebra>(
     off.abs().below(0.5).choose(near, rate - x - x * log_ratio)
 }
 
+/// Of a count of successes: its support, the count itself, moved into the support, and that of
+/// failures.
+pub(super) fn outcomes<'a, A: Algebra>(y: Q<'a, A>, trials: Q<'a, A>) -> [Q<'a, A>; 3] {
+    let support = y.support_from(y.constant(0.0)) + y.support_to(trials);
+    let y = y.at_least(0.0);
+    let y = trials.less(y).choose(trials, y);
+    [support, y, trials - y]
+}
+
 /// One of the two outcomes of a binomial probability: its count, and the ratio of the expected
 /// count to that, minus one and as a logarithm.
 pub(super) struct Outcome<'a, A: Algebra> {

@@ -27,22 +27,8 @@ pub(super) fn log_density<'a, A: Algebra>(
     -((y - mu) / sigma).abs() - sigma.ln() - LN_2
 }
 
-pub(super) fn log_cdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    log_below((y - mu) / sigma)
-}
-
-pub(super) fn log_ccdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    log_below((mu - y) / sigma)
-}
-
 /// The logarithm of the standard distribution function.
-fn log_below<A: Algebra>(z: Quantity<'_, A>) -> Quantity<'_, A> {
+pub(super) fn log_below<A: Algebra>(z: Quantity<'_, A>) -> Quantity<'_, A> {
     let upper = (0.5 * (-z.abs()).exp()).ln_1m();
     z.below(0.0).choose(z - LN_2, upper)
 }

@@ -30,18 +30,9 @@ pub(super) fn log_density<'a, A: Algebra>(
     -2.0 * (0.5 * z).apply(Unary::LogCosh) - sigma.ln() - 2.0 * LN_2
 }
 
-pub(super) fn log_cdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    ((y - mu) / sigma).apply(Unary::LogInvLogit)
-}
-
-pub(super) fn log_ccdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    ((mu - y) / sigma).apply(Unary::LogInvLogit)
+/// The logarithm of the standard distribution function.
+pub(super) fn log_below<A: Algebra>(z: Quantity<'_, A>) -> Quantity<'_, A> {
+    z.apply(Unary::LogInvLogit)
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {

@@ -8,7 +8,9 @@
 //!
 //! - it is of numbers (`scalar`: `log_density` takes scalars, one of which may be
 //!   a whole vector of them) or of vectors and matrices (`container`);
-//! - it has a distribution function (`+ cdf`): `log_cdf` and `log_ccdf`.
+//! - it has a distribution function (`+ cdf`): `log_cdf` and `log_ccdf`; or, of a location and a
+//!   scale and symmetric about the location (`+ symmetric`): `log_below`, the logarithm of the
+//!   standard one.
 
 mod bernoulli;
 mod bernoulli_logit;
@@ -178,13 +180,23 @@ macro_rules! has_cdf {
     () => {
         false
     };
-    (cdf) => {
+    ($form:ident) => {
         true
     };
 }
 
 macro_rules! log_tail {
     ([] $module:ident $is_it:expr, $tail:ident, $y:ident, $quantity:ident) => {};
+    ([symmetric] $module:ident $is_it:expr, $tail:ident, $y:ident, $quantity:ident) => {
+        if $is_it {
+            let [location, scale] = std::array::from_fn($quantity);
+            let distance = match $tail {
+                Tail::Lower => $y - location,
+                Tail::Upper => location - $y,
+            };
+            return $module::log_below(distance / scale).scalar;
+        }
+    };
     ([cdf] $module:ident $is_it:expr, $tail:ident, $y:ident, $quantity:ident) => {
         if $is_it {
             let arguments = std::array::from_fn($quantity);
@@ -223,10 +235,10 @@ families! {
     binomial_logit: scalar,
     categorical: container,
     categorical_logit: container,
-    cauchy: scalar + cdf,
+    cauchy: scalar + symmetric,
     chi_square: scalar,
     dirichlet: container,
-    double_exponential: scalar + cdf,
+    double_exponential: scalar + symmetric,
     exp_mod_normal: scalar + cdf,
     exponential: scalar + cdf,
     frechet: scalar + cdf,
@@ -236,7 +248,7 @@ families! {
     inv_gamma: scalar,
     lkj_corr: container,
     lkj_corr_cholesky: container,
-    logistic: scalar + cdf,
+    logistic: scalar + symmetric,
     lognormal: scalar + cdf,
     multi_normal: container,
     multi_normal_cholesky: container,
@@ -245,7 +257,7 @@ families! {
     neg_binomial_2: scalar,
     neg_binomial_2_log: scalar,
     neg_binomial_2_log_glm: container,
-    normal: scalar + cdf,
+    normal: scalar + symmetric,
     normal_id_glm: container,
     ordered_logistic: container,
     ordered_probit: container,

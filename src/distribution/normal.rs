@@ -28,18 +28,9 @@ pub(super) fn log_density<'a, A: Algebra>(
     -0.5 * z.squared() - sigma.ln() - HALF_LOG_TWO_PI
 }
 
-pub(super) fn log_cdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    ((y - mu) / sigma).apply(Unary::LogPhi)
-}
-
-pub(super) fn log_ccdf<'a, A: Algebra>(
-    y: Quantity<'a, A>,
-    [mu, sigma]: [Quantity<'a, A>; 2],
-) -> Quantity<'a, A> {
-    ((mu - y) / sigma).apply(Unary::LogPhi)
+/// The logarithm of the standard distribution function.
+pub(super) fn log_below<A: Algebra>(z: Quantity<'_, A>) -> Quantity<'_, A> {
+    z.apply(Unary::LogPhi)
 }
 
 fn draw(rng: &mut dyn Rng, arguments: &[Container<'_, f64>]) -> Result<Vec<f64>, DrawError> {

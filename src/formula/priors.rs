@@ -54,12 +54,8 @@ pub(super) fn priors(
             let scale = rounded(scale);
             let one = literal(scale);
             let about = "standard deviation around the mean";
-            other(
-                "sigma",
-                "real<lower=0>",
-                about,
-                format!("normal(0, {})", literal(scale)),
-            );
+            let prior = format!("normal(0, {one})");
+            other("sigma", "real<lower=0>", about, prior);
             if family == Family::Student {
                 let about = "degrees of freedom: small with outliers";
                 other("nu", "real<lower=1>", about, "gamma(2, 0.1)".to_owned());
@@ -83,12 +79,8 @@ pub(super) fn priors(
             let scale = rounded(scale);
             let one = literal(scale);
             let about = "standard deviation of the logarithm around its mean";
-            other(
-                "sigma",
-                "real<lower=0>",
-                about,
-                format!("normal(0, {})", literal(scale)),
-            );
+            let prior = format!("normal(0, {one})");
+            other("sigma", "real<lower=0>", about, prior);
             let why = vec![
                 format!("The logarithms of the bounds of {name}, {from} and {to}, are taken to be two standard"),
                 format!("deviations from the middle, so one is about {one}. They are public; the data are not"),

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::BindError;
 use super::private::Scalar;
-use super::value::{Data, Shape, Value};
+use super::value::{Shape, Value};
 use crate::check::{Base, Variable};
 
 /// The constants file as a JSON object.
@@ -111,10 +111,10 @@ impl Constants {
                 "the constant `{name}` is declared `int`, but holds {bad}"
             )));
         }
-        Ok(Value {
+        Ok(Value::of(
             shape,
-            data: Data::of(elements.into_iter().map(Scalar::number).collect()),
-        })
+            elements.into_iter().map(Scalar::number).collect(),
+        ))
     }
 }
 

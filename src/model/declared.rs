@@ -72,10 +72,7 @@ pub(super) fn bind_record(tracer: &mut Tracer) -> Bound<Vec<RecordColumn>> {
                 guess: None,
             });
         }
-        tracer.state.variables[id.0] = Some(Value {
-            shape,
-            data: Data::of(elements),
-        });
+        tracer.state.variables[id.0] = Some(Value::of(shape, elements));
     }
     Ok(columns)
 }
@@ -239,10 +236,7 @@ fn bound(tracer: &mut Tracer, e: &Expr, shape: &Shape) -> Bound<Value> {
     if value.shape.ty.array == 0 && value.shape.sizes == inner {
         let copies = shape.sizes[..shape.ty.array].iter().product();
         let elements = value.elements(&tracer.graphs).repeat(copies);
-        return Ok(Value {
-            shape: shape.clone(),
-            data: Data::of(elements),
-        });
+        return Ok(Value::of(shape.clone(), elements));
     }
     Err(BindError::new(
         e.span,

@@ -83,6 +83,28 @@ impl<'a> Generator<'a> {
         &self.parameters
     }
 
+    /// Where the elements of each parameter stand, in storage order, by where `place` has the column of
+    /// that name.
+    ///
+    /// # Errors
+    ///
+    /// The first element that has no column, and its parameter.
+    pub fn places(
+        &self,
+        place: impl Fn(&str) -> Option<usize>,
+    ) -> Result<Vec<Vec<usize>>, [String; 2]> {
+        let mut found = Vec::new();
+        for (name, shape) in &self.parameters {
+            let mut places = vec![0; shape.length()];
+            let elements = shape.column_names(name);
+            for (element, position) in elements.into_iter().zip(shape.column_major_order()) {
+                places[position] = place(&element).ok_or_else(|| [element, name.clone()])?;
+            }
+            found.push(places);
+        }
+        Ok(found)
+    }
+
     /// Column names in Stan's order and spelling: `y.1`, `m.2.1`.
     pub fn names(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -115,10 +137,10 @@ impl<'a> Generator<'a> {
             .zip(&self.parameters)
             .zip(parameters)
         {
-            tracer.state.variables[id.0] = Some(Value {
-                shape: shape.clone(),
-                data: Data::of(elements.iter().map(|&v| Scalar::number(v)).collect()),
-            });
+            tracer.state.variables[id.0] = Some(Value::of(
+                shape.clone(),
+                elements.iter().map(|&v| Scalar::number(v)).collect(),
+            ));
         }
         tracer.statements(&checked.transformed_parameter_statements)?;
         tracer.random = Some(self.random.clone());

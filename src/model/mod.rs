@@ -114,6 +114,20 @@ pub struct RecordColumn {
 }
 
 impl RecordColumn {
+    /// A column of that name, without bounds, which the likelihood reads.
+    pub(crate) fn named(name: &str, is_int: bool) -> RecordColumn {
+        RecordColumn {
+            name: name.to_owned(),
+            variable: name.split('.').next().unwrap_or(name).to_owned(),
+            is_int,
+            lower: None,
+            upper: None,
+            levels: Vec::new(),
+            used: true,
+            guess: None,
+        }
+    }
+
     /// Whether a cell may hold a word for true or false: an int whose declared bounds are 0 and 1.
     pub fn is_truth(&self) -> bool {
         let bounds = (self.lower, self.upper);

@@ -196,10 +196,10 @@ impl<'a> Tracer<'a> {
                 let elements = container.elements(&self.graphs);
                 let length = element.length();
                 let enter = |tracer: &mut Self, k: usize| {
-                    let value = Value {
-                        shape: element.clone(),
-                        data: Data::of(elements[k * length..(k + 1) * length].to_vec()),
-                    };
+                    let value = Value::of(
+                        element.clone(),
+                        elements[k * length..(k + 1) * length].to_vec(),
+                    );
                     tracer.loop_variable(*variable, value);
                     Ok(true)
                 };

@@ -124,11 +124,15 @@ impl Data {
 }
 
 impl Value {
-    pub fn scalar(ty: Type, scalar: Scalar) -> Self {
+    pub fn of(shape: Shape, elements: Vec<Scalar>) -> Self {
         Value {
-            shape: Shape::scalar(ty),
-            data: Data::of(vec![scalar]),
+            shape,
+            data: Data::of(elements),
         }
+    }
+
+    pub fn scalar(ty: Type, scalar: Scalar) -> Self {
+        Value::of(Shape::scalar(ty), vec![scalar])
     }
 
     pub fn number(ty: Type, value: f64) -> Self {

@@ -79,14 +79,8 @@ mod tests {
 
     fn column(name: &str, is_int: bool, levels: &[&str]) -> RecordColumn {
         RecordColumn {
-            name: name.to_owned(),
-            variable: name.to_owned(),
-            is_int,
-            lower: None,
-            upper: None,
             levels: levels.iter().map(|&l| l.to_owned()).collect(),
-            used: true,
-            guess: None,
+            ..RecordColumn::named(name, is_int)
         }
     }
 

@@ -28,30 +28,19 @@ use crate::model::RecordColumn;
 /// The rows of one private table. See the module's notes on who may read them.
 pub struct Rows {
     /// The declared columns, in declaration order.
-    store: Store,
+    pub(super) store: Store,
     /// Per row: whether a value that the model uses is missing.
-    missing: Vec<bool>,
+    pub(super) missing: Vec<bool>,
     /// How rows share units; `None` where each row is a unit.
-    units: Option<Units>,
+    pub(super) units: Option<Units>,
     /// Where more columns may go.
-    spilling: Spilling,
+    pub(super) spilling: Spilling,
     /// For the ranks of a run on several.
     pub(super) compared: Compared,
     /// The part of a table that they are.
     pub(super) portion: Option<Portion>,
     /// Whether the table was divided by the places of its records.
     pub(super) by_place: bool,
-}
-
-/// The parts of [`Rows`], for the vault.
-pub(super) struct Parts {
-    pub store: Store,
-    pub missing: Vec<bool>,
-    pub units: Option<Units>,
-    pub spilling: Spilling,
-    pub compared: Compared,
-    pub portion: Option<Portion>,
-    pub by_place: bool,
 }
 
 impl Rows {
@@ -73,14 +62,8 @@ impl Rows {
             let reason = reason.to_string();
             return Err(LoadErrorKind::Lost { reason }.into());
         }
-        let mut store = StoreBuilder::new(columns.len(), self.spilling.clone());
-        let mut row = Vec::with_capacity(columns.len());
-        for i in 0..self.missing.len() {
-            row.clear();
-            row.extend(columns.iter().map(|column| column[i]));
-            store.push(&row);
-        }
-        let (store, spilling) = store.finish().map_err(LoadErrorKind::from)?;
+        let all = 0..self.missing.len();
+        let (store, spilling) = stored(&columns, all, self.spilling.clone())?;
         Ok(Rows {
             store,
             missing: self.missing.clone(),
@@ -90,18 +73,6 @@ impl Rows {
             portion: self.portion.clone(),
             by_place: self.by_place,
         })
-    }
-
-    pub(super) fn into_parts(self) -> Parts {
-        Parts {
-            store: self.store,
-            missing: self.missing,
-            units: self.units,
-            spilling: self.spilling,
-            compared: self.compared,
-            portion: self.portion,
-            by_place: self.by_place,
-        }
     }
 
     /// Per declared column, in declaration order, its value in each row.
@@ -212,6 +183,22 @@ impl RowsBuilder {
     }
 }
 
+/// Stores these rows of the columns, in this order.
+fn stored(
+    columns: &[Vec<f64>],
+    order: impl IntoIterator<Item = usize>,
+    spilling: Spilling,
+) -> Result<(Store, Spilling), LoadError> {
+    let mut store = StoreBuilder::new(columns.len(), spilling);
+    let mut row = Vec::with_capacity(columns.len());
+    for i in order {
+        row.clear();
+        row.extend(columns.iter().map(|column| column[i]));
+        store.push(&row);
+    }
+    Ok(store.finish().map_err(LoadErrorKind::from)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,14 +206,9 @@ mod tests {
 
     fn column(name: &str, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> RecordColumn {
         RecordColumn {
-            name: name.to_string(),
-            variable: name.split('.').next().unwrap_or(name).to_string(),
-            is_int,
             lower,
             upper,
-            levels: Vec::new(),
-            used: true,
-            guess: None,
+            ..RecordColumn::named(name, is_int)
         }
     }
 

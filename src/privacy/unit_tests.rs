@@ -1,11 +1,12 @@
 //! Tests that try to break sums over units of several rows.
 
-use super::tests::{Lcg, MODELS, columns_of, density, point, query, squared_distance, table};
+use super::tests::{
+    Lcg, MODELS, columns_of, density, play, point, query, same_integers, shares_reached,
+    squared_distance, table,
+};
 use super::*;
 use crate::density::{Frame, Law};
-use crate::privacy::{
-    Expected, GradientScale, Look, OnBadRows, PenaltyPlan, PenaltyScale, Statistic,
-};
+use crate::privacy::{Expected, GradientScale, Look, OnBadRows, Statistic};
 
 /// A table of all models' columns, and the unit of each row.
 #[derive(Clone)]
@@ -31,6 +32,24 @@ impl Grouped {
             columns: table(rng, density, order.len()),
             keys: order,
         }
+    }
+
+    /// A table, and it with other rows of unit `key`, without them, and with blank ones.
+    fn neighbours(rng: &mut Lcg, density: &Density, key: u64) -> [Grouped; 4] {
+        // A table must have a row.
+        let fixed = Grouped {
+            columns: table(rng, density, 1),
+            keys: vec![7],
+        };
+        let original = Grouped::new(rng, density, 0..3, 4).with(&fixed);
+        let others = original.without(key);
+        let substituted = others.with(&Grouped::new(rng, density, key..key + 1, 9));
+        let empty = Grouped {
+            columns: vec![vec![f64::NAN; 2]; fixed.columns.len()],
+            keys: vec![key; 2],
+        };
+        let blank = others.with(&empty);
+        [original, substituted, others, blank]
     }
 
     fn without(&self, key: u64) -> Grouped {
@@ -93,79 +112,38 @@ impl Grouped {
 #[test]
 fn neighbouring_units_differ_by_at_most_the_sensitivity() {
     let mut rng = Lcg(11);
-    let (mut closest_gradient, mut closest_ratio) = (0.0f64, 0.0f64);
+    let mut closest = [0.0f64; 2];
     let (mut mutants, mut mutant_gradients, mut mutant_ratios) = (0, 0, 0);
     let pairs = 10_000 / MODELS.len() + 1;
     for source in MODELS {
         let d = density(source);
         for pair in 0..pairs {
             let key = (pair % 3) as u64;
-            // A table must have a row.
-            let fixed = Grouped {
-                columns: table(&mut rng, &d, 1),
-                keys: vec![7],
-            };
-            let original = Grouped::new(&mut rng, &d, 0..3, 4).with(&fixed);
-            let others = original.without(key);
-            let substituted = others.with(&Grouped::new(&mut rng, &d, key..key + 1, 9));
-            let empty = Grouped {
-                columns: vec![vec![f64::NAN; 2]; fixed.columns.len()],
-                keys: vec![key; 2],
-            };
-            let blank = others.with(&empty);
-            let [a, b, c, blank] =
-                [&original, &substituted, &others, &blank].map(|t| t.vault(source));
-            let (from, to) = (
-                point(&mut rng, d.dimension()),
-                point(&mut rng, d.dimension()),
-            );
+            let tables = Grouped::neighbours(&mut rng, &d, key);
+            let from = point(&mut rng, d.dimension());
+            let to = point(&mut rng, d.dimension());
             let clip = [0.01, 1.0, 8.0][pair % 3];
-
-            let scale = GradientScale::new(clip, 2, 5.0).unwrap();
-            let bound = i128::from(scale.bound());
-            let sums = [&a, &b, &c, &blank]
-                .map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
-            let replaced = squared_distance(&sums[0], &sums[1]);
-            assert!(
-                replaced <= 4 * bound * bound,
-                "substitute, pair {pair} of {source}"
-            );
-            let gone = squared_distance(&sums[0], &sums[2]);
-            assert!(gone <= bound * bound, "remove, pair {pair} of {source}");
-            assert_eq!(sums[2], sums[3], "blank, pair {pair} of {source}");
-            closest_gradient = closest_gradient.max(replaced as f64 / (4 * bound * bound) as f64);
-
-            let query = query(2, clip);
-            let limit = i128::from(query.clip_bound());
-            let ratios =
-                [&a, &b, &c, &blank].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
-            assert!(
-                (ratios[0] - ratios[1]).abs() <= 2 * limit,
-                "substitute, pair {pair} of {source}"
-            );
-            assert!(
-                (ratios[0] - ratios[2]).abs() <= limit,
-                "remove, pair {pair} of {source}"
-            );
-            assert_eq!(ratios[2], ratios[3], "blank, pair {pair} of {source}");
-            closest_ratio =
-                closest_ratio.max((ratios[0] - ratios[1]).abs() as f64 / (2 * limit) as f64);
-            // Antisymmetric to the bit.
-            assert_eq!(ratios[0], -a.clipped_log_ratio_sum(&to, &from, 1.0, &query));
+            let vaults = tables.each_ref().map(|t| t.vault(source));
+            let what = format!("pair {pair} of {source}");
+            let reached = play(&vaults, [&from, &to], clip, &what);
+            closest = std::array::from_fn(|k| closest[k].max(reached[k]));
 
             if pair % 10 != 0 {
                 continue;
             }
             mutants += 1;
-            let [a, c] = [&original, &others].map(|t| t.vault_by_row(source));
+            let scale = GradientScale::new(clip, 2, 5.0).unwrap();
+            let bound = i128::from(scale.bound());
+            let query = query(3.0, clip);
+            let limit = i128::from(query.clip_bound());
+            let [a, c] = [&tables[0], &tables[2]].map(|t| t.vault_by_row(source));
             let sums = [&a, &c].map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
             mutant_gradients += usize::from(squared_distance(&sums[0], &sums[1]) > bound * bound);
             let ratios = [&a, &c].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
             mutant_ratios += usize::from((ratios[0] - ratios[1]).abs() > limit);
         }
     }
-    assert!(closest_gradient > 0.99, "{closest_gradient}");
-    assert!(closest_ratio > 0.999, "{closest_ratio}");
+    assert!(closest[0] > 0.99 && closest[1] > 0.999, "{closest:?}");
     assert!(mutant_gradients > mutants / 10, "{mutant_gradients}");
     assert!(mutant_ratios > mutants / 10, "{mutant_ratios}");
 }
@@ -193,19 +171,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
         let space = d.parameters();
         for pair in 0..200 {
             let key = (pair % 3) as u64;
-            let fixed = Grouped {
-                columns: table(&mut rng, &d, 1),
-                keys: vec![7],
-            };
-            let original = Grouped::new(&mut rng, &d, 0..3, 4).with(&fixed);
-            let others = original.without(key);
-            let substituted = others.with(&Grouped::new(&mut rng, &d, key..key + 1, 9));
-            let empty = Grouped {
-                columns: vec![vec![f64::NAN; 2]; fixed.columns.len()],
-                keys: vec![key; 2],
-            };
-            let blank = others.with(&empty);
-            let vaults = [&original, &substituted, &others, &blank].map(|t| t.vault(source));
+            let vaults = Grouped::neighbours(&mut rng, &d, key).map(|t| t.vault(source));
             let theta = point(&mut rng, dimension);
             let frame = Frame::about(theta.clone());
             let clip = [0.01, 1.0, 8.0][pair % 3];
@@ -223,14 +189,11 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
                 let sums = vaults
                     .each_ref()
                     .map(|v| v.table.clipped_sum(&v.density, &look, &scale));
-                let (bound, most) = (i128::from(scale.bound()), i128::from(scale.sensitivity()));
-                let replaced = squared_distance(&sums[0], &sums[1]);
-                assert!(replaced <= most * most, "{statistic:?} of {source}");
-                let gone = squared_distance(&sums[0], &sums[2]);
-                assert!(gone <= bound * bound, "{statistic:?} of {source}");
-                assert_eq!(sums[2], sums[3], "{statistic:?} of {source}");
-                closest[k] = closest[k].max(gone as f64 / (bound * bound) as f64);
-                farthest[k] = farthest[k].max(replaced as f64 / (most * most) as f64);
+                let what = format!("{statistic:?} of {source}");
+                let (bound, most) = (scale.bound().into(), scale.sensitivity().into());
+                let [gone, replaced] = shares_reached(&sums, bound, most, &what);
+                closest[k] = closest[k].max(gone);
+                farthest[k] = farthest[k].max(replaced);
             }
         }
     }
@@ -291,29 +254,13 @@ fn permuted_rows_give_the_same_integers() {
         for clip in [0.5, 1e4] {
             // The finest lattice possible: it holds the last bits of a sum.
             let scale = GradientScale::new(clip, 2, 1e-3).unwrap();
-            assert_eq!(
-                a.table.clipped_gradient_sum(&a.density, &from, &scale),
-                b.table.clipped_gradient_sum(&b.density, &from, &scale)
-            );
-            let query = weak_query(clip);
-            assert_eq!(
-                a.clipped_log_ratio_sum(&from, &to, 0.3, &query),
-                b.clipped_log_ratio_sum(&from, &to, 0.3, &query)
-            );
+            same_integers([&a, &b], [&from, &to], 0.3, &scale, &query(1e-4, clip));
         }
     }
 }
 
 fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
-}
-
-/// A query with little noise, so that wide bounds are not refused.
-fn weak_query(bound: f64) -> PenaltyQuery {
-    match PenaltyScale::new(2, 1e-4).unwrap().plan(bound).unwrap() {
-        PenaltyPlan::Query(query) => query,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// A unit of one row is a record, to the bit, in every release.
@@ -334,19 +281,8 @@ fn units_of_one_row_are_records() {
         );
         for clip in [0.01, 1.0, 100.0] {
             let scale = GradientScale::new(clip, 2, 5.0).unwrap();
-            assert_eq!(
-                units
-                    .table
-                    .clipped_gradient_sum(&units.density, &from, &scale),
-                records
-                    .table
-                    .clipped_gradient_sum(&records.density, &from, &scale)
-            );
-            let query = weak_query(clip);
-            assert_eq!(
-                units.clipped_log_ratio_sum(&from, &to, 0.7, &query),
-                records.clipped_log_ratio_sum(&from, &to, 0.7, &query)
-            );
+            let query = query(1e-4, clip);
+            same_integers([&units, &records], [&from, &to], 0.7, &scale, &query);
         }
     }
 }
@@ -390,7 +326,7 @@ fn a_unit_is_its_rows_together() {
         for (sum, part) in sums.iter_mut().zip(own) {
             *sum += part;
         }
-        ratios += alone.clipped_log_ratio_sum(&theta, &to, 1.0, &weak_query(2.0));
+        ratios += alone.clipped_log_ratio_sum(&theta, &to, 1.0, &query(1e-4, 2.0));
         // Alone and unclipped, a unit is the sum of its rows.
         let by_row = unit.vault_by_row(source);
         let (whole, rows) = (
@@ -407,7 +343,7 @@ fn a_unit_is_its_rows_together() {
             let allowed = size as f64 + 1e-11 * (*b as f64).abs();
             assert!(((a - b) as f64).abs() <= allowed, "{size}: {a} {b}");
         }
-        let unclipped = weak_query(1e4);
+        let unclipped = query(1e-4, 1e4);
         assert_eq!(
             alone.clipped_log_ratio_sum(&theta, &to, 1.0, &unclipped),
             by_row.clipped_log_ratio_sum(&theta, &to, 1.0, &unclipped)
@@ -426,7 +362,7 @@ fn a_unit_is_its_rows_together() {
         sums
     );
     assert_eq!(
-        together.clipped_log_ratio_sum(&theta, &to, 1.0, &weak_query(2.0)),
+        together.clipped_log_ratio_sum(&theta, &to, 1.0, &query(1e-4, 2.0)),
         ratios
     );
 }

@@ -22,7 +22,7 @@ use super::penalty::PenaltyQuery;
 use super::question::Question;
 use super::randomness::PrivateRng;
 use super::ranks::Leader;
-use super::rows::{Parts, Rows};
+use super::rows::Rows;
 use super::share::Compared;
 use super::split::Portion;
 use super::store::{Columns, StoreBuilder};
@@ -70,7 +70,7 @@ impl Vault {
     #[doc(hidden)]
     pub fn new(density: Density, rows: Rows) -> Result<Vault, LoadError> {
         let n = rows.n();
-        let Parts {
+        let Rows {
             store,
             missing: mut counts,
             units,
@@ -78,7 +78,7 @@ impl Vault {
             compared,
             portion,
             by_place,
-        } = rows.into_parts();
+        } = rows;
         let of_program = density.raw_columns();
         let computed = of_program.iter().filter(|column| column.is_none()).count();
         let mut derived = StoreBuilder::new(computed, spilling);

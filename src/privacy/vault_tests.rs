@@ -116,9 +116,9 @@ pub(super) fn point(rng: &mut Lcg, dimension: usize) -> Vec<f64> {
     (0..dimension).map(|_| 4.0 * rng.uniform() - 2.0).collect()
 }
 
-pub(super) fn query(relation_factor: u8, bound: f64) -> PenaltyQuery {
-    let scale = PenaltyScale::new(relation_factor, 3.0).unwrap();
-    match scale.plan(bound).unwrap() {
+/// Where `tau` is small there is so little noise that wide bounds are not refused.
+pub(super) fn query(tau: f64, bound: f64) -> PenaltyQuery {
+    match PenaltyScale::new(2, tau).unwrap().plan(bound).unwrap() {
         PenaltyPlan::Query(query) => query,
         other => panic!("{other:?}"),
     }
@@ -141,6 +141,69 @@ pub(super) fn squared_distance(a: &[i128], b: &[i128]) -> i128 {
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
 }
 
+/// A table of three records, one with record `i` substituted, one without it, and one with it blank.
+fn neighbours(rng: &mut Lcg, density: &Density, i: usize) -> [Vec<Vec<f64>>; 4] {
+    let original = table(rng, density, 3);
+    let other = table(rng, density, 3);
+    let mut substituted = original.clone();
+    let mut removed = original.clone();
+    let mut blank = original.clone();
+    for (c, column) in other.iter().enumerate() {
+        substituted[c][i] = column[i];
+        removed[c].remove(i);
+        blank[c][i] = f64::NAN;
+    }
+    [original, substituted, removed, blank]
+}
+
+/// Sums of a table, and of it with a record (or unit) substituted, without it, and with it blank, are
+/// within these bounds of each other. Returns the shares of the bounds that are reached, of their
+/// squares: without the record, and with another.
+pub(super) fn shares_reached(
+    sums: &[Vec<i128>; 4],
+    bound: i128,
+    substituted: i128,
+    what: &str,
+) -> [f64; 2] {
+    let (bound, most) = (bound * bound, substituted * substituted);
+    let replaced = squared_distance(&sums[0], &sums[1]);
+    assert!(replaced <= most, "substitute, {what}");
+    let gone = squared_distance(&sums[0], &sums[2]);
+    assert!(gone <= bound, "remove, {what}");
+    assert_eq!(sums[2], sums[3], "blank, {what}");
+    [gone as f64 / bound as f64, replaced as f64 / most as f64]
+}
+
+/// Gradients and log-ratios of such tables. Returns the shares of their sensitivities that are
+/// reached.
+pub(super) fn play(
+    vaults: &[Vault; 4],
+    [from, to]: [&[f64]; 2],
+    clip: f64,
+    what: &str,
+) -> [f64; 2] {
+    let scale = GradientScale::new(clip, 2, 5.0).unwrap();
+    let bound = i128::from(scale.bound());
+    let sums = vaults
+        .each_ref()
+        .map(|v| v.table.clipped_gradient_sum(&v.density, from, &scale));
+    let [_, gradient] = shares_reached(&sums, bound, 2 * bound, what);
+
+    let query = query(3.0, clip);
+    let bound = i128::from(query.clip_bound());
+    assert!(i128::from(query.sensitivity()) == 2 * bound);
+    let sum = |v: &Vault, from: &[f64], to: &[f64]| v.clipped_log_ratio_sum(from, to, 1.0, &query);
+    let sums = vaults.each_ref().map(|v| sum(v, from, to));
+    let replaced = (sums[0] - sums[1]).abs();
+    assert!(replaced <= 2 * bound, "substitute, {what}");
+    let gone = (sums[0] - sums[2]).abs();
+    assert!(gone <= bound, "remove, {what}");
+    assert_eq!(sums[2], sums[3], "blank, {what}");
+    // Antisymmetric to the bit.
+    assert_eq!(sums[0], -sum(&vaults[0], to, from));
+    [gradient, replaced as f64 / (2 * bound) as f64]
+}
+
 /// Record-play: 10^4 pairs of neighbouring data sets per release and relation,
 /// including extreme values. The integer sums never differ by more than the declared sensitivity,
 /// and a blank record adds as much as an absent one. If a clip, the integer check or the factor 2
@@ -149,72 +212,21 @@ pub(super) fn squared_distance(a: &[i128], b: &[i128]) -> i128 {
 #[test]
 fn neighbours_differ_by_at_most_the_sensitivity() {
     let mut rng = Lcg(1);
-    let mut closest_gradient = 0.0f64;
-    let mut closest_ratio = 0.0f64;
+    let mut closest = [0.0f64; 2];
     let pairs = 10_000 / MODELS.len() + 1;
     for source in MODELS {
-        let n = 3;
+        let d = density(source);
         for pair in 0..pairs {
-            let d = density(source);
-            let dimension = d.dimension();
-            let original = table(&mut rng, &d, n);
-            let other = table(&mut rng, &d, n);
-            let i = pair % n;
-            let mut substituted = original.clone();
-            let mut removed = original.clone();
-            let mut blank = original.clone();
-            for (c, column) in original.iter().enumerate() {
-                substituted[c][i] = other[c][i];
-                blank[c][i] = f64::NAN;
-                removed[c] = column
-                    .iter()
-                    .enumerate()
-                    .filter(|(k, _)| *k != i)
-                    .map(|(_, v)| *v)
-                    .collect();
-            }
-            let [a, b, c, blank] =
-                [&original, &substituted, &removed, &blank].map(|t| vault(source, t));
-            let (from, to) = (point(&mut rng, dimension), point(&mut rng, dimension));
+            let vaults = neighbours(&mut rng, &d, pair % 3).map(|t| vault(source, &t));
+            let from = point(&mut rng, d.dimension());
+            let to = point(&mut rng, d.dimension());
             let clip = [0.01, 1.0, 8.0][pair % 3];
-
-            let scale = GradientScale::new(clip, 2, 5.0).unwrap();
-            let bound = i128::from(scale.bound());
-            let sums = [&a, &b, &c, &blank]
-                .map(|v| v.table.clipped_gradient_sum(&v.density, &from, &scale));
-            let replaced = squared_distance(&sums[0], &sums[1]);
-            assert!(
-                replaced <= 4 * bound * bound,
-                "substitute, pair {pair} of {source}"
-            );
-            let gone = squared_distance(&sums[0], &sums[2]);
-            assert!(gone <= bound * bound, "remove, pair {pair} of {source}");
-            assert_eq!(sums[2], sums[3], "blank, pair {pair} of {source}");
-            closest_gradient = closest_gradient.max(replaced as f64 / (4 * bound * bound) as f64);
-
-            let query = query(2, clip);
-            let bound = i128::from(query.clip_bound());
-            let sums =
-                [&a, &b, &c, &blank].map(|v| v.clipped_log_ratio_sum(&from, &to, 1.0, &query));
-            assert!(
-                (sums[0] - sums[1]).abs() <= 2 * bound,
-                "substitute, pair {pair} of {source}"
-            );
-            assert!(i128::from(query.sensitivity()) == 2 * bound);
-            assert!(
-                (sums[0] - sums[2]).abs() <= bound,
-                "remove, pair {pair} of {source}"
-            );
-            assert_eq!(sums[2], sums[3], "blank, pair {pair} of {source}");
-            closest_ratio =
-                closest_ratio.max((sums[0] - sums[1]).abs() as f64 / (2 * bound) as f64);
-            // Antisymmetric to the bit.
-            let back = a.clipped_log_ratio_sum(&to, &from, 1.0, &query);
-            assert_eq!(sums[0], -back);
+            let what = format!("pair {pair} of {source}");
+            let reached = play(&vaults, [&from, &to], clip, &what);
+            closest = std::array::from_fn(|k| closest[k].max(reached[k]));
         }
     }
-    assert!(closest_gradient > 0.99, "{closest_gradient}");
-    assert!(closest_ratio > 0.999, "{closest_ratio}");
+    assert!(closest[0] > 0.99 && closest[1] > 0.999, "{closest:?}");
 }
 
 /// The same for the statistics of a private start: in other coordinates, about a centre, products,
@@ -246,17 +258,7 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
         let censored = Censored::of(&d, &vec![0.1; dimension], 1);
         let space = d.parameters();
         for pair in 0..pairs {
-            let original = table(&mut rng, &d, 3);
-            let other = table(&mut rng, &d, 3);
-            let mut substituted = original.clone();
-            let mut removed = original.clone();
-            let mut blank = original.clone();
-            for (c, column) in other.iter().enumerate() {
-                substituted[c][pair % 3] = column[pair % 3];
-                removed[c].remove(pair % 3);
-                blank[c][pair % 3] = f64::NAN;
-            }
-            let vaults = [&original, &substituted, &removed, &blank].map(|t| vault(source, t));
+            let vaults = neighbours(&mut rng, &d, pair % 3).map(|t| vault(source, &t));
             let axes: Vec<f64> = (0..dimension * dimension)
                 .map(|_| 3.0 * rng.uniform() - 1.0)
                 .collect();
@@ -280,19 +282,15 @@ fn neighbours_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
                     ..Look::new(d.sight(&space, &theta, &frame), statistic)
                 };
                 let scale = statistic.scale(clip, 2, 5.0, dimension).unwrap();
-                let bound = i128::from(scale.bound());
                 let sums = vaults
                     .each_ref()
                     .map(|v| v.table.clipped_sum(&v.density, &look, &scale));
                 assert_eq!(sums[0].len(), look.coordinates());
-                let replaced = squared_distance(&sums[0], &sums[1]);
-                let most = i128::from(scale.sensitivity()).pow(2);
-                assert!(replaced <= most, "{statistic:?} of {source}");
-                let gone = squared_distance(&sums[0], &sums[2]);
-                assert!(gone <= bound * bound, "{statistic:?} of {source}");
-                assert_eq!(sums[2], sums[3], "{statistic:?} of {source}");
-                closest[k] = closest[k].max(gone as f64 / (bound * bound) as f64);
-                farthest[k] = farthest[k].max(replaced as f64 / most as f64);
+                let what = format!("{statistic:?} of {source}");
+                let (bound, most) = (scale.bound().into(), scale.sensitivity().into());
+                let [gone, replaced] = shares_reached(&sums, bound, most, &what);
+                closest[k] = closest[k].max(gone);
+                farthest[k] = farthest[k].max(replaced);
             }
         }
     }
@@ -367,6 +365,24 @@ fn what_is_taken_of_a_record_follows_from_it_alone() {
     }
 }
 
+/// The sums of both, of gradients and of log-ratios, agree to the bit.
+pub(super) fn same_integers(
+    vaults: [&Vault; 2],
+    [from, to]: [&[f64]; 2],
+    temperature: f64,
+    scale: &GradientScale,
+    query: &PenaltyQuery,
+) {
+    let [a, b] = vaults.map(|v| {
+        let gradients = v.table.clipped_gradient_sum(&v.density, from, scale);
+        (
+            gradients,
+            v.clipped_log_ratio_sum(from, to, temperature, query),
+        )
+    });
+    assert_eq!(a, b);
+}
+
 /// The integer sums do not depend on the order of records, or on the blocks and threads to which
 /// they are assigned.
 #[test]
@@ -386,15 +402,7 @@ fn permuted_rows_give_the_same_integers() {
             point(&mut rng, d.dimension()),
         );
         let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
-        assert_eq!(
-            a.table.clipped_gradient_sum(&a.density, &from, &scale),
-            b.table.clipped_gradient_sum(&b.density, &from, &scale)
-        );
-        let query = query(2, 0.5);
-        assert_eq!(
-            a.clipped_log_ratio_sum(&from, &to, 0.3, &query),
-            b.clipped_log_ratio_sum(&from, &to, 0.3, &query)
-        );
+        same_integers([&a, &b], [&from, &to], 0.3, &scale, &query(3.0, 0.5));
     }
 }
 
@@ -682,10 +690,7 @@ fn unclipped_sums_are_the_exact_gradient() {
             );
         }
         let (to_value, _) = vault.exact(&to, NotPrivate::acknowledged());
-        let query = PenaltyScale::new(2, 1e-4).unwrap().plan(1e4).unwrap();
-        let PenaltyPlan::Query(query) = query else {
-            panic!("{query:?}")
-        };
+        let query = query(1e-4, 1e4);
         let ratio = query.ratio(vault.clipped_log_ratio_sum(&theta, &to, 1.0, &query), 0);
         assert!((ratio - (to_value - from_value)).abs() < 1e-8 * (1.0 + ratio.abs()));
     }
@@ -699,10 +704,7 @@ fn releases_are_charged_first() {
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
     let event = planned(&scale, 2);
     let meter = Meter::new(vec![Event::Gaussian(event.times(1))]);
-    let charge = Charge {
-        meter: &meter,
-        line: 0,
-    };
+    let charge = Charge::first(&meter);
     let mut rng = PrivateRng::from_insecure_seed(1);
     assert!(
         vault
@@ -726,10 +728,7 @@ fn releases_carry_the_declared_noise() {
     let scale = GradientScale::new(1.0, 2, 5.0).unwrap();
     let event = planned(&scale, 2);
     let meter = Meter::new(vec![Event::Gaussian(event.times(10_000))]);
-    let charge = Charge {
-        meter: &meter,
-        line: 0,
-    };
+    let charge = Charge::first(&meter);
     let mut rng = PrivateRng::from_insecure_seed(7);
     let theta = [0.1, 0.2];
     let exact: Vec<f64> = vault

@@ -194,6 +194,29 @@ mod tests {
         Simulation::at_points(&model, points, &recipe)
     }
 
+    /// Mean and variance.
+    fn moments(values: &[f64]) -> (f64, f64) {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares = values.iter().map(|v| (v - mean).powi(2));
+        (mean, squares.sum::<f64>() / n)
+    }
+
+    /// Those of gradients at a point.
+    fn gradients(oracle: &mut SimulatedOracle, draws: u32, at: f64) -> (f64, f64) {
+        let gradients = (0..draws).map(|_| oracle.gradient(0, &[at]).unwrap()[0]);
+        moments(&gradients.collect::<Vec<f64>>())
+    }
+
+    /// Those of log-ratios between two points.
+    fn ratios(oracle: &mut SimulatedOracle, draws: u32, [from, to]: [f64; 2]) -> (f64, f64) {
+        let ratio = |_| match oracle.log_ratio(1, &[from], &[to]).unwrap() {
+            Ratio::Penalised(ratio) => ratio,
+            Ratio::Refused => panic!("a short step"),
+        };
+        moments(&(0..draws).map(ratio).collect::<Vec<f64>>())
+    }
+
     // If it failed: settings would be tuned for another posterior than the run's. Oracle: the
     // tempered posterior by hand, each record counting 20 times, clipped at a bound that none
     // reaches. Six standard errors of 4000 draws (false alarm 2e-9); the smallest possible mistake,
@@ -228,16 +251,8 @@ mod tests {
         let prior = -from / 0.09;
         let gradient = weight * temperature * pull + prior;
         let draws = 4000;
-        let moments = |values: &[f64]| {
-            let n = values.len() as f64;
-            let mean = values.iter().sum::<f64>() / n;
-            let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
-            (mean, variance.sqrt())
-        };
-        let gradients: Vec<f64> = (0..draws)
-            .map(|_| oracle.gradient(0, &[from]).unwrap()[0])
-            .collect();
-        let (mean, sd) = moments(&gradients);
+        let (mean, variance) = gradients(&mut oracle, draws, from);
+        let sd = variance.sqrt();
         let error = sd / f64::from(draws).sqrt();
         assert!(
             (mean - gradient).abs() < 6.0 * error,
@@ -247,14 +262,9 @@ mod tests {
         let (noise, _) = plan.gradient_and_noise().unwrap();
         assert!((sd / noise - 1.0).abs() < 0.1, "{sd} for {noise}");
 
-        let ratios: Vec<f64> = (0..draws)
-            .map(|_| match oracle.log_ratio(1, &[from], &[to]).unwrap() {
-                Ratio::Penalised(ratio) => ratio,
-                Ratio::Refused => panic!("a short step"),
-            })
-            .collect();
-        let (mean, sd) = moments(&ratios);
-        let expected = likelihood(to) - likelihood(from) - 0.5 * sd * sd;
+        let (mean, variance) = ratios(&mut oracle, draws, [from, to]);
+        let sd = variance.sqrt();
+        let expected = likelihood(to) - likelihood(from) - 0.5 * variance;
         let error = 2.0 * sd / f64::from(draws).sqrt();
         assert!(
             (mean - expected).abs() < 6.0 * error,
@@ -299,22 +309,13 @@ mod tests {
         let clipped: Vec<f64> = clipped.collect();
         assert!(clipped.iter().filter(|g| g.abs() == clip).count() > 25);
         let draws = 4000;
-        let moments = |values: &[f64]| {
-            let n = values.len() as f64;
-            let mean = values.iter().sum::<f64>() / n;
-            let squares = values.iter().map(|v| (v - mean).powi(2));
-            (mean, squares.sum::<f64>() / n)
-        };
 
         let sgld = plan("dp-sgld");
         let crate::sampler::Scale::Gradient(scale) = sgld.lines[0].scale else {
             panic!("gradients")
         };
         let mut batches = oracle(&sgld);
-        let gradients: Vec<f64> = (0..draws)
-            .map(|_| batches.gradient(0, &[theta]).unwrap()[0])
-            .collect();
-        let (mean, variance) = moments(&gradients);
+        let (mean, variance) = gradients(&mut batches, draws, theta);
         let expected = weight * clipped.iter().sum::<f64>() - theta / 0.09;
         let error = (variance / f64::from(draws)).sqrt();
         assert!((mean - expected).abs() < 6.0 * error, "{mean} {expected}");
@@ -328,13 +329,7 @@ mod tests {
         let hmc = plan("dp-hmc");
         let mut tests = oracle(&hmc);
         let to = theta - 0.1;
-        let ratios: Vec<f64> = (0..draws)
-            .map(|_| match tests.log_ratio(1, &[theta], &[to]).unwrap() {
-                Ratio::Penalised(ratio) => ratio,
-                Ratio::Refused => panic!("a short step"),
-            })
-            .collect();
-        let (mean, variance) = moments(&ratios);
+        let (mean, variance) = ratios(&mut tests, draws, [theta, to]);
         let square = |y: f64, mu: f64| -0.5 * (y - mu) * (y - mu);
         let ratio = |y: &f64| (square(*y, to) - square(*y, theta)).clamp(-0.1 * clip, 0.1 * clip);
         let sum = weight * scene.raw[0].iter().map(ratio).sum::<f64>();

@@ -12,17 +12,16 @@ use dpm::Constants;
 use dpm::testing::check::check;
 use dpm::testing::syntax::{parse, render};
 
+use crate::corpus::{matches_expected, programs, read, root};
 use crate::evaluation;
-use crate::evaluation::{Random, bind, constants_in, density, programs, random_table, read};
+use crate::evaluation::{Random, bind, constants_in, density, random_table};
 
 #[test]
 fn bad_programs_are_explained() {
     matches_expected("tests/bad/check", |source, name| {
         let parsed = parse(source);
         let said = render(&parsed.diagnostics, source, name, false);
-        if !said.is_empty() {
-            return format!("does not parse:\n{said}");
-        }
+        assert!(said.is_empty(), "{name} does not parse:\n{said}");
         let result = check(&parsed.program.expect("a program"));
         let failed = result.diagnostics.iter().any(|d| d.is_error());
         assert_eq!(result.checked.is_none(), failed, "{name}");
@@ -50,7 +49,7 @@ fn every_code_has_an_example() {
     for path in programs("tests/bad/check") {
         said += &fs::read_to_string(path.with_extension("expected")).unwrap_or_default();
     }
-    let sources = sources_under(&evaluation::root().join("src/check"));
+    let sources = sources_under(&root().join("src/check"));
     let mut missing = Vec::new();
     for (at, _) in sources
         .match_indices("\"E0")
@@ -79,37 +78,6 @@ fn sources_under(folder: &Path) -> String {
             }
         })
         .collect()
-}
-
-fn matches_expected(folder: &str, say: impl Fn(&str, &str) -> String) {
-    let bless = std::env::var_os("DPM_BLESS").is_some();
-    let mut differing = Vec::new();
-    for path in programs(folder) {
-        let source = read(&path);
-        let name = path
-            .file_name()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
-        let said = say(&source, &name);
-        assert!(!said.is_empty(), "{} has no mistake", path.display());
-        assert!(
-            bless || !said.starts_with("does not parse"),
-            "{}: {said}",
-            path.display()
-        );
-        let beside = path.with_extension("expected");
-        if bless {
-            fs::write(&beside, &said).expect("the expected text can be written");
-        } else if fs::read_to_string(&beside).unwrap_or_default() != said {
-            differing.push(format!("{}:\n{said}", path.display()));
-        }
-    }
-    assert!(
-        differing.is_empty(),
-        "these messages changed; if they are better, run with DPM_BLESS=1\n\n{}",
-        differing.join("\n")
-    );
 }
 
 /// A sum of ten thousand terms, written out or by a loop, is a large model but

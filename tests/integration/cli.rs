@@ -9,7 +9,9 @@ use std::process::Command;
 use dpm::testing::sampler::{ALGORITHMS, Algorithm, lookup};
 use serde_json::Value;
 
-use crate::harness::{Folder, LOGISTIC as MODEL, Outcome, finish, folder_of, json, start};
+use crate::harness::{
+    Folder, LOGISTIC as MODEL, Lcg, Outcome, finish, folder_of, json, says, start,
+};
 
 const WITH_CONSTANTS: &str = "\
 constants {
@@ -107,19 +109,12 @@ fn settings_but(more: &str) -> String {
     kept.flatten().copied().collect::<Vec<_>>().join(" ")
 }
 
-/// A fixed linear congruential generator (Knuth's MMIX).
 fn rows(n: usize) -> Vec<(u8, f64)> {
-    let mut state = 12_345u64;
-    let mut uniform = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = Lcg(12_345);
     (0..n)
         .map(|_| {
-            let x = 2.0 * uniform() - 1.0;
-            (u8::from(uniform() < 0.5 + 0.3 * x), x)
+            let x = 2.0 * random.uniform() - 1.0;
+            (u8::from(random.uniform() < 0.5 + 0.3 * x), x)
         })
         .collect()
 }
@@ -278,7 +273,7 @@ fn bad_models_are_explained() {
         if file == "none.dpm" {
             assert_eq!(outcome.out, "");
         } else {
-            let said: Value = serde_json::from_str(&outcome.out).expect("JSON");
+            let said = json(&outcome.out);
             assert_eq!(said["ok"], false, "{file}");
         }
         let checked = outcome.err;
@@ -605,7 +600,7 @@ fn data_in_the_place_of_another_file_are_never_shown() {
         let checked = place.dpm(&format!("check {name} --format json"));
         assert_eq!(checked.code, 2);
         if !checked.out.is_empty() {
-            let said: Value = serde_json::from_str(&checked.out).expect("JSON");
+            let said = json(&checked.out);
             assert_eq!(said["diagnostics"][0]["code"], "S010", "{said}");
             assert_eq!(said["diagnostics"].as_array().map(Vec::len), Some(1));
         }
@@ -638,11 +633,7 @@ fn data_in_the_place_of_another_file_are_never_shown() {
         }
     }
     let ignored = place.succeeds("info m.dpm --constants columns.json");
-    assert!(
-        ignored.err.contains("declares no constants"),
-        "{}",
-        ignored.err
-    );
+    says(&ignored.err, "declares no constants");
     for table in ["t", "bare", "twice", "lines"] {
         for command in [
             format!("account --events {table} --relation substitute --delta 1e-6"),
@@ -747,14 +738,14 @@ fn a_run_directory_is_replaced_only_on_request() {
     assert_eq!(place.read("run/privacy.json"), first);
     place.succeeds(&format!("{sample} --out run --overwrite"));
     assert_ne!(place.read("run/privacy.json"), first);
-    assert!(!place.path().join("run/chain-3.csv").exists());
+    assert!(!place.file("run/chain-3.csv").exists());
     // Bad input leaves the old run where it is.
     place.fails(
         &format!("{sample} --out run --overwrite --columns x=z"),
         2,
         &[],
     );
-    fs::create_dir(place.path().join("thesis")).expect("a folder");
+    fs::create_dir(place.file("thesis")).expect("a folder");
     place.write("thesis/chapter1.txt", "years of work");
     for (out, words) in [
         ("thesis", &["not the directory of a run", "left alone"]),
@@ -765,7 +756,7 @@ fn a_run_directory_is_replaced_only_on_request() {
     // Default place, missing parents, and nothing temporary in the end.
     place.succeeds(&sample);
     place.succeeds(&format!("{sample} --out a/b/run"));
-    assert!(place.path().join("m-run/summary.csv").exists());
+    assert!(place.file("m-run/summary.csv").exists());
     let left: Vec<String> = place.listing();
     assert!(
         left.iter().all(|name| !name.contains(".dpm-run-")),
@@ -907,7 +898,7 @@ fn every_sampler_runs_as_planned_and_reports_it() {
         let plan = place.succeeds(&format!(
             "plan m.dpm --rows 300 {settings} {budget} --format json"
         ));
-        let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
+        let plan = json(&plan.out);
         assert_eq!(plan["epsilon"], report["epsilon_spent"], "{settings}");
         let counts = |json: &Value| -> Vec<u64> {
             let events = json["events"].as_array().expect("a list");
@@ -1011,7 +1002,7 @@ fn what_is_not_private_says_so_everywhere() {
     place.write("p.json", r#"[{"params": {"alpha": 1, "beta": 0.5}}]"#);
     let answer = place.succeeds("log-prob m.dpm d.csv --points p.json --not-private --quiet");
     assert!(answer.err.contains("NOT PRIVATE"), "{}", answer.err);
-    let answer: Value = serde_json::from_str(&answer.out).expect("JSON");
+    let answer = json(&answer.out);
     has_keys(
         &answer[0],
         &[
@@ -1138,7 +1129,7 @@ fn the_reports_hold_what_they_promise() {
                 );
             }
             "json" => {
-                let list: Value = serde_json::from_str(&summary).expect("JSON");
+                let list = json(&summary);
                 assert_eq!(list[1]["parameter"], "beta");
             }
             _ => assert!(summary.contains("ess_bulk"), "{summary}"),
@@ -1162,7 +1153,7 @@ fn a_plan_of_a_likelihood_foresees_rounds_shares_and_width() {
         let out = place
             .succeeds(&format!("{plan} --epsilon {epsilon} --format json"))
             .out;
-        serde_json::from_str(&out).expect("JSON")
+        json(&out)
     };
     let (tight, ample) = (json("0.3"), json("3"));
     for plan in [&tight, &ample] {
@@ -1249,7 +1240,7 @@ fn a_run_costs_what_was_planned_and_what_the_accountant_says() {
         let plan = place.succeeds(&format!(
             "plan m.dpm --rows 300 {SHORT} --relation {relation} --format json"
         ));
-        let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
+        let plan = json(&plan.out);
         has_keys(
             &plan,
             &[
@@ -1285,8 +1276,7 @@ fn a_run_costs_what_was_planned_and_what_the_accountant_says() {
                 &format!(" --event gaussian:sensitivity={sensitivity},sigma={sigma},count={count}");
         }
         for command in [by_clip, by_sensitivity] {
-            let guarantee: Value =
-                serde_json::from_str(&place.succeeds(&command).out).expect("JSON");
+            let guarantee = json(&place.succeeds(&command).out);
             has_keys(
                 &guarantee,
                 &[
@@ -1319,7 +1309,7 @@ fn add_remove_keeps_the_number_of_records_to_itself() {
         place.write("d.csv", csv(&rows(n)));
         let outcome = place.sample("d.csv", "run", settings);
         let mut said = vec![outcome.out.clone(), outcome.err.clone()];
-        for name in files(&place, "run") {
+        for name in place.names("run") {
             said.push(place.read(&format!("run/{name}")));
         }
         for text in said {
@@ -1404,7 +1394,7 @@ fn zero_out_hides_values_and_not_rows() {
         let said = place.succeeds(&format!(
             "account --event {event} --relation {relation} --delta 1e-5"
         ));
-        serde_json::from_str(&said.out).expect("JSON")
+        json(&said.out)
     };
     for kind in ["gaussian:", "poisson:rate=0.1,"] {
         let [blank, gone, replaced] =
@@ -1486,8 +1476,7 @@ fn models_are_described_as_json() {
     let place = Place::new();
     place.write("c.dpm", WITH_CONSTANTS);
     for model in ["m.dpm", "c.dpm"] {
-        let info: Value =
-            serde_json::from_str(&place.succeeds(&format!("info {model}")).out).expect("JSON");
+        let info = json(&place.succeeds(&format!("info {model}")).out);
         has_keys(
             &info,
             &[
@@ -1499,7 +1488,7 @@ fn models_are_described_as_json() {
             ],
         );
         let check = place.succeeds(&format!("check {model} --format json")).out;
-        let check: Value = serde_json::from_str(&check).expect("JSON");
+        let check = json(&check);
         has_keys(&check, &["ok", "statements", "unconstrained_dimension"]);
         assert_eq!(check["ok"], true);
         let kinds: Vec<_> = check["statements"]
@@ -1516,7 +1505,7 @@ fn models_are_described_as_json() {
         assert!(kinds.iter().any(|s| s["kind"] == "likelihood"));
         assert!(kinds.iter().any(|s| s["kind"] == "prior"));
     }
-    let info: Value = serde_json::from_str(&place.succeeds("info m.dpm").out).expect("JSON");
+    let info = json(&place.succeeds("info m.dpm").out);
     let beta = &info["parameters"][1];
     has_keys(beta, &["name", "type", "dimensions", "unconstrained_size"]);
     assert_eq!(beta["unconstrained_size"], 1);
@@ -1652,21 +1641,6 @@ fn a_reader_that_leaves_early_is_no_failure() {
     assert_eq!((outcome.code, outcome.err.as_str()), (0, ""));
 }
 
-fn files(place: &Place, run: &str) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(place.path().join(run))
-        .expect("a run")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    names.sort();
-    names
-}
-
 /// All that a run says and writes, but for draws, their summaries and times.
 fn without_draws(place: &Place, run: &str, outcome: &Outcome) -> BTreeMap<String, String> {
     let mut public = BTreeMap::new();
@@ -1677,7 +1651,7 @@ fn without_draws(place: &Place, run: &str, outcome: &Outcome) -> BTreeMap<String
             .all(|start| !line.starts_with(start))
     });
     public.insert("stderr".to_string(), said.collect::<Vec<_>>().join("\n"));
-    for name in files(place, run) {
+    for name in place.names(run) {
         // Drawn from the draws; it is made of the other files alone (tests/integration/report.rs).
         if name == "report.html" {
             continue;
@@ -1773,7 +1747,7 @@ fn clip_bounds_are_derived_where_they_can_be() {
     let plan = place.succeeds(&format!(
         "plan large.dpm --rows 40 {settings} --clip-gradient derived --clip-log-ratio derived --format json"
     ));
-    let plan: Value = serde_json::from_str(&plan.out).expect("JSON");
+    let plan = json(&plan.out);
     assert_eq!(plan["clipping"]["gradient"]["never_activates"], true);
     assert_eq!(plan["simulated"]["clipped_gradients"], 0.0);
     // Forty records say nothing through this noise.

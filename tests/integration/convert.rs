@@ -35,21 +35,6 @@ fn convert(
     folder.dpm_with(&arguments)
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("a folder");
-    let mut names: Vec<String> = entries
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    names.sort();
-    names
-}
-
 /// A private run, from one that is not: what it says of itself is all that differs.
 fn private_run(folder: &Path) -> PathBuf {
     let place = folder.join("quiet");
@@ -78,8 +63,8 @@ fn conversions_stand_beside_the_run_and_are_replaced_when_asked() {
         assert_eq!(convert(&folder, &run, format, None, true).code, 0);
     }
     let expected = ["quiet", "quiet.csv", "quiet.parquet", "quiet.zarr"];
-    assert_eq!(names(folder.path()), expected);
-    let csv = fs::read_to_string(folder.path().join("quiet.csv")).unwrap();
+    assert_eq!(folder.names("."), expected);
+    let csv = fs::read_to_string(folder.file("quiet.csv")).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
     let header = r#"chain,draw,b[1],b[2],"m[1,1]","m[2,1]","m[1,2]","m[2,2]","m[1,3]","m[2,3]",s"#;
     assert_eq!((lines.len(), lines[0]), (21, header));
@@ -90,7 +75,7 @@ fn conversions_stand_beside_the_run_and_are_replaced_when_asked() {
 fn each_says_what_the_run_promises_and_none_holds_data() {
     let folder = Folder::new();
     let run = private_run(folder.path());
-    let zarr = folder.path().join("new/deep.zarr");
+    let zarr = folder.file("new/deep.zarr");
     assert_eq!(convert(&folder, &run, "zarr", Some(&zarr), false).code, 0);
     let json = |path: &str| json(&fs::read_to_string(zarr.join(path)).unwrap());
     for group in ["", "posterior/", "sample_stats/"] {
@@ -105,7 +90,7 @@ fn each_says_what_the_run_promises_and_none_holds_data() {
         "posterior",
         "sample_stats",
     ];
-    assert_eq!(names(&zarr), files);
+    assert_eq!(folder.names("new/deep.zarr"), files);
     assert_eq!(
         json("posterior/m/.zarray")["shape"],
         serde_json::json!([2, 10, 2, 3])
@@ -130,7 +115,7 @@ fn each_says_what_the_run_promises_and_none_holds_data() {
     let expected = ["m.1.1", "m.1.2", "m.1.3", "m.2.1", "m.2.2", "m.2.3"].map(value);
     assert_eq!(numbers[..6], expected);
 
-    let parquet = folder.path().join("draws.parquet");
+    let parquet = folder.file("draws.parquet");
     assert_eq!(
         convert(&folder, &run, "parquet", Some(&parquet), false).code,
         0
@@ -144,20 +129,20 @@ fn each_says_what_the_run_promises_and_none_holds_data() {
 fn draws_without_privacy_are_marked_everywhere() {
     let folder = Folder::new();
     for format in ["zarr", "parquet", "csv"] {
-        let out = folder.path().join(format);
+        let out = folder.file(format);
         let output = convert(&folder, &run(), format, Some(&out), false);
         assert!(output.code == 0 && output.err.contains("NOT PRIVATE"));
     }
-    let csv = fs::read_to_string(folder.path().join("csv")).unwrap();
+    let csv = fs::read_to_string(folder.file("csv")).unwrap();
     assert!(csv.lines().next().unwrap().ends_with(",privacy"));
     assert!(
         csv.lines()
             .skip(1)
             .all(|line| line.ends_with(",NOT_PRIVATE"))
     );
-    let attributes = fs::read_to_string(folder.path().join("zarr/posterior/.zattrs")).unwrap();
+    let attributes = fs::read_to_string(folder.file("zarr/posterior/.zattrs")).unwrap();
     assert!(attributes.contains("NOT PRIVATE"));
-    let parquet = fs::read(folder.path().join("parquet")).unwrap();
+    let parquet = fs::read(folder.file("parquet")).unwrap();
     assert!(String::from_utf8_lossy(&parquet).contains("NOT PRIVATE"));
 }
 
@@ -165,7 +150,7 @@ fn draws_without_privacy_are_marked_everywhere() {
 #[test]
 fn the_work_of_others_is_left_alone() {
     let folder = Folder::new();
-    let thesis = folder.path().join("thesis");
+    let thesis = folder.file("thesis");
     fs::create_dir(&thesis).unwrap();
     fs::write(thesis.join("chapter1.txt"), "years of work").unwrap();
     for format in ["zarr", "parquet", "csv"] {
@@ -173,12 +158,12 @@ fn the_work_of_others_is_left_alone() {
         assert_eq!(refused.code, 1);
         assert!(refused.err.contains("left alone"), "{}", refused.err);
     }
-    assert_eq!(names(&thesis), ["chapter1.txt"]);
-    let nowhere = convert(&folder, &folder.path().join("nowhere"), "csv", None, false);
+    assert_eq!(folder.names("thesis"), ["chapter1.txt"]);
+    let nowhere = convert(&folder, &folder.file("nowhere"), "csv", None, false);
     assert_eq!(nowhere.code, 2);
     assert!(nowhere.err.contains("holds no chain-1.csv"));
     let inside = thesis.join("chapter1.txt/draws.zarr");
     let refused = convert(&folder, &run(), "zarr", Some(&inside), false);
     assert!(refused.err.contains("cannot write"), "{}", refused.err);
-    assert_eq!(names(folder.path()), ["thesis"]);
+    assert_eq!(folder.names("."), ["thesis"]);
 }

@@ -7,7 +7,7 @@ use dpm::testing::check::check;
 use dpm::testing::sampler::ALGORITHMS;
 use dpm::testing::syntax::{parse, render};
 
-use crate::evaluation::{read, root};
+use crate::corpus::{read, root};
 
 #[test]
 fn programs_in_the_documentation_check() {

@@ -10,8 +10,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
-use crate::evaluation::{read, root};
-use crate::harness::start;
+use crate::corpus::{read, root};
+use crate::harness::{Folder, folder_of, start};
 
 /// Commands that are not run here, by their beginnings, and why.
 const ELSEWHERE: [(&str, &str); 14] = [
@@ -66,17 +66,17 @@ fn commands_of_the_readme_work() {
 #[test]
 fn commands_of_the_guide_to_simulated_tables_work() {
     let place = Place::new();
-    place.write("wells.dpm", &first_program("docs/workflow.md"));
-    place.write("codebook.yaml", &first("yaml", "docs/workflow.md"));
+    place.write("wells.dpm", first_program("docs/workflow.md"));
+    place.write("codebook.yaml", first("yaml", "docs/workflow.md"));
     place.follow("docs/workflow.md", 6);
 }
 
 #[test]
 fn commands_of_the_ledger_guide_work() {
     let place = Place::new();
-    place.write("model.dpm", &first_program("README.md"));
+    place.write("model.dpm", first_program("README.md"));
     place.write("model.constants.json", "{\"mean_dist\": 50}");
-    place.write("survey.csv", &wells());
+    place.write("survey.csv", wells());
     place.follow("docs/ledger.md", 6);
 }
 
@@ -93,8 +93,8 @@ fn commands_of_the_tutorial_work_and_its_model_is_the_one_that_runs() {
 #[test]
 fn commands_of_the_guide_from_stan_work() {
     let place = Place::new();
-    place.write("wells.dpm", &first_program("docs/from-stan.md"));
-    place.write("wells.csv", &wells());
+    place.write("wells.dpm", first_program("docs/from-stan.md"));
+    place.write("wells.csv", wells());
     place.follow("docs/from-stan.md", 5);
 }
 
@@ -106,9 +106,9 @@ fn commands_of_the_guide_to_formulas_work() {
 #[test]
 fn commands_of_the_references_work() {
     let place = Place::new();
-    place.write("wells.dpm", &first_program("docs/language.md"));
+    place.write("wells.dpm", first_program("docs/language.md"));
     place.write("wells.constants.json", "{\"prior_scale\": 2.5}");
-    place.write("wells.csv", &wells());
+    place.write("wells.csv", wells());
     let with_quantities = first_program("docs/language.md")
         + "generated quantities { real at_100_metres = inv_logit(alpha + beta[1]); }\n";
     place.write("model.dpm", &with_quantities);
@@ -131,18 +131,20 @@ fn commands_of_the_recipes_work() {
     };
     let rows: String = (0..ROWS).map(row).collect();
     let header = "age,treated,years,died,answer,urban";
-    place.write("survey.csv", &format!("{header}\n{rows}"));
+    place.write("survey.csv", format!("{header}\n{rows}"));
     place.follow("docs/recipes.md", 12);
 }
 
-struct Place(tempfile::TempDir);
+struct Place(Folder);
+
+folder_of!(Place);
 
 impl Place {
     /// With the models, the largest table cut short.
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().expect("a temporary directory"));
+        let place = Place(Folder::new());
         for folder in ["models", "models/recipes"] {
-            let to = place.path().join(folder);
+            let to = place.file(folder);
             fs::create_dir(&to).expect("a folder");
             for entry in fs::read_dir(root().join(folder)).expect("the models") {
                 let path = entry.expect("a file").path();
@@ -152,20 +154,12 @@ impl Place {
                 }
             }
         }
-        cut(&place.path().join("models/adult_income.csv.gz"));
+        cut(&place.file("models/adult_income.csv.gz"));
         let completions = place
             .path()
             .join(".local/share/bash-completion/completions");
         fs::create_dir_all(completions).expect("a folder");
         place
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path().join(name), text).expect("a file");
     }
 
     /// Runs all commands of a document, of which there are so many at least.

@@ -3,12 +3,14 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dpm::testing::check::check;
 use dpm::testing::density::{BLOCK, Density};
 use dpm::testing::syntax::{parse, render};
 use dpm::{Constants, Model};
+
+use crate::corpus::{read, root};
 
 /// Columns of records, in declaration order.
 pub struct Table {
@@ -26,26 +28,6 @@ impl Table {
     }
 }
 
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-pub fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-pub fn programs(folder: &str) -> Vec<PathBuf> {
-    let folder = root().join(folder);
-    let mut found: Vec<PathBuf> = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "dpm"))
-        .collect();
-    found.sort();
-    assert!(!found.is_empty(), "{}", folder.display());
-    found
-}
-
 /// Parses, checks and binds; the message is what a user would read.
 pub fn bind(source: &str, constants: &Constants) -> Result<Model, String> {
     let show = |diagnostics: &[_]| render(diagnostics, source, "test.dpm", false);
@@ -61,10 +43,7 @@ pub fn bind(source: &str, constants: &Constants) -> Result<Model, String> {
 }
 
 pub fn density(source: &str, constants: &Constants) -> Density {
-    match bind(source, constants) {
-        Ok(model) => Density::new(model),
-        Err(message) => panic!("{message}"),
-    }
+    Density::new(bind(source, constants).unwrap_or_else(|message| panic!("{message}")))
 }
 
 /// The constants that a program names in its first line:
@@ -82,6 +61,10 @@ pub fn constants_in(source: &str) -> Constants {
 
 /// `models/NAME.dpm` with its constants.
 pub fn shipped(name: &str) -> Density {
+    Density::new(shipped_model(name))
+}
+
+pub fn shipped_model(name: &str) -> Model {
     let source = read(&root().join(format!("models/{name}.dpm")));
     let constants = root().join(format!("models/{name}.constants.json"));
     let constants = if constants.exists() {
@@ -89,7 +72,7 @@ pub fn shipped(name: &str) -> Density {
     } else {
         Constants::none()
     };
-    density(&source, &constants)
+    bind(&source, &constants).unwrap_or_else(|message| panic!("{message}"))
 }
 
 /// `models/NAME.csv` or `models/NAME.csv.gz`, the columns of the record only;
@@ -223,16 +206,24 @@ fn blocks(columns: &[Vec<f64>], rows: usize) -> impl Iterator<Item = (Vec<&[f64]
     })
 }
 
-/// Steele, Lea and Flood's SplitMix64: the same points on every machine.
+/// Steele, Lea and Flood's SplitMix64: the same numbers on every machine.
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn uniform(&mut self) -> f64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        z ^ (z >> 31)
+    }
+
+    pub fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
     }
 
     /// A point of the unconstrained space, each coordinate in -size..size.

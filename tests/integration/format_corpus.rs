@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use dpm::testing::syntax::{LINE_WIDTH, format, parse};
 
+use crate::corpus::{read, root};
+
 #[test]
 fn formatted_programs_stay_what_they_are() {
     let mut count = 0;
@@ -249,12 +251,4 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
             found.push(path);
         }
     }
-}
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray};
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use parquet::arrow::ArrowWriter;
 
-use crate::harness::{Folder, LOGISTIC, Lcg, Outcome, finish, folder_of, json, start};
+use crate::harness::{Folder, LOGISTIC, Lcg, Outcome, finish, folder_of, json, says, start};
 
 const RUN: &str = "--epsilon 2 --delta 1e-6 --chains 2 --num-warmup 5 --num-samples 10 --algorithm dp-hmc --clip-gradient 2 --clip-log-ratio 1 --leapfrog-steps 3 --step-size 0.01 --insecure-noise-seed 11 --no-report --quiet";
 
@@ -180,18 +180,8 @@ fn a_check_tells_rows_of_files() {
     assert_eq!(one.code, 2);
     assert!(one.out.contains("1   bad: row 3\n"), "{}", one.out);
     let two = place.dpm("check m.dpm --data a.parquet --data b.parquet");
-    assert!(
-        two.out
-            .contains("a.parquet b.parquet: 10 records in 2 files"),
-        "{}",
-        two.out
-    );
-    assert!(
-        two.out
-            .contains("bad: rows 3 of a.parquet; 1 of b.parquet\n"),
-        "{}",
-        two.out
-    );
+    says(&two.out, "a.parquet b.parquet: 10 records in 2 files");
+    says(&two.out, "bad: rows 3 of a.parquet; 1 of b.parquet\n");
     let said = place.dpm("check m.dpm --data ?.parquet --format json");
     let data = &json(&said.out)["data"];
     assert_eq!(data["path"], "?.parquet");

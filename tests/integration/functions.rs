@@ -15,6 +15,7 @@ use dpm::testing::density::Density;
 use dpm::testing::function::{Base, Builtin, Function, Stages, functions, overloads, synonyms};
 use serde_json::Value as Json;
 
+use crate::corpus::{read, root};
 use crate::evaluation::*;
 
 struct Entry {

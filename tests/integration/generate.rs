@@ -7,9 +7,10 @@ use dpm::testing::model::{BindError, Generator};
 use dpm::testing::syntax::{parse, render};
 use dpm::{Constants, Model};
 
+use crate::corpus::{programs, read};
 use crate::evaluation;
-use crate::evaluation::{Random, bind, constants_in, programs, read};
-use crate::harness::{Folder, Outcome, folder_of};
+use crate::evaluation::{Random, bind, constants_in};
+use crate::harness::{Folder, Outcome, folder_of, says};
 
 fn checked(source: &str) -> Checked {
     let parsed = parse(source);
@@ -524,12 +525,9 @@ fn public_rows_fill_the_constants_of_their_names() {
     );
     let Outcome { code, err, .. } = place.dpm("generate m.dpm run --data new.csv --out predicted");
     assert_eq!(code, 0, "{err}");
-    assert!(
-        err.contains("2 rows of new.csv fill x_new, z_new, N_new"),
-        "{err}"
-    );
+    says(&err, "2 rows of new.csv fill x_new, z_new, N_new");
     assert!(err.contains("no constant is called other"), "{err}");
-    assert!(!place.path().join("run/generated-1.csv").exists());
+    assert!(!place.file("run/generated-1.csv").exists());
     let drawn = |name: &str| place.column("run/chain-2.csv", name);
     let file = "predicted/generated-2.csv";
     let (mu, b1, b2) = (drawn("mu"), drawn("b.1"), drawn("b.2"));
@@ -630,7 +628,7 @@ fn generate_says_what_does_not_fit() {
         2,
         &["cannot read `ragged.csv`"],
     );
-    assert!(!place.path().join("run/generated-1.csv").exists());
+    assert!(!place.file("run/generated-1.csv").exists());
 
     place.succeeds("generate m.dpm run");
     place.refuses(
@@ -669,7 +667,7 @@ fn generate_says_what_does_not_fit() {
         2,
         &["in draw ", "error[E0300]", "declared upper bound is 0.5"],
     );
-    assert!(!place.path().join("failed").exists());
+    assert!(!place.file("failed").exists());
 }
 
 /// Constants for predictions need not have been known when the run was made: those of `generate`

@@ -64,12 +64,20 @@ model {
 pub struct Lcg(pub u64);
 
 impl Lcg {
-    /// Uniform on [0, 1).
-    pub fn uniform(&mut self) -> f64 {
+    fn next(&mut self) -> u64 {
         self.0 = (self.0)
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+        self.0
+    }
+
+    /// Uniform on [0, 1).
+    pub fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 33) % limit
     }
 }
 
@@ -104,6 +112,16 @@ impl Folder {
 
     pub fn json(&self, name: &str) -> Value {
         json(&self.read(name))
+    }
+
+    /// Sorted names of what is in a folder of it.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.file(folder)).expect("a folder");
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        let names = entries.map(|entry| name(entry).to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
     }
 
     pub fn command(&self, arguments: &str) -> Command {
@@ -366,4 +384,9 @@ impl Watched {
 
 pub fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// A text holds these words.
+pub fn says(text: &str, words: &str) {
+    assert!(text.contains(words), "no `{words}` in: {text}");
 }

@@ -14,7 +14,7 @@ use dpm::{Constants, Draw, Model, OnBadRows, Plan, Real, Relation, Vault};
 use serde_json::Value;
 
 use crate::harness::{
-    Folder, LOGISTIC as MODEL, Lcg, Moment, Watched, entries, finish, folder_of, json, spawn,
+    Folder, LOGISTIC as MODEL, Lcg, Moment, Watched, entries, finish, folder_of, json, says, spawn,
     start, wait_until,
 };
 
@@ -66,7 +66,7 @@ impl Place {
 fn a_run_is_charged_and_its_report_names_the_entry() {
     let place = Place::with_ledger("2");
     place.succeeds(&format!("{RUN} --epsilon 1"));
-    let report: Value = place.json("m-run/privacy.json");
+    let report = place.json("m-run/privacy.json");
     let show = place.show();
     let (charge, run) = (&report["ledger"], &show["history"][0]);
     assert_eq!(charge["name"], "l");
@@ -117,11 +117,7 @@ fn a_run_is_charged_and_its_report_names_the_entry() {
         &words,
     );
     let verified = place.succeeds("ledger verify l --against one --against two --against three");
-    assert!(
-        verified.out.contains("holds: 7 entries, 3 runs"),
-        "{}",
-        verified.out
-    );
+    says(&verified.out, "holds: 7 entries, 3 runs");
 }
 
 #[test]
@@ -279,11 +275,7 @@ fn a_ledger_that_was_tampered_with_stops_everything() {
         place.write("l", &old.0);
         place.write("l.head", &old.1);
         let verified = place.succeeds("ledger verify l");
-        assert!(
-            verified.out.contains(&format!("{n} entries")),
-            "{}",
-            verified.out
-        );
+        says(&verified.out, &format!("{n} entries"));
         for run in runs {
             let words = ["entry", "missing or was changed", run];
             place.fails(&format!("ledger verify l --against {run}"), 1, &words);
@@ -311,11 +303,7 @@ fn a_lost_head_stops_everything_until_the_ledger_is_adopted() {
     place.succeeds("ledger adopt l");
     assert!(place.read("l").starts_with(&before));
     let verified = place.succeeds("ledger verify l --against one");
-    assert!(
-        verified.out.contains("accepted without its head 1 times"),
-        "{}",
-        verified.out
-    );
+    says(&verified.out, "accepted without its head 1 times");
     place.succeeds(&format!("{RUN} --epsilon 1 --out two"));
     // A head without a ledger is a ledger that somebody removed.
     fs::remove_file(place.file("l")).unwrap();
@@ -586,11 +574,7 @@ fn a_run_whose_end_cannot_be_noted_stays_charged() {
     let mut limited = place.limited("-f 256", &format!("{RUN} --epsilon 1"));
     let run = finish(start(&mut limited));
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(
-        run.err.contains("could not note how the run ended"),
-        "{}",
-        run.err
-    );
+    says(&run.err, "could not note how the run ended");
     let verified = place.succeeds("ledger verify l --against m-run --against one");
     assert!(
         verified
@@ -666,7 +650,7 @@ fn survey(place: &Place) -> Survey {
             })
             .collect();
         let account = format!("account --relation substitute --delta 1e-6{events}");
-        let account: Value = serde_json::from_str(&place.succeeds(&account).out).unwrap();
+        let account = json(&place.succeeds(&account).out);
         // What is set aside for lattices, 2^-20 of delta, is the difference.
         let ratio = spent / account["epsilon"].as_f64().unwrap();
         assert!((1.0..1.0 + 1e-6).contains(&ratio), "{ratio}");

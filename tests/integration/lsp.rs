@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Folder, finish, json, start};
+use crate::harness::{Folder, finish, json, says, start};
 
 const UNFINISHED: &str = "\
 constants {
@@ -263,10 +263,7 @@ fn a_model_is_written_with_its_help() {
         "{beta}"
     );
     let normal = hover(&mut editor, "normal(0");
-    assert!(
-        normal.contains("normal_lpdf(real y | real mu, real sigma)"),
-        "{normal}"
-    );
+    says(&normal, "normal_lpdf(real y | real mu, real sigma)");
 
     // The suggestion is taken, and the semicolon typed.
     let actions = json!({ "range": about["range"], "context": { "diagnostics": [] } });

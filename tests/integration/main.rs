@@ -7,6 +7,7 @@ mod check_corpus;
 mod check_json;
 mod cli;
 mod convert;
+mod corpus;
 mod costs;
 mod docs;
 mod docs_commands;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::evaluation::{read, root};
+use crate::corpus::{read, root};
 
 /// The first line of a file that starts so, without that and without quotes.
 fn value(file: &str, start: &str) -> String {

@@ -12,21 +12,13 @@ use dpm::testing::sampler::{
     Initial, Iterations, NonPrivateRun, PlanRequest, PrivateSettings, lookup, sample_privately,
     sample_without_privacy,
 };
-use dpm::{Constants, Model, Phase, Plan, PrivateData, Settings, Summary, Vault};
+use dpm::{Phase, Plan, PrivateData, Settings, Summary, Vault};
 
-use crate::evaluation::{read, root};
+use crate::corpus::root;
+use crate::evaluation::shipped_model;
 
 fn vault(name: &str, data: &str) -> Vault {
-    let models = root().join("models");
-    let constants = models.join(format!("{name}.constants.json"));
-    let constants = if constants.exists() {
-        Constants::from_json(&read(&constants)).expect("valid constants")
-    } else {
-        Constants::none()
-    };
-    let source = read(&models.join(format!("{name}.dpm")));
-    let model = Model::from_source(&source, &constants).unwrap_or_else(|e| panic!("{e}"));
-    let vault = PrivateData::from_file(models.join(data)).bind(&model);
+    let vault = PrivateData::from_file(root().join("models").join(data)).bind(&shipped_model(name));
     vault.unwrap_or_else(|e| panic!("{e}"))
 }
 

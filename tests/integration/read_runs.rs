@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::harness::{Folder, folder_of, json};
+use crate::harness::{Folder, Lcg, folder_of, json, says};
 
 const MODEL: &str = "\
 record {
@@ -89,12 +89,9 @@ fn kinds(diagnosis: &Value) -> Vec<&str> {
 fn a_good_run_is_called_good_and_a_cut_one_bad() {
     let place = Place::new();
     let sampled = place.succeeds(&format!("sample m.dpm d.csv {NUTS} --out run"));
-    assert!(
-        sampled.err.contains(
-            "verdict: These draws can be used. The chains have converged: the largest R-hat is 1.0"
-        ),
-        "{}",
-        sampled.err
+    says(
+        &sampled.err,
+        "verdict: These draws can be used. The chains have converged: the largest R-hat is 1.0",
     );
     let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "converged");
@@ -241,8 +238,7 @@ fn a_search_that_failed_is_said_wherever_draws_are_read() {
         assert_eq!(diagnosis["decision"], "do_not_use");
         assert!(kinds(&diagnosis).contains(&"search_not_arrived"));
         assert!(!kinds(&diagnosis).contains(&"convergence"));
-        let report: Value =
-            serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+        let report = place.json(&format!("{run}/privacy.json"));
         assert_eq!(report["decision"], diagnosis["decision"]);
         let lists = [&report, &diagnosis].map(|from| from["verdicts"].as_array().expect("a list"));
         assert_eq!(lists[0].len(), lists[1].len());
@@ -282,7 +278,7 @@ fn a_search_that_arrived_is_not_complained_of() {
     assert!(!quiet.err.contains("verdict"), "{}", quiet.err);
     let diagnosis = place.answer("diagnose run --format json");
     assert_eq!(diagnosis["convergence"], "fitted");
-    let report: Value = serde_json::from_str(&place.read("run/privacy.json")).expect("JSON");
+    let report = place.json("run/privacy.json");
     for verdict in report["verdicts"].as_array().expect("a list") {
         assert_ne!(verdict["severity"], "problem", "{verdict}");
     }
@@ -329,8 +325,7 @@ fn decision_everywhere(place: &Place, run: &str) -> (String, Value) {
         "use_with_care" => ("Use these draws with care.", Some("USE WITH CARE")),
         _ => ("Do not use these draws.", Some("NOT TO BE USED")),
     };
-    let report: Value =
-        serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+    let report = place.json(&format!("{run}/privacy.json"));
     assert_eq!(report["decision"], decision);
     let text = place.succeeds(&format!("diagnose {run}")).out;
     assert!(text.starts_with(words), "{text}");
@@ -400,8 +395,7 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
     }
     // The clipped gradients of a law are centred; those of none can move the answer.
     let clipping = |run: &str| {
-        let report: Value =
-            serde_json::from_str(&place.read(&format!("{run}/privacy.json"))).expect("JSON");
+        let report = place.json(&format!("{run}/privacy.json"));
         report["clipping"]["statement"]
             .as_str()
             .unwrap_or_default()
@@ -411,7 +405,7 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
     assert!(clipping("one").contains("shifts them only where outcomes spread"));
 
     // What the rounds said is read back from config.json, and decides.
-    let config: Value = serde_json::from_str(&place.read("one/config.json")).expect("JSON");
+    let config = place.json("one/config.json");
     for (pointer, value, kind) in [
         (
             "/start/certificate/p",
@@ -441,16 +435,11 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
     }
 }
 
-/// Four chains of 500 independent draws, uniform by Knuth's generator.
+/// Four chains of 500 independent draws, uniform.
 fn write_chains(place: &Place) {
-    fs::create_dir(place.path().join("run")).expect("a folder");
-    let mut state = 1u64;
-    let mut uniform = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    fs::create_dir(place.file("run")).expect("a folder");
+    let mut random = Lcg(1);
+    let mut uniform = || random.uniform();
     for chain in 1..=4 {
         let row = |_| format!("nan,0.8,{},{}\n", uniform(), uniform());
         let rows: String = (0..500).map(row).collect();
@@ -506,7 +495,7 @@ fn what_a_private_run_cannot_show_is_noted() {
     for kind in ["few_draws", "clipping", "tempered"] {
         assert!(kinds(&diagnosis).contains(&kind), "{kind}: {diagnosis}");
     }
-    let config: Value = serde_json::from_str(&place.read("run/config.json")).expect("JSON");
+    let config = place.json("run/config.json");
     for key in ["first_step_size", "log_ratio_per_step", "gradient"] {
         assert!(
             config["noise"][key].as_f64().is_some_and(|x| x > 0.0),
@@ -514,7 +503,7 @@ fn what_a_private_run_cannot_show_is_noted() {
         );
     }
     // Draws alone say less, and that they do.
-    fs::remove_file(place.path().join("run/config.json")).expect("config.json");
+    fs::remove_file(place.file("run/config.json")).expect("config.json");
     let outcome = place.succeeds("diagnose run");
     assert!(outcome.err.contains("no config.json"), "{}", outcome.err);
     place.write("run/config.json", "{");
@@ -525,23 +514,19 @@ fn what_a_private_run_cannot_show_is_noted() {
 fn directories_that_are_no_runs_are_refused() {
     let place = Place::new();
     place.fails("diagnose nowhere", &["nowhere", "chain-1.csv"]);
-    fs::create_dir(place.path().join("mixed")).expect("a folder");
+    fs::create_dir(place.file("mixed")).expect("a folder");
     place.write("mixed/chain-1.csv", "lp__,a\nnan,1\nnan,2\n");
     place.write("mixed/chain-2.csv", "lp__,b\nnan,1\nnan,2\n");
     place.fails("diagnose mixed", &["chain-2.csv", "other parameters"]);
     place.write("mixed/chain-2.csv", "lp__,a\n");
     let outcome = place.succeeds("diagnose mixed");
-    assert!(
-        outcome.out.contains("cannot be determined"),
-        "{}",
-        outcome.out
-    );
+    says(&outcome.out, "cannot be determined");
 }
 
 /// See `tests/fixtures/compare/make.py`.
 fn fixture(place: &Place) -> Value {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/compare");
-    fs::create_dir(place.path().join("run")).expect("a folder");
+    fs::create_dir(place.file("run")).expect("a folder");
     for file in [
         "run/chain-1.csv",
         "run/chain-2.csv",
@@ -549,9 +534,9 @@ fn fixture(place: &Place) -> Value {
         "reference_stan.csv",
         "expected.json",
     ] {
-        fs::copy(from.join(file), place.path().join(file)).expect("a fixture");
+        fs::copy(from.join(file), place.file(file)).expect("a fixture");
     }
-    serde_json::from_str(&place.read("expected.json")).expect("JSON")
+    place.json("expected.json")
 }
 
 fn close(found: &Value, expected: &Value) -> bool {
@@ -581,7 +566,7 @@ fn comparisons_are_numpy_s() {
     let place = Place::new();
     let expected = fixture(&place);
     let outcome = place.succeeds("compare run reference.csv");
-    let comparison: Value = serde_json::from_str(&outcome.out).expect("JSON");
+    let comparison = json(&outcome.out);
     assert_as_expected(&comparison, &expected);
     assert_eq!(
         (&comparison["draws"], &comparison["reference_draws"]),
@@ -612,7 +597,7 @@ fn comparisons_are_numpy_s() {
     // The same reference in other clothes.
     let stan = place.answer("compare run reference_stan.csv");
     assert_as_expected(&stan, &expected);
-    fs::create_dir(place.path().join("other")).expect("a folder");
+    fs::create_dir(place.file("other")).expect("a folder");
     let text = place.read("reference_stan.csv");
     place.write("other/chain-1.csv", &text);
     assert_as_expected(&place.answer("compare run other"), &expected);

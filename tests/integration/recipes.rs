@@ -9,7 +9,8 @@ use rand_chacha::ChaCha8Rng;
 use dpm::testing::density::{Density, Simulator};
 use dpm::testing::sampler::draw_prior;
 
-use crate::evaluation::{programs, read, root, shipped};
+use crate::corpus::{programs, read, root};
+use crate::evaluation::shipped;
 use crate::harness::{Folder, json};
 
 const RECORDS: usize = 300;

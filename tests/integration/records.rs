@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Folder, finish, folder_of, json, start};
+use crate::harness::{Folder, Lcg, finish, folder_of, json, says, start};
 
 const FACTORS: &str = r#"
 constants { real<lower=0> most; }
@@ -84,7 +84,7 @@ impl Place {
         arguments.extend(more);
         let outcome = self.dpm_with(&arguments);
         assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.err);
-        serde_json::from_str(&outcome.out).expect("JSON")
+        json(&outcome.out)
     }
 
     /// The rows of a chain, as text.
@@ -251,18 +251,12 @@ fn info_shows_the_levels() {
 
 /// Rows of a small logistic regression, with the unit of each.
 fn logistic_rows(units: u64) -> Vec<(u64, String)> {
-    let mut state = 3u64;
-    let mut next = move |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut random = Lcg(3);
     (0..400)
         .map(|_| {
-            let unit = next(units);
-            let x = next(2001) as f64 / 1000.0 - 1.0;
-            (unit, format!("{},{x}", next(2)))
+            let unit = random.below(units);
+            let x = random.below(2001) as f64 / 1000.0 - 1.0;
+            (unit, format!("{},{x}", random.below(2)))
         })
         .collect()
 }
@@ -304,12 +298,12 @@ fn draws_depend_on_units_and_on_no_order() {
     place.write("own.csv", csv(&rows));
     assert_eq!(by_row, sample("own.csv", "e", "--unit who"));
 
-    let report: Value = serde_json::from_str(&place.read("a/privacy.json")).expect("JSON");
+    let report = place.json("a/privacy.json");
     assert_eq!(report["unit"], "who");
     assert_eq!(report["unit_column"], "who");
-    let config: Value = serde_json::from_str(&place.read("a/config.json")).expect("JSON");
+    let config = place.json("a/config.json");
     assert_eq!(config["unit"], "who");
-    let plain: Value = serde_json::from_str(&place.read("d/privacy.json")).expect("JSON");
+    let plain = place.json("d/privacy.json");
     assert_eq!(plain["unit"], "record");
     assert_eq!(plain["unit_column"], Value::Null);
 }
@@ -327,7 +321,7 @@ fn public_part(place: &Place, data: &str, more: &str) -> Vec<String> {
         .collect();
     let chain = other.read("run/chain-1.csv");
     let comments: Vec<&str> = chain.lines().filter(|line| line.starts_with('#')).collect();
-    let mut report: Value = serde_json::from_str(&other.read("run/privacy.json")).expect("JSON");
+    let mut report = json(&other.read("run/privacy.json"));
     // How many releases took place follows from the draws, as do verdicts.
     report["released"] = Value::Null;
     report["verdicts"] = Value::Null;
@@ -426,13 +420,8 @@ anne,1,hello424242
 #[test]
 fn check_tells_the_curator_which_rows_are_wrong() {
     let place = Place::with(LOGISTIC, SURVEYED);
-    let outcome = place.dpm("check m.dpm --data d.csv --unit who");
-    assert_eq!(outcome.code, 2, "{}", outcome.err);
-    assert!(
-        outcome.err.contains("4 rows cannot be read"),
-        "{}",
-        outcome.err
-    );
+    let words = ["4 rows cannot be read"];
+    let outcome = place.refuses("check m.dpm --data d.csv --unit who", 2, &words);
     for words in [
         "NOT PRIVATE",
         "no guarantee covers it",
@@ -448,11 +437,7 @@ fn check_tells_the_curator_which_rows_are_wrong() {
         "1   below the lower bound, clamped: line 3",
         "1   above the upper bound, clamped: line 4",
     ] {
-        assert!(
-            outcome.out.contains(words),
-            "no `{words}` in {}",
-            outcome.out
-        );
+        says(&outcome.out, words);
     }
     let json = place.answer("check m.dpm --data d.csv --on-bad-rows skip --format json");
     let data = &json["data"];
@@ -493,10 +478,7 @@ fn long_lists_of_lines_are_cut_unless_all_are_wanted() {
     assert!(long.contains("25, 26\n"), "{long}");
     place.write("good.csv", "y,x\n1,0.5\n");
     let good = place.succeeds("check m.dpm --data good.csv").out;
-    assert!(
-        good.contains("all values are there and within their bounds"),
-        "{good}"
-    );
+    says(&good, "all values are there and within their bounds");
     place.write(
         "other.dpm",
         LOGISTIC.replace("record {", "constants { real c; }\nrecord {"),
@@ -514,9 +496,7 @@ fn a_forgotten_header_is_not_shown() {
         "sample m.dpm d.csv --epsilon 1",
         "check m.dpm --data d.csv --unit who",
     ] {
-        let outcome = place.dpm(command);
-        assert_eq!(outcome.code, 2);
-        assert!(outcome.err.contains("2 fields"), "{}", outcome.err);
+        let outcome = place.refuses(command, 2, &["2 fields"]);
         assert!(!outcome.err.contains("secret"), "{}", outcome.err);
     }
 }
@@ -664,11 +644,7 @@ fn a_table_may_be_empty_where_its_size_is_private() {
             place.fails(&command, &["there are no records"]);
         }
         let checked = place.succeeds(&format!("check m.dpm --data empty.csv {more}"));
-        assert!(
-            checked.out.contains("empty.csv: 0 records"),
-            "{}",
-            checked.out
-        );
+        says(&checked.out, "empty.csv: 0 records");
     }
 }
 
@@ -683,11 +659,7 @@ fn records_that_span_lines_are_counted_and_read_where_that_is_asked_for() {
         "d.csv: 6 records",
         "5 that cannot be read",
     ] {
-        assert!(
-            outcome.out.contains(words),
-            "no `{words}` in {}",
-            outcome.out
-        );
+        says(&outcome.out, words);
     }
     let data = &place.answer("check m.dpm --data d.csv --multiline-records --format json")["data"];
     assert_eq!(data["records"], 3);

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::evaluation::{gradient, log_density, read, root, shipped, shipped_table, table_of};
+use crate::corpus::{read, root};
+use crate::evaluation::{gradient, log_density, shipped, shipped_table, table_of};
 
 macro_rules! posteriors {
     ($($test:ident $name:literal)*) => {

@@ -7,7 +7,7 @@ use std::fs;
 use dpm::testing::distribution::{FAMILIES, MOST_MASSES, signatures_in_words};
 use dpm::testing::function::{Builtin, Function, functions, overloads, synonyms};
 
-use crate::evaluation::root;
+use crate::corpus::root;
 
 #[test]
 fn functions_are_documented() {

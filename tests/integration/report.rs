@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Folder, finish, folder_of, start};
+use crate::harness::{Folder, finish, folder_of, says, start};
 
 const MODEL: &str = "\
 constants {
@@ -62,16 +62,12 @@ fn a_run_has_a_report_which_can_be_made_again_from_its_files() {
     }
     assert!(!first.contains("NOT PRIVATE"));
     assert_eq!(place.read("run/model.dpm"), MODEL);
-    let hash = sha256(&place.path().join("run/privacy.json"));
+    let hash = sha256(&place.file("run/privacy.json"));
     assert!(first.contains(&hash), "no {hash}");
 
-    fs::remove_file(place.path().join("run/report.html")).expect("the report");
+    fs::remove_file(place.file("run/report.html")).expect("the report");
     let outcome = place.succeeds("report run");
-    assert!(
-        outcome.err.contains("written to run/report.html"),
-        "{}",
-        outcome.err
-    );
+    says(&outcome.err, "written to run/report.html");
     assert_eq!(place.read("run/report.html"), first);
     place.succeeds("report run -o other.html --quiet");
     assert_eq!(place.read("other.html"), first);
@@ -96,14 +92,9 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
         "the draws are independent draws from the Gaussian",
         "There are no chains to converge",
     ] {
-        assert!(
-            outcome.err.contains(expected),
-            "{expected}: {}",
-            outcome.err
-        );
+        says(&outcome.err, expected);
     }
-    let config: serde_json::Value =
-        serde_json::from_str(&place.read("run/config.json")).expect("JSON");
+    let config = place.json("run/config.json");
     assert_eq!(config["start"]["gaussian"], true);
     assert_eq!(config["foreseen"]["gradients_per_draw_chosen"], true);
     assert_eq!(config["gradients_per_draw"], 1);
@@ -114,8 +105,7 @@ fn a_budget_too_small_for_chains_is_said_wherever_draws_are_read() {
     assert!(page.contains("chosen before a row was read"));
     // Told how many, nothing is chosen.
     place.succeeds(&format!("{alone} --gradients-per-draw 2 --overwrite"));
-    let config: serde_json::Value =
-        serde_json::from_str(&place.read("run/config.json")).expect("JSON");
+    let config = place.json("run/config.json");
     assert_eq!(config["foreseen"]["gradients_per_draw_chosen"], false);
     assert_eq!(config["gradients_per_draw"], 2);
 }
@@ -137,8 +127,7 @@ fn what_is_not_proved_is_said_wherever_epsilon_is() {
     for line in lines {
         assert!(line.contains(REASON), "{line}");
     }
-    let report: serde_json::Value =
-        serde_json::from_str(&place.read("run/privacy.json")).expect("JSON");
+    let report = place.json("run/privacy.json");
     assert_eq!(report["proved"], false);
     for key in ["statement", "not_proved"] {
         let said = report[key].as_str().unwrap_or_default();
@@ -153,8 +142,7 @@ fn what_is_not_proved_is_said_wherever_epsilon_is() {
 
     // And nothing of the kind where all is proved.
     let proved = place.succeeds(&format!("{PRIVATE} --constants c.json --overwrite"));
-    let report: serde_json::Value =
-        serde_json::from_str(&place.read("run/privacy.json")).expect("JSON");
+    let report = place.json("run/privacy.json");
     assert_eq!(
         (&report["proved"], &report["not_proved"]),
         (&true.into(), &().into())
@@ -173,7 +161,7 @@ fn sha256(path: &Path) -> String {
 fn no_report_is_written_where_none_is_wanted() {
     let place = Place::new();
     place.succeeds(&format!("{PRIVATE} --constants c.json --no-report"));
-    assert!(!place.path().join("run/report.html").exists());
+    assert!(!place.file("run/report.html").exists());
     place.succeeds("report run");
 }
 
@@ -198,7 +186,7 @@ fn runs_of_other_versions_and_damaged_ones_are_reported() {
     place.succeeds(&format!("{PRIVATE} --constants c.json"));
     // A run without a copy of its model, one with a model that does not fit, one with no
     // settings: reports all the same, that say what is missing.
-    fs::remove_file(place.path().join("run/model.constants.json")).expect("constants");
+    fs::remove_file(place.file("run/model.constants.json")).expect("constants");
     place.succeeds("report run");
     assert!(
         place
@@ -212,8 +200,8 @@ fn runs_of_other_versions_and_damaged_ones_are_reported() {
             .read("run/report.html")
             .contains("model.dpm is not a program")
     );
-    fs::remove_file(place.path().join("run/model.dpm")).expect("the model");
-    fs::remove_file(place.path().join("run/config.json")).expect("settings");
+    fs::remove_file(place.file("run/model.dpm")).expect("the model");
+    fs::remove_file(place.file("run/config.json")).expect("settings");
     place.succeeds("report run");
     assert!(
         place
@@ -222,10 +210,6 @@ fn runs_of_other_versions_and_damaged_ones_are_reported() {
     );
 
     place.write("run/privacy.json", "{");
-    let outcome = place.dpm("report run");
-    assert_eq!(outcome.code, 2);
-    assert!(outcome.err.contains("not valid JSON"), "{}", outcome.err);
-    let outcome = place.dpm("report .");
-    assert_eq!(outcome.code, 2);
-    assert!(outcome.err.contains("no privacy.json"), "{}", outcome.err);
+    place.refuses("report run", 2, &["not valid JSON"]);
+    place.refuses("report .", 2, &["no privacy.json"]);
 }

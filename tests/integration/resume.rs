@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::harness::{
     Folder, LOGISTIC as MODEL, Lcg, Moment, Outcome, Watched, entries, finish, folder_of, json,
-    start, wait_until,
+    says, start, wait_until,
 };
 
 const SAMPLES: u64 = 60;
@@ -193,6 +193,14 @@ fn signal(child: &Watched, name: &str) {
     assert_eq!(sent.code, 0, "{}", sent.err);
 }
 
+/// Asks a run to stop, as Ctrl-C does.
+fn interrupt(run: Watched) -> Outcome {
+    signal(&run, "INT");
+    let stopped = run.finish();
+    assert_eq!(stopped.code, 130, "{}", stopped.err);
+    stopped
+}
+
 fn copy(from: &Path, to: &Path) {
     let done = finish(start(Command::new("cp").arg("-r").args([from, to])));
     assert_eq!(done.code, 0, "{}", done.err);
@@ -221,9 +229,7 @@ fn a_quiet_run_does_not_tell_how_far_it_came() {
     // Without lines of progress, which would tell. It has minutes of iterations before it.
     let long = format!("{LONG} --quiet");
     let run = place.wait_for_draws("m-run", true, || Watched::start(&mut place.command(&long)));
-    signal(&run, "INT");
-    let stopped = run.finish();
-    assert_eq!(stopped.code, 130, "{}", stopped.err);
+    let stopped = interrupt(run);
     assert_eq!(
         stopped.err,
         "interrupted. Resume it with `dpm sample --resume m-run`\n"
@@ -322,8 +328,7 @@ fn a_run_that_was_gone_on_with_elsewhere_is_refused() {
         run.kill();
         place.fails(&format!("sample --resume {second}"), 1, &words);
         let run = place.start_and_wait(&format!("sample --resume {first}"), first);
-        signal(&run, "INT");
-        assert_eq!(run.finish().code, 130);
+        interrupt(run);
         let show = place.show();
         assert_eq!(
             (&show["runs"]["runs"], &show["runs"]["resumed"]),
@@ -377,13 +382,7 @@ fn a_charge_that_was_not_noted_is_found() {
     let cost = cost_of(RUN);
     // No room for the watermark: nothing is charged. A file stands where it should.
     fs::create_dir(place.file("l.run-2")).unwrap();
-    let refused = place.dpm(RUN);
-    assert_eq!(refused.code, 1, "{}", refused.err);
-    assert!(
-        refused.err.contains("how far a run has come"),
-        "{}",
-        refused.err
-    );
+    place.refuses(RUN, 1, &["how far a run has come"]);
     assert_eq!(place.show()["runs"]["runs"], 0);
     assert!(!place.file("m-run").exists());
     fs::remove_dir(place.file("l.run-2")).unwrap();
@@ -401,8 +400,7 @@ fn a_copy_of_a_run_that_was_then_interrupted_is_refused() {
     let cost = cost_of(LONG);
     let run = place.start_and_wait(LONG, "m-run");
     copy_under_way(&run, &place, "copy");
-    signal(&run, "INT");
-    assert_eq!(run.finish().code, 130);
+    interrupt(run);
     let words = ["not the last state of its run", "stays charged"];
     place.fails("sample --resume copy", 1, &words);
     // Nor after the original has gone on, was killed or has ended.
@@ -414,8 +412,7 @@ fn a_copy_of_a_run_that_was_then_interrupted_is_refused() {
     copy(&place.file("copy"), &place.file("m-run"));
     place.fails(RESUME, 1, &words);
     let run = place.start_and_wait("sample --resume now", "now");
-    signal(&run, "INT");
-    assert_eq!(run.finish().code, 130);
+    interrupt(run);
     assert_eq!(place.show()["spent"], cost);
     place.succeeds("ledger verify l --against now");
 }
@@ -437,8 +434,7 @@ fn a_copy_from_before_the_first_release_lifts_no_charge() {
             }
         }
         if published {
-            signal(&run, "INT");
-            assert_eq!(run.finish().code, 130);
+            interrupt(run);
         } else {
             run.kill();
         }
@@ -460,8 +456,7 @@ fn a_watermark_that_is_not_the_runs_last_is_refused() {
     let run = place.start_and_wait(LONG, "m-run");
     let early = fs::read(place.file("l.run-2")).unwrap();
     copy_under_way(&run, &place, "early");
-    signal(&run, "INT");
-    assert_eq!(run.finish().code, 130);
+    interrupt(run);
     // Back to before the interruption, with the directory of then.
     let late = fs::read(place.file("l.run-2")).unwrap();
     place.write("l.run-2", &early);
@@ -481,11 +476,7 @@ fn a_watermark_that_is_not_the_runs_last_is_refused() {
     fs::rename(place.file("l.run-2"), place.file("aside")).unwrap();
     let stopped = run.finish();
     assert_eq!(stopped.code, 1, "{}", stopped.err);
-    assert!(
-        stopped.err.contains("was replaced or removed"),
-        "{}",
-        stopped.err
-    );
+    says(&stopped.err, "was replaced or removed");
     fs::rename(place.file("aside"), place.file("l.run-2")).unwrap();
     place.start_and_wait(RESUME, "m-run").kill();
     place.succeeds("ledger verify l");
@@ -497,8 +488,7 @@ fn a_watermark_that_is_not_the_runs_last_is_refused() {
 fn an_interrupted_run_publishes_no_token_and_names_its_last_entry() {
     let place = Place::new();
     let run = place.start_and_wait(LONG, "m-run");
-    signal(&run, "INT");
-    assert_eq!(run.finish().code, 130);
+    interrupt(run);
     let ledger = place.read("l");
     let lines: Vec<Value> = ledger.lines().map(json).collect();
     let last = &lines[2]["interrupted"];
@@ -543,16 +533,14 @@ fn verify_tells_copies_from_runs_that_both_went_on() {
         &LONG.replace("--num-warmup 2000", "--num-warmup 1"),
         "m-run",
     );
-    signal(&run, "INT");
-    assert_eq!(run.finish().code, 130);
+    interrupt(run);
     copy(&place.file("m-run"), &place.file("early"));
     // What is published of a chain is as long as of the other; so each has to go on.
     let resume = format!("{RESUME} --quiet");
     let run = place.wait_for_draws("m-run", true, || {
         Watched::start(&mut place.command(&resume))
     });
-    signal(&run, "INT");
-    assert_eq!(run.finish().code, 130);
+    interrupt(run);
     let verify = "ledger verify l --against m-run --against early";
     let said = place.succeeds(verify).out;
     for words in [
@@ -695,9 +683,7 @@ fn every_private_sampler_goes_on_without_a_ledger() {
             run.to_owned()
         };
         let child = place.start_and_wait(&format!("{run} {flags} --overwrite"), "m-run");
-        signal(&child, "INT");
-        let stopped = child.finish();
-        assert_eq!(stopped.code, 130, "{flags}: {}", stopped.err);
+        interrupt(child);
         place.start_and_wait(RESUME, "m-run").kill();
         place.succeeds(&format!("{RESUME} --quiet"));
         let report = place.report("m-run");
@@ -732,9 +718,7 @@ fn ctrl_c_without_privacy_leaves_the_draws_so_far() {
         );
         let mut child = Watched::start(&mut place.command(&run));
         child.wait_for(Moment::Line(2), &place, "m-run", 0);
-        signal(&child, "INT");
-        let stopped = child.finish();
-        assert_eq!(stopped.code, 130, "{algorithm}: {}", stopped.err);
+        let stopped = interrupt(child);
         assert!(
             stopped.err.contains("Only private runs"),
             "{algorithm}: {}",
@@ -813,8 +797,7 @@ fn an_earlier_run_is_replaced_when_the_next_is_there() {
     assert!(said.contains("is not finished"), "{said}");
     // Given up for a third, which is interrupted.
     let run = place.start_and_wait(&format!("{LONG} --overwrite"), "m-run");
-    signal(&run, "INT");
-    assert_eq!(run.finish().code, 130);
+    interrupt(run);
     assert_eq!(place.report("m-run")["unfinished"], true);
     assert_eq!(place.show()["runs"]["runs"], 3);
 }

@@ -11,6 +11,7 @@
 use dpm::Constants;
 use dpm::testing::density::Density;
 
+use crate::corpus::{programs, read, root};
 use crate::evaluation::*;
 
 /// Floating-point gradients are this accurate, relatively.

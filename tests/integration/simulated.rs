@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Folder, LOGISTIC, folder_of, json as read_json};
+use crate::harness::{Folder, LOGISTIC, folder_of, json as read_json, says};
 
 struct Place(Folder);
 folder_of!(Place);
@@ -25,15 +25,6 @@ impl Place {
         let place = Place(Folder::new());
         place.write("m.dpm", LOGISTIC);
         place
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.path()).expect("a folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| entry.expect("a file").file_name().display().to_string())
-            .collect();
-        names.sort();
-        names
     }
 }
 
@@ -77,7 +68,7 @@ fn several_tables_have_parameters_of_their_own() {
     let command = "simulate m.dpm --rows 200 --tables 3 --out t.csv --format json";
     let said = read_json(&place.succeeds(command).out);
     assert_eq!(
-        place.names(),
+        place.names("."),
         [
             "m.dpm",
             "t-1.csv",
@@ -190,7 +181,7 @@ fn guesses_of_covariates_are_used_kept_and_told() {
             assert!(with.out.contains("foreseen"), "{}", with.out);
         }
     }
-    let standing = place.names();
+    let standing = place.names(".");
     let [wrong, none] = ["wrong.yaml", "none.yaml"];
     place.write(wrong, "columns: {x: {mean: 200, sd: 10}}");
     place.write(none, "columns: {y: {mean: 0.5}, z: {mean: 1, sd: 1}}");
@@ -213,7 +204,7 @@ fn guesses_of_covariates_are_used_kept_and_told() {
     for made in [wrong, none] {
         std::fs::remove_file(place.file(made)).expect("a file");
     }
-    assert_eq!(place.names(), standing);
+    assert_eq!(place.names("."), standing);
 }
 
 #[test]
@@ -260,7 +251,7 @@ fn wrong_questions_are_refused_and_write_nothing() {
     ] {
         place.refuses(command, code, &[words]);
     }
-    assert_eq!(place.names(), ["m.dpm", "n.dpm", "p.json"]);
+    assert_eq!(place.names("."), ["m.dpm", "n.dpm", "p.json"]);
 }
 
 // If it failed: a user would believe in runs that are wrong, or doubt those that are right. The exact
@@ -274,11 +265,7 @@ fn calibration_passes_a_right_model_and_finds_a_planted_prior() {
     place.write("wide.dpm", normal_mean(1.0));
     let command = format!("sbc narrow.dpm --rows 5 --tables 60 {QUICK}");
     let right = place.succeeds(&command);
-    assert!(
-        right.out.contains("as those of a calibrated run"),
-        "{}",
-        right.out
-    );
+    says(&right.out, "as those of a calibrated run");
     assert!(right.err.contains("no data were read"), "{}", right.err);
     let found = place.json("narrow-sbc/sbc.json");
     assert_eq!(found["calibrated"], json!(true));
@@ -286,11 +273,7 @@ fn calibration_passes_a_right_model_and_finds_a_planted_prior() {
     // Five standard errors of 60 tables.
     assert!((coverage(&found) - 0.9).abs() < 0.2, "{found}");
     let wrong = place.succeeds(&format!("{command} --simulate-from wide.dpm --out wrong"));
-    assert!(
-        wrong.out.contains("NOT CALIBRATED: the ranks of mu"),
-        "{}",
-        wrong.out
-    );
+    says(&wrong.out, "NOT CALIBRATED: the ranks of mu");
     let found = place.json("wrong/sbc.json");
     assert_eq!(found["calibrated"], json!(false));
     assert!(coverage(&found) < 0.6, "{found}");

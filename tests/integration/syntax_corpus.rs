@@ -5,10 +5,10 @@
 //! exactly the text of the `.expected` file beside them; `DPM_BLESS=1` writes
 //! these files, to be read before they are committed.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use dpm::testing::syntax::{Parsed, Span, parse, render};
+
+use crate::corpus::{matches_expected, name, programs, read};
+use crate::evaluation::Random;
 
 #[test]
 fn good_programs_parse() {
@@ -28,25 +28,10 @@ fn good_programs_parse() {
 
 #[test]
 fn bad_programs_are_explained() {
-    let bless = std::env::var_os("DPM_BLESS").is_some();
-    let mut differing = Vec::new();
-    for path in programs("tests/bad/syntax") {
-        let source = read(&path);
-        let parsed = parse(&source);
-        let said = render(&parsed.diagnostics, &source, &name(&path), false);
-        assert!(!said.is_empty(), "{} has no mistake", path.display());
-        let beside = path.with_extension("expected");
-        if bless {
-            fs::write(&beside, &said).expect("the expected text can be written");
-        } else if fs::read_to_string(&beside).unwrap_or_default() != said {
-            differing.push(format!("{}:\n{said}", path.display()));
-        }
-    }
-    assert!(
-        differing.is_empty(),
-        "these messages changed; if they are better, run with DPM_BLESS=1\n\n{}",
-        differing.join("\n")
-    );
+    matches_expected("tests/bad/syntax", |source, name| {
+        let parsed = parse(source);
+        render(&parsed.diagnostics, source, name, false)
+    });
 }
 
 /// A mutant that makes the parser panic, or that gives a span outside of the
@@ -54,7 +39,7 @@ fn bad_programs_are_explained() {
 /// here: about six thousand of them, always the same.
 #[test]
 fn mutants_are_read_without_panic() {
-    let mut random = SplitMix(20_240_229);
+    let mut random = Random(20_240_229);
     for path in programs("tests/good")
         .into_iter()
         .chain(programs("tests/bad/syntax"))
@@ -137,7 +122,7 @@ fn survives(source: &str) {
     assert_eq!(said.is_empty(), diagnostics.is_empty());
 }
 
-fn mutate(source: &str, words: &[Span], random: &mut SplitMix) -> String {
+fn mutate(source: &str, words: &[Span], random: &mut Random) -> String {
     let mut mutant = source.to_owned();
     for _ in 0..1 + random.below(3) {
         let (a, b) = (random.below(words.len()), random.below(words.len()));
@@ -189,39 +174,4 @@ fn words(source: &str) -> Vec<Span> {
         before = kind(c);
     }
     words
-}
-
-/// Steele, Lea and Flood's SplitMix64: the same mutants on every machine.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % limit.max(1) as u64) as usize
-    }
-}
-
-fn programs(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let mut found: Vec<PathBuf> = fs::read_dir(&folder)
-        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "dpm"))
-        .collect();
-    found.sort();
-    assert!(!found.is_empty(), "{}", folder.display());
-    found
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
 }

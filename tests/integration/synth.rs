@@ -62,15 +62,6 @@ impl Place {
         }
         place
     }
-
-    fn names(&self, folder: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.file(folder)).expect("a folder");
-        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
-        let names = entries.map(|entry| name(entry).to_string_lossy().into_owned());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
-    }
 }
 
 /// The records of a CSV file by column.

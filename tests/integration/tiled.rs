@@ -12,6 +12,7 @@ use dpm::testing::density::Density;
 use dpm::testing::distribution::{Domain, FAMILIES, Kind, has_cdf, sums_masses};
 use dpm::testing::function::{Type, Unary, lookup};
 
+use crate::corpus::{programs, read};
 use crate::evaluation::*;
 
 #[test]

@@ -8,7 +8,8 @@ use dpm::testing::density::Density;
 use dpm::testing::model::Transform;
 use serde_json::Value;
 
-use crate::evaluation::{Random, Table, bind, density, log_likelihoods, read, root};
+use crate::corpus::{read, root};
+use crate::evaluation::{Random, Table, bind, density, log_likelihoods};
 
 /// Values, log Jacobian and its gradient agree with Stan's at every point of
 /// the fixture: a wrong formula, order of coordinates or constant fails here.

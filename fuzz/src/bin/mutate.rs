@@ -435,14 +435,15 @@ fn extreme_programs() -> Vec<(String, String)> {
             }
             text
         };
+        let half = |unit: &dyn Fn(usize) -> String| {
+            let text = &many(unit)[..size / 2];
+            text.rsplit_once(';').map_or("", |(a, _)| a).to_owned() + ";"
+        };
+        let model = |body: String| format!("model {{ {body} }}");
+        let parameters = |declared: String| format!("parameters {{ {declared} }} model {{ }}");
+        let of_a = |body: String| format!("parameters {{ real a; }} model {{ {body} }}");
         let bodies: Vec<(&str, String)> = vec![
-            (
-                "declarations",
-                format!(
-                    "parameters {{ {} }} model {{ }}",
-                    many(&|k| format!("real a{k};"))
-                ),
-            ),
+            ("declarations", parameters(many(&|k| format!("real a{k};")))),
             (
                 "declarations by comma",
                 format!(
@@ -450,52 +451,27 @@ fn extreme_programs() -> Vec<(String, String)> {
                     many(&|k| format!(",a{k}"))
                 ),
             ),
-            (
-                "locals",
-                format!("model {{ {} }}", many(&|k| format!("real a{k}=1;"))),
-            ),
-            (
-                "one name twice",
-                format!("model {{ {} }}", many(&|_| "real a;".into())),
-            ),
-            (
-                "unknown names",
-                format!("model {{ {} }}", many(&|k| format!("x{k}=y{k};\n"))),
-            ),
+            ("locals", model(many(&|k| format!("real a{k}=1;")))),
+            ("one name twice", model(many(&|_| "real a;".into()))),
+            ("unknown names", model(many(&|k| format!("x{k}=y{k};\n")))),
             (
                 "unknown names of one line",
-                format!("model {{ {} }}", many(&|k| format!("x{k}=y{k};"))),
+                model(many(&|k| format!("x{k}=y{k};"))),
             ),
             (
                 "near names",
                 format!(
                     "model {{ {} real s = 0; {} }}",
-                    many(&|k| format!("real alpha_{k}=1;"))[..size / 2]
-                        .rsplit_once(';')
-                        .map_or("", |(a, _)| a)
-                        .to_owned()
-                        + ";",
-                    many(&|k| format!("s = alphq_{k};"))[..size / 2]
-                        .rsplit_once(';')
-                        .map_or("", |(a, _)| a)
-                        .to_owned()
-                        + ";"
+                    half(&|k| format!("real alpha_{k}=1;")),
+                    half(&|k| format!("s = alphq_{k};"))
                 ),
             ),
             (
                 "long names",
                 format!(
                     "model {{ {} real s = 0; {} }}",
-                    many(&|k| format!("real {}{k}=1;", "a".repeat(1000)))[..size / 2]
-                        .rsplit_once(';')
-                        .map_or("", |(a, _)| a)
-                        .to_owned()
-                        + ";",
-                    many(&|k| format!("s={}{k};", "ab".repeat(500)))[..size / 2]
-                        .rsplit_once(';')
-                        .map_or("", |(a, _)| a)
-                        .to_owned()
-                        + ";"
+                    half(&|k| format!("real {}{k}=1;", "a".repeat(1000))),
+                    half(&|k| format!("s={}{k};", "ab".repeat(500)))
                 ),
             ),
             (
@@ -595,20 +571,13 @@ fn extreme_programs() -> Vec<(String, String)> {
             ),
             (
                 "sums of 300",
-                format!(
-                    "parameters {{ real a; }} model {{ {} }}",
-                    fill(&format!("target += a{};\n", "+a".repeat(150)), size)
-                ),
+                of_a(fill(&format!("target += a{};\n", "+a".repeat(150)), size)),
             ),
             (
                 "stages from below",
                 format!(
                     "parameters {{ real p; }} model {{ {} for (i in 1:2) {{ {} }} }}",
-                    many(&|k| format!("real a{k}=1;"))[..size / 2]
-                        .rsplit_once(';')
-                        .map_or("", |(a, _)| a)
-                        .to_owned()
-                        + "; real z = 0;",
+                    half(&|k| format!("real a{k}=1;")) + " real z = 0;",
                     {
                         let count = size / 36;
                         (0..count)
@@ -655,114 +624,63 @@ fn extreme_programs() -> Vec<(String, String)> {
             ),
             (
                 "deep and long",
-                format!(
-                    "model {{ {} }}",
-                    fill(
-                        &format!("x = {}1{};\n", "(".repeat(90), ")".repeat(90)),
-                        size
-                    )
-                ),
+                model(fill(
+                    &format!("x = {}1{};\n", "(".repeat(90), ")".repeat(90)),
+                    size,
+                )),
             ),
             (
                 "deep brackets again and again",
-                format!(
-                    "model {{ {} }}",
-                    fill(
-                        &format!("x = {}1{};\n", "a[".repeat(90), "]".repeat(90)),
-                        size
-                    )
-                ),
+                model(fill(
+                    &format!("x = {}1{};\n", "a[".repeat(90), "]".repeat(90)),
+                    size,
+                )),
             ),
             (
                 "deep ternaries",
-                format!(
-                    "model {{ {} }}",
-                    fill(&format!("x = {}1;\n", "1?2:".repeat(80)), size)
-                ),
+                model(fill(&format!("x = {}1;\n", "1?2:".repeat(80)), size)),
             ),
             (
                 "deep bodies",
-                format!(
-                    "model {{ {} }}",
-                    fill(&format!("{};\n", "if(1)".repeat(80)), size)
-                ),
+                model(fill(&format!("{};\n", "if(1)".repeat(80)), size)),
             ),
             (
                 "deep scopes",
-                format!(
-                    "model {{ {} }}",
-                    fill(&format!("{}{}\n", "{".repeat(90), "}".repeat(90)), size)
-                ),
+                model(fill(
+                    &format!("{}{}\n", "{".repeat(90), "}".repeat(90)),
+                    size,
+                )),
             ),
-            (
-                "missing semicolons",
-                format!("model {{ {} }}", fill("x = 1\n", size)),
-            ),
-            (
-                "missing brackets",
-                format!("model {{ {} }}", fill("x = (1;\n", size)),
-            ),
-            (
-                "unended texts",
-                format!("model {{ {} }}", fill("print(\"a);\n", size)),
-            ),
-            (
-                "wrong types",
-                format!("model {{ {} }}", fill("rael x;\n", size)),
-            ),
-            (
-                "bad statements",
-                format!("model {{ {} }}", fill("x + 1;\n", size)),
-            ),
-            ("arrows", format!("model {{ {} }}", fill("x <- 1;\n", size))),
+            ("missing semicolons", model(fill("x = 1\n", size))),
+            ("missing brackets", model(fill("x = (1;\n", size))),
+            ("unended texts", model(fill("print(\"a);\n", size))),
+            ("wrong types", model(fill("rael x;\n", size))),
+            ("bad statements", model(fill("x + 1;\n", size))),
+            ("arrows", model(fill("x <- 1;\n", size))),
             (
                 "powers",
-                format!(
-                    "model {{ {} }}",
-                    fill(&format!("x = a{};\n", "^a".repeat(90)), size)
-                ),
+                model(fill(&format!("x = a{};\n", "^a".repeat(90)), size)),
             ),
             (
                 "signs",
-                format!(
-                    "model {{ {} }}",
-                    fill(&format!("x = {}a;\n", "-".repeat(300)), size)
-                ),
+                model(fill(&format!("x = {}a;\n", "-".repeat(300)), size)),
             ),
             (
                 "transposes",
-                format!(
-                    "model {{ {} }}",
-                    fill(&format!("x = a{};\n", "'".repeat(300)), size)
-                ),
+                model(fill(&format!("x = a{};\n", "'".repeat(300)), size)),
             ),
             (
                 "unused parameters",
-                format!(
-                    "parameters {{ {} }} model {{ }}",
-                    many(&|k| format!("real<lower=0> a{k};\n"))
-                ),
+                parameters(many(&|k| format!("real<lower=0> a{k};\n"))),
             ),
-            (
-                "samplings",
-                format!(
-                    "parameters {{ real a; }} model {{ {} }}",
-                    fill("a ~ normal(0, 1);\n", size)
-                ),
-            ),
+            ("samplings", of_a(fill("a ~ normal(0, 1);\n", size))),
             (
                 "unknown distributions",
-                format!(
-                    "parameters {{ real a; }} model {{ {} }}",
-                    many(&|k| format!("a ~ norml{k}(0, 1);\n"))
-                ),
+                of_a(many(&|k| format!("a ~ norml{k}(0, 1);\n"))),
             ),
             (
                 "unknown functions",
-                format!(
-                    "parameters {{ real a; }} model {{ {} }}",
-                    many(&|k| format!("target += exq{k}(0);\n"))
-                ),
+                of_a(many(&|k| format!("target += exq{k}(0);\n"))),
             ),
         ];
         for (what, text) in bodies {

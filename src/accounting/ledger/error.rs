@@ -136,7 +136,7 @@ pub enum Damage {
 }
 
 /// An epsilon for people to read.
-pub(super) fn figure(epsilon: f64) -> String {
+pub(crate) fn figure(epsilon: f64) -> String {
     if epsilon == 0.0 || epsilon >= 1e-3 {
         format!("{epsilon:.6}")
     } else {

@@ -140,12 +140,7 @@ impl LedgerFile {
         if crate::planted::is(crate::planted::Planted::MissedEntry) {
             return Ok(());
         }
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(&self.path)
-            .map_err(|source| self.write_error(source))?;
-        self.lock(&file, Lock::Exclusive)?;
+        let mut file = self.locked()?;
         self.catch_up(&file, chain)?;
         self.write(&mut file, chain, decide)
     }
@@ -153,12 +148,7 @@ impl LedgerFile {
     /// As [`LedgerFile::append`], on a ledger that has lost its head: makes a new one.
     pub fn adopt(path: &Path, date: String) -> Result<(), LedgerError> {
         let (ledger, _) = LedgerFile::open(path, HeadRule::Ignored, false)?;
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(&ledger.path)
-            .map_err(|source| ledger.write_error(source))?;
-        ledger.lock(&file, Lock::Exclusive)?;
+        let mut file = ledger.locked()?;
         let mut chain = ledger.read(&file, HeadRule::Ignored, false)?;
         ledger.write(&mut file, &mut chain, |_, entry, previous| {
             Ok(Entry::Adopted {
@@ -167,6 +157,17 @@ impl LedgerFile {
                 date,
             })
         })
+    }
+
+    /// The file, open to be read and appended to, locked for this process alone.
+    fn locked(&self) -> Result<File, LedgerError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(&self.path)
+            .map_err(|source| self.write_error(source))?;
+        self.lock(&file, Lock::Exclusive)?;
+        Ok(file)
     }
 
     fn write(

@@ -39,6 +39,7 @@ mod watermark;
 pub use balance::Quote;
 pub use books::{EntryRef, RunRecord, Tally};
 pub use entry::Outcome;
+pub(crate) use error::figure;
 pub use error::{Damage, LedgerError};
 pub use evidence::Evidence;
 pub(crate) use file::try_for_a_moment;

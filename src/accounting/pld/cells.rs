@@ -234,12 +234,7 @@ mod tests {
         ] {
             for rate in [1e-6, 0.01, 0.4, 1.0 - 1e-9] {
                 for shift in [0.01, 0.7, 6.0] {
-                    pairs.push(Pair {
-                        kind,
-                        rate,
-                        rest: 1.0 - rate,
-                        shift,
-                    });
+                    pairs.push(Pair::of(kind, rate, shift));
                 }
             }
         }
@@ -281,12 +276,7 @@ mod tests {
     // Wrong here: small rates, where a grid cannot tell losses apart, get no lower bound.
     #[test]
     fn a_spike_that_is_not_resolved_is_merged_without_error() {
-        let pair = Pair {
-            kind: Kind::PoissonAddRemove,
-            rate: 1e-6,
-            rest: 1.0 - 1e-6,
-            shift: 1.0,
-        };
+        let pair = Pair::of(Kind::PoissonAddRemove, 1e-6, 1.0);
         let cells = Cells::new(&pair, 1e-3, REACH, 1 << 20).unwrap();
         let (left, right) = (cells.left[0], cells.right[0]);
         assert_eq!(cells.first, 0);

@@ -302,12 +302,11 @@ fn parts(sampled: &[&Subsampled], full_data_mu: Real) -> Result<Vec<Part>, Accou
     let mut parts: Vec<Part> = counts.into_values().collect();
     if full_data_mu > Real::ZERO {
         parts.push(Part {
-            pair: Pair {
-                kind: Kind::PoissonAddRemove,
-                rate: 1.0,
-                rest: 0.0,
-                shift: full_data_mu.times_power_of_two(1).sqrt().to_f64_up(),
-            },
+            pair: Pair::of(
+                Kind::PoissonAddRemove,
+                1.0,
+                full_data_mu.times_power_of_two(1).sqrt().to_f64_up(),
+            ),
             count: 1,
         });
     }
@@ -360,12 +359,7 @@ mod tests {
     /// `count` releases about all rows, as one pair: what the Gaussian curve knows exactly.
     fn gaussians(shift: f64, count: u64) -> (Vec<Part>, GaussianCurve) {
         let part = Part {
-            pair: Pair {
-                kind: Kind::PoissonAddRemove,
-                rate: 1.0,
-                rest: 0.0,
-                shift,
-            },
+            pair: Pair::of(Kind::PoissonAddRemove, 1.0, shift),
             count,
         };
         let shift = Real::exact(shift);
@@ -434,12 +428,7 @@ mod tests {
     #[test]
     fn the_order_and_grouping_of_events_do_not_matter() {
         let part = |rate: f64, shift: f64, count: u64| Part {
-            pair: Pair {
-                kind: Kind::PoissonAddRemove,
-                rate,
-                rest: 1.0 - rate,
-                shift,
-            },
+            pair: Pair::of(Kind::PoissonAddRemove, rate, shift),
             count,
         };
         let query = Query::Epsilon {

@@ -126,6 +126,16 @@ impl Half {
 }
 
 impl Pair {
+    /// With 1 - rate rounded to the nearest.
+    pub(super) fn of(kind: Kind, rate: f64, shift: f64) -> Pair {
+        Pair {
+            kind,
+            rate,
+            rest: 1.0 - rate,
+            shift,
+        }
+    }
+
     /// The losses on both sides of 0 are mirror images of each other.
     pub(super) fn is_symmetric(&self) -> bool {
         match self.kind {

@@ -349,12 +349,7 @@ mod tests {
                 (0.999, 3.0, 0.1),
                 (0.2, 5.0, 0.02),
             ] {
-                let pair = Pair {
-                    kind,
-                    rate,
-                    rest: 1.0 - rate,
-                    shift,
-                };
+                let pair = Pair::of(kind, rate, shift);
                 let reach = Reach {
                     below: 9.0,
                     above: 9.0,

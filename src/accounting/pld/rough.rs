@@ -85,12 +85,7 @@ mod tests {
             Kind::WithoutReplacementSubstitute,
         ] {
             for (rate, shift) in [(1e-12, 1.0), (0.01, 0.5), (0.7, 3.0), (0.3, 1e-6)] {
-                let pair = Pair {
-                    kind,
-                    rate,
-                    rest: 1.0 - rate,
-                    shift,
-                };
+                let pair = Pair::of(kind, rate, shift);
                 let rough = Rough::new(&[Part { pair, count: 1 }]);
                 for epsilon in [0.0, 1e-9, 0.1, 2.0, 30.0] {
                     let truths = Single::both(&pair);

@@ -3,7 +3,7 @@
 use super::super::interval::interval;
 use super::super::private::{Graphs, Scalar};
 use super::super::public::PublicId;
-use super::super::value::{Data, Shape, Value};
+use super::super::value::{Shape, Value};
 use super::super::{BindError, LocationScale};
 use super::{Traced, Tracer};
 use crate::check::{Base, Expr, ExprKind, StandsFor, Truncation, Type, stands_for};
@@ -260,16 +260,16 @@ impl Tracer<'_> {
         let terms = (0..statements.count)
             .map(|i| term(&mut self.graphs, &statements.at(i)))
             .collect();
-        Value {
-            shape: Shape {
+        Value::of(
+            Shape {
                 ty: Type {
                     base: Base::Real,
                     array: 1,
                 },
                 sizes: vec![statements.count],
             },
-            data: Data::of(terms),
-        }
+            terms,
+        )
     }
 
     /// Determines which values belong to one statement and which to many, and checks that sizes

@@ -4,7 +4,7 @@ use rand::Rng;
 
 use super::super::BindError;
 use super::super::private::Scalar;
-use super::super::value::{Data, Shape, Value};
+use super::super::value::{Shape, Value};
 use super::{Traced, Tracer};
 use crate::check::{Expr, StandsFor, Type, stands_for};
 use crate::distribution::{self, Container, FAMILIES};
@@ -72,10 +72,7 @@ impl Tracer<'_> {
         }
         // Without draws, the sizes of one are not known.
         sizes.resize(ty.dimensions(), 0);
-        Ok(Value {
-            shape: Shape { ty, sizes },
-            data: Data::of(elements),
-        })
+        Ok(Value::of(Shape { ty, sizes }, elements))
     }
 }
 

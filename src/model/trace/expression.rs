@@ -124,13 +124,13 @@ impl Tracer<'_> {
                     .zip(b.elements(&self.graphs).iter())
                     .map(|(&a, &b)| self.graphs.select(c, a, b))
                     .collect();
-                Ok(Value {
-                    shape: Shape {
+                Ok(Value::of(
+                    Shape {
                         ty: e.ty,
                         sizes: a.shape.sizes,
                     },
-                    data: Data::of(elements),
-                })
+                    elements,
+                ))
             }
             ExprKind::Transpose(inner) => {
                 let inner = self.expression(inner)?;
@@ -167,10 +167,7 @@ impl Tracer<'_> {
         if ty.base == Base::Matrix && sizes.len() == 1 {
             sizes.push(0);
         }
-        Ok(Value {
-            shape: Shape { ty, sizes },
-            data: Data::of(elements),
-        })
+        Ok(Value::of(Shape { ty, sizes }, elements))
     }
 
     pub(super) fn transpose(&mut self, value: Value, ty: Type) -> Traced<Value> {

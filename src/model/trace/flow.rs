@@ -428,8 +428,5 @@ fn nested(
 
 /// A number without an assigned value.
 pub(super) fn undefined(ty: Type) -> Value {
-    Value {
-        shape: Shape::scalar(ty),
-        data: Data::of(vec![Scalar::number(f64::NAN)]),
-    }
+    Value::of(Shape::scalar(ty), vec![Scalar::number(f64::NAN)])
 }

@@ -73,10 +73,7 @@ impl Tracer<'_> {
                 })
                 .collect()
         };
-        Ok(Value {
-            shape,
-            data: Data::of(elements),
-        })
+        Ok(Value::of(shape, elements))
     }
 
     /// The shape that remains, and where each of its elements is, in storage

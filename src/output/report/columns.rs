@@ -144,11 +144,11 @@ pub(super) fn rank_counts(chains: &[Vec<f64>], bins: usize) -> Vec<Vec<usize>> {
     counts
 }
 
-/// Pearson's correlation of the ranks of two parameters (Spearman's): it is robust against a few
+/// Pearson's correlation of the ranks, from 1, of two parameters (Spearman's): it is robust against a few
 /// outliers. NaN where one does not vary.
 pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len() as f64;
-    let middle = (n - 1.0) / 2.0;
+    let middle = (n + 1.0) / 2.0;
     let (mut both, mut first, mut second) = (0.0, 0.0, 0.0);
     for (x, y) in a.iter().zip(b) {
         both += (x - middle) * (y - middle);
@@ -158,24 +158,10 @@ pub(super) fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     both / (first * second).sqrt()
 }
 
-/// Ranks from 0; equal draws share their average.
-pub(super) fn ranks(draws: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..draws.len()).collect();
-    order.sort_unstable_by(|&a, &b| draws[a].total_cmp(&draws[b]));
-    let mut ranks = vec![0.0; draws.len()];
-    let mut taken = 0;
-    for tied in order.chunk_by(|&a, &b| draws[a] == draws[b]) {
-        for &index in tied {
-            ranks[index] = taken as f64 + (tied.len() as f64 - 1.0) / 2.0;
-        }
-        taken += tied.len();
-    }
-    ranks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostics::average_ranks;
     use crate::function::special::normal_quantile;
 
     fn normal(n: usize) -> Vec<f64> {
@@ -228,7 +214,8 @@ mod tests {
         let a: Vec<f64> = (0..50).map(f64::from).collect();
         let up: Vec<f64> = a.iter().map(|x| x.exp()).collect();
         let down: Vec<f64> = a.iter().map(|x| -x).collect();
-        let correlation = |x: &[f64], y: &[f64]| rank_correlation(&ranks(x), &ranks(y));
+        let correlation =
+            |x: &[f64], y: &[f64]| rank_correlation(&average_ranks(x), &average_ranks(y));
         assert!((correlation(&a, &up) - 1.0).abs() < 1e-12);
         assert!((correlation(&a, &down) + 1.0).abs() < 1e-12);
         assert!(correlation(&a, &[3.0; 50]).is_nan());

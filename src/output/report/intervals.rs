@@ -95,20 +95,9 @@ pub(super) fn bar(h: &mut Html, interval: Option<&Interval>, scale: &Scale) {
     decoration(h, SIZE, |h| {
         zero_line(h, scale);
         if let Some(interval) = interval {
-            let place_of = |x: f64| scale.held(x);
-            line(
-                h,
-                "thin",
-                [place_of(interval.q5), 15.0],
-                [place_of(interval.q95), 15.0],
-            );
-            line(
-                h,
-                "thick",
-                [place_of(interval.q25), 15.0],
-                [place_of(interval.q75), 15.0],
-            );
-            circle(h, "dot", [place_of(interval.q50), 15.0], 4.0);
+            stroke(h, scale, "thin", [interval.q5, interval.q95], 15.0);
+            stroke(h, scale, "thick", [interval.q25, interval.q75], 15.0);
+            circle(h, "dot", [scale.held(interval.q50), 15.0], 4.0);
         }
     });
 }
@@ -119,26 +108,14 @@ pub(super) fn pair_of_bars(h: &mut Html, prior: &Interval, posterior: &Interval)
     let scale = Scale::new(ends, ENDS);
     decoration(h, SIZE, |h| {
         zero_line(h, &scale);
-        let place_of = |x: f64| scale.held(x);
-        line(
-            h,
-            "prior-bar",
-            [place_of(prior.q5), 10.0],
-            [place_of(prior.q95), 10.0],
-        );
-        line(
-            h,
-            "thin",
-            [place_of(posterior.q5), 20.0],
-            [place_of(posterior.q95), 20.0],
-        );
-        line(
-            h,
-            "thick",
-            [place_of(posterior.q25), 20.0],
-            [place_of(posterior.q75), 20.0],
-        );
+        stroke(h, &scale, "prior-bar", [prior.q5, prior.q95], 10.0);
+        stroke(h, &scale, "thin", [posterior.q5, posterior.q95], 20.0);
+        stroke(h, &scale, "thick", [posterior.q25, posterior.q75], 20.0);
     });
+}
+
+fn stroke(h: &mut Html, scale: &Scale, class: &'static str, [from, to]: [f64; 2], y: f64) {
+    line(h, class, [scale.held(from), y], [scale.held(to), y]);
 }
 
 pub(super) fn axis(h: &mut Html, scale: &Scale) {

@@ -2,9 +2,10 @@
 
 use super::ReportView;
 use super::axis::{Scale, short};
-use super::columns::{quantiles, rank_correlation, ranks};
+use super::columns::{quantiles, rank_correlation};
 use super::html::Html;
 use super::plot::{Path, line, plot, rectangle, text};
+use crate::diagnostics::average_ranks;
 
 const MOST_PAIRS: usize = 6;
 /// The least correlation of two parameters that are worth a drawing.
@@ -60,7 +61,7 @@ fn strongest(view: &ReportView) -> Vec<Pair> {
             let draws: Vec<f64> = c.draws().collect();
             let every = draws.len().div_ceil(ENOUGH).max(1);
             let thinned: Vec<f64> = draws.into_iter().step_by(every).collect();
-            (i, ranks(&thinned))
+            (i, average_ranks(&thinned))
         })
         .collect();
     let mut pairs = Vec::new();

@@ -23,14 +23,10 @@ use crate::privacy::NotPrivate;
 
 fn column(name: &str, is_int: bool, lower: f64, upper: f64, levels: &[&str]) -> RecordColumn {
     RecordColumn {
-        name: name.to_owned(),
-        variable: name.to_owned(),
-        is_int,
         lower: Some(lower),
         upper: Some(upper),
         levels: levels.iter().map(|level| level.to_string()).collect(),
-        used: true,
-        guess: None,
+        ..RecordColumn::named(name, is_int)
     }
 }
 

@@ -10,14 +10,9 @@ const SENTINEL: &str = "424242";
 
 fn column(name: &str, is_int: bool, lower: Option<f64>, upper: Option<f64>) -> RecordColumn {
     RecordColumn {
-        name: name.to_string(),
-        variable: name.split('.').next().unwrap_or(name).to_string(),
-        is_int,
         lower,
         upper,
-        levels: Vec::new(),
-        used: true,
-        guess: None,
+        ..RecordColumn::named(name, is_int)
     }
 }
 

@@ -212,14 +212,10 @@ mod tests {
 
     fn factor(levels: &[&str]) -> Domain {
         Domain::new(&RecordColumn {
-            name: "g".to_string(),
-            variable: "g".to_string(),
-            is_int: true,
             lower: Some(1.0),
             upper: Some(levels.len() as f64),
             levels: levels.iter().map(|level| level.to_string()).collect(),
-            used: true,
-            guess: None,
+            ..RecordColumn::named("g", true)
         })
     }
 
@@ -334,14 +330,9 @@ mod tests {
     #[test]
     fn words_of_truth_stand_for_ints_from_0_to_1_and_nothing_else() {
         let column = |is_int, lower, upper| RecordColumn {
-            name: "k".to_string(),
-            variable: "k".to_string(),
-            is_int,
             lower: Some(lower),
             upper: Some(upper),
-            levels: Vec::new(),
-            used: true,
-            guess: None,
+            ..RecordColumn::named("k", is_int)
         };
         let truth = Domain::new(&column(true, 0.0, 1.0));
         check(
@@ -382,14 +373,9 @@ mod tests {
     #[test]
     fn an_infinite_bound_is_no_bound() {
         let column = RecordColumn {
-            name: "x".to_string(),
-            variable: "x".to_string(),
-            is_int: false,
             lower: Some(f64::NEG_INFINITY),
             upper: Some(f64::INFINITY),
-            levels: Vec::new(),
-            used: true,
-            guess: None,
+            ..RecordColumn::named("x", false)
         };
         let domain = Domain::new(&column);
         check(&domain, &[("inf", "bad"), ("-inf", "bad"), ("1", "1.0")]);

@@ -2,7 +2,7 @@
 
 use super::Rows;
 use crate::privacy::load::{LoadError, LoadErrorKind};
-use crate::privacy::store::{Spilling, StoreBuilder};
+use crate::privacy::store::Spilling;
 use std::cmp::Ordering;
 
 /// How rows are grouped into units: a unit's rows are contiguous.
@@ -76,14 +76,7 @@ impl Rows {
             }
         }
         order.retain(|&row| !self.missing[row]);
-        let mut store = StoreBuilder::new(columns.len(), Spilling::never());
-        let mut row = Vec::with_capacity(columns.len());
-        for &number in &order {
-            row.clear();
-            row.extend(columns.iter().map(|column| column[number]));
-            store.push(&row);
-        }
-        let (store, spilling) = store.finish().map_err(LoadErrorKind::from)?;
+        let (store, spilling) = super::stored(&columns, order, Spilling::never())?;
         Ok(Rows {
             store,
             missing: vec![false; kept],

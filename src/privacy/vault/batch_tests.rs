@@ -235,10 +235,7 @@ fn a_charge_must_cover_its_batch() {
     let mut rng = PrivateRng::from_insecure_seed(912);
     let mut granted = |event: &Event, scale: &GradientScale, subsampling: Subsampling| {
         let meter = Meter::new(vec![event.clone()]);
-        let charge = Charge {
-            meter: &meter,
-            line: 0,
-        };
+        let charge = Charge::first(&meter);
         let released = vault.noisy_batch_gradient(&[0.1], scale, subsampling, charge, &mut rng);
         assert_eq!(released.is_ok(), !meter.spent().is_empty());
         released.is_ok()
@@ -317,10 +314,7 @@ fn batch_tests_carry_the_declared_noise() {
         };
         let event = Event::Subsampled(event.unwrap().on_lattice(lattice));
         let meter = Meter::new(vec![event.times(4000)]);
-        let charge = Charge {
-            meter: &meter,
-            line: 0,
-        };
+        let charge = Charge::first(&meter);
         let query = query(scale, 5.0);
         let points: [&[f64]; 2] = [&[0.0], &[0.3]];
         let sums = (vault.table).tallied(vault.density(), points, 1.0, query.tally());
@@ -378,10 +372,7 @@ fn barkers_test_is_charged_and_carries_the_declared_noise() {
     let mut rng = PrivateRng::from_insecure_seed(915);
     let draws = 6000;
     let meter = Meter::new(vec![event(8, 8).times(draws)]);
-    let charge = Charge {
-        meter: &meter,
-        line: 0,
-    };
+    let charge = Charge::first(&meter);
     let (mut mean, mut square) = (0.0, 0.0);
     for _ in 0..draws {
         let noisy = vault
@@ -397,10 +388,7 @@ fn barkers_test_is_charged_and_carries_the_declared_noise() {
 
     let mut refused = |event: Event| {
         let meter = Meter::new(vec![event]);
-        let charge = Charge {
-            meter: &meter,
-            line: 0,
-        };
+        let charge = Charge::first(&meter);
         vault
             .noisy_barker(&from, &to, &scale, charge, &mut rng)
             .is_err()

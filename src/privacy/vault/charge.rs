@@ -14,6 +14,13 @@ pub struct Charge<'a> {
     pub line: usize,
 }
 
+impl Charge<'_> {
+    /// The first line of a meter.
+    pub fn first(meter: &Meter) -> Charge<'_> {
+        Charge { meter, line: 0 }
+    }
+}
+
 impl NotPrivate {
     /// A meter of releases that are charged to no budget and may have almost no noise.
     ///

@@ -6,7 +6,7 @@ use crate::density::BLOCK;
 use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::noisy::Noisy;
 use crate::privacy::randomness::PrivateRng;
-use crate::privacy::rows::{Parts, Rows};
+use crate::privacy::rows::Rows;
 use crate::privacy::store::Columns;
 use crate::privacy::subsampling::Subsampling;
 
@@ -82,12 +82,12 @@ impl Rows {
         cells: &[Cells],
         scale: &GradientScale,
     ) -> Result<Vec<i128>, ReleaseError> {
-        let Parts {
+        let Rows {
             store,
             missing,
             units,
             ..
-        } = self.into_parts();
+        } = self;
         let all: Vec<(usize, usize)> = (0..store.columns()).map(|c| (0, c)).collect();
         let columns = Columns::new(vec![store], &all);
         let ends: Vec<usize> = match units {
@@ -303,10 +303,7 @@ mod tests {
         let data = [vec![0.0], vec![1.0], vec![0.0]];
         let mut ask = |planned: Vec<Event>, times: usize| {
             let meter = NotPrivate::acknowledged().meter(planned);
-            let charge = Charge {
-                meter: &meter,
-                line: 0,
-            };
+            let charge = Charge::first(&meter);
             (0..times)
                 .map(|_| rows(&data).noisy_marginals(&cells, &scale, charge, &mut rng))
                 .map(|sums| sums.map(Noisy::into_inner).map_err(|e| e.to_string()))

@@ -11,7 +11,7 @@ use crate::density::{BLOCK, Density, Simulator};
 use crate::privacy::gradient::{GradientScale, Gradients, Memory};
 use crate::privacy::noisy::Noisy;
 use crate::privacy::randomness::PrivateRng;
-use crate::privacy::rows::{Parts, Rows};
+use crate::privacy::rows::Rows;
 use crate::privacy::score::{Bounds, REPLICAS, ScoreBounds};
 use crate::privacy::store::Columns;
 use crate::privacy::subsampling::Subsampling;
@@ -132,12 +132,12 @@ impl Redrawn<'_> {
             bytes.copy_from_slice(&rng.next_u64().to_le_bytes());
         }
         let n = self.rows.n();
-        let Parts {
+        let Rows {
             store,
             missing,
             units,
             ..
-        } = self.rows.into_parts();
+        } = self.rows;
         let all: Vec<(usize, usize)> = (0..store.columns()).map(|c| (0, c)).collect();
         let columns = Columns::new(vec![store], &all);
         // Of each row, the number of its unit and its place in there.

@@ -10,7 +10,7 @@ use crate::sampler::contract::dynamics::Dynamics;
 use crate::sampler::contract::dynamics::Steps;
 use crate::sampler::contract::oracle::{Oracle, Ratio, SampleError};
 use crate::sampler::contract::request::PlanRequest;
-use crate::sampler::stochastic::dp_sghmc::{NaiveSghmc, Sghmc};
+use crate::sampler::stochastic::dp_sghmc::Sghmc;
 use crate::sampler::stochastic::dp_sgld::Sgld;
 use crate::sampler::stochastic::dp_sgnht::Sgnht;
 
@@ -304,14 +304,14 @@ fn friction_and_noise_balance() {
             formula(1.0, 20.0, false)
         );
         assert!((exact - documented).abs() < 0.01, "{exact}");
-        hamiltonian(&Sghmc, &request, ASKED).must_be(exact);
-        let halved = hamiltonian(&Sghmc, &request, HALVED);
+        hamiltonian(&Sghmc::Damped, &request, ASKED).must_be(exact);
+        let halved = hamiltonian(&Sghmc::Damped, &request, HALVED);
         eprintln!("{halved:?}");
         halved.must_be(formula(1.0, 10.0, true));
         halved.must_not_be(exact);
         // The batches' own noise heats, unless it was foreseen.
         let heat = Heat { more: 5.0, ..ASKED };
-        let heated = hamiltonian(&Sghmc, &request, heat);
+        let heated = hamiltonian(&Sghmc::Damped, &request, heat);
         eprintln!("heated {heated:?}");
         heated.must_be(formula(1.0, 25.0, true));
         heated.must_not_be(exact);
@@ -319,12 +319,12 @@ fn friction_and_noise_balance() {
             settings: request.clone().settings.noise_estimate(0.25),
             ..request.clone()
         };
-        hamiltonian(&Sghmc, &foreseen, heat).must_be(exact);
+        hamiltonian(&Sghmc::Damped, &foreseen, heat).must_be(exact);
         if gradients == 5 {
-            hamiltonian(&Sghmc, &request, ASKED).must_not_be(formula(1.0, 20.0, false));
+            hamiltonian(&Sghmc::Damped, &request, ASKED).must_not_be(formula(1.0, 20.0, false));
         }
         // Without friction nothing counteracts it.
-        let naive = hamiltonian(&NaiveSghmc, &request, heat);
+        let naive = hamiltonian(&Sghmc::Naive, &request, heat);
         eprintln!("naive {naive:?}");
         naive.must_be(formula(0.0, 5.0, true));
         naive.must_not_be(exact);

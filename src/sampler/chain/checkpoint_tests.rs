@@ -216,11 +216,16 @@ fn warmup(plan: &Plan, sampler: &dyn Sampler, form: MetricForm) -> Warmup {
     Warmup::new(WARMUP, DIMENSION, step, target, form)
 }
 
+fn sampler_of(plan: &Plan) -> &'static dyn Sampler {
+    match plan.request.algorithm.kind {
+        Kind::Private(sampler) => sampler,
+        _ => panic!("a private sampler"),
+    }
+}
+
 /// The learnt state of a run before its first round, where its chains follow from that alone.
 fn learnt(plan: &Plan, density: &Density) -> Option<Box<dyn Beginning>> {
-    let Kind::Private(sampler) = plan.request.algorithm.kind else {
-        panic!("a private sampler");
-    };
+    let sampler = sampler_of(plan);
     let learner = sampler.learner()?;
     let begun = learner.begin(density, plan, &Initial::Random, 3).unwrap();
     (!begun.chains_ask(plan)).then_some(begun)
@@ -235,9 +240,7 @@ fn walker<'a>(
     answers: &mut Answers,
     rng: &mut ChaCha8Rng,
 ) -> Box<dyn Walker + 'a> {
-    let Kind::Private(sampler) = plan.request.algorithm.kind else {
-        panic!("a private sampler");
-    };
+    let sampler = sampler_of(plan);
     match learnt {
         Some(learnt) => learnt.chain(density, plan, rng),
         None => sampler.chain(plan, theta, answers, rng),
@@ -253,9 +256,7 @@ fn run(
     begun: Option<&SavedChain>,
     until: u64,
 ) -> Result<Chain, SampleError> {
-    let Kind::Private(sampler) = plan.request.algorithm.kind else {
-        panic!("a private sampler");
-    };
+    let sampler = sampler_of(plan);
     let mut rng = public_rng(3, 0);
     let (theta, learnt) = (vec![0.1; DIMENSION], learnt(plan, density));
     let learnt = learnt.as_deref();
@@ -339,9 +340,7 @@ fn a_chain_that_was_stopped_anywhere_goes_on_as_if_it_had_not_been() {
 fn every_piece_of_a_samplers_state_is_needed() {
     let density = density();
     for (algorithm, plan) in ways() {
-        let Kind::Private(sampler) = algorithm.kind else {
-            panic!("a private sampler");
-        };
+        let sampler = sampler_of(&plan);
         let mut answers = Answers::new(plan.lines.len());
         let mut rng = public_rng(3, 0);
         let learnt = learnt(&plan, &density);
@@ -469,9 +468,7 @@ fn lost_iterations_keep_their_lines() {
         .find(|(a, plan)| a.name == "dp-sgld" && plan.request.settings.step_decay == Some(0.5))
         .unwrap();
     assert!(plan.lines.len() > 5);
-    let Kind::Private(sampler) = plan.request.algorithm.kind else {
-        panic!("a private sampler");
-    };
+    let sampler = sampler_of(&plan);
     let mut rng = public_rng(3, 0);
     let mut answers = Answers::new(plan.lines.len());
     let mut walker = sampler.chain(&plan, vec![0.1; DIMENSION], &mut answers, &mut rng);
@@ -600,9 +597,7 @@ fn draws_ask_and_lose_nothing(plan: &Plan) {
     sample_with_checkpoints(&vault, plan, &meter, &settings, &(), Some(&keeping)).unwrap();
     let kept = keeper.kept.into_inner().unwrap();
     let of_start = kept[2].clone().unwrap();
-    let Kind::Private(sampler) = plan.request.algorithm.kind else {
-        panic!("a private sampler");
-    };
+    let sampler = sampler_of(plan);
     let learner = sampler.learner().unwrap();
     let start = learner
         .restore(&of_start.walker, vault.density(), plan)

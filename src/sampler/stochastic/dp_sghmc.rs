@@ -48,22 +48,19 @@
 
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
-use serde_json::Value;
 
-use crate::sampler::contract::dynamics::Dynamics;
-use crate::sampler::contract::dynamics::Steps;
-use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::dynamics::{Block, Dynamics, Steps};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::settings::{Setting, Unset};
-use crate::sampler::contract::{Algorithm, Kind, Step, Walker};
-use crate::sampler::stochastic::{self, Private, all_finite, followed, moved};
+use crate::sampler::contract::{Algorithm, Kind, Walker};
+use crate::sampler::stochastic::{Follower, Motion, Private, all_finite, moved};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-sghmc",
     summary: "stochastic-gradient HMC with friction on Poisson batches (Chen et al. 2014, Lode 2019); approximate",
-    kind: Kind::Private(&Private(Sghmc)),
+    kind: Kind::Private(&Private(Sghmc::Damped)),
     columns: &[],
     settings: &[
         Setting::step_size.or(Unset::STEP_OF_CLIP),
@@ -80,7 +77,7 @@ pub(crate) const ALGORITHM: Algorithm = Algorithm {
 pub(crate) const OPEN: Algorithm = Algorithm {
     name: "sghmc",
     summary: "stochastic-gradient HMC with friction without privacy (NOT PRIVATE); approximate",
-    kind: Kind::Open(&Sghmc),
+    kind: Kind::Open(&Sghmc::Damped),
     columns: &[],
     settings: &[
         Setting::step_size.or(Unset::STEP_OF_CLIP),
@@ -96,7 +93,7 @@ pub(crate) const OPEN: Algorithm = Algorithm {
 pub(crate) const NAIVE: Algorithm = Algorithm {
     name: "naive-sghmc",
     summary: "HMC on gradients of batches, without friction or noise (NOT PRIVATE); biased, for comparison",
-    kind: Kind::Open(&NaiveSghmc),
+    kind: Kind::Open(&Sghmc::Naive),
     columns: &[],
     settings: &[
         Setting::step_size.or(Unset::STEP_OF_CLIP),
@@ -108,10 +105,12 @@ pub(crate) const NAIVE: Algorithm = Algorithm {
 };
 
 #[derive(Debug)]
-pub(crate) struct Sghmc;
-
-#[derive(Debug)]
-pub(crate) struct NaiveSghmc;
+pub(crate) enum Sghmc {
+    /// With friction, and noise that makes up for it.
+    Damped,
+    /// With neither.
+    Naive,
+}
 
 impl Sghmc {
     /// F: one value for the run, so that it does not follow steps that decrease. By default, a
@@ -138,6 +137,9 @@ impl Dynamics for Sghmc {
 
     /// eta sd = sqrt(2 eta (F - B))
     fn noise(&self, request: &PlanRequest, h: f64) -> Result<Option<f64>, PlanError> {
+        if let Sghmc::Naive = self {
+            return Ok(None);
+        }
         let (f, b) = (self.friction(request), noise_estimate(request));
         if !(0.0..f).contains(&b) {
             return Err(PlanError::Settings(format!(
@@ -161,53 +163,23 @@ impl Dynamics for Sghmc {
         theta: Vec<f64>,
         _: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        Box::new(SghmcWalker {
+        let (friction, noise_estimate) = match self {
+            Sghmc::Damped => (self.friction(request), noise_estimate(request)),
+            Sghmc::Naive => (0.0, 0.0),
+        };
+        Box::new(Follower {
             steps,
             theta,
-            gradients: request.leapfrog_steps(),
-            friction: self.friction(request),
-            noise_estimate: noise_estimate(request),
+            motion: Trajectory {
+                gradients: request.leapfrog_steps(),
+                friction,
+                noise_estimate,
+            },
         })
     }
 }
 
-impl Dynamics for NaiveSghmc {
-    fn default_step_size(&self, curvature: f64) -> f64 {
-        Sghmc.default_step_size(curvature)
-    }
-
-    fn gradients(&self, request: &PlanRequest) -> u64 {
-        request.leapfrog_steps()
-    }
-
-    fn noise(&self, _: &PlanRequest, _: f64) -> Result<Option<f64>, PlanError> {
-        Ok(None)
-    }
-
-    fn warning(&self, _: f64) -> String {
-        String::new()
-    }
-
-    fn walker(
-        &self,
-        request: &PlanRequest,
-        steps: Steps,
-        theta: Vec<f64>,
-        _: &mut ChaCha8Rng,
-    ) -> Box<dyn Walker> {
-        Box::new(SghmcWalker {
-            steps,
-            theta,
-            gradients: request.leapfrog_steps(),
-            friction: 0.0,
-            noise_estimate: 0.0,
-        })
-    }
-}
-
-struct SghmcWalker {
-    steps: Steps,
-    theta: Vec<f64>,
+struct Trajectory {
     /// J
     gradients: u64,
     /// F
@@ -216,47 +188,29 @@ struct SghmcWalker {
     noise_estimate: f64,
 }
 
-impl Walker for SghmcWalker {
-    fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
-        let (line, block) = self.steps.next();
+impl Motion for Trajectory {
+    fn follow(
+        &self,
+        theta: &[f64],
+        line: usize,
+        block: Block,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Option<Vec<f64>>, SampleError> {
         let eta = block.step;
         let of_release = self.friction - self.noise_estimate;
         let friction = self.noise_estimate + of_release * block.noise * block.noise;
-        let mut theta = self.theta.clone();
+        let mut theta = theta.to_vec();
         let mut p: Vec<f64> = theta.iter().map(|_| StandardNormal.sample(rng)).collect();
         for j in 0..self.gradients {
             theta = moved(&theta, if j == 0 { eta / 2.0 } else { eta }, &p);
             // A trajectory that is no longer finite ends, whatever the data are.
             if !all_finite(&theta) {
-                return Ok(followed(false, eta, Vec::new()));
+                return Ok(None);
             }
             let gradient = oracle.gradient(line, &theta)?;
             p = moved(&moved(&p, -eta * friction, &p), eta, &gradient);
         }
-        theta = moved(&theta, eta / 2.0, &p);
-        let finite = all_finite(&theta);
-        if finite {
-            self.theta = theta;
-        }
-        Ok(followed(finite, eta, Vec::new()))
-    }
-
-    fn theta(&self) -> &[f64] {
-        &self.theta
-    }
-
-    /// Steps are planned, and with them the noise.
-    fn tune(&mut self, _: f64, _: &Metric) {}
-
-    fn save(&self) -> Value {
-        stochastic::save(&self.steps, &self.theta)
-    }
-
-    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
-        stochastic::restore(saved, &mut self.steps, &mut self.theta)
-    }
-
-    fn skip(&mut self, iterations: u64) {
-        self.steps.go_to(self.steps.iteration() + iterations);
+        Ok(Some(moved(&theta, eta / 2.0, &p)))
     }
 }

@@ -42,17 +42,14 @@
 //! dynamics needs: it samples the square of the posterior.
 
 use rand_chacha::ChaCha8Rng;
-use serde_json::Value;
 
-use crate::sampler::contract::dynamics::Dynamics;
-use crate::sampler::contract::dynamics::Steps;
-use crate::sampler::contract::metric::Metric;
+use crate::sampler::contract::dynamics::{Block, Dynamics, Steps};
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::PlanError;
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::settings::{Setting, Unset};
-use crate::sampler::contract::{Algorithm, Kind, Step, Walker};
-use crate::sampler::stochastic::{self, Private, all_finite, followed, moved};
+use crate::sampler::contract::{Algorithm, Kind, Walker};
+use crate::sampler::stochastic::{Follower, Motion, Private, moved};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-sgld",
@@ -110,44 +107,24 @@ impl Dynamics for Sgld {
         theta: Vec<f64>,
         _: &mut ChaCha8Rng,
     ) -> Box<dyn Walker> {
-        Box::new(SgldWalker { steps, theta })
+        Box::new(Follower {
+            steps,
+            theta,
+            motion: Sgld,
+        })
     }
 }
 
-struct SgldWalker {
-    steps: Steps,
-    theta: Vec<f64>,
-}
-
-impl Walker for SgldWalker {
-    fn step(&mut self, oracle: &mut dyn Oracle, _: &mut ChaCha8Rng) -> Result<Step, SampleError> {
-        let (line, block) = self.steps.next();
-        let h = block.step;
-        let gradient = oracle.gradient(line, &self.theta)?;
-        let theta = moved(&self.theta, h / 2.0, &gradient);
-        let finite = all_finite(&theta);
-        if finite {
-            self.theta = theta;
-        }
-        Ok(followed(finite, h, Vec::new()))
-    }
-
-    fn theta(&self) -> &[f64] {
-        &self.theta
-    }
-
-    /// Steps are planned, and with them the noise.
-    fn tune(&mut self, _: f64, _: &Metric) {}
-
-    fn save(&self) -> Value {
-        stochastic::save(&self.steps, &self.theta)
-    }
-
-    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
-        stochastic::restore(saved, &mut self.steps, &mut self.theta)
-    }
-
-    fn skip(&mut self, iterations: u64) {
-        self.steps.go_to(self.steps.iteration() + iterations);
+impl Motion for Sgld {
+    fn follow(
+        &self,
+        theta: &[f64],
+        line: usize,
+        block: Block,
+        oracle: &mut dyn Oracle,
+        _: &mut ChaCha8Rng,
+    ) -> Result<Option<Vec<f64>>, SampleError> {
+        let gradient = oracle.gradient(line, theta)?;
+        Ok(Some(moved(theta, block.step / 2.0, &gradient)))
     }
 }

@@ -40,8 +40,7 @@ use serde_json::Value;
 
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::chain::exact_number;
-use crate::sampler::contract::dynamics::Dynamics;
-use crate::sampler::contract::dynamics::Steps;
+use crate::sampler::contract::dynamics::{Dynamics, Steps};
 use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::PlanError;

@@ -12,13 +12,35 @@ use serde_json::Value;
 use crate::sampler::chain::checkpoint::{read, written};
 use crate::sampler::chain::exact_number;
 use crate::sampler::contract::dynamics::{Block, Dynamics, Steps, default_step_size};
+use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
 use crate::sampler::contract::plan::{Plan, PlanError};
 use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, factor, over_chains};
 use crate::sampler::contract::{Sampler, Step, Walker};
 
-/// The state of a chain whose momenta, if any, are drawn anew in each iteration.
+/// Dynamics whose iterations depend on where the chain is and on nothing else: momenta, if there are
+/// any, are drawn anew in each.
+pub(crate) trait Motion {
+    /// Where an iteration leads, or `None` if its trajectory is no longer finite.
+    fn follow(
+        &self,
+        theta: &[f64],
+        line: usize,
+        block: Block,
+        oracle: &mut dyn Oracle,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Option<Vec<f64>>, SampleError>;
+}
+
+/// A chain of such dynamics.
+pub(crate) struct Follower<M> {
+    pub steps: Steps,
+    pub theta: Vec<f64>,
+    pub motion: M,
+}
+
+/// The state of a chain.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Saved {
@@ -27,24 +49,42 @@ struct Saved {
     theta: Vec<f64>,
 }
 
-/// [`Walker::save`] of a chain that is at `theta` and has no other state.
-pub(crate) fn save(steps: &Steps, theta: &[f64]) -> Value {
-    written(&Saved {
-        iteration: steps.iteration(),
-        theta: theta.to_vec(),
-    })
-}
+impl<M: Motion> Walker for Follower<M> {
+    fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
+        let (line, block) = self.steps.next();
+        let end = self.motion.follow(&self.theta, line, block, oracle, rng)?;
+        let end = end.filter(|theta| all_finite(theta));
+        let finite = end.is_some();
+        if let Some(theta) = end {
+            self.theta = theta;
+        }
+        Ok(followed(finite, block.step, Vec::new()))
+    }
 
-/// Takes over what [`save`] wrote.
-pub(crate) fn restore(
-    saved: &Value,
-    steps: &mut Steps,
-    theta: &mut Vec<f64>,
-) -> Result<(), SampleError> {
-    let saved: Saved = read(saved)?;
-    steps.go_to(saved.iteration);
-    *theta = saved.theta;
-    Ok(())
+    fn theta(&self) -> &[f64] {
+        &self.theta
+    }
+
+    /// Steps are planned, and with them the noise.
+    fn tune(&mut self, _: f64, _: &Metric) {}
+
+    fn save(&self) -> Value {
+        written(&Saved {
+            iteration: self.steps.iteration(),
+            theta: self.theta.clone(),
+        })
+    }
+
+    fn restore(&mut self, saved: &Value) -> Result<(), SampleError> {
+        let saved: Saved = read(saved)?;
+        self.steps.go_to(saved.iteration);
+        self.theta = saved.theta;
+        Ok(())
+    }
+
+    fn skip(&mut self, iterations: u64) {
+        self.steps.go_to(self.steps.iteration() + iterations);
+    }
 }
 
 fn check(request: &PlanRequest) -> Result<(), PlanError> {
@@ -175,7 +215,7 @@ mod tests {
                 ..PlanRequest::new(Real::ONE, Real::from(1e-6), 2)
             };
             let k = 100_000;
-            let mut steps = Steps::new(&Sghmc, &request, k);
+            let mut steps = Steps::new(&Sghmc::Damped, &request, k);
             assert!(steps.blocks().len() <= most, "{}", steps.blocks().len());
             let counted: u64 = steps.blocks().iter().map(|b| b.iterations).sum();
             assert_eq!(counted, k);

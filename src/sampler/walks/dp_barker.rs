@@ -50,6 +50,7 @@ use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
 use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
+use crate::sampler::walks::proposal;
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-barker",
@@ -146,16 +147,7 @@ struct BarkerWalker {
 impl Walker for BarkerWalker {
     fn step(&mut self, oracle: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let eta = self.step_size;
-        // M^-1 p for p ~ N(0, M) is N(0, M^-1).
-        let direction = self
-            .metric
-            .velocity(&self.metric.momentum(self.theta.len(), rng));
-        let proposal: Vec<f64> = self
-            .theta
-            .iter()
-            .zip(direction)
-            .map(|(x, v)| x + eta * v)
-            .collect();
+        let proposal = proposal(&self.theta, eta, &self.metric, rng);
         let log_prior = oracle.log_prior(&proposal);
         if !log_prior.is_finite() {
             return Ok(Step::rejected(eta));

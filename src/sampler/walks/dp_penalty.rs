@@ -62,7 +62,7 @@ use crate::sampler::contract::request::PlanRequest;
 use crate::sampler::contract::schedule::{Line, Noise, Question, over_chains};
 use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind, Sampler, Step, Walker};
-use crate::sampler::walks::rwmh;
+use crate::sampler::walks::{proposal, rwmh};
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     name: "dp-penalty",
@@ -214,15 +214,10 @@ impl PenaltyWalker {
     /// A proposal, and the coordinate that it changes, if it changes only one.
     fn propose(&self, rng: &mut ChaCha8Rng) -> (Vec<f64>, usize) {
         let (h, d) = (self.step_size, self.theta.len());
-        let mut proposal = self.theta.clone();
         if self.kind == Move::Whole {
-            // M^-1 p for p ~ N(0, M) is N(0, M^-1).
-            let direction = self.metric.velocity(&self.metric.momentum(d, rng));
-            for (t, v) in proposal.iter_mut().zip(direction) {
-                *t += h * v;
-            }
-            return (proposal, 0);
+            return (proposal(&self.theta, h, &self.metric, rng), 0);
         }
+        let mut proposal = self.theta.clone();
         let j = rng.random_range(0..d);
         let z: f64 = StandardNormal.sample(rng);
         let z = match (self.kind, self.forward[j]) {

@@ -11,8 +11,8 @@ use rand::{Rng, RngExt};
 use crate::sampler::contract::metric::Metric;
 use crate::sampler::contract::settings::{Setting, Unset};
 use crate::sampler::contract::{Algorithm, Kind};
-use crate::sampler::hamiltonian::Target;
-use crate::sampler::hamiltonian::{Info, State};
+use crate::sampler::hamiltonian::{Info, State, Target};
+use crate::sampler::walks::proposal;
 
 pub(crate) const ALGORITHM: Algorithm = Algorithm {
     name: "rwmh",
@@ -37,15 +37,7 @@ pub(crate) fn step(
     metric: &Metric,
     rng: &mut impl Rng,
 ) -> (State, Info) {
-    // M^-1 p for p ~ N(0, M) is N(0, M^-1).
-    let direction = metric.velocity(&metric.momentum(state.theta.len(), rng));
-    let theta = state
-        .theta
-        .iter()
-        .zip(&direction)
-        .map(|(x, v)| x + h * v)
-        .collect();
-    let proposal = State::new(theta, target);
+    let proposal = State::new(proposal(&state.theta, h, metric, rng), target);
     let log_ratio = proposal.log_density - state.log_density;
     let accept_stat = if log_ratio.is_nan() {
         0.0

@@ -192,10 +192,7 @@ impl Release {
     ) -> Result<Option<Answer>, Broken> {
         let event = self.event(relation);
         let meter = NotPrivate::acknowledged().meter(vec![event.clone()]);
-        let charge = Charge {
-            meter: &meter,
-            line: 0,
-        };
+        let charge = Charge::first(&meter);
         let sum = || event.release().expect("a sum and its noise");
         // The answer, what is to be added to it, its lattice, and what floats may have cost
         // it relative to its size.
@@ -341,10 +338,7 @@ impl Answer {
         ask: impl FnOnce(Charge, &mut PrivateRng) -> Vec<f64>,
     ) -> Result<Answer, Broken> {
         let meter = NotPrivate::acknowledged().meter(vec![event.clone()]);
-        let charge = Charge {
-            meter: &meter,
-            line: 0,
-        };
+        let charge = Charge::first(&meter);
         let values = ask(charge, rng);
         let (noise, gamma) = Noise::of_sum(event.release().expect("a sum and its noise"));
         Ok(Answer {
@@ -429,10 +423,7 @@ pub fn releases_are_counted(vault: &Vault, relation: Relation, times: u64) -> Re
         batch: Batch::All,
     };
     let meter = NotPrivate::acknowledged().meter(vec![release.event(relation).times(times)]);
-    let charge = Charge {
-        meter: &meter,
-        line: 0,
-    };
+    let charge = Charge::first(&meter);
     let scale = GradientScale::new(clip, factor(relation), 2.0).expect("a scale");
     let mut rng = PrivateRng::insecure(6, NotPrivate::acknowledged());
     let mut made = 0;

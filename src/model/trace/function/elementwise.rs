@@ -3,7 +3,7 @@
 use super::super::super::BindError;
 use super::super::super::private::{Graphs, Scalar};
 use super::super::super::public::Binary;
-use super::super::super::value::{Data, Shape, Value};
+use super::super::super::value::{Shape, Value};
 use super::super::{Traced, Tracer, same_sizes};
 use super::{any_private, argument, two};
 use crate::check::Type;
@@ -63,10 +63,7 @@ impl Tracer<'_> {
                 function.compose(&mut self.graphs, &at)
             })
             .collect();
-        Ok(Value {
-            shape,
-            data: Data::of(values),
-        })
+        Ok(Value::of(shape, values))
     }
 
     pub(super) fn counted(
@@ -146,10 +143,7 @@ impl Tracer<'_> {
                 Scalar::number(special_value(function, &at))
             })
             .collect();
-        Ok(Value {
-            shape,
-            data: Data::of(elements),
-        })
+        Ok(Value::of(shape, elements))
     }
 }
 

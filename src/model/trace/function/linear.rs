@@ -2,7 +2,7 @@
 
 use super::super::super::private::{Graphs, Scalar};
 use super::super::super::public::Binary;
-use super::super::super::value::{Data, Shape, Value};
+use super::super::super::value::{Shape, Value};
 use super::super::{BindError, Traced, Tracer, check_length};
 use super::shape::identity;
 use super::{first, two};
@@ -169,10 +169,7 @@ impl Tracer<'_> {
             let (a, b) = (left.elements(&self.graphs), right.elements(&self.graphs));
             let sizes = [rows, inner, columns];
             let elements = unrolled::product(&mut self.graphs, sizes, &a, &b);
-            return Ok(Value {
-                shape,
-                data: Data::of(elements),
-            });
+            return Ok(Value::of(shape, elements));
         }
         let kernel = Kernel::MatrixProduct {
             rows: rows as u32,
@@ -264,10 +261,10 @@ impl Tracer<'_> {
                     Linear::ThinQ => (q, vec![rows, columns]),
                     _ => (r, vec![columns, columns]),
                 };
-                Ok(Value {
-                    shape: Shape { ty, sizes },
-                    data: Data::of(values.into_iter().map(Scalar::number).collect()),
-                })
+                Ok(Value::of(
+                    Shape { ty, sizes },
+                    values.into_iter().map(Scalar::number).collect(),
+                ))
             }
         }
     }
@@ -301,10 +298,7 @@ impl Tracer<'_> {
             self.check_unrolled(span, n * n * n / 3)?;
             let elements = a.elements(&self.graphs);
             let factor = self.graphs.cholesky(n, &elements);
-            return Ok(Value {
-                shape,
-                data: Data::of(factor),
-            });
+            return Ok(Value::of(shape, factor));
         }
         if let Ok(values) = self.known_values(span, a) {
             let asymmetric = (0..n * n).find(|&k| {
@@ -340,10 +334,7 @@ impl Tracer<'_> {
             self.check_unrolled(span, n * n * columns)?;
             let (l, r) = (a.elements(&self.graphs), b.elements(&self.graphs));
             let x = self.graphs.solve_lower(n, transposed, &l, &r);
-            return Ok(Value {
-                shape: b.shape.clone(),
-                data: Data::of(x),
-            });
+            return Ok(Value::of(b.shape.clone(), x));
         }
         let kernel = Kernel::SolveLower {
             size: n as u32,
@@ -360,10 +351,7 @@ impl Tracer<'_> {
             self.check_unrolled(span, 2 * n * n * (n + columns))?;
             let (m, r) = (a.elements(&self.graphs), b.elements(&self.graphs));
             let x = unrolled::solve(&mut self.graphs, n, &m, &r);
-            return Ok(Value {
-                shape: b.shape.clone(),
-                data: Data::of(x),
-            });
+            return Ok(Value::of(b.shape.clone(), x));
         }
         let kernel = Kernel::Solve {
             size: n as u32,

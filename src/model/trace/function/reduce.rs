@@ -2,7 +2,7 @@
 
 use super::super::super::private::Scalar;
 use super::super::super::public::Binary;
-use super::super::super::value::{Data, Shape, Value};
+use super::super::super::value::{Shape, Value};
 use super::super::{BindError, Traced, Tracer, same_sizes};
 use super::{first, two};
 use crate::check::{Base, Type};
@@ -177,10 +177,7 @@ impl Tracer<'_> {
 }
 
 fn ones(ty: Type, n: usize) -> Value {
-    Value {
-        shape: Shape { ty, sizes: vec![n] },
-        data: Data::of(vec![Scalar::number(1.0); n]),
-    }
+    Value::of(Shape { ty, sizes: vec![n] }, vec![Scalar::number(1.0); n])
 }
 
 /// A vector as the matrix of its one column, a row vector as that of its one

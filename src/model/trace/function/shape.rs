@@ -3,7 +3,7 @@
 use super::super::super::BindError;
 use super::super::super::private::Scalar;
 use super::super::super::public::Binary;
-use super::super::super::value::{Data, Shape, Value};
+use super::super::super::value::{Shape, Value};
 use super::super::{Traced, Tracer, check_length};
 use super::first;
 use crate::check::{Base, Type};
@@ -18,16 +18,16 @@ pub(super) fn sizes_of(function: Sizes, x: &Value) -> Value {
     match function {
         Sizes::Size if ty.array > 0 => int(sizes[0]),
         Sizes::Size | Sizes::NumElements => int(x.shape.length()),
-        Sizes::Dims => Value {
-            shape: Shape {
+        Sizes::Dims => Value::of(
+            Shape {
                 ty: Type {
                     base: Base::Int,
                     array: 1,
                 },
                 sizes: vec![sizes.len()],
             },
-            data: Data::of(sizes.iter().map(|&n| Scalar::number(n as f64)).collect()),
-        },
+            sizes.iter().map(|&n| Scalar::number(n as f64)).collect(),
+        ),
         Sizes::Rows => int(match ty.base {
             Base::RowVector => 1,
             Base::Int | Base::Real | Base::Vector | Base::Matrix => sizes[0],
@@ -145,10 +145,7 @@ impl Tracer<'_> {
                     })
                     .map(Scalar::number)
                     .collect();
-                let shares = Value {
-                    shape: Shape { ty, sizes: vec![n] },
-                    data: Data::of(shares),
-                };
+                let shares = Value::of(Shape { ty, sizes: vec![n] }, shares);
                 let width = self.elementwise(span, Binary::Subtract, upper, lower, Type::REAL)?;
                 let steps = self.elementwise(span, Binary::Multiply, &shares, &width, ty)?;
                 self.elementwise(span, Binary::Add, &steps, lower, ty)
@@ -215,13 +212,13 @@ impl Tracer<'_> {
     /// A container of one dimension.
     fn numbers(&mut self, span: Span, ty: Type, values: Vec<f64>) -> Traced<Value> {
         check_length(span, &[values.len()])?;
-        Ok(Value {
-            shape: Shape {
+        Ok(Value::of(
+            Shape {
                 ty,
                 sizes: vec![values.len()],
             },
-            data: Data::of(values.into_iter().map(Scalar::number).collect()),
-        })
+            values.into_iter().map(Scalar::number).collect(),
+        ))
     }
 
     fn repeat(
@@ -270,11 +267,11 @@ pub(super) fn identity(n: usize) -> Value {
     let elements = (0..n * n)
         .map(|k| Scalar::number(f64::from(k % n == k / n)))
         .collect();
-    Value {
-        shape: Shape {
+    Value::of(
+        Shape {
             ty: Type::MATRIX,
             sizes: vec![n, n],
         },
-        data: Data::of(elements),
-    }
+        elements,
+    )
 }

@@ -3,7 +3,7 @@
 use super::super::super::BindError;
 use super::super::super::private::Scalar;
 use super::super::super::public::Binary;
-use super::super::super::value::{Data, Shape, Value};
+use super::super::super::value::{Shape, Value};
 use super::super::{Traced, Tracer, same_sizes};
 use super::{first, two};
 use crate::check::Type;
@@ -29,10 +29,7 @@ impl Tracer<'_> {
             Whole::Softmax if x.is_private() => {
                 let elements = x.elements(&self.graphs);
                 let shares = unrolled::softmax(&mut self.graphs, &elements);
-                Ok(Value {
-                    shape,
-                    data: Data::of(shares),
-                })
+                Ok(Value::of(shape, shares))
             }
             Whole::Softmax => Ok(self.kernel(Kernel::Softmax, x, None, shape)),
             Whole::LogSoftmax => {
@@ -50,10 +47,7 @@ impl Tracer<'_> {
                     sum = self.graphs.add(sum, element);
                     sums.push(sum);
                 }
-                Ok(Value {
-                    shape,
-                    data: Data::of(sums),
-                })
+                Ok(Value::of(shape, sums))
             }
             Whole::CumulativeSum => Ok(self.kernel(Kernel::CumulativeSum, x, None, shape)),
             Whole::SortAscending => self.sort(span, x, shape),
@@ -74,10 +68,7 @@ impl Tracer<'_> {
                     .into_iter()
                     .map(|k| Scalar::number(k as f64 + 1.0))
                     .collect();
-                Ok(Value {
-                    shape,
-                    data: Data::of(positions),
-                })
+                Ok(Value::of(shape, positions))
             }
             Whole::Rank => {
                 let (x, s) = two(span, arguments)?;
@@ -106,13 +97,13 @@ impl Tracer<'_> {
                     .into_iter()
                     .map(|p| quantile(span, &values, p).map(Scalar::number))
                     .collect::<Traced<Vec<_>>>()?;
-                Ok(Value {
-                    shape: Shape {
+                Ok(Value::of(
+                    Shape {
                         ty,
                         sizes: p.shape.sizes.clone(),
                     },
-                    data: Data::of(quantiles),
-                })
+                    quantiles,
+                ))
             }
         }
     }
@@ -125,10 +116,7 @@ impl Tracer<'_> {
         self.check_unrolled(span, 3 * n * n / 2)?;
         let elements = x.elements(&self.graphs);
         let sorted = unrolled::sort(&mut self.graphs, &elements);
-        Ok(Value {
-            shape,
-            data: Data::of(sorted),
-        })
+        Ok(Value::of(shape, sorted))
     }
 
     fn log_mix(&mut self, span: Span, theta: &Value, lp: &Value) -> Traced<Value> {
