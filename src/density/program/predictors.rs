@@ -485,12 +485,6 @@ mod tests {
                 2,
             ),
             (
-                "vector[2] b; ordered[3] c;",
-                "k ~ ordered_logistic(b[1] * x + b[2] * w, c);",
-                "k",
-                3,
-            ),
-            (
                 "vector[2] b; vector[2] c;",
                 "y ~ normal(b[1] + b[2] * x, exp(c[1] + c[2] * w));",
                 "y",
