@@ -289,6 +289,12 @@ fn search(start: &Value) -> Option<SearchFacts> {
         last_step: start["last_step"].as_f64().unwrap_or(f64::MAX),
         cut: start["cut"] == Value::Bool(true),
         unknown: start["unknown"].as_f64().unwrap_or(1.0),
+        clipped: start["clipped"].as_object().map(|clipped| Pull {
+            sds: clipped
+                .get("sds")
+                .map_or(f64::INFINITY, |sds| number(sds, f64::INFINITY)),
+            noise: clipped.get("noise").map_or(0.0, |noise| number(noise, 0.0)),
+        }),
         seen: start["seen"] == Value::Bool(true),
         centre_sd: (start["gaussian"] == Value::Bool(true))
             .then(|| start["centre_sd"].as_f64().unwrap_or(f64::MAX)),

@@ -29,6 +29,10 @@ use crate::linear::{eigen, vectorised};
 
 /// Blocks whose nodes are kept: at most 128 MiB, of an outcome.
 const MOST_BLOCKS: usize = 2048;
+/// Lengths that a record's law has with this probability or more are no sign of others.
+const IMPROBABLE: f64 = 1e-3;
+/// A gradient is as long as that at a node up to this factor.
+const AS_LONG: f64 = 0.99;
 /// Steps of the iteration that balances clipped gradients.
 const BALANCING: usize = 5;
 
@@ -254,6 +258,7 @@ impl<'a> Reader<'a> {
         let triangle = (0..own.len()).flat_map(of_own).collect();
         let out = match look.statistic {
             Statistic::Centred => width,
+            Statistic::Beyond => 2,
             _ if asks => width * (width + 1) / 2,
             _ => 0,
         };
@@ -306,6 +311,11 @@ impl<'a> Reader<'a> {
                 clip_weights(&self.vectors, None, self.look.inner_clip, &mut self.weights);
                 self.products()
             }
+            Statistic::Beyond => {
+                self.expect(columns, rows, start);
+                self.beyond(columns, rows);
+                Gradients::whole(&self.out)
+            }
             Statistic::Centred if self.source.balances() => {
                 self.expect(columns, rows, start);
                 self.balance();
@@ -354,6 +364,35 @@ impl<'a> Reader<'a> {
             values: &self.out,
             picked: &self.of_vectors,
             coordinates: self.sparse.as_ref().map(Sparse::coordinates),
+        }
+    }
+
+    /// [`Statistic::Beyond`], in `out`.
+    fn beyond(&mut self, columns: &[&[f64]], rows: usize) {
+        let square = |values: &[f64], i: usize| -> f64 {
+            values[i..].iter().step_by(BLOCK).map(|x| x * x).sum()
+        };
+        let own: Vec<f64> = {
+            let values = self.gradients(columns, rows).values;
+            (0..rows).map(|i| square(values, i).sqrt()).collect()
+        };
+        let (clip, end) = (self.look.inner_clip, self.look.unit);
+        let length = self.vectors.len() / self.weights.len().max(1) * BLOCK;
+        for (i, own) in own.into_iter().enumerate() {
+            let share = ((own - clip) / (end - clip)).clamp(0.0, 1.0);
+            let nodes = self.weights[i..].iter().step_by(BLOCK);
+            let (mut mass, mut as_long) = (0.0, 0.0);
+            if share > 0.0 {
+                for (weight, vector) in nodes.zip(self.vectors.chunks_exact(length.max(1))) {
+                    mass += weight;
+                    if square(vector, i).sqrt() >= AS_LONG * own {
+                        as_long += weight;
+                    }
+                }
+            }
+            let is_improbable = mass > 0.0 && as_long < IMPROBABLE * mass;
+            let share = if is_improbable { share } else { 0.0 };
+            (self.out[i], self.out[BLOCK + i]) = (share, 1.0 - share);
         }
     }
 

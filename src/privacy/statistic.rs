@@ -23,6 +23,10 @@ pub enum Statistic {
     Lengths,
     /// The same with few bins, around the expected length.
     GradientLengths,
+    /// How much of the gradient's length is beyond the inner clip, as a share of what is up to the
+    /// reference and at most 1, and what is missing to 1: the first is 0 for lengths that the
+    /// model's law of the record has with a probability of a thousandth or more.
+    Beyond,
     /// The gradient less the vector about which the model expects gradients, once clipped, to
     /// be balanced.
     Centred,
@@ -97,7 +101,7 @@ pub(crate) struct Look<'a> {
     pub expected: Option<&'a Expected<'a>>,
     /// The bound within which gradients are balanced, for those that are centred.
     pub inner_clip: f64,
-    /// The reference of bins.
+    /// The reference of bins, and of what is beyond the inner clip.
     pub unit: f64,
 }
 
@@ -157,7 +161,8 @@ impl<'a> Look<'a> {
     pub(super) fn is_as_it_is(&self) -> bool {
         match self.statistic {
             Statistic::Gradient => self.centre.is_none(),
-            Statistic::Centred
+            Statistic::Beyond
+            | Statistic::Centred
             | Statistic::Slope
             | Statistic::Information
             | Statistic::Curvature => true,
@@ -295,6 +300,7 @@ impl Statistic {
             | Statistic::Squares
             | Statistic::Lengths
             | Statistic::GradientLengths
+            | Statistic::Beyond
             | Statistic::Slope
             | Statistic::Information
             | Statistic::InformationLengths
@@ -358,6 +364,7 @@ impl Statistic {
             | Statistic::InformationLengths
             | Statistic::Curvature
             | Statistic::CurvatureLengths => d * (d + 1) / 2,
+            Statistic::Beyond => 2,
             _ => d,
         }
     }

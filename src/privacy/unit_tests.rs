@@ -154,6 +154,7 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
     let statistics = [
         Statistic::Products,
         Statistic::GradientLengths,
+        Statistic::Beyond,
         Statistic::Centred,
         Statistic::Slope,
         Statistic::Information,
@@ -162,8 +163,8 @@ fn neighbouring_units_differ_by_at_most_the_sensitivity_in_what_is_learnt() {
         Statistic::CurvatureLengths,
     ];
     let mut rng = Lcg(16);
-    let mut closest = [0.0f64; 8];
-    let mut farthest = [0.0f64; 8];
+    let mut closest = [0.0f64; 9];
+    let mut farthest = [0.0f64; 9];
     for source in MODELS {
         let d = density(source);
         let dimension = d.dimension();

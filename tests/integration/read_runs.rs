@@ -422,6 +422,11 @@ fn a_decision_about_released_likelihoods_is_the_same_wherever_it_is_read() {
         ("/start/surprise/1", serde_json::json!(3.5), "contradiction"),
         ("/start/surprise/0", Value::Null, "contradiction"),
         ("/start/untold", serde_json::json!(0.5), "hidden_tails"),
+        (
+            "/start/clipped",
+            serde_json::json!({"sds": 9.0, "noise": 1.0}),
+            "hidden_tails",
+        ),
     ] {
         let mut changed = config.clone();
         *changed.pointer_mut(pointer).expect("a place") = value;

@@ -86,6 +86,8 @@ pub struct LikelihoodFacts {
     /// The share of the squares of gradients' lengths that was not seen and is not in the law's
     /// tails.
     pub untold: f64,
+    /// The pull that clipping took from records that the model's law hardly has; none where it was not asked for.
+    pub clipped: Option<Pull>,
     /// Whether the lengths of the clipped vectors were visible above the noise.
     pub seen: bool,
     /// Whether the information is that of the model's law of the outcomes, or public.
@@ -104,6 +106,14 @@ impl LikelihoodFacts {
     pub(super) fn is_mostly_noise(&self) -> bool {
         self.centre_sd > MOSTLY_NOISE
     }
+}
+
+/// A pull of records, if all of them pull in one direction, and the standard deviation of its noise; in posterior
+/// standard deviations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pull {
+    pub sds: f64,
+    pub noise: f64,
 }
 
 /// A fresh look at the centre.

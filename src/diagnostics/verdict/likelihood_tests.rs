@@ -14,6 +14,7 @@ fn agreed() -> LikelihoodFacts {
         surprise: vec![0.9, 1.2],
         unknown: 0.0,
         untold: 0.0,
+        clipped: None,
         seen: true,
         has_law: true,
         open: [Vec::new(), Vec::new()],
@@ -98,6 +99,16 @@ fn what_the_rounds_say_against_the_answer_is_a_problem_beyond_its_threshold() {
             "at most 2 is expected",
         ),
         (changed(&|l| l.untold = 0.25), Kind::HiddenTails, "25 %"),
+        (
+            changed(&|l| {
+                l.clipped = Some(Pull {
+                    sds: 8.5,
+                    noise: 3.0,
+                })
+            }),
+            Kind::HiddenTails,
+            "8.5 posterior standard deviations (with noise of 3.0)",
+        ),
         (
             changed(&|l| (l.has_law, l.unknown) = (false, 0.375)),
             Kind::WidthUnknown,

@@ -27,6 +27,16 @@ pub(super) const INFORMATION_LENGTHS: usize = 4;
 pub(super) const INFORMATION: usize = 5;
 /// The line of searches with a law, where the budget is not tight.
 pub(super) const SLOPE: usize = 6;
+/// The last line of searches whose law has unbounded gradients.
+pub(super) fn beyond(form: &Form, shares: &Shares) -> Option<usize> {
+    let follows = if shares.slope > 0.0 {
+        SLOPE
+    } else {
+        INFORMATION
+    };
+    (form.information == Information::Law { bounded: false } && shares.beyond > 0.0)
+        .then_some(follows + 1)
+}
 /// The lines of searches without a law, in the last round.
 pub(super) const CURVATURE_LENGTHS: usize = 6;
 pub(super) const CURVATURE: usize = 7;
@@ -112,6 +122,14 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
             shares.slope,
         ));
     }
+    if beyond(form, shares).is_some() {
+        lines.push(line(
+            "lengths of gradients beyond the clip bound and the model's tails",
+            Statistic::Beyond,
+            1,
+            shares.beyond,
+        ));
+    }
     lines
 }
 
@@ -129,6 +147,9 @@ pub(super) fn releases(form: &Form, shares: &Shares, lines: usize, rounds: Range
         if round >= count {
             add(CERTIFICATE_LENGTHS, 1);
             add(CERTIFICATE, 1);
+            beyond(form, shares)
+                .into_iter()
+                .for_each(|line| add(line, 1));
             continue;
         }
         add(GRADIENT_LENGTHS, shares.others[round]);

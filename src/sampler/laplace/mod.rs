@@ -258,7 +258,7 @@ impl Learner for DpLaplace {
                 ),
                 (
                     "certificate",
-                    shares.certificate + shares.certificate_lengths,
+                    shares.certificate + shares.certificate_lengths + shares.beyond,
                 ),
             ]
             .into_iter()
@@ -481,6 +481,7 @@ impl Beginning for Learning {
             "surprise": surprises,
             "unknown": search.unknown,
             "untold": search.untold,
+            "clipped": search.clipped.map(|c| json!({"sds": c.sds, "noise": c.noise})),
             "seen": !search.blind,
             "centre_sd": search.noise(&self.form).sqrt(),
             "certificate": search.certificate.map(|c| json!({"p": c.p, "noise": c.noise})),

@@ -74,6 +74,8 @@ pub(super) struct Search {
     /// Whether lengths were hidden by noise in the last round.
     pub(super) blind: bool,
     pub(super) certificate: Option<Certificate>,
+    /// The pull that clipping took from records that the model's law hardly has, where that was asked for.
+    pub(super) clipped: Option<Clipped>,
 }
 
 /// The information that one round released.
@@ -114,6 +116,14 @@ pub(super) struct Certificate {
     /// The probability of a slope at least as large if all claims hold.
     pub p: f64,
     /// Standard deviation of its noise, in posterior sds.
+    pub noise: f64,
+}
+
+/// A pull in posterior sds, if all of it were in one direction, and the sd of its noise.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Clipped {
+    pub sds: f64,
     pub noise: f64,
 }
 
@@ -190,6 +200,7 @@ impl Search {
             untold: 0.0,
             blind: true,
             certificate: None,
+            clipped: None,
         }
     }
 

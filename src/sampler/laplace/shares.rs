@@ -18,6 +18,8 @@ const FOR_INFORMATION: f64 = 0.13;
 const FOR_INFORMATION_IF_TIGHT: f64 = 0.2;
 const FOR_SLOPE: f64 = 0.03;
 const FOR_CERTIFICATE: f64 = 0.06;
+/// For lengths beyond the clip bound, where they are not bounded.
+const FOR_BEYOND: f64 = 0.02;
 /// The range of the share for histograms, which depends on the noise in counts.
 const FOR_HISTOGRAMS: [f64; 2] = [0.05, 0.15];
 /// The part of that share for lengths of gradients; the rest goes to those of information.
@@ -51,6 +53,8 @@ pub(super) struct Shares {
     pub gradient: f64,
     pub certificate: f64,
     pub certificate_lengths: f64,
+    /// 0 where there is no such release.
+    pub beyond: f64,
     /// The expected standard deviation of the noise in the centre, in posterior sds.
     pub foreseen: f64,
 }
@@ -89,6 +93,11 @@ impl Shares {
             }
             Information::Law { .. } | Information::Hazard(_) => (for_information(tight), FOR_SLOPE),
         };
+        let beyond = match form.information {
+            // Of units, lengths are not those of the law.
+            Information::Law { bounded: false } if !request.shared_units => FOR_BEYOND,
+            _ => 0.0,
+        };
         let of_gradients = if information > 0.0 { OF_GRADIENTS } else { 1.0 };
         Ok(Shares {
             wide,
@@ -101,9 +110,10 @@ impl Shares {
             information_lengths: histograms * (1.0 - of_gradients),
             information,
             slope,
-            gradient: 1.0 - histograms - information - slope - FOR_CERTIFICATE,
+            gradient: 1.0 - histograms - information - slope - FOR_CERTIFICATE - beyond,
             certificate: FOR_CERTIFICATE * OF_ITS_GRADIENT,
             certificate_lengths: FOR_CERTIFICATE * (1.0 - OF_ITS_GRADIENT),
+            beyond,
             foreseen,
         })
     }

@@ -1,7 +1,7 @@
 //! A fresh look at the centre, which tests what the rounds claim.
 
 use super::gradient::longest;
-use super::{Certificate, Ground, Search, squares, sum};
+use super::{Certificate, Clipped, Ground, Search, squares, sum};
 use crate::function::special::gamma_fractions;
 use crate::linear::Matrix;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
@@ -11,6 +11,8 @@ use crate::sampler::laplace::kalman;
 use crate::sampler::laplace::lines::{self, Asked};
 use crate::sampler::laplace::reach::Reach;
 
+/// The range of lengths beyond the clip bound that count in full, in root mean squares of the law's.
+const LONGEST: f64 = 5.0;
 /// A certificate less probable than this overrules the belief.
 const CONTRADICTED: f64 = 0.02;
 
@@ -54,6 +56,7 @@ impl Search {
         };
         let released = ask.sum(lines::CERTIFICATE, clip, clip, 1, oracle)?;
         let noise = temperature * clip * ask.noise(lines::CERTIFICATE, 1);
+        self.look_beyond(&ask, ground, oracle)?;
         let own = self.axes.transposed().times(&own_slope);
         let slope = &foreseen.scaled(efficiency) + &prior;
         let (explained, doubts) = self.explained(&slope);
@@ -71,6 +74,32 @@ impl Search {
             *c += s;
         }
         self.certificate = Some(Certificate { p, noise });
+        Ok(())
+    }
+
+    /// Releases the pull of records that was clipped away and that their law hardly has.
+    fn look_beyond(
+        &mut self,
+        ask: &Asked,
+        ground: &Ground,
+        oracle: &mut dyn Oracle,
+    ) -> Result<(), SampleError> {
+        let Some(line) = lines::beyond(ground.form, ground.shares) else {
+            return Ok(());
+        };
+        let range = LONGEST * ask.unit;
+        let ask = Asked {
+            unit: self.clip + range,
+            ..*ask
+        };
+        // The number of records is known, and the second sum is that less the first.
+        let sums = ask.sum(line, 1.0, self.clip, 1, oracle)?;
+        let own = 0.5 * (sums[0] - sums[1] + self.records);
+        let scale = ground.plan.request.temperature * range;
+        self.clipped = Some(Clipped {
+            sds: scale * own,
+            noise: scale * ask.noise(line, 1) * std::f64::consts::FRAC_1_SQRT_2,
+        });
         Ok(())
     }
 }
