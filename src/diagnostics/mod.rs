@@ -48,5 +48,5 @@ pub(crate) use rank::average_ranks;
 pub use summary::{ParameterSummary, Summary, SummaryError};
 pub use verdict::{
     Certificate, ChainRecord, Decision, Diagnosis, Evidence, Grade, Kind, LikelihoodFacts,
-    PriorRange, RunFacts, SearchFacts, Severity, Verdict, diagnose,
+    PriorRange, Pull, RunFacts, SearchFacts, Severity, Verdict, diagnose,
 };

@@ -9,8 +9,8 @@ use super::prior::prior_ranges;
 use super::stan_csv::{ReadStanCsvError, StanCsv, read_stan_csv};
 use super::unfinished::is_unfinished;
 use crate::diagnostics::{
-    Certificate, ChainRecord, Diagnosis, Evidence, LikelihoodFacts, RunFacts, SearchFacts, Summary,
-    bracket_name, diagnose,
+    Certificate, ChainRecord, Diagnosis, Evidence, LikelihoodFacts, Pull, RunFacts, SearchFacts,
+    Summary, bracket_name, diagnose,
 };
 use crate::sampler::{self, Algorithm, DEFAULT_MAX_DEPTH, Setting};
 
@@ -289,12 +289,6 @@ fn search(start: &Value) -> Option<SearchFacts> {
         last_step: start["last_step"].as_f64().unwrap_or(f64::MAX),
         cut: start["cut"] == Value::Bool(true),
         unknown: start["unknown"].as_f64().unwrap_or(1.0),
-        clipped: start["clipped"].as_object().map(|clipped| Pull {
-            sds: clipped
-                .get("sds")
-                .map_or(f64::INFINITY, |sds| number(sds, f64::INFINITY)),
-            noise: clipped.get("noise").map_or(0.0, |noise| number(noise, 0.0)),
-        }),
         seen: start["seen"] == Value::Bool(true),
         centre_sd: (start["gaussian"] == Value::Bool(true))
             .then(|| start["centre_sd"].as_f64().unwrap_or(f64::MAX)),
@@ -311,7 +305,7 @@ fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
         let names = start[key].as_array().into_iter().flatten();
         names.filter_map(Value::as_str).map(bracket_name).collect()
     };
-    let certificate = &start["certificate"];
+    let (certificate, clipped) = (&start["certificate"], &start["clipped"]);
     is_of_likelihood(start).then(|| LikelihoodFacts {
         coordinates: start["coordinates"].as_u64().unwrap_or(0),
         last_step: figure("last_step", f64::MAX),
@@ -319,6 +313,10 @@ fn likelihood(start: &Value) -> Option<LikelihoodFacts> {
         surprise: surprises.map(|s| number(s, f64::MAX)).collect(),
         unknown: figure("unknown", 1.0),
         untold: figure("untold", 1.0),
+        clipped: clipped.is_object().then(|| Pull {
+            sds: number(&clipped["sds"], f64::INFINITY),
+            noise: number(&clipped["noise"], 0.0),
+        }),
         seen: start["seen"] == Value::Bool(true),
         has_law: start["information"] != "second derivatives",
         centre_sd: figure("centre_sd", f64::INFINITY),

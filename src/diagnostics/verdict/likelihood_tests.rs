@@ -417,6 +417,7 @@ fn all_that_rounds_can_have_wrong_is_said_at_once_the_worst_first() {
         surprise: vec![50.0],
         unknown: 1.0,
         untold: 0.5,
+        clipped: None,
         seen: false,
         has_law: false,
         centre_sd: f64::INFINITY,

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 pub use convergence::Grade;
 use evidence::EvidenceView;
 pub use evidence::{
-    Certificate, ChainRecord, Evidence, LikelihoodFacts, PriorRange, RunFacts, SearchFacts,
+    Certificate, ChainRecord, Evidence, LikelihoodFacts, PriorRange, Pull, RunFacts, SearchFacts,
 };
 
 /// How bad it is; the worst first.
