@@ -583,7 +583,7 @@ fn what_is_beyond_the_tails_is_measured_from_the_clip_bound() {
     let frame = Frame::about(theta.to_vec());
     let law = Law::of(&density, &[0.1; 3], 1).unwrap();
     let expected = Expected::by_law(&law, &space, &theta, &frame);
-    let (clip, end) = (20.0, 220.0);
+    let (clip, end) = (20.0, 420.0);
     let look = Look {
         expected: Some(&expected),
         inner_clip: clip,
