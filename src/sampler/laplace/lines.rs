@@ -124,7 +124,7 @@ pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
     }
     if beyond(form, shares).is_some() {
         lines.push(line(
-            "lengths of gradients beyond the clip bound and the model's tails",
+            "gradients beyond the model's tails, for the certificate",
             Statistic::Beyond,
             1,
             shares.beyond,
