@@ -27,6 +27,10 @@ pub(super) const INFORMATION_LENGTHS: usize = 4;
 pub(super) const INFORMATION: usize = 5;
 /// The line of searches with a law, where the budget is not tight.
 pub(super) const SLOPE: usize = 6;
+/// The lines of searches without a law, in the last round.
+pub(super) const CURVATURE_LENGTHS: usize = 6;
+pub(super) const CURVATURE: usize = 7;
+
 /// The last line of searches whose law has unbounded gradients.
 pub(super) fn beyond(form: &Form, shares: &Shares) -> Option<usize> {
     let follows = if shares.slope > 0.0 {
@@ -37,9 +41,6 @@ pub(super) fn beyond(form: &Form, shares: &Shares) -> Option<usize> {
     (form.information == Information::Law { bounded: false } && shares.beyond > 0.0)
         .then_some(follows + 1)
 }
-/// The lines of searches without a law, in the last round.
-pub(super) const CURVATURE_LENGTHS: usize = 6;
-pub(super) const CURVATURE: usize = 7;
 
 pub(super) fn lines(form: &Form, shares: &Shares) -> Vec<Line> {
     let line = |what, statistic, count, share| Line {
