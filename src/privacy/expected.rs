@@ -380,7 +380,7 @@ impl<'a> Reader<'a> {
         let length = self.vectors.len() / self.weights.len().max(1) * BLOCK;
         for (i, own) in own.into_iter().enumerate() {
             let share = ((own - clip) / (end - clip)).clamp(0.0, 1.0);
-            let nodes = self.weights[i..].iter().step_by(BLOCK);
+            let nodes = self.weights.iter().skip(i).step_by(BLOCK);
             let (mut mass, mut as_long) = (0.0, 0.0);
             if share > 0.0 {
                 for (weight, vector) in nodes.zip(self.vectors.chunks_exact(length.max(1))) {

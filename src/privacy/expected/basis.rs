@@ -1,4 +1,4 @@
-//! The vectors of a record in the plane that they lie in.
+//! The vectors of a record in the space that they span.
 //!
 //! Whatever the outcome, the gradient of a record is a sum of the gradients of its few predictors,
 //! times the derivatives of the log-likelihood by these. So the vectors at all nodes lie in the span
@@ -24,9 +24,8 @@ pub(super) struct Basis {
     triangle: Vec<f64>,
     /// `[vector][node][BLOCK]`
     at_nodes: Vec<f64>,
-    /// `[vector][derivative][BLOCK]`
+    /// Vectors that were moved back, `[vector][derivative][BLOCK]`, and their weights.
     lifted: Vec<f64>,
-    /// Their weights.
     ones: Vec<f64>,
 }
 
