@@ -285,8 +285,13 @@ struct Noise<'a> {
     plan: &'a Plan,
     coordinates: usize,
     has_spike: bool,
+    /// The clip bound and the reference of lengths beyond it, once asked for.
+    asked_beyond: Option<[f64; 2]>,
     rng: ChaCha8Rng,
 }
+
+/// The answer about lengths beyond the clip bound, of 500 records.
+const BEYOND: [f64; 2] = [30.0, 470.0];
 
 impl Oracle for Noise<'_> {
     fn dimension(&self) -> usize {
@@ -315,8 +320,14 @@ impl Oracle for Noise<'_> {
                 }
                 return Ok(counts);
             }
-            lines::GRADIENT_LENGTHS => return Ok(vec![0.0; Bins::GRADIENT.count()]),
-            lines::GRADIENT => m,
+            lines::GRADIENT_LENGTHS | lines::CERTIFICATE_LENGTHS => {
+                return Ok(vec![0.0; Bins::GRADIENT.count()]);
+            }
+            lines::GRADIENT | lines::CERTIFICATE => m,
+            _ if view.clip == 1.0 => {
+                self.asked_beyond = Some([view.inner_clip, view.unit]);
+                return Ok(BEYOND.to_vec());
+            }
             _ => m * (m + 1) / 2,
         };
         let Scale::Learnt(scale) = &self.plan.lines[line].scale else {
@@ -330,6 +341,27 @@ impl Oracle for Noise<'_> {
     fn accept(&mut self, _: f64) -> bool {
         false
     }
+}
+
+/// Asserts that a certificate asks from the clip bound on, and claims what is answered, in posterior sds.
+fn assert_pull_is_that_of_the_answer(mut search: Search, ground: &Ground, mut noise: Noise) {
+    search.certify(ground, &mut noise).unwrap();
+    let [clip, end] = noise.asked_beyond.unwrap();
+    assert_eq!(clip, search.clip);
+    // Five root mean squares of lengths.
+    let m = ground.form.coordinates as f64;
+    assert!(((end - clip) / (5.0 * (m / 500.0).sqrt()) - 1.0).abs() < 1e-9);
+    let line = lines::beyond(ground.form, ground.shares).unwrap();
+    let Scale::Learnt(scale) = &ground.plan.lines[line].scale else {
+        panic!("learnt")
+    };
+    let pull = search.clipped.unwrap();
+    assert!(
+        (pull.sds - (end - clip) * BEYOND[0]).abs() < 1e-9,
+        "{pull:?}"
+    );
+    let sd = (end - clip) * scale.sigma() / 2f64.sqrt();
+    assert!((pull.noise - sd).abs() < 1e-9, "{pull:?}");
 }
 
 // If it failed: one histogram in a hundred shows a bin that noise has filled. Axes as short as that
@@ -363,6 +395,7 @@ fn nothing_is_claimed_of_noise_that_was_taken_for_information() {
             plan: &plan,
             coordinates: form.coordinates as usize,
             has_spike: true,
+            asked_beyond: None,
             rng: ChaCha8Rng::seed_from_u64(seed),
         };
         let mut search = Search::new(&form, &density, &form.middle, Some(500));
@@ -406,6 +439,7 @@ fn search_of_noise(wide: usize, kept: impl Fn(Search) -> Search) -> (Form, Densi
         plan: &plan,
         coordinates: form.coordinates as usize,
         has_spike: false,
+        asked_beyond: None,
         rng: ChaCha8Rng::seed_from_u64(4),
     };
     let mut search = Search::new(&form, &density, &form.middle, Some(500));
@@ -414,6 +448,7 @@ fn search_of_noise(wide: usize, kept: impl Fn(Search) -> Search) -> (Form, Densi
         search = kept(search);
         assert!(search.is_sound(&form));
     }
+    assert_pull_is_that_of_the_answer(search.clone(), &ground, noise);
     (form, density, search)
 }
 

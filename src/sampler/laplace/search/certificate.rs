@@ -1,5 +1,7 @@
 //! A fresh look at the centre, which tests what the rounds claim.
 
+use std::f64::consts::FRAC_1_SQRT_2;
+
 use super::gradient::longest;
 use super::{Certificate, Clipped, Ground, Search, squares, sum};
 use crate::function::special::gamma_fractions;
@@ -92,15 +94,25 @@ impl Search {
             unit: self.clip + range,
             ..*ask
         };
-        // The number of records is known, and the second sum is that less the first.
         let sums = ask.sum(line, 1.0, self.clip, 1, oracle)?;
-        let own = 0.5 * (sums[0] - sums[1] + self.records);
-        let scale = ground.plan.request.temperature * range;
+        let noise = ask.noise(line, 1);
+        let request = &ground.plan.request;
+        let (own, noise) = shares_beyond([sums[0], sums[1]], noise, request.records);
+        let scale = request.temperature * range;
         self.clipped = Some(Clipped {
             sds: scale * own,
-            noise: scale * ask.noise(line, 1) * std::f64::consts::FRAC_1_SQRT_2,
+            noise: scale * noise,
         });
         Ok(())
+    }
+}
+
+/// The first of two sums with noise of this sd, and the sd of its noise. Where the number of records is public, the
+/// second is that number less the first, so that both tell of it.
+fn shares_beyond(sums: [f64; 2], noise: f64, records: Option<u64>) -> (f64, f64) {
+    match records {
+        Some(n) => (0.5 * (sums[0] - sums[1] + n as f64), noise * FRAC_1_SQRT_2),
+        None => (sums[0], noise),
     }
 }
 
@@ -125,6 +137,17 @@ fn settled(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // If it failed: a pull would be shifted by what is not known of a private number of records, or of the wrong sign.
+    #[test]
+    fn a_private_number_of_records_is_not_counted_on() {
+        // The noise of the sums is 3 and -5.
+        let sums = [40.0 + 3.0, 960.0 - 5.0];
+        let (own, noise) = shares_beyond(sums, 7.0, Some(1000));
+        assert_eq!(own, 40.0 + 0.5 * (3.0 + 5.0));
+        assert!((noise - 7.0 / 2f64.sqrt()).abs() < 1e-12);
+        assert_eq!(shares_beyond(sums, 7.0, None), (43.0, 7.0));
+    }
 
     // One direction contradicts the belief; in the other the slope is nearly 0 and all that is seen is noise. If it
     // failed: noise would move the answer by hundreds of posterior sds, and the certificate would vouch for it.
