@@ -119,7 +119,9 @@ impl<'a> Response<'a> {
     /// The step that replaces a long Newton step with this covariance, from a slope whose noise has
     /// this variance: the step from which that slope would result, found by the Levenberg-Marquardt
     /// algorithm from the centre. `None` if there is none that explains the slope and is not longer
-    /// than the Newton step, since a longer one would amplify the noise.
+    /// than the Newton step, since a longer one would amplify the noise, or if simulated records are no
+    /// guide: of counts and classes the response depends on covariates, and with unlike ones searches were
+    /// led away from where Newton steps arrive.
     pub fn instead_of(
         &self,
         newton: &[f64],
@@ -134,6 +136,9 @@ impl<'a> Response<'a> {
         }
         let centre = vec![0.0; m];
         let score = self.score(&centre)?;
+        if !self.law.has_real_outcomes_only() && !is_like_real(&score.slope) {
+            return None;
+        }
         let wanted = score.slope.times(newton);
         let known = covariance.with_eigenvalues(|e| e.max(1e-12)).inverse();
         let kept = known.scaled(KEPT * variance);

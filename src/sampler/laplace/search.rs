@@ -508,7 +508,9 @@ impl Search {
         frame_at(form, &self.origin, self.place(), &self.axes)
     }
 
-    /// The gradient of the log prior in y, and minus its second derivatives, made positive.
+    /// The gradient of the log prior in y, and minus its second derivatives, of which the prior's width is the least:
+    /// in the long tail of the prior of a scale, on a log scale, they are next to nothing, and steps without information
+    /// would go far beyond the other side.
     fn prior(&self, ground: &Ground) -> Result<(Vec<f64>, Matrix), SampleError> {
         let (slope, curvature) = self.prior_at(ground.form, ground.density);
         if slope.iter().all(|x| x.is_finite()) {
@@ -527,7 +529,7 @@ impl Search {
         let frame = self.frame(form);
         let theta = frame.centre();
         let slope = density.pull_back(theta, &[]).1;
-        let curvature = positive(&prior_curvature(density, theta));
+        let curvature = at_least(&prior_curvature(density, theta), &form.spread);
         (
             form.base.transposed().times(&slope),
             curvature.between(&form.base),
@@ -539,6 +541,20 @@ impl Search {
 fn frame_at(form: &Form, origin: &[f64], at: &[f64], axes: &Matrix) -> Frame {
     let point = sum(origin, &form.base.times(at));
     Frame::new(point, (&form.base * axes).entries().to_vec())
+}
+
+/// The precision, where it is less made as large as that of independent coordinates with these spreads.
+fn at_least(precision: &Matrix, spread: &[f64]) -> Matrix {
+    // A number that the prior fixes moves with no coordinate.
+    let is_limit = |s: f64| s > 0.0 && s.is_finite();
+    let units: Vec<f64> = (spread.iter())
+        .map(|&s| if is_limit(s) { s } else { 1.0 })
+        .collect();
+    let units = Matrix::diagonal(&units);
+    let least = (spread.iter()).map(|&s| f64::from(u8::from(is_limit(s))));
+    let least = Matrix::diagonal(&least.collect::<Vec<_>>());
+    let own = precision.between(&units);
+    (&own + &positive(&(&least - &own))).between(&units.inverse())
 }
 
 /// The matrix without its negative eigenvalues.
@@ -623,6 +639,35 @@ mod tests {
         for (k, spread) in form.spread.iter().enumerate() {
             let sd = covariance[(k, k)].sqrt();
             assert!(sd < 1.01 * WIDER.sqrt() * spread, "{k}: {sd} {spread}");
+        }
+    }
+
+    // If it failed: from the long tail of the prior of a scale, where its log density is nearly straight, steps would
+    // lead as far beyond the other side, and with them to where records say nothing.
+    #[test]
+    fn a_step_from_the_tail_of_a_prior_is_no_longer_than_the_prior_is_wide() {
+        let source = "record { real y; } parameters { real m; real<lower=0> s; }
+            model { m ~ normal(0, 3); s ~ exponential(0.1); y ~ normal(m, s); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        // The log density of log s = x is x - 0.1 exp(x), the second derivative of it 0.1 exp(x).
+        for (x, own) in [(-4.0_f64, 0.00183), (5.0, 14.8)] {
+            let theta = [0.0, x];
+            let search = Search::at(theta.to_vec(), Matrix::identity(2), 100.0);
+            let (slope, curvature) = search.prior_at(&form, &density);
+            let back = form.base.inverse();
+            let slope = back.transposed().times(&slope);
+            let curvature = curvature.between(&back);
+            let oracle = f64::max(own, form.spread[1].powi(-2));
+            assert!(
+                (curvature[(1, 1)] / oracle - 1.0).abs() < 1e-2,
+                "{x}: {curvature:?}"
+            );
+            assert!(
+                (curvature[(0, 0)] - 1.0 / 9.0).abs() < 0.02,
+                "{curvature:?}"
+            );
+            assert!((slope[1] - (1.0 - 0.1 * x.exp())).abs() < 1e-6);
         }
     }
 

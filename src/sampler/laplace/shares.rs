@@ -94,8 +94,13 @@ impl Shares {
             Information::Law { .. } | Information::Hazard(_) => (for_information(tight), FOR_SLOPE),
         };
         let beyond = match form.information {
-            // Of units, lengths are not those of the law.
-            Information::Law { bounded: false } if !request.shared_units => FOR_BEYOND,
+            // Of units, lengths are not those of the law. Of groups, the error that is known is outcomes that are
+            // thought to spread too much: then squares that the law predicts are not seen, and nothing is clipped.
+            Information::Law { bounded: false }
+                if !request.shared_units && form.blocks.is_none() =>
+            {
+                FOR_BEYOND
+            }
             _ => 0.0,
         };
         let of_gradients = if information > 0.0 { OF_GRADIENTS } else { 1.0 };
