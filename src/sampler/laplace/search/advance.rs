@@ -88,6 +88,7 @@ impl Search {
                 noise: variance / (efficiency * efficiency),
                 belief: &belief,
                 by_units: ground.plan.request.shared_units,
+                is_last: rounds_left == 0,
             };
             if let Some(found) = response.along_spread((&step, &left), &seen, REACH) {
                 reach = REACH * found.rows.sqrt();
