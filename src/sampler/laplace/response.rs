@@ -521,6 +521,29 @@ mod tests {
         assert_eq!(with(&poisson, &[-1.0, 0.3], |r| r.beside_means()), None);
     }
 
+    // From log odds of -3 a slope as of 0 leads to a Newton step of 10, and not of 3. Where the column is declared much
+    // wider than its values, simulated records have outcomes that real ones have not. If it failed: searches would be led
+    // away from where Newton steps arrive (two of 36 on adult incomes).
+    #[test]
+    fn records_unlike_the_real_ones_replace_no_step() {
+        let step = |bound: usize| {
+            let source = format!(
+                "record {{ real<lower=-{bound}, upper={bound}> x; int<lower=0, upper=1> y; }}
+                 parameters {{ real a; real b; }}
+                 model {{ a ~ normal(0, 2); b ~ normal(0, 2); y ~ bernoulli_logit(a + b * x); }}"
+            );
+            let newton = [10.0 * UNITS, 0.0];
+            // Of noise with the variance 1, where the information about a is p (1 - p) = 0.045.
+            let covariance = Matrix::identity(2).scaled(0.045_f64.powi(-2));
+            with(&source, &[-3.0, 0.0], |r| {
+                r.instead_of(&newton, &covariance, 1.0)
+            })
+        };
+        let found = step(3).unwrap();
+        assert!((found[0] / UNITS - 3.0).abs() < 0.5, "{found:?}");
+        assert_eq!(step(50), None);
+    }
+
     // Half of all records have the one outcome, one in fifty the other, whose gradients are long
     // where it occurs. If it failed: steps towards a rare class would be too short, and their
     // ends be believed.

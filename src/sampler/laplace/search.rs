@@ -543,7 +543,8 @@ fn frame_at(form: &Form, origin: &[f64], at: &[f64], axes: &Matrix) -> Frame {
     Frame::new(point, (&form.base * axes).entries().to_vec())
 }
 
-/// The precision, where it is less made as large as that of independent coordinates with these spreads.
+/// The precision, made so large that no coordinate's standard deviation is above its spread. What coordinates have in
+/// common may be known less well than each by itself.
 fn at_least(precision: &Matrix, spread: &[f64]) -> Matrix {
     // A number that the prior fixes moves with no coordinate.
     let is_limit = |s: f64| s > 0.0 && s.is_finite();
@@ -551,10 +552,17 @@ fn at_least(precision: &Matrix, spread: &[f64]) -> Matrix {
         .map(|&s| if is_limit(s) { s } else { 1.0 })
         .collect();
     let units = Matrix::diagonal(&units);
-    let least = (spread.iter()).map(|&s| f64::from(u8::from(is_limit(s))));
-    let least = Matrix::diagonal(&least.collect::<Vec<_>>());
-    let own = precision.between(&units);
-    (&own + &positive(&(&least - &own))).between(&units.inverse())
+    let own = positive(&precision.between(&units));
+    let covariance = own.inverse();
+    let missing = |(j, &s): (usize, &f64)| {
+        if is_limit(s) {
+            (1.0 - covariance[(j, j)].recip()).max(0.0)
+        } else {
+            0.0
+        }
+    };
+    let missing: Vec<f64> = spread.iter().enumerate().map(missing).collect();
+    (&own + &Matrix::diagonal(&missing)).between(&units.inverse())
 }
 
 /// The matrix without its negative eigenvalues.
@@ -669,6 +677,20 @@ mod tests {
             );
             assert!((slope[1] - (1.0 - 0.1 * x.exp())).abs() < 1e-6);
         }
+    }
+
+    // A number x and another within 0.1 of it: their sum has the variance 4, and each of them 1. Oracle: the precision
+    // as it is. If it failed: what parameters have in common would count as known, and the noise in it for less than it is.
+    #[test]
+    fn what_parameters_of_a_prior_have_in_common_is_no_better_known_than_it_says() {
+        let alike = Matrix::new(2, 2, |i, j| [[101.0, -100.0], [-100.0, 100.0]][i][j]);
+        let kept = at_least(&alike, &[1.0, 1.01_f64.sqrt()]);
+        assert!((&kept - &alike).norm() < 1e-6, "{kept:?}");
+        // Less of each: a precision of 1 is missing from nothing, and of 0.75 from 0.25. No spread is no limit.
+        let flat = Matrix::diagonal(&[0.0, 0.0625, 0.0]);
+        let limited = at_least(&flat, &[1.0, 2.0, 0.0]);
+        let oracle = Matrix::diagonal(&[1.0, 0.25, 0.0]);
+        assert!((&limited - &oracle).norm() < 1e-6, "{limited:?}");
     }
 
     // Oracle: -own / slope where the slope is known. If it failed: where the prior is steeper than the likelihood, the

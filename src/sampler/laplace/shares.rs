@@ -140,3 +140,29 @@ fn for_information(tight: bool) -> f64 {
         FOR_INFORMATION
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::Density;
+    use crate::model::{Constants, Model};
+
+    // If it failed: outcomes of groups that are thought to spread too much would be called no problem, since nothing
+    // of them is clipped.
+    #[test]
+    fn of_groups_the_pull_beyond_the_clip_bound_is_not_asked_for() {
+        let source = "record { real<lower=-99, upper=99> y; int<lower=1, upper=30> g; }
+            parameters { real mu; real<lower=0> tau; vector[30] a; real<lower=0> s; }
+            model { mu ~ normal(0, 1); tau ~ lognormal(0, 0.2); a ~ normal(mu, tau); s ~ lognormal(0, 1);
+              y ~ normal(a[g], s); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let groups = form.by_groups().unwrap();
+        let request = PlanRequest {
+            records: Some(20_000),
+            ..PlanRequest::automatic(Real::from(3.0), Real::from(1e-6), density.dimension())
+        };
+        assert_eq!(Shares::of(&request, &form).unwrap().beyond, FOR_BEYOND);
+        assert_eq!(Shares::of(&request, &groups).unwrap().beyond, 0.0);
+    }
+}
