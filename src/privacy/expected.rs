@@ -246,7 +246,9 @@ impl<'a> Reader<'a> {
             Source::Hazard { hazard, sight, .. } => hazard.predictors(Pull::Whole(&sight.jacobian)),
             Source::Nothing | Source::Differences { .. } => None,
         };
-        let basis = (predictors.filter(|p| p.count() < width && p.count() <= nodes))
+        // Along a direction in which records see nothing, there are none.
+        let basis = (predictors)
+            .filter(|p| (1..width).contains(&p.count()) && p.count() <= nodes)
             .map(|predictors| Basis::new(predictors, width, nodes));
         let coordinates = basis.as_ref().map_or(width, |basis| basis.rank);
         let own = of_law.as_ref().map_or(&[][..], Sparse::coordinates);
