@@ -3,16 +3,20 @@
 //!
 //! The information I(x) at other values x of one unconstrained parameter follows from the model's law
 //! for simulated records, and is public. The likelihood of an exponential family is closest to normal
-//! in b(x) with db = I^(1/3) dx, and a released gradient, normal by its noise, has the mean m(x)
-//! with dm = I dx (Hougaard 1982, "Parametrizations of non-linear models", JRSS B 44). So the
-//! likelihood is assumed to be normal in b(x) with db = (I(x)/I(centre))^p dx, p from 1/3 where there
-//! is no noise to 1 where there is nothing else: flat where records say nothing, for example about the
-//! degrees of freedom of a Student t that is near normal, or a class that hardly any record has.
+//! in b(x) with db = I^(1/3) dx (Hougaard 1982, "Parametrizations of non-linear models", JRSS B 44). A
+//! released gradient, normal by its noise, is that of the records at the centre c, and has the mean
+//! m(x) with dm/dx = M(x) = E_x[g_c g_x], which is I(x) where x is a natural parameter, and falls as
+//! exp(2 (x - c)) where it is the logarithm of a normal scale: gradients of records that spread less
+//! and less all approach the same. So the likelihood is assumed to be normal in b(x) with db =
+//! (I(x)/I(c))^(1/3 (1 - s)) (M(x)/M(c))^s dx, where s is the share of the noise in the variance: flat
+//! where records say nothing, for example about the degrees of freedom of a Student t that is near
+//! normal, or a class that hardly any record has.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::form::Form;
+use super::response::{RECORDS, Response};
 use super::search::Likelihood;
 use crate::density::{Density, Frame, Simulator};
 use crate::linear::Matrix;
@@ -20,14 +24,13 @@ use crate::model::Parameter;
 use crate::privacy::{Expected, Look, Statistic, public_sum};
 use crate::sampler::prior::prior_curvature;
 
-/// The seed and the number of simulated records.
+/// The seed of simulated records.
 const SEED: u64 = 1;
-const RECORDS: usize = 128;
 /// The number of values of a parameter on either side of the centre, and their distance in standard
 /// deviations of the answer.
 const NODES: i32 = 4;
 const APART: f64 = 1.5;
-/// The limits on the information, relative to that at the centre.
+/// The limits on information and response, relative to those at the centre.
 const LIMITS: [f64; 2] = [0.1, 4.0];
 /// A side is open if the likelihood at the last node is within this many of its standard deviations of the centre, for
 /// a normal one six, and the noise is at least this share of its variance.
@@ -107,8 +110,9 @@ impl Bend {
         let posterior = posterior.between(&form.base.transposed());
         let rng = &mut ChaCha8Rng::seed_from_u64(SEED);
         let raw = Simulator::new(density).records(&centre, RECORDS, None, rng);
+        let of_law = density.columns_of_law(&raw);
         let (mut columns, _) = density.load_columns(&raw, RECORDS);
-        columns.extend(density.columns_of_law(&raw));
+        columns.extend(of_law.iter().cloned());
         let information = |j: usize, point: Vec<f64>| {
             let along = (0..point.len()).map(|k| f64::from(u8::from(k == j)));
             let frame = Frame::new(point.clone(), along.collect());
@@ -120,22 +124,37 @@ impl Bend {
             };
             public_sum(density, &look, &columns, RECORDS)[0]
         };
+        // Of records with the parameters centre + by path, the information about coordinate j, and the response of
+        // its score at the centre.
+        let told = |j: usize, path: &[f64], by: f64| {
+            let point: Vec<f64> = centre.iter().zip(path).map(|(c, p)| c + by * p).collect();
+            let both =
+                (path.iter().enumerate()).flat_map(|(k, p)| [f64::from(u8::from(k == j)), *p]);
+            let frame = Frame::new(centre.clone(), both.collect());
+            let response = Response::new(form, &of_law, &law, &frame, RECORDS as f64);
+            let slope = response.slope(&[0.0, by]);
+            [
+                information(j, point),
+                slope.map_or(f64::NAN, |slope| slope[(0, 1)]),
+            ]
+        };
         // Where columns are not centred, parameters are strongly correlated: one that moves alone
         // would leave the region of high density.
-        let with_others = |j: usize, x: f64| {
-            let by = (x - centre[j]) / posterior[(j, j)].max(f64::MIN_POSITIVE);
-            let mut point: Vec<f64> = (centre.iter().enumerate())
-                .map(|(k, c)| c + by * posterior[(k, j)])
-                .collect();
-            point[j] = x;
-            information(j, point)
+        let with_others = |j: usize| -> Vec<f64> {
+            let own = posterior[(j, j)].max(f64::MIN_POSITIVE);
+            let path =
+                (0..centre.len()).map(|k| if k == j { 1.0 } else { posterior[(k, j)] / own });
+            path.collect()
         };
-        let alone = |j: usize, x: f64| {
-            let mut point = centre.clone();
-            point[j] = x;
-            information(j, point)
+        let alone = |j: usize| -> Vec<f64> {
+            (0..centre.len())
+                .map(|k| f64::from(u8::from(k == j)))
+                .collect()
         };
-        let power = (1.0 / 3.0 + noise) / (1.0 + noise);
+        let share = noise / (1.0 + noise);
+        let curve = |j: usize, path: Vec<f64>, apart: f64| {
+            Curve::new(centre[j], apart, |by| told(j, &path, by), share)
+        };
         let curves = (0..centre.len()).map(|j| {
             // Where the prior is flat, the likelihood has to fall off by itself.
             let sd = if form.spread[j].is_finite() {
@@ -143,7 +162,7 @@ impl Bend {
             } else {
                 0.0
             };
-            Curve::new(centre[j], APART * sd, |x| with_others(j, x), power)
+            curve(j, with_others(j), APART * sd)
         });
         let mut bend = Bend {
             curves: curves.collect(),
@@ -157,7 +176,7 @@ impl Bend {
             }
             // Others that move as well may make up for what is lost: either path can be the open one.
             let (sd, own) = (covariance[(j, j)].sqrt(), precision[(j, j)].sqrt().recip());
-            let alone = Curve::new(centre[j], APART * own, |x| alone(j, x), power);
+            let alone = curve(j, alone(j), APART * own);
             let is_open = [(&bend.curves[j], sd), (&alone, own)].map(|(c, sd)| c.is_open(sd));
             let is_open = [0, 1].map(|side| is_open[0][side] || is_open[1][side]);
             bend.open.add(density, (&centre, j), is_open, APART * own);
@@ -198,17 +217,19 @@ fn column_of(density: &Density, at: &[f64], j: usize, by: f64) -> Option<(String
 }
 
 impl Curve {
-    fn new(centre: f64, apart: f64, information: impl Fn(f64) -> f64, power: f64) -> Curve {
+    /// `told`: information and response at a distance from the centre; `share`: that of the noise in the variance.
+    fn new(centre: f64, apart: f64, told: impl Fn(f64) -> [f64; 2], share: f64) -> Curve {
         let middle = NODES as usize;
-        let here = information(centre);
-        let log_slope = |k: i32| {
-            let there = information(centre + f64::from(k) * apart);
+        let here = told(0.0);
+        let log_ratio = |there: f64, here: f64| {
             let ratio = (there / here).clamp(LIMITS[0], LIMITS[1]);
-            if ratio.is_nan() || here <= 0.0 {
-                0.0
-            } else {
-                power * ratio.ln()
-            }
+            (here > 0.0 && !ratio.is_nan()).then(|| ratio.ln())
+        };
+        let log_slope = |k: i32| {
+            let there = told(f64::from(k) * apart);
+            let [information, response] = [0, 1].map(|i| log_ratio(there[i], here[i]));
+            let information = information.unwrap_or(0.0);
+            (1.0 - share) * information / 3.0 + share * response.unwrap_or(information)
         };
         let log_slopes: Vec<f64> = (-NODES..=NODES)
             .map(|k| if k == 0 { 0.0 } else { log_slope(k) })
@@ -281,7 +302,7 @@ mod tests {
     // If it failed: slopes would not be those of the values, and trajectories would go astray.
     #[test]
     fn a_curve_is_the_integral_of_its_slope() {
-        let curve = Curve::new(2.0, 0.1, |x| x.powi(-3), 1.0 / 3.0);
+        let curve = Curve::new(2.0, 0.1, |by| [(2.0 + by).powi(-3), 1.0], 0.0);
         let (value, slope) = curve.at(2.0);
         assert!((value - 2.0).abs() < 1e-12 && (slope - 1.0).abs() < 1e-12);
         for x in [1.3, 1.61, 1.95, 2.0, 2.2, 2.39, 2.7] {
@@ -348,12 +369,47 @@ mod tests {
         );
     }
 
+    // Oracle: at the scale exp(c), the mean score of log s where it is x is exp(2 (x - c)) - 1, so that with noise alone
+    // the likelihood is normal in exp(2 (x - c)) / 2, up to a constant; with none, in x, whose information is 2
+    // everywhere. The mean's score is x - c. If it failed: the noise that hides a small scale would exclude it.
+    #[test]
+    fn noise_hides_how_small_a_scale_is() {
+        let source = "record { real y; } parameters { real m; real<lower=0> s; }
+            model { m ~ normal(0, 9); s ~ lognormal(0, 2); y ~ normal(m, s); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let centre = [0.5, -0.3];
+        let precision = Matrix::diagonal(&[4.0, 4.0]).between(&form.base);
+        let error = precision.inverse();
+        let likelihood = Likelihood {
+            origin: form.origin(&density, &centre),
+            root: vec![0.0; 2],
+            precision,
+        };
+        for by in [-0.9, -0.4, 0.3] {
+            let bent = |noise: f64| {
+                let bend = Bend::of(&form, &density, &likelihood, (noise, &error));
+                let (values, _) = bend.at(&centre.map(|c| c + by));
+                [values[0] - centre[0], values[1] - centre[1]]
+            };
+            let [mean, scale] = bent(1e6);
+            assert!((mean - by).abs() < 0.02, "{by}: {mean}");
+            let oracle = 0.5 * (2.0 * by).exp_m1();
+            assert!((scale - oracle).abs() < 0.03, "{by}: {scale} {oracle}");
+            let [_, scale] = bent(0.0);
+            assert!((scale - by).abs() < 0.01, "{by}: {scale}");
+        }
+    }
+
     #[test]
     fn where_the_information_is_no_number_nothing_is_bent() {
         for information in [f64::NAN, 0.0, -1.0] {
-            let curve = Curve::new(1.0, 0.5, |_| information, 1.0);
+            let curve = Curve::new(1.0, 0.5, |_| [information; 2], 1.0);
             assert_eq!(curve.at(1.7), (1.7, 1.0));
         }
-        assert_eq!(Curve::new(1.0, 0.0, |x| x, 1.0).at(3.0), (3.0, 1.0));
+        assert_eq!(
+            Curve::new(1.0, 0.0, |by| [1.0 + by; 2], 1.0).at(3.0),
+            (3.0, 1.0)
+        );
     }
 }

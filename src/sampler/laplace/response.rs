@@ -26,7 +26,7 @@ pub(super) use spread::Seen;
 
 /// The seed and the number of simulated records.
 const SEED: u64 = 2;
-const RECORDS: usize = if BLOCK < 128 { BLOCK } else { 128 };
+pub(super) const RECORDS: usize = if BLOCK < 128 { BLOCK } else { 128 };
 /// A Newton step shorter than this, root mean square in sds of posterior and noise together, is
 /// accepted as it is.
 const SHORT: f64 = 3.0;
@@ -266,7 +266,13 @@ impl<'a> Response<'a> {
 
     /// The information at the centre; `None` where it is not finite.
     pub fn information(&self) -> Option<Matrix> {
-        Some(self.score(&vec![0.0; self.frame.coordinates()])?.slope)
+        self.slope(&vec![0.0; self.frame.coordinates()])
+    }
+
+    /// The derivative of the mean scores at the centre, by the step that the parameters are off by; `None` where it is
+    /// not finite.
+    pub fn slope(&self, step: &[f64]) -> Option<Matrix> {
+        Some(self.score(step)?.slope)
     }
 
     /// The score at the step `at`; `None` where it is not finite.

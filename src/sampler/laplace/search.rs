@@ -39,6 +39,8 @@ pub(super) struct Search {
     /// The point at y = 0: where the search in wide directions ended.
     origin: Vec<f64>,
     centre: Vec<f64>,
+    /// How far beyond the centre the likelihood's maximum is believed to be, where a step was shorter than believed.
+    ahead: Vec<f64>,
     /// The place from which records are looked at, where that is not the centre.
     viewpoint: Option<Viewpoint>,
     axes: Matrix,
@@ -180,6 +182,7 @@ impl Search {
         Search {
             origin,
             centre: vec![0.0; m],
+            ahead: vec![0.0; m],
             viewpoint: None,
             axes: Matrix::identity(m),
             inverse: Matrix::identity(m),
@@ -217,7 +220,7 @@ impl Search {
         ];
         let square = |a: &Matrix| a.rows() == m && a.columns() == m && a.is_finite();
         let of_looks = self.looks.iter().flat_map(|l| [&l.information, &l.inverse]);
-        let mut centres = self.looks.iter().map(|l| &l.place).chain([&self.centre]);
+        let mut centres = (self.looks.iter().map(|l| &l.place)).chain([&self.centre, &self.ahead]);
         let mut of_directions =
             (self.looks.iter().map(|l| &l.factors)).chain([&self.slope_errors, &self.expected]);
         let numbers = (self.origin.iter().chain(centres.clone().flatten()))
@@ -313,7 +316,8 @@ impl Search {
         if let Some((form, search)) = form.in_wide_directions().zip(self.wide.take()) {
             let known = search.belief.inverse();
             let both = &known + &form.limits_of_prior();
-            let place = both.inverse().times(&known.times(&search.centre));
+            let believed = sum(&search.centre, &search.ahead);
+            let place = both.inverse().times(&known.times(&believed));
             self.origin = sum(&search.origin, &form.base.times(&place));
             self.records = search.records;
         }

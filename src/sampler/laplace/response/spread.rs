@@ -27,10 +27,11 @@ const SHY: f64 = 0.25;
 const OF_SEVERAL: f64 = 3.0;
 
 /// The slope that a round has seen in a frame, the variance of its noise in each direction, and the belief about the
-/// centre's error before.
+/// centre's error before: its mean, and its covariance.
 pub(in crate::sampler::laplace) struct Seen<'a> {
     pub slope: Vec<f64>,
     pub noise: f64,
+    pub ahead: &'a [f64],
     pub belief: &'a Matrix,
     /// Whether a clipped gradient is that of a unit, which has an unknown number of rows.
     pub by_units: bool,
@@ -38,9 +39,11 @@ pub(in crate::sampler::laplace) struct Seen<'a> {
     pub is_last: bool,
 }
 
-/// A step, the covariance of its error, and the number of rows that have the information of the frame.
+/// A step, how much shorter it is than what is believed, the covariance of the error in that, and the number of rows
+/// that have the information of the frame.
 pub(in crate::sampler::laplace) struct Found {
     pub step: Vec<f64>,
+    pub short: Vec<f64>,
     pub left: Matrix,
     pub rows: f64,
 }
@@ -48,13 +51,14 @@ pub(in crate::sampler::laplace) struct Found {
 /// A step along one direction of a frame, in which records have the identity as their information.
 struct Along<'a> {
     unit: &'a [f64],
-    /// The rest of the step, and the square of its length, as far as it explains what outcomes spread now.
+    /// The rest of the step, and the square of the length that explains what outcomes spread now and are not to.
     rest: &'a [f64],
     explained: f64,
     /// The slope that was seen, and the variance of its noise.
     slope: f64,
     noise: f64,
-    /// The variance of the distance before it was seen; its mean is 0.
+    /// The mean and the variance of the distance before it was seen.
+    ahead: f64,
     believed: f64,
     within: [f64; 2],
     /// The rows of a unit.
@@ -147,16 +151,21 @@ impl Response<'_> {
         let rows = of_units * self.times * RECORDS as f64;
         let far = reach * rows.sqrt();
         let own = left.form(&unit);
-        // What is left of the rest's error after the step looks like spread.
+        // The rest's error e is the step r and what is left of it after the step. Both look like spread here, and what
+        // is left, and what is not moved, does so at the next place too; after the last step it no longer has to.
         let moved = (far / length(&rest).max(f64::MIN_POSITIVE)).min(1.0);
-        let explained = moved * (2.0 - moved) * dot(&rest, &rest) - (left.trace() - own);
+        let mut explained = moved * (2.0 - moved) * dot(&rest, &rest);
+        if seen.is_last {
+            explained += (left.trace() - own).max(0.0);
+        }
         let is_one = spread.trace() < 1.5;
         let (mean, variance) = self.distance(&Along {
             unit: &unit,
             rest: &rest,
-            explained: explained.max(0.0),
+            explained,
             slope: dot(&unit, &seen.slope),
             noise: seen.noise,
+            ahead: dot(&unit, seen.ahead),
             believed: seen.belief.form(&unit),
             within: if is_one {
                 [-far, far]
@@ -172,9 +181,10 @@ impl Response<'_> {
         };
         let distance = (mean.abs() - shy).max(0.0).copysign(mean);
         let parts = rest.iter().zip(&unit);
-        let more = (variance + shy * shy - own).max(0.0);
+        let more = (variance - own).max(0.0);
         Some(Found {
             step: parts.map(|(r, u)| moved * r + distance * u).collect(),
+            short: unit.iter().map(|u| (mean - distance) * u).collect(),
             left: left + &Matrix::square_of(&unit).scaled(more),
             rows,
         })
@@ -242,11 +252,13 @@ impl Along<'_> {
         // A belief that is contradicted becomes as wide as what is seen.
         let best = (squares.iter()).fold(f64::INFINITY, |least, [_, square]| square.min(least));
         let explains = squares.iter().filter(|[_, square]| *square <= best + 1.0);
-        let least = explains.fold(f64::INFINITY, |least, [x, _]| x.abs().min(least));
+        let least = explains.fold(f64::INFINITY, |least, [x, _]| {
+            (x - self.ahead).abs().min(least)
+        });
         let believed = self.believed.max((least / DOUBTED).powi(2));
         let logs = squares
             .iter()
-            .map(|[x, square]| -0.5 * (square + x * x / believed));
+            .map(|[x, square]| -0.5 * (square + (x - self.ahead).powi(2) / believed));
         let peak = logs.clone().fold(f64::NEG_INFINITY, f64::max);
         squares
             .iter()
@@ -306,8 +318,8 @@ mod tests {
     }
 
     /// The distance along log s, in these units, and its sd, where the mean is off by `m` and the scale by the
-    /// factor `s`.
-    fn distance(m: f64, s: f64, noise: f64, believed: f64) -> [f64; 2] {
+    /// factor `s`, and the belief has this mean and sd.
+    fn distance(m: f64, s: f64, noise: f64, [ahead, believed]: [f64; 2]) -> [f64; 2] {
         let root = 2f64.sqrt();
         let axes = Matrix::diagonal(&[1.0, 1.0 / root]);
         let found = in_axes(&axes, NORMAL, &[0.0; 2], |response| {
@@ -317,6 +329,7 @@ mod tests {
                 explained: (UNITS * m).powi(2),
                 slope: UNITS * (s * s + m * m - 1.0) / root,
                 noise: (UNITS * noise).powi(2),
+                ahead: UNITS * root * ahead,
                 believed: (UNITS * believed).powi(2),
                 within: [-4.0 * UNITS, 4.0 * UNITS],
                 rows: 1.0,
@@ -332,10 +345,10 @@ mod tests {
     #[test]
     fn a_scale_is_found_in_one_step() {
         for (m, s) in [(0.0, 0.4), (0.0, 2.5), (0.8, 0.5), (0.8, 1.0)] {
-            let [found, sd] = distance(m, s, 0.01, 3.0);
+            let [found, sd] = distance(m, s, 0.01, [0.0, 3.0]);
             assert!((found - f64::ln(s)).abs() < 0.06, "{m} {s}: {found} {sd}");
         }
-        let [_, sd] = distance(0.0, 0.8, 0.05, 3.0);
+        let [_, sd] = distance(0.0, 0.8, 0.05, [0.0, 3.0]);
         let oracle = 2f64.sqrt() * 0.05 / (2.0 * 0.8 * 0.8);
         assert!((sd / oracle - 1.0).abs() < 0.2, "{sd} {oracle}");
     }
@@ -343,16 +356,27 @@ mod tests {
     // Where noise hides how small a scale is, the belief decides; a belief that what is seen contradicts does not.
     #[test]
     fn a_belief_decides_where_the_slope_says_little() {
-        let [found, sd] = distance(0.0, 0.05, 0.2, 0.5);
+        let [found, sd] = distance(0.0, 0.05, 0.2, [0.0, 0.5]);
         assert!((-1.2..-0.3).contains(&found), "{found}");
         assert!((0.1..0.6).contains(&sd), "{sd}");
-        let [found, _] = distance(0.0, 4.0, 0.05, 0.1);
+        let [found, _] = distance(0.0, 4.0, 0.05, [0.0, 0.1]);
         assert!((found - 4f64.ln()).abs() < 0.1, "{found}");
+        // Noise of ten times the slope: the distance that was believed, and its sd.
+        let [found, sd] = distance(0.0, 1.0, 10.0, [-0.7, 0.2]);
+        let believed = 0.2 / 2f64.sqrt();
+        assert!((found + 0.7).abs() < 0.02, "{found}");
+        assert!((sd / believed - 1.0).abs() < 0.05, "{sd}");
     }
 
-    /// The step of m and log s, in sds of one record, that is `rest` along m, in a frame with `axes` whose information
-    /// is that of `rows` real rows for each simulated one, and its error.
-    fn along(axes: [f64; 2], rest: f64, square: f64, rows: f64) -> ([f64; 2], f64) {
+    /// The step of m and log s, in sds of one record, that is `rest` along m with an error of this sd, in a frame with
+    /// `axes` whose information is that of `rows` real rows for each simulated one, and the error in log s.
+    fn along(
+        axes: [f64; 2],
+        (rest, error): (f64, f64),
+        square: f64,
+        rows: f64,
+        is_last: bool,
+    ) -> ([f64; 2], f64) {
         let units = UNITS * rows.sqrt();
         let root = 2f64.sqrt();
         let slope = rows.sqrt() * UNITS * (square - 1.0) / root;
@@ -365,14 +389,15 @@ mod tests {
                 response.along_spread(
                     (
                         &[units * rest, 0.5 * slope],
-                        &Matrix::diagonal(&[1e-4, 1e-4]),
+                        &Matrix::diagonal(&[(units * error).powi(2), 1e-4]),
                     ),
                     &Seen {
                         slope: vec![units * rest, slope],
                         noise: (0.01 * units).powi(2),
+                        ahead: &[0.0; 2],
                         belief: &Matrix::diagonal(&[1e6, 1e6]),
                         by_units: rows > 1.0,
-                        is_last: false,
+                        is_last,
                     },
                     4.0,
                 )
@@ -397,11 +422,28 @@ mod tests {
             for (d, s) in [(0.0, 0.5_f64), (0.9, 0.5), (3.0, 2.0), (6.0, 0.5)] {
                 let c = f64::min(d, 4.0);
                 let oracle = 0.5 * (s * s + (d - c).powi(2)).ln();
-                let ([m, log_scale], _) = along([1.0, 1.0], d, s * s + d * d, rows);
+                let ([m, log_scale], _) = along([1.0, 1.0], (d, 1e-3), s * s + d * d, rows, false);
                 assert!((m - c).abs() < 0.02 * (1.0 + d), "{d} {s}: {m}");
                 assert!(
                     (log_scale - oracle).abs() < 0.15,
                     "{rows} {d} {s}: {log_scale} {oracle}"
+                );
+            }
+        }
+    }
+
+    // E y^2 is s^2 + d^2 + e^2, where d is the step of the mean and e the sd of the error that it leaves. Oracle: at the
+    // next place E y^2 is s^2 + e^2, and after the last step the scale is s. If it failed: of a mean that noise hides by
+    // two of a record's sds, the scale would come out twice as wide as it is, and certain.
+    #[test]
+    fn what_is_left_of_the_error_of_a_mean_is_no_scale() {
+        for (d, e, s) in [(0.0, 0.6, 0.5_f64), (0.8, 0.6, 0.5), (0.5, 1.0, 1.5)] {
+            let square = s * s + d * d + e * e;
+            for (is_last, oracle) in [(false, 0.5 * (s * s + e * e).ln()), (true, s.ln())] {
+                let ([_, log_scale], _) = along([1.0, 1.0], (d, e), square, 1.0, is_last);
+                assert!(
+                    (log_scale - oracle).abs() < 0.1,
+                    "{d} {e} {s} {is_last}: {log_scale} {oracle}"
                 );
             }
         }
@@ -422,6 +464,7 @@ mod tests {
                 let seen = Seen {
                     slope: newton.to_vec(),
                     noise: (0.2 * UNITS).powi(2),
+                    ahead: &[0.0; 2],
                     belief: &belief,
                     by_units: false,
                     is_last,
@@ -429,18 +472,23 @@ mod tests {
                 response.along_spread((&newton, &left), &seen, 4.0)
             });
             let found = found.unwrap();
-            (found.step[1], found.left[(1, 1)])
+            [found.step[1], found.short[1], found.left[(1, 1)].sqrt()]
         };
-        let ((shy, wide), (last, own)) = (found(false), found(true));
+        let ([shy, short, sd], [last, none, own]) = (found(false), found(true));
         assert!(last < shy && shy <= 0.0, "{last} {shy}");
-        // What was held back is in the error.
-        assert!((wide - own - (last - shy).powi(2)).abs() < 1e-6 * wide);
+        assert_eq!(none, 0.0);
+        // What was held back is known; that the mean's error is no scale after the last step is a trifle here.
+        assert!(
+            (shy + short - last).abs() < 0.02 * last.abs(),
+            "{shy} {short} {last}"
+        );
+        assert!((sd / own - 1.0).abs() < 0.05, "{sd} {own}");
     }
 
     // The real records see means by other covariates than the simulated ones, here by twice as wide ones.
     #[test]
     fn a_step_of_means_is_as_far_for_simulated_records_as_for_real_ones() {
-        let ([m, log_scale], sd) = along([2.0, 1.0], 0.9, 0.25 + 0.81, 1.0);
+        let ([m, log_scale], sd) = along([2.0, 1.0], (0.9, 1e-3), 0.25 + 0.81, 1.0, false);
         assert!((m - 0.9).abs() < 0.01, "{m}");
         assert!((log_scale - 0.5_f64.ln()).abs() < 0.1, "{log_scale} {sd}");
         // A scale of 0.5 is known to noise / (2 s^2) = 0.01 sqrt 2 / 0.5.
@@ -456,6 +504,7 @@ mod tests {
             explained: 0.0,
             slope: 0.1,
             noise: 1.0,
+            ahead: 0.0,
             believed: 1e6,
             within: [-40.0, 40.0],
             rows: 1.0,

@@ -2,7 +2,7 @@
 
 use super::gradient::Observed;
 use super::revision::Step;
-use super::{Ground, Movement, Search, Turned, mean_variance, products, sum};
+use super::{Ground, Movement, Search, Turned, difference, mean_variance, products, sum};
 use crate::linear::{Matrix, dot, length};
 use crate::sampler::laplace::form::{Form, Information};
 use crate::sampler::laplace::kalman;
@@ -63,8 +63,11 @@ impl Search {
             }
         }
         variances = sum(&variances, &self.doubts_of_slope(&belief));
-        let (surprise, wider) = kalman::contradiction(&mut belief, &slope, &variances, &off);
-        let (mut step, mut left) = kalman::step(&belief, &slope, &variances, &off);
+        let ahead = self.inverse.times(&self.ahead);
+        let unexpected = difference(&off, &slope.times(&ahead));
+        let (surprise, wider) = kalman::contradiction(&mut belief, &slope, &variances, &unexpected);
+        let (beyond, mut left) = kalman::step(&belief, &slope, &variances, &unexpected);
+        let mut step = sum(&ahead, &beyond);
         let answered = response.as_ref().and_then(|response| {
             response.instead_of(&step, &left, variance / (efficiency * efficiency))
         });
@@ -82,10 +85,12 @@ impl Search {
             reach = REACH * effective.sqrt();
             (step, left) = found;
         }
+        let mut short = vec![0.0; m];
         if let Some(response) = &response {
             let seen = Seen {
                 slope: off.iter().map(|x| x / efficiency).collect(),
                 noise: variance / (efficiency * efficiency),
+                ahead: &ahead,
                 belief: &belief,
                 by_units: ground.plan.request.shared_units,
                 is_last: rounds_left == 0,
@@ -93,6 +98,7 @@ impl Search {
             if let Some(found) = response.along_spread((&step, &left), &seen, REACH) {
                 reach = REACH * found.rows.sqrt();
                 (step, left) = (found.step, found.left);
+                short = found.short;
             }
         }
         let late = ROUNDS_OF_SPREAD[usize::from(ground.shares.are_tight())];
@@ -192,6 +198,7 @@ impl Search {
         for (c, s) in self.centre.iter_mut().zip(self.axes.times(&step)) {
             *c += s;
         }
+        self.ahead = self.axes.times(&short);
         if let Some(look) = self.looks.last_mut() {
             look.moved = square.sqrt();
         }
