@@ -62,6 +62,20 @@ pub(super) struct Response<'a> {
     times: f64,
 }
 
+/// A slope to explain by a step along the columns of a basis.
+struct Wanted<'a> {
+    basis: &'a Matrix,
+    /// The place from which the step leads.
+    from: &'a [f64],
+    /// The slope along the basis, and the variance of its noise.
+    slope: &'a [f64],
+    variance: f64,
+    /// The step that is believed, and the precision of that.
+    believed: &'a [f64],
+    precision: &'a Matrix,
+    longest: f64,
+}
+
 /// A step, the part of the slope that it does not explain, the pull of the Newton step, and the
 /// square of both in units of the noise.
 struct Trial {
@@ -134,17 +148,44 @@ impl<'a> Response<'a> {
         if wide.form(newton) < SHORT * SHORT * m as f64 {
             return None;
         }
-        let centre = vec![0.0; m];
-        let score = self.score(&centre)?;
-        if !self.law.has_real_outcomes_only() && !is_like_real(&score.slope) {
+        let slope = self.information()?;
+        if !self.law.has_real_outcomes_only() && !is_like_real(&slope) {
             return None;
         }
-        let wanted = score.slope.times(newton);
         let known = covariance.with_eigenvalues(|e| e.max(1e-12)).inverse();
-        let kept = known.scaled(KEPT * variance);
+        let (best, first) = self.fit(&Wanted {
+            basis: &Matrix::identity(m),
+            from: &vec![0.0; m],
+            slope: &slope.times(newton),
+            variance,
+            believed: newton,
+            precision: &known.scaled(KEPT),
+            longest,
+        })?;
+        (best.square < MET * first + m as f64).then_some(best.step)
+    }
+
+    /// The step along a basis that explains a slope best, by the Levenberg-Marquardt algorithm from no step at all,
+    /// and the square that this leaves.
+    fn fit(&self, wanted: &Wanted) -> Option<(Trial, f64)> {
+        let Wanted {
+            basis,
+            from,
+            variance,
+            ..
+        } = *wanted;
+        let back = basis.transposed();
+        let kept = wanted.precision.scaled(variance);
+        let score = |step: &[f64]| {
+            let Score { mean, slope } = self.score(&sum(from, &basis.times(step)))?;
+            Some(Score {
+                mean: back.times(&mean),
+                slope: slope.between(basis),
+            })
+        };
         let trial = |step: Vec<f64>, score: Score| {
-            let missed = difference(&wanted, &score.mean);
-            let apart = difference(newton, &step);
+            let missed = difference(wanted.slope, &score.mean);
+            let apart = difference(wanted.believed, &step);
             let pull = kept.times(&apart);
             Trial {
                 square: (dot(&missed, &missed) + dot(&apart, &pull)) / variance,
@@ -154,7 +195,9 @@ impl<'a> Response<'a> {
                 score,
             }
         };
-        let mut best = trial(centre, score);
+        let none = vec![0.0; basis.columns()];
+        let start = score(&none)?;
+        let mut best = trial(none, start);
         let first = best.square;
         let mut damping = DAMPING;
         for _ in 0..ITERATIONS {
@@ -162,11 +205,12 @@ impl<'a> Response<'a> {
             let back = slope.transposed();
             let downhill = sum(&back.times(&best.missed), &best.pull);
             let curvature = &(&back * slope) + &kept;
+            let m = curvature.rows();
             let damped = damping * curvature.trace() / m as f64;
             let damped = &curvature + &Matrix::identity(m).scaled(damped);
             let step = sum(&best.step, &damped.inverse().times(&downhill));
-            let score = (length(&step) <= longest)
-                .then(|| self.score(&step))
+            let score = (length(&step) <= wanted.longest)
+                .then(|| score(&step))
                 .flatten();
             match score.map(|score| trial(step, score)) {
                 Some(better) if better.square < best.square => {
@@ -180,7 +224,7 @@ impl<'a> Response<'a> {
                 _ => damping *= 8.0,
             }
         }
-        (best.square < MET * first + m as f64).then_some(best.step)
+        Some((best, first))
     }
 
     /// The factor by which a step changes an error of the centre. An error of r(s) becomes one of s

@@ -102,7 +102,7 @@ struct Look {
 pub(super) struct Movement {
     /// Root mean square over coordinates, in posterior sds.
     pub length: f64,
-    /// The length before it was cut, in sds of posterior and noise together.
+    /// The length before it was cut, beyond what was believed before, in sds of posterior and noise together.
     pub widths: f64,
     /// Whether the step was cut to the trust region.
     pub cut: bool,

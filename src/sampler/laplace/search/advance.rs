@@ -92,6 +92,7 @@ impl Search {
                 noise: variance / (efficiency * efficiency),
                 ahead: &ahead,
                 belief: &belief,
+                claims: &axes.claims,
                 by_units: ground.plan.request.shared_units,
                 is_last: rounds_left == 0,
             };
@@ -125,7 +126,8 @@ impl Search {
             let in_sds = products(step, &weights);
             dot(&in_sds, &in_sds) / m.max(1) as f64
         };
-        let wanted = mean_square(&step);
+        // What was believed before is no news.
+        let wanted = mean_square(&difference(&step, &ahead));
         if cut {
             for (x, free) in step.iter_mut().zip(free) {
                 *x += (share - 1.0) * free;
