@@ -238,8 +238,8 @@ fn a_parameter_that_no_record_sees_keeps_its_prior() {
         let fit = fit.unwrap_or_else(|e| panic!("{law}: {e}"));
         let idle = fit.draws().pooled("idle").unwrap();
         let (mean, sd) = (
-            crate::diagnostics::mean(&[idle.clone()]),
-            crate::diagnostics::sd(&[idle]),
+            crate::diagnostics::mean(std::slice::from_ref(&idle)),
+            crate::diagnostics::sd(std::slice::from_ref(&idle)),
         );
         assert!(
             mean.abs() < 0.2 && (sd - 1.0).abs() < 0.2,

@@ -113,30 +113,10 @@ impl Bend {
         let of_law = density.columns_of_law(&raw);
         let (mut columns, _) = density.load_columns(&raw, RECORDS);
         columns.extend(of_law.iter().cloned());
-        let information = |j: usize, point: Vec<f64>| {
-            let along = (0..point.len()).map(|k| f64::from(u8::from(k == j)));
-            let frame = Frame::new(point.clone(), along.collect());
-            let expected = Expected::by_law(&law, &form.space, &point, &frame);
-            let sight = density.sight(&form.space, &point, &frame);
-            let look = Look {
-                expected: Some(&expected),
-                ..Look::new(sight, Statistic::Information)
-            };
-            public_sum(density, &look, &columns, RECORDS)[0]
-        };
-        // Of records with the parameters centre + by path, the information about coordinate j, and the response of
-        // its score at the centre.
-        let told = |j: usize, path: &[f64], by: f64| {
-            let point: Vec<f64> = centre.iter().zip(path).map(|(c, p)| c + by * p).collect();
-            let both =
-                (path.iter().enumerate()).flat_map(|(k, p)| [f64::from(u8::from(k == j)), *p]);
-            let frame = Frame::new(centre.clone(), both.collect());
-            let response = Response::new(form, &of_law, &law, &frame, RECORDS as f64);
-            let slope = response.slope(&[0.0, by]);
-            [
-                information(j, point),
-                slope.map_or(f64::NAN, |slope| slope[(0, 1)]),
-            ]
+        let alone = |j: usize| -> Vec<f64> {
+            (0..centre.len())
+                .map(|k| f64::from(u8::from(k == j)))
+                .collect()
         };
         // Where columns are not centred, parameters are strongly correlated: one that moves alone
         // would leave the region of high density.
@@ -146,10 +126,30 @@ impl Bend {
                 (0..centre.len()).map(|k| if k == j { 1.0 } else { posterior[(k, j)] / own });
             path.collect()
         };
-        let alone = |j: usize| -> Vec<f64> {
-            (0..centre.len())
-                .map(|k| f64::from(u8::from(k == j)))
-                .collect()
+        let information = |j: usize, point: Vec<f64>| {
+            let frame = Frame::new(point.clone(), alone(j));
+            let expected = Expected::by_law(&law, &form.space, &point, &frame);
+            let sight = density.sight(&form.space, &point, &frame);
+            let look = Look {
+                expected: Some(&expected),
+                ..Look::new(sight, Statistic::Information)
+            };
+            public_sum(density, &look, &columns, RECORDS)[0]
+        };
+        // The information about coordinate j at the centre + by path, and the response of its score at the centre.
+        let told = |j: usize, path: &[f64], by: f64| {
+            let point = centre.iter().zip(path).map(|(c, p)| c + by * p).collect();
+            let both = alone(j)
+                .into_iter()
+                .zip(path)
+                .flat_map(|(own, p)| [own, *p]);
+            let frame = Frame::new(centre.clone(), both.collect());
+            let response = Response::new(form, &of_law, &law, &frame, RECORDS as f64);
+            let slope = response.slope(&[0.0, by]);
+            [
+                information(j, point),
+                slope.map_or(f64::NAN, |slope| slope[(0, 1)]),
+            ]
         };
         let share = noise / (1.0 + noise);
         let curve = |j: usize, path: Vec<f64>, apart: f64| {

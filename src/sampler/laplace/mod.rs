@@ -51,7 +51,7 @@
 //! # Draws
 //!
 //! The released likelihood is normal in y, with covariance H^-1 plus that of the noise in the
-//! centre, bent along each parameter as the model's information changes there ([`bend`]). The
+//! centre, bent along each parameter as the model's information, or its response, changes there ([`bend`]). The
 //! no-U-turn sampler ([`posterior`]) draws from its product with the prior, including constraints.
 //!
 //! # Cost

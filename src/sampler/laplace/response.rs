@@ -65,8 +65,6 @@ pub(super) struct Response<'a> {
 /// A slope to explain by a step along the columns of a basis.
 struct Wanted<'a> {
     basis: &'a Matrix,
-    /// The place from which the step leads.
-    from: &'a [f64],
     /// The slope along the basis, and the variance of its noise.
     slope: &'a [f64],
     variance: f64,
@@ -155,7 +153,6 @@ impl<'a> Response<'a> {
         let known = covariance.with_eigenvalues(|e| e.max(1e-12)).inverse();
         let (best, first) = self.fit(&Wanted {
             basis: &Matrix::identity(m),
-            from: &vec![0.0; m],
             slope: &slope.times(newton),
             variance,
             believed: newton,
@@ -169,15 +166,12 @@ impl<'a> Response<'a> {
     /// and the square that this leaves.
     fn fit(&self, wanted: &Wanted) -> Option<(Trial, f64)> {
         let Wanted {
-            basis,
-            from,
-            variance,
-            ..
+            basis, variance, ..
         } = *wanted;
         let back = basis.transposed();
         let kept = wanted.precision.scaled(variance);
         let score = |step: &[f64]| {
-            let Score { mean, slope } = self.score(&sum(from, &basis.times(step)))?;
+            let Score { mean, slope } = self.score(&basis.times(step))?;
             Some(Score {
                 mean: back.times(&mean),
                 slope: slope.between(basis),

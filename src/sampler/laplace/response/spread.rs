@@ -219,7 +219,6 @@ impl Response<'_> {
         let slope: Vec<f64> = seen.slope.iter().map(|s| s / of_units).collect();
         let (found, _) = self.fit(&Wanted {
             basis: &basis,
-            from: &vec![0.0; values.len()],
             slope: &back.times(&slope),
             variance: seen.noise / (of_units * of_units),
             believed: &back.times(seen.ahead),
