@@ -213,6 +213,10 @@ fn a_parameter_that_no_record_sees_keeps_its_prior() {
             "y ~ bernoulli_logit(mu * sigma);",
         ),
         (
+            "int<lower=0, upper=1> y;",
+            "y ~ bernoulli(inv_logit(mu * sigma));",
+        ),
+        (
             "real<lower=0, upper=90> y; int<lower=0, upper=1> seen;",
             "target += seen == 1 ? exponential_lpdf(y | sigma) : exponential_lccdf(y | sigma);",
         ),

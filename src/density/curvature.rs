@@ -32,7 +32,9 @@ pub struct Curvature {
     /// Found by comparing it at 64 public records, at 3 public points, along 3 random
     /// directions: any difference above 1e-6 of the curvature is detected.
     pub is_public: bool,
-    /// It is also the same at all of these points: the log-likelihood is quadratic in z.
+    /// It is also the same at all of these points, and there is some along each number of z: the log-likelihood is
+    /// quadratic in z. Along a number in which it is straight, as in the logarithm of a probability, z(theta) alone makes
+    /// the curvature.
     pub is_quadratic: bool,
     /// No place of the interface multiplies a column or is looked up by one: all records
     /// see theta through the same numbers.
@@ -74,7 +76,8 @@ impl Curvature {
                 }
             }
             let here = curvature_at(density, &columns, &z);
-            is_quadratic &= are_close(first.get_or_insert_with(|| here.clone()), &here);
+            is_quadratic &= are_close(first.get_or_insert_with(|| here.clone()), &here)
+                && !is_straight(density, &columns, &z, &here);
         }
         let is_public = is_public && known;
         Curvature {
@@ -104,6 +107,16 @@ fn are_close(a: &[f64], b: &[f64]) -> bool {
     let largest = a.iter().chain(b).fold(0.0_f64, |m, x| m.max(x.abs()));
     let close = |(x, y): (&f64, &f64)| (x - y).abs() <= AT_PLACES * largest;
     a.iter().zip(b).all(close)
+}
+
+/// Whether the log-likelihood of the first record is straight along a number of z, where its curvature is this.
+fn is_straight(density: &Density, columns: &[Vec<f64>], z: &[f64], curvature: &[f64]) -> bool {
+    let q = z.len();
+    let (gradients, _) = sides(density, columns, 1, z, &vec![0.0; q]);
+    (0..q).any(|k| {
+        let bent = curvature[k * q + k] * (1.0 + z[k].abs());
+        bent <= AT_PLACES * gradients[k * BLOCK].abs()
+    })
 }
 
 /// Gradients with respect to z a step above and below z along `direction`, in units of
@@ -196,6 +209,18 @@ mod tests {
             );
             let found = curvature(&source, &none);
             assert!(!found.is_public && !found.is_bottleneck, "{family}");
+        }
+        // If it failed: the first model of every course would be refused, since records would tell nothing.
+        for family in [
+            "bernoulli(p)",
+            "bernoulli(inv_logit(logit(p)))",
+            "binomial(1, p)",
+        ] {
+            let source = format!(
+                "record {{ int<lower=0, upper=1> y; }} parameters {{ real<lower=0, upper=1> p; }}
+                 model {{ p ~ beta(1, 1); y ~ {family}; }}"
+            );
+            assert!(!curvature(&source, &none).is_quadratic, "{family}");
         }
         let scale = "record { real y; } parameters { real m; real<lower=0> s; }
                      model { y ~ normal(m, s); }";
