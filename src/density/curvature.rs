@@ -23,6 +23,8 @@ const STEP: f64 = 1e-3;
 const TOLERANCE: f64 = 1e-6;
 /// The same between two places.
 const AT_PLACES: f64 = 1e-4;
+/// Less curvature than this, relative to the gradient, is rounding. Outcomes may be millions of sds away.
+const STRAIGHT: f64 = 1e-9;
 
 /// Facts about how records see the parameters, known without data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +117,7 @@ fn is_straight(density: &Density, columns: &[Vec<f64>], z: &[f64], curvature: &[
     let (gradients, _) = sides(density, columns, 1, z, &vec![0.0; q]);
     (0..q).any(|k| {
         let bent = curvature[k * q + k] * (1.0 + z[k].abs());
-        bent <= AT_PLACES * gradients[k * BLOCK].abs()
+        bent < STRAIGHT * gradients[k * BLOCK].abs()
     })
 }
 
