@@ -111,13 +111,15 @@ fn are_close(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(close)
 }
 
-/// Whether the log-likelihood of the first record is straight along a number of z, where its curvature is this.
+/// Whether the log-likelihood of some record is straight along a number of z, where its curvature is this.
 fn is_straight(density: &Density, columns: &[Vec<f64>], z: &[f64], curvature: &[f64]) -> bool {
     let q = z.len();
-    let (gradients, _) = sides(density, columns, 1, z, &vec![0.0; q]);
+    let (gradients, _) = sides(density, columns, RECORDS, z, &vec![0.0; q]);
     (0..q).any(|k| {
+        let of_records = &gradients[k * BLOCK..][..RECORDS];
+        let steepest = of_records.iter().fold(0.0_f64, |most, g| most.max(g.abs()));
         let bent = curvature[k * q + k] * (1.0 + z[k].abs());
-        bent < STRAIGHT * gradients[k * BLOCK].abs()
+        bent < STRAIGHT * steepest
     })
 }
 
@@ -224,6 +226,10 @@ mod tests {
             );
             assert!(!curvature(&source, &none).is_quadratic, "{family}");
         }
+        // A mean with a known spread, and a number that the records of one kind are straight in and others do not see.
+        let beside = "record { int<lower=0, upper=1> y; real<lower=-9, upper=9> x; }
+            parameters { real m; real p; } model { x ~ normal(m, 1); target += y * p - log1p_exp(p); }";
+        assert!(!curvature(beside, &none).is_quadratic);
         let scale = "record { real y; } parameters { real m; real<lower=0> s; }
                      model { y ~ normal(m, s); }";
         let found = curvature(scale, &none);
