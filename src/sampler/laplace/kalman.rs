@@ -90,6 +90,12 @@ fn gain(belief: &Matrix, slope: &Matrix, noise: &[f64]) -> Matrix {
     &(belief * slope) * &precision(belief, slope, noise)
 }
 
+/// The part of the slope `off` that an error of the centre which is believed to be `mean` does not explain.
+pub(super) fn unexplained(mean: &[f64], slope: &Matrix, off: &[f64]) -> Vec<f64> {
+    let explained = slope.times(mean);
+    off.iter().zip(explained).map(|(o, e)| o - e).collect()
+}
+
 /// The share of an error that the same step takes away.
 pub(super) fn taken(belief: &Matrix, slope: &Matrix, noise: &[f64]) -> Matrix {
     &gain(belief, slope, noise) * slope
@@ -129,6 +135,17 @@ mod tests {
         // 17^2 / 17 + 16^2 / 16
         let chi_square = unexpected(&belief, &slope, &[1.0, 7.0], &[17.0, -16.0]);
         assert!((chi_square - 33.0).abs() < 1e-9);
+    }
+
+    // Oracle: the normal posterior of an error with the prior N(1.5, 4), observed as 2 v + noise = 17: precision 4 + 1/4,
+    // and (34 + 1.5/4) / (4 + 1/4). If it failed: a search would walk away from where it believes a scale to be.
+    #[test]
+    fn what_is_believed_is_where_the_step_begins() {
+        let (belief, slope) = (diagonal(&[4.0]), diagonal(&[2.0]));
+        let unexplained = unexplained(&[1.5], &slope, &[17.0]);
+        let (found, left) = step(&belief, &slope, &[1.0], &unexplained);
+        assert!((1.5 + found[0] - 34.375 / 4.25).abs() < 1e-12, "{found:?}");
+        assert!((left[(0, 0)] - 1.0 / 4.25).abs() < 1e-12);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Search {
         }
         variances = sum(&variances, &self.doubts_of_slope(&belief));
         let ahead = self.inverse.times(&self.ahead);
-        let unexpected = difference(&off, &slope.times(&ahead));
+        let unexpected = kalman::unexplained(&ahead, &slope, &off);
         let (surprise, wider) = kalman::contradiction(&mut belief, &slope, &variances, &unexpected);
         let (beyond, mut left) = kalman::step(&belief, &slope, &variances, &unexpected);
         let mut step = sum(&ahead, &beyond);
