@@ -25,7 +25,9 @@
 
 mod check;
 mod conditional;
+mod joined;
 mod lattice;
+mod mixture;
 mod standard;
 
 use rand::{Rng, SeedableRng};
@@ -33,11 +35,13 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) use check::public_places;
 use conditional::shares_of;
+use joined::Joined;
 use lattice::{Lattice, Single, single_number};
+use mixture::mixture;
 use standard::{Candidate, REFERENCES, Standard, candidates};
 
 use super::grid::Grid;
-use super::nodes::{NODES, Nodes, Point, Rule, points};
+use super::nodes::{NODES, Nodes, NormalPoint, Point, Rule, normal_points, points};
 use super::scale::Scale;
 use super::simulate::{self, steps};
 use super::support::{Support, supports};
@@ -69,6 +73,8 @@ pub struct Law<'a> {
     /// A few public records, `[column][record]`.
     references: Vec<Vec<f64>>,
     design: Design,
+    /// The nodes of outcomes that are joined, in normal scores.
+    joined_points: Vec<NormalPoint>,
     /// For each step, its law as a function of a single number of the record, where it is one.
     singles: Vec<Option<Single<'a>>>,
 }
@@ -80,10 +86,19 @@ pub enum NoLaw {
     #[error("no column is an outcome: parameters change no density of a column, as in `y ~ ...`")]
     NoOutcome,
     #[error(
-        "the outcomes {} have a joint density only: they cannot be taken one after the other",
-        .outcomes.iter().map(|o| format!("`{o}`")).collect::<Vec<_>>().join(", ")
+        "the outcomes {} have a joint density only, which is not that of 2 to 7 normal variables: they cannot be taken one after the other",
+        quoted(.outcomes)
     )]
     Joined { outcomes: Vec<String> },
+    #[error(
+        "some of the outcomes {} have a joint density only, and others more values than these leave room for",
+        quoted(.outcomes)
+    )]
+    JoinedAndMore { outcomes: Vec<String> },
+    #[error(
+        "the density of `{outcome}` is a mixture whose components may coincide: there, what is expected of a record says nothing of how far they are apart"
+    )]
+    Mixture { outcome: String },
     #[error(
         "a term of the likelihood depends on parameters and on no outcome: such a term is not part of a density"
     )]
@@ -96,6 +111,11 @@ pub enum NoLaw {
         "no mass of `{outcome}` was found at the public parameters and records that were tried"
     )]
     NotFound { outcome: String },
+}
+
+fn quoted(names: &[String]) -> String {
+    let each = names.iter().map(|name| format!("`{name}`"));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// One node of the records of a block.
@@ -134,7 +154,8 @@ impl Located {
 
 struct Work {
     program: Scratch,
-    grids: Vec<Grid>,
+    /// For each component, the grids of records; as many as were needed so far.
+    grids: Vec<Vec<Grid>>,
     trial: Vec<f64>,
     log_densities: Vec<f64>,
     /// Log densities at atoms, `[atom][BLOCK]`.
@@ -156,6 +177,8 @@ struct Step {
     is_int: bool,
     /// The terms whose sum is its log density.
     terms: Vec<usize>,
+    /// The same for each component of a mixture, whose densities add up; the terms alone if it is none.
+    components: Vec<Vec<usize>>,
     support: Support,
     /// The steps before it that its density depends on.
     given: Vec<usize>,
@@ -163,12 +186,81 @@ struct Step {
     dependents: Dependents,
     /// The variable whose law all records share, where there is one.
     standard: Option<Standard>,
+    /// The outcomes with which it has a joint density only.
+    joined: Option<Joined>,
+}
+
+/// Outcomes that are drawn together, and what the model's graph says about them.
+struct Drawn {
+    /// Positions among the model's outcomes.
+    outcomes: Vec<usize>,
+    /// The terms whose sum is their log density, and where these are among the program's roots.
+    scalars: Vec<Scalar>,
+    terms: Vec<usize>,
+    /// Of a single outcome: numbers that may be its standard variable; the number through which its density reads the
+    /// record, and its root; the terms of each component of a mixture.
+    standards: Vec<Standard>,
+    single: Option<(PrivateId, usize)>,
+    components: Vec<Vec<usize>>,
+}
+
+impl Drawn {
+    /// Appends the numbers that have to be roots to `others`.
+    ///
+    /// Errors: the outcome is a mixture of components that may coincide.
+    fn of(model: &Model, step: simulate::Step, others: &mut Vec<Scalar>) -> Result<Drawn, NoLaw> {
+        let likelihood_terms = model.likelihood_terms();
+        let mut root = |s: Scalar| {
+            others.push(s);
+            likelihood_terms.len() + others.len()
+        };
+        let mut drawn = Drawn {
+            scalars: step.terms.iter().map(|&t| likelihood_terms[t]).collect(),
+            terms: step.terms.iter().map(|t| t + 1).collect(),
+            outcomes: step.outcomes,
+            standards: Vec::new(),
+            single: None,
+            components: Vec::new(),
+        };
+        if drawn.outcomes.len() > 1 {
+            return Ok(drawn);
+        }
+        let column = drawn.column(model);
+        let standard = |candidate: Candidate| {
+            let at = root(candidate.scalar);
+            candidate.at(at)
+        };
+        let candidates = candidates(model, column, &drawn.scalars).into_iter();
+        drawn.standards = candidates.map(standard).collect();
+        drawn.single =
+            single_number(model, column, &drawn.scalars).map(|id| (id, root(Scalar::Private(id))));
+        if let Some(mixture) = mixture(model, column, &drawn.scalars) {
+            if mixture.may_coincide(model, column) {
+                let outcome = model.columns[column].name.clone();
+                return Err(NoLaw::Mixture { outcome });
+            }
+            if mixture.is_searched_by_components(model, column) {
+                let component = |s: Scalar| {
+                    let mut terms = drawn.terms.clone();
+                    terms[mixture.term] = root(s);
+                    terms
+                };
+                drawn.components = mixture.components.into_iter().map(component).collect();
+            }
+        }
+        Ok(drawn)
+    }
+
+    /// The column of the first outcome.
+    fn column(&self, model: &Model) -> usize {
+        model.outcomes[self.outcomes[0]].column
+    }
 }
 
 /// The values of the outcomes that make up a node.
 enum Design {
-    /// All combinations of each step's atoms and nodes.
-    Product(Vec<Rule>),
+    /// All combinations of each step's atoms and nodes. Each of its components has nodes by a rule.
+    Product(Vec<Vec<Rule>>),
     /// The same points for all records, equally weighted.
     Points(Vec<Vec<Point>>),
 }
@@ -181,43 +273,21 @@ impl<'a> Law<'a> {
     pub fn of(density: &'a Density, centre: &[f64], seed: u64) -> Result<Law<'a>, NoLaw> {
         let model = &density.model;
         let terms = model.likelihood_terms();
-        let (ordered, joined) = steps(model);
-        let changes = |t: usize| model.graphs.has_parameter(terms[t]);
-        let speaks_of_outcome = |t: usize| ordered.iter().any(|s| s.terms.contains(&t));
-        let drawn: Vec<_> = ordered
-            .iter()
-            .filter(|s| s.terms.iter().any(|&t| changes(t)))
-            .collect();
-        let of_step = |step: &simulate::Step| -> (usize, Vec<Scalar>) {
-            let column = model.outcomes[step.outcome].column;
-            (column, step.terms.iter().map(|&t| terms[t]).collect())
-        };
-        let name = |outcome: usize| model.columns[model.outcomes[outcome].column].name.clone();
-        if drawn.is_empty() {
+        let changes = |t: &usize| model.graphs.has_parameter(terms[*t]);
+        let steps = steps(model);
+        let reads_outcome = |t: usize| steps.iter().any(|s| s.terms.contains(&t));
+        if !steps.iter().any(|s| s.terms.iter().any(changes)) {
             return Err(NoLaw::NoOutcome);
         }
-        if joined {
-            let outcomes = (0..model.outcomes.len()).map(name).collect();
-            return Err(NoLaw::Joined { outcomes });
-        }
-        if (0..terms.len()).any(|t| changes(t) && !speaks_of_outcome(t)) {
+        if (0..terms.len()).any(|t| changes(&t) && !reads_outcome(t)) {
             return Err(NoLaw::NoDensity);
         }
-        let candidates: Vec<Vec<Candidate>> = (drawn.iter())
-            .map(|step| {
-                let (column, scalars) = of_step(step);
-                candidates(model, column, &scalars)
-            })
-            .collect();
-        let singles: Vec<Option<PrivateId>> = (drawn.iter())
-            .map(|step| {
-                let (column, scalars) = of_step(step);
-                single_number(model, column, &scalars)
-            })
-            .collect();
-        let of_candidates = candidates.iter().flatten().map(|c| c.scalar);
-        let of_singles = singles.iter().flatten().map(|&id| Scalar::Private(id));
-        let others: Vec<Scalar> = of_candidates.chain(of_singles).collect();
+        // Further roots of the program, after the likelihood and its terms.
+        let mut others = Vec::new();
+        let drawn: Vec<Drawn> = (steps.into_iter())
+            .filter(|step| step.terms.iter().any(changes))
+            .map(|step| Drawn::of(model, step, &mut others))
+            .collect::<Result<_, _>>()?;
         let (program, sources) = compiled(model, &others);
         let mut law = Law {
             density,
@@ -228,55 +298,83 @@ impl<'a> Law<'a> {
             program,
             references: Vec::new(),
             design: Design::Product(Vec::new()),
+            joined_points: Vec::new(),
             singles: Vec::new(),
         };
         let rng = &mut ChaCha8Rng::seed_from_u64(seed);
         let places = public_places(centre, rng);
         let records = law.public_records(centre, rng);
-        let mut roots = 1 + terms.len()..;
-        for (step, candidates) in drawn.iter().zip(candidates) {
-            let (outcome, scalars) = of_step(step);
-            let earlier = |other: usize| model.outcomes[drawn[other].outcome].column;
-            let columns = model.columns_under(&scalars);
-            let given = (0..law.steps.len())
-                .filter(|&k| columns.iter().any(|&(c, _)| c == earlier(k)))
-                .collect();
-            let standards: Vec<Standard> = (candidates.into_iter())
-                .zip(&mut roots)
-                .map(|(candidate, root)| candidate.at(root))
-                .collect();
-            let position = law.position(outcome);
-            let step = Step {
-                position,
-                dependents: law.program.dependents(&[position]),
-                name: name(step.outcome),
-                is_int: model.columns[outcome].is_int,
-                terms: step.terms.iter().map(|t| t + 1).collect(),
-                support: Support {
-                    atoms: Vec::new(),
-                    range: None,
-                    scale: Scale::default(),
-                },
-                given,
-                standard: None,
+        for drawn in &drawn {
+            let steps = law.unchecked(drawn);
+            let steps = match &steps[..] {
+                [step] => {
+                    let supports = supports(model, drawn.column(model), &drawn.scalars);
+                    let tried = (supports, &drawn.standards[..], &drawn.components[..]);
+                    vec![law.check(step, tried, &records, &places)?]
+                }
+                _ => law.join(drawn, &steps, &records, &places)?,
             };
-            let supports = supports(model, outcome, &scalars);
-            let step = law.check(&step, (supports, &standards), &records, &places)?;
-            law.steps.push(step);
+            law.steps.extend(steps);
         }
         law.design = law.design(rng);
+        if let Some(joined) = law.steps.iter().find_map(|step| step.joined) {
+            if matches!(law.design, Design::Points(_)) {
+                let outcomes = law.steps.iter().map(|step| step.name.clone()).collect();
+                return Err(NoLaw::JoinedAndMore { outcomes });
+            }
+            law.joined_points = normal_points(joined.count);
+        }
         let positions: Vec<usize> = law.steps.iter().map(|step| step.position).collect();
         law.of_outcomes = law.program.dependents(&positions);
         let first = |&c: &usize| records[c][..REFERENCES].to_vec();
         law.references = law.sources.iter().map(first).collect();
-        law.singles = (drawn.iter().zip(singles).enumerate())
-            .map(|(k, (step, single))| {
-                let (column, scalars) = of_step(step);
-                let at = (single?, roots.next()?);
-                law.as_single(k, (column, &scalars), at)
+        for drawn in &drawn {
+            for _ in &drawn.outcomes {
+                let k = law.singles.len();
+                let column = (drawn.column(model), &drawn.scalars[..]);
+                let single = drawn.single.and_then(|at| law.as_single(k, column, at));
+                law.singles.push(single);
+            }
+        }
+        Ok(law)
+    }
+
+    /// The steps of outcomes that are drawn together, by the model's graph alone.
+    fn unchecked(&self, drawn: &Drawn) -> Vec<Step> {
+        let model = &self.density.model;
+        let columns = model.columns_under(&drawn.scalars);
+        let given: Vec<usize> = (0..self.steps.len())
+            .filter(|&k| {
+                let earlier = self.sources[self.steps[k].position];
+                columns.iter().any(|&(c, _)| c == earlier)
             })
             .collect();
-        Ok(law)
+        let own: Vec<usize> = (drawn.outcomes.iter())
+            .map(|&outcome| model.outcomes[outcome].column)
+            .collect();
+        let positions: Vec<usize> = own.iter().map(|&c| self.position(c)).collect();
+        let dependents = self.program.dependents(&positions);
+        let joined = Joined {
+            first: self.steps.len(),
+            count: own.len(),
+        };
+        let each = own.iter().zip(&positions).map(|(&column, &position)| Step {
+            position,
+            dependents: dependents.clone(),
+            name: model.columns[column].name.clone(),
+            is_int: model.columns[column].is_int,
+            terms: drawn.terms.clone(),
+            components: vec![drawn.terms.clone()],
+            support: Support {
+                atoms: Vec::new(),
+                range: None,
+                scale: Scale::default(),
+            },
+            given: given.clone(),
+            standard: None,
+            joined: (own.len() > 1).then_some(joined),
+        });
+        each.collect()
     }
 
     /// The centre and the seed of [`Law::of`].
@@ -289,7 +387,7 @@ impl<'a> Law<'a> {
         &self.sources
     }
 
-    /// The number of nodes, at most 16.
+    /// The number of nodes: at most 16, but more where many outcomes are joined.
     pub fn nodes(&self) -> usize {
         match &self.design {
             Design::Product(rules) => self.counts(rules).product(),
@@ -542,6 +640,13 @@ impl<'a> Law<'a> {
                     }
                     continue;
                 }
+                if let Some(joined) = step.joined {
+                    if joined.first == k {
+                        let into = (&mut *own, &mut *probabilities);
+                        self.find_joined(joined, &group, &base, rows, work, into);
+                    }
+                    continue;
+                }
                 if let (Design::Product(rules), Some(standard)) = (&self.design, &step.standard)
                     && let Some(moved) = self.moved((k, standard), &rules[k], &base, rows, work)
                 {
@@ -606,16 +711,21 @@ impl<'a> Law<'a> {
         }
     }
 
-    /// How many nodes each step has.
-    fn counts<'s>(&'s self, rules: &'s [Rule]) -> impl Iterator<Item = usize> + 's {
-        let steps = self.steps.iter().zip(rules);
-        steps.map(|(step, rule)| step.support.atoms.len() + rule.len())
+    /// How many nodes each step has; all that are joined have those of the first.
+    fn counts<'s>(&'s self, rules: &'s [Vec<Rule>]) -> impl Iterator<Item = usize> + 's {
+        let steps = self.steps.iter().enumerate().zip(rules);
+        steps.map(|((k, step), rules)| match step.joined {
+            Some(joined) if joined.first == k => self.joined_points.len(),
+            Some(_) => 1,
+            None => step.support.atoms.len() + rules.iter().map(Rule::len).sum::<usize>(),
+        })
     }
 
     /// Which of a step's own nodes is part of node `j`.
     fn digit(&self, j: usize, step: usize) -> usize {
         match &self.design {
             Design::Product(rules) => {
+                let step = self.steps[step].joined.map_or(step, |joined| joined.first);
                 let earlier: usize = self.counts(rules).take(step).product();
                 let own = self.counts(rules).nth(step).unwrap_or(1);
                 j / earlier % own
@@ -650,14 +760,21 @@ impl<'a> Law<'a> {
         let others: Vec<&Step> = self.steps.iter().filter(spread).collect();
         let fits = match others[..] {
             [] => room > 0,
-            [one] => room >= FEWEST + atoms(one),
-            _ => false,
+            [one] => room >= FEWEST * one.components.len() + atoms(one),
+            // Joined ones have nodes of their own.
+            _ => others.iter().all(|step| step.joined.is_some()),
         };
         if !fits {
             return Design::Points(points(self.steps.len(), rng));
         }
-        let nodes = |s: &Step| if spread(&s) { room - atoms(s) } else { 0 };
-        Design::Product(self.steps.iter().map(|s| Rule::new(nodes(s))).collect())
+        let rules = |s: &Step| -> Vec<Rule> {
+            if spread(&s) && s.joined.is_none() {
+                Rule::of_parts(s.components.len(), room - atoms(s))
+            } else {
+                Vec::new()
+            }
+        };
+        Design::Product(self.steps.iter().map(rules).collect())
     }
 
     fn position(&self, column: usize) -> usize {
@@ -676,7 +793,7 @@ impl<'a> Law<'a> {
     fn work(&self, z: &[f64], rows: usize, coordinates: usize) -> Work {
         Work {
             program: self.program.scratch(z, coordinates),
-            grids: vec![Grid::over(false, None, None); rows],
+            grids: vec![vec![Grid::over(false, None, None); rows]],
             trial: vec![0.0; BLOCK],
             log_densities: vec![0.0; BLOCK],
             atoms: vec![0.0; NODES * BLOCK],

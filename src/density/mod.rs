@@ -11,6 +11,7 @@ mod frame;
 mod grid;
 mod guesses;
 mod hazard;
+mod joint;
 mod kernel;
 mod law;
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub(super) struct Nodes {
 const TWO_PLACES: [f64; 2] = [0.211_324_865_405_187_13, 0.788_675_134_594_812_9];
 
 /// The places of `n` nodes.
+#[derive(Debug, Clone)]
 pub(super) struct Rule {
     scores: Vec<f64>,
     tails: Vec<[f64; 2]>,
@@ -34,6 +35,13 @@ pub(super) struct Rule {
 }
 
 impl Rule {
+    /// Rules of as many nodes in all for each of some parts.
+    pub fn of_parts(parts: usize, nodes: usize) -> Vec<Rule> {
+        (0..parts)
+            .map(|part| Rule::new((nodes + part) / parts))
+            .collect()
+    }
+
     /// `n` up to [`NODES`].
     pub fn new(n: usize) -> Rule {
         // The range grows and the step shrinks with n: moments up to the fourth are within
@@ -228,4 +236,100 @@ pub(super) fn points(dimension: usize, rng: &mut impl rand::Rng) -> Vec<Vec<Poin
     (0..NODES)
         .map(|j| ranks.iter().map(|order| point(order, j)).collect())
         .collect()
+}
+
+/// A point that represents several independent standard normal variables, and its weight.
+#[derive(Debug, Clone)]
+pub(super) struct NormalPoint {
+    pub scores: Vec<f64>,
+    pub weight: f64,
+}
+
+/// Points that represent `n` independent standard normal variables, 2 to 7 of them, with weights that sum to 1: means
+/// of polynomials up to degree 5 are exact, and so are those of second moments of scores.
+///
+/// On a sphere these are the vertices of a regular simplex, the middles of its edges, and their opposites
+/// (Lu and Darmofal 2004, "Higher-dimensional integration with Gaussian weight for applications in probabilistic
+/// design"); there are two spheres, by Gauss and Laguerre.
+pub(super) fn normal_points(n: usize) -> Vec<NormalPoint> {
+    let d = n as f64;
+    let vertex = |i: usize| -> Vec<f64> {
+        let coordinate = |j: usize| {
+            let left = d - j as f64;
+            match j.cmp(&i) {
+                std::cmp::Ordering::Less => -((d + 1.0) / (d * (left + 1.0) * left)).sqrt(),
+                std::cmp::Ordering::Equal => ((d + 1.0) * left / (d * (left + 1.0))).sqrt(),
+                std::cmp::Ordering::Greater => 0.0,
+            }
+        };
+        (0..n).map(coordinate).collect()
+    };
+    let vertices: Vec<Vec<f64>> = (0..=n).map(vertex).collect();
+    let middle = |k: usize, l: usize| -> Vec<f64> {
+        let size = (d / (2.0 * (d - 1.0))).sqrt();
+        let both = vertices[k].iter().zip(&vertices[l]);
+        both.map(|(x, y)| size * (x + y)).collect()
+    };
+    let middles = (0..=n).flat_map(|k| (0..k).map(move |l| (k, l)));
+    let middles = middles.map(|(k, l)| middle(k, l));
+    let all = (d + 1.0).powi(2) * (d + 2.0);
+    let of_vertex = d * (7.0 - d) / (2.0 * all);
+    let of_middle = 2.0 * (d - 1.0).powi(2) / (d * all);
+    let directions = (vertices.iter().map(|v| (v.clone(), of_vertex)))
+        .chain(middles.map(|v| (v, of_middle)))
+        .filter(|(_, weight)| *weight > 0.0);
+    let m = 0.5 * d + 1.0;
+    let spheres = [1.0, -1.0].map(|side| {
+        let root = side * m.sqrt();
+        ((2.0 * (m + root)).sqrt(), (m - root) / (2.0 * m))
+    });
+    let mut points = Vec::new();
+    for (direction, weight) in directions {
+        for (radius, share) in spheres {
+            for side in [radius, -radius] {
+                points.push(NormalPoint {
+                    scores: direction.iter().map(|x| side * x).collect(),
+                    weight: share * weight,
+                });
+            }
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // If it failed: the information of outcomes that are joined would be another one. Oracle: moments of a normal
+    // variable.
+    #[test]
+    fn normal_points_have_moments_of_normal_variables() {
+        let of_normal = [1.0, 0.0, 1.0, 0.0, 3.0];
+        for n in 2..=7 {
+            let points = normal_points(n);
+            let mean = |powers: &[(usize, usize)]| -> f64 {
+                let of_point = |p: &NormalPoint| {
+                    let factors = powers
+                        .iter()
+                        .map(|&(k, power)| p.scores[k].powi(power as i32));
+                    p.weight * factors.product::<f64>()
+                };
+                points.iter().map(of_point).sum()
+            };
+            for (a, b) in (0..=4).flat_map(|a| (0..=4 - a).map(move |b| (a, b))) {
+                for k in 1..n {
+                    let exact = of_normal[a] * of_normal[b];
+                    let found = mean(&[(0, a), (k, b)]);
+                    assert!((found - exact).abs() < 1e-12, "{n}: {a}, {b}: {found}");
+                }
+            }
+            if n > 3 {
+                assert!(mean(&[(0, 1), (1, 1), (2, 1), (3, 1)]).abs() < 1e-12);
+                assert!(mean(&[(0, 2), (1, 1), (2, 1)]).abs() < 1e-12);
+            }
+            let all: f64 = points.iter().map(|p| p.weight).sum();
+            assert!((all - 1.0).abs() < 1e-12 && points.iter().all(|p| p.weight > 0.0));
+        }
+    }
 }

@@ -3,8 +3,8 @@
 //! The columns that the model explains, its [outcomes](crate::model::Outcome), are drawn
 //! from the likelihood, one after the other: each from the terms that do not depend on a later one,
 //! given the columns drawn before. Where a term joins several outcomes that have no term of their
-//! own (a multivariate family), several rounds follow, in which each is drawn given all others
-//! (Gibbs sampling). The other columns come from the guesses of a codebook, or else uniformly from
+//! own (a multivariate family), they are drawn at once if they have a joint normal density (`joint.rs`).
+//! If not, in several rounds each is drawn given all others (Gibbs sampling). The other columns come from the guesses of a codebook, or else uniformly from
 //! between their declared bounds; where a bound is missing, a standard normal or exponential
 //! distribution takes its place.
 //!
@@ -17,14 +17,19 @@
 //! and generator: that others need finer grids changes none that is done.
 
 use rand::{Rng, RngExt};
+use rand_distr::{Distribution, StandardNormal};
 
 use super::covariate::covariate;
 use super::grid::{CELLS, Grid, REFINEMENTS, finite};
+use super::joint::{Normal, normals};
+use super::scale::Scale;
 use super::{BLOCK, Density, RowProgram, Scratch};
 use crate::model::{Model, PrivateOp, Scalar};
 
-/// Rounds over outcomes that are joined.
-const ROUNDS: usize = 5;
+/// Rounds over outcomes that are joined and not normal.
+const ROUNDS: usize = 6;
+/// How often joined outcomes are drawn again that are out of bounds.
+const TRIES: usize = 100;
 /// Records of a table that are simulated at a time: what is kept of each meanwhile takes kilobytes.
 const AT_A_TIME: usize = 1000;
 
@@ -37,6 +42,10 @@ pub struct Simulator<'a> {
     /// Declared columns, in the order in which the program reads them.
     sources: Vec<usize>,
     steps: Vec<Step>,
+    /// The outcomes that each term reads.
+    of_terms: Vec<Vec<usize>>,
+    /// From each outcome to the variate of its density.
+    scales: Vec<Scale>,
     precise: bool,
     by_bounds: bool,
     beyond_bounds: bool,
@@ -51,11 +60,11 @@ pub struct PublicSample {
     pub columns: Vec<Option<Vec<f64>>>,
 }
 
-/// The draw of one outcome.
+/// Outcomes that are drawn together, given those of earlier steps.
 pub(super) struct Step {
-    /// Position among the model's outcomes.
-    pub outcome: usize,
-    /// The terms whose sum is its log density.
+    /// Positions among the model's outcomes: one, or those that terms join.
+    pub outcomes: Vec<usize>,
+    /// The terms whose sum is their log density.
     pub terms: Vec<usize>,
 }
 
@@ -82,7 +91,11 @@ impl<'a> Simulator<'a> {
             density,
             sources: sources.collect(),
             program,
-            steps: steps(&density.model).0,
+            steps: steps(model),
+            of_terms: outcomes_of_terms(model),
+            scales: (model.outcomes.iter())
+                .map(|o| Scale::of(model, o.column, o.variate).unwrap_or_default())
+                .collect(),
             precise: false,
             by_bounds: false,
             beyond_bounds: false,
@@ -153,7 +166,10 @@ impl<'a> Simulator<'a> {
     pub fn redraw(&self, z: &[f64], raw: &mut [Vec<f64>], rngs: &mut [impl Rng]) {
         let mut scratch = self.program.scratch(z, 0);
         for step in &self.steps {
-            self.draw(step, raw, &mut scratch, rngs);
+            match step.outcomes[..] {
+                [outcome] => self.draw((outcome, &step.terms), raw, &mut scratch, rngs),
+                _ => self.draw_together(step, raw, &mut scratch, rngs),
+            }
         }
     }
 
@@ -186,17 +202,114 @@ impl<'a> Simulator<'a> {
         columns
     }
 
-    /// Draws one outcome of every record.
-    fn draw(
+    /// Draws outcomes that are joined, of every record.
+    fn draw_together(
         &self,
         step: &Step,
         raw: &mut [Vec<f64>],
         scratch: &mut Scratch,
         rngs: &mut [impl Rng],
     ) {
+        let count = rngs.len();
+        let normals = self.normals(step, raw, scratch);
+        for (i, normal) in normals.iter().enumerate() {
+            let Some(normal) = normal else { continue };
+            let values = self.drawn_from(normal, step, &mut rngs[i % count]);
+            for (&outcome, value) in step.outcomes.iter().zip(values) {
+                raw[self.column(outcome)][i] = value;
+            }
+        }
+        // Each of the others for itself, so that no record's draw depends on which these are.
+        let others: Vec<usize> = (0..normals.len())
+            .filter(|&i| normals[i].is_none())
+            .collect();
+        let is_other = |i: usize| count < normals.len() || others.contains(&i);
+        let mut rngs: Vec<_> = (rngs.iter_mut().enumerate())
+            .filter(|(i, _)| is_other(*i))
+            .map(|(_, rng)| rng)
+            .collect();
+        let of_others = |column: &Vec<f64>| others.iter().map(|&i| column[i]).collect();
+        let mut own: Vec<Vec<f64>> = raw.iter().map(of_others).collect();
+        for _ in 0..ROUNDS {
+            for &outcome in &step.outcomes {
+                let reads = |t: &&usize| self.of_terms[**t].contains(&outcome);
+                let terms: Vec<usize> = step.terms.iter().filter(reads).copied().collect();
+                self.draw((outcome, &terms), &mut own, scratch, &mut rngs);
+            }
+        }
+        for &outcome in &step.outcomes {
+            let column = self.column(outcome);
+            for (&i, &value) in others.iter().zip(&own[column]) {
+                raw[column][i] = value;
+            }
+        }
+    }
+
+    /// The joint normal distribution of outcomes given a record's other columns; `None` where they have none.
+    fn normals(&self, step: &Step, raw: &[Vec<f64>], scratch: &mut Scratch) -> Vec<Option<Normal>> {
+        let rows = raw.first().map_or(0, Vec::len);
+        let mut trial = raw.to_vec();
+        let is_int = |&k: &usize| self.density.model.columns[self.column(k)].is_int;
+        if step.outcomes.iter().any(is_int) {
+            return vec![None; rows];
+        }
+        normals(step.outcomes.len(), rows, |variates| {
+            for (&k, of_variate) in step.outcomes.iter().zip(variates) {
+                let back = of_variate.iter().map(|v| self.scales[k].back(*v));
+                trial[self.column(k)] = back.collect();
+            }
+            let mut found = vec![0.0; rows];
+            let each = |i: usize, log_density, _| found[i] = log_density;
+            self.evaluate(&trial, scratch, (&step.terms, 0), each);
+            found
+        })
+    }
+
+    /// Values of joined outcomes, within their bounds.
+    fn drawn_from(&self, normal: &Normal, step: &Step, rng: &mut impl Rng) -> Vec<f64> {
+        let mut values = Vec::new();
+        for _ in 0..TRIES {
+            let scores = step.outcomes.iter().map(|_| StandardNormal.sample(rng));
+            let scores: Vec<f64> = scores.collect();
+            let value = |(k, &outcome): (usize, &usize)| {
+                self.scales[outcome].back(normal.value(k, &scores))
+            };
+            values = step.outcomes.iter().enumerate().map(value).collect();
+            let mut each = step.outcomes.iter().zip(&values);
+            if each.all(|(&outcome, &value)| self.bounded(outcome, value) == value) {
+                break;
+            }
+        }
+        let each = step.outcomes.iter().zip(values);
+        each.map(|(&outcome, value)| self.bounded(outcome, value))
+            .collect()
+    }
+
+    /// The value, or the nearest within the bounds of the outcome.
+    fn bounded(&self, outcome: usize, value: f64) -> f64 {
+        let column = &self.density.model.columns[self.column(outcome)];
+        if self.beyond_bounds && !column.is_int {
+            return value;
+        }
+        let value = finite(column.lower).map_or(value, |low| value.max(low));
+        finite(column.upper).map_or(value, |high| value.min(high))
+    }
+
+    fn column(&self, outcome: usize) -> usize {
+        self.density.model.outcomes[outcome].column
+    }
+
+    /// Draws one outcome of every record.
+    fn draw(
+        &self,
+        (outcome, terms): (usize, &[usize]),
+        raw: &mut [Vec<f64>],
+        scratch: &mut Scratch,
+        rngs: &mut [impl Rng],
+    ) {
         let model = &self.density.model;
-        let c = model.outcomes[step.outcome].column;
-        let variate = model.likelihood_terms().len() + step.outcome;
+        let c = self.column(outcome);
+        let variate = model.likelihood_terms().len() + outcome;
         let column = &model.columns[c];
         let grid = if self.beyond_bounds && !column.is_int {
             Grid::over(false, None, None)
@@ -209,7 +322,7 @@ impl<'a> Simulator<'a> {
                 for (value, grid) in raw[c].iter_mut().zip(&*grids) {
                     *value = grid.middle(cell);
                 }
-                self.evaluate(raw, scratch, (&step.terms, variate), |i, log_density, v| {
+                self.evaluate(raw, scratch, (terms, variate), |i, log_density, v| {
                     grids[i].put(cell, log_density, v);
                 });
             }
@@ -241,10 +354,8 @@ impl<'a> Simulator<'a> {
                 None => grid.draw(rng),
                 Some(cells) => {
                     let below: f64 = rng.random();
-                    let drawn = cells.value([below, 1.0 - below]);
                     // Rounding must not take it out of its bounds.
-                    let drawn = finite(column.lower).map_or(drawn, |low| drawn.max(low));
-                    finite(column.upper).map_or(drawn, |high| drawn.min(high))
+                    self.bounded(outcome, cells.value([below, 1.0 - below]))
                 }
             };
         }
@@ -276,50 +387,42 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// The order in which outcomes are drawn, and the terms of each; whether some are joined.
-pub(super) fn steps(model: &Model) -> (Vec<Step>, bool) {
-    let of_outcomes = |term: &Scalar| -> Vec<usize> {
+/// The outcomes that each term of the likelihood reads.
+fn outcomes_of_terms(model: &Model) -> Vec<Vec<usize>> {
+    let of_term = |term: &Scalar| -> Vec<usize> {
         let columns = model.columns_under(&[*term]);
         let position = |c| model.outcomes.iter().position(|o| o.column == c);
         columns.iter().filter_map(|&(c, _)| position(c)).collect()
     };
-    let terms: Vec<Vec<usize>> = model.likelihood_terms().iter().map(of_outcomes).collect();
-    let count = model.outcomes.len();
+    model.likelihood_terms().iter().map(of_term).collect()
+}
+
+/// The outcomes in the order in which they are drawn.
+pub(super) fn steps(model: &Model) -> Vec<Step> {
+    let terms = outcomes_of_terms(model);
+    let mut drawn = vec![false; model.outcomes.len()];
     let mut steps: Vec<Step> = Vec::new();
-    let mut drawn = vec![false; count];
-    let mut joined = false;
-    while steps.len() < count {
-        // Terms that involve an outcome, and no other that is still to be drawn.
-        let own_terms = |k: usize| -> Vec<usize> {
-            let ready = |t: &Vec<usize>| t.contains(&k) && t.iter().all(|&o| o == k || drawn[o]);
-            (0..terms.len()).filter(|&t| ready(&terms[t])).collect()
+    while drawn.contains(&false) {
+        // Of each term, the outcomes that are still to be drawn. Where no term has a single one, some are joined.
+        let left = |t: usize| terms[t].iter().copied().filter(|&k| !drawn[k]);
+        let open = (0..terms.len()).filter(|&t| left(t).count() > 0);
+        let next = open.min_by_key(|&t| (left(t).count(), left(t).next()));
+        let first = drawn.iter().position(|drawn| !drawn);
+        let outcomes: Vec<usize> = match next {
+            Some(t) => left(t).collect(),
+            None => first.into_iter().collect(),
         };
-        let left: Vec<usize> = (0..count).filter(|&k| !drawn[k]).collect();
-        let ready = left.iter().find(|&&k| !own_terms(k).is_empty());
-        let outcome = ready.copied().unwrap_or(left[0]);
-        let terms = match ready {
-            Some(_) => own_terms(outcome),
-            None => (0..terms.len())
-                .filter(|&t| terms[t].contains(&outcome))
-                .collect(),
-        };
-        joined |= ready.is_none();
-        drawn[outcome] = true;
-        steps.push(Step { outcome, terms });
-    }
-    if joined {
-        for _ in 0..ROUNDS {
-            steps.extend((0..count).map(|outcome| {
-                Step {
-                    outcome,
-                    terms: (0..terms.len())
-                        .filter(|&t| terms[t].contains(&outcome))
-                        .collect(),
-                }
-            }));
+        let is_own = |&t: &usize| left(t).count() > 0 && left(t).all(|k| outcomes.contains(&k));
+        let own = (0..terms.len()).filter(is_own).collect();
+        for &k in &outcomes {
+            drawn[k] = true;
         }
+        steps.push(Step {
+            outcomes,
+            terms: own,
+        });
     }
-    (steps, joined)
+    steps
 }
 
 #[cfg(test)]

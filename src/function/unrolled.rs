@@ -1,7 +1,7 @@
 //! Functions of small vectors and matrices written out in scalars, for values
 //! that differ from record to record. Matrices are stored column by column.
 
-use super::{Algebra, Unary};
+use super::{Algebra, Form, Unary};
 
 /// `log(sum(exp(x)))`, to a rounding of the largest entry or of 1: more is not needed for log
 /// densities. An entry of minus infinity adds nothing and has derivative zero; where all are, so is
@@ -34,7 +34,9 @@ pub fn log_sum_exp<A: Algebra>(a: &mut A, x: &[A::Scalar]) -> A::Scalar {
     let total = a.add(largest, rest);
     let empty = a.equal(largest, never);
     let otherwise = a.select(finite, total, largest);
-    a.select(empty, never, otherwise)
+    let total = a.select(empty, never, otherwise);
+    a.note(total, Form::LogSumExp, x);
+    total
 }
 
 /// `log(exp(x) + exp(y))`: the larger one plus log1p(exp(smaller - larger)).
@@ -50,7 +52,9 @@ pub fn log_add_exp<A: Algebra>(a: &mut A, x: A::Scalar, y: A::Scalar) -> A::Scal
     let larger = a.select(y_larger, from_y, from_x);
     let nothing = a.constant(f64::NEG_INFINITY);
     let y_empty = a.equal(y, nothing);
-    a.select(y_empty, x, larger)
+    let total = a.select(y_empty, x, larger);
+    a.note(total, Form::LogSumExp, &[x, y]);
+    total
 }
 
 /// `exp(x) / sum(exp(x))`

@@ -693,11 +693,7 @@ impl Algebra for Graphs {
     fn log_sum_exp(&mut self, x: &[Scalar]) -> Scalar {
         match self.public_kernel(Kernel::LogSumExp, x, None) {
             Some(total) => total[0],
-            None => {
-                let total = unrolled::log_sum_exp(self, x);
-                self.note(total, Form::LogSumExp, x);
-                total
-            }
+            None => unrolled::log_sum_exp(self, x),
         }
     }
 

@@ -25,7 +25,7 @@ const WIDE_WEIGHT: f64 = 0.2;
 /// The share of records that may be wrong: a peak that the grid misses.
 const ODD: f64 = 0.02;
 /// The share of records of which the integral must be known at two places or more.
-const JUDGED: f64 = 0.1;
+pub(super) const JUDGED: f64 = 0.1;
 /// How far out an outcome is where scores are compared, in units of the outermost node, and by
 /// how much one that is not bounded has grown: a score that is linear in the outcome by ten, one
 /// that grows as its logarithm by less than two.
@@ -123,40 +123,65 @@ impl Law<'_> {
             .records(centre, RECORDS, None, rng)
     }
 
-    /// The step with its support: the first on which its standard variable has a density, or else the first on
-    /// which the density of the outcome integrates to 1, or else the one on which it is nearest to that, or
-    /// else one on which its integral does not depend on parameters.
+    /// The step with its support: one on which its standard variable has a density, or else the outcome. The components
+    /// of a mixture, where there are such, are searched for by themselves if that gives a density.
     pub(super) fn check(
         &self,
         step: &Step,
-        (supports, standards): (Vec<Support>, &[Standard]),
+        (supports, standards, components): (Vec<Support>, &[Standard], &[Vec<usize>]),
         records: &[Vec<f64>],
         places: &[Vec<f64>],
     ) -> Result<Step, NoLaw> {
-        let with = |support: &Support, standard: Option<&Standard>| Step {
-            support: support.clone(),
-            standard: standard.cloned(),
-            ..step.clone()
-        };
-        // The sharper test comes first: it finds densities that are too far out for a grid.
+        if !components.is_empty() {
+            let step = Step {
+                components: components.to_vec(),
+                ..step.clone()
+            };
+            let tried = (supports.clone(), standards, &[][..]);
+            let with_components = self.check(&step, tried, records, places);
+            if with_components.is_ok() {
+                return with_components;
+            }
+        }
+        // The sharper test comes before the other: it finds densities that are too far out for a grid.
         for standard in standards {
             let of_supports = supports.iter().filter_map(|support| {
-                let step = with(support, Some(standard));
+                let step = Step {
+                    support: support.clone(),
+                    standard: Some(standard.clone()),
+                    ..step.clone()
+                };
                 Some((self.standard_off_one(&step, records, places)?, step))
             });
             if let Some((_, step)) = of_supports.min_by(|(a, _), (b, _)| a.total_cmp(b)) {
                 return Ok(step);
             }
         }
+        self.supported(step, supports, records, places)
+    }
+
+    /// The step with its support: the first on which the density of the outcome integrates to 1, or else the one on which
+    /// it is nearest to that, or else one on which its integral does not depend on parameters.
+    fn supported(
+        &self,
+        step: &Step,
+        supports: Vec<Support>,
+        records: &[Vec<f64>],
+        places: &[Vec<f64>],
+    ) -> Result<Step, NoLaw> {
+        let with = |support: &Support| Step {
+            support: support.clone(),
+            ..step.clone()
+        };
         let block: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let mut nearest = Nearest::default();
         let mut nearest_weighted = Nearest::default();
         let mut constant = None;
         let mut least: Option<f64> = None;
         for support in supports {
-            let step = with(&support, None);
+            let step = with(&support);
             let masses = self.masses(&step, &block, places);
-            if (masses.0.len() as f64) < JUDGED * RECORDS as f64 {
+            if masses.judged() < JUDGED {
                 continue;
             }
             let off_one = masses.off_one();
@@ -177,7 +202,7 @@ impl Law<'_> {
         let found = nearest.0.map(|(_, support)| support).or(constant);
         found
             .or(nearest_weighted.0.map(|(_, support)| support))
-            .map(|support| with(&support, None))
+            .map(|support| with(&support))
             .ok_or(match least {
                 Some(moved) => NoLaw::NotNormalised {
                     outcome,
@@ -190,20 +215,15 @@ impl Law<'_> {
     /// The integrals of an outcome's terms for each record of which they are known at two places or
     /// more.
     fn masses(&self, step: &Step, block: &[&[f64]], places: &[Vec<f64>]) -> Masses {
-        let mut of_records = vec![Vec::new(); RECORDS];
         let mut endless = [false; RECORDS];
-        for (theta, scale) in places.iter().zip(SCALES) {
-            let weight = if scale < WIDE { 1.0 } else { WIDE_WEIGHT };
+        let Masses(mut of_records) = Masses::at(places, |theta, add| {
             let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
             self.conditionals(step, block, RECORDS, &mut work, |i, found| match found {
-                Ok(conditional) => of_records[i].push(Mass {
-                    log: conditional.log_mass,
-                    weight,
-                }),
+                Ok(conditional) => add(i, conditional.log_mass),
                 Err(Lost::Endless) => endless[i] = true,
                 Err(Lost::Nowhere) => {}
             });
-        }
+        });
         // Far out a mean may be beyond all bounds, but not everywhere.
         for (of_record, _) in
             (of_records.iter_mut().zip(endless)).filter(|(m, e)| m.len() < 2 && *e)
@@ -212,17 +232,42 @@ impl Law<'_> {
                 .map(|log| Mass { log, weight: 1.0 })
                 .to_vec();
         }
-        of_records.retain(|of_record| of_record.len() > 1);
         Masses(of_records)
     }
 }
 
 /// The integrals of an outcome's terms on one support, by record and place.
-struct Masses(Vec<Vec<Mass>>);
+pub(super) struct Masses(Vec<Vec<Mass>>);
 
 impl Masses {
+    /// The integrals whose logs `find` adds at each of the public places, by record.
+    pub fn at(
+        places: &[Vec<f64>],
+        mut find: impl FnMut(&[f64], &mut dyn FnMut(usize, f64)),
+    ) -> Masses {
+        let mut of_records = vec![Vec::new(); RECORDS];
+        for (theta, scale) in places.iter().zip(SCALES) {
+            let weight = if scale < WIDE { 1.0 } else { WIDE_WEIGHT };
+            find(theta, &mut |i, log| {
+                of_records[i].push(Mass { log, weight })
+            });
+        }
+        Masses(of_records)
+    }
+
+    /// The logs of records for which they are known at two places or more.
+    fn known(&self) -> impl Iterator<Item = &[Mass]> {
+        let logs = self.0.iter().map(Vec::as_slice);
+        logs.filter(|of_record| of_record.len() > 1)
+    }
+
+    /// The share of records for which they are.
+    pub fn judged(&self) -> f64 {
+        self.known().count() as f64 / self.0.len() as f64
+    }
+
     /// How far the logs are from 0.
-    fn off_one(&self) -> f64 {
+    pub fn off_one(&self) -> f64 {
         self.bound(|of_record| of_record.iter().map(|m| m.log.abs()).fold(0.0, f64::max))
     }
 
@@ -233,7 +278,7 @@ impl Masses {
     }
 
     /// How far the logs of a record are from each other.
-    fn moved(&self) -> f64 {
+    pub fn moved(&self) -> f64 {
         self.bound(|of_record| {
             let logs = || of_record.iter().map(|m| m.log);
             logs().fold(f64::NEG_INFINITY, f64::max) - logs().fold(f64::INFINITY, f64::min)
@@ -242,7 +287,7 @@ impl Masses {
 
     /// The value that the figure exceeds in a few odd records only.
     fn bound(&self, figure: impl Fn(&[Mass]) -> f64) -> f64 {
-        let mut figures: Vec<f64> = self.0.iter().map(|of_record| figure(of_record)).collect();
+        let mut figures: Vec<f64> = self.known().map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures[((1.0 - ODD) * (figures.len() - 1) as f64).floor() as usize]
     }

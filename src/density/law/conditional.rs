@@ -29,11 +29,34 @@ pub(super) struct Conditional<'a> {
     scale: &'a Scale,
     /// Their probabilities.
     weights: [f64; NODES],
-    /// The rest, and its probability.
-    cells: Option<Cells<'a>>,
-    rest: f64,
+    /// The rest: the components that have any mass.
+    parts: Vec<Part<'a>>,
     is_int: bool,
     pub(super) log_mass: f64,
+}
+
+/// A component of a mixture, or all that are no atoms.
+pub(super) struct Part<'a> {
+    component: usize,
+    cells: Cells<'a>,
+    /// Its probability.
+    share: f64,
+}
+
+/// The components that have any mass, without their shares, and whether any of it lies where an unbounded column ends.
+pub(super) fn parts<'a>(grids: impl Iterator<Item = &'a Grid>) -> (Vec<Part<'a>>, bool) {
+    let mut leaves = false;
+    let mut parts = Vec::new();
+    for (component, grid) in grids.enumerate() {
+        let Some(cells) = grid.cells() else { continue };
+        leaves |= grid.leaves(&cells);
+        parts.push(Part {
+            component,
+            cells,
+            share: 0.0,
+        });
+    }
+    (parts, leaves)
 }
 
 impl Law<'_> {
@@ -62,55 +85,63 @@ impl Law<'_> {
             ..
         } = work;
         if let Some([lower, upper]) = *range {
-            let grids = &mut grids[..rows];
-            grids.fill(Grid::over(step.is_int, lower, upper));
             let low = lower.unwrap_or(f64::NEG_INFINITY);
             let high = upper.unwrap_or(f64::INFINITY);
-            let mut is_first = true;
-            search(grids, |grids| {
-                for cell in 0..CELLS {
-                    for (value, grid) in trial.iter_mut().zip(&*grids) {
-                        *value = scale.back(grid.middle(cell));
-                        // An atom is not part of the density around it.
-                        if !step.is_int && atoms.contains(value) {
-                            *value = value.next_up();
+            if grids.len() < step.components.len() {
+                let of_first = grids[0].clone();
+                grids.resize(step.components.len(), of_first);
+            }
+            for (terms, grids) in step.components.iter().zip(&mut *grids) {
+                let grids = &mut grids[..rows];
+                grids.fill(Grid::over(step.is_int, lower, upper));
+                let mut is_first = true;
+                search(grids, |grids| {
+                    for cell in 0..CELLS {
+                        for (value, grid) in trial.iter_mut().zip(&*grids) {
+                            *value = scale.back(grid.middle(cell));
+                            // An atom is not part of the density around it.
+                            if !step.is_int && atoms.contains(value) {
+                                *value = value.next_up();
+                            }
+                        }
+                        let log_densities = &mut log_densities[..rows];
+                        let changed = (!is_first || cell > 0).then_some(&step.dependents);
+                        let mut block = base.to_vec();
+                        block[step.position] = &trial[..rows];
+                        self.evaluate_block((terms, changed), &block, program, log_densities);
+                        for (grid, &log_density) in grids.iter_mut().zip(&*log_densities) {
+                            let middle = grid.middle(cell);
+                            let is_in = (low..=high).contains(&middle) && scale.reaches(middle);
+                            let log_density = if is_in {
+                                log_density
+                            } else {
+                                f64::NEG_INFINITY
+                            };
+                            grid.put(cell, log_density, middle);
                         }
                     }
-                    let log_densities = &mut log_densities[..rows];
-                    let changed = (!is_first || cell > 0).then_some(&step.dependents);
-                    let trial = &trial[..rows];
-                    self.evaluate(step, (base, changed), trial, program, log_densities);
-                    for (grid, &log_density) in grids.iter_mut().zip(&*log_densities) {
-                        let middle = grid.middle(cell);
-                        let is_in = (low..=high).contains(&middle) && scale.reaches(middle);
-                        let log_density = if is_in {
-                            log_density
-                        } else {
-                            f64::NEG_INFINITY
-                        };
-                        grid.put(cell, log_density, middle);
+                    if std::mem::take(&mut is_first) {
+                        for (flat, grid) in flat.iter_mut().zip(&*grids) {
+                            *flat = grid.flat();
+                        }
                     }
-                }
-                if std::mem::take(&mut is_first) {
-                    for (flat, grid) in flat.iter_mut().zip(&*grids) {
-                        *flat = grid.flat();
-                    }
-                }
-            });
+                });
+            }
         }
+        let components = range.map_or(0, |_| step.components.len());
         for i in 0..rows {
-            let cells = range.and_then(|_| grids[i].cells());
-            let leaves = cells.as_ref().is_some_and(|c| grids[i].leaves(c));
+            let of_components = grids[..components].iter().map(|grids| &grids[i]);
+            let (parts, leaves) = parts(of_components);
             let log_densities = (0..atoms.len()).map(|a| at_atoms[a * BLOCK + i]);
-            let said = |cells| Conditional::new((atoms, scale), log_densities, cells, step.is_int);
+            let said = |parts| Conditional::new((atoms, scale), log_densities, parts, step.is_int);
             // An outcome without bounds may be unused, as in a branch that leaves it out: then any
             // value will do.
             let nothing =
-                |said| Conditional::new((&ANY, scale), [said].into_iter(), None, step.is_int);
+                |said| Conditional::new((&ANY, scale), [said].into_iter(), Vec::new(), step.is_int);
             each(
                 i,
                 match (leaves, flat[i]) {
-                    (false, _) => said(cells),
+                    (false, _) => said(parts),
                     (true, Some(log_density)) => nothing(log_density),
                     (true, None) => Err(Lost::Endless),
                 },
@@ -157,16 +188,27 @@ impl Law<'_> {
         program: &mut Scratch,
         log_densities: &mut [f64],
     ) {
-        let rows = trial.len();
         let mut block = base.to_vec();
         block[step.position] = trial;
+        self.evaluate_block((&step.terms, changed), &block, program, log_densities);
+    }
+
+    /// The sum of these terms, one for each record of the block.
+    pub(super) fn evaluate_block(
+        &self,
+        (terms, changed): (&[usize], Option<&Dependents>),
+        block: &[&[f64]],
+        program: &mut Scratch,
+        log_densities: &mut [f64],
+    ) {
+        let rows = log_densities.len();
         match changed {
-            Some(changed) => (self.program).forward_again(changed, &block, rows, program),
-            None => self.program.forward(&block, rows, program),
+            Some(changed) => (self.program).forward_again(changed, block, rows, program),
+            None => self.program.forward(block, rows, program),
         }
         log_densities.fill(0.0);
-        for &term in &step.terms {
-            let of_term = self.program.output(term, &block, rows, program);
+        for &term in terms {
+            let of_term = self.program.output(term, block, rows, program);
             for (sum, x) in log_densities.iter_mut().zip(of_term) {
                 *sum += x;
             }
@@ -201,10 +243,10 @@ pub(super) fn search(grids: &mut [Grid], mut fill: impl FnMut(&mut [Grid])) {
 }
 
 impl<'a> Conditional<'a> {
-    fn new(
+    pub(super) fn new(
         (atoms, scale): (&'a [f64], &'a Scale),
         log_densities: impl Iterator<Item = f64>,
-        cells: Option<Cells<'a>>,
+        mut parts: Vec<Part<'a>>,
         is_int: bool,
     ) -> Result<Self, Lost> {
         let mut weights = [0.0; NODES];
@@ -213,13 +255,17 @@ impl<'a> Conditional<'a> {
             // No mass where the density is not a number.
             *weight = log_density.max(f64::NEG_INFINITY);
         }
-        let rest = cells.as_ref().map_or(f64::NEG_INFINITY, |c| c.log_mass);
-        let peak = own.iter().copied().fold(rest, f64::max);
-        let total: f64 = own.iter().chain([&rest]).map(|w| exp(w - peak)).sum();
+        let of_parts = parts.iter().map(|part| part.cells.log_mass);
+        let masses = own.iter().copied().chain(of_parts);
+        let peak = masses.clone().fold(f64::NEG_INFINITY, f64::max);
+        let total: f64 = masses.map(|w| exp(w - peak)).sum();
         let log_mass = peak + ln(total);
         let share = |log: f64| exp(log - log_mass);
-        for weight in &mut *own {
+        for weight in own {
             *weight = share(*weight);
+        }
+        for part in &mut parts {
+            part.share = share(part.cells.log_mass);
         }
         if !log_mass.is_finite() {
             return Err(Lost::Nowhere);
@@ -228,22 +274,26 @@ impl<'a> Conditional<'a> {
             atoms,
             scale,
             weights,
-            rest: share(rest),
-            cells,
+            parts,
             is_int,
             log_mass,
         })
     }
 
-    pub(super) fn nodes(&self, rule: &Rule, into: &mut Nodes) {
-        let first = self.atoms.len();
+    /// Nodes by one rule for each component.
+    pub(super) fn nodes(&self, rules: &[Rule], into: &mut Nodes) {
+        let mut first = self.atoms.len();
         into.values[..first].copy_from_slice(self.atoms);
         into.weights = self.weights;
-        if let Some(cells) = &self.cells {
-            rule.nodes(cells, first, self.rest, into);
-            for value in &mut into.values[first..] {
-                *value = self.scale.back(*value);
+        for (component, rule) in rules.iter().enumerate() {
+            let mut parts = self.parts.iter();
+            if let Some(part) = parts.find(|part| part.component == component) {
+                rule.nodes(&part.cells, first, part.share, into);
+                for value in &mut into.values[first..first + rule.len()] {
+                    *value = self.scale.back(*value);
+                }
             }
+            first += rule.len();
         }
     }
 
@@ -256,16 +306,25 @@ impl<'a> Conditional<'a> {
                 return *value;
             }
         }
-        match &self.cells {
-            Some(cells) if self.atoms.is_empty() && !self.is_int => {
-                self.scale.back(cells.value(point.tails))
+        let Some((last, others)) = self.parts.split_last() else {
+            return self.atoms.last().copied().unwrap_or(0.0);
+        };
+        let mut own = last;
+        for part in others {
+            if left <= part.share {
+                own = part;
+                break;
             }
-            Some(cells) => {
-                let share = (left / self.rest).clamp(0.0, 1.0);
-                self.scale.back(cells.value([share, 1.0 - share]))
-            }
-            None => self.atoms.last().copied().unwrap_or(0.0),
+            left -= part.share;
         }
+        let is_alone = others.is_empty() && self.atoms.is_empty() && !self.is_int;
+        let share = (left / own.share).clamp(0.0, 1.0);
+        let tails = if is_alone {
+            point.tails
+        } else {
+            [share, 1.0 - share]
+        };
+        self.scale.back(own.cells.value(tails))
     }
 }
 

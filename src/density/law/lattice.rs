@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::super::nodes::{NODES, Rule};
+use super::super::nodes::NODES;
 use super::super::{BLOCK, RowProgram};
 use super::{Design, Law, Step, Work};
 use crate::function::exp;
@@ -206,6 +206,7 @@ impl<'a> Law<'a> {
             steps: vec![Step {
                 position: of_outcome,
                 terms: (0..terms.len()).collect(),
+                components: vec![(0..terms.len()).collect()],
                 given: Vec::new(),
                 standard: None,
                 dependents: dependents.clone(),
@@ -213,7 +214,8 @@ impl<'a> Law<'a> {
             }],
             of_outcomes: dependents,
             references: Vec::new(),
-            design: Design::Product(vec![Rule::new(rules[k].len())]),
+            joined_points: Vec::new(),
+            design: Design::Product(vec![rules[k].clone()]),
             singles: Vec::new(),
             program,
         };

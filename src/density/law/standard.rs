@@ -11,12 +11,14 @@
 //! is computed. A gamma has both `beta * y` and `log(y) + log(beta)`, which are one variable; the predictors of
 //! a mixture are two.
 
+use std::sync::LazyLock;
+
 use super::super::BLOCK;
 use super::super::grid::{CELLS, Grid, finite};
 use super::super::nodes::{NODES, Nodes, Rule};
 use super::super::scale::Scale;
 use super::super::support::Support;
-use super::conditional::search;
+use super::conditional::{Conditional, parts, search};
 use super::{Law, RECORDS, Step, TOLERANCE, Work};
 use crate::function::Unary;
 use crate::model::{Binary, Model, PrivateId, PrivateOp, Scalar, operands};
@@ -213,21 +215,30 @@ struct Lines {
 
 /// The law of a standard variable at some parameters.
 struct StandardLaw {
-    grid: Grid,
+    /// One for each component.
+    grids: Vec<Grid>,
     log_mass: f64,
     /// The record on which it was searched for.
     record: usize,
 }
 
 impl StandardLaw {
-    fn nodes(&self, rule: &Rule) -> Option<Nodes> {
+    fn nodes(&self, rules: &[Rule]) -> Option<Nodes> {
         let mut nodes = Nodes {
             values: [0.0; NODES],
             weights: [0.0; NODES],
         };
-        rule.nodes(&self.grid.cells()?, 0, 1.0, &mut nodes);
+        distribution(&self.grids)?.nodes(rules, &mut nodes);
         nodes.values.iter().all(|t| t.is_finite()).then_some(nodes)
     }
+}
+
+/// That of a variable without atoms; `None` if some of its mass is nowhere or has no end.
+fn distribution(grids: &[Grid]) -> Option<Conditional<'_>> {
+    static PLAIN: LazyLock<Scale> = LazyLock::new(Scale::default);
+    let (parts, leaves) = parts(grids.iter());
+    let found = Conditional::new((&[], &PLAIN), std::iter::empty(), parts, false);
+    found.ok().filter(|_| !leaves)
 }
 
 /// The nodes of a standard variable, brought back to the outcomes of a block of records.
@@ -261,7 +272,7 @@ impl Law<'_> {
     pub(super) fn moved<'a>(
         &self,
         (k, standard): (usize, &'a Standard),
-        rule: &Rule,
+        rules: &[Rule],
         base: &[&[f64]],
         rows: usize,
         work: &mut Work,
@@ -270,7 +281,7 @@ impl Law<'_> {
         if work.standards[k].is_none() {
             let base: Vec<&[f64]> = self.references.iter().map(Vec::as_slice).collect();
             let searched = self.search_standard((step, standard), &base, REFERENCES, work);
-            work.standards[k] = Some(searched.and_then(|found| found.nodes(rule)));
+            work.standards[k] = Some(searched.and_then(|found| found.nodes(rules)));
         }
         let mut moved = Moved {
             nodes: work.standards[k].flatten()?,
@@ -279,7 +290,8 @@ impl Law<'_> {
             is_found: [false; BLOCK],
         };
         // Where the log density is not a number, there is no law, as with a scale below 0.
-        let middle: Vec<f64> = (0..rows).map(|i| moved.value(rule.len() / 2, i)).collect();
+        let middle = rules.iter().map(Rule::len).sum::<usize>() / 2;
+        let middle: Vec<f64> = (0..rows).map(|i| moved.value(middle, i)).collect();
         let mut log_densities = [0.0; BLOCK];
         let found = &mut log_densities[..rows];
         let again = (base, Some(&step.dependents));
@@ -307,31 +319,29 @@ impl Law<'_> {
         let columns: Vec<[f64; CELLS]> = base.iter().map(|column| [column[own]; CELLS]).collect();
         let base: Vec<&[f64]> = columns.iter().map(<[f64; CELLS]>::as_slice).collect();
         let [low, high] = standard.ends(&step.support, a, b)?;
-        let mut grid = [Grid::over(false, low, high)];
-        search(&mut grid, |grid| {
-            let grid = &mut grid[0];
-            let u: [f64; CELLS] = std::array::from_fn(|cell| (grid.middle(cell) - a) / b);
-            let found = self.log_densities_of_t((step, standard), &u, b, &base, work);
-            for (cell, log_density) in found.into_iter().enumerate() {
-                grid.put(cell, log_density, grid.middle(cell));
-            }
-        });
-        let [grid] = grid;
-        let log_mass = {
-            let cells = grid.cells().filter(|cells| !grid.leaves(cells))?;
-            cells.log_mass
-        };
+        let mut grids = vec![Grid::over(false, low, high); step.components.len()];
+        for (grid, terms) in grids.iter_mut().zip(&step.components) {
+            search(std::slice::from_mut(grid), |grid| {
+                let grid = &mut grid[0];
+                let u: [f64; CELLS] = std::array::from_fn(|cell| (grid.middle(cell) - a) / b);
+                let found = self.log_densities_of_t((step, standard, terms), &u, b, &base, work);
+                for (cell, log_density) in found.into_iter().enumerate() {
+                    grid.put(cell, log_density, grid.middle(cell));
+                }
+            });
+        }
+        let log_mass = distribution(&grids)?.log_mass;
         Some(StandardLaw {
-            grid,
+            grids,
             log_mass,
             record: own,
         })
     }
 
-    /// The log densities of t = a + b u at these u, each with a record of `base`.
+    /// The log densities of t = a + b u at these u by these terms, each with a record of `base`.
     fn log_densities_of_t(
         &self,
-        (step, standard): (&Step, &Standard),
+        (step, standard, terms): (&Step, &Standard, &[usize]),
         u: &[f64],
         b: f64,
         base: &[&[f64]],
@@ -339,7 +349,9 @@ impl Law<'_> {
     ) -> Vec<f64> {
         let trial: Vec<f64> = u.iter().map(|&u| standard.scale.back(u)).collect();
         let mut found = vec![0.0; u.len()];
-        self.evaluate(step, (base, None), &trial, &mut work.program, &mut found);
+        let mut block = base.to_vec();
+        block[step.position] = &trial;
+        self.evaluate_block((terms, None), &block, &mut work.program, &mut found);
         // The density is that of a variate, which may be another function of the outcome than u.
         let scale = &step.support.scale;
         for (log_density, &u) in found.iter_mut().zip(u) {
@@ -397,7 +409,7 @@ impl Law<'_> {
         let is_continuous = step.support.range.is_some() && step.support.atoms.is_empty();
         let standard = step.standard.as_ref().filter(|_| is_continuous)?;
         let mut off_one = 0.0_f64;
-        let rule = Rule::new(NODES);
+        let rules = Rule::of_parts(step.components.len(), NODES);
         let base: Vec<&[f64]> = self.sources.iter().map(|&c| &records[c][..]).collect();
         let mut judged = 0;
         for theta in places {
@@ -406,7 +418,7 @@ impl Law<'_> {
             let Some(found) = searched else {
                 continue;
             };
-            let Some(nodes) = found.nodes(&rule) else {
+            let Some(nodes) = found.nodes(&rules) else {
                 continue;
             };
             off_one = off_one.max(found.log_mass.abs());
@@ -419,7 +431,7 @@ impl Law<'_> {
                 let columns: Vec<[f64; NODES]> = base.iter().map(|c| [c[i]; NODES]).collect();
                 let base: Vec<&[f64]> = columns.iter().map(<[f64; NODES]>::as_slice).collect();
                 let u = nodes.values.map(|t| (t - a) / b);
-                self.log_densities_of_t((step, standard), &u, b, &base, &mut work)
+                self.log_densities_of_t((step, standard, &step.terms), &u, b, &base, &mut work)
             };
             let ends = |i: usize| standard.ends(&step.support, lines.a[i], lines.b[i]);
             let expected = at_nodes(found.record);
