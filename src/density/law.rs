@@ -57,6 +57,8 @@ use crate::model::{Model, PrivateId, PrivateOp, Scalar};
 const TOLERANCE: f64 = 0.01;
 /// Public records at which integrals are computed.
 const RECORDS: usize = 64;
+/// The most nodes where outcomes are joined.
+const MOST_NODES: usize = 256;
 /// The fewest nodes of a real outcome among several outcomes.
 const FEWEST: usize = 4;
 
@@ -145,6 +147,10 @@ pub(crate) struct Located {
 }
 
 impl Located {
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.values[..]) + size_of_val(&self.probabilities[..])
+    }
+
     /// The values of each outcome at a node, by record.
     pub(crate) fn outcomes(&self, node: usize) -> impl Iterator<Item = &[f64]> {
         let each = self.probabilities.len();
@@ -316,13 +322,12 @@ impl<'a> Law<'a> {
             };
             law.steps.extend(steps);
         }
+        let joined = law.steps.iter().find_map(|step| step.joined);
+        law.joined_points = joined.map_or_else(Vec::new, |joined| normal_points(joined.count));
         law.design = law.design(rng);
-        if let Some(joined) = law.steps.iter().find_map(|step| step.joined) {
-            if matches!(law.design, Design::Points(_)) {
-                let outcomes = law.steps.iter().map(|step| step.name.clone()).collect();
-                return Err(NoLaw::JoinedAndMore { outcomes });
-            }
-            law.joined_points = normal_points(joined.count);
+        if let (Design::Points(_), Some(_)) = (&law.design, joined) {
+            let outcomes = law.steps.iter().map(|step| step.name.clone()).collect();
+            return Err(NoLaw::JoinedAndMore { outcomes });
         }
         let positions: Vec<usize> = law.steps.iter().map(|step| step.position).collect();
         law.of_outcomes = law.program.dependents(&positions);
@@ -387,7 +392,7 @@ impl<'a> Law<'a> {
         &self.sources
     }
 
-    /// The number of nodes: at most 16, but more where many outcomes are joined.
+    /// The number of nodes: at most 16, or 256 where outcomes are joined.
     pub fn nodes(&self) -> usize {
         match &self.design {
             Design::Product(rules) => self.counts(rules).product(),
@@ -756,13 +761,19 @@ impl<'a> Law<'a> {
         let spread = |s: &&Step| s.support.range.is_some();
         let atoms = |s: &Step| s.support.atoms.len();
         let known = self.steps.iter().filter(|s| !spread(s)).map(atoms);
-        let room = NODES / known.fold(1_usize, usize::saturating_mul).min(2 * NODES);
+        let known = known.fold(1, usize::saturating_mul).min(2 * MOST_NODES);
+        let room = NODES / known;
         let others: Vec<&Step> = self.steps.iter().filter(spread).collect();
         let fits = match others[..] {
             [] => room > 0,
             [one] => room >= FEWEST * one.components.len() + atoms(one),
-            // Joined ones have nodes of their own.
-            _ => others.iter().all(|step| step.joined.is_some()),
+            // Those that are joined have nodes of their own.
+            _ => {
+                let first = |step: &&Step| step.joined.map(|joined| joined.first);
+                let of_first = first(&others[0]);
+                let are_joined = of_first.is_some() && others.iter().all(|s| first(s) == of_first);
+                are_joined && self.joined_points.len() <= MOST_NODES / known
+            }
         };
         if !fits {
             return Design::Points(points(self.steps.len(), rng));

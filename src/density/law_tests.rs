@@ -668,6 +668,14 @@ fn what_is_no_density_has_no_law() {
          model { target += y[1] + y[2] < 2 ? multi_normal_lpdf(y | m, [[1, 0.5], [0.5, 1]]) : -1e9; }",
     );
     assert!(matches!(cut, NoLaw::Joined { .. }), "{cut}");
+    let two = "multi_normal([a, a]', [[1, 0.5], [0.5, 1]])";
+    for more in [
+        "record { vector[2] x; vector[2] y; } parameters { real a; } model { x ~ ?; y ~ ?; }",
+        "record { real x; vector[2] y; } parameters { real a; } model { x ~ normal(a, 1); y ~ ?; }",
+    ] {
+        let reason = none(&more.replace('?', two));
+        assert!(matches!(reason, NoLaw::JoinedAndMore { .. }), "{reason}");
+    }
     let double = none(
         "record { vector[2] y; } parameters { vector[2] m; real<lower=0> s; }
          model { target += 2 * multi_normal_lpdf(y | m, [[square(s), 0], [0, 1]]); }",

@@ -27,8 +27,8 @@ use crate::density::{
 };
 use crate::linear::{eigen, vectorised};
 
-/// Blocks whose nodes are kept: at most 128 MiB, of an outcome.
-const MOST_BLOCKS: usize = 2048;
+/// The most bytes of nodes that are kept.
+const MOST_KEPT: usize = 128 << 20;
 /// Lengths that a record's law has with this probability or more are no sign of others.
 const IMPROBABLE: f64 = 1e-3;
 /// A gradient is as long as that at a node up to this factor.
@@ -81,14 +81,19 @@ pub(crate) fn visit_public(
 #[derive(Default)]
 pub(crate) struct Found(Mutex<Kept>);
 
-/// z, and nodes by the first row of a block.
-type Kept = (Vec<f64>, HashMap<usize, Arc<Located>>);
+#[derive(Default)]
+struct Kept {
+    z: Vec<f64>,
+    /// By the first row of a block.
+    blocks: HashMap<usize, Arc<Located>>,
+    bytes: usize,
+}
 
 impl Found {
     fn at(&self, z: &[f64], start: usize) -> Option<Arc<Located>> {
         let kept = self.0.lock().ok()?;
-        if kept.0 == z {
-            kept.1.get(&start).cloned()
+        if kept.z == z {
+            kept.blocks.get(&start).cloned()
         } else {
             None
         }
@@ -98,11 +103,15 @@ impl Found {
         let Ok(mut kept) = self.0.lock() else {
             return;
         };
-        if kept.0 != z {
-            *kept = (z.to_vec(), HashMap::new());
+        if kept.z != z {
+            *kept = Kept {
+                z: z.to_vec(),
+                ..Kept::default()
+            };
         }
-        if kept.1.len() < MOST_BLOCKS {
-            kept.1.insert(start, located);
+        if kept.bytes + located.bytes() <= MOST_KEPT {
+            kept.bytes += located.bytes();
+            kept.blocks.insert(start, located);
         }
     }
 }
