@@ -25,6 +25,8 @@ pub(super) const REFINEMENTS: usize = 12;
 const SCORE_STEP: f64 = 0.2;
 /// Cells at either end that reach further while the tails are not known.
 const OUTER: usize = 4;
+/// The most mass in a cell at either end, which ends with the scores, 4.8 and 4.6.
+const IN_TAIL: f64 = 1e-4;
 /// Cells whose log density changes by more than this are taken to change by this.
 const STEEPEST: f64 = 20.0;
 /// The largest size of a value in an unbounded column.
@@ -505,6 +507,13 @@ impl Cells<'_> {
             slopes[k] = self.slopes[cell];
         }
         move_along(&from, &widths, &slopes, places);
+    }
+
+    /// Whether the cells at both ends hold as little as they should.
+    pub fn are_tails_resolved(&self) -> bool {
+        let edges = &self.grid.edges;
+        let is_resolved = |&k: &usize| edges[k] < edges[k + 1] && self.masses[k] < IN_TAIL;
+        [0, CELLS - 1].iter().all(is_resolved)
     }
 
     /// The values that have these masses below and above them.

@@ -1088,3 +1088,28 @@ fn a_sweep_again_has_the_values_of_a_sweep() {
         program.pulled(&others, 2, (pull, None), &mut once, &mut picked)
     );
 }
+
+// Shapes of a beta density far below 1 put most of its mass nearer to 0 or 1 than numbers are, at parameters that
+// a usual prior allows. If it failed: such regressions would have no law.
+#[test]
+fn shares_with_usual_priors_have_a_law() {
+    for (parameters, terms) in [
+        ("", "y ~ beta(m * phi, (1 - m) * phi);"),
+        (
+            "real<lower=0, upper=1> z;",
+            "target += y == 0 ? log(z) : log1m(z) + beta_lpdf(y | m * phi, (1 - m) * phi);",
+        ),
+    ] {
+        let shares = density(&format!(
+            "record {{ real<lower=0, upper=1> y; real<lower=-3, upper=3> x; }}
+             parameters {{ vector[2] b; real<lower=0> phi; {parameters} }}
+             model {{
+               b ~ normal(0, 2); phi ~ gamma(2, 0.1); real m = inv_logit(b[1] + b[2] * x);
+               {terms}
+             }}"
+        ));
+        let centre = vec![0.0; shares.dimension()];
+        let law = Law::of(&shares, &centre, 1).map(|_| ());
+        assert_eq!(law, Ok(()), "{terms}");
+    }
+}

@@ -582,6 +582,26 @@ mod tests {
         assert_moments(&off, 0.0, 0.25, "y given x");
     }
 
+    // Rounds of Gibbs sampling from anywhere would keep half of the way to such outcomes: if it failed, simulated
+    // records of correlated outcomes would be far from those of the model. Five standard errors, 5 figures.
+    #[test]
+    fn joined_outcomes_are_drawn_at_once() {
+        let raw = simulate(
+            "record { real<lower=-1e4, upper=1e4> x; real<lower=0> y; real z; } parameters { real a; }
+             model { [x, log(y)]' ~ multi_normal([a, 1]', [[4, 1.98], [1.98, 1]]); z ~ normal(x, 1); }",
+            &[300.0],
+            4000,
+        );
+        let logs: Vec<f64> = raw[1].iter().map(|y| y.ln()).collect();
+        assert_moments(&raw[0], 300.0, 4.0, "x");
+        assert_moments(&logs, 1.0, 1.0, "log y");
+        let each = raw[0].iter().zip(&logs);
+        let rest: Vec<f64> = each.map(|(x, v)| v - 1.0 - 0.495 * (x - 300.0)).collect();
+        assert_moments(&rest, 0.0, 1.0 - 0.495 * 1.98, "log y given x");
+        let off: Vec<f64> = raw[0].iter().zip(&raw[2]).map(|(x, z)| z - x).collect();
+        assert_moments(&off, 0.0, 1.0, "z given x");
+    }
+
     #[test]
     fn covariates_come_from_a_public_sample_in_whole_rows() {
         let model = Model::from_source(

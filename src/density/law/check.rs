@@ -219,7 +219,8 @@ impl Law<'_> {
         let Masses(mut of_records) = Masses::at(places, |theta, add| {
             let mut work = self.work(&self.interface(theta), RECORDS, theta.len());
             self.conditionals(step, block, RECORDS, &mut work, |i, found| match found {
-                Ok(conditional) => add(i, conditional.log_mass),
+                Ok(conditional) if conditional.is_resolved => add(i, conditional.log_mass),
+                Ok(_) => {}
                 Err(Lost::Endless) => endless[i] = true,
                 Err(Lost::Nowhere) => {}
             });

@@ -33,6 +33,9 @@ pub(super) struct Conditional<'a> {
     parts: Vec<Part<'a>>,
     is_int: bool,
     pub(super) log_mass: f64,
+    /// Whether all components were found, and their tails. Those of a beta density with a shape far below 1 are nearer
+    /// to 0 or 1 than numbers are.
+    pub(super) is_resolved: bool,
 }
 
 /// A component of a mixture, or all that are no atoms.
@@ -133,7 +136,15 @@ impl Law<'_> {
             let of_components = grids[..components].iter().map(|grids| &grids[i]);
             let (parts, leaves) = parts(of_components);
             let log_densities = (0..atoms.len()).map(|a| at_atoms[a * BLOCK + i]);
-            let said = |parts| Conditional::new((atoms, scale), log_densities, parts, step.is_int);
+            let are_tails_resolved = |part: &Part| part.cells.are_tails_resolved();
+            let are_all = parts.len() == components && parts.iter().all(are_tails_resolved);
+            let said = |parts| {
+                let found = Conditional::new((atoms, scale), log_densities, parts, step.is_int)?;
+                Ok(Conditional {
+                    is_resolved: are_all || step.is_int,
+                    ..found
+                })
+            };
             // An outcome without bounds may be unused, as in a branch that leaves it out: then any
             // value will do.
             let nothing =
@@ -277,6 +288,7 @@ impl<'a> Conditional<'a> {
             parts,
             is_int,
             log_mass,
+            is_resolved: true,
         })
     }
 
