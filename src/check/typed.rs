@@ -343,6 +343,13 @@ pub struct Function {
     pub body: Vec<Statement>,
 }
 
+impl Function {
+    /// Whether it is the density of its first argument, as its name says.
+    pub fn is_density(&self) -> bool {
+        self.name.ends_with("_lpdf") || self.name.ends_with("_lpmf")
+    }
+}
+
 /// The signature of a user-defined function in the source.
 #[derive(Debug, Clone)]
 pub struct FunctionSignature {

@@ -25,43 +25,42 @@
 
 mod check;
 mod conditional;
+mod design;
+mod drawn;
 mod joined;
 mod lattice;
 mod mixture;
+mod no_law;
 mod standard;
 
-use rand::{Rng, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 pub(super) use check::public_places;
 use conditional::shares_of;
-use joined::Joined;
-use lattice::{Lattice, Single, single_number};
-use mixture::mixture;
-use standard::{Candidate, REFERENCES, Standard, candidates};
+use design::Design;
+use drawn::Drawn;
+use lattice::{Lattice, Single};
+pub use no_law::NoLaw;
+use standard::{REFERENCES, Standard};
 
 use super::grid::Grid;
-use super::nodes::{NODES, Nodes, NormalPoint, Point, Rule, normal_points, points};
+use super::nodes::{NODES, Nodes, NormalPoint, normal_points};
 use super::scale::Scale;
-use super::simulate::{self, steps};
+use super::simulate::steps;
 use super::support::{Support, supports};
 use super::{
     BLOCK, Density, Dependents, Frame, Jacobian, Picked, Predictors, Pull, RowProgram, Scratch,
     Sight, Space, Sparse,
 };
 use crate::linear::vectorised;
-use crate::model::{Model, PrivateId, PrivateOp, Scalar};
+use crate::model::{Model, PrivateOp, Scalar};
 
 /// By how much the log of an integral may move with the parameters. The integral on a grid is
 /// accurate to about a tenth of that.
 const TOLERANCE: f64 = 0.01;
 /// Public records at which integrals are computed.
 const RECORDS: usize = 64;
-/// The most nodes where outcomes are joined.
-const MOST_NODES: usize = 256;
-/// The fewest nodes of a real outcome among several outcomes.
-const FEWEST: usize = 4;
-
 /// The law of a model's outcomes.
 pub struct Law<'a> {
     density: &'a Density,
@@ -79,45 +78,6 @@ pub struct Law<'a> {
     joined_points: Vec<NormalPoint>,
     /// For each step, its law as a function of a single number of the record, where it is one.
     singles: Vec<Option<Single<'a>>>,
-}
-
-/// The reason why a model has no law.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoLaw {
-    #[error("no column is an outcome: parameters change no density of a column, as in `y ~ ...`")]
-    NoOutcome,
-    #[error(
-        "the outcomes {} have a joint density only, which is not that of 2 to 7 normal variables: they cannot be taken one after the other",
-        quoted(.outcomes)
-    )]
-    Joined { outcomes: Vec<String> },
-    #[error(
-        "some of the outcomes {} have a joint density only, and others more values than these leave room for",
-        quoted(.outcomes)
-    )]
-    JoinedAndMore { outcomes: Vec<String> },
-    #[error(
-        "the density of `{outcome}` is a mixture whose components may coincide: there, what is expected of a record says nothing of how far they are apart"
-    )]
-    Mixture { outcome: String },
-    #[error(
-        "a term of the likelihood depends on parameters and on no outcome: such a term is not part of a density"
-    )]
-    NoDensity,
-    #[error(
-        "the terms of the model for `{outcome}` are not a density of it: their integral changes with the parameters, by a factor of {factor:.3} between two places"
-    )]
-    NotNormalised { outcome: String, factor: f64 },
-    #[error(
-        "no mass of `{outcome}` was found at the public parameters and records that were tried"
-    )]
-    NotFound { outcome: String },
-}
-
-fn quoted(names: &[String]) -> String {
-    let each = names.iter().map(|name| format!("`{name}`"));
-    each.collect::<Vec<_>>().join(", ")
 }
 
 /// One node of the records of a block.
@@ -196,79 +156,11 @@ struct Step {
     joined: Option<Joined>,
 }
 
-/// Outcomes that are drawn together, and what the model's graph says about them.
-struct Drawn {
-    /// Positions among the model's outcomes.
-    outcomes: Vec<usize>,
-    /// The terms whose sum is their log density, and where these are among the program's roots.
-    scalars: Vec<Scalar>,
-    terms: Vec<usize>,
-    /// Of a single outcome: numbers that may be its standard variable; the number through which its density reads the
-    /// record, and its root; the terms of each component of a mixture.
-    standards: Vec<Standard>,
-    single: Option<(PrivateId, usize)>,
-    components: Vec<Vec<usize>>,
-}
-
-impl Drawn {
-    /// Appends the numbers that have to be roots to `others`.
-    ///
-    /// Errors: the outcome is a mixture of components that may coincide.
-    fn of(model: &Model, step: simulate::Step, others: &mut Vec<Scalar>) -> Result<Drawn, NoLaw> {
-        let likelihood_terms = model.likelihood_terms();
-        let mut root = |s: Scalar| {
-            others.push(s);
-            likelihood_terms.len() + others.len()
-        };
-        let mut drawn = Drawn {
-            scalars: step.terms.iter().map(|&t| likelihood_terms[t]).collect(),
-            terms: step.terms.iter().map(|t| t + 1).collect(),
-            outcomes: step.outcomes,
-            standards: Vec::new(),
-            single: None,
-            components: Vec::new(),
-        };
-        if drawn.outcomes.len() > 1 {
-            return Ok(drawn);
-        }
-        let column = drawn.column(model);
-        let standard = |candidate: Candidate| {
-            let at = root(candidate.scalar);
-            candidate.at(at)
-        };
-        let candidates = candidates(model, column, &drawn.scalars).into_iter();
-        drawn.standards = candidates.map(standard).collect();
-        drawn.single =
-            single_number(model, column, &drawn.scalars).map(|id| (id, root(Scalar::Private(id))));
-        if let Some(mixture) = mixture(model, column, &drawn.scalars) {
-            if mixture.may_coincide(model, column) {
-                let outcome = model.columns[column].name.clone();
-                return Err(NoLaw::Mixture { outcome });
-            }
-            if mixture.is_searched_by_components(model, column) {
-                let component = |s: Scalar| {
-                    let mut terms = drawn.terms.clone();
-                    terms[mixture.term] = root(s);
-                    terms
-                };
-                drawn.components = mixture.components.into_iter().map(component).collect();
-            }
-        }
-        Ok(drawn)
-    }
-
-    /// The column of the first outcome.
-    fn column(&self, model: &Model) -> usize {
-        model.outcomes[self.outcomes[0]].column
-    }
-}
-
-/// The values of the outcomes that make up a node.
-enum Design {
-    /// All combinations of each step's atoms and nodes. Each of its components has nodes by a rule.
-    Product(Vec<Vec<Rule>>),
-    /// The same points for all records, equally weighted.
-    Points(Vec<Vec<Point>>),
+/// The steps of outcomes that are joined.
+#[derive(Debug, Clone, Copy)]
+struct Joined {
+    first: usize,
+    count: usize,
 }
 
 impl<'a> Law<'a> {
@@ -344,44 +236,6 @@ impl<'a> Law<'a> {
         Ok(law)
     }
 
-    /// The steps of outcomes that are drawn together, by the model's graph alone.
-    fn unchecked(&self, drawn: &Drawn) -> Vec<Step> {
-        let model = &self.density.model;
-        let columns = model.columns_under(&drawn.scalars);
-        let given: Vec<usize> = (0..self.steps.len())
-            .filter(|&k| {
-                let earlier = self.sources[self.steps[k].position];
-                columns.iter().any(|&(c, _)| c == earlier)
-            })
-            .collect();
-        let own: Vec<usize> = (drawn.outcomes.iter())
-            .map(|&outcome| model.outcomes[outcome].column)
-            .collect();
-        let positions: Vec<usize> = own.iter().map(|&c| self.position(c)).collect();
-        let dependents = self.program.dependents(&positions);
-        let joined = Joined {
-            first: self.steps.len(),
-            count: own.len(),
-        };
-        let each = own.iter().zip(&positions).map(|(&column, &position)| Step {
-            position,
-            dependents: dependents.clone(),
-            name: model.columns[column].name.clone(),
-            is_int: model.columns[column].is_int,
-            terms: drawn.terms.clone(),
-            components: vec![drawn.terms.clone()],
-            support: Support {
-                atoms: Vec::new(),
-                range: None,
-                scale: Scale::default(),
-            },
-            given: given.clone(),
-            standard: None,
-            joined: (own.len() > 1).then_some(joined),
-        });
-        each.collect()
-    }
-
     /// The centre and the seed of [`Law::of`].
     pub fn made_at(&self) -> &(Vec<f64>, u64) {
         &self.made_at
@@ -390,14 +244,6 @@ impl<'a> Law<'a> {
     /// The declared columns that are passed in, in this order, with their raw values.
     pub fn columns(&self) -> &[usize] {
         &self.sources
-    }
-
-    /// The number of nodes: at most 16, or 256 where outcomes are joined.
-    pub fn nodes(&self) -> usize {
-        match &self.design {
-            Design::Product(rules) => self.counts(rules).product(),
-            Design::Points(points) => points.len(),
-        }
     }
 
     /// The outcomes whose law is searched for once.
@@ -714,78 +560,6 @@ impl<'a> Law<'a> {
                 });
             }
         }
-    }
-
-    /// How many nodes each step has; all that are joined have those of the first.
-    fn counts<'s>(&'s self, rules: &'s [Vec<Rule>]) -> impl Iterator<Item = usize> + 's {
-        let steps = self.steps.iter().enumerate().zip(rules);
-        steps.map(|((k, step), rules)| match step.joined {
-            Some(joined) if joined.first == k => self.joined_points.len(),
-            Some(_) => 1,
-            None => step.support.atoms.len() + rules.iter().map(Rule::len).sum::<usize>(),
-        })
-    }
-
-    /// Which of a step's own nodes is part of node `j`.
-    fn digit(&self, j: usize, step: usize) -> usize {
-        match &self.design {
-            Design::Product(rules) => {
-                let step = self.steps[step].joined.map_or(step, |joined| joined.first);
-                let earlier: usize = self.counts(rules).take(step).product();
-                let own = self.counts(rules).nth(step).unwrap_or(1);
-                j / earlier % own
-            }
-            Design::Points(_) => j,
-        }
-    }
-
-    /// Groups of nodes that agree in the values on which a step depends.
-    fn groups(&self, step: usize) -> Vec<Vec<usize>> {
-        let key = |j: usize| -> Vec<usize> {
-            let given = self.steps[step].given.iter();
-            given.map(|&other| self.digit(j, other)).collect()
-        };
-        let mut groups: Vec<Vec<usize>> = Vec::new();
-        for j in 0..self.nodes() {
-            match groups.iter_mut().find(|g| key(g[0]) == key(j)) {
-                Some(group) => group.push(j),
-                None => groups.push(vec![j]),
-            }
-        }
-        groups
-    }
-
-    /// All values of all outcomes, or those of some and nodes for one other, if they fit; otherwise
-    /// points.
-    fn design(&self, rng: &mut impl Rng) -> Design {
-        let spread = |s: &&Step| s.support.range.is_some();
-        let atoms = |s: &Step| s.support.atoms.len();
-        let known = self.steps.iter().filter(|s| !spread(s)).map(atoms);
-        let known = known.fold(1, usize::saturating_mul).min(2 * MOST_NODES);
-        let room = NODES / known;
-        let others: Vec<&Step> = self.steps.iter().filter(spread).collect();
-        let fits = match others[..] {
-            [] => room > 0,
-            [one] => room >= FEWEST * one.components.len() + atoms(one),
-            // Those that are joined have nodes of their own.
-            _ => {
-                let first = |step: &&Step| step.joined.map(|joined| joined.first);
-                let of_first = first(&others[0]);
-                let are_joined = of_first.is_some() && others.iter().all(|s| first(s) == of_first);
-                are_joined && self.joined_points.len() <= MOST_NODES / known
-            }
-        };
-        if !fits {
-            return Design::Points(points(self.steps.len(), rng));
-        }
-        let rules = |s: &Step| -> Vec<Rule> {
-            if spread(&s) && s.joined.is_none() {
-                Rule::of_parts(s.components.len(), room - atoms(s))
-            } else {
-                Vec::new()
-            }
-        };
-        Design::Product(self.steps.iter().map(rules).collect())
     }
 
     fn position(&self, column: usize) -> usize {

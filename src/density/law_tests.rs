@@ -1089,6 +1089,36 @@ fn a_sweep_again_has_the_values_of_a_sweep() {
     );
 }
 
+// Oracle: Fisher's information of an inverse Gaussian. If it failed: a density of one's own would be learnt from
+// unbalanced gradients, although the model says that it is one. Of one that is made of another's logarithm, the
+// outcome is the column and not its logarithm.
+#[test]
+fn densities_of_ones_own_have_a_law() {
+    let (mean, shape) = (1.5_f64, 4.0_f64);
+    let lognormal = "return normal_lpdf(log(y) | log(m) - 0.5 / s, sqrt(1 / s)) - log(y);";
+    let inverse =
+        "return 0.5 * log(s / (2 * pi() * y^3)) - s * square(y - m) / (2 * square(m) * y);";
+    for (body, exact) in [
+        (inverse, [shape / mean, 0.5]),
+        (lognormal, [shape, 0.5 + 0.25 / shape]),
+    ] {
+        for model in ["y ~ own(m, s);", "target += own_lpdf(y | m, s);"] {
+            assert_law(
+                body,
+                &format!(
+                    "functions {{ real own_lpdf(real y, real m, real s) {{ {body} }} }}
+                     record {{ real<lower=0> y; }} parameters {{ real<lower=0> m; real<lower=0> s; }}
+                     model {{ {model} }}"
+                ),
+                &[mean.ln(), shape.ln()],
+                &[1.0],
+                &exact,
+                [0.02, 0.01],
+            );
+        }
+    }
+}
+
 // Shapes of a beta density far below 1 put most of its mass nearer to 0 or 1 than numbers are, at parameters that
 // a usual prior allows. If it failed: such regressions would have no law.
 #[test]

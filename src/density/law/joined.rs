@@ -4,18 +4,11 @@ use super::super::BLOCK;
 use super::super::joint::{Normal, normals};
 use super::super::support::Support;
 use super::check::{JUDGED, Masses};
-use super::{Drawn, Law, NoLaw, RECORDS, Scale, Step, TOLERANCE, Work};
+use super::{Drawn, Joined, Law, NoLaw, RECORDS, Scale, Step, TOLERANCE, Work};
 use crate::model::Model;
 
 /// The most outcomes that may be joined.
 const MOST: usize = 7;
-
-/// The steps of outcomes that are joined.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Joined {
-    pub first: usize,
-    pub count: usize,
-}
 
 impl Law<'_> {
     /// The steps of joined outcomes, if their density is that of a normal distribution for public records at public

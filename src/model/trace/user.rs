@@ -38,6 +38,12 @@ impl Tracer<'_> {
         for argument in arguments {
             values.push(self.expression(argument)?);
         }
+        // The variate of the whole density counts, and not those of densities that it is made of.
+        if let Some(variate) = values.first().filter(|v| v.is_private())
+            && function.is_density()
+        {
+            self.variates.extend(variate.elements(&self.graphs).iter());
+        }
         // A recursive function has its own variables for each call.
         let variables = &mut self.state.variables;
         let outer: Vec<Option<Value>> = function
