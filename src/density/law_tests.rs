@@ -648,11 +648,15 @@ fn what_is_no_density_has_no_law() {
         ));
         Law::of(&density, &[0.0; 4], 1).map(|_| ())
     };
-    for second in ["m[2], s", "m[1], 1 + s", "m[1] + 0 * m[2], 2 * s"] {
-        let reason = mixture("m[1], 2", second).unwrap_err();
+    for [first, second] in [
+        ["m[1], 2", "m[2], s"],
+        ["m[1], s", "m[2], s"],
+        ["m[1], s", "m[1] + exp(m[2]), s"],
+    ] {
+        let reason = mixture(first, second).unwrap_err();
         assert!(matches!(reason, NoLaw::Mixture { .. }), "{reason}");
     }
-    for second in ["m[1] + 3, s", "m[1], 10 * s"] {
+    for second in ["m[1] + 3, s", "m[1], 10 * s", "m[1], (1 + exp(m[2])) * s"] {
         assert_eq!(mixture("m[1], s", second), Ok(()), "{second}");
     }
     assert_eq!(mixture("0, 100", "m[1], s"), Ok(()));

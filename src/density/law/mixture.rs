@@ -3,7 +3,7 @@
 //! A grid finds one peak and may miss another, narrow one. So each component is searched for by itself; the
 //! components' masses are their weights, and add up to that of the whole.
 //!
-//! Where components have different parameters, as the two means of `log_mix(w, normal_lpdf(y | mu[1], s),
+//! Where components have parameters of their own, as the two means of `log_mix(w, normal_lpdf(y | mu[1], s),
 //! normal_lpdf(y | mu[2], s))`, they may coincide. There the score says nothing about how far they are apart,
 //! whatever the outcomes are, and a search by what the law expects stays there. Such a mixture has no law here.
 
@@ -47,11 +47,17 @@ impl Mixture {
         !model.columns[column].is_int && self.components.len() <= MOST && all_read()
     }
 
-    /// Whether there are two components with parameters of which not all are the same.
+    /// Whether two components differ in where they are by parameters of their own, or each has parameters that the
+    /// other has not.
     pub fn may_coincide(&self, model: &Model, column: usize) -> bool {
-        let shapes = self.components.iter().map(|s| shape(model, column, *s));
-        let shapes: BTreeSet<_> = shapes.filter(|elements| !elements.is_empty()).collect();
-        shapes.len() > 1
+        let shapes = self.components.iter().map(|s| Shape::of(model, column, *s));
+        let shapes: Vec<Shape> = shapes.filter(|shape| !shape.all.is_empty()).collect();
+        let may = |a: &Shape, b: &Shape| {
+            let is_part = a.all.is_subset(&b.all) || b.all.is_subset(&a.all);
+            a.location != b.location || !is_part
+        };
+        let mut others = shapes.iter().enumerate();
+        others.any(|(k, a)| shapes[..k].iter().any(|b| may(a, b)))
     }
 }
 
@@ -77,41 +83,71 @@ fn add_components(model: &Model, s: Scalar, into: &mut Vec<Scalar>) {
 /// A parameter and one of its elements, both by position.
 type Element = (usize, usize);
 
-/// The parameters' elements that change the shape of a log density in the outcome, and not only its level.
-fn shape(model: &Model, outcome: usize, s: Scalar) -> BTreeSet<Element> {
-    let graph = &model.graphs.private;
-    let mut found = BTreeSet::new();
-    let mut sums = vec![s];
-    while let Some(s) = sums.pop() {
-        let Scalar::Private(id) = s else { continue };
-        if !reads_outcome(model, outcome, s) {
-            continue;
-        }
-        match &graph.node(id).op {
-            PrivateOp::Binary(Binary::Add | Binary::Subtract, a, b) => sums.extend([*a, *b]),
-            PrivateOp::Unary(Unary::Negate, a) => sums.push(*a),
-            PrivateOp::Linear(terms) => {
-                for term in terms {
-                    let Some(column) = term.column.map(Scalar::Private) else {
-                        continue;
-                    };
-                    if reads_outcome(model, outcome, column) {
-                        sums.push(column);
-                        let parameter = term.parameter.map(|(node, k)| (node, k as usize));
-                        found.extend(parameter.into_iter().flat_map(|at| elements(model, at)));
+/// The parameters that change the shape of a log density in the outcome, and not only its level.
+#[derive(Default)]
+struct Shape {
+    all: BTreeSet<Element>,
+    /// Those that are added to the outcome, or to a function of it.
+    location: BTreeSet<Element>,
+}
+
+impl Shape {
+    fn of(model: &Model, outcome: usize, s: Scalar) -> Shape {
+        let graph = &model.graphs.private;
+        let reads = |s: &Scalar| reads_outcome(model, outcome, *s);
+        let mut shape = Shape::default();
+        let mut sums = vec![s];
+        while let Some(s) = sums.pop() {
+            let Scalar::Private(id) = s else { continue };
+            match &graph.node(id).op {
+                _ if !reads(&s) => {}
+                PrivateOp::Binary(Binary::Add | Binary::Subtract, a, b) => sums.extend([*a, *b]),
+                PrivateOp::Unary(Unary::Negate, a) => sums.push(*a),
+                PrivateOp::Linear(terms) => {
+                    for term in terms {
+                        if let Some(column) = term.column.map(Scalar::Private)
+                            && reads(&column)
+                        {
+                            sums.push(column);
+                            let parameter = term.parameter.map(|(id, k)| Scalar::Public(id, k));
+                            shape
+                                .all
+                                .extend(parameter.iter().flat_map(|s| under(model, *s)));
+                        }
                     }
                 }
+                _ => shape.add(model, outcome, s),
             }
-            _ => {
-                for below in model.needed_private_nodes(&[s]) {
-                    let read = operands(&graph.node(below).op).into_iter();
-                    let read = read.filter_map(|s| match s {
-                        Scalar::Public(node, k) => Some((node, k as usize)),
-                        Scalar::Private(_) | Scalar::Number(_) => None,
-                    });
-                    found.extend(read.flat_map(|at| elements(model, at)));
-                }
+        }
+        shape
+    }
+
+    fn add(&mut self, model: &Model, outcome: usize, s: Scalar) {
+        self.all.extend(under(model, s));
+        for below in model.needed_private_nodes(&[s]) {
+            let op = &model.graphs.private.node(below).op;
+            let is_sum = matches!(
+                op,
+                PrivateOp::Binary(Binary::Add | Binary::Subtract, ..) | PrivateOp::Linear(_)
+            );
+            let (of_outcome, others): (Vec<Scalar>, Vec<Scalar>) =
+                (operands(op).into_iter()).partition(|s| reads_outcome(model, outcome, *s));
+            if is_sum && !of_outcome.is_empty() {
+                self.location
+                    .extend(others.iter().flat_map(|s| under(model, *s)));
             }
+        }
+    }
+}
+
+/// The parameters' elements that a number depends on.
+fn under(model: &Model, s: Scalar) -> BTreeSet<Element> {
+    let needed = model.needed_private_nodes(&[s]).into_iter();
+    let read = needed.flat_map(|id| operands(&model.graphs.private.node(id).op));
+    let mut found = BTreeSet::new();
+    for s in read.chain([s]) {
+        if let Scalar::Public(node, k) = s {
+            found.extend(elements(model, (node, k as usize)));
         }
     }
     found
