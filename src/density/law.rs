@@ -15,7 +15,9 @@
 //! where these only move and scale the law (`standard.rs`), and on one for all records near a point of a
 //! lattice, where the law of a count is that of a single number (`lattice.rs`). A real outcome may have
 //! atoms: constants that it is compared with, as 0 in
-//! `if (y == 0) target += bernoulli_logit_lpmf(1 | a); else ...`.
+//! `target += y == 0 ? bernoulli_logit_lpmf(1 | a) : ...`. The components of a mixture are searched for one by one, and
+//! some mixtures have no law (`mixture.rs`). Outcomes that have a joint density only must be normal, and have nodes
+//! together (`joined.rs`).
 //!
 //! A model may use a density and yet not be one: `target += normal_lpdf(y | mu, sigma)` with a
 //! censored branch that does not belong to the same distribution. So all terms that involve an
@@ -156,7 +158,7 @@ struct Step {
     joined: Option<Joined>,
 }
 
-/// The steps of outcomes that are joined.
+/// Which steps are those of outcomes that are joined.
 #[derive(Debug, Clone, Copy)]
 struct Joined {
     first: usize,

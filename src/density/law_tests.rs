@@ -892,6 +892,18 @@ fn nodes_of_a_record_are_the_same_whoever_is_beside_it() {
             0,
             1,
         ),
+        (
+            "vector[2] y",
+            "y ~ multi_normal([a + b * x, a], [[1 + square(x), s], [s, 2]]);",
+            0,
+            0,
+        ),
+        (
+            "real y",
+            "target += log_mix(0.1, normal_lpdf(y | a + b * x, 9 * s), normal_lpdf(y | a + b * x, s * exp(x)));",
+            0,
+            0,
+        ),
     ] {
         let density = density(&format!(
             "record {{ {outcome}; real x; }} parameters {{ real a; real b; real<lower=0> s; }} model {{ {model} }}"

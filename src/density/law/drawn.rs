@@ -13,13 +13,15 @@ use crate::model::{Model, PrivateId, Scalar};
 pub(super) struct Drawn {
     /// Positions among the model's outcomes.
     pub outcomes: Vec<usize>,
-    /// The terms whose sum is their log density, and where these are among the program's roots.
+    /// The terms whose sum is their log density.
     pub scalars: Vec<Scalar>,
+    /// The roots of these.
     terms: Vec<usize>,
-    /// Of a single outcome: numbers that may be its standard variable; the number through which its density reads the
-    /// record, and its root; the terms of each component of a mixture.
+    /// What a single outcome may have for its standard variable.
     pub standards: Vec<Standard>,
+    /// The one number through which the density of a single outcome reads the record, and its root.
     pub single: Option<(PrivateId, usize)>,
+    /// The terms of each component of a mixture that is searched for by these.
     pub components: Vec<Vec<usize>>,
 }
 
