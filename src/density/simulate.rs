@@ -219,13 +219,15 @@ impl<'a> Simulator<'a> {
                 raw[self.column(outcome)][i] = value;
             }
         }
-        // Each of the others for itself, so that no record's draw depends on which these are.
-        let others: Vec<usize> = (0..normals.len())
-            .filter(|&i| normals[i].is_none())
-            .collect();
-        let is_other = |i: usize| count < normals.len() || others.contains(&i);
+        let has_none = |i: &usize| normals[*i].is_none();
+        let others: Vec<usize> = (0..normals.len()).filter(has_none).collect();
+        if others.is_empty() {
+            return;
+        }
+        // Each of the others by its own generator, so that no record's draw depends on which these are.
+        let is_shared = count < normals.len();
         let mut rngs: Vec<_> = (rngs.iter_mut().enumerate())
-            .filter(|(i, _)| is_other(*i))
+            .filter(|(i, _)| is_shared || has_none(i))
             .map(|(_, rng)| rng)
             .collect();
         let of_others = |column: &Vec<f64>| others.iter().map(|&i| column[i]).collect();

@@ -4,7 +4,7 @@ use super::super::scale::Scale;
 use super::super::simulate;
 use super::super::support::Support;
 use super::lattice::single_number;
-use super::mixture::mixture;
+use super::mixture::{components_may_coincide, mixture};
 use super::standard::{Candidate, Standard, candidates};
 use super::{Joined, Law, NoLaw, Step};
 use crate::model::{Model, PrivateId, Scalar};
@@ -51,6 +51,10 @@ impl Drawn {
             return Ok(drawn);
         }
         let column = drawn.column(model);
+        if components_may_coincide(model, column, &drawn.scalars) {
+            let outcome = model.columns[column].name.clone();
+            return Err(NoLaw::Mixture { outcome });
+        }
         let standard = |candidate: Candidate| {
             let at = root(candidate.scalar);
             candidate.at(at)
@@ -59,19 +63,15 @@ impl Drawn {
         drawn.standards = candidates.map(standard).collect();
         drawn.single =
             single_number(model, column, &drawn.scalars).map(|id| (id, root(Scalar::Private(id))));
-        if let Some(mixture) = mixture(model, column, &drawn.scalars) {
-            if mixture.may_coincide(model, column) {
-                let outcome = model.columns[column].name.clone();
-                return Err(NoLaw::Mixture { outcome });
-            }
-            if mixture.is_searched_by_components(model, column) {
-                let component = |s: Scalar| {
-                    let mut terms = drawn.terms.clone();
-                    terms[mixture.term] = root(s);
-                    terms
-                };
-                drawn.components = mixture.components.into_iter().map(component).collect();
-            }
+        if let Some(mixture) = mixture(model, column, &drawn.scalars)
+            && mixture.is_searched_by_components(model, column)
+        {
+            let component = |s: Scalar| {
+                let mut terms = drawn.terms.clone();
+                terms[mixture.term] = root(s);
+                terms
+            };
+            drawn.components = mixture.components.into_iter().map(component).collect();
         }
         Ok(drawn)
     }

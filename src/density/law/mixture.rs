@@ -46,19 +46,27 @@ impl Mixture {
         };
         !model.columns[column].is_int && self.components.len() <= MOST && all_read()
     }
+}
 
-    /// Whether two components differ in where they are by parameters of their own, or each has parameters that the
-    /// other has not.
-    pub fn may_coincide(&self, model: &Model, column: usize) -> bool {
-        let shapes = self.components.iter().map(|s| Shape::of(model, column, *s));
+/// Whether there is a mixture anywhere in these terms of which two components differ in where they are by parameters of
+/// their own, or each has parameters that the other has not.
+pub(super) fn components_may_coincide(model: &Model, column: usize, terms: &[Scalar]) -> bool {
+    let may = |a: &Shape, b: &Shape| {
+        let is_part = a.all.is_subset(&b.all) || b.all.is_subset(&a.all);
+        a.location != b.location || !is_part
+    };
+    let mut needed = model.needed_private_nodes(terms).into_iter();
+    needed.any(|id| {
+        let mut components = Vec::new();
+        add_components(model, Scalar::Private(id), &mut components);
+        if components.len() < 2 {
+            return false;
+        }
+        let shapes = components.into_iter().map(|s| Shape::of(model, column, s));
         let shapes: Vec<Shape> = shapes.filter(|shape| !shape.all.is_empty()).collect();
-        let may = |a: &Shape, b: &Shape| {
-            let is_part = a.all.is_subset(&b.all) || b.all.is_subset(&a.all);
-            a.location != b.location || !is_part
-        };
         let mut others = shapes.iter().enumerate();
         others.any(|(k, a)| shapes[..k].iter().any(|b| may(a, b)))
-    }
+    })
 }
 
 fn reads_outcome(model: &Model, column: usize, s: Scalar) -> bool {
