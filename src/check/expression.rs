@@ -388,12 +388,7 @@ impl Checker {
         if let Some((span, text)) = source {
             diagnostic = diagnostic.note(span, text);
         }
-        diagnostic = diagnostic.help(if what.contains("`if`") {
-            "write `cond ? a : b`, whose condition may be private"
-        } else {
-            "use a constant"
-        });
-        self.report(diagnostic);
+        self.report(diagnostic.help("use a constant"));
         None
     }
 }

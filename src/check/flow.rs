@@ -1,9 +1,10 @@
 //! Control flow: loops, conditions, and exits from them.
 //!
-//! A condition may depend on a parameter. Then so does every value assigned under it: after
-//! `if (sigma > 1) k = 2;` the variable `k` is of stage Parameter. The same holds for statements
-//! after a `break` or `return` under such a condition, and in a loop also for those before it,
-//! since the loop is repeated.
+//! A condition may depend on a parameter or a record. Then so does every value assigned under it:
+//! after `if (sigma > 1) k = 2;` the variable `k` is of stage Parameter. The same holds for
+//! statements after a `break` or `return` under such a condition, and in a loop also for those
+//! before it, since the loop is repeated. What a statement under a condition on a record adds to the
+//! target, it adds for each record.
 
 use super::scope::Checker;
 use super::typed::*;
@@ -143,9 +144,9 @@ impl Checker {
                         Diagnostic::error(
                             "E0205",
                             span,
-                            "what `print` shows must be known before sampling, and whether it is reached depends on a parameter",
+                            format!("what `print` shows must be known before sampling, and whether it is reached depends on a {}", depends_on(path)),
                         )
-                        .label("under a condition on a parameter")
+                        .label(format!("under a condition on a {}", depends_on(path)))
                         .help("print in `generated quantities`, where every value is known"),
                     );
                     return None;
@@ -162,6 +163,18 @@ impl Checker {
             }
             Syntax::Reject(parts) => {
                 let parts = self.printed(parts)?;
+                if self.flow.since(0).is_private() {
+                    self.report(
+                        Diagnostic::error(
+                            "E0203",
+                            span,
+                            "whether `reject` is reached must not depend on a private record",
+                        )
+                        .label("under a condition on a record")
+                        .help("declare the allowed range of the column in `record`"),
+                    );
+                    return None;
+                }
                 for part in &parts {
                     if let Printed::Value(e) = part
                         && e.stage.is_private()
@@ -186,11 +199,10 @@ impl Checker {
         if let Some(c) = &condition {
             if c.ty != Type::INT {
                 self.wrong_type::<()>(c, "a condition must be an int", "int");
-            } else if c.stage.is_private() {
-                self.not_constant::<()>(c, "the condition of `if`");
-            } else {
-                stage = c.stage;
+            } else if self.block == Role::TransformedParameter {
+                self.only_public(c, "transformed parameters");
             }
+            stage = c.stage;
         }
         let depth = self.flow.depth();
         self.flow.path.push(stage);
@@ -331,5 +343,14 @@ impl Checker {
             upper: None,
             structure: Structure::Free,
         })
+    }
+}
+
+/// That on which a place at this stage depends.
+fn depends_on(stage: Stage) -> &'static str {
+    if stage.is_private() {
+        "record"
+    } else {
+        "parameter"
     }
 }

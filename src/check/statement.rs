@@ -37,6 +37,7 @@ impl Checker {
                         value: value.flatten(),
                     },
                     span: statement.span,
+                    conditions: Stage::Constant,
                 });
             } else if let Some(statement) = self.statement(statement) {
                 statements.push(statement);
@@ -89,6 +90,7 @@ impl Checker {
 
     pub(super) fn statement(&mut self, statement: &syntax::Statement) -> Option<Statement> {
         let span = statement.span;
+        let conditions = self.flow.since(0);
         let kind = match &statement.kind {
             Syntax::Empty => StatementKind::Block(Vec::new()),
             Syntax::Declaration { ty, name, value } => {
@@ -140,7 +142,11 @@ impl Checker {
             }
             other => self.flow_statement(span, other)?,
         };
-        Some(Statement { kind, span })
+        Some(Statement {
+            kind,
+            span,
+            conditions,
+        })
     }
 
     fn unknown_procedure(&mut self, name: &Ident) {

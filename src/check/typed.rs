@@ -251,6 +251,8 @@ pub enum Index {
 pub struct Statement {
     pub kind: StatementKind,
     pub span: Span,
+    /// The stage of the conditions that decide whether it is run, those around a call left out.
+    pub conditions: Stage,
 }
 
 /// The ends of `T[a, b]`, either of them open; both where there is none.

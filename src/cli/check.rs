@@ -283,7 +283,7 @@ impl Collector<'_> {
         self.found.push(Found {
             line: line_column(source, statement.span.start).0,
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
-            kind: if stage.is_private() {
+            kind: if stage.join(statement.conditions).is_private() {
                 "likelihood"
             } else {
                 "prior"

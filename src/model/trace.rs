@@ -56,8 +56,10 @@ pub(super) struct Tracer<'a> {
     /// The source of random numbers; none while the density is traced.
     pub random: Option<ChaCha8Rng>,
     steps: usize,
-    /// Conditions on parameters around this place.
+    /// Conditions on parameters and records around this place.
     conditions: usize,
+    /// Of these, the conditions on a record.
+    private_conditions: usize,
     /// Calls of user-defined functions around this place.
     calls: usize,
     stack: Stack,
@@ -67,7 +69,7 @@ pub(super) struct Tracer<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct LikelihoodStatement {
     pub span: Span,
-    /// The terms that it adds; `false` marks one that a condition on parameters may leave out.
+    /// The terms that it adds; `false` marks one that a condition may leave out.
     pub terms: Vec<(Scalar, bool)>,
 }
 
@@ -90,6 +92,7 @@ impl<'a> Tracer<'a> {
             random: None,
             steps: 0,
             conditions: 0,
+            private_conditions: 0,
             calls: 0,
             stack: Stack::here(),
         }
@@ -279,11 +282,11 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// `private` is the stage of the statement, which alone determines whether the term counts once
-    /// or once per record. `for (x in [1, age]) target += b * x;` counts both of its terms once per
+    /// `private` is the stage of the statement. That and a condition on a record determine whether the
+    /// term counts once or once per record. `for (x in [1, age]) target += b * x;` counts both of its terms once per
     /// record.
     fn add_to_target(&mut self, span: Span, private: bool, value: &Value) {
-        if private {
+        if private || self.private_conditions > 0 {
             let elements = value.elements(&self.graphs);
             self.likelihood.extend(elements.iter());
             let certain = self.conditions == 0;

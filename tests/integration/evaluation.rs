@@ -233,3 +233,26 @@ impl Random {
             .collect()
     }
 }
+
+/// Both have the same parameters and columns in the same order, and the same density everywhere.
+pub fn same_density(written: &str, by_hand: &str) {
+    let ours = density(written, &Constants::none());
+    let theirs = density(by_hand, &Constants::none());
+    let columns =
+        |d: &Density| -> Vec<String> { d.model().columns.iter().map(|c| c.name.clone()).collect() };
+    assert_eq!(columns(&ours), columns(&theirs));
+    assert_eq!(ours.dimension(), theirs.dimension());
+    let mut random = Random(11);
+    let table = random_table(&theirs, 200, &mut random);
+    for size in [0.1, 1.0, 2.0] {
+        let theta = random.point(ours.dimension(), size);
+        let a = log_density(&ours, &table, &theta);
+        let b = log_density(&theirs, &table, &theta);
+        for (a, b) in a.iter().zip(&b) {
+            assert!(
+                (a - b).abs() <= 1e-9 * (1.0 + b.abs()),
+                "{a} and {b}\n{written}"
+            );
+        }
+    }
+}

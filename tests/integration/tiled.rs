@@ -44,6 +44,49 @@ fn small_programs() {
     }
 }
 
+/// `if` on a column against choices of values written out, statement by statement.
+#[test]
+fn a_condition_on_a_record_is_a_choice_of_values() {
+    let columns = "
+record { int<lower=0, upper=1> died; real<lower=0.1, upper=2> t; real<lower=-1, upper=1> x; }
+parameters { real a; real b; }
+model {
+  a ~ normal(0, 1);
+  b ~ normal(0, 1);
+";
+    for (statements, choices) in [
+        (
+            "if (died == 1) t ~ exponential(exp(a + b * x));
+             else target += exponential_lccdf(t | exp(a + b * x));",
+            "target += died == 1
+               ? exponential_lpdf(t | exp(a + b * x)) : exponential_lccdf(t | exp(a + b * x));",
+        ),
+        // A term without a column counts once for each record that meets the condition.
+        (
+            "if (died) target += -square(b);",
+            "target += died * -square(b);",
+        ),
+        (
+            "real m = a; if (x > 0) { m += b * x; if (died) m *= 2; } t ~ lognormal(m, 1);",
+            "real m = x > 0 ? (died ? 2 : 1) * (a + b * x) : a; t ~ lognormal(m, 1);",
+        ),
+        (
+            "for (k in 1:3) { if (t > k * 0.5) break; target += -square(a) * k; }",
+            "target += -square(a) * ((t <= 0.5) + 2 * (t <= 0.5 && t <= 1)
+               + 3 * (t <= 0.5 && t <= 1 && t <= 1.5));",
+        ),
+        (
+            "if (died && a > 0) target += a; else target += x * b;",
+            "target += died && a > 0 ? a : x * b;",
+        ),
+    ] {
+        same_density(
+            &format!("{columns}{statements} }}"),
+            &format!("{columns}{choices} }}"),
+        );
+    }
+}
+
 /// Each family with its arguments as parameters and its variate a column, a
 /// parameter or a constant; then with its arguments as columns; then truncated.
 #[test]

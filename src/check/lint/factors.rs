@@ -142,7 +142,8 @@ impl<'a> Factors<'a> {
                 let found = self.note(value);
                 let mut variates = Vec::new();
                 density_variates(value, &mut variates);
-                self.factor(found, variates, value.stage.is_private(), None);
+                let private = value.stage.join(statement.conditions).is_private();
+                self.factor(found, variates, private, None);
             }
             StatementKind::Sampling {
                 family,
@@ -152,7 +153,7 @@ impl<'a> Factors<'a> {
             } => {
                 let left = self.note(variate);
                 let mut found = left.clone();
-                let mut private = variate.stage.is_private();
+                let mut private = variate.stage.join(statement.conditions).is_private();
                 for argument in arguments.iter().chain(truncation.ends()) {
                     found.extend(self.note(argument));
                     private |= argument.stage.is_private();
@@ -210,7 +211,7 @@ impl<'a> Factors<'a> {
             StatementKind::Call { arguments, .. } => {
                 // It may add to the target: one term of all its arguments.
                 let mut found = BTreeSet::new();
-                let mut private = false;
+                let mut private = statement.conditions.is_private();
                 for argument in arguments {
                     found.extend(self.note(argument));
                     private |= argument.stage.is_private();

@@ -1,8 +1,7 @@
-//! Control flow: conditions on constants are decided here; conditions on a parameter are traced
-//! both ways, and the outcomes are merged.
+//! Control flow: conditions on constants are decided here; conditions on a parameter or a record are
+//! traced both ways, and the outcomes are merged.
 //!
-//! An exit from a loop or function under a condition on a parameter is a flag, 0 or 1, and the
-//! statements after it are traced under the condition that no flag is set. No derivative flows
+//! An exit from a loop or function under such a condition is a flag, 0 or 1, and the statements after it are traced under the condition that no flag is set. No derivative flows
 //! through a branch that is not taken, see [`crate::function::Algebra::select`].
 
 use std::rc::Rc;
@@ -118,10 +117,6 @@ impl Tracer<'_> {
             (Some(c), _) if c != 0.0 => self.statement(then),
             (Some(_), Some(otherwise)) => self.statement(otherwise),
             (Some(_), None) => Ok(()),
-            (None, _) if value.is_private() => Err(BindError::new(
-                condition.span,
-                "the condition of `if` is private",
-            )),
             (None, otherwise) => self.branch(
                 condition.span,
                 value,
@@ -209,7 +204,7 @@ impl Tracer<'_> {
         if self.conditions > 0 {
             return Err(BindError::new(
                 span,
-                "`print` is reached under a condition on a parameter, which is not known yet",
+                "`print` is reached under a condition on a parameter or a record, which is not known yet",
             ));
         }
         let text = self.printed(parts)?;
@@ -226,6 +221,12 @@ impl Tracer<'_> {
                 rejected: true,
                 ..BindError::new(span, format!("rejected: {text}"))
             });
+        }
+        if self.private_conditions > 0 {
+            return Err(BindError::new(
+                span,
+                "whether `reject` is reached must not depend on a private record",
+            ));
         }
         self.state.rejected = Scalar::number(1.0);
         if self.calls > 0 {
@@ -277,7 +278,7 @@ impl Tracer<'_> {
         )
     }
 
-    /// Traces both branches of a condition on parameters, and merges their effects.
+    /// Traces both branches of a condition, and merges their effects.
     fn branch(
         &mut self,
         span: Span,
@@ -288,12 +289,15 @@ impl Tracer<'_> {
         let before = self.state.clone();
         let prior = std::mem::take(&mut self.prior);
         let likelihood = std::mem::take(&mut self.likelihood);
+        let private = usize::from(condition.is_private());
         self.conditions += 1;
+        self.private_conditions += private;
         then(self)?;
         let first = std::mem::replace(&mut self.state, before);
         let first_prior = std::mem::take(&mut self.prior);
         let first_likelihood = std::mem::take(&mut self.likelihood);
         otherwise(self)?;
+        self.private_conditions -= private;
         self.conditions -= 1;
         let second_prior = std::mem::replace(&mut self.prior, prior);
         let second_likelihood = std::mem::replace(&mut self.likelihood, likelihood);
@@ -383,7 +387,7 @@ impl Graphs {
         match (&a.data, &b.data) {
             (Data::Public(x), Data::Public(y)) if x == y => return b.clone(),
             (Data::Elements(x), Data::Elements(y)) if Rc::ptr_eq(x, y) => return b.clone(),
-            (Data::Public(x), Data::Public(y)) => {
+            (Data::Public(x), Data::Public(y)) if !condition.is_private() => {
                 let condition = self.assemble(&[condition]);
                 return value(Data::Public(self.public.select_between(condition, *x, *y)));
             }
@@ -393,7 +397,7 @@ impl Graphs {
         let mut merged = y.to_vec();
         let differing: Vec<usize> = (0..merged.len()).filter(|&i| x[i] != y[i]).collect();
         let private = |&i: &usize| x[i].is_private() || y[i].is_private();
-        if differing.len() > 1 && !differing.iter().any(private) {
+        if differing.len() > 1 && !condition.is_private() && !differing.iter().any(private) {
             // As one vector, since one node each would be too many.
             let pick = |from: &[Scalar]| differing.iter().map(|&i| from[i]).collect::<Vec<_>>();
             let (x, y) = (self.assemble(&pick(&x)), self.assemble(&pick(&y)));
