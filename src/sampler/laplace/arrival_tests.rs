@@ -75,6 +75,15 @@ const FOLLOWED: &str = "record {
       real rate = exp(a + dot_product(x, b));
       target += d == 1 ? exponential_lpdf(t | rate) : exponential_lccdf(t | rate);
     }";
+/// A regression with two binary covariates.
+const SMALL_GROUP: &str = "record {
+      real<lower=-2, upper=8> y; vector<lower=-3, upper=3>[2] x; int<lower=0, upper=1> f; int<lower=0, upper=1> r;
+    }
+    parameters { real a; vector[2] b; vector[2] c; real<lower=0> s; }
+    model {
+      a ~ normal(2.5, 1); b ~ normal(0, 1); c ~ normal(0, 1); s ~ exponential(1);
+      y ~ normal(a + b[1] * f + b[2] * r + dot_product(x, c), s);
+    }";
 /// The values of parameters whose truth is not given, in turn.
 const OTHERS: [f64; 4] = [-1.4, -0.4, 0.4, 1.4];
 
@@ -300,6 +309,29 @@ fn the_dispersion_of_sparse_counts_is_found() {
         0,
         &[0.6, 0.5, 0.5, 0.5, 4.0],
     );
+}
+
+// If it failed: the information about a group of one in twenty would seem less with each round, as its records are
+// clipped the more, the longer their axis is; steps would go farther beyond the maximum each time, and the last rounds
+// would contradict each other.
+#[test]
+fn the_level_of_a_small_group_is_found() {
+    let level = 0.3;
+    let truth = [("a", 2.8), ("b.1", 0.15), ("b.2", level), ("s", 0.55)];
+    let run = |seed| {
+        errors_in([SMALL_GROUP; 2], &truth, 4000, 3.0, 0, seed, |columns| {
+            let [y, .., small] = columns else {
+                unreachable!()
+            };
+            for i in 0..y.len() {
+                if small[i] == 1.0 && i % 10 != 0 {
+                    small[i] = 0.0;
+                    y[i] -= level;
+                }
+            }
+        })
+    };
+    all_but_one_arrive(&(1..=4).map(run).collect::<Vec<_>>(), &[0.2, 0.2, 0.5, 0.1]);
 }
 
 // If it failed: nothing would be learnt of a model with a parameter for each group, or groups would seem

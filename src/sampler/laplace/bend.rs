@@ -32,6 +32,8 @@ const NODES: i32 = 4;
 const APART: f64 = 1.5;
 /// The limits on information and response, relative to those at the centre.
 const LIMITS: [f64; 2] = [0.1, 4.0];
+/// The limits on slopes of the coordinates of chains.
+const SLOPES: [f64; 2] = [0.5, 2.0];
 /// A side is open if the likelihood at the last node is within this many of its standard deviations of the centre, for
 /// a normal one six, and the noise is at least this share of its variance.
 const OPEN: f64 = 4.5;
@@ -62,6 +64,14 @@ struct Curve {
     /// Logarithms of the slopes at the nodes.
     log_slopes: Vec<f64>,
     values: Vec<f64>,
+}
+
+/// A curve at a point: its value, its slope, and the derivative of the logarithm of the slope.
+#[derive(Debug, PartialEq)]
+struct At {
+    value: f64,
+    slope: f64,
+    rate: f64,
 }
 
 impl OpenSides {
@@ -184,6 +194,21 @@ impl Bend {
         bend
     }
 
+    /// The same, but that slopes are within limits at which chains still move well: where the likelihood is flat, in
+    /// numbers in which it is normal, what the prior says would be a narrow peak.
+    pub fn limited(&self) -> Bend {
+        let [least, most] = SLOPES;
+        let curve = |curve: &Curve| {
+            let slopes = curve.log_slopes.iter();
+            let limited = slopes.map(|slope| slope.clamp(least.ln(), most.ln()));
+            Curve::of(curve.first, curve.apart, limited.collect())
+        };
+        Bend {
+            curves: self.curves.iter().map(curve).collect(),
+            open: OpenSides::default(),
+        }
+    }
+
     /// The numbers in which the likelihood is normal, and their derivatives with respect to those of
     /// the point.
     pub fn at(&self, point: &[f64]) -> (Vec<f64>, Vec<f64>) {
@@ -191,9 +216,35 @@ impl Bend {
             (point.to_vec(), vec![1.0; point.len()])
         } else {
             (point.iter().zip(&self.curves))
-                .map(|(x, curve)| curve.at(*x))
+                .map(|(x, curve)| {
+                    let At { value, slope, .. } = curve.at(*x);
+                    (value, slope)
+                })
                 .unzip()
         }
+    }
+
+    /// The point whose numbers these are.
+    pub fn back(&self, numbers: &[f64]) -> Vec<f64> {
+        if self.curves.is_empty() {
+            numbers.to_vec()
+        } else {
+            let curves = numbers.iter().zip(&self.curves);
+            curves.map(|(value, curve)| curve.back(*value)).collect()
+        }
+    }
+
+    /// The logarithm of |det dx/db| at the point x, and, in place of the gradient of a log density of x, that of the
+    /// density of the numbers b.
+    pub fn pull_back(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
+        let curves = point.iter().zip(&self.curves).zip(gradient);
+        curves
+            .map(|((x, curve), gradient)| {
+                let At { slope, rate, .. } = curve.at(*x);
+                *gradient = (*gradient - rate) / slope;
+                -slope.ln()
+            })
+            .sum()
     }
 }
 
@@ -219,7 +270,6 @@ fn column_of(density: &Density, at: &[f64], j: usize, by: f64) -> Option<(String
 impl Curve {
     /// `told`: information and response at a distance from the centre; `share`: that of the noise in the variance.
     fn new(centre: f64, apart: f64, told: impl Fn(f64) -> [f64; 2], share: f64) -> Curve {
-        let middle = NODES as usize;
         let here = told(0.0);
         let log_ratio = |there: f64, here: f64| {
             let ratio = (there / here).clamp(LIMITS[0], LIMITS[1]);
@@ -234,8 +284,15 @@ impl Curve {
         let log_slopes: Vec<f64> = (-NODES..=NODES)
             .map(|k| if k == 0 { 0.0 } else { log_slope(k) })
             .collect();
+        Curve::of(centre - f64::from(NODES) * apart, apart, log_slopes)
+    }
+
+    /// From nodes and the logarithms of slopes there.
+    fn of(first: f64, apart: f64, log_slopes: Vec<f64>) -> Curve {
+        let middle = NODES as usize;
+        let centre = first + f64::from(NODES) * apart;
         let mut curve = Curve {
-            first: centre - f64::from(NODES) * apart,
+            first,
             apart,
             values: vec![0.0; log_slopes.len()],
             log_slopes,
@@ -260,7 +317,7 @@ impl Curve {
     /// The growth over the first `by` of the interval after node `k`.
     fn gained(&self, k: usize, by: f64) -> f64 {
         let slope = self.log_slopes[k].exp();
-        let rate = (self.log_slopes[k + 1] - self.log_slopes[k]) / self.apart;
+        let rate = self.rate(k);
         if (rate * by).abs() < 1e-9 {
             slope * by
         } else {
@@ -268,28 +325,60 @@ impl Curve {
         }
     }
 
-    /// Value and slope.
-    fn at(&self, x: f64) -> (f64, f64) {
+    /// The rate at which the logarithm of the slope grows in the interval after node `k`.
+    fn rate(&self, k: usize) -> f64 {
+        (self.log_slopes[k + 1] - self.log_slopes[k]) / self.apart
+    }
+
+    fn node(&self, k: usize) -> f64 {
+        self.first + k as f64 * self.apart
+    }
+
+    fn at(&self, x: f64) -> At {
         let last = self.values.len() - 1;
         let from_first = (x - self.first) / self.apart;
         if !(self.apart > 0.0 && from_first.is_finite()) {
-            return (x, 1.0);
+            let (value, slope, rate) = (x, 1.0, 0.0);
+            return At { value, slope, rate };
         }
-        let end = |k: usize, from: f64| {
+        // Beyond the nodes, the slope is that of the last.
+        if from_first <= 0.0 || from_first >= last as f64 {
+            let k = if from_first <= 0.0 { 0 } else { last };
             let slope = self.log_slopes[k].exp();
-            (self.values[k] + slope * (x - from), slope)
-        };
-        if from_first <= 0.0 {
-            return end(0, self.first);
+            let value = self.values[k] + slope * (x - self.node(k));
+            let rate = 0.0;
+            return At { value, slope, rate };
         }
         let k = from_first.floor() as usize;
-        if k >= last {
-            return end(last, self.first + last as f64 * self.apart);
-        }
-        let by = x - (self.first + k as f64 * self.apart);
-        let rate = (self.log_slopes[k + 1] - self.log_slopes[k]) / self.apart;
+        let (by, rate) = (x - self.node(k), self.rate(k));
         let slope = (self.log_slopes[k] + rate * by).exp();
-        (self.values[k] + self.gained(k, by), slope)
+        let value = self.values[k] + self.gained(k, by);
+        At { value, slope, rate }
+    }
+
+    /// The point at which the curve has this value.
+    fn back(&self, value: f64) -> f64 {
+        let last = self.values.len() - 1;
+        if !(self.apart > 0.0 && value.is_finite()) {
+            return value;
+        }
+        let above = self.values.partition_point(|v| *v <= value);
+        if above == 0 || above > last {
+            let k = if above == 0 { 0 } else { last };
+            return self.node(k) + (value - self.values[k]) / self.log_slopes[k].exp();
+        }
+        let k = above - 1;
+        let (by, rate) = (
+            (value - self.values[k]) / self.log_slopes[k].exp(),
+            self.rate(k),
+        );
+        // The inverse of `gained`.
+        let by = if (rate * by).abs() < 1e-9 {
+            by
+        } else {
+            (rate * by).ln_1p() / rate
+        };
+        self.node(k) + by
     }
 }
 
@@ -303,15 +392,21 @@ mod tests {
     #[test]
     fn a_curve_is_the_integral_of_its_slope() {
         let curve = Curve::new(2.0, 0.1, |by| [(2.0 + by).powi(-3), 1.0], 0.0);
-        let (value, slope) = curve.at(2.0);
+        let At { value, slope, .. } = curve.at(2.0);
         assert!((value - 2.0).abs() < 1e-12 && (slope - 1.0).abs() < 1e-12);
-        for x in [1.3, 1.61, 1.95, 2.0, 2.2, 2.39, 2.7] {
-            let (above, below) = (curve.at(x + 1e-6).0, curve.at(x - 1e-6).0);
-            assert!(((above - below) / 2e-6 - curve.at(x).1).abs() < 1e-6, "{x}");
+        for x in [1.3, 1.61, 1.95, 2.02, 2.23, 2.39, 2.7] {
+            let [below, here, above] = [-1e-6, 0.0, 1e-6].map(|by| curve.at(x + by));
+            assert!(
+                ((above.value - below.value) / 2e-6 - here.slope).abs() < 1e-6,
+                "{x}"
+            );
+            let rate = (above.slope / below.slope).ln() / 2e-6;
+            assert!((rate - here.rate).abs() < 1e-6, "{x}");
+            assert!((curve.back(here.value) - x).abs() < 1e-12, "{x}");
         }
         for x in [1.7, 1.9, 2.1, 2.3] {
             let log = 2.0 + 2.0 * (x / 2.0f64).ln();
-            assert!((curve.at(x).0 - log).abs() < 2e-3, "{x}");
+            assert!((curve.at(x).value - log).abs() < 2e-3, "{x}");
         }
     }
 
@@ -403,13 +498,56 @@ mod tests {
 
     #[test]
     fn where_the_information_is_no_number_nothing_is_bent() {
+        let straight = |value: f64| {
+            let (slope, rate) = (1.0, 0.0);
+            At { value, slope, rate }
+        };
         for information in [f64::NAN, 0.0, -1.0] {
             let curve = Curve::new(1.0, 0.5, |_| [information; 2], 1.0);
-            assert_eq!(curve.at(1.7), (1.7, 1.0));
+            assert_eq!(curve.at(1.7), straight(1.7));
         }
         assert_eq!(
             Curve::new(1.0, 0.0, |by| [1.0 + by; 2], 1.0).at(3.0),
-            (3.0, 1.0)
+            straight(3.0)
         );
+    }
+
+    // Oracle: the gradient of the density of b by differences, where x is normal. If it failed: draws would be of another
+    // posterior.
+    #[test]
+    fn a_density_of_the_numbers_has_the_determinant() {
+        let curve = |apart: f64| Curve::new(2.0, apart, |by| [(2.0 + by).powi(-6), 1.0], 0.0);
+        let bend = Bend {
+            curves: vec![curve(0.1), curve(0.3)],
+            open: OpenSides::default(),
+        };
+        for bend in [bend.limited(), bend] {
+            let density = |numbers: &[f64]| {
+                let point = bend.back(numbers);
+                let mut gradient: Vec<f64> = point.iter().map(|x| -x).collect();
+                let log_determinant = bend.pull_back(&point, &mut gradient);
+                let square: f64 = point.iter().map(|x| x * x).sum();
+                (log_determinant - 0.5 * square, gradient)
+            };
+            let at = bend.at(&[2.13, 1.32]).0;
+            let (_, gradient) = density(&at);
+            for j in 0..2 {
+                let moved = |by: f64| {
+                    let mut at = at.clone();
+                    at[j] += by;
+                    density(&at).0
+                };
+                let oracle = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+                assert!(
+                    (gradient[j] - oracle).abs() < 1e-6,
+                    "{j}: {gradient:?} {oracle}"
+                );
+            }
+            // The determinant: of the derivatives of b.
+            let slopes = bend.at(&[2.13, 1.32]).1;
+            let oracle = -(slopes[0] * slopes[1]).ln();
+            let found = bend.pull_back(&[2.13, 1.32], &mut [0.0; 2]);
+            assert!((found - oracle).abs() < 1e-12);
+        }
     }
 }

@@ -6,6 +6,7 @@ mod gradient;
 mod information;
 mod level;
 mod revision;
+mod secant;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,7 @@ use crate::sampler::contract::plan::Plan;
 use crate::sampler::prior::prior_curvature;
 use information::Informed;
 use revision::Step;
+use secant::{Gradient, Secant};
 
 /// The belief about the centre before the first round: variances are `WIDER` times the prior's, and
 /// at most about `WIDER` times `WIDEST` times the variance that one record leaves.
@@ -56,6 +58,9 @@ pub(super) struct Search {
     /// The search in the wide directions, until it has found where this one begins.
     wide: Option<Box<Search>>,
     looks: Vec<Look>,
+    /// The last gradient, and steps that went beyond the maximum.
+    gradient: Option<Gradient>,
+    secants: Vec<Secant>,
     pub(super) steps: Vec<Movement>,
     /// Slopes of the released sums of gradients in the frame: the one used for steps, and the one
     /// claimed as information.
@@ -192,6 +197,8 @@ impl Search {
             records,
             wide: None,
             looks: Vec::new(),
+            gradient: None,
+            secants: Vec::new(),
             steps: Vec::new(),
             slope: Matrix::identity(m),
             claimed: Matrix::identity(m),
@@ -230,6 +237,8 @@ impl Search {
             && of_directions.all(|x| x.len() == m)
             && centres.all(|centre| centre.len() == m)
             && self.history.iter().all(|step| step.is_sound(m))
+            && (self.gradient.iter()).all(|gradient| gradient.is_sound(m))
+            && self.secants.iter().all(|secant| secant.is_sound(m))
             && self.viewpoint.iter().all(|viewpoint| viewpoint.is_sound(m))
             && self
                 .wide
@@ -377,7 +386,10 @@ impl Search {
         };
         let before = limits.between(&self.axes);
         let axes = match &form.blocks {
-            None => Axes::of(&information, spread, &before, lost.as_ref()),
+            None => {
+                let whole = self.with_secants(&information + &before, 1.0);
+                Axes::of(&(&whole - &before), spread, &before, lost.as_ref())
+            }
             Some(blocks) => {
                 let sd = spread / (2.0 * form.coordinates as f64).sqrt();
                 Axes::of_blocks(&information, (sd, &factors), &before, blocks)

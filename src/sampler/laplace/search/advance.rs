@@ -42,7 +42,7 @@ impl Search {
         let axes = &turned.axes;
         let Observed {
             off,
-            slope,
+            mut slope,
             variance,
             mut variances,
             clip,
@@ -61,6 +61,10 @@ impl Search {
             if form.blocks.is_some() {
                 belief[(j, j)] += (axes.errors[j] * way[j]).powi(2);
             }
+        }
+        if form.blocks.is_none() && form.information != Information::Public {
+            self.note_gradient((&off, &variances), &slope, efficiency);
+            slope = self.with_secants(slope, efficiency);
         }
         variances = sum(&variances, &self.doubts_of_slope(&belief));
         let ahead = self.inverse.times(&self.ahead);
