@@ -65,15 +65,19 @@ struct Part {
 }
 
 impl Part {
-    /// Clipping makes values less by the factors `lost` if records are like simulated ones.
-    fn new(values: Vec<f64>, spreads: Vec<f64>, lost: &[f64]) -> Part {
+    /// Clipping makes values less by the factors `lost` if records are like simulated ones; there is at least as much
+    /// information as `least`.
+    fn new(values: Vec<f64>, spreads: Vec<f64>, lost: &[f64], least: &[f64]) -> Part {
         let largest = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let kept: Vec<f64> = (values.iter().zip(&spreads).zip(lost))
-            .map(|((e, spread), lost)| {
+        let kept: Vec<f64> = (values.iter().zip(&spreads).zip(lost).zip(least))
+            .map(|(((e, spread), lost), least)| {
                 let floor = spread.min(largest.max(LOST * spread));
                 // Information that clipping may have taken away is not seen to be less than it was.
                 let unclipped = lost * e + (lost - 1.0) * spread;
-                e.max(floor).max(1e-12 * largest).max(unclipped.min(1.0))
+                e.max(floor)
+                    .max(1e-12 * largest)
+                    .max(unclipped.min(1.0))
+                    .max(*least)
             })
             .collect();
         let errors = (values.iter().zip(&spreads).zip(&kept))
@@ -157,16 +161,24 @@ impl Part {
 }
 
 impl Axes {
-    /// From information with noise of which the largest eigenvalue is about `spread`, and the prior's
-    /// curvature.
-    pub fn of(information: &Matrix, spread: f64, prior: &Matrix, lost: Option<&Lost>) -> Axes {
-        let (values, vectors) = (information + prior).eigen();
-        let m = values.len();
+    /// From information with noise of which the largest eigenvalue is about `spread`, the prior's
+    /// curvature, and a curvature of both that is known to be no less.
+    pub fn of(
+        information: &Matrix,
+        spread: f64,
+        prior: &Matrix,
+        least: &Matrix,
+        lost: Option<&Lost>,
+    ) -> Axes {
+        let (least, vectors) = least.eigen();
+        let m = least.len();
         let direction = |j: usize| (0..m).map(|i| vectors[(i, j)]).collect::<Vec<f64>>();
+        let whole = information + prior;
+        let values = (0..m).map(|j| whole.form(&direction(j))).collect();
         let factors: Vec<f64> = (0..m)
             .map(|j| lost.map_or(1.0, |lost| lost.factor(&direction(j))))
             .collect();
-        let part = Part::new(values, vec![spread; m], &factors);
+        let part = Part::new(values, vec![spread; m], &factors, &least);
         let roots: Vec<f64> = part.kept.iter().map(|e| e.sqrt()).collect();
         let inner = Matrix::new(m, m, |i, j| vectors[(i, j)] / roots[j]);
         let outer = Matrix::new(m, m, |i, j| vectors[(j, i)] * roots[i]);
@@ -457,7 +469,13 @@ mod tests {
         let rng = &mut ChaCha8Rng::seed_from_u64(5);
         let none = Matrix::new(m, m, |_, _| 0.0);
         let spread = sd * (2.0 * m as f64).sqrt();
-        let axes = Axes::of(&Matrix::identity(m), spread, &none, None);
+        let axes = Axes::of(
+            &Matrix::identity(m),
+            spread,
+            &none,
+            &Matrix::identity(m),
+            None,
+        );
         let mut square = 0.0;
         for _ in 0..400 {
             let mut noise = Matrix::new(m, m, |_, _| 0.0);
@@ -479,7 +497,7 @@ mod tests {
             );
         }
         // Where nothing is seen, any part of what is assumed may be there.
-        let hidden = Axes::of(&none, 1.0, &none, None);
+        let hidden = Axes::of(&none, 1.0, &none, &none, None);
         assert!(hidden.errors.iter().all(|error| *error == 1.0));
     }
 
@@ -490,7 +508,8 @@ mod tests {
         let shares = |values: &[f64]| {
             let information = Matrix::diagonal(values);
             let prior = Matrix::identity(values.len()).scaled(1e-9);
-            let mut shares = Axes::of(&information, 1.0, &prior, None).expected;
+            let mut shares =
+                Axes::of(&information, 1.0, &prior, &(&information + &prior), None).expected;
             shares.sort_by(f64::total_cmp);
             shares
         };
@@ -511,7 +530,7 @@ mod tests {
     fn no_less_is_expected_than_the_prior_has() {
         let information = Matrix::diagonal(&[10.0, -0.4, -0.5]);
         let prior = Matrix::identity(3).scaled(0.5);
-        let axes = Axes::of(&information, 1.0, &prior, None);
+        let axes = Axes::of(&information, 1.0, &prior, &(&information + &prior), None);
         let prior = prior.between(&axes.inner);
         let hidden = (0..3).filter(|&j| prior[(j, j)] > 0.1);
         assert_eq!(hidden.clone().count(), 2);

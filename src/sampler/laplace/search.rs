@@ -70,6 +70,8 @@ pub(super) struct Search {
     slope_errors: Vec<f64>,
     /// The information that is expected in each direction of the frame, the prior's included.
     expected: Vec<f64>,
+    /// Whether noise hides the information in each direction of the frame.
+    hidden: Vec<bool>,
     pub(super) clip: f64,
     /// The slope of clipped gradients over that of unclipped ones.
     pub(super) efficiency: f64,
@@ -204,6 +206,7 @@ impl Search {
             claimed: Matrix::identity(m),
             slope_errors: vec![0.0; m],
             expected: vec![1.0; m],
+            hidden: vec![true; m],
             clip: 0.0,
             efficiency: 1.0,
             unknown: 1.0,
@@ -236,6 +239,7 @@ impl Search {
             && self.origin.len() == form.base.rows()
             && of_directions.all(|x| x.len() == m)
             && centres.all(|centre| centre.len() == m)
+            && self.hidden.len() == m
             && self.history.iter().all(|step| step.is_sound(m))
             && (self.gradient.iter()).all(|gradient| gradient.is_sound(m))
             && self.secants.iter().all(|secant| secant.is_sound(m))
@@ -387,8 +391,9 @@ impl Search {
         let before = limits.between(&self.axes);
         let axes = match &form.blocks {
             None => {
-                let whole = self.with_secants(&information + &before, 1.0);
-                Axes::of(&(&whole - &before), spread, &before, lost.as_ref())
+                let whole = self.without_decline(&information + &before, spread);
+                let least = self.with_secants(whole, 1.0);
+                Axes::of(&information, spread, &before, &least, lost.as_ref())
             }
             Some(blocks) => {
                 let sd = spread / (2.0 * form.coordinates as f64).sqrt();
@@ -396,6 +401,7 @@ impl Search {
             }
         };
         self.unknown = axes.unknown;
+        self.hidden.clone_from(&axes.hidden);
         self.axes = &self.axes * &axes.inner;
         self.inverse = &axes.outer * &self.inverse;
         self.turned_by(&axes.outer);

@@ -202,6 +202,28 @@ impl Search {
         }
     }
 
+    /// The curvature of the log density in the frame where it was 1 as far as was seen, without what cannot have been
+    /// lost since.
+    ///
+    /// Records that tell of a direction which few others tell of are clipped the more, the longer its axis is. If that
+    /// were taken for less information, the axis would become longer with each round.
+    pub(super) fn without_decline(&self, curvature: Matrix, spread: f64) -> Matrix {
+        let Some(step) = self.steps.last() else {
+            return curvature;
+        };
+        let (mut values, vectors) = curvature.eigen();
+        let m = values.len();
+        let moved = step.length * (m as f64 / self.records.max(1.0)).sqrt();
+        for (j, value) in values.iter_mut().enumerate() {
+            let seen: f64 = (0..m)
+                .filter(|&i| !self.hidden[i])
+                .map(|i| vectors[(i, j)].powi(2))
+                .sum();
+            *value = value.max(seen * (1.0 - spread - moved));
+        }
+        Matrix::diagonal(&values).between(&vectors.transposed())
+    }
+
     /// The information about each group's coordinates over that of its records clipped at `clip` over the number
     /// of records; 1 for other coordinates.
     ///
