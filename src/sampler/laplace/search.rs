@@ -375,6 +375,7 @@ impl Search {
         oracle: &mut dyn Oracle,
     ) -> Result<Turned, SampleError> {
         let form = ground.form;
+        let foreseen = self.foreseen(ground, law);
         let Informed {
             information,
             spread,
@@ -391,7 +392,7 @@ impl Search {
         let before = limits.between(&self.axes);
         let axes = match &form.blocks {
             None => {
-                let whole = self.without_decline(&information + &before, spread);
+                let whole = self.without_decline(&information + &before, spread, foreseen.as_ref());
                 let least = self.with_secants(whole, 1.0);
                 Axes::of(&information, spread, &before, &least, lost.as_ref())
             }

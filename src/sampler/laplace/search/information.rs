@@ -202,24 +202,46 @@ impl Search {
         }
     }
 
-    /// The curvature of the log density in the frame where it was 1 as far as was seen, without what cannot have been
-    /// lost since.
+    /// The information that is expected in the frame where it was 1 at the place of the last look; `None` where the law
+    /// does not tell, or simulated records are unlike the real ones.
+    pub(super) fn foreseen(&self, ground: &Ground, law: Option<&Law>) -> Option<Matrix> {
+        let law = law?;
+        let look = self.looks.last()?;
+        if law.has_real_outcomes_only() || look.place == *self.place() {
+            // The axes allow for it, or nothing has changed.
+            return Some(Matrix::identity(self.centre.len()));
+        }
+        let (root, change) = self.not_carried((ground.form, ground.simulated), law, look)?;
+        let moved = &(&root * &change) * &root.inverse();
+        Some(&moved * &moved.transposed()).filter(Matrix::is_finite)
+    }
+
+    /// The curvature of the log density in the frame, without a decline that neither the noise nor the law's
+    /// information `foreseen` explains.
     ///
     /// Records that tell of a direction which few others tell of are clipped the more, the longer its axis is. If that
     /// were taken for less information, the axis would become longer with each round.
-    pub(super) fn without_decline(&self, curvature: Matrix, spread: f64) -> Matrix {
-        let Some(step) = self.steps.last() else {
+    pub(super) fn without_decline(
+        &self,
+        curvature: Matrix,
+        spread: f64,
+        foreseen: Option<&Matrix>,
+    ) -> Matrix {
+        let Some((foreseen, step)) = foreseen.zip(self.steps.last()) else {
             return curvature;
         };
         let (mut values, vectors) = curvature.eigen();
         let m = values.len();
         let moved = step.length * (m as f64 / self.records.max(1.0)).sqrt();
         for (j, value) in values.iter_mut().enumerate() {
-            let seen: f64 = (0..m)
-                .filter(|&i| !self.hidden[i])
-                .map(|i| vectors[(i, j)].powi(2))
+            let direction: Vec<f64> = (0..m).map(|i| vectors[(i, j)]).collect();
+            let squares = direction.iter().zip(&self.hidden);
+            let seen: f64 = squares
+                .filter(|(_, hidden)| !**hidden)
+                .map(|(x, _)| x * x)
                 .sum();
-            *value = value.max(seen * (1.0 - spread - moved));
+            let expected = foreseen.form(&direction).min(1.0);
+            *value = value.max(seen * expected * (1.0 - spread - moved));
         }
         Matrix::diagonal(&values).between(&vectors.transposed())
     }
@@ -418,7 +440,7 @@ mod tests {
     use crate::density::Density;
     use crate::model::{Constants, Model};
     use crate::sampler::laplace::response::simulated;
-    use crate::sampler::laplace::search::Step;
+    use crate::sampler::laplace::search::{Movement, Step};
 
     // Oracle: the information of m is 1 / s^2, and that of log s is 2 everywhere. If it failed: after a step to a wider
     // scale, information would be too small to be seen in the noise, and steps would be far too short.
@@ -607,5 +629,36 @@ mod tests {
             lost[..9].iter().chain(&lost[10..]).all(|x| *x == 1.0),
             "{lost:?}"
         );
+    }
+
+    // If it failed: the axis of a small group would become longer with each round, or stay short where the law says that
+    // there is less information than there was, as on the way to a rare class.
+    #[test]
+    fn information_does_not_fall_without_a_reason() {
+        let mut search = Search::at(vec![0.0; 2], Matrix::identity(2), 1e4);
+        search.hidden = vec![false, true];
+        let seen = Matrix::diagonal(&[0.3, 0.2]);
+        let kept = |search: &Search, foreseen: Option<&Matrix>| {
+            let kept = search.without_decline(seen.clone(), 0.1, foreseen);
+            [kept[(0, 0)], kept[(1, 1)]]
+        };
+        let same = Matrix::identity(2);
+        // Before the first step, nothing was seen.
+        assert_eq!(kept(&search, Some(&same)), [0.3, 0.2]);
+        let mut step = Movement {
+            length: 0.0,
+            widths: 0.0,
+            cut: false,
+            surprise: 0.0,
+        };
+        search.steps.push(step);
+        assert_eq!(kept(&search, Some(&same)), [0.9, 0.2]);
+        assert_eq!(kept(&search, None), [0.3, 0.2]);
+        let less = Matrix::diagonal(&[0.25, 1.0]);
+        assert_eq!(kept(&search, Some(&less)), [0.3, 0.2]);
+        // A step of a whole sd of a record leads anywhere.
+        step.length = 1e2 / 2.0_f64.sqrt();
+        search.steps.push(step);
+        assert_eq!(kept(&search, Some(&same)), [0.3, 0.2]);
     }
 }
