@@ -442,9 +442,6 @@ impl Beginning for Learning {
             for (s, o) in start.iter_mut().zip(&likelihood.origin) {
                 *s += o;
             }
-            if !density.log_prior(&start).is_finite() {
-                start = self.form.middle.clone();
-            }
         }
         let posterior = Posterior {
             density,

@@ -123,8 +123,14 @@ impl Posterior<'_> {
 
 impl<'a> Posterior<'a> {
     /// A chain that begins at a draw from the normal distribution about the point of highest
-    /// density.
-    pub fn chain(self, start: Vec<f64>, rng: &mut ChaCha8Rng) -> Nuts<'a> {
+    /// density, which is searched for from `start`, or from the prior's middle where that is higher: likelihoods of
+    /// searches that were lost may have their centre anywhere.
+    pub fn chain(self, mut start: Vec<f64>, rng: &mut ChaCha8Rng) -> Nuts<'a> {
+        let middle = &self.form.middle;
+        let height = |theta: &[f64]| Some(self.log_density(theta).0).filter(|x| !x.is_nan());
+        if height(&start) < height(middle) {
+            start.clone_from(middle);
+        }
         let is_curved = self.is_curved();
         let density = self.density;
         let mut target = InCoordinates {

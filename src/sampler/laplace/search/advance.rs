@@ -120,11 +120,7 @@ impl Search {
                 .collect()
         };
         let free = of_limited(&step);
-        let of_prior = (form.base.times(&self.axes.times(&free)).iter())
-            .zip(&form.spread)
-            .map(|(moved, spread)| OF_PRIOR * spread / moved.abs().max(f64::MIN_POSITIVE))
-            .fold(f64::INFINITY, f64::min);
-        let share = (reach / length(&products(&free, &weights))).min(of_prior);
+        let share = self.share_within(form, &free, reach);
         let cut = share < 1.0;
         let mean_square = |step: &[f64]| {
             let in_sds = products(step, &weights);
@@ -220,6 +216,15 @@ impl Search {
 }
 
 impl Search {
+    /// The share of a step that stays within this many sds and the prior's reach; above 1 if all of it does.
+    pub(super) fn share_within(&self, form: &Form, step: &[f64], reach: f64) -> f64 {
+        let moved = form.base.times(&self.axes.times(step));
+        let of_prior = (moved.iter().zip(&form.spread))
+            .map(|(moved, spread)| OF_PRIOR * spread / moved.abs().max(f64::MIN_POSITIVE))
+            .fold(f64::INFINITY, f64::min);
+        (reach / length(&products(step, &form.weights()))).min(of_prior)
+    }
+
     /// The step and the covariance of its error without the part on which `held` projects: it stays where it is,
     /// and as uncertain.
     ///

@@ -3,7 +3,7 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::gradient::longest;
-use super::{Certificate, Clipped, Ground, Search, squares, sum};
+use super::{Certificate, Clipped, Ground, Search, difference, squares, sum};
 use crate::function::special::gamma_fractions;
 use crate::linear::Matrix;
 use crate::sampler::contract::oracle::{Oracle, SampleError};
@@ -68,7 +68,14 @@ impl Search {
         let belief = self.belief.between(&self.inverse.transposed());
         let doubts = sum(&doubts, &self.doubts_of_slope(&belief));
         let variances: Vec<f64> = doubts.iter().map(|doubt| noise * noise + doubt).collect();
-        let (p, step, left) = settled(belief, &slope, &variances, &off);
+        let (p, mut step, mut left) = settled(belief, &slope, &variances, &off);
+        // A slope that contradicts everything can lead anywhere.
+        let share = self.share_within(form, &step, (temperature * self.records).sqrt());
+        if share < 1.0 {
+            let rest: Vec<f64> = step.iter().map(|x| (1.0 - share) * x).collect();
+            left = &left + &Matrix::square_of(&rest);
+            step = difference(&step, &rest);
+        }
         self.belief = left
             .with_eigenvalues(|e| e.max(1e-12))
             .between(&self.axes.transposed());

@@ -202,8 +202,10 @@ impl Search {
         }
     }
 
-    /// The information that is expected in the frame where it was 1 at the place of the last look; `None` where the law
-    /// does not tell, or simulated records are unlike the real ones.
+    /// The information that simulated records have in the frame where it was 1 at the place of the last look; `None`
+    /// where there is no law.
+    ///
+    /// Real records may be unlike these: those of a small group are. But for each of its records there is the same change.
     pub(super) fn foreseen(&self, ground: &Ground, law: Option<&Law>) -> Option<Matrix> {
         let law = law?;
         let look = self.looks.last()?;
@@ -211,7 +213,7 @@ impl Search {
             // The axes allow for it, or nothing has changed.
             return Some(Matrix::identity(self.centre.len()));
         }
-        let (root, change) = self.not_carried((ground.form, ground.simulated), law, look)?;
+        let (root, change) = self.change((ground.form, ground.simulated), law, look)?;
         let moved = &(&root * &change) * &root.inverse();
         Some(&moved * &moved.transposed()).filter(Matrix::is_finite)
     }
