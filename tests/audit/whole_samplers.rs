@@ -103,7 +103,7 @@ fn samplers_lose_no_more_than_they_claim_and_not_much_less() {
 fn samplers_lose_no_more_of_a_record_that_is_left_blank() {
     let relation = Relation::ZeroOut;
     let seen = ways().into_iter().filter(|way| {
-        let runs = if way.learns() { 200 } else { 600 };
+        let runs = if way.learns() { 400 } else { 600 };
         let share = if way.learns() { 0.6 } else { 0.8 } * way.seen[0];
         check(way, Spending { relation, ..THREE }, runs, share)
     });

@@ -311,27 +311,31 @@ fn the_dispersion_of_sparse_counts_is_found() {
     );
 }
 
-// If it failed: the information about a group of one in twenty would seem less with each round, as its records are
-// clipped the more, the longer their axis is; steps would go farther beyond the maximum each time, and the last rounds
-// would contradict each other.
+// If it failed: the information about a group of one in fifty would seem less with each round, as its records are
+// clipped the more, the longer their axis is; steps would go farther beyond the maximum each time, and the answer would
+// be far too wide. Of five runs from the command line on such a table, four were before, 5 to 30 times as wide as
+// without privacy, and none after: power about 0.97.
 #[test]
 fn the_level_of_a_small_group_is_found() {
     let level = 0.3;
     let truth = [("a", 2.8), ("b.1", 0.15), ("b.2", level), ("s", 0.55)];
     let run = |seed| {
-        errors_in([SMALL_GROUP; 2], &truth, 4000, 3.0, 0, seed, |columns| {
+        errors_in([SMALL_GROUP; 2], &truth, 4000, 10.0, 0, seed, |columns| {
             let [y, .., small] = columns else {
                 unreachable!()
             };
             for i in 0..y.len() {
-                if small[i] == 1.0 && i % 10 != 0 {
+                if small[i] == 1.0 && i % 25 != 0 {
                     small[i] = 0.0;
                     y[i] -= level;
                 }
             }
         })
     };
-    all_but_one_arrive(&(1..=4).map(run).collect::<Vec<_>>(), &[0.2, 0.2, 0.5, 0.1]);
+    all_but_one_arrive(
+        &(1..=4).map(run).collect::<Vec<_>>(),
+        &[0.05, 0.1, 0.3, 0.04],
+    );
 }
 
 // If it failed: nothing would be learnt of a model with a parameter for each group, or groups would seem
