@@ -59,6 +59,7 @@ pub(super) fn run(arguments: &Arguments, common: &Common) -> Result<(), Failure>
     let mut found = Collector {
         file: &file,
         called: Vec::new(),
+        of_record: false,
         found: Vec::new(),
     };
     found.statements(&file.checked.transformed_parameter_statements);
@@ -236,6 +237,8 @@ struct Collector<'a> {
     file: &'a ModelFile,
     /// The functions whose bodies have been searched.
     called: Vec<FunctionId>,
+    /// Whether a call around this place is under a condition on a record.
+    of_record: bool,
     found: Vec<Found>,
 }
 
@@ -272,7 +275,10 @@ impl Collector<'_> {
             StatementKind::Call { function, .. } => {
                 if !self.called.contains(function) {
                     self.called.push(*function);
+                    let around = self.of_record;
+                    self.of_record |= statement.conditions.is_private();
                     self.statements(&self.file.checked.function(*function).body);
+                    self.of_record = around;
                 }
                 return;
             }
@@ -283,7 +289,7 @@ impl Collector<'_> {
         self.found.push(Found {
             line: line_column(source, statement.span.start).0,
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
-            kind: if stage.join(statement.conditions).is_private() {
+            kind: if self.of_record || stage.join(statement.conditions).is_private() {
                 "likelihood"
             } else {
                 "prior"

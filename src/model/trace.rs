@@ -282,9 +282,9 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// `private` is the stage of the statement. That and a condition on a record determine whether the
-    /// term counts once or once per record. `for (x in [1, age]) target += b * x;` counts both of its terms once per
-    /// record.
+    /// `private` is the stage of the statement. That and conditions on a record determine whether the
+    /// term counts once or once per record. `for (x in [1, age]) target += b * x;` counts both of its
+    /// terms once per record.
     fn add_to_target(&mut self, span: Span, private: bool, value: &Value) {
         if private || self.private_conditions > 0 {
             let elements = value.elements(&self.graphs);

@@ -1,8 +1,9 @@
 //! Control flow: conditions on constants are decided here; conditions on a parameter or a record are
 //! traced both ways, and the outcomes are merged.
 //!
-//! An exit from a loop or function under such a condition is a flag, 0 or 1, and the statements after it are traced under the condition that no flag is set. No derivative flows
-//! through a branch that is not taken, see [`crate::function::Algebra::select`].
+//! An exit from a loop or function under such a condition is a flag, 0 or 1, and the statements
+//! after it are traced under the condition that no flag is set. No derivative flows through a branch
+//! that is not taken, see [`crate::function::Algebra::select`].
 
 use std::rc::Rc;
 

@@ -38,8 +38,10 @@ const SAME: f64 = 1e-6;
 /// The numbers of iterations of a short chain.
 const WARM_UP: usize = 60;
 const DRAWS: usize = 200;
-/// The number of trajectories for each draw: they cost no privacy and little time.
+/// The number of trajectories for each draw of at most `FEW` parameters: they cost no privacy and little time. With
+/// hundreds, they are most of the time of a run.
 const TRANSITIONS: usize = 4;
+const FEW: usize = 50;
 /// A hierarchical parameter keeps its own coordinate where the likelihood says this many times as much of it
 /// as the prior given the others.
 const CENTRED: f64 = 10.0;
@@ -342,7 +344,12 @@ impl Nuts<'_> {
 impl Walker for Nuts<'_> {
     fn step(&mut self, _: &mut dyn Oracle, rng: &mut ChaCha8Rng) -> Result<Step, SampleError> {
         let mut info = self.advance(rng);
-        for _ in 1..TRANSITIONS {
+        let more = if self.theta.len() <= FEW {
+            TRANSITIONS - 1
+        } else {
+            0
+        };
+        for _ in 0..more {
             let next = self.advance(rng);
             info = Info {
                 accepted: info.accepted || next.accepted,
