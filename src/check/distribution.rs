@@ -46,6 +46,10 @@ impl Checker {
             self.prior_reads_record(&variate, private);
             return None;
         }
+        if !variate.stage.is_private() && self.flow.since(0).is_private() {
+            self.prior_of_each_record(span);
+            return None;
+        }
         let Some(family) = family else {
             return self.user_sampling(span, name, variate, arguments);
         };
@@ -130,6 +134,19 @@ impl Checker {
             diagnostic = diagnostic.note(span, text);
         }
         self.report(diagnostic);
+    }
+
+    /// `if (treated) alpha ~ normal(0, 1);`: a prior that would count once for each treated record.
+    fn prior_of_each_record(&mut self, span: Span) {
+        self.report(
+            Diagnostic::error(
+                "E0201",
+                span,
+                "a prior under a condition on a record: what is left of `~` names no record column, and this would count once for each record",
+            )
+            .label("under a condition on a record")
+            .help("take it out of the condition; if you mean a term per record, write `target += ..._lpdf(... | ...);`"),
+        );
     }
 
     fn unknown_distribution(&mut self, name: &Ident) {

@@ -149,6 +149,12 @@ impl<'a> Tracer<'a> {
                 arguments,
                 truncation,
             } => {
+                if !variate.stage.is_private() && self.private_conditions > 0 {
+                    return Err(BindError::new(
+                        statement.span,
+                        "a prior under a condition on a record would count once for each record: write `target += ..._lpdf(... | ...);` if that is meant",
+                    ));
+                }
                 let mut all = arguments.iter().chain(truncation.ends());
                 let private = variate.stage.is_private() || all.any(|a| a.stage.is_private());
                 let value =

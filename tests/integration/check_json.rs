@@ -64,3 +64,36 @@ fn check(source: &str) -> (Outcome, Value) {
     let said = json(&outcome.out);
     (outcome, said)
 }
+
+/// What a branch of a condition on a column adds is likelihood, whatever is in it.
+#[test]
+fn a_term_under_a_condition_on_a_column_is_of_each_record() {
+    let (outcome, said) = check(
+        "functions { void add_lp(real x) { target += x; } }
+        record { int<lower=0, upper=1> died; }
+        parameters { real<lower=-1, upper=1> b; }
+        model {
+          b ~ normal(0, 1);
+          if (died) target += -square(b);
+          for (k in 1:2) { if (died) break; target += b; }
+          if (died) add_lp(b);
+        }",
+    );
+    assert_eq!(outcome.code, 0, "{}", outcome.err);
+    let statements = said["statements"].as_array().expect("a list");
+    let kinds: Vec<_> = statements
+        .iter()
+        .map(|s| (&s["line"], &s["kind"]))
+        .collect();
+    let (prior, likelihood) = (Value::from("prior"), Value::from("likelihood"));
+    let lines = [5, 6, 7, 1].map(Value::from);
+    assert_eq!(
+        kinds,
+        [
+            (&lines[0], &prior),
+            (&lines[1], &likelihood),
+            (&lines[2], &likelihood),
+            (&lines[3], &likelihood),
+        ]
+    );
+}

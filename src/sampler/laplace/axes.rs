@@ -161,8 +161,8 @@ impl Part {
 }
 
 impl Axes {
-    /// From information with noise of which the largest eigenvalue is about `spread`, the prior's
-    /// curvature, and a curvature of both that is known to be no less.
+    /// From information with noise of which the largest eigenvalue is about `spread`, and the prior's
+    /// curvature. `least`: the sum of both, or more where more is believed to be there; none of that is claimed.
     pub fn of(
         information: &Matrix,
         spread: f64,

@@ -503,4 +503,94 @@ mod tests {
             assert!(divergent < 0.02, "{error}: {divergent}");
         }
     }
+
+    /// This many draws of the first parameter by a chain from `start`.
+    fn drawn_of_first(posterior: Posterior, start: Vec<f64>, draws: usize) -> Vec<f64> {
+        let rng = &mut ChaCha8Rng::seed_from_u64(2);
+        let mut chain = posterior.chain(start, rng);
+        chain.warm_up(rng);
+        (0..draws)
+            .map(|_| {
+                chain.advance(rng);
+                chain.theta[0]
+            })
+            .collect()
+    }
+
+    fn mean(x: &[f64]) -> f64 {
+        x.iter().sum::<f64>() / x.len() as f64
+    }
+
+    // Oracle: the mean of the same density by integration over the parameter. If it failed: the determinant of the
+    // coordinates in which chains move would be missing, or be that of the inverse. The standard error is about 0.015, so
+    // that false alarms are one in a thousand; a wrong determinant moves the mean by six times what is allowed: power 1.
+    #[test]
+    fn draws_in_bent_coordinates_are_of_the_posterior() {
+        let source = "record { int<lower=0, upper=1> y; } parameters { vector[1] a; }
+            model { a ~ normal(0, 3); y ~ bernoulli_logit(a[1]); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let base = form.base[(0, 0)];
+        let likelihood = Likelihood {
+            origin: vec![0.0],
+            root: vec![-2.0 / base],
+            precision: Matrix::diagonal(&[base * base]),
+        };
+        let error = Matrix::diagonal(&[base.powi(-2)]);
+        let bend = &Bend::of(&form, &density, &likelihood, (10.0, &error));
+        let posterior = Posterior {
+            density: &density,
+            form: &form,
+            likelihood,
+            bend,
+        };
+        // The mean where the density is multiplied by this power of the slope of the coordinate.
+        let integrated = |power: f64| {
+            let mut sums = [0.0; 2];
+            for k in -4000..2000 {
+                let x = 0.005 * f64::from(k);
+                let slope = bend.limited().at(&[x]).1[0];
+                let weight = posterior.log_density(&[x]).0.exp() * slope.powf(power);
+                sums[0] += weight;
+                sums[1] += weight * x;
+            }
+            sums[1] / sums[0]
+        };
+        let allowed = 0.05;
+        let oracle = integrated(0.0);
+        for wrong in [-1.0, 1.0, 2.0] {
+            assert!(
+                (integrated(wrong) - oracle).abs() > 6.0 * allowed,
+                "{wrong}"
+            );
+        }
+        let found = mean(&drawn_of_first(posterior, vec![-2.0], 10 * DRAWN));
+        assert!((found - oracle).abs() < allowed, "{found} {oracle}");
+    }
+
+    // Oracle: the mean of a half normal, 4 sqrt(2 / pi). If it failed: where a search was lost, so that the likelihood's
+    // centre is at exp(60), Newton's steps of a half each would not come back to where the prior has its mass.
+    #[test]
+    fn draws_of_a_lost_search_are_of_the_prior() {
+        let source = "record { real y; } parameters { real<lower=0> s; }
+            model { s ~ normal(0, 4); y ~ normal(0, s); }";
+        let density = Density::new(Model::from_source(source, &Constants::none()).unwrap());
+        let form = Form::of(&density).unwrap();
+        let posterior = Posterior {
+            density: &density,
+            form: &form,
+            likelihood: Likelihood {
+                origin: vec![60.0],
+                root: vec![0.0],
+                precision: Matrix::diagonal(&[1e-9]),
+            },
+            bend: &Bend::default(),
+        };
+        let draws: Vec<f64> = drawn_of_first(posterior, vec![60.0], DRAWN)
+            .iter()
+            .map(|x| x.exp())
+            .collect();
+        let oracle = 4.0 * std::f64::consts::FRAC_2_PI.sqrt();
+        assert!((mean(&draws) - oracle).abs() < 0.25, "{}", mean(&draws));
+    }
 }

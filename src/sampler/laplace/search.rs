@@ -70,8 +70,6 @@ pub(super) struct Search {
     slope_errors: Vec<f64>,
     /// The information that is expected in each direction of the frame, the prior's included.
     expected: Vec<f64>,
-    /// Whether noise hides the information in each direction of the frame.
-    hidden: Vec<bool>,
     pub(super) clip: f64,
     /// The slope of clipped gradients over that of unclipped ones.
     pub(super) efficiency: f64,
@@ -206,7 +204,6 @@ impl Search {
             claimed: Matrix::identity(m),
             slope_errors: vec![0.0; m],
             expected: vec![1.0; m],
-            hidden: vec![true; m],
             clip: 0.0,
             efficiency: 1.0,
             unknown: 1.0,
@@ -239,7 +236,6 @@ impl Search {
             && self.origin.len() == form.base.rows()
             && of_directions.all(|x| x.len() == m)
             && centres.all(|centre| centre.len() == m)
-            && self.hidden.len() == m
             && self.history.iter().all(|step| step.is_sound(m))
             && (self.gradient.iter()).all(|gradient| gradient.is_sound(m))
             && self.secants.iter().all(|secant| secant.is_sound(m))
@@ -375,7 +371,7 @@ impl Search {
         oracle: &mut dyn Oracle,
     ) -> Result<Turned, SampleError> {
         let form = ground.form;
-        let foreseen = self.foreseen(ground, law);
+        let by_law = self.information_by_law(ground, law);
         let Informed {
             information,
             spread,
@@ -392,7 +388,12 @@ impl Search {
         let before = limits.between(&self.axes);
         let axes = match &form.blocks {
             None => {
-                let whole = self.without_decline(&information + &before, spread, foreseen.as_ref());
+                let effective = ground.plan.request.temperature * self.records;
+                let whole = &information + &before;
+                let whole = match &by_law {
+                    Some(by_law) => self.without_decline(whole, spread, by_law, effective),
+                    None => whole,
+                };
                 let least = self.with_secants(whole, 1.0);
                 Axes::of(&information, spread, &before, &least, lost.as_ref())
             }
@@ -402,7 +403,6 @@ impl Search {
             }
         };
         self.unknown = axes.unknown;
-        self.hidden.clone_from(&axes.hidden);
         self.axes = &self.axes * &axes.inner;
         self.inverse = &axes.outer * &self.inverse;
         self.turned_by(&axes.outer);

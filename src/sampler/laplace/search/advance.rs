@@ -112,26 +112,17 @@ impl Search {
         {
             (step, left) = self.hold(&spread, &step, &left);
         }
-        // What groups are thought to be is limited by the prior, from whose view records are seen.
         let limited = form.apart_from_alike_groups();
-        let of_limited = |x: &[f64]| -> Vec<f64> {
-            let kept = x.iter().zip(&limited);
-            kept.map(|(x, limited)| if *limited { *x } else { 0.0 })
-                .collect()
-        };
-        let free = of_limited(&step);
-        let share = self.share_within(form, &free, reach);
-        let cut = share < 1.0;
+        let beyond = self.beyond_reach(form, &step, reach);
+        let cut = beyond.is_some();
         let mean_square = |step: &[f64]| {
             let in_sds = products(step, &weights);
             dot(&in_sds, &in_sds) / m.max(1) as f64
         };
         // What was believed before is no news.
         let wanted = mean_square(&difference(&step, &ahead));
-        if cut {
-            for (x, free) in step.iter_mut().zip(free) {
-                *x += (share - 1.0) * free;
-            }
+        if let Some(beyond) = beyond {
+            step = difference(&step, &beyond);
         }
         let in_sds = products(&step, &weights);
         let square = mean_square(&step);
@@ -149,8 +140,8 @@ impl Search {
         let more: Vec<f64> = (pooled(form, squares).iter())
             .map(|square| DRIFT_ALONG * square.max(0.0))
             .collect();
-        let of_free = of_limited(&in_sds);
-        let squares = dot(&of_free, &of_free);
+        let free = in_sds.iter().zip(&limited).filter(|(_, limited)| **limited);
+        let squares = free.map(|(x, _)| x * x).sum::<f64>();
         let count = limited.iter().filter(|limited| **limited).count();
         let [least, most] = DRIFT_OF_STEP;
         let drifts: Vec<f64> = (0..m)
@@ -216,13 +207,19 @@ impl Search {
 }
 
 impl Search {
-    /// The share of a step that stays within this many sds and the prior's reach; above 1 if all of it does.
-    pub(super) fn share_within(&self, form: &Form, step: &[f64], reach: f64) -> f64 {
-        let moved = form.base.times(&self.axes.times(step));
+    /// The part of a step that leads beyond this many sds or the prior's reach, if it does. What groups are thought to be
+    /// is limited by the prior, from whose view records are seen.
+    pub(super) fn beyond_reach(&self, form: &Form, step: &[f64], reach: f64) -> Option<Vec<f64>> {
+        let limited = form.apart_from_alike_groups();
+        let free: Vec<f64> = (step.iter().zip(&limited))
+            .map(|(x, limited)| if *limited { *x } else { 0.0 })
+            .collect();
+        let moved = form.base.times(&self.axes.times(&free));
         let of_prior = (moved.iter().zip(&form.spread))
             .map(|(moved, spread)| OF_PRIOR * spread / moved.abs().max(f64::MIN_POSITIVE))
             .fold(f64::INFINITY, f64::min);
-        (reach / length(&products(step, &form.weights()))).min(of_prior)
+        let share = (reach / length(&products(&free, &form.weights()))).min(of_prior);
+        (share < 1.0).then(|| free.iter().map(|x| (1.0 - share) * x).collect())
     }
 
     /// The step and the covariance of its error without the part on which `held` projects: it stays where it is,

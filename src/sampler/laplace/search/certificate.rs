@@ -70,11 +70,10 @@ impl Search {
         let variances: Vec<f64> = doubts.iter().map(|doubt| noise * noise + doubt).collect();
         let (p, mut step, mut left) = settled(belief, &slope, &variances, &off);
         // A slope that contradicts everything can lead anywhere.
-        let share = self.share_within(form, &step, (temperature * self.records).sqrt());
-        if share < 1.0 {
-            let rest: Vec<f64> = step.iter().map(|x| (1.0 - share) * x).collect();
-            left = &left + &Matrix::square_of(&rest);
-            step = difference(&step, &rest);
+        let reach = (temperature * self.records).sqrt();
+        if let Some(beyond) = self.beyond_reach(form, &step, reach) {
+            left = &left + &Matrix::square_of(&beyond);
+            step = difference(&step, &beyond);
         }
         self.belief = left
             .with_eigenvalues(|e| e.max(1e-12))

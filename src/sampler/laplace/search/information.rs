@@ -206,7 +206,7 @@ impl Search {
     /// where there is no law.
     ///
     /// Real records may be unlike these: those of a small group are. But for each of its records there is the same change.
-    pub(super) fn foreseen(&self, ground: &Ground, law: Option<&Law>) -> Option<Matrix> {
+    pub(super) fn information_by_law(&self, ground: &Ground, law: Option<&Law>) -> Option<Matrix> {
         let law = law?;
         let look = self.looks.last()?;
         if law.has_real_outcomes_only() || look.place == *self.place() {
@@ -218,8 +218,8 @@ impl Search {
         Some(&moved * &moved.transposed()).filter(Matrix::is_finite)
     }
 
-    /// The curvature of the log density in the frame, without a decline that neither the noise nor the law's
-    /// information `foreseen` explains.
+    /// The curvature of the log density in the frame, without a decline that neither the noise nor the last step nor the
+    /// information `by_law` explains; of this effective number of records.
     ///
     /// Records that tell of a direction which few others tell of are clipped the more, the longer its axis is. If that
     /// were taken for less information, the axis would become longer with each round.
@@ -227,22 +227,23 @@ impl Search {
         &self,
         curvature: Matrix,
         spread: f64,
-        foreseen: Option<&Matrix>,
+        by_law: &Matrix,
+        effective: f64,
     ) -> Matrix {
-        let Some((foreseen, step)) = foreseen.zip(self.steps.last()) else {
+        let Some((before, step)) = self.history.last().zip(self.steps.last()) else {
             return curvature;
         };
         let (mut values, vectors) = curvature.eigen();
         let m = values.len();
-        let moved = step.length * (m as f64 / self.records.max(1.0)).sqrt();
+        let moved = step.length * (m as f64 / effective.max(1.0)).sqrt();
         for (j, value) in values.iter_mut().enumerate() {
             let direction: Vec<f64> = (0..m).map(|i| vectors[(i, j)]).collect();
-            let squares = direction.iter().zip(&self.hidden);
+            let squares = direction.iter().zip(&before.hidden);
             let seen: f64 = squares
                 .filter(|(_, hidden)| !**hidden)
                 .map(|(x, _)| x * x)
                 .sum();
-            let expected = foreseen.form(&direction).min(1.0);
+            let expected = by_law.form(&direction).min(1.0);
             *value = value.max(seen * expected * (1.0 - spread - moved));
         }
         Matrix::diagonal(&values).between(&vectors.transposed())
@@ -638,15 +639,22 @@ mod tests {
     #[test]
     fn information_does_not_fall_without_a_reason() {
         let mut search = Search::at(vec![0.0; 2], Matrix::identity(2), 1e4);
-        search.hidden = vec![false, true];
         let seen = Matrix::diagonal(&[0.3, 0.2]);
-        let kept = |search: &Search, foreseen: Option<&Matrix>| {
-            let kept = search.without_decline(seen.clone(), 0.1, foreseen);
+        let kept = |search: &Search, by_law: &Matrix| {
+            let kept = search.without_decline(seen.clone(), 0.1, by_law, 1e4);
             [kept[(0, 0)], kept[(1, 1)]]
         };
         let same = Matrix::identity(2);
         // Before the first step, nothing was seen.
-        assert_eq!(kept(&search, Some(&same)), [0.3, 0.2]);
+        assert_eq!(kept(&search, &same), [0.3, 0.2]);
+        search.history.push(Step {
+            axes: same.clone(),
+            wider: 1.0,
+            taken: same.clone(),
+            added: same.clone(),
+            hidden: vec![false, true],
+            since: same.clone(),
+        });
         let mut step = Movement {
             length: 0.0,
             widths: 0.0,
@@ -654,13 +662,12 @@ mod tests {
             surprise: 0.0,
         };
         search.steps.push(step);
-        assert_eq!(kept(&search, Some(&same)), [0.9, 0.2]);
-        assert_eq!(kept(&search, None), [0.3, 0.2]);
+        assert_eq!(kept(&search, &same), [0.9, 0.2]);
         let less = Matrix::diagonal(&[0.25, 1.0]);
-        assert_eq!(kept(&search, Some(&less)), [0.3, 0.2]);
+        assert_eq!(kept(&search, &less), [0.3, 0.2]);
         // A step of a whole sd of a record leads anywhere.
         step.length = 1e2 / 2.0_f64.sqrt();
         search.steps.push(step);
-        assert_eq!(kept(&search, Some(&same)), [0.3, 0.2]);
+        assert_eq!(kept(&search, &same), [0.3, 0.2]);
     }
 }
