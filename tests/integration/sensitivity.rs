@@ -170,7 +170,25 @@ const SHIPPED: [(&str, bool); 6] = [
 ];
 
 /// Programs, and whether their bound must be tight.
-const PROGRAMS: [(&str, bool, &str); 20] = [
+const PROGRAMS: [(&str, bool, &str); 22] = [
+    (
+        "a condition on a column",
+        true,
+        "record { int<lower=0, upper=1> died; real<lower=-1, upper=1> x; }
+         parameters { real<lower=-1, upper=1> b; real<lower=-1, upper=1> c; }
+         model {
+           if (died) target += -square(b);
+           if (x > 0) target += normal_lpdf(c | x, 1); else target += 3 * b;
+           if (x > 0.5) target += normal_lpdf(c | 0, 1);
+         }",
+    ),
+    (
+        "one statement under a condition on a column",
+        true,
+        "record { int<lower=0, upper=1> died; }
+         parameters { real<lower=-1, upper=1> b; }
+         model { if (died) target += 3 * b; }",
+    ),
     (
         "logistic",
         true,
