@@ -78,7 +78,7 @@ test_that("what the program insists on is a warning", {
   skip_without_program()
   said <- character()
   withCallingHandlers(
-    dpm_sample(COIN, list(y = rep(0:1, 50)), epsilon = 1, delta = 1e-6, num_samples = 20, insecure_noise_seed = 1),
+    dpm_sample(COIN, list(y = rep(0:1, 50)), epsilon = 1, delta = 1e-6, num_samples = 2, insecure_noise_seed = 1),
     dpm_warning = function(w) {
       said <<- c(said, conditionMessage(w))
       invokeRestart("muffleWarning")
